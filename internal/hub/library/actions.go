@@ -7,15 +7,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// skillActions lists the actions on existing skills.
+// skillActions lists the actions that apply to an existing skill.
 var skillActions = []account.Action{
 	account.SkillRead, account.SkillUse, account.SkillRun, account.SkillBind, account.SkillRate, account.SkillDownload, account.SkillChange,
 	account.SkillReview, account.SkillPublish, account.SkillHide, account.SkillDelete, account.UsageRead,
 }
 
 // AllowedActions returns the actions that the principal may perform on a skill
-// or its current version. It fails with [ErrNotFound] if the principal may not
-// see the skill.
+// or its current version. It returns [ErrNotFound] if the principal is not
+// allowed to see the skill.
 func (l *Library) AllowedActions(ctx context.Context, p account.Principal, id string) ([]account.Action, error) {
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {

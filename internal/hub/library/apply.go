@@ -10,17 +10,17 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SkillText is a skill that consists only of a SKILL.md.
+// SkillText is a skill whose only file is a SKILL.md.
 type SkillText struct {
 	In   Namespace
 	Name string
 	File []byte
-	// Same reports whether another SKILL.md has the same content. If it is nil,
-	// the bytes are compared.
+	// Same reports whether another SKILL.md is equivalent. If it is nil, the
+	// bytes are compared.
 	Same func(other []byte) bool
 }
 
-// ApplyResult is the result of applying a [SkillText].
+// ApplyResult describes what [Library.Apply] changed.
 type ApplyResult string
 
 // Results of [Library.Apply].
@@ -30,7 +30,7 @@ const (
 	TextUnchanged ApplyResult = "unchanged"
 )
 
-// ExtraFilesError says that a skill has files that a [SkillText] would remove.
+// ExtraFilesError reports that a [SkillText] would remove other files of a skill.
 type ExtraFilesError struct {
 	Name  string
 	Files int64
@@ -40,10 +40,10 @@ func (e *ExtraFilesError) Error() string {
 	return fmt.Sprintf("skill %q has %d files and cannot be replaced by a SKILL.md alone", e.Name, e.Files)
 }
 
-// Apply creates a skill or adds a version in a transaction. It returns the
-// previous SKILL.md, or nil if there was none. The caller calls
-// [Library.NotifyChanged] after the commit. Apply fails with the errors of
-// [Library.Upload] and [Library.AddVersion], or with an [*ExtraFilesError].
+// Apply creates a skill or adds a version within tx. It returns the previous
+// SKILL.md, or nil if there was none. The caller must call
+// [Library.NotifyChanged] after committing tx. Apply returns the same errors as
+// [Library.Upload] and [Library.AddVersion], or an [*ExtraFilesError].
 func (l *Library) Apply(ctx context.Context, tx *store.Tx, p account.Principal, t SkillText) (ApplyResult, []byte, error) {
 	h, err := l.findInNamespace(ctx, &tx.Tables, t.In, t.Name)
 	if isNotFound(err) {
@@ -91,8 +91,8 @@ func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principa
 	return TextCreated, nil, err
 }
 
-// applyVersion adds a version. If the skill already has a version with these
-// files, it makes that version current.
+// applyVersion adds a version. If a version with these files already exists, it
+// makes that version current.
 func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, t SkillText) error {
 	c, err := l.textContent(ctx, tx, t)
 	if err != nil {
@@ -114,9 +114,8 @@ func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Prin
 	return appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", uploadDetails{h.Name, v.Number, v.Digest, nil})
 }
 
-// textContent checks a text like an upload and stores its file. It does not wait
-// for a package slot, because the holder of the slot may wait for this
-// transaction.
+// textContent checks t like an upload and stores its file. It does not wait for
+// a package slot: the slot's holder may be waiting for this transaction.
 func (l *Library) textContent(ctx context.Context, tx *store.Tx, t SkillText) (*content, error) {
 	only := skill.Manifest{{Path: skill.FileName, Size: int64(len(t.File)), SHA256: skill.Hash(t.File)}}
 	files, err := newManifestFS(only, func(skill.File) ([]byte, error) { return t.File, nil })
@@ -137,7 +136,7 @@ func (l *Library) textContent(ctx context.Context, tx *store.Tx, t SkillText) (*
 	return c, err
 }
 
-// findInNamespace returns the skill with a name that a namespace owns.
+// findInNamespace returns the skill with the given name that the namespace owns.
 func (l *Library) findInNamespace(ctx context.Context, t *store.Tables, in Namespace, name string) (*skillRecord, error) {
 	found, err := t.Skills.Find(ctx, name, []Namespace{in})
 	if err != nil {
@@ -164,9 +163,9 @@ func (l *Library) skillFile(ctx context.Context, t store.Tables, v store.Version
 	return t.Blobs.Read(ctx, f.SHA256)
 }
 
-// FindID returns the ID of the skill with a name that a namespace owns or that is
-// published to it. The principal must be allowed to see the skill. FindID ignores
-// the scopes of the principal's token.
+// FindID returns the ID of the skill with the given name that the namespace owns
+// or that is published to it. The principal must be allowed to see the skill.
+// FindID ignores the scopes of the principal's token.
 func (l *Library) FindID(ctx context.Context, p account.Principal, in Namespace, name string) (string, error) {
 	found, err := l.db.Skills.Find(ctx, name, []Namespace{in})
 	if err != nil {
@@ -185,8 +184,8 @@ func (l *Library) FindID(ctx context.Context, p account.Principal, in Namespace,
 	return h.ID, nil
 }
 
-// ReadSkillFile returns the unchanged SKILL.md of a version. Number 0 means the
-// current version.
+// ReadSkillFile returns the SKILL.md of a version exactly as uploaded. Number 0
+// means the current version.
 func (l *Library) ReadSkillFile(ctx context.Context, p account.Principal, id string, number int64) ([]byte, error) {
 	_, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {

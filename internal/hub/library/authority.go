@@ -12,11 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Namespace owns skills. It belongs to a user or a group, or is the public one.
+// Namespace identifies the owner of skills: a user, a group, or the public
+// namespace.
 type Namespace = store.Namespace
 
-// resourceOf returns the resource with which package account authorizes access
-// to an item that author created in a namespace.
+// resourceOf returns the resource for authorizing access to an item that author
+// created in namespace n.
 func resourceOf(n Namespace, author string) account.Resource {
 	switch {
 	case n.User() != "":
@@ -30,7 +31,7 @@ func resourceOf(n Namespace, author string) account.Resource {
 }
 
 // ownerActions lists the actions that require rights in the namespace that owns
-// the skill. For other actions, rights in any namespace that lists it suffice.
+// the skill. Other actions require rights in any namespace that lists it.
 var ownerActions = map[account.Action]bool{
 	account.SkillChange: true, account.SkillReview: true, account.SkillPublish: true, account.SkillHide: true, account.SkillDelete: true,
 }
@@ -41,8 +42,8 @@ type skillRecord struct {
 	listings []Namespace
 }
 
-// resources returns the resources of which one must permit an action on the
-// skill. The first one is for the namespace that owns the skill.
+// resources returns the resources for an action on the skill; one of them must
+// permit it. The first is for the namespace that owns the skill.
 func (h *skillRecord) resources(a account.Action, author string) []account.Resource {
 	at := resourceOf(h.Namespace, author)
 	at.Hidden = h.Hidden
@@ -60,8 +61,9 @@ func (h *skillRecord) resources(a account.Action, author string) []account.Resou
 	return all
 }
 
-// check returns an error if a principal may not perform an action on the skill.
-// For a review, author is the author of the version, otherwise of the skill.
+// check returns an error if the principal is not allowed to perform the action
+// on the skill. For a review, author is the version's author, otherwise the
+// skill's.
 func (h *skillRecord) check(p account.Principal, a account.Action, author string) error {
 	var denied *account.DeniedError
 	for _, r := range h.resources(a, author) {
@@ -83,8 +85,8 @@ func (h *skillRecord) check(p account.Principal, a account.Action, author string
 	return denied
 }
 
-// isVisible reports whether a principal may see the skill. It ignores the scopes
-// of the principal's token.
+// isVisible reports whether the principal may see the skill. It ignores the
+// scopes of the principal's token.
 func (h *skillRecord) isVisible(p account.Principal) bool {
 	p.Scopes = account.AllScopes
 	return slices.ContainsFunc(h.resources(account.SkillRead, h.CreatedBy), func(r account.Resource) bool {
@@ -92,7 +94,7 @@ func (h *skillRecord) isVisible(p account.Principal) bool {
 	})
 }
 
-// getSkill reads a skill without authorization.
+// getSkill returns a skill without checking any permission.
 func (l *Library) getSkill(ctx context.Context, t *store.Tables, id string) (*skillRecord, error) {
 	s, err := t.Skills.Get(ctx, id)
 	if err != nil {
@@ -109,22 +111,22 @@ func (l *Library) getSkill(ctx context.Context, t *store.Tables, id string) (*sk
 	return h, nil
 }
 
-// authorize returns a skill if the principal may perform a read-only action on it.
+// authorize returns a skill if the principal may perform the read-only action.
 func (l *Library) authorize(ctx context.Context, p account.Principal, a account.Action, id string) (*skillRecord, error) {
 	return l.loadAuthorized(ctx, p, a, id, false)
 }
 
-// editFunc changes a skill in a transaction and returns the details of the audit
-// record. It may be called several times.
+// editFunc changes a skill in a transaction and returns the details for the audit
+// record. It is called again if the transaction is retried.
 type editFunc func(tx *store.Tx, h *skillRecord) (details any, err error)
 
-// update changes a skill with f if the principal may perform the action. It stores
-// the change and its audit record in one transaction.
+// update calls f to change a skill if the principal may perform the action. It
+// stores the change and its audit record in one transaction.
 func (l *Library) update(ctx context.Context, p account.Principal, a account.Action, id string, f editFunc) error {
 	return l.updateIf(ctx, p, a, id, func(_ *store.Tx, h *skillRecord) error { return h.check(p, a, h.CreatedBy) }, f)
 }
 
-// updateIf is like update, but uses may to authorize the change.
+// updateIf is like update, but calls may to authorize the change.
 func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.Action, id string, may func(*store.Tx, *skillRecord) error, f editFunc) error {
 	var denied error
 	var in Namespace
@@ -160,7 +162,8 @@ func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.A
 	return nil
 }
 
-// recordDenied records a denial in the audit log and returns the error why.
+// recordDenied records a denial in the audit log. It returns why, joined with
+// the error if recording failed.
 func (l *Library) recordDenied(ctx context.Context, p account.Principal, a account.Action, in Namespace, subject string, why error) error {
 	if err := appendAudit(ctx, l.db.Audit, p, a, in, subject, "denied", nil); err != nil {
 		return errors.Join(why, err)
@@ -168,8 +171,8 @@ func (l *Library) recordDenied(ctx context.Context, p account.Principal, a accou
 	return why
 }
 
-// authorizeIn returns an error if a principal may not perform an action in a
-// namespace, and records the denial.
+// authorizeIn returns an error if the principal is not allowed to perform the
+// action in the namespace, and records the denial.
 func (l *Library) authorizeIn(ctx context.Context, p account.Principal, a account.Action, n Namespace, subject string) error {
 	if err := checkNamespace(p, a, n); err != nil {
 		return l.recordDenied(ctx, p, a, n, subject, err)
@@ -177,8 +180,9 @@ func (l *Library) authorizeIn(ctx context.Context, p account.Principal, a accoun
 	return nil
 }
 
-// checkNamespace returns an error if a principal may not perform an action in a
-// namespace. If the principal may not see the namespace, it is [ErrNotFound].
+// checkNamespace returns an error if the principal is not allowed to perform the
+// action in the namespace. The error is [ErrNotFound] if the principal must not
+// see the namespace.
 func checkNamespace(p account.Principal, a account.Action, n Namespace) error {
 	err := account.Check(p, a, resourceOf(n, ""))
 	if d, ok := errors.AsType[*account.DeniedError](err); ok && d.Hidden {
@@ -187,7 +191,6 @@ func checkNamespace(p account.Principal, a account.Action, n Namespace) error {
 	return err
 }
 
-// appendAudit appends a record to the audit log.
 func appendAudit(ctx context.Context, audit store.Audit, p account.Principal, a account.Action, n Namespace, subject, decision string, details any) error {
 	r := store.AuditRecord{Actor: string(p.User), Action: string(a), Namespace: n, Subject: cleanLine(subject, 256), Decision: decision}
 	if details != nil {
@@ -200,10 +203,10 @@ func appendAudit(ctx context.Context, audit store.Audit, p account.Principal, a 
 	return audit.Append(ctx, r)
 }
 
-// namespaces returns the namespaces in which the names of a principal's skills
-// are resolved, in order: its own, those of its groups, and the public one. If a
-// query does not allow so many groups, it omits the newest, because other users
-// can add the principal to groups. It fails if the token's scopes permit no
+// namespaces returns the namespaces in which a principal's skill names are
+// resolved, in order: its own, its groups', and the public one. If there are more
+// groups than a query permits, it omits the newest, because other users can add
+// the principal to groups. It returns an error if the token's scopes permit no
 // access.
 func namespaces(p account.Principal, a account.Action) ([]Namespace, error) {
 	all := []Namespace{store.UserNamespace(string(p.User))}

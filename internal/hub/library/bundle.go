@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// manifest returns the list of files in a version. It fails if the list does not
-// match the version's digest.
+// manifest returns the file list of a version. It returns an error if the list
+// does not match the version's digest.
 func (l *Library) manifest(ctx context.Context, v store.Version) (skill.Manifest, error) {
 	rows, err := l.db.Versions.Manifest(ctx, v.ID)
 	if err != nil {
@@ -33,12 +33,12 @@ func (l *Library) manifest(ctx context.Context, v store.Version) (skill.Manifest
 	return files, nil
 }
 
-// bundle returns the files of a version. Reads from the bundle use ctx.
+// bundle returns the files of a version. Later reads from the bundle also use ctx.
 func (l *Library) bundle(ctx context.Context, name string, v store.Version) (*skill.Bundle, error) {
 	return l.bundleBy(ctx, name, v, func(f skill.File) ([]byte, error) { return l.files.read(ctx, f.SHA256, f.Size) })
 }
 
-// bundleBy is like bundle, but reads each file with the function read.
+// bundleBy is like bundle, but calls read for the content of each file.
 func (l *Library) bundleBy(ctx context.Context, name string, v store.Version, read func(skill.File) ([]byte, error)) (*skill.Bundle, error) {
 	files, err := l.manifest(ctx, v)
 	if err != nil {
@@ -51,8 +51,8 @@ func (l *Library) bundleBy(ctx context.Context, name string, v store.Version, re
 	return skill.NewBundle(t, name, nil), nil
 }
 
-// manifestFS is a file system with the files in a manifest. It reads a file when
-// it is opened. It is safe for concurrent use.
+// manifestFS is a file system that contains the files of a manifest. A file is
+// read when it is opened. It is safe for concurrent use.
 type manifestFS struct {
 	read  func(skill.File) ([]byte, error)
 	nodes map[string]*node
@@ -64,7 +64,8 @@ var (
 	_ fs.StatFS     = (*manifestFS)(nil)
 )
 
-// node is a file or directory. It implements [fs.FileInfo] and [fs.DirEntry].
+// node is a file or directory of a manifestFS. It implements [fs.FileInfo] and
+// [fs.DirEntry].
 type node struct {
 	name     string
 	file     skill.File
@@ -90,8 +91,8 @@ func newManifestFS(files skill.Manifest, read func(skill.File) ([]byte, error)) 
 	return t, nil
 }
 
-// addToParent adds a node to its directory and creates missing directories. It
-// reports whether that is possible: no parent may be a file.
+// addToParent adds n to its parent directory, creating missing directories. It
+// returns false if a parent is a file.
 func (t *manifestFS) addToParent(n *node, at string) bool {
 	for at != "." {
 		at = path.Dir(at)
@@ -117,7 +118,7 @@ func (t *manifestFS) find(op, name string) (*node, error) {
 	return n, nil
 }
 
-// Open opens a file or directory. It reads and verifies the whole file.
+// Open opens a file or directory. It reads and verifies a file completely.
 func (t *manifestFS) Open(name string) (fs.File, error) {
 	n, err := t.find("open", name)
 	if err != nil {
@@ -133,7 +134,7 @@ func (t *manifestFS) Open(name string) (fs.File, error) {
 	return &openFile{node: n, Reader: bytes.NewReader(data)}, nil
 }
 
-// ReadFile returns the contents of a file.
+// ReadFile reads and verifies a file.
 func (t *manifestFS) ReadFile(name string) ([]byte, error) {
 	n, err := t.find("read", name)
 	if err != nil {
@@ -213,7 +214,7 @@ func (d *openDir) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: d.name, Err: errIsDir}
 }
 
-// ReadDir returns the remaining entries, at most n if n is positive.
+// ReadDir returns up to n of the remaining entries, or all of them if n <= 0.
 func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	left := d.children[d.at:]
 	if n > 0 && len(left) == 0 {

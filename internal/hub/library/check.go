@@ -11,8 +11,8 @@ import (
 // SweepResult counts the files that [Library.Sweep] deleted.
 type SweepResult = store.SweepResult
 
-// Sweep deletes the files to which no version has referred for [Options.Grace].
-// Each node of the hub calls it regularly.
+// Sweep deletes the files that no version has referenced for [Options.Grace].
+// Each hub node calls it regularly.
 func (l *Library) Sweep(ctx context.Context) (SweepResult, error) {
 	return l.db.Blobs.Sweep(ctx, l.opts.Grace)
 }
@@ -21,9 +21,8 @@ func (l *Library) Sweep(ctx context.Context) (SweepResult, error) {
 type Report = store.Report
 
 // Check verifies the whole database, including every file. In addition to
-// [store.DB.Check], it compares the files of each version with the version's
-// digest. Check changes nothing and takes as long as it takes to read the
-// database.
+// [store.DB.Check], it compares each version's files with its digest. Check
+// changes nothing. It reads the whole database, which can take a long time.
 func (l *Library) Check(ctx context.Context) (Report, error) {
 	r, err := l.db.Check(ctx)
 	if err != nil {
@@ -70,7 +69,7 @@ func (l *Library) checkSkill(ctx context.Context, s *store.Skill, r *Report) err
 	}
 }
 
-// addProblem adds a problem to a report that has not reached its limit.
+// addProblem adds a problem to a report unless the report is full.
 func addProblem(r *Report, format string, args ...any) {
 	if len(r.Problems) < store.MaxPage {
 		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))

@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// content is a skill that was read from an upload or a source, with its files.
+// content is a skill read from an upload or an import source, with its files.
 type content struct {
 	skill    *skill.Skill
 	fsys     fs.FS
@@ -24,7 +24,7 @@ type content struct {
 	findings json.RawMessage
 }
 
-// readContent reads the skill in a bundle. It fails if the skill is invalid.
+// readContent reads the skill in b. It returns an error if the skill is invalid.
 func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, error) {
 	s, ds, err := skill.Parse(b.FS, b.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,13 +53,13 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 	return &content{skill: s, fsys: b.FS, manifest: files, meta: newMeta(s, ds, file, files)}, ctx.Err()
 }
 
-// storeFiles scans the files and stores them in the database. A version can refer
-// to them afterwards.
+// storeFiles scans the files and stores them in the database, so that a version
+// can reference them.
 func (l *Library) storeFiles(ctx context.Context, c *content) error {
 	if err := l.scan(ctx, c); err != nil {
 		return err
 	}
-	const atOnce = 4 << 20 // bytes in one transaction; other writers wait for it
+	const atOnce = 4 << 20 // maximum bytes per transaction; other writers wait for it
 	var (
 		batch [][]byte
 		held  int64
@@ -104,10 +104,10 @@ func readFile(fsys fs.FS, want skill.File) ([]byte, error) {
 	return data, nil
 }
 
-// maxFindings limits the JSON of the stored findings, in bytes.
+// maxFindings is the maximum size of the findings stored as JSON, in bytes.
 const maxFindings = 2 << 20
 
-// scan scans the files for at most [Options.ScanTime].
+// scan scans the files for up to [Options.ScanTime].
 func (l *Library) scan(ctx context.Context, c *content) error {
 	limited, stop := context.WithTimeout(ctx, l.opts.ScanTime)
 	defer stop()
@@ -137,7 +137,8 @@ func (l *Library) scan(ctx context.Context, c *content) error {
 	return nil
 }
 
-// versionRow returns the rows of a version with this content and of its files.
+// versionRow returns the database rows for a version with this content and for
+// its files.
 func (c *content) versionRow(skillID, by string, source json.RawMessage) (store.Version, []store.File, error) {
 	data, err := json.Marshal(c.meta)
 	if err != nil {
@@ -154,7 +155,7 @@ func (c *content) versionRow(skillID, by string, source json.RawMessage) (store.
 	}, files, nil
 }
 
-// mapDiskFull replaces an error about a full disk by [ErrFull].
+// mapDiskFull wraps [ErrFull] if err reports a full disk; otherwise it returns err.
 func mapDiskFull(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("write temporary file: %w", ErrFull)
@@ -162,7 +163,7 @@ func mapDiskFull(err error) error {
 	return err
 }
 
-// spoolUpload copies an upload to a temporary file. Close removes the file.
+// spoolUpload copies an upload to a temporary file, which Close removes.
 func (l *Library) spoolUpload(r io.Reader) (*uploadFile, error) {
 	f, err := os.CreateTemp(l.opts.TempDir, "upload-")
 	if err != nil {
@@ -184,7 +185,7 @@ func (l *Library) spoolUpload(r io.Reader) (*uploadFile, error) {
 	return s, nil
 }
 
-// uploadFile is a temporary file with an upload.
+// uploadFile is a temporary file that holds an upload.
 type uploadFile struct {
 	*os.File
 	size int64

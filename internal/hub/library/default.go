@@ -10,18 +10,18 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Default is a skill that is added to the conversations of all users of a
-// namespace.
+// Default is a skill that is active by default in the conversations of all users
+// of a namespace.
 type Default struct {
 	Namespace Namespace `json:"namespace"` // a user's own, a group's, or the public one
 	SkillID   string    `json:"skill_id"`
 	Preload   bool      `json:"forcePreload"` // whether it is loaded at the start
-	// Exceptions selects conversations without the default, with at most 100
-	// entries.
+	// Exceptions selects conversations to which the default does not apply. It has
+	// at most 100 entries.
 	Exceptions []Exception `json:"exceptions,omitempty"`
 }
 
-// Exception selects conversations.
+// Exception selects conversations by mode, agent or project.
 type Exception struct {
 	Type  string `json:"type" enum:"mode,agent,project"`
 	Value string `json:"value" minLength:"1" maxLength:"128"` // at most 128 bytes
@@ -29,7 +29,7 @@ type Exception struct {
 
 const maxExceptions = 100
 
-// MaxDefaults limits the defaults of one namespace.
+// MaxDefaults is the maximum number of defaults per namespace.
 const MaxDefaults = 200
 
 func (e Exception) check() error {
@@ -42,10 +42,10 @@ func (e Exception) check() error {
 	return nil
 }
 
-// SetDefault adds or replaces a default of a namespace. For its own namespace, a
-// principal must be allowed to see the skill; for a group or the public
-// namespace, to upload to it. SetDefault fails with [ErrTooMany] if the namespace
-// has [MaxDefaults] other defaults.
+// SetDefault adds or replaces a namespace default. In its own namespace, the
+// principal must be allowed to see the skill. In a group or the public namespace,
+// it must be allowed to upload. SetDefault returns [ErrTooMany] if the namespace
+// already has [MaxDefaults] other defaults.
 func (l *Library) SetDefault(ctx context.Context, p account.Principal, d Default) error {
 	if len(d.Exceptions) > maxExceptions {
 		return invalidf("too many exceptions (%d, limit %d)", len(d.Exceptions), maxExceptions)
@@ -79,7 +79,7 @@ func (l *Library) SetDefault(ctx context.Context, p account.Principal, d Default
 	})
 }
 
-// addDefault stores a default. It fails with [ErrTooMany] if there are too many.
+// addDefault stores a default. It returns [ErrTooMany] if there are too many.
 func addDefault(ctx context.Context, tx *store.Tx, d store.Default) error {
 	have, err := tx.Defaults.List(ctx, []Namespace{d.Namespace})
 	if err != nil {
@@ -91,9 +91,9 @@ func addDefault(ctx context.Context, tx *store.Tx, d store.Default) error {
 	return tx.Defaults.Put(ctx, d)
 }
 
-// checkDefault returns an error if a principal may not make a skill a default. In
-// its own namespace, it must be able to see the skill or already have it as a
-// default. In others, it must be allowed to bind the skill.
+// checkDefault returns an error if the principal is not allowed to make a skill a
+// default. In its own namespace, it must be able to see the skill or already have
+// it as a default. Elsewhere, it must be allowed to bind the skill.
 func (l *Library) checkDefault(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, in Namespace) error {
 	if in.User() == "" {
 		return h.check(p, account.SkillBind, h.CreatedBy)
@@ -112,7 +112,7 @@ func (l *Library) checkDefault(ctx context.Context, tx *store.Tx, p account.Prin
 	return nil
 }
 
-// defaultAction returns the action for changing the defaults of a namespace.
+// defaultAction returns the action that changing the namespace's defaults requires.
 func defaultAction(n Namespace) account.Action {
 	if n.User() != "" {
 		return account.DefaultWrite
@@ -120,7 +120,7 @@ func defaultAction(n Namespace) account.Action {
 	return account.SkillUpload
 }
 
-// RemoveDefault removes a default of a namespace.
+// RemoveDefault removes a skill from the defaults of a namespace.
 func (l *Library) RemoveDefault(ctx context.Context, p account.Principal, in Namespace, skillID string) error {
 	action := defaultAction(in)
 	if err := l.authorizeIn(ctx, p, action, in, skillID); err != nil {
@@ -141,7 +141,7 @@ type removedDefaultDetails struct {
 }
 
 // Defaults returns the defaults of a namespace, sorted by skill ID. It includes
-// defaults whose skills are no longer visible, so that they can be removed.
+// defaults whose skills are no longer visible, so that users can remove them.
 func (l *Library) Defaults(ctx context.Context, p account.Principal, in Namespace) ([]Default, error) {
 	if err := checkNamespace(p, account.SkillRead, in); err != nil {
 		return nil, err
@@ -163,14 +163,14 @@ func readDefault(r store.Default) Default {
 	return d
 }
 
-// ConversationInfo describes a conversation, to find out which defaults apply.
+// ConversationInfo describes a conversation for matching against [Exception].
 type ConversationInfo struct{ Mode, Agent, Project string }
 
 func (s ConversationInfo) matches(e Exception) bool {
 	return e.Value != "" && (e.Type == "mode" && e.Value == s.Mode || e.Type == "agent" && e.Value == s.Agent || e.Type == "project" && e.Value == s.Project)
 }
 
-// DefaultSkill is a skill that a conversation has by default.
+// DefaultSkill is a default skill of a conversation.
 type DefaultSkill struct {
 	Ref
 	Preload   bool      `json:"forcePreload"`
@@ -178,9 +178,9 @@ type DefaultSkill struct {
 }
 
 // DefaultSkills returns the default skills of a conversation in order of
-// precedence: those of the principal, of its groups, and of all users. If several
+// precedence: the principal's, its groups', and the public ones. If several
 // defaults have the same skill or name, only the first one and its exceptions
-// count. The references have IDs and no digests.
+// apply. The references have IDs and no digests.
 func (l *Library) DefaultSkills(ctx context.Context, p account.Principal, s ConversationInfo) ([]DefaultSkill, error) {
 	in, err := namespaces(p, account.SkillUse)
 	if err != nil {
@@ -200,7 +200,7 @@ func (l *Library) DefaultSkills(ctx context.Context, p account.Principal, s Conv
 			ids[row.SkillID] = true
 			h, err := l.authorizeBound(ctx, p, account.SkillUse, row.SkillID)
 			if isNotFound(err) || isDenied(err) {
-				continue // the principal may no longer see it
+				continue // the principal is no longer allowed to see it
 			}
 			if err != nil {
 				return nil, err

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Archive is the package of a version for download: a reproducible ZIP archive
-// with one directory.
+// Archive is a version packaged for download: a reproducible ZIP archive with one
+// top-level directory.
 type Archive struct {
 	Name     string // name of the skill
 	FileName string // such as pdf-3.zip; may contain any printable characters
@@ -19,13 +19,13 @@ type Archive struct {
 
 	bundle *skill.Bundle
 	folder string
-	failed error // first error of reading a file
+	failed error // first error reading a file
 }
 
 // Download returns the package of a version without reading its files. Number 0
-// means the current version. Unlike loading a skill, it requires the permission
-// [account.SkillDownload]. [Archive.WriteTo] uses ctx, too. Close the archive when
-// done.
+// means the current version. Downloading requires [account.SkillDownload], a
+// permission that loading the skill does not require. [Archive.WriteTo] also uses
+// ctx. The caller must close the archive.
 func (l *Library) Download(ctx context.Context, p account.Principal, id string, number int64) (*Archive, error) {
 	h, err := l.authorize(ctx, p, account.SkillDownload, id)
 	if err != nil {
@@ -63,11 +63,11 @@ func (a *Archive) WriteTo(w io.Writer) (int64, error) {
 	return out.n, err
 }
 
-// Close closes the files.
+// Close releases the underlying files.
 func (a *Archive) Close() error { return a.bundle.Close() }
 
-// archiveWriter counts the bytes of an archive. It fails after a file could not be
-// read.
+// archiveWriter counts the bytes of an archive. Writes fail once reading a file
+// has failed.
 type archiveWriter struct {
 	to io.Writer
 	of *Archive

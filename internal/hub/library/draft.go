@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Draft is an unsaved skill that a user is writing.
+// Draft is a skill that a user is editing and has not saved.
 type Draft struct {
 	Files []DraftFile
 	// Of is the ID of the skill to which the draft adds a version, or "" for a
@@ -23,13 +23,12 @@ type Draft struct {
 	Of string
 }
 
-// DraftFile is a file of a draft.
 type DraftFile struct {
 	Path string
 	Data []byte
 }
 
-// draft is a [Draft] whose files have been checked.
+// draft is a [Draft] after its files were checked.
 type draft struct {
 	of       *skillRecord // nil for a new skill
 	folder   string
@@ -37,8 +36,8 @@ type draft struct {
 	refusals []skill.Refusal
 }
 
-// openDraft checks the files of a draft. It fails with a [*skill.RefusedError] if
-// they exceed the limits of an upload.
+// openDraft checks the files of a draft. It returns a [*skill.RefusedError] if
+// they exceed the upload limits.
 func (l *Library) openDraft(ctx context.Context, p account.Principal, d Draft) (*draft, error) {
 	out := &draft{}
 	if d.Of != "" {
@@ -63,13 +62,13 @@ func (l *Library) openDraft(ctx context.Context, p account.Principal, d Draft) (
 	return out, err
 }
 
-// isLimitRefusal reports whether r refuses files because of their number or size.
+// isLimitRefusal reports whether files were refused because of their number or size.
 func isLimitRefusal(r skill.Refusal) bool {
 	return slices.Contains([]string{"too-many-entries", "file-too-large", "archive-unpacked-too-large"}, r.Code)
 }
 
-// newDraftFS returns a file system with files in memory. It omits files whose paths
-// are invalid or conflict with other paths.
+// newDraftFS returns an in-memory file system. It omits files whose paths are
+// invalid or conflict with other paths.
 func newDraftFS(files []DraftFile) (fs.FS, error) {
 	data, dirs := map[string][]byte{}, map[string]bool{}
 	var listed skill.Manifest
@@ -99,8 +98,8 @@ func hasFileParent(p string, files map[string][]byte) bool {
 	return false
 }
 
-// uploadContent returns the content that an upload of the draft would store. It
-// fails like an upload.
+// uploadContent returns the content that uploading the draft would store. It
+// returns the same errors as an upload.
 func (d *draft) uploadContent(ctx context.Context, l *Library) (*content, error) {
 	if len(d.refusals) > 0 {
 		return nil, &skill.RefusedError{What: "skill", Refusals: d.refusals}
@@ -115,8 +114,7 @@ func (d *draft) uploadContent(ctx context.Context, l *Library) (*content, error)
 	return c, err
 }
 
-// readDraft opens a draft and returns the content that an upload of it would
-// store.
+// readDraft opens a draft and returns the content that uploading it would store.
 func (l *Library) readDraft(ctx context.Context, p account.Principal, d Draft) (*draft, *content, error) {
 	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {
@@ -136,11 +134,11 @@ type DraftPackage struct {
 	Name     string // name of the skill
 	FileName string
 	Digest   string // digest of the files, as after an upload
-	Of       string // ID of the skill to which it adds a version
+	Of       string // ID of the skill to which the draft adds a version
 	Data     []byte
 }
 
-// PackDraft returns the package of a draft. It fails like an upload, but ignores
+// PackDraft packages a draft. It returns the same errors as an upload, but ignores
 // existing skills and versions.
 func (l *Library) PackDraft(ctx context.Context, p account.Principal, d Draft) (*DraftPackage, error) {
 	_, c, err := l.readDraft(ctx, p, d)
@@ -164,7 +162,7 @@ func (l *Library) PackDraft(ctx context.Context, p account.Principal, d Draft) (
 
 var errPackedLarge = errors.New("package too large")
 
-// limitedWriter fails when more than left bytes are written.
+// limitedWriter writes up to left bytes and then fails.
 type limitedWriter struct {
 	to   io.Writer
 	left int64

@@ -17,7 +17,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// draftScanTime limits the scan of a draft. It is short, because the author waits.
+// draftScanTime is the timeout for scanning a draft. It is short, because the
+// author is waiting.
 const draftScanTime = 5 * time.Second
 
 // DraftCheck is the result of [Library.CheckDraft]. Fields that could not be
@@ -35,7 +36,7 @@ type DraftCheck struct {
 	Code                 bool           // whether it has code, which needs a review
 	Runnable             bool           // whether these files are approved, so that their code may run
 	CatalogLine          string         // line in the catalog text for models; "" if hidden from them
-	Existing             *ExistingSkill // another skill with the name; nil if there is none
+	Existing             *ExistingSkill // another skill with this name, or nil
 	CanSave              bool           // whether the principal may save it
 }
 
@@ -43,7 +44,7 @@ type DraftCheck struct {
 type DraftDiagnostic struct {
 	skill.Diagnostic
 	File string
-	// Edit fixes the problem; it is nil if the author has to fix it. Rename is
+	// Edit fixes the problem, or is nil if there is no automatic fix. Rename is
 	// the file name that would fix the problem, or "".
 	Edit   *skill.Edit
 	Rename string
@@ -55,8 +56,8 @@ type ExistingSkill struct {
 	CanAddVersion bool   // whether the principal may add a version to it
 }
 
-// CheckDraft checks a draft before it is saved in a namespace. If the namespace
-// is "", it is that of the skill to which the draft adds a version, or else the
+// CheckDraft checks a draft before it is saved in a namespace. If in is "", the
+// namespace is that of the skill to which the draft adds a version, or else the
 // principal's own.
 func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, in Namespace) (*DraftCheck, error) {
 	done, err := acquireSlot(ctx, l.packageSlots)
@@ -93,10 +94,9 @@ func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, 
 	return out, l.checkDraftTarget(ctx, p, out, opened, in)
 }
 
-// ownNamespace returns the principal's own namespace.
 func ownNamespace(p account.Principal) Namespace { return store.UserNamespace(string(p.User)) }
 
-// maxEdits limits the diagnostics for which an edit is computed.
+// maxEdits is the maximum number of diagnostics for which an edit is computed.
 const maxEdits = 50
 
 // readSkillFile parses SKILL.md and adds its diagnostics.
@@ -129,13 +129,13 @@ func (c *DraftCheck) readSkillFile(_ context.Context, d *draft) error {
 	return nil
 }
 
-// hashFiles sets the manifest with the hashes of the files.
+// hashFiles computes the manifest.
 func (c *DraftCheck) hashFiles(_ context.Context, d *draft) (err error) {
 	c.Manifest, _, err = skill.ReadManifest(d.fsys)
 	return err
 }
 
-// scanFiles scans the files for at most draftScanTime.
+// scanFiles scans the files for up to draftScanTime.
 func (c *DraftCheck) scanFiles(ctx context.Context, d *draft) error {
 	limited, stop := context.WithTimeout(ctx, draftScanTime)
 	defer stop()
@@ -151,8 +151,8 @@ func (c *DraftCheck) scanFiles(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// readPermissions sets the requested permissions, which are the differences from an
-// empty skill.
+// readPermissions sets the requested permissions by comparing the skill with an
+// empty one.
 func (c *DraftCheck) readPermissions(ctx context.Context, d *draft) error {
 	if c.Skill == nil {
 		return nil
@@ -165,7 +165,7 @@ func (c *DraftCheck) readPermissions(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// checkName adds a diagnostic if the skill cannot have its name.
+// checkName adds a diagnostic if the skill's name is not allowed.
 func (c *DraftCheck) checkName(d *draft) {
 	if c.Skill.Name == "" {
 		return // readSkillFile has reported it
@@ -183,8 +183,8 @@ func (c *DraftCheck) checkName(d *draft) {
 	c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{Diagnostic: found, File: skill.FileName})
 }
 
-// checkDraftTarget checks whether the principal may save the draft and whether
-// another skill has the name.
+// checkDraftTarget determines whether the principal may save the draft and
+// whether another skill has its name.
 func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *DraftCheck, d *draft, in Namespace) error {
 	m := newMeta(c.Skill, nil, skill.FileName, c.Manifest)
 	c.Code = m.hasCode()
@@ -228,14 +228,14 @@ func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *
 	return nil
 }
 
-// isReviewDecision reports whether err says that code may not run, as opposed to
-// saying that the check failed.
+// isReviewDecision reports whether err means that the code must not run, rather
+// than that the check itself failed.
 func isReviewDecision(err error) bool {
 	_, reviewed := errors.AsType[*ReviewError](err)
 	return reviewed || isNotFound(err) || isDenied(err)
 }
 
-// newDraftEntry returns the catalog entry of a draft.
+// newDraftEntry returns the catalog entry for a draft.
 func newDraftEntry(s *skill.Skill, m *meta) *catalog.Entry {
 	return m.catalogEntry(s.Name, cleanLine(s.DisplayName, 1024), truncate(s.Description, 16<<10), cleanLine(s.Version, 256), cleanLines(s.Tags))
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// DraftSearchResult is the result of one query of [Library.SearchWithDraft].
+// DraftSearchResult is the result of one [Library.SearchWithDraft] query.
 type DraftSearchResult struct {
 	Query string
 	Hits  []DraftHit
-	Rank  int // rank of the draft, from 1; 0 if it is not among the best hundred
+	Rank  int // rank of the draft, from 1; 0 if it is not in the top hundred
 }
 
-// DraftHit is a skill, or the draft, that matches a query.
+// DraftHit is a skill or the draft that matches a query.
 type DraftHit struct {
 	Skill       *Skill // nil for the draft
 	Name        string
@@ -27,10 +27,10 @@ type DraftHit struct {
 	Score       float64
 }
 
-// SearchWithDraft searches for each query like [Library.Search], as if the draft
-// had been uploaded to a namespace. The namespace "" means the principal's own.
-// The draft replaces the skill to which it adds a version, or the skill with its
-// name in the namespace. Each result has at most limit hits.
+// SearchWithDraft runs each query like [Library.Search], as if the draft had been
+// uploaded to a namespace. If in is "", it is the principal's own namespace. The
+// draft replaces the skill to which it adds a version, or the skill with the same
+// name in that namespace. Each result has at most limit hits.
 func (l *Library) SearchWithDraft(ctx context.Context, p account.Principal, d Draft, in Namespace, queries []string, limit int) ([]DraftSearchResult, error) {
 	opened, c, err := l.readDraft(ctx, p, d)
 	if err != nil {
@@ -79,7 +79,7 @@ func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *dra
 	for _, r := range ranks {
 		if r.id == draftID {
 			e := t.draft.entry
-			seen := slices.IndexFunc(in, func(n Namespace) bool { return slices.Contains(t.in, n) }) // a namespace that the principal sees
+			seen := slices.IndexFunc(in, func(n Namespace) bool { return slices.Contains(t.in, n) }) // a namespace that the principal can see
 			out.Hits = append(out.Hits, DraftHit{nil, e.Name, in[seen], e.Description, r.score})
 		} else if i := slices.IndexFunc(hits, func(h Hit) bool { return h.ID == r.id }); i >= 0 {
 			h := hits[i]
@@ -89,11 +89,11 @@ func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *dra
 	return out, nil
 }
 
-// draftID is the ID of the draft in a search. It differs from all skill IDs, which
-// contain no parentheses.
+// draftID stands for the draft in search results. It cannot be a skill ID,
+// because those contain no parentheses.
 const draftID = "(draft)"
 
-// draftOverlay adds a draft to the search indexes of some namespaces.
+// draftOverlay adds a draft to the search indexes of several namespaces.
 type draftOverlay struct {
 	draft   *indexedSkill
 	in      []Namespace
@@ -105,8 +105,8 @@ type searchIndex struct {
 	order []*indexedSkill
 }
 
-// withDraft returns an overlay with a draft for one search. The draft replaces the
-// skill with the ID of, and the skill with the name of the draft.
+// withDraft returns an overlay that adds a draft to a search. The draft replaces
+// the skill with the ID of and the skill with the draft's name.
 func (s *skillIndex) withDraft(e *catalog.Entry, of string, in []Namespace) *draftOverlay {
 	t := &draftOverlay{draft: &indexedSkill{id: draftID, entry: e}, in: in, indexes: map[Namespace]searchIndex{}}
 	for _, n := range in {

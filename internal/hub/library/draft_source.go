@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// DraftSource is a catalog source with the draft of a conversation. Put it before
-// all other sources, so that the draft replaces skills with the same name.
+// DraftSource is a catalog source that contains a conversation's draft. Put it
+// before all other sources, so that the draft replaces skills with the same name.
 type DraftSource struct {
 	Name   string
 	Digest string // digest of the files
@@ -24,13 +24,13 @@ type DraftSource struct {
 	session string
 
 	mu    sync.Mutex
-	entry *catalog.Entry // set after the first read
+	entry *catalog.Entry // set by the first read
 }
 
 var _ catalog.Watcher = (*DraftSource)(nil)
 
-// DraftSource returns a source with the draft of one of the principal's
-// conversations. It fails with [ErrNotFound] if the conversation has no draft.
+// DraftSource returns a source for the draft of one of the principal's
+// conversations. It returns [ErrNotFound] if the conversation has no draft.
 func (l *Library) DraftSource(ctx context.Context, p account.Principal, session string) (*DraftSource, error) {
 	s, err := l.db.Sessions.Get(ctx, session)
 	if err != nil {
@@ -49,13 +49,13 @@ func (l *Library) DraftSource(ctx context.Context, p account.Principal, session 
 // Session returns the ID of the conversation.
 func (t *DraftSource) Session() string { return t.session }
 
-// Origin returns the label of the source.
+// Origin returns "draft", the label of the source.
 func (t *DraftSource) Origin() string { return "draft" }
 
-// Scope returns the scope of the draft.
+// Scope returns [catalog.User].
 func (t *DraftSource) Scope() catalog.Scope { return catalog.User }
 
-// List returns the draft. The first call reads it.
+// List returns the draft. The first call reads the draft.
 func (t *DraftSource) List(ctx context.Context) (catalog.Listing, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +98,7 @@ func (t *DraftSource) Watch(ctx context.Context, _ func()) error {
 	return nil
 }
 
-// Search returns the names of matching skills like [Library.Search], as if the
+// Search returns the names of matching skills, like [Library.Search], as if the
 // draft were in the principal's namespace.
 func (t *DraftSource) Search(ctx context.Context, query string, limit int) ([]string, error) {
 	listing, err := t.List(ctx)

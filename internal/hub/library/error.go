@@ -10,32 +10,32 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Errors that a caller can handle, in addition to [account.DeniedError],
-// [skill.RefusedError] for an archive, and those of packages remote and store.
+// Errors that callers can handle, in addition to [account.DeniedError],
+// [skill.RefusedError] for an archive, and the errors of packages remote and store.
 var (
-	// ErrNotFound says that an item does not exist or that the principal may not
-	// see it.
+	// ErrNotFound means that an item does not exist or that the principal is not
+	// allowed to see it.
 	ErrNotFound = store.ErrNotFound
-	// ErrExists says that the name or a version with the files already exists.
+	// ErrExists means that the name, or a version with these files, already exists.
 	ErrExists = store.ErrExists
-	// ErrConflict says that the item changed since the caller read it.
+	// ErrConflict means that the item has changed since the caller read it.
 	ErrConflict = store.ErrConflict
-	// ErrFull says that a disk of the hub is full. The change is not stored.
+	// ErrFull means that a disk of the hub is full and nothing was stored.
 	ErrFull = store.ErrFull
-	// ErrTooMany says that the number of items would exceed its limit.
+	// ErrTooMany means that a limit on the number of items would be exceeded.
 	ErrTooMany = store.ErrTooMany
-	// ErrInvalid says that an argument is invalid.
+	// ErrInvalid means that an argument is invalid.
 	ErrInvalid = store.ErrInvalid
 )
 
-// TooLargeError says that an upload exceeds the size limit.
+// TooLargeError reports that an upload exceeds Limit bytes.
 type TooLargeError struct{ Limit int64 }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("package too large (limit %d bytes)", e.Limit)
 }
 
-// BrokenError says why the SKILL.md in a package cannot be loaded.
+// BrokenError reports why a package's SKILL.md cannot be loaded.
 type BrokenError struct {
 	Diagnostics skill.Diagnostics
 }
@@ -49,7 +49,7 @@ func (e *BrokenError) Error() string {
 	return "the skill does not load"
 }
 
-// NameError says why a skill cannot have its name.
+// NameError reports why a skill name is not allowed.
 type NameError struct {
 	Name string
 	Why  string
@@ -59,7 +59,7 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("a skill cannot be named %.100q here: %s", e.Name, e.Why)
 }
 
-// ReferencedError says which references to a skill prevent an operation.
+// ReferencedError reports the references to a skill that prevent an operation.
 type ReferencedError struct {
 	Skill      string // ID of the skill
 	Name       string
@@ -70,7 +70,7 @@ func (e *ReferencedError) Error() string {
 	return fmt.Sprintf("skill %q is in use: %s", e.Name, e.References.summarize())
 }
 
-// Is makes the error match [store.ErrReferenced].
+// Is reports whether target is [store.ErrReferenced].
 func (e *ReferencedError) Is(target error) bool { return target == store.ErrReferenced }
 
 // notFound returns the error for a skill that does not exist or is not visible.
@@ -83,8 +83,8 @@ func isDenied(err error) bool {
 	return ok
 }
 
-// hideNotFound replaces [ErrNotFound] by the same error for the whole skill, so
-// that a caller cannot tell which item is missing.
+// hideNotFound replaces [ErrNotFound] for any item with the error for the whole
+// skill, so that callers cannot tell which item is missing.
 func hideNotFound(id string, err error) error {
 	if isNotFound(err) {
 		return notFound(id)

@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// fileCache caches files of the database in a directory, under their hashes. It
+// fileCache caches database files in a directory, named by their hashes. It
 // verifies the hash on each read, so it never returns a changed or truncated
 // file. It is safe for concurrent use.
 //
@@ -26,7 +26,7 @@ import (
 type fileCache struct {
 	blobs    store.Blobs
 	root     *os.Root // nil disables the cache
-	maxBytes int64    // bytes
+	maxBytes int64
 
 	mu      sync.Mutex
 	entries map[string]*list.Element // elements of used, by hash
@@ -34,14 +34,14 @@ type fileCache struct {
 	bytes   int64
 }
 
-// cached is a file in the cache.
+// cached describes a file in the cache.
 type cached struct {
 	hash string
 	size int64
 }
 
-// openFileCache opens the cache in dir. It removes other files and shrinks the
-// cache to limit bytes.
+// openFileCache opens the cache in dir. It removes unrelated files and shrinks
+// the cache to limit bytes. If dir is "", the cache is disabled.
 func openFileCache(blobs store.Blobs, dir string, limit int64) (*fileCache, error) {
 	c := &fileCache{blobs: blobs, maxBytes: limit, entries: map[string]*list.Element{}, used: list.New()}
 	if dir == "" {
@@ -61,7 +61,7 @@ func openFileCache(blobs store.Blobs, dir string, limit int64) (*fileCache, erro
 	return c, nil
 }
 
-// scan adds the existing files, the oldest first.
+// scan adds the existing files, oldest first.
 func (c *fileCache) scan() error {
 	dir, err := fs.ReadDir(c.root.FS(), ".")
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *fileCache) close() error {
 	return c.root.Close()
 }
 
-// read returns the contents of a file from the cache or the database.
+// read returns the content of a file from the cache or the database.
 func (c *fileCache) read(ctx context.Context, hash string, size int64) ([]byte, error) {
 	if data, ok := c.lookup(hash, size); ok {
 		return data, nil
@@ -116,7 +116,7 @@ func (c *fileCache) read(ctx context.Context, hash string, size int64) ([]byte, 
 	return data, nil
 }
 
-// lookup returns the contents of a file if it is cached and intact.
+// lookup returns the content of a file if it is cached and intact.
 func (c *fileCache) lookup(hash string, size int64) ([]byte, bool) {
 	c.mu.Lock()
 	e, ok := c.entries[hash]
@@ -136,7 +136,7 @@ func (c *fileCache) lookup(hash string, size int64) ([]byte, bool) {
 	return nil, false
 }
 
-// removeDamaged removes a damaged file.
+// removeDamaged evicts the file with the given hash.
 func (c *fileCache) removeDamaged(hash string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +145,7 @@ func (c *fileCache) removeDamaged(hash string) {
 	}
 }
 
-// put writes a file to the cache if the file is not too large.
+// put caches a file unless it is too large.
 func (c *fileCache) put(hash string, data []byte) {
 	size := int64(len(data))
 	if c.root == nil || size > c.maxBytes/4 { // a single file must not evict all others
@@ -165,8 +165,8 @@ func (c *fileCache) put(hash string, data []byte) {
 	c.add(hash, size)
 }
 
-// add records a file in the directory. If the cache exceeds its limit, add removes
-// the least recently used files. The caller holds mu.
+// add records a file in the directory. If the cache then exceeds its limit, add
+// evicts the least recently used files. The caller must hold mu.
 func (c *fileCache) add(hash string, size int64) {
 	c.entries[hash] = c.used.PushFront(&cached{hash, size})
 	c.bytes += size
@@ -175,7 +175,7 @@ func (c *fileCache) add(hash string, size int64) {
 	}
 }
 
-// evict removes a file. The caller holds mu.
+// evict removes a file. The caller must hold mu.
 func (c *fileCache) evict(e *list.Element) {
 	f := c.used.Remove(e).(*cached)
 	delete(c.entries, f.hash)

@@ -1,7 +1,7 @@
 package library
 
-// SkillIdentifier is a source that knows the IDs of its skills. [Library.Sources]
-// and [Library.BoundSource] return such sources.
+// SkillIdentifier is a catalog source that knows the hub IDs of its skills.
+// [Library.Sources] and [Library.BoundSource] return such sources.
 type SkillIdentifier interface {
 	// SkillID returns the ID of the skill in a directory of the source, or "" if
 	// there is none. It does not block.

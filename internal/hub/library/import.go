@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SourceListing lists the skills that a source offers.
+// SourceListing lists the skills available in an import source.
 type SourceListing struct {
 	Source   string        `json:"source" doc:"Source for the import"`
 	Ref      string        `json:"ref,omitempty" doc:"Resolved branch or tag"`
@@ -22,7 +22,7 @@ type SourceListing struct {
 	Problems []string      `json:"problems" nullable:"false" doc:"What cannot be imported, and why"`
 }
 
-// SourceSkill is a skill that a source offers.
+// SourceSkill is a skill available in an import source.
 type SourceSkill struct {
 	Dir         string `json:"dir" doc:"Identifies the skill in the source"`
 	Name        string `json:"name"`
@@ -33,11 +33,11 @@ type SourceSkill struct {
 	Problem     string `json:"problem,omitempty" doc:"Why it cannot be imported"`
 }
 
-// Inspect lists the skills that a source offers, with the skills of a namespace
-// that have the same names. The source is in the syntax of package remote. The
+// Inspect lists the skills in a source and the existing skills of a namespace
+// with the same names. The source is in the syntax of package remote. The
 // principal must be allowed to upload to the namespace. Inspect refuses local
 // paths, private networks and ssh, except for hosts that [Options.Private]
-// permits. It fails with errors of package remote.
+// permits. It also returns errors of package remote.
 func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace, source string) (*SourceListing, error) {
 	var out *SourceListing
 	err := l.openSourceFor(ctx, p, in, source, "", func(offer *remote.Collection) error {
@@ -60,7 +60,7 @@ func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace
 	return out, nil
 }
 
-// openSourceFor opens a source and calls f if the principal may upload to a
+// openSourceFor opens a source and calls f if the principal may upload to the
 // namespace.
 func (l *Library) openSourceFor(ctx context.Context, p account.Principal, in Namespace, source, commit string, f func(*remote.Collection) error) error {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "import"); err != nil {
@@ -76,7 +76,7 @@ func (l *Library) openSourceFor(ctx context.Context, p account.Principal, in Nam
 	return l.openSource(ctx, p.User, at, f)
 }
 
-// openSource opens a source with the credentials of a user and calls f.
+// openSource opens a source with the user's credentials and calls f.
 func (l *Library) openSource(ctx context.Context, user account.UserID, at remote.Location, f func(*remote.Collection) error) error {
 	if err := l.checkLocation(at); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (l *Library) openSource(ctx context.Context, user account.UserID, at remote
 	return f(offer)
 }
 
-// describeOffered describes a skill that a source offers. It reads the files only
-// to compare them with an existing skill.
+// describeOffered describes a skill in a source. It reads the files only to
+// compare them with an existing skill.
 func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remote.Collection, s remote.Skill) (SourceSkill, error) {
 	o := SourceSkill{Dir: s.Dir, Name: s.Name, Description: s.Description, Version: s.Version}
 	if err := checkName(s.Name); err != nil {
@@ -154,9 +154,9 @@ func (i *ImportResult) skip(id, name, dir, reason string) {
 }
 
 // Import imports skills from a source into a namespace. It creates new skills and
-// adds versions to existing skills in Overwrite. It skips other existing skills
-// and skills with problems, and says why in the result. If Import fails, the
-// result lists the changes made before the error.
+// adds versions to the existing skills listed in Overwrite. It skips other
+// existing skills and skills with problems; the result contains the reasons. If
+// Import fails, the result lists the changes made before the error.
 func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace, source string, c ImportSelection) (*ImportResult, error) {
 	out := newImported()
 	if n := max(len(c.Dirs), len(c.Overwrite)); n > maxOffered {
@@ -192,8 +192,8 @@ func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace,
 	return out, err
 }
 
-// newSource returns the source to store with an imported skill. Updates follow its
-// Ref; Commit is the imported commit.
+// newSource returns the source to store with an imported skill. Ref is the ref
+// that updates follow; Commit is the imported commit.
 func newSource(p account.Principal, at remote.Location, offer *remote.Collection, s remote.Skill) *Source {
 	return &Source{
 		Kind: string(at.Kind), URL: at.URL, Dir: s.Dir, Ref: at.Ref, Commit: offer.Revision.Commit,
@@ -201,7 +201,6 @@ func newSource(p account.Principal, at remote.Location, offer *remote.Collection
 	}
 }
 
-// importOne imports one skill and adds the result to out.
 func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespace, offer *remote.Collection, s remote.Skill, from *Source, overwrite bool, out *ImportResult) error {
 	found, err := l.db.Skills.Find(ctx, s.Name, []Namespace{in})
 	if err != nil {
@@ -238,8 +237,8 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 	return nil
 }
 
-// isSkillError reports whether an error affects only one skill, so that the import
-// can continue.
+// isSkillError reports whether err affects only one skill, so that the import can
+// continue with the others.
 func isSkillError(err error) bool {
 	if _, ok := skill.Refusals(err); ok || isNotFound(err) || isDenied(err) || errors.Is(err, ErrExists) || errors.Is(err, ErrInvalid) || errors.Is(err, errUnchanged) {
 		return true
@@ -254,7 +253,7 @@ func isSkillError(err error) bool {
 	return ok || errors.Is(err, skill.ErrTooLarge)
 }
 
-// withOffered reads a skill from a source and calls f with its content.
+// withOffered reads a skill from a source and passes its content to f.
 func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s remote.Skill, f func(*content) error) error {
 	b, err := offer.OpenSkill(ctx, s)
 	if err != nil {
@@ -273,7 +272,7 @@ func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s r
 	return f(c)
 }
 
-// errUnchanged says that a skill has the same files as its source.
+// errUnchanged means that a skill has the same files as its source.
 var errUnchanged = errors.New("already up to date")
 
 // updateFromSource adds a version with the files of a source, or makes an older

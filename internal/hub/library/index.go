@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// skillIndex is a copy of the metadata of all skills at a revision of the
-// database. All sources on a node share it. It is safe for concurrent use.
+// skillIndex holds the metadata of all skills at a database revision. All catalog
+// sources on a node share it. It is safe for concurrent use.
 type skillIndex struct {
 	db         *store.DB
 	refreshing chan struct{} // contains an element during a refresh
@@ -30,15 +30,15 @@ type skillIndex struct {
 // watcher is notified when a matching skill changes.
 type watcher struct {
 	matches func(*indexedSkill) bool
-	pending chan struct{} // receives after a change
+	pending chan struct{} // receives a value after a change
 }
 
-// indexedSkill is the metadata of a skill.
+// indexedSkill holds the metadata of a skill.
 type indexedSkill struct {
 	id, digest string
 	hidden     bool
 	listings   []Namespace
-	entry      *catalog.Entry // has no origin and path
+	entry      *catalog.Entry // without origin and path
 }
 
 // namespaceIndex holds the skills that one namespace lists.
@@ -57,8 +57,8 @@ func newSkillIndex(db *store.DB) *skillIndex {
 	}
 }
 
-// refresh reads the changes since the last refresh. A concurrent call waits for it
-// and then reads only newer changes.
+// refresh reads the changes since the last refresh. A concurrent call waits and
+// then reads only newer changes.
 func (s *skillIndex) refresh(ctx context.Context) error {
 	revisions, err := s.db.Revisions(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *skillIndex) apply(changes []store.Change) {
 	}
 }
 
-// notify notifies the watchers that match a changed skill. The caller holds mu.
+// notify notifies the watchers that match a changed skill. The caller must hold mu.
 func (s *skillIndex) notify(changed ...*indexedSkill) {
 	for w := range s.watchers {
 		for _, k := range changed {
@@ -121,9 +121,9 @@ func (s *skillIndex) notify(changed ...*indexedSkill) {
 	}
 }
 
-// watch calls changed after each change of a skill that wants matches, until ctx
-// is done. It calls changed immediately if skills have changed since a revision.
-// It never makes two calls at the same time.
+// watch calls changed after each change to a skill for which wants returns true,
+// until ctx is done. It calls changed immediately if such a skill has changed
+// since the given revision. Calls to changed never overlap.
 func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*indexedSkill) bool, changed func()) {
 	w := &watcher{matches: wants, pending: make(chan struct{}, 1)}
 	s.mu.Lock()
@@ -147,7 +147,7 @@ func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*indexed
 	}
 }
 
-// equal reports whether two skills look the same to a catalog.
+// equal reports whether two skills have the same catalog metadata.
 func (k *indexedSkill) equal(other *indexedSkill) bool {
 	if k == nil || other == nil {
 		return k == other
@@ -155,8 +155,8 @@ func (k *indexedSkill) equal(other *indexedSkill) bool {
 	return k.digest == other.digest && k.hidden == other.hidden && slices.Equal(k.listings, other.listings)
 }
 
-// newIndexedSkill returns the metadata of a changed skill, or nil if the skill was
-// deleted or has no version.
+// newIndexedSkill returns the metadata of a changed skill, or nil if the skill
+// was deleted or has no version.
 func newIndexedSkill(c store.Change) *indexedSkill {
 	if c.Skill == nil || c.Skill.Number == 0 {
 		return nil
@@ -168,8 +168,8 @@ func newIndexedSkill(c store.Change) *indexedSkill {
 	}
 }
 
-// replace replaces the metadata of a skill in all namespaces that list it. If the
-// files have not changed, it keeps the catalog entry. The caller holds mu.
+// replace replaces a skill's metadata in all namespaces that list the skill. If
+// the files have not changed, it keeps the catalog entry. The caller must hold mu.
 func (s *skillIndex) replace(id string, old, new *indexedSkill) {
 	delete(s.skills, id)
 	if new != nil {
@@ -215,13 +215,13 @@ func (s *skillIndex) addListing(n Namespace, new *indexedSkill) {
 	sh.search, sh.order, sh.sorted = nil, nil, nil
 }
 
-// isShadowed reports whether the name of a skill resolves to another skill in the
-// namespaces in, of which the first one has precedence.
+// isShadowed reports whether the skill's name resolves to another skill in the
+// namespaces, which are in order of precedence.
 func (s *skillIndex) isShadowed(id, name string, in []Namespace) bool {
 	return s.isShadowedWith(nil, id, name, in)
 }
 
-// isShadowedWith is like isShadowed, but includes the draft of t, which may be nil.
+// isShadowedWith is like isShadowed, but includes the draft in t. t may be nil.
 func (s *skillIndex) isShadowedWith(t *draftOverlay, id, name string, in []Namespace) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,8 +240,8 @@ func (s *skillIndex) isShadowedWith(t *draftOverlay, id, name string, in []Names
 	return false
 }
 
-// list returns the catalog entries of the visible skills in a namespace, sorted by
-// name, for a source with an origin.
+// list returns the catalog entries of the visible skills in a namespace, sorted
+// by name, with the given origin and scope.
 func (s *skillIndex) list(n Namespace, origin string, scope catalog.Scope) []*catalog.Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +261,7 @@ func (s *skillIndex) list(n Namespace, origin string, scope catalog.Scope) []*ca
 }
 
 // entryFor returns the catalog entry of a skill. It returns the same pointer until
-// the files of the skill change.
+// the skill's files change.
 func (sh *namespaceIndex) entryFor(k *indexedSkill, origin string, scope catalog.Scope) *catalog.Entry {
 	e := sh.entries[k]
 	if e == nil {
@@ -271,7 +271,7 @@ func (sh *namespaceIndex) entryFor(k *indexedSkill, origin string, scope catalog
 	return e
 }
 
-// locateEntry returns a copy of an entry with origin, scope and path set.
+// locateEntry returns a copy of an entry with the origin, scope and path set.
 func locateEntry(of *catalog.Entry, origin string, scope catalog.Scope) *catalog.Entry {
 	e := *of
 	e.Origin, e.Scope, e.Dir, e.Path = origin, scope, e.Name, origin+"/"+e.Name
@@ -284,14 +284,14 @@ type rankedSkill struct {
 	score float64
 }
 
-// search returns the skills in some namespaces that match a query, best first.
-// Each namespace has its own index, so that skills in other namespaces do not
-// affect the result. The results are merged by rank.
+// search returns the skills in the given namespaces that match a query, best
+// first. Each namespace has its own index, so that skills in other namespaces do
+// not affect the result. The results are merged by rank.
 func (s *skillIndex) search(query string, in []Namespace, limit int) []rankedSkill {
 	return s.searchWith(nil, query, in, limit)
 }
 
-// searchWith is like search, but includes the draft of t, which may be nil.
+// searchWith is like search, but includes the draft in t. t may be nil.
 func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, limit int) []rankedSkill {
 	const smooth = 60 // the usual constant k of reciprocal rank fusion
 	best := map[string]float64{}
@@ -322,8 +322,8 @@ func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, l
 	return out[:min(limit, len(out))]
 }
 
-// index returns the search index of a namespace. It builds the index again if it
-// is outdated. Since it does not hold mu meanwhile, two calls may do the same work.
+// index returns the search index of a namespace, rebuilding it if it is outdated.
+// It does not hold mu while building, so concurrent calls may both build it.
 func (s *skillIndex) index(n Namespace) (*bm25.Index, []*indexedSkill) {
 	s.mu.Lock()
 	sh := s.namespaces[n]

@@ -2,13 +2,13 @@
 // references and sources. Start reading at [Library] and [Library.Upload].
 //
 // Each method for users takes the calling principal and authorizes it with
-// package account. Items that a principal may not see are reported as not
-// found. A change and its audit record are stored in one transaction; denials are
-// recorded, too.
+// package account. Items that a principal is not allowed to see are reported as
+// not found. A change and its audit record are stored in one transaction.
+// Denials are also recorded.
 //
 // All state that other nodes need is in the database. A [Library] caches files by
-// digest, and metadata by revision. It never runs code of skills, never serves
-// HTTP, and connects only to the sources of imported skills.
+// digest, and metadata by revision. It never runs skill code, never serves HTTP,
+// and connects only to the sources of imported skills.
 package library
 
 import (
@@ -26,44 +26,43 @@ import (
 // Options configures a [Library]. The zero value selects the defaults.
 type Options struct {
 	// CacheDir is the directory of the file cache; "" disables the cache. New
-	// creates the directory. No other program may use it.
+	// creates the directory. No other program must use it.
 	CacheDir string
-	// CacheBytes limits the size of the cache; 0 means 1 GiB.
+	// CacheBytes is the maximum size of the cache; 0 means 1 GiB.
 	CacheBytes int64
 	// TempDir is the directory for uploads and imports while they are checked;
 	// "" means [os.TempDir].
 	TempDir string
-	// Limits limits uploaded archives and the files of imported skills. A zero
-	// field means the default of package skill: 10 MiB packed, 512 files, 16 MiB
-	// unpacked. The database limits files to 16 MiB.
+	// Limits applies to uploaded archives and to the files of imported skills. A
+	// zero field means the default of package skill: 10 MiB packed, 512 files, 16
+	// MiB unpacked. The database limits each file to 16 MiB.
 	Limits skill.Limits
-	// MaxConcurrent limits how many packages are checked, and how many sources
-	// are open, at the same time; others wait. A package takes about 20 MiB of
-	// memory. 0 means 4.
+	// MaxConcurrent is the maximum number of packages checked at the same time,
+	// and of sources open at the same time. Further calls wait. A package takes
+	// about 20 MiB of memory. 0 means 4.
 	MaxConcurrent int
-	// ScanTime limits the scan of a package; 0 means 20 s. After that, the scan
-	// is marked as incomplete.
+	// ScanTime is the timeout for scanning a package; 0 means 20 s. A scan that
+	// times out is marked as incomplete.
 	ScanTime time.Duration
-	// Grace is the time for which files are kept that no version refers to. It
-	// is at least one hour; 0 means 24 hours.
+	// Grace is how long unreferenced files are kept. The minimum is one hour; 0
+	// means 24 hours.
 	Grace time.Duration
 	// Poll is the interval at which [Library.Run] checks the database for
 	// changes; 0 means 2 s.
 	Poll time.Duration
 	// Notify is called after skills have changed, so that other nodes can call
-	// [Library.TriggerRefresh]; nil does nothing. It must not block.
+	// [Library.TriggerRefresh]. It must not block. It may be nil.
 	Notify func()
-	// Credential returns the stored credential of a user for a host that
-	// requires one, or nil if there is none. If Credential is nil, there are no
-	// credentials.
+	// Credential returns a user's stored credential for a host, or nil if there
+	// is none. If Credential is nil, no credentials are used.
 	Credential func(ctx context.Context, user account.UserID, host string) (*remote.Credential, error)
 	// Private reports whether skills may be imported from a host with a
-	// non-public address. If it is nil, no such host is permitted.
+	// non-public address. If it is nil, all such hosts are refused.
 	Private func(host string) bool
 	// Git is the path of the git program; "" means git in PATH.
 	Git string
 	// Unbind removes a skill from a resource such as a Ghost, including the
-	// references. If it is nil, references of resources cannot be removed.
+	// references. If it is nil, references from resources cannot be removed.
 	Unbind func(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error
 }
 
@@ -77,12 +76,12 @@ type Library struct {
 	sourceSlots  chan struct{} // one element for each open source
 }
 
-// maxOperationTime limits an operation, even if its caller would wait longer. It
-// must be shorter than [Options.Grace].
+// maxOperationTime is the maximum duration of an operation, even if its caller
+// would wait longer. It must be shorter than [Options.Grace].
 const maxOperationTime = 30 * time.Minute
 
-// New returns a library that stores skills in db. It does not access db, and the
-// caller closes db. Close the library when done.
+// New returns a library that stores skills in db. New does not access db, and the
+// caller remains responsible for closing db. The caller must close the library.
 func New(db *store.DB, o *Options) (*Library, error) {
 	l := &Library{db: db}
 	if o != nil {
@@ -104,7 +103,7 @@ func New(db *store.DB, o *Options) (*Library, error) {
 	return l, nil
 }
 
-// Limits returns the limits of uploads.
+// Limits returns the upload limits.
 func (l *Library) Limits() skill.Limits { return l.opts.Limits.WithDefaults() }
 
 func (o *Options) setDefaults() {
@@ -149,7 +148,7 @@ func (l *Library) Run(ctx context.Context) error {
 	tick := time.NewTicker(l.opts.Poll)
 	defer tick.Stop()
 	for {
-		// After an error, the next reader gets it or reads the missed changes.
+		// After an error, the next refresh or read gets the missed changes.
 		_ = l.index.refresh(ctx)
 		select {
 		case <-ctx.Done():
@@ -169,13 +168,14 @@ func (l *Library) TriggerRefresh() {
 	}
 }
 
-// NotifyChanged notifies this node and other nodes that skills have changed.
+// NotifyChanged tells this node and other nodes that skills have changed.
 func (l *Library) NotifyChanged() {
 	l.TriggerRefresh()
 	l.opts.Notify()
 }
 
-// acquireSlot waits for a free slot. It returns a function that releases the slot.
+// acquireSlot waits for a free slot in turns. It returns a function that releases
+// the slot.
 func acquireSlot(ctx context.Context, turns chan struct{}) (func(), error) {
 	select {
 	case turns <- struct{}{}:

@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// meta is metadata of a version that has no columns in the database. It is enough
-// to list and select a skill without reading its files.
+// meta holds version metadata that has no database columns. It is sufficient for
+// listing and selecting a skill without reading its files.
 type meta struct {
 	File          string             `json:"file,omitempty"` // file name, if not SKILL.md
 	Author        string             `json:"author,omitempty"`
@@ -36,7 +36,7 @@ type meta struct {
 	Unscanned     bool               `json:"unscanned,omitempty"`
 }
 
-// maxDiagnostics limits the stored diagnostics of a SKILL.md.
+// maxDiagnostics is the maximum number of SKILL.md diagnostics stored.
 const maxDiagnostics = 20
 
 func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Manifest) *meta {
@@ -68,7 +68,7 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 	return m
 }
 
-// readMeta decodes metadata. It returns empty metadata if that fails.
+// readMeta decodes metadata. If data is invalid, the result is incomplete.
 func readMeta(data json.RawMessage) meta {
 	var m meta
 	_ = json.Unmarshal(data, &m)
@@ -88,7 +88,7 @@ func (m *meta) catalogEntry(name, display, description, label string, tags []str
 	}
 }
 
-// catalogTokens estimates the tokens in the skill's line of the catalog text. It
+// catalogTokens estimates the number of tokens in the skill's catalog line. It
 // returns 0 if the skill is hidden from models.
 func (m *meta) catalogTokens(s store.Skill) int {
 	if m.UserOnly {
@@ -98,7 +98,7 @@ func (m *meta) catalogTokens(s store.Skill) int {
 	return tokencount.Estimate(catalog.Format([]*catalog.Entry{e}, catalog.FormatOptions{}))
 }
 
-// dependencyRefs returns the references to the dependencies of the skill.
+// dependencyRefs returns references to the skill's dependencies.
 func (m *meta) dependencyRefs() []store.Reference {
 	var out []store.Reference
 	for _, d := range m.Dependencies {
@@ -110,10 +110,10 @@ func (m *meta) dependencyRefs() []store.Reference {
 	return out
 }
 
-// cleanLine returns untrusted text as a single line of at most limit bytes.
+// cleanLine returns untrusted text as a single line of up to limit bytes.
 func cleanLine(text string, limit int) string { return truncate(printable.OneLine(text), limit) }
 
-// truncate truncates a text to limit bytes. The result is valid UTF-8 without zero
+// truncate truncates text to limit bytes. The result is valid UTF-8 without NUL
 // bytes.
 func truncate(text string, limit int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "")
@@ -126,7 +126,7 @@ func truncate(text string, limit int) string {
 	return text[:limit]
 }
 
-// maxListItems limits the items of a list in a SKILL.md, such as the tags.
+// maxListItems is the maximum number of items in a SKILL.md list, such as tags.
 const maxListItems = 100
 
 func cleanLines(texts []string) []string {
@@ -137,10 +137,11 @@ func cleanLines(texts []string) []string {
 	return out
 }
 
-// maxName limits the name of a skill, in bytes.
+// maxName is the maximum length of a skill name, in bytes.
 const maxName = 256
 
-// checkName fails unless a name can be used in URLs, references and archive paths.
+// checkName returns an error if name cannot be used in URLs, references and
+// archive paths.
 func checkName(name string) error {
 	why := ""
 	switch {
@@ -165,7 +166,7 @@ func checkName(name string) error {
 	return &NameError{Name: printable.OneLine(name), Why: why}
 }
 
-// dependencyName returns the name in a dependency without the version constraint,
+// dependencyName returns the name of a dependency without its version constraint,
 // or "" if the name is invalid.
 func dependencyName(text string) string {
 	name, _, _ := strings.Cut(text, "@")

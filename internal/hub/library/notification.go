@@ -30,7 +30,7 @@ type NotificationDetails struct {
 	Note    string `json:"note,omitempty"`
 }
 
-// maxRecipients limits the recipients of one notification.
+// maxRecipients is the maximum number of recipients of a notification.
 const maxRecipients = 500
 
 // recipients is a set of user IDs.
@@ -42,7 +42,7 @@ func (a recipients) add(id string) {
 	}
 }
 
-// notify adds a notification for each recipient except the user but, who usually
+// notify adds a notification for each recipient except but, the user who usually
 // caused the event.
 func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, but account.UserID, kind, subject string, news NotificationDetails) error {
 	data, err := json.Marshal(news)
@@ -60,7 +60,7 @@ func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, but a
 	return nil
 }
 
-// notifyUsers notifies the users and managers of a skill that it has a new version.
+// notifyUsers tells the users and managers of a skill about a new version.
 func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
 	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Princ
 	return l.notify(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
 }
 
-// notifyReviewed notifies the managers of a skill that a version was reviewed.
+// notifyReviewed tells the managers of a skill that a version was reviewed.
 func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, d Decision) error {
 	if d.Review == Pending {
 		return nil
@@ -83,7 +83,7 @@ func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillReco
 	return l.notify(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
 }
 
-// notifyRemoved notifies the users of a skill that it was deleted.
+// notifyRemoved tells the users of a skill that it was deleted.
 func (l *Library) notifyRemoved(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord) error {
 	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
@@ -118,11 +118,11 @@ func (l *Library) affectedUsers(ctx context.Context, tx *store.Tx, h *skillRecor
 	return to, nil
 }
 
-// ranks lists the roles of a group, lowest first.
+// ranks lists the group roles, lowest first.
 var ranks = []store.Role{store.Reporter, store.Developer, store.Maintainer, store.Owner}
 
-// addMembers adds the user who owns a namespace, or the members of the group that
-// have at least the role least. It reads at most maxRecipients members.
+// addMembers adds the user who owns a namespace, or the group members whose role
+// is at least least. It reads up to maxRecipients members.
 func (l *Library) addMembers(ctx context.Context, tx *store.Tx, to recipients, n Namespace, least store.Role) error {
 	to.add(n.User())
 	if n.Group() == "" {
@@ -137,15 +137,15 @@ func (l *Library) addMembers(ctx context.Context, tx *store.Tx, to recipients, n
 	return err
 }
 
-// Notification tells a user about an event.
+// Notification informs a user about an event.
 type Notification struct {
 	store.Notification
 	Details NotificationDetails // empty if another package created the notification
 }
 
-// Notifications returns the principal's notifications about a skill, or about all
-// skills if skill is "", newest first, and the cursor of the next page. If unseen
-// is set, it omits those that the principal has seen.
+// Notifications returns the principal's notifications about a skill, newest
+// first, and the cursor of the next page. If skill is "", it returns those about
+// all skills. If unseen is set, it omits notifications that were already seen.
 func (l *Library) Notifications(ctx context.Context, p account.Principal, skill string, unseen bool, page store.Page) ([]Notification, string, error) {
 	if err := account.Check(p, account.NotificationRead, account.OwnedBy(p.User)); err != nil {
 		return nil, "", err

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// ListPendingTools returns the tools of a skill's servers whose changed definitions
-// are not accepted yet, with the previous definitions: see
+// ListPendingTools returns the changed tool definitions of a skill's servers that
+// are not accepted yet, with the previous definitions. See
 // [store.ToolDefinitions.ListChanges].
 func (l *Library) ListPendingTools(ctx context.Context, p account.Principal, id string) ([]store.ToolDefinition, error) {
 	if _, err := l.authorize(ctx, p, account.SkillRead, id); err != nil {
@@ -19,10 +19,10 @@ func (l *Library) ListPendingTools(ctx context.Context, p account.Principal, id 
 	return l.db.ToolDefinitions.ListChangesByOwner(ctx, id)
 }
 
-// AcceptTools accepts the definitions with the given digests of tools of a skill's
-// servers, and returns the names of the tools. The principal must be allowed to
-// review the skill. If a definition has changed since, AcceptTools accepts none
-// and fails with [ErrConflict].
+// AcceptTools accepts the tool definitions with the given digests and returns the
+// names of the tools. The tools belong to the skill's servers. The principal must
+// be allowed to review the skill. If a definition has changed since, AcceptTools
+// accepts none and returns [ErrConflict].
 func (l *Library) AcceptTools(ctx context.Context, p account.Principal, id string, digests []string) (names []string, err error) {
 	err = l.update(ctx, p, account.SkillReview, id, func(tx *store.Tx, _ *skillRecord) (any, error) {
 		names, err = tx.ToolDefinitions.AcceptByOwner(ctx, id, digests, string(p.User))

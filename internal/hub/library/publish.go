@@ -10,8 +10,8 @@ import (
 )
 
 // Publish lists a skill in a group or in the public namespace. The principal must
-// be allowed to upload there. Publish fails with [ErrExists] if a skill with the
-// same name is listed there.
+// be allowed to upload there. Publish returns [ErrExists] if a skill with the same
+// name is already listed there.
 func (l *Library) Publish(ctx context.Context, p account.Principal, id string, in Namespace) error {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, id); err != nil {
 		return err
@@ -35,9 +35,9 @@ type publishDetails struct {
 }
 
 // Unpublish removes a skill from a namespace to which it was published. It returns
-// the references that become invalid. If there are any, it fails with a
-// [*ReferencedError] unless force is set. The principal must manage the skill or
-// the namespace.
+// the references that become invalid. If there are any and force is not set, it
+// returns a [*ReferencedError]. The principal must manage the skill or the
+// namespace.
 func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string, from Namespace, force bool) (*References, error) {
 	var lost References
 	may := func(_ *store.Tx, h *skillRecord) error {
@@ -68,8 +68,8 @@ func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string,
 	return &lost, nil
 }
 
-// findLostReferences returns the references that do not resolve to a skill if a
-// namespace no longer lists it.
+// findLostReferences returns the references that become invalid if the namespace
+// from no longer lists the skill.
 func (l *Library) findLostReferences(ctx context.Context, tx *store.Tx, h *skillRecord, all References, from Namespace) (References, error) {
 	listed := map[Namespace]bool{}
 	for _, n := range h.listings {

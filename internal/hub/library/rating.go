@@ -8,10 +8,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Rating is one user's opinion of a skill.
+// Rating is a user's rating of a skill.
 type Rating = store.Rating
 
-// Score sums up the ratings of a skill.
+// Score summarizes the ratings of a skill.
 type Score struct {
 	Count int64   `json:"count"`
 	Stars float64 `json:"stars" doc:"Mean, of 5"`
@@ -21,8 +21,8 @@ func newScore(s store.Score) *Score {
 	return &Score{Count: s.Count, Stars: float64(s.Stars) / float64(s.Count)}
 }
 
-// Rate sets the principal's rating of a skill: 1 to 5 stars and at most 8 KiB
-// of text. Users cannot rate their own skills.
+// Rate sets the principal's rating of a skill: 1 to 5 stars and up to 8 KiB of
+// text. Users cannot rate their own skills.
 func (l *Library) Rate(ctx context.Context, p account.Principal, id string, stars int, words string) error {
 	if stars < 1 || stars > 5 {
 		return invalidf("invalid rating (%d stars, want 1 to 5)", stars)
@@ -42,7 +42,7 @@ type ratingDetails struct {
 	Stars int    `json:"stars"` // 0 if the rating was removed
 }
 
-// RemoveRating removes the principal's rating of a skill. It fails with
+// RemoveRating removes the principal's rating of a skill. It returns
 // [ErrNotFound] if there is none.
 func (l *Library) RemoveRating(ctx context.Context, p account.Principal, id string) error {
 	return l.update(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *skillRecord) (any, error) {
@@ -58,7 +58,7 @@ func (l *Library) Ratings(ctx context.Context, p account.Principal, id string, p
 	return l.db.Ratings.List(ctx, id, page)
 }
 
-// Score returns the score of a visible skill, nil without ratings.
+// Score returns the score of a visible skill, or nil if it has no ratings.
 func (l *Library) Score(ctx context.Context, p account.Principal, id string) (*Score, error) {
 	if _, err := l.authorize(ctx, p, account.SkillRead, id); err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func (l *Library) addScores(ctx context.Context, skills []*Skill) error {
 	return nil
 }
 
-// filterAllowed returns the IDs of those skills on which the principal may perform
-// an action.
+// filterAllowed returns the IDs of the skills on which the principal may perform
+// the action.
 func (l *Library) filterAllowed(ctx context.Context, p account.Principal, a account.Action, ids []string) ([]string, error) {
 	if len(ids) > store.MaxPage {
 		return nil, fmt.Errorf("%w: too many skills (%d, limit %d)", ErrInvalid, len(ids), store.MaxPage)

@@ -12,14 +12,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Kinds of a [Reference], in addition to the kinds of resources such as Ghost.
+// Values of [Reference.Kind], in addition to resource kinds such as Ghost.
 const (
 	DefaultReference = "Default" // users of a namespace have the skill by default
 	ListingReference = "Listing" // the skill is published to a namespace
 	SkillReference   = store.SkillKind
 )
 
-// Reference says that a resource, a skill or a namespace uses a skill.
+// Reference describes the use of a skill by a resource, a skill or a namespace.
 type Reference struct {
 	Kind      string    `json:"kind" doc:"Ghost, Bot or Team; Skill for a dependent skill; Default; or Listing for a namespace that lists it"`
 	ID        string    `json:"id" doc:"Of the kind or skill; for defaults and listings the namespace"`
@@ -41,17 +41,17 @@ func (r Reference) String() string {
 // because it is part of a skill's files.
 func (r Reference) isRemovable() bool { return r.Kind != SkillReference }
 
-// References lists the uses of a skill.
+// References lists the references to a skill.
 type References struct {
 	Visible []Reference `json:"seen" nullable:"false"`
 	Hidden  int         `json:"others" doc:"Number of others that you may not see"`
 	More    bool        `json:"more" doc:"Whether there are more than were counted"`
 
 	all     []Reference
-	precise bool // whether there are more references by ID than were read
+	precise bool // whether more references by ID exist than were read
 }
 
-// Total returns the number of references.
+// Total returns the number of references, including those that are not visible.
 func (r *References) Total() int { return len(r.all) }
 
 func (r *References) summarize() string {
@@ -111,10 +111,10 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 	return &refs, nil
 }
 
-// maxReferences limits the references by ID, and those by name, that are read. If
-// there are more by ID, the skill cannot be deleted. If there are more by name, it
-// can be deleted with unbind: every user can write names, and they are resolved at
-// use.
+// maxReferences is the maximum number of references read by ID, and of those read
+// by name. If there are more by ID, the skill cannot be deleted. If there are more
+// by name, it can be deleted with unbind: every user can write names, and they are
+// resolved at use.
 const maxReferences = store.MaxPage
 
 // loadRows reads the references by ID and by name.
@@ -191,7 +191,7 @@ func canSee(p account.Principal, a account.Action, n Namespace) bool {
 	return account.Can(p, a, resourceOf(n, ""))
 }
 
-// describeReferrer returns the reference for a row and reports whether the
+// describeReferrer returns the reference stored in a row and whether the
 // principal may see it.
 func (l *Library) describeReferrer(ctx context.Context, t *store.Tables, p account.Principal, row store.Reference) (Reference, bool, error) {
 	out := Reference{Kind: row.FromKind, ID: row.FromID, Slot: row.Slot, Precise: row.ToID != "", Digest: row.Digest}
@@ -208,8 +208,8 @@ func (l *Library) describeReferrer(ctx context.Context, t *store.Tables, p accou
 	return out, err == nil && account.Can(p, account.KindRead, resourceOf(k.Namespace, k.CreatedBy)), err
 }
 
-// resolvesTo reports whether a reference by name in a namespace resolves to a
-// skill. A name in the public namespace resolves differently for each user; here,
+// resolvesTo reports whether a reference by name in a namespace resolves to the
+// skill h. A name in the public namespace resolves differently for each user; here,
 // it resolves to the public skill.
 func (l *Library) resolvesTo(ctx context.Context, t *store.Tables, row store.Reference, in Namespace, h *skillRecord) (bool, error) {
 	reach := []Namespace{row.ToNamespace}
@@ -223,8 +223,8 @@ func (l *Library) resolvesTo(ctx context.Context, t *store.Tables, row store.Ref
 	return err == nil && len(found) > 0 && found[0].ID == h.ID, err
 }
 
-// reachableNamespaces returns the namespaces in which a name in a document of the
-// namespace in is resolved.
+// reachableNamespaces returns the namespaces in which names are resolved that
+// occur in a document of namespace in.
 func (l *Library) reachableNamespaces(ctx context.Context, t *store.Tables, in Namespace) ([]Namespace, error) {
 	out := []Namespace{in}
 	if in.User() != "" {
@@ -244,7 +244,7 @@ func (l *Library) reachableNamespaces(ctx context.Context, t *store.Tables, in N
 
 // Unbind removes the references to a skill that have the kind and ID of r. The
 // principal must be allowed to delete the skill. Dependencies of other skills
-// cannot be removed. Unbind fails with [store.ErrUnsupported] for references of
+// cannot be removed. Unbind returns [store.ErrUnsupported] for references from
 // resources if [Options.Unbind] is nil.
 func (l *Library) Unbind(ctx context.Context, p account.Principal, id string, r Reference) error {
 	return l.unbindAll(ctx, p, id, func(have Reference) bool {
@@ -253,8 +253,8 @@ func (l *Library) Unbind(ctx context.Context, p account.Principal, id string, r 
 }
 
 // UnbindAll removes references to a skill and returns the remaining ones. A call
-// removes only a limited number, and no dependencies. The principal must be allowed
-// to delete the skill.
+// removes a limited number of references, and never dependencies. The principal
+// must be allowed to delete the skill.
 func (l *Library) UnbindAll(ctx context.Context, p account.Principal, id string) (*References, error) {
 	if err := l.unbindAll(ctx, p, id, Reference.isRemovable, false); err != nil {
 		return nil, err
@@ -283,7 +283,7 @@ type unbindDetails struct {
 }
 
 func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *skillRecord, refs []Reference) error {
-	kinds := map[string]bool{} // resources that are done; one may have several references
+	kinds := map[string]bool{} // resources already processed; one may have several references
 	for _, r := range refs {
 		var err error
 		switch {
@@ -325,9 +325,9 @@ type Deletion struct {
 }
 
 // Delete deletes a skill with all its versions. If unbind is set, it first removes
-// the references to the skill, except for dependencies. It fails with a
+// the references to the skill, except for dependencies. It returns a
 // [*ReferencedError] if references remain. If dry is set, it changes nothing and
-// returns the references. The name can be used again immediately; [Library.Sweep]
+// returns the references. The name can be reused immediately; [Library.Sweep]
 // removes the files later.
 func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dry, unbind bool) (*Deletion, error) {
 	if dry {

@@ -8,21 +8,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// maxTextBytes limits review notes and rating texts, in bytes.
+// maxTextBytes is the maximum size of a review note or rating text, in bytes.
 const maxTextBytes = 8 << 10
 
-// Decision is a review of the code of a version.
+// Decision is a reviewer's decision about the code of a version.
 type Decision struct {
-	// Number is the number of the version with the digest; 0 means any version.
+	// Number is the number of the version with Digest; 0 means any version.
 	Number int64  `json:"-"`
 	Digest string `json:"digest"` // digest of the files that the reviewer saw
 	Review Review `json:"review"` // Pending revokes a decision
 	Note   string `json:"note"`   // for authors and users
 }
 
-// ReviewVersion stores a review of the version with a digest. Only administrators
-// may review versions that they uploaded. ReviewVersion fails with [ErrConflict]
-// if the version with the number has another digest.
+// ReviewVersion stores a review of the version with the decision's digest. Only
+// administrators may review their own uploads. ReviewVersion returns [ErrConflict]
+// if the version with the given number has another digest.
 func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id string, d Decision) error {
 	if d.Review != Approved && d.Review != Rejected && d.Review != Pending {
 		return fmt.Errorf("%w: unknown review %.40q (want approved, rejected or pending)", ErrInvalid, string(d.Review))
@@ -60,10 +60,10 @@ type reviewDetails struct {
 	Decision
 }
 
-// ListPending returns the versions in some namespaces that are pending review,
-// oldest first, and the cursor of the next page. The principal must be allowed to
-// review in each namespace. If there are none in the list, ListPending uses all
-// namespaces in which the principal may review.
+// ListPending returns the versions pending review in the given namespaces, oldest
+// first, and the cursor of the next page. The principal must be allowed to review
+// in each namespace. If in is empty, ListPending uses all namespaces in which the
+// principal may review.
 func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]*Version, string, error) {
 	for _, n := range in {
 		if err := checkNamespace(p, account.SkillReview, n); err != nil {
@@ -101,9 +101,9 @@ func (l *Library) listPending(ctx context.Context, p account.Principal, in []Nam
 	return l.db.Versions.ListPending(ctx, in, page)
 }
 
-// CheckRunnable returns nil if a skill whose code the principal may run has an
-// approved version with a digest. It fails with [ErrNotFound] if no such skill has
-// the digest, and with a [*ReviewError] if no version is approved.
+// CheckRunnable returns nil if a version with the given digest is approved and the
+// principal may run the code of its skill. It returns [ErrNotFound] if no such
+// skill has the digest, and a [*ReviewError] if no version is approved.
 func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest string) error {
 	versions, err := l.db.Versions.ListByDigest(ctx, digest)
 	if err != nil {
@@ -130,7 +130,7 @@ func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest
 	return failed
 }
 
-// ReviewError says that code may not run because it is not approved.
+// ReviewError reports that code must not run because it is not approved.
 type ReviewError struct {
 	Name   string
 	Review Review

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Review says whether a version is pending review, approved or rejected.
+// Review is the review state of a version: pending, approved or rejected.
 type Review = store.Review
 
 // Review states.
@@ -22,8 +22,8 @@ const (
 	Rejected = store.Rejected
 )
 
-// Skill describes a skill and its current version. It is what the API returns;
-// [store.Skill] is the row, which has some of it as undecoded JSON.
+// Skill describes a skill and its current version, as returned by the API.
+// [store.Skill] is the database row, which holds some of it as JSON.
 type Skill struct {
 	ID          string    `json:"id"`
 	Namespace   Namespace `json:"namespace" doc:"Its own namespace: user:ID, group:ID or public"`
@@ -48,7 +48,7 @@ type Skill struct {
 	Created     time.Time `json:"created"`
 	Updated     time.Time `json:"updated"`
 
-	// Listings are the namespaces that show the skill. It is empty in lists.
+	// Listings holds the namespaces that list the skill. It is not set in lists.
 	Listings []Namespace `json:"-"`
 }
 
@@ -61,7 +61,7 @@ func newSkill(s store.Skill, listings []Namespace) *Skill {
 	}
 }
 
-// Skill returns a skill and those of its listings that the principal may see. Only
+// Skill returns a skill with the listings that the principal may see. Only
 // managers may see hidden skills.
 func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*Skill, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
@@ -71,7 +71,7 @@ func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*S
 	return h.viewFor(p), nil
 }
 
-// viewFor returns a skill with the listings that a principal may see.
+// viewFor returns a skill with the listings that p may see.
 func (h *skillRecord) viewFor(p account.Principal) *Skill {
 	all := h.check(p, account.SkillPublish, h.CreatedBy) == nil
 	return newSkill(h.Skill, slices.DeleteFunc(slices.Clone(h.listings), func(n Namespace) bool {
@@ -86,18 +86,18 @@ type Query struct {
 	In []Namespace
 	// Text is a substring of the name, the title, the tags or the description.
 	Text string
-	// Hidden selects hidden skills, too, if the principal manages them.
+	// Hidden also selects hidden skills if the principal manages them.
 	Hidden bool
-	// Shadowed selects skills, too, whose name resolves to a skill in another
+	// Shadowed also selects skills whose name resolves to a skill in another
 	// namespace.
 	Shadowed bool
-	// Page selects a page of the skills by name. Its size includes shadowed
-	// skills that are omitted.
+	// Page selects a page of the skills by name. Its size counts shadowed skills
+	// even if they are omitted.
 	store.Page
 }
 
-// List returns the selected skills sorted by name, and the cursor of the next page.
-// It reads no files.
+// List returns the selected skills sorted by name, and the cursor of the next
+// page. It does not read the skills' files.
 func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Skill, string, error) {
 	in, err := l.queryNamespaces(p, q.In, q.Hidden)
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 	if err != nil {
 		return nil, "", err
 	}
-	// The rights to hidden skills are checked above only for explicit namespaces.
+	// Rights to hidden skills were checked above only for explicit namespaces.
 	rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return s.Hidden && !canSeeHidden(p, s) })
 	if !q.Shadowed && len(in) > 1 && len(rows) > 0 {
 		if err := l.index.refresh(ctx); err != nil {
@@ -122,15 +122,14 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 	return out, next, l.addScores(ctx, out)
 }
 
-// canSeeHidden reports whether a principal may see a hidden skill.
 func canSeeHidden(p account.Principal, s store.Skill) bool {
 	at := resourceOf(s.Namespace, s.CreatedBy)
 	at.Hidden = true
 	return account.Can(p, account.SkillRead, at)
 }
 
-// queryNamespaces returns the namespaces of a query. The principal must be
-// allowed to read each of them.
+// queryNamespaces returns the namespaces that a query covers. The principal must
+// be allowed to read each of them.
 func (l *Library) queryNamespaces(p account.Principal, in []Namespace, hidden bool) ([]Namespace, error) {
 	if len(in) == 0 {
 		return namespaces(p, account.SkillRead)
@@ -156,12 +155,12 @@ type Hit struct {
 	Score float64 `json:"score" doc:"Higher is better; comparable only within one search"`
 }
 
-// maxHits limits the results of a search.
+// maxHits is the maximum number of search results.
 const maxHits = 100
 
 // Search returns the visible skills whose names, descriptions and tags match a
-// query, best first. It omits hidden and shadowed skills. It returns at most limit
-// results and never more than 100; if limit is 0, at most 10.
+// query, best first. It omits hidden and shadowed skills. It returns up to limit
+// results, and never more than 100. A limit of 0 means 10.
 func (l *Library) Search(ctx context.Context, p account.Principal, query string, limit int) ([]Hit, error) {
 	in, err := namespaces(p, account.SkillRead)
 	if err != nil {
@@ -176,7 +175,7 @@ func (l *Library) Search(ctx context.Context, p account.Principal, query string,
 	return l.loadHits(ctx, p, l.index.search(query, in, min(limit, maxHits)))
 }
 
-// loadHits returns the found skills that exist and that the principal may see.
+// loadHits returns those of the found skills that the principal may see.
 func (l *Library) loadHits(ctx context.Context, p account.Principal, found []rankedSkill) ([]Hit, error) {
 	ids := make([]string, len(found))
 	for i, f := range found {
@@ -192,7 +191,7 @@ func (l *Library) loadHits(ctx context.Context, p account.Principal, found []ran
 			continue // just deleted
 		}
 		h := &skillRecord{Skill: *rows[f.id], listings: listings[f.id]}
-		if h.check(p, account.SkillRead, h.CreatedBy) == nil { // the index may be older than the rights
+		if h.check(p, account.SkillRead, h.CreatedBy) == nil { // the index may be older than the principal's rights
 			hits = append(hits, Hit{h.viewFor(p), f.score})
 		}
 	}
@@ -206,10 +205,10 @@ func (l *Library) loadHits(ctx context.Context, p account.Principal, found []ran
 // Ref refers to a skill by name or ID. It is resolved at each use.
 type Ref struct {
 	Name string `json:"name"`
-	// ID is the ID of the skill; if it is "", the name counts.
+	// ID is the ID of the skill. If it is "", the skill is identified by name.
 	ID string `json:"skill_id,omitempty"`
 	// Namespace is the namespace in which the name is resolved. If it is "", the
-	// name is resolved in all namespaces of the principal, nearest first.
+	// name is resolved in all of the principal's namespaces, nearest first.
 	Namespace Namespace `json:"namespace,omitempty"`
 	// Digest pins the version with these files; "" means the current version.
 	Digest string `json:"content_hash,omitempty"`
@@ -222,10 +221,10 @@ type Resolution struct {
 	In      Namespace // the namespace that lists it
 }
 
-// Resolve returns the skill and version to which a reference refers, even if the
-// skill is hidden. It fails with [ErrNotFound] if the skill does not exist or the
-// principal may not use it, and with [ErrConflict] if ID and name belong to
-// different skills.
+// Resolve returns the skill and version that a reference identifies, even if the
+// skill is hidden. It returns [ErrNotFound] if the skill does not exist or the
+// principal is not allowed to use it. It returns [ErrConflict] if the ID and the
+// name belong to different skills.
 func (l *Library) Resolve(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
 	return l.resolve(ctx, p, account.SkillUse, r, true)
 }
@@ -252,7 +251,7 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 	return &Resolution{Skill: h.viewFor(p), Version: newVersion(v, v.Number == h.Number), In: in}, nil
 }
 
-// findByRef returns the skill to which a reference refers, and the namespace that
+// findByRef returns the skill that a reference identifies, and the namespace that
 // lists it.
 func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*skillRecord, Namespace, error) {
 	if r.ID != "" {
@@ -282,8 +281,7 @@ func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.
 	return nil, "", notFound(r.Name)
 }
 
-// refNamespaces returns the namespaces in which the name in a reference is
-// resolved.
+// refNamespaces returns the namespaces in which the reference's name is resolved.
 func refNamespaces(p account.Principal, a account.Action, r Ref) ([]Namespace, error) {
 	if r.Namespace == "" {
 		return namespaces(p, a)
@@ -291,8 +289,8 @@ func refNamespaces(p account.Principal, a account.Action, r Ref) ([]Namespace, e
 	return []Namespace{r.Namespace}, checkNamespace(p, a, r.Namespace)
 }
 
-// authorizeBound is like authorize, but for a skill to which a reference already
-// exists. The skill may be hidden.
+// authorizeBound is like authorize, but for a skill that is already referenced.
+// The skill may be hidden.
 func (l *Library) authorizeBound(ctx context.Context, p account.Principal, a account.Action, id string) (*skillRecord, error) {
 	return l.loadAuthorized(ctx, p, a, id, true)
 }
@@ -310,7 +308,7 @@ func (l *Library) loadAuthorized(ctx context.Context, p account.Principal, a acc
 	return h, nil
 }
 
-// Candidate is a skill with a name that is being resolved.
+// Candidate is a skill to which a name might resolve.
 type Candidate struct {
 	In     Namespace `json:"in" doc:"Namespace in which it was found"`
 	Skill  *Skill    `json:"skill"`
@@ -318,8 +316,8 @@ type Candidate struct {
 	Reason string    `json:"reason"`
 }
 
-// Explain returns the visible skills with a name, nearest first, and says why the
-// name resolves to one of them.
+// Explain returns the visible skills with the given name, nearest first, and
+// explains to which of them the name resolves.
 func (l *Library) Explain(ctx context.Context, p account.Principal, name string) ([]Candidate, error) {
 	in, err := namespaces(p, account.SkillRead)
 	if err != nil {
@@ -359,7 +357,7 @@ func candidateResource(c store.Candidate) account.Resource {
 	return at
 }
 
-// Source is the origin of an imported skill.
+// Source describes where a skill was imported from.
 type Source struct {
 	Kind     string    `json:"kind"` // see package remote
 	URL      string    `json:"url"`
@@ -372,7 +370,7 @@ type Source struct {
 	Pinned bool `json:"pinned" doc:"Whether updates skip it"`
 }
 
-// origin returns the label that all skills from a source share.
+// origin returns the label shared by all skills from a source.
 func (s *Source) origin() string {
 	if s == nil {
 		return ""

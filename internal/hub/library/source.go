@@ -18,13 +18,12 @@ import (
 )
 
 // Sources returns catalog sources with the skills that a principal can use by
-// name: its own, those of each of its groups, and the public ones. They omit
-// hidden skills and ignore the preload setting in SKILL.md; see
-// [Library.DefaultSkills].
+// name: its own, each of its groups', and the public ones. They omit hidden skills
+// and ignore the preload setting in SKILL.md; see [Library.DefaultSkills].
 //
-// A source reads the database at each call, but uses the rights that the principal
-// had when Sources was called. Create new sources when the rights change. Watching
-// requires that [Library.Run] is running.
+// A source reads the database at each call, but uses the principal's rights at the
+// time of the call to Sources. Create new sources when the rights change. Watching
+// a source requires a running [Library.Run].
 func (l *Library) Sources(ctx context.Context, p account.Principal) ([]catalog.Source, error) {
 	in, err := namespaces(p, account.SkillUse)
 	if err != nil {
@@ -52,8 +51,8 @@ func (l *Library) Sources(ctx context.Context, p account.Principal) ([]catalog.S
 	return out, nil
 }
 
-// groupOrigin returns the label of a group's source: the name of the group if it
-// is a valid label, otherwise the ID.
+// groupOrigin returns the label of a group's source: the group's name if it is a
+// valid label, otherwise its ID.
 func (l *Library) groupOrigin(ctx context.Context, id string) (string, error) {
 	g, err := l.db.Groups.Get(ctx, id)
 	if err != nil {
@@ -69,13 +68,13 @@ func isLabel(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") == ""
 }
 
-// namespaceSource is the source of the skills that a namespace lists.
+// namespaceSource is a catalog source with the skills that a namespace lists.
 type namespaceSource struct {
 	l      *Library
 	in     Namespace
 	origin string
 	scope  catalog.Scope
-	at     atomic.Int64 // revision before the last listing
+	at     atomic.Int64 // database revision before the last listing
 }
 
 var _ catalog.Watcher = (*namespaceSource)(nil)
@@ -102,13 +101,14 @@ func (s *namespaceSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bu
 	return s.l.openDigest(ctx, found[0].ID, found[0].Name, found[0].Digest)
 }
 
-// notExist returns the error for a skill that was deleted.
+// notExist returns an error that wraps [fs.ErrNotExist], for a deleted skill.
 func notExist(origin, name string) error {
 	return fmt.Errorf("skill %q of %s: %w", name, origin, fs.ErrNotExist)
 }
 
-// openDigest opens the version with a digest. The bundle stays usable when ctx is
-// done, because it may outlive the request; each read has its own timeout.
+// openDigest opens the version with the given digest. The bundle remains usable
+// after ctx is done, because it may outlive the request. Each read has its own
+// timeout.
 func (l *Library) openDigest(ctx context.Context, id, name, digest string) (*skill.Bundle, error) {
 	v, err := l.db.Versions.GetByDigest(ctx, id, digest)
 	if isNotFound(err) {
@@ -125,14 +125,14 @@ func (s *namespaceSource) Watch(ctx context.Context, changed func()) error {
 	return nil
 }
 
-// MaxBound limits the references of a source from [Library.BoundSource].
+// MaxBound is the maximum number of references for [Library.BoundSource].
 const MaxBound = store.MaxRefs
 
-// BoundSource returns a source with the skills to which the references of an agent
-// refer. It includes hidden skills and pinned versions. Each listing resolves the
-// references again and reports unresolved ones as problems. The skills have the
-// user scope; put the source before those of [Library.Sources] in a catalog. The
-// argument origin is the label of the source.
+// BoundSource returns a source with the skills that an agent references. It
+// includes hidden skills and pinned versions. Each listing resolves the references
+// again and reports unresolved ones as problems. The skills have the user scope;
+// put the source before those of [Library.Sources] in a catalog. origin is the
+// label of the source.
 func (l *Library) BoundSource(p account.Principal, origin string, refs []Ref) (catalog.Source, error) {
 	if len(refs) > MaxBound {
 		return nil, fmt.Errorf("%w: too many references (%d, limit %d)", ErrInvalid, len(refs), MaxBound)
@@ -145,7 +145,7 @@ type boundSource struct {
 	p      account.Principal
 	origin string
 	refs   []Ref
-	at     atomic.Int64 // the revision before the last listing
+	at     atomic.Int64 // database revision before the last listing
 
 	mu    sync.Mutex
 	known map[boundKey]*catalog.Entry // entries in the last listing
@@ -175,7 +175,7 @@ func (s *boundSource) List(ctx context.Context) (catalog.Listing, error) {
 		case err != nil:
 			return catalog.Listing{}, err
 		case names[found.Skill.Name]:
-			continue // the first of several equal references counts
+			continue // use only the first of several equal references
 		}
 		names[found.Skill.Name] = true
 		key := boundKey{found.Skill.ID, found.Version.Digest, found.Skill.Name}
@@ -205,7 +205,7 @@ func (s *boundSource) problem(r Ref, err error) catalog.Problem {
 	}}
 }
 
-// boundEntry returns the catalog entry of the version to which a reference refers.
+// boundEntry returns the catalog entry for a bound version.
 func (l *Library) boundEntry(ctx context.Context, k boundKey, origin string) (*catalog.Entry, error) {
 	v, err := l.db.Versions.GetByDigest(ctx, k.id, k.digest)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// SourceError wraps an error of package remote that a source or the network
-// caused.
+// SourceError wraps an error of package remote that was caused by a source or the
+// network.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return e.Err.Error() }
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// wrapSourceError wraps an error of package remote in a [*SourceError]. It does not
-// wrap local errors, because they would reveal paths of this machine.
+// wrapSourceError wraps an error of package remote in a [*SourceError]. It does
+// not wrap local errors, because they would reveal paths of this machine.
 func wrapSourceError(err error) error {
 	if err == nil {
 		return nil
@@ -30,12 +30,13 @@ func wrapSourceError(err error) error {
 	return &SourceError{err}
 }
 
-// InvalidError tells the user why an argument is invalid. It matches [ErrInvalid].
+// InvalidError explains to the user why an argument is invalid. It matches
+// [ErrInvalid].
 type InvalidError struct{ Why string }
 
 func (e *InvalidError) Error() string { return e.Why }
 
-// Is makes the error match [ErrInvalid].
+// Is reports whether target is [ErrInvalid].
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
 func invalidf(format string, args ...any) error {

@@ -12,17 +12,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// Limits of imports, in addition to those of package remote.
+// Import limits, in addition to those of package remote.
 const (
 	maxDownload    = 256 << 20
 	maxUnpacked    = 512 << 20
 	maxEntries     = 50_000
 	maxOffered     = 2_000
 	inspectTimeout = 5 * time.Minute
-	latestTimeout  = 30 * time.Second // for reading the newest commit of a repository
+	latestTimeout  = 30 * time.Second // for reading a repository's newest commit
 )
 
-// parseSource parses the location of a source and checks that a hub may use it.
+// parseSource parses a source location and checks that the hub may use it.
 func (l *Library) parseSource(text string) (remote.Location, error) {
 	at, err := remote.Parse(text, "/")
 	if err != nil {
@@ -31,9 +31,9 @@ func (l *Library) parseSource(text string) (remote.Location, error) {
 	return at, l.checkLocation(at)
 }
 
-// checkLocation fails if a hub may not use a location. The user does not own this
-// machine, so its files, private networks and ssh keys must not be used. Package
-// remote checks addresses again when it connects.
+// checkLocation returns an error if the hub must not use a location. The user does
+// not own this machine, so its files, private networks and ssh keys must not be
+// used. Package remote checks addresses again when it connects.
 func (l *Library) checkLocation(at remote.Location) error {
 	refuse := func(why string) error { return &remote.LocationError{Text: at.String(), Reason: why} }
 	if at.Kind == remote.Local {
@@ -63,7 +63,7 @@ func (l *Library) checkLocation(at remote.Location) error {
 	return nil
 }
 
-// newClient returns a client with the credentials of a user and a timeout.
+// newClient returns a client that uses the user's credentials and the given timeout.
 func (l *Library) newClient(user account.UserID, limit time.Duration) *remote.Client {
 	return remote.New(&remote.Options{
 		Credential: func(ctx context.Context, host string) (*remote.Credential, error) {

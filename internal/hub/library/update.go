@@ -12,12 +12,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// maxUpdated limits the skills in a call of [Library.Update].
+// maxUpdated is the maximum number of skills per [Library.Update] call.
 const maxUpdated = 1000
 
 // Update updates imported skills of a namespace from their sources: those with the
-// given IDs, or all. The result lists each skill. Update skips pinned skills,
-// skills that are missing at their source, and skills whose source fails.
+// given IDs, or all of them if there are no IDs. The result lists each skill.
+// Update skips pinned skills, skills missing from their source, and skills whose
+// source fails.
 func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace, ids ...string) (*ImportResult, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "update"); err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (l *Library) selectImported(ctx context.Context, p account.Principal, in Na
 	return skills, nil
 }
 
-// groupBySource groups skills by source and importing user. It keeps their order.
+// groupBySource groups skills by source and importing user, in the given order.
 func groupBySource(skills []*Skill) [][]*Skill {
 	type key struct {
 		at remote.Location
@@ -102,7 +103,7 @@ func groupBySource(skills []*Skill) [][]*Skill {
 	return out
 }
 
-// updateGroup updates skills with the same source.
+// updateGroup updates skills that have the same source.
 func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills []*Skill, out *ImportResult) error {
 	if l.isCurrent(ctx, p.User, skills) {
 		for _, s := range skills {
@@ -110,7 +111,7 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 		}
 		return nil
 	}
-	var failed error // not caused by the source
+	var failed error // error not caused by the source
 	err := l.openSource(ctx, p.User, skills[0].Source.location(), func(offer *remote.Collection) error {
 		for _, s := range skills {
 			if failed = l.updateOne(ctx, p, offer, s, out); failed != nil {
@@ -250,9 +251,9 @@ type SourceCheck struct {
 }
 
 // CheckSources checks the sources of all imported skills for new commits. It
-// notifies the managers of outdated skills, once for each commit. Only one node
-// at a time should call it. CheckSources fails only if the database fails; errors
-// of sources are in the result.
+// notifies the managers of outdated skills once for each commit. Only one node
+// at a time should call it. It returns an error only if the database fails;
+// source errors are in the result.
 func (l *Library) CheckSources(ctx context.Context) (*SourceCheck, error) {
 	out := &SourceCheck{Failed: map[string]error{}}
 	for after := int64(0); ; {
@@ -278,8 +279,8 @@ func (l *Library) CheckSources(ctx context.Context) (*SourceCheck, error) {
 	}
 }
 
-// checkSource checks the source of skills that have the same source. It uses the
-// credentials of the user who imported the first one.
+// checkSource checks the source that the given skills share. It uses the
+// credentials of the user who imported the first skill.
 func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *SourceCheck) error {
 	from := skills[0].Source
 	out.Sources++

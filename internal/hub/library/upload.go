@@ -11,25 +11,25 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Package is an uploaded ZIP archive with a skill. [Options.Limits] limits its
-// size.
+// Package is an uploaded ZIP archive that contains a skill. [Options.Limits] limits
+// its size.
 type Package struct {
-	// FileName is the name of the archive. Without .zip, it must be the name of
-	// the directory in the archive.
+	// FileName is the name of the archive. Without .zip, it must equal the name
+	// of the directory in the archive, unless AnyFolder is set.
 	FileName string
-	// AnyFolder permits any name of the directory.
+	// AnyFolder permits any directory name.
 	AnyFolder bool
 	Data      io.Reader
 }
 
-// Upload adds a new skill to a namespace and returns it. Its code must be approved
-// before it runs. A skill in the principal's own namespace becomes a default,
-// unless there are already [MaxDefaults].
+// Upload adds a new skill to a namespace and returns it. The skill's code must be
+// approved before it can run. A skill in the principal's own namespace becomes a
+// default unless there are already [MaxDefaults].
 //
-// Upload fails with a [*TooLargeError], a [*skill.RefusedError] with all reasons, a
+// Upload returns a [*TooLargeError], a [*skill.RefusedError] with all reasons, a
 // [*BrokenError], a [*NameError], [ErrExists] if the name is taken, [ErrFull], an
-// [account.DeniedError], or an error of reading the package. [Library.Sweep]
-// removes files that were stored before an error.
+// [account.DeniedError], or an error reading the package. [Library.Sweep] removes
+// files that were stored before an error.
 func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace, pkg Package) (*Skill, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, pkg.FileName); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 	if err != nil {
 		return nil, fmt.Errorf("upload skill: %w", err)
 	}
-	// Return the new skill even if the token permits uploads but no reading.
+	// Return the new skill even if the token permits uploading but not reading.
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 }
 
 // AddVersion adds a version to a skill, makes it current and returns it. The
-// package must contain a skill with the same name. AddVersion fails with
-// [ErrExists] if a version has the same files, and with the errors of
+// package must contain a skill with the same name. AddVersion returns [ErrExists]
+// if a version already has the same files. Other errors are those of
 // [Library.Upload].
 func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string, pkg Package) (*Version, error) {
 	h, err := l.authorizeChange(ctx, p, id)
@@ -92,8 +92,8 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 	return newVersion(v, true), nil
 }
 
-// authorizeChange returns a skill if the principal may change it. It avoids
-// expensive work for a change that would be denied.
+// authorizeChange returns a skill if the principal may change it. Call it before
+// expensive work, so that none is done for a denied change.
 func (l *Library) authorizeChange(ctx context.Context, p account.Principal, id string) (*skillRecord, error) {
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
@@ -105,7 +105,7 @@ func (l *Library) authorizeChange(ctx context.Context, p account.Principal, id s
 	return h, nil
 }
 
-// checkSameSkill fails unless the content has the name of a skill.
+// checkSameSkill returns an error if the content's name differs from the skill's.
 func (c *content) checkSameSkill(h *skillRecord) error {
 	if c.skill.Name == h.Name {
 		return nil
@@ -113,7 +113,7 @@ func (c *content) checkSameSkill(h *skillRecord) error {
 	return &NameError{Name: c.skill.Name, Why: fmt.Sprintf("the existing skill is named %q; upload the package as a new skill", h.Name)}
 }
 
-// withPackage reads a package and calls f with its content.
+// withPackage reads a package and passes its content to f.
 func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content) error) error {
 	file, err := l.spoolUpload(pkg.Data)
 	if err != nil {
@@ -139,8 +139,8 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 	return f(c)
 }
 
-// checkNameFree fails with [ErrExists] if a namespace lists a skill with a name. Of
-// concurrent uploads, the database accepts only one.
+// checkNameFree returns [ErrExists] if the namespace lists a skill with the given
+// name. If uploads are concurrent, the database accepts only one of them.
 func (l *Library) checkNameFree(ctx context.Context, in Namespace, name string) error {
 	found, err := l.db.Skills.Find(ctx, name, []Namespace{in})
 	if err == nil && len(found) > 0 {
@@ -163,8 +163,8 @@ func (l *Library) create(ctx context.Context, p account.Principal, in Namespace,
 	return id, nil
 }
 
-// createInTx is like create, but uses a transaction of the caller, who calls
-// NotifyChanged after the commit.
+// createInTx is like create, but uses the caller's transaction. The caller must
+// call NotifyChanged after the commit.
 func (l *Library) createInTx(ctx context.Context, tx *store.Tx, p account.Principal, in Namespace, c *content, from *Source) (string, error) {
 	s, err := tx.Skills.Create(ctx, store.Skill{
 		Namespace: in, Name: c.skill.Name, CreatedBy: string(p.User), Origin: from.origin(), Source: from.encode(),
@@ -203,7 +203,7 @@ func (l *Library) appendVersion(ctx context.Context, p account.Principal, id str
 	return number, err
 }
 
-// appendVersionInTx is like appendVersion, but uses a transaction of the caller and
+// appendVersionInTx is like appendVersion, but uses the caller's transaction and
 // writes no audit record.
 func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, c *content, from *Source) (store.Version, error) {
 	if err := c.checkSameSkill(h); err != nil {
@@ -221,8 +221,8 @@ func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account
 	return v, l.notifyUsers(ctx, tx, p, h, v)
 }
 
-// insertVersion adds a version and makes it current. Its files must be stored
-// already.
+// insertVersion adds a version and makes it current. Its files must already be
+// stored.
 func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Principal, id string, c *content, from *Source) (store.Version, error) {
 	row, files, err := c.versionRow(id, string(p.User), from.encode())
 	if err != nil {

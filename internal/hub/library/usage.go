@@ -11,15 +11,15 @@ import (
 // Usage counts how often a skill was used.
 type Usage = store.SkillUsage
 
-// RecordUsage adds to the usage of skills. It ignores deleted skills. It does not
-// authorize: the hub calls it after conversations.
+// RecordUsage adds to the usage counts of skills. It ignores deleted skills. It
+// checks no permissions, because the hub itself calls it after conversations.
 func (l *Library) RecordUsage(ctx context.Context, uses ...Usage) error {
 	return l.db.Usage.Add(ctx, uses...)
 }
 
-// Usage returns the usage of skills by ID from the day of since, for at most
+// Usage returns the usage of skills by ID from the day of since. It accepts up to
 // [store.MaxPage] IDs. It omits unused skills and those whose usage the principal
-// may not see.
+// is not allowed to see.
 func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, since time.Time) (map[string]Usage, error) {
 	seen, err := l.filterAllowed(ctx, p, account.UsageRead, ids)
 	if err != nil {
@@ -28,8 +28,8 @@ func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, 
 	return l.db.Usage.Sum(ctx, seen, since)
 }
 
-// UsageDays returns the usage of a skill for each day from the day of since, oldest
-// first. It omits days without usage and returns at most [store.MaxPage] days.
+// UsageDays returns the daily usage of a skill from the day of since, oldest
+// first. It omits days without usage and returns up to [store.MaxPage] days.
 func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string, since time.Time) ([]store.UsageDay, error) {
 	if _, err := l.authorize(ctx, p, account.UsageRead, id); err != nil {
 		return nil, err
@@ -43,10 +43,10 @@ type SkillUsage struct {
 	Usage
 }
 
-// ListUsage returns the skills in some namespaces sorted by name, with their usage
-// from the day of since, and the cursor of the next page. It includes unused
-// skills. The principal must be allowed to see the usage in each namespace. If the
-// list of namespaces is empty, ListUsage uses all such namespaces.
+// ListUsage returns the skills in the given namespaces sorted by name, with their
+// usage from the day of since, and the cursor of the next page. It includes unused
+// skills. The principal must be allowed to see the usage in each namespace. If in
+// is empty, ListUsage uses all such namespaces.
 func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]SkillUsage, string, error) {
 	in, err := usageNamespaces(p, in)
 	if err != nil {
@@ -71,8 +71,8 @@ func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Names
 	return out, next, nil
 }
 
-// usageNamespaces returns the given namespaces, or all namespaces whose usage the
-// principal may see if in is empty.
+// usageNamespaces returns the given namespaces. If in is empty, it returns all
+// namespaces whose usage the principal may see.
 func usageNamespaces(p account.Principal, in []Namespace) ([]Namespace, error) {
 	for _, n := range in {
 		if err := checkNamespace(p, account.UsageRead, n); err != nil {
@@ -85,9 +85,9 @@ func usageNamespaces(p account.Principal, in []Namespace) ([]Namespace, error) {
 	return namespaces(p, account.UsageRead)
 }
 
-// ListUnused returns the skills that were created before since and not used from
-// that day on, sorted by ID, and the cursor of the next page. It selects namespaces
-// like [Library.ListUsage].
+// ListUnused returns the skills that were created before since and have not been
+// used from that day on, sorted by ID, and the cursor of the next page. It selects
+// namespaces like [Library.ListUsage].
 func (l *Library) ListUnused(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]*Skill, string, error) {
 	in, err := usageNamespaces(p, in)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Version is an immutable set of a skill's files, with its review.
+// Version is an immutable version of a skill, with its review.
 type Version struct {
 	SkillID     string    `json:"skill_id"`
 	Name        string    `json:"-"` // of the skill; omitted in lists of one skill
@@ -30,8 +30,8 @@ type Version struct {
 	Code        bool      `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
 	Tokens      int       `json:"tokens" doc:"Estimate for the instructions"`
 	Review      Review    `json:"review" enum:"pending,approved,rejected"`
-	// Runnable does not say who may run the code: the principal's rights, the
-	// policy and the sandbox decide further.
+	// Runnable does not say who may run the code. That also depends on the
+	// principal's rights, the policy and the sandbox.
 	Runnable  bool           `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
 	Reviewer  string         `json:"reviewer,omitempty"`
 	Reviewed  time.Time      `json:"reviewed,omitzero"`
@@ -55,7 +55,7 @@ func newVersion(v store.Version, current bool) *Version {
 	}
 }
 
-// Version returns a version of a skill; number 0 is the current one.
+// Version returns a version of a skill. Number 0 means the current version.
 func (l *Library) Version(ctx context.Context, p account.Principal, id string, number int64) (*Version, error) {
 	h, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
@@ -83,9 +83,9 @@ func (l *Library) getVersion(ctx context.Context, h *skillRecord, number int64) 
 	return l.db.Versions.Get(ctx, h.ID, number)
 }
 
-// Versions returns the versions of a skill with a number below before, newest
-// first. If before is 0, it starts with the newest version. It returns at most
-// limit versions and never more than [store.MaxPage].
+// Versions returns the versions of a skill whose number is below before, newest
+// first. If before is 0, it starts with the newest version. It returns up to limit
+// versions, and never more than [store.MaxPage].
 func (l *Library) Versions(ctx context.Context, p account.Principal, id string, before int64, limit int) ([]*Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -120,8 +120,7 @@ func (l *Library) Findings(ctx context.Context, p account.Principal, id string, 
 	return &report, nil
 }
 
-// Manifest returns the list of files in a version. Number 0 means the current
-// version.
+// Manifest returns the file list of a version. Number 0 means the current version.
 func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, number int64) (skill.Manifest, error) {
 	_, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
@@ -131,7 +130,8 @@ func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, 
 }
 
 // Open returns the files of a version. Number 0 means the current version. The
-// bundle verifies each file when the file is opened. The caller closes the bundle.
+// bundle verifies each file when the file is opened. The caller must close the
+// bundle.
 func (l *Library) Open(ctx context.Context, p account.Principal, id string, number int64) (*skill.Bundle, error) {
 	h, v, err := l.getReadableVersion(ctx, p, id, number)
 	if err != nil {
@@ -140,12 +140,12 @@ func (l *Library) Open(ctx context.Context, p account.Principal, id string, numb
 	return l.bundle(ctx, h.Name, v)
 }
 
-// NoVersion is an older version for [Library.Diff] that has no files. The
-// difference then shows all files and requested permissions of the newer version.
+// NoVersion stands for an empty older version in [Library.Diff]. The diff then
+// shows all files and requested permissions of the newer version.
 const NoVersion = -1
 
 // Diff compares two versions of a skill. If to is 0, it means the current version.
-// If from is [NoVersion], the whole version is new.
+// If from is [NoVersion], the diff shows the whole version as new.
 func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from, to int64, o *skilldiff.Options) (*skilldiff.Diff, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -184,8 +184,8 @@ func diffOptions(o *skilldiff.Options, name string) *skilldiff.Options {
 	return &out
 }
 
-// SetCurrentVersion makes a version current, for example an older one to revert a
-// change. Reviews remain valid.
+// SetCurrentVersion makes a version current, for example to revert to an older
+// version. Reviews remain valid.
 func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id string, number int64) error {
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
@@ -196,7 +196,7 @@ func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id
 	})
 }
 
-// setCurrent makes a version current and updates the references of the skill.
+// setCurrent makes a version current and updates the skill's references.
 func (l *Library) setCurrent(ctx context.Context, tx *store.Tx, v store.Version) error {
 	if err := tx.Skills.SetCurrent(ctx, v.SkillID, v.Number); err != nil {
 		return err
