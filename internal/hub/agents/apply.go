@@ -19,7 +19,6 @@ import (
 // Outcome is the result of applying a document.
 type Outcome string
 
-// The outcomes.
 const (
 	Created   Outcome = "created"
 	Updated   Outcome = "updated"
@@ -28,21 +27,21 @@ const (
 	Skipped   Outcome = "skipped" // unknown kind
 )
 
-// Change is the result of applying one document.
+// Change describes how a document was applied.
 type Change struct {
 	Kind, Namespace, Name string
 	Line                  int
 	Outcome               Outcome
 	// Diff lists the changed fields, or all fields of a new document.
 	Diff []FieldChange
-	// Findings lists the problems of the document, including those of [Parse].
+	// Findings lists problems in the document, including those found by [Parse].
 	Findings skill.Diagnostics
 	// Stale is set if the document was refused because its base generation is
 	// outdated.
 	Stale *NewerChange
 }
 
-// NewerChange describes a change that was made after a document was read.
+// NewerChange describes a change made after the document was read.
 type NewerChange struct {
 	Generation int64          `json:"generation" doc:"Current generation; 0 if deleted"`
 	By         account.UserID `json:"changedBy,omitempty" doc:"ID of a user"`
@@ -53,17 +52,17 @@ type NewerChange struct {
 // Result is the result of [Registry.Apply].
 type Result struct {
 	Changes []Change // in the order of the documents
-	// Committed reports whether the changes are stored. It is false after a dry
-	// run, or if a document was refused.
+	// Committed reports whether the changes were stored. It is false after a dry
+	// run and if a document was refused.
 	Committed bool
 }
 
-// HasRefused reports whether a document was refused.
+// HasRefused reports whether any document was refused.
 func (r *Result) HasRefused() bool {
 	return slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Outcome == Refused })
 }
 
-// OnlyDenied reports whether all refusals are due to missing permissions.
+// OnlyDenied reports whether documents were refused only for lack of permission.
 func (r *Result) OnlyDenied() bool {
 	wrong := false
 	for _, c := range r.Changes {
@@ -77,7 +76,8 @@ func (r *Result) OnlyDenied() bool {
 	return wrong
 }
 
-// OnlyStale reports whether all refusals are due to concurrent changes.
+// OnlyStale reports whether documents were refused only because of concurrent
+// changes.
 func (r *Result) OnlyStale() bool {
 	stale := false
 	for _, c := range r.Changes {
@@ -89,7 +89,7 @@ func (r *Result) OnlyStale() bool {
 	return stale
 }
 
-// errRollback makes a transaction roll back although nothing failed.
+// errRollback rolls a transaction back when nothing failed, as in a dry run.
 var errRollback = errors.New("rollback")
 
 // Apply applies all documents, or none if one is refused. If dry is set, it
@@ -97,7 +97,7 @@ var errRollback = errors.New("rollback")
 // matter. A document that refers to a missing Ghost, Bot, Model or server is
 // refused. A missing skill is only a finding, because skills are resolved at use.
 //
-// Problems of documents and missing permissions are part of the result. Apply
+// The result includes problems in documents and missing permissions. Apply
 // returns an error only if the database fails or the principal is anonymous.
 func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
 	if len(docs) > MaxDocuments+1 { // Parse adds one document that reports too many
@@ -139,14 +139,14 @@ func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Docum
 	return a.result, nil
 }
 
-// identity identifies a document on a hub.
+// identity identifies a document on the hub.
 type identity struct {
 	kind string
 	in   store.Namespace
 	name string
 }
 
-// documentBatch applies documents in a transaction.
+// documentBatch applies a batch of documents in a transaction.
 type documentBatch struct {
 	actor
 	r          *Registry
@@ -154,7 +154,7 @@ type documentBatch struct {
 	docs       []*Document
 	result     *Result
 	namespaces []store.Namespace // of each document; "" if unresolved
-	declared   map[identity]int  // index of the document with an identity
+	declared   map[identity]int  // indexes of documents
 }
 
 func (a *documentBatch) run(ctx context.Context) error {
@@ -183,8 +183,8 @@ func (a *documentBatch) run(ctx context.Context) error {
 	return nil
 }
 
-// checkDocument resolves the namespace of a document and refuses the document if
-// it has errors or the principal may not change the namespace.
+// checkDocument resolves the namespace of a document. It refuses the document if
+// it has errors or the principal is not allowed to change the namespace.
 func (a *documentBatch) checkDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	*c = Change{Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Line: d.Line, Findings: slices.Clone(d.Findings)}
@@ -210,7 +210,7 @@ func (a *documentBatch) checkDocument(ctx context.Context, i int) error {
 }
 
 // claimName registers the identity of a document. It refuses the document if
-// another one has the same identity or the principal lacks permission.
+// another document has the same identity or the principal lacks permission.
 func (a *documentBatch) claimName(i int, in store.Namespace) {
 	d := a.docs[i]
 	id := identity{d.Kind, in, d.Name}
@@ -224,7 +224,7 @@ func (a *documentBatch) claimName(i int, in store.Namespace) {
 	}
 }
 
-// codeDenied is the code of findings about missing permissions.
+// codeDenied is the code of findings that report missing permissions.
 const codeDenied = "denied"
 
 func applyAction(kind string) account.Action {
@@ -249,7 +249,7 @@ func (a *documentBatch) addFinding(i int, s skill.Severity, code, message, fix s
 	c.Findings = p.doc.Findings
 }
 
-// applyDocument applies a document that has no errors.
+// applyDocument applies a document without errors.
 func (a *documentBatch) applyDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	if d.Kind == SkillKind {
@@ -271,7 +271,7 @@ func (a *documentBatch) applyDocument(ctx context.Context, i int) error {
 	return a.saveDocument(ctx, i, old, refs)
 }
 
-// saveDocument stores a document unless it equals the stored one.
+// saveDocument stores a document unless it is unchanged.
 func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind, refs []store.Reference) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	spec, err := encodeJSON(d.Spec)
@@ -335,10 +335,10 @@ func (a *documentBatch) refuseStale(ctx context.Context, i int, now store.Kind, 
 	return nil
 }
 
-// codeStale is the code of findings about outdated generations.
+// codeStale is the code of findings that report an outdated base generation.
 const codeStale = "stale"
 
-// applySkill applies a skill with [Options.ApplySkill].
+// applySkill applies a skill document by calling [Options.ApplySkill].
 func (a *documentBatch) applySkill(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	s, ok := d.Spec.(*Skill)
@@ -366,7 +366,7 @@ func (a *documentBatch) applySkill(ctx context.Context, i int) error {
 	return err
 }
 
-// recordAllowed writes an audit record of an allowed action.
+// recordAllowed writes an audit record for an allowed action.
 func (a actor) recordAllowed(ctx context.Context, action account.Action, in store.Namespace, subject string, details map[string]any) error {
 	return a.appendAudit(ctx, action, in, subject, "allowed", details)
 }
@@ -379,7 +379,7 @@ func (a actor) appendAudit(ctx context.Context, action account.Action, in store.
 	return a.Audit.Append(ctx, store.AuditRecord{Actor: string(a.p.User), Action: string(action), Namespace: in, Subject: subject, Decision: decision, Details: raw})
 }
 
-// recordDenials writes audit records of the denied documents.
+// recordDenials writes an audit record for each denied document.
 func (r *Registry) recordDenials(ctx context.Context, p account.Principal, result *Result) error {
 	a := r.newActor(p)
 	for _, c := range result.Changes {

@@ -16,9 +16,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// resolveReferences checks the references of a document and returns their rows
-// for the database. It refuses the document if a reference is invalid, and
-// returns an error only if the database fails.
+// resolveReferences checks the references in a document and returns their
+// database rows. It refuses the document if a reference is invalid, and returns
+// an error only if the database fails.
 func (a *documentBatch) resolveReferences(ctx context.Context, i int, old store.Kind) ([]store.Reference, error) {
 	named := map[string]bool{}
 	bound := func(id string) bool { return named[id] }
@@ -48,8 +48,8 @@ func (a *documentBatch) resolveReferences(ctx context.Context, i int, old store.
 	return out, nil
 }
 
-// resolveKindReference checks that the target of a reference exists or is one of
-// the documents. It returns the namespace if the reference names one.
+// resolveKindReference checks that the target of a reference exists or is in the
+// batch. It returns the namespace if the reference names one.
 func (a *documentBatch) resolveKindReference(ctx context.Context, i int, ref reference) (store.Namespace, error) {
 	in, err := a.refNamespaces(ctx, a.namespaces[i], ref.in)
 	if ignoreNotFound(err) != nil {
@@ -108,7 +108,7 @@ func (a *documentBatch) resolveSkillReference(ctx context.Context, i int, ref re
 }
 
 // checkAddresses refuses a document that contains a non-public IP address. Host
-// names are checked when they are dialled.
+// names are checked when connecting.
 func (a *documentBatch) checkAddresses(i int) {
 	for _, u := range documentURLs(a.docs[i]) {
 		if why := a.r.nonPublicReason(u); why != "" {
@@ -130,7 +130,7 @@ func documentURLs(d *Document) []string {
 		}
 	default:
 		if have := selectionOf(s); have != nil {
-			configs, _, _ = have.parseServers() // parsed before
+			configs, _, _ = have.parseServers() // validated by Parse
 		}
 	}
 	var out []string
@@ -160,7 +160,7 @@ func (r *Registry) nonPublicReason(raw string) string {
 }
 
 // isOperatorServer reports whether the operator's configuration contains a server
-// with a name.
+// with the given name.
 func (r *Registry) isOperatorServer(name string) bool {
 	return slices.ContainsFunc(r.opts.Servers, func(c *upstream.Config) bool { return c.Name == name })
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Actions on servers in the audit log, in addition to those of package account.
+// Audited actions on servers, in addition to those of package account.
 const (
 	toolsAccepted account.Action = "server.accept_tools"
 	serverRestart account.Action = "server.restart"
 )
 
-// ListPendingTools returns the tools of servers whose changed definitions are not
-// accepted yet, by the digest of the server. It does not authorize: a caller only
-// knows the digests of servers that it may see.
+// ListPendingTools returns the changed tool definitions that are not accepted yet,
+// keyed by server digest. It checks no permissions: callers know only the digests
+// of servers that they are allowed to see.
 func (r *Registry) ListPendingTools(ctx context.Context, servers []string) (map[string][]store.ToolDefinition, error) {
 	out := map[string][]store.ToolDefinition{}
 	for some := range slices.Chunk(servers, store.MaxPage) {
@@ -34,18 +34,18 @@ func (r *Registry) ListPendingTools(ctx context.Context, servers []string) (map[
 	return out, nil
 }
 
-// ListToolChanges returns the tools of a server whose changed definitions are not
-// accepted yet, with the previous definitions: see
+// ListToolChanges returns a server's changed tool definitions that are not
+// accepted yet, with the previous definitions. See
 // [store.ToolDefinitions.ListChanges].
 func (r *Registry) ListToolChanges(ctx context.Context, server string) ([]store.ToolDefinition, error) {
 	return r.db.ToolDefinitions.ListChanges(ctx, server)
 }
 
-// AcceptTools accepts tool definitions with the given digests for all users of a
-// server, and returns the names of the tools. The principal must be allowed to
-// review the server, or own it if it has a URL and needs no review. If the kind
-// of the subject is empty, it names a server of the operator. If a definition has
-// changed since, AcceptTools accepts none and returns [store.ErrConflict].
+// AcceptTools accepts the tool definitions with the given digests for all users of
+// a server, and returns the names of the tools. The principal must be allowed to
+// review the server, or own it if it has a URL and needs no review. If of.Kind is
+// empty, of names an operator's server. If a definition has changed since,
+// AcceptTools accepts none and returns [store.ErrConflict].
 func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subject, digests []string) (tools []string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
@@ -64,7 +64,7 @@ func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subj
 	return tools, r.recordDenied(ctx, p, toolsAccepted, of.String(), err)
 }
 
-// serverToAccept returns a server whose tools the actor may accept.
+// serverToAccept returns a server if the actor may accept its tools.
 func (r *Registry) serverToAccept(ctx context.Context, a actor, of Subject) (Server, error) {
 	if of.Kind == "" {
 		return r.operatorServer(a, of.Server)
@@ -80,8 +80,8 @@ func (r *Registry) serverToAccept(ctx context.Context, a actor, of Subject) (Ser
 	return s, a.checkAccess(action, on, of.Kind, of.Name)
 }
 
-// operatorServer returns a server of the operator's configuration. The actor must
-// be an administrator.
+// operatorServer returns a server from the operator's configuration. The actor
+// must be an administrator.
 func (r *Registry) operatorServer(a actor, name string) (Server, error) {
 	if err := a.checkAccess(account.ServerApply, account.Resource{}, ServerKind, name); err != nil {
 		return Server{}, err
@@ -93,10 +93,10 @@ func (r *Registry) operatorServer(a actor, name string) (Server, error) {
 	return Server{Config: r.opts.Servers[i]}, nil
 }
 
-// AuthorizeRestart checks whether the principal may restart a server, records
-// the restart in the audit log and returns the digest of the server. The
-// principal must be allowed to change the server's definition. If the kind of the
-// subject is empty, it names a server of the operator.
+// AuthorizeRestart checks that the principal may restart a server, records the
+// restart in the audit log and returns the server's digest. The principal must be
+// allowed to change the server's definition. If of.Kind is empty, of names an
+// operator's server.
 func (r *Registry) AuthorizeRestart(ctx context.Context, p account.Principal, of Subject) (digest string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}

@@ -23,18 +23,18 @@ type FieldChange struct {
 // Limits of a diff.
 const (
 	MaxFieldChanges = 200
-	maxFieldText    = 200 // bytes of a value
+	maxFieldText    = 200 // bytes per value
 )
 
 // storedDocument is the stored form of a document.
 type storedDocument struct {
 	Description string          `json:"description,omitempty"`
-	By          string          `json:"by"`         // user of the last change
-	ServersBy   string          `json:"servers_by"` // user of the last change of its servers
+	By          string          `json:"by"`         // user who made the last change
+	ServersBy   string          `json:"servers_by"` // user who last changed its servers
 	Spec        json.RawMessage `json:"spec"`
 }
 
-// serversJSON returns the servers that the document defines.
+// serversJSON returns the part of the document that defines servers.
 func (r storedDocument) serversJSON(kind string) json.RawMessage {
 	if kind == ServerKind {
 		return r.Spec
@@ -56,7 +56,7 @@ func decodeRecord(k store.Kind) (storedDocument, error) {
 	return r, nil
 }
 
-// flatFields returns the values of a document by path.
+// flatFields returns the field values of the document, keyed by path.
 func (r storedDocument) flatFields() map[string]string {
 	out := map[string]string{}
 	if r.Description != "" {
@@ -71,8 +71,8 @@ func (r storedDocument) flatFields() map[string]string {
 	return out
 }
 
-// flatten adds all scalars in v to out, by path. Package configfile limits the
-// depth of v.
+// flatten adds all scalars in v to out, keyed by path. Package configfile limits
+// the depth of v.
 func flatten(out map[string]string, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -97,7 +97,7 @@ func flatten(out map[string]string, path string, v any) {
 	}
 }
 
-// diffFields returns the changed fields by path, at most MaxFieldChanges.
+// diffFields returns up to MaxFieldChanges changed fields, sorted by path.
 func diffFields(before, after map[string]string) []FieldChange {
 	var out []FieldChange
 	for path, old := range before {
@@ -125,7 +125,7 @@ func cutText(s string) string {
 	return s[:n] + "…"
 }
 
-// fieldPaths returns the paths of changes for the audit log.
+// fieldPaths returns the changed paths for the audit log.
 func fieldPaths(fields []FieldChange) []string {
 	var out []string
 	for _, f := range fields {

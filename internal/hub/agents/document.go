@@ -8,22 +8,22 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Document is the definition of a resource as a user wrote it.
+// Document is a resource definition as a user wrote it.
 type Document struct {
 	APIVersion  string
 	Kind        string
 	Namespace   string // as written: "" or default for the user's own, public, or the name of a group
 	Name        string
 	Description string
-	// BaseGeneration is the generation that the document is based on. Apply
-	// refuses the document if the current generation differs; 0 overwrites.
+	// BaseGeneration is the generation that the edit started from. Apply refuses
+	// the document if the current generation differs; 0 overwrites.
 	BaseGeneration int64
 	// Spec is nil if it is invalid or the document is skipped.
 	Spec Spec
 
-	// Line and Column are the position of the name, or of the document.
+	// Line and Column locate the name, or the document if it has none.
 	Line, Column int
-	// Findings lists problems. A document with an [skill.Error] is refused.
+	// Findings lists problems. A document with an error is refused.
 	Findings skill.Diagnostics
 	// Skipped is set if the kind is unknown.
 	Skipped bool
@@ -33,11 +33,11 @@ type Document struct {
 // *[MCPServer] or *[Skill].
 type Spec interface {
 	kind() string
-	// references returns the resources that the spec names.
+	// references returns the references in the spec to other resources.
 	references() []reference
 }
 
-// reference names a resource in a spec.
+// reference is a reference in a spec to another resource.
 type reference struct {
 	slot string // field that contains the reference, such as skills
 	kind string
@@ -60,8 +60,8 @@ func (r Ref) String() string {
 	return r.Name
 }
 
-// SkillRef restricts which skill a name can refer to. An empty field matches
-// every skill.
+// SkillRef restricts which skill a name can refer to. An empty field matches any
+// skill.
 type SkillRef struct {
 	ID        string `json:"skill_id,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
@@ -69,43 +69,44 @@ type SkillRef struct {
 	Digest    string `json:"content_hash,omitempty"`
 }
 
-// Selection names the skills and MCP servers of a Ghost or Bot. A Bot also has
+// Selection names the skills and MCP servers of a Ghost or Bot. A Bot also gets
 // those of its Ghost. Names are resolved at use.
 type Selection struct {
-	// Skills lists the available skills; nil means all, an empty list none.
+	// Skills lists the available skills. Nil means all; an empty list means none.
 	Skills []string `json:"skills,omitzero"`
 	// Preload lists the skills that are loaded from the start.
 	Preload []string `json:"preload_skills,omitempty"`
-	// SkillRefs restricts which skills some of the names refer to.
+	// SkillRefs restricts which skills the names can refer to.
 	SkillRefs map[string]SkillRef `json:"skill_refs,omitempty"`
 	// MCPServers is a map of servers, or a list of names of servers defined
 	// elsewhere, in the syntax of [upstream.ParseMap].
 	MCPServers json.RawMessage `json:"mcpServers,omitempty"`
 
-	serverNames []string // in MCPServers
+	serverNames []string // names listed in MCPServers
 }
 
-// Ghost is an agent without a model: instructions, skills and servers.
+// Ghost is an agent configuration without a model: instructions, skills and
+// servers.
 type Ghost struct {
 	SystemPrompt string `json:"systemPrompt,omitempty"`
 	Selection
-	// Expose selects how MCP clients see its tools: meta, direct, or "" for the
-	// default.
+	// Expose selects how MCP clients see the agent's tools: meta, direct, or ""
+	// for the default.
 	Expose string `json:"expose,omitempty"`
 	// Policy lists rules for tool calls, in the syntax of [policy.ParseRules].
 	Policy []string `json:"policy,omitempty"`
 }
 
-// Bot is a Ghost with a model.
+// Bot combines a Ghost with a model.
 type Bot struct {
 	Ghost Ref `json:"ghostRef"`
-	// Model is nil for the default model of the hub.
+	// Model is nil for the hub's default model.
 	Model *Ref `json:"modelRef,omitempty"`
 	Selection
 }
 
-// Team is a group of Bots. Users talk to the first leader, or to the first
-// member if there is none.
+// Team is a group of Bots. Users talk to the first member with the role leader,
+// or to the first member if there is no leader.
 type Team struct {
 	Members       []Member `json:"members"`
 	Collaboration string   `json:"collaborationModel,omitempty"` // stored and ignored
@@ -114,7 +115,7 @@ type Team struct {
 // Member is a Bot of a Team.
 type Member struct {
 	Bot    Ref    `json:"botRef"`
-	Prompt string `json:"prompt,omitempty"` // appended to the prompt of its Ghost
+	Prompt string `json:"prompt,omitempty"` // appended to the Ghost's prompt
 	Role   string `json:"role,omitempty"`   // leader, or any text
 	// Confirm requires the user's approval before it receives a task.
 	Confirm bool `json:"requireConfirmation,omitempty"`
@@ -123,7 +124,7 @@ type Member struct {
 // LeaderRole is the role of the member that users talk to.
 const LeaderRole = "leader"
 
-// Model is a language model.
+// Model configures a language model.
 type Model struct {
 	Vendor string `json:"vendor"` // anthropic, openai (or compatible) or demo
 	Model  string `json:"model,omitempty"`
@@ -133,13 +134,14 @@ type Model struct {
 	Key string `json:"apiKey,omitempty"`
 }
 
-// MCPServer is an MCP server for all users who can see it.
+// MCPServer defines an MCP server for all users who can see the resource.
 type MCPServer struct {
-	// Config is one server, in the syntax of the values of [upstream.ParseMap].
+	// Config is the server's configuration, in the syntax of the values of
+	// [upstream.ParseMap].
 	Config json.RawMessage
 }
 
-// Skill is a skill that consists of instructions only.
+// Skill is a skill that consists only of instructions.
 type Skill struct {
 	// Fields is the frontmatter without the name, as a JSON object.
 	Fields json.RawMessage
@@ -153,16 +155,16 @@ func (*Model) kind() string     { return ModelKind }
 func (*MCPServer) kind() string { return ServerKind }
 func (*Skill) kind() string     { return SkillKind }
 
-// MarshalJSON returns the configuration.
+// MarshalJSON returns the configuration as stored.
 func (s *MCPServer) MarshalJSON() ([]byte, error) { return s.Config, nil }
 
-// UnmarshalJSON sets the configuration.
+// UnmarshalJSON stores a copy of data as the configuration.
 func (s *MCPServer) UnmarshalJSON(data []byte) error {
 	s.Config = bytes.Clone(data)
 	return nil
 }
 
-// MarshalJSON encodes the fields, with the instructions as prompt.
+// MarshalJSON encodes the frontmatter fields, with the instructions as prompt.
 func (s *Skill) MarshalJSON() ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(s.Fields, &fields); err != nil {
@@ -187,7 +189,7 @@ func encodeJSON(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// canonicalJSON normalizes JSON, so that equal values have equal encodings.
+// canonicalJSON normalizes JSON so that equal values have equal encodings.
 func canonicalJSON(raw json.RawMessage) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -199,7 +201,7 @@ func canonicalJSON(raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // Encode encodes the document as JSON that [Parse] accepts, with [APIVersion]. It
-// fails if the document has no spec.
+// returns an error if the document has no spec.
 func (d *Document) Encode() ([]byte, error) {
 	if d.Spec == nil {
 		return nil, fmt.Errorf("%s %q has no spec", d.Kind, d.Name)
@@ -221,7 +223,7 @@ func (d *Document) Encode() ([]byte, error) {
 	}{APIVersion, d.Kind, metadata{d.Name, d.Namespace, d.Description}, spec})
 }
 
-// skillFile returns the SKILL.md of the skill.
+// skillFile returns the skill as a SKILL.md.
 func (s *Skill) skillFile(name string) ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(s.Fields, &fields); err != nil {

@@ -28,8 +28,8 @@ type Resource struct {
 	Updated   time.Time
 }
 
-// Get returns a resource by kind, namespace and name. The namespace is in the
-// syntax of [Registry.ResolveNamespace].
+// Get returns the resource with the given kind, namespace and name. The namespace
+// is in the syntax of [Registry.ResolveNamespace].
 func (r *Registry) Get(ctx context.Context, p account.Principal, kind, namespace, name string) (*Resource, error) {
 	a := r.newActor(p)
 	k, err := a.getKind(ctx, account.KindRead, kind, namespace, name)
@@ -39,8 +39,7 @@ func (r *Registry) Get(ctx context.Context, p account.Principal, kind, namespace
 	return a.decodeResource(ctx, k)
 }
 
-// getKind returns the stored resource with a name if the actor may perform an
-// action on it.
+// getKind returns a stored resource if the actor may perform the action on it.
 func (a actor) getKind(ctx context.Context, action account.Action, kind, namespace, name string) (store.Kind, error) {
 	in, err := a.resolveNamespace(ctx, namespace)
 	if err != nil {
@@ -75,8 +74,8 @@ func (a actor) decodeResource(ctx context.Context, k store.Kind) (*Resource, err
 
 // List returns the visible resources of a kind sorted by name, and the cursor of
 // the next page. It lists one namespace, in the syntax of
-// [Registry.ResolveNamespace], or all if namespace is "". A damaged resource has
-// a finding instead of a spec.
+// [Registry.ResolveNamespace], or all of them if namespace is "". A damaged
+// resource has a finding instead of a spec.
 func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespace string, page store.Page) ([]*Resource, string, error) {
 	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
@@ -111,8 +110,8 @@ func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespac
 	return out, next, nil
 }
 
-// damagedResource returns a resource with a finding that says why it cannot be
-// decoded.
+// damagedResource returns a resource without a spec and with a finding that
+// explains why it cannot be decoded.
 func damagedResource(k store.Kind, why error) *Resource {
 	return &Resource{
 		Document: Document{APIVersion: APIVersion, Kind: k.Kind, Namespace: string(k.Namespace), Name: k.Name, Findings: skill.Diagnostics{
@@ -121,7 +120,7 @@ func damagedResource(k store.Kind, why error) *Resource {
 	}
 }
 
-// Referrer is a resource that refers to another one.
+// Referrer is a resource that refers to another resource.
 type Referrer struct {
 	Kind, ID  string
 	Namespace string // as written in documents
@@ -129,23 +128,23 @@ type Referrer struct {
 	Slot      string // field, such as ghostRef
 }
 
-// ReferencedError says that a resource cannot be deleted because others refer to
-// it.
+// ReferencedError reports that a resource cannot be deleted because other
+// resources refer to it.
 type ReferencedError struct {
 	Kind, Name string
 	By         []Referrer // the visible referrers
-	Hidden     int        // number of referrers that the principal may not see
+	Hidden     int        // number of referrers that the principal is not allowed to see
 }
 
 func (e *ReferencedError) Error() string {
 	return fmt.Sprintf("%s %q is in use by %d other resources", e.Kind, e.Name, len(e.By)+e.Hidden)
 }
 
-// Is makes the error match [store.ErrReferenced].
+// Is reports whether target is [store.ErrReferenced].
 func (e *ReferencedError) Is(target error) bool { return target == store.ErrReferenced }
 
-// Delete deletes a resource with its secrets. It returns a [*ReferencedError] if
-// others refer to it. If dry is set, it changes nothing.
+// Delete deletes a resource and its secrets. It returns a [*ReferencedError] if
+// other resources refer to it. If dry is set, it changes nothing.
 func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namespace, name string, dry bool) error {
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
@@ -177,8 +176,8 @@ func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namesp
 	return r.recordDenied(ctx, p, account.KindDelete, kind+"/"+name, err)
 }
 
-// Referrers returns the visible resources that refer to a resource, and the
-// number of those that the principal may not see.
+// Referrers returns the visible resources that refer to a resource, and the number
+// of referrers that the principal is not allowed to see.
 func (r *Registry) Referrers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Referrer, int, error) {
 	a := r.newActor(p)
 	k, err := a.getKind(ctx, account.KindRead, kind, namespace, name)
@@ -220,7 +219,7 @@ func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, 
 	return by, hidden, nil
 }
 
-// refersTo reports whether the reference ref in from resolves to the resource to.
+// refersTo reports whether ref, a reference in from, resolves to the resource to.
 func (a actor) refersTo(ctx context.Context, from store.Kind, ref store.Reference, to store.Kind) (bool, error) {
 	if ref.ToNamespace != "" {
 		return ref.ToNamespace == to.Namespace, nil
@@ -252,10 +251,10 @@ func (r *Registry) recordDenied(ctx context.Context, p account.Principal, action
 	return errors.Join(err, r.newActor(p).appendAudit(ctx, action, "", subject, "denied", nil))
 }
 
-// UnbindSkill removes a skill from the selection of a Ghost or Bot and deletes
-// the references in the same transaction. It neither authorizes nor writes an
-// audit record; the library does both. It returns [store.ErrNotFound] if the
-// resource does not select the skill.
+// UnbindSkill removes a skill from the selection of a Ghost or Bot and deletes the
+// references within tx. It neither authorizes nor writes an audit record; the
+// library does both. It returns [store.ErrNotFound] if the resource does not
+// select the skill.
 func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error {
 	kept, err := decodeRecord(k)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// GlobalServers returns the MCP servers that a principal can use without an
-// agent: those of the operator, and for each name the nearest MCPServer. The
-// problems describe damaged servers.
+// GlobalServers returns the MCP servers that a principal can use without an agent:
+// the operator's, and the nearest MCPServer for each name. problems describes
+// damaged servers.
 func (r *Registry) GlobalServers(ctx context.Context, p account.Principal) (servers []Server, problems []string, err error) {
 	a := r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {
@@ -24,8 +24,8 @@ func (r *Registry) GlobalServers(ctx context.Context, p account.Principal) (serv
 	return servers, append(problems, more...), nil
 }
 
-// ReviewState returns the review state of the server command with a digest. Call
-// it before each start, because a review can be revoked.
+// ReviewState returns the review state of the server command with the given
+// digest. Call it before each start, because approval can be revoked.
 func (r *Registry) ReviewState(ctx context.Context, d policy.Digest) (store.Review, error) {
 	said, err := r.newActor(account.Principal{}).getReview(ctx, d)
 	return said.Decision, err

@@ -9,12 +9,12 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// AvailableModel is a Model that a user may select.
+// AvailableModel is a Model that the user is allowed to select.
 type AvailableModel struct {
 	*ModelChoice
 	Namespace string // as written in documents
-	// NeedsKey says whether the model refers to an API key, and HasKey whether
-	// the user has the key.
+	// NeedsKey reports whether the model refers to an API key. HasKey reports
+	// whether the user has that key.
 	NeedsKey, HasKey bool
 }
 
@@ -58,8 +58,7 @@ func (r *Registry) ListModels(ctx context.Context, p account.Principal, page sto
 	return out, next, nil
 }
 
-// hasKey reports whether the API key that a model refers to is available to the
-// principal.
+// hasKey reports whether the principal has the API key that a model refers to.
 func (r *Registry) hasKey(ctx context.Context, p account.Principal, m *ModelChoice) (bool, error) {
 	_, err := r.Secrets().ModelKey(ctx, p, m)
 	_, denied := errors.AsType[*account.DeniedError](err)

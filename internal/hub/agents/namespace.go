@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// actor is a principal with access to the tables of the database or of a
-// transaction.
+// actor gives a principal's operations access to the tables, either directly or in
+// a transaction.
 type actor struct {
 	store.Tables
 	p account.Principal
@@ -20,14 +20,14 @@ type actor struct {
 
 func (r *Registry) newActor(p account.Principal) actor { return actor{r.db.Tables, p} }
 
-// withReadScope returns the actor with the read scope added. A token that may
+// withReadScope returns a copy of the actor with the read scope. A token that may
 // perform an action on a resource may also read that resource.
 func (a actor) withReadScope() actor {
 	a.p.Scopes |= account.ScopeRead
 	return a
 }
 
-// requireSignIn fails for anonymous principals.
+// requireSignIn returns an error for anonymous principals.
 func (a actor) requireSignIn(action account.Action) error {
 	if a.p.Anonymous() {
 		return account.Check(a.p, action, account.Resource{})
@@ -35,10 +35,11 @@ func (a actor) requireSignIn(action account.Action) error {
 	return nil
 }
 
-// ResolveNamespace returns the namespace with a name: "" and default mean the
-// principal's own, public the public one, and any other name a group. It also
-// accepts user:ID and group:ID. It returns [store.ErrNotFound] for groups that
-// the principal is not a member of, unless the principal is an administrator.
+// ResolveNamespace converts a namespace name to a namespace. "" and default mean
+// the principal's own, public means the public one, and any other name means a
+// group. It also accepts user:ID and group:ID. It returns [store.ErrNotFound] for
+// groups of which the principal is not a member, unless the principal is an
+// administrator.
 func (r *Registry) ResolveNamespace(ctx context.Context, p account.Principal, written string) (store.Namespace, error) {
 	return r.newActor(p).resolveNamespace(ctx, written)
 }
@@ -68,7 +69,7 @@ func (a actor) resolveNamespace(ctx context.Context, written string) (store.Name
 	return "", fmt.Errorf("namespace %.100q: %w", written, store.ErrNotFound)
 }
 
-// FormatNamespace returns the name of a namespace in documents. It is the
+// FormatNamespace returns the name that documents use for a namespace. It is the
 // inverse of [Registry.ResolveNamespace].
 func (r *Registry) FormatNamespace(ctx context.Context, p account.Principal, in store.Namespace) (string, error) {
 	return r.newActor(p).formatNamespace(ctx, in)
@@ -88,8 +89,8 @@ func (a actor) formatNamespace(ctx context.Context, in store.Namespace) (string,
 	return g.Name, nil
 }
 
-// visibleNamespaces returns the namespaces of the actor, nearest first: its
-// own, those of its groups, and the public one.
+// visibleNamespaces returns the actor's namespaces, nearest first: its own, its
+// groups', and the public one.
 func (a actor) visibleNamespaces() []store.Namespace {
 	out := []store.Namespace{store.UserNamespace(string(a.p.User))}
 	for _, id := range sortedIDs(a.p.Groups) {
@@ -110,8 +111,8 @@ func sortedIDs(groups map[account.GroupID]account.Role) []account.GroupID {
 }
 
 // lookupNamespaces returns the namespaces in which a document in home resolves
-// names without a namespace. For a user's document, these are all namespaces of
-// the user. For a group's document, these are only the group and the public
+// unqualified names. For a user's document, these are all of the user's
+// namespaces. For a group's document, these are only the group and the public
 // namespace, so that all members get the same result.
 func (a actor) lookupNamespaces(home store.Namespace) []store.Namespace {
 	switch {
@@ -123,8 +124,7 @@ func (a actor) lookupNamespaces(home store.Namespace) []store.Namespace {
 	return []store.Namespace{home, store.Public}
 }
 
-// resourceOf returns the resource with which package account authorizes access
-// to a document.
+// resourceOf returns the resource for authorizing access to a document.
 func resourceOf(in store.Namespace, author string) account.Resource {
 	switch {
 	case in == store.Public:
@@ -135,8 +135,9 @@ func resourceOf(in store.Namespace, author string) account.Resource {
 	return account.OwnedBy(account.UserID(in.User()))
 }
 
-// checkAccess returns an error if the actor may not perform an action on a
-// resource. For a resource that the actor may not see, it is [store.ErrNotFound].
+// checkAccess returns an error if the actor is not allowed to perform an action on
+// a resource. The error is [store.ErrNotFound] if the actor must not see the
+// resource.
 func (a actor) checkAccess(action account.Action, r account.Resource, kind, name string) error {
 	err := account.Check(a.p, action, r)
 	if denied, ok := errors.AsType[*account.DeniedError](err); ok && denied.Hidden {
@@ -168,7 +169,7 @@ func (a actor) findKind(ctx context.Context, action account.Action, home store.N
 }
 
 // refNamespaces returns the namespaces in which a document in home resolves a
-// reference. In the documents of a group, default does not mean a user's own
+// reference. In a group's documents, "default" does not mean a user's own
 // namespace.
 func (a actor) refNamespaces(ctx context.Context, home store.Namespace, written string) ([]store.Namespace, error) {
 	if written == "" || written == "default" {
@@ -178,9 +179,9 @@ func (a actor) refNamespaces(ctx context.Context, home store.Namespace, written 
 	return []store.Namespace{in}, err
 }
 
-// findSkill resolves the name of a skill in a document, in the nearest namespace
-// first. The function bound reports whether the document already refers to the
-// skill with an ID; such a skill may be hidden.
+// findSkill resolves a skill name in a document, trying the nearest namespace
+// first. bound reports whether the document already refers to the skill with the
+// given ID; such a skill may be hidden.
 func (a actor) findSkill(ctx context.Context, action account.Action, home store.Namespace, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
 	if ref.ID != "" {
 		return a.getSkillByID(ctx, action, name, ref, bound)
@@ -212,7 +213,7 @@ func (a actor) findSkill(ctx context.Context, action account.Action, home store.
 	return nil, fmt.Errorf("skill %q: %w", name, store.ErrNotFound)
 }
 
-// getSkillByID returns the skill with the ID in ref, if the actor may use it.
+// getSkillByID returns the skill with the ID in ref if the actor may use it.
 func (a actor) getSkillByID(ctx context.Context, action account.Action, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
 	s, err := a.Skills.Get(ctx, ref.ID)
 	if err != nil {
@@ -234,7 +235,7 @@ func (a actor) getSkillByID(ctx context.Context, action account.Action, name str
 	return nil, fmt.Errorf("skill %q: %w", name, store.ErrNotFound)
 }
 
-// checkVersion returns an error if a skill has no version with a digest.
+// checkVersion returns an error if no version of the skill has the given digest.
 func (a actor) checkVersion(ctx context.Context, s store.Skill, digest string) error {
 	if digest == "" || digest == s.Digest {
 		return nil
@@ -243,8 +244,8 @@ func (a actor) checkVersion(ctx context.Context, s store.Skill, digest string) e
 	return err
 }
 
-// listedResource returns the resource with which package account authorizes
-// access to a skill through a namespace that lists it.
+// listedResource returns the resource for authorizing access to a skill through a
+// namespace that lists it.
 func listedResource(s store.Skill, in store.Namespace, bound bool) account.Resource {
 	r := resourceOf(s.Namespace, s.CreatedBy)
 	switch {

@@ -14,10 +14,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Parse parses the documents in a YAML or JSON file of at most 1 MiB. It never
-// fails: it reports problems as findings of the documents, with positions, and
-// [Registry.Apply] refuses documents with errors. An unreadable document has no
-// kind. Findings never quote values that may be secret.
+// Parse parses the documents in a YAML or JSON file of up to 1 MiB. It never
+// fails: problems are reported as findings with positions, and [Registry.Apply]
+// refuses documents with errors. An unreadable document has no kind. Findings
+// never quote values that may be secret.
 func Parse(data []byte, file string) []*Document {
 	docs, err := configfile.Parse(data, configfile.FormatOf(file, data))
 	var out []*Document
@@ -45,8 +45,8 @@ func newParser(at *configfile.Node) *parser {
 	return &parser{&Document{Line: at.Line, Column: at.Column}}
 }
 
-// maxFindings limits the findings of a document. If it is reached, one error can
-// still be added.
+// maxFindings is the maximum number of findings per document. One error can still
+// be added after that.
 const maxFindings = 200
 
 func (p *parser) addFinding(s skill.Severity, code string, at *configfile.Node, message, fix string) {
@@ -100,8 +100,8 @@ func parseDocument(n *configfile.Node) *Document {
 	return p.doc
 }
 
-// parseHeader parses kind, version and metadata, and reports whether to parse
-// the spec.
+// parseHeader parses the kind, version and metadata. It reports whether the spec
+// should be parsed.
 func (p *parser) parseHeader(n *configfile.Node) bool {
 	kind, version := n.Get("kind"), n.Get("apiVersion")
 	p.doc.Kind, p.doc.APIVersion = shorten(scalarText(kind)), shorten(scalarText(version))
@@ -127,7 +127,7 @@ func (p *parser) parseHeader(n *configfile.Node) bool {
 	return true
 }
 
-// parseMetadata parses name, namespace, description and generation.
+// parseMetadata parses the name, namespace, description and generation.
 func (p *parser) parseMetadata(meta, kind *configfile.Node) {
 	p.checkDuplicateKeys(meta)
 	name, in := meta.Get("name"), meta.Get("namespace")
@@ -153,7 +153,7 @@ func (p *parser) parseMetadata(meta, kind *configfile.Node) {
 	}
 }
 
-// parseGeneration parses the generation that the document is based on.
+// parseGeneration parses the base generation.
 func (p *parser) parseGeneration(n *configfile.Node) {
 	if n == nil || n.Kind == configfile.Null {
 		return
@@ -180,7 +180,7 @@ func (p *parser) checkDuplicateKeys(n *configfile.Node) {
 	}
 }
 
-// parseSpec parses the spec of the document's kind.
+// parseSpec parses the spec according to the document's kind.
 func (p *parser) parseSpec(n *configfile.Node) Spec {
 	switch p.doc.Kind {
 	case GhostKind:
@@ -198,8 +198,8 @@ func (p *parser) parseSpec(n *configfile.Node) Spec {
 }
 
 // parseFields calls the function in written for each field. Keys are compared
-// without case, _ and -. A nil function means that Wegent has the field and
-// Loadout ignores it.
+// ignoring case, _ and -. A nil function marks a Wegent field that Loadout
+// ignores.
 func (p *parser) parseFields(n *configfile.Node, written map[string]func(configfile.Field)) {
 	known, names := map[string]func(configfile.Field){}, []string{}
 	for key, read := range written {
@@ -229,7 +229,7 @@ func (p *parser) parseFields(n *configfile.Node, written map[string]func(configf
 	}
 }
 
-// parseText returns the text of a scalar, or "" if n is nil.
+// parseText returns the text of the scalar n, or "" if n is nil or null.
 func (p *parser) parseText(key string, n *configfile.Node) string {
 	if n == nil || n.Kind == configfile.Null {
 		return ""
@@ -241,13 +241,13 @@ func (p *parser) parseText(key string, n *configfile.Node) string {
 	return n.Text
 }
 
-// setText returns a field function that stores the text in dst.
+// setText returns a function that stores a field's text in dst.
 func (p *parser) setText(dst *string) func(configfile.Field) {
 	return func(f configfile.Field) { *dst = p.parseText(f.Key, f.Value) }
 }
 
 // parseRef parses a reference to another resource: a name, or a map with a name
-// and a namespace.
+// and an optional namespace.
 func (p *parser) parseRef(f configfile.Field) Ref {
 	name, in := f.Value, (*configfile.Node)(nil)
 	if f.Value.Kind == configfile.Map {
@@ -284,7 +284,7 @@ func normalizeKey(key string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key))
 }
 
-// shorten truncates a text to 100 bytes.
+// shorten truncates s to 100 bytes.
 func shorten(s string) string {
 	const most = 100
 	if len(s) > most {
@@ -295,7 +295,7 @@ func shorten(s string) string {
 
 func quote(s string) string { return fmt.Sprintf("%q", shorten(s)) }
 
-// nameProblem says why a name is invalid, or returns "" if it is valid. Names
+// nameProblem explains why a name is invalid, or returns "" if it is valid. Names
 // become part of URLs.
 func nameProblem(name string) string {
 	const most = 128

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// selectionFields returns the functions that parse the fields of s, by key.
+// selectionFields returns the parsers for the fields of s, by key.
 func (p *parser) selectionFields(s *Selection) map[string]func(configfile.Field) {
 	preload := func(f configfile.Field) { s.Preload = p.parseNames(f) }
 	refs := func(f configfile.Field) { p.parseSkillRefs(s, f) }
@@ -25,7 +25,7 @@ func (p *parser) selectionFields(s *Selection) map[string]func(configfile.Field)
 	}
 }
 
-// checkSelection reports names in other fields that are missing in Skills.
+// checkSelection reports names in other fields that are missing from Skills.
 func (p *parser) checkSelection(n *configfile.Node, s *Selection) {
 	nodeOf := func(keys ...string) *configfile.Node {
 		for _, key := range keys {
@@ -51,8 +51,8 @@ func (p *parser) checkSelection(n *configfile.Node, s *Selection) {
 	}
 }
 
-// parseNames parses the names of skills. They are a list of strings, a list of
-// maps with a name, or a single string with commas.
+// parseNames parses skill names: a list of strings, a list of maps with a name, or
+// a comma-separated string.
 func (p *parser) parseNames(f configfile.Field) []string {
 	items := f.Value.Items
 	switch {
@@ -63,7 +63,7 @@ func (p *parser) parseNames(f configfile.Field) []string {
 			items = append(items, &configfile.Node{Kind: configfile.String, Text: s, Line: f.Value.Line, Column: f.Value.Column})
 		}
 	}
-	out := []string{} // empty, not nil: no skills
+	out := []string{} // an empty list selects no skills; nil would select all
 	seen := map[string]bool{}
 	for _, n := range items {
 		name := strings.TrimSpace(scalarText(n))
@@ -84,7 +84,7 @@ func (p *parser) parseNames(f configfile.Field) []string {
 	return out
 }
 
-// parseSkillRefs parses a map of skill references by name.
+// parseSkillRefs parses a map from skill names to references.
 func (p *parser) parseSkillRefs(s *Selection, f configfile.Field) {
 	if f.Value.Kind != configfile.Map {
 		p.addError("skill-ref", f.Value, fmt.Sprintf("%s is a %s, want a map", f.Key, f.Value.Kind), "use a map of skills by name")
@@ -113,7 +113,7 @@ func (p *parser) parseSkillRefs(s *Selection, f configfile.Field) {
 	}
 }
 
-// parseSkillRef parses one skill reference. It ignores IDs and hashes in Wegent
+// parseSkillRef parses a skill reference. It ignores IDs and hashes in Wegent
 // documents, because they belong to another system.
 func (p *parser) parseSkillRef(f configfile.Field) (SkillRef, bool) {
 	var r SkillRef
@@ -171,7 +171,7 @@ func (p *parser) parseServers(s *Selection, f configfile.Field) {
 }
 
 // parseServers returns the servers that a selection defines, and the names of
-// servers that are defined elsewhere.
+// servers defined elsewhere.
 func (s *Selection) parseServers() ([]*upstream.Config, []string, error) {
 	if len(s.MCPServers) == 0 {
 		return nil, nil, nil
@@ -187,8 +187,8 @@ func (s *Selection) parseServers() ([]*upstream.Config, []string, error) {
 
 const secretFix = "store it as a secret of the hub and use ${{secrets.NAME}}"
 
-// checkSecrets reports plain-text values that look like secrets as errors.
-// Documents are visible to more users and stored longer than secrets should be.
+// checkSecrets reports plaintext values that look like secrets as errors.
+// Documents are visible to more users, and are kept longer, than secrets should be.
 func (p *parser) checkSecrets(n *configfile.Node, servers []*upstream.Config) {
 	for _, c := range servers {
 		at := &configfile.Node{Line: c.Line, Column: n.Column}
@@ -230,8 +230,8 @@ func looksLikeSecret(name, value string) bool {
 		func(word string) bool { return strings.Contains(name, word) })
 }
 
-// hasPlainPassword reports whether a URL contains a password, or a parameter with
-// the name of a secret.
+// hasPlainPassword reports whether a URL contains a password or a parameter whose
+// name suggests a secret.
 func hasPlainPassword(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -288,7 +288,7 @@ func decodeSpec(kind string, raw json.RawMessage) (Spec, error) {
 	return s, nil
 }
 
-// selectionOf returns the selection in a spec, or nil if there is none.
+// selectionOf returns the selection in a spec, or nil if it has none.
 func selectionOf(s Spec) *Selection {
 	switch s := s.(type) {
 	case *Ghost:

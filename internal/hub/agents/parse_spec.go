@@ -31,7 +31,8 @@ func (p *parser) parseGhost(n *configfile.Node) *Ghost {
 	return g
 }
 
-// parseRules parses rules for tool calls: a list, or a map with the key rules.
+// parseRules parses policy rules for tool calls: a list, or a map with the key
+// rules.
 func (p *parser) parseRules(f configfile.Field) []string {
 	list := f.Value
 	if list.Kind == configfile.Map {
@@ -155,7 +156,7 @@ func (p *parser) parseModel(n *configfile.Node) *Model {
 		"protocol":    nil, "isCustomConfig": nil,
 	}
 	known["provider"], known["modelId"] = known["vendor"], known["model"]
-	// Wegent uses a map env, in which model is the vendor.
+	// Wegent uses a map env, whose key model is the vendor.
 	known["modelConfig"] = func(f configfile.Field) {
 		if env := f.Value.Get("env"); env != nil && env.Kind == configfile.Map {
 			p.parseFields(env, map[string]func(configfile.Field){"model": known["vendor"], "modelId": known["model"], "baseUrl": known["baseUrl"], "apiKey": known["apiKey"]})
@@ -198,8 +199,7 @@ func (p *parser) parseBaseURL(f configfile.Field) string {
 	return ""
 }
 
-// parseKey parses the reference to an API key. It reports the key itself as an
-// error.
+// parseKey parses a reference to an API key. A literal key is an error.
 func (p *parser) parseKey(f configfile.Field) string {
 	if f.Value == nil {
 		return ""
@@ -212,8 +212,7 @@ func (p *parser) parseKey(f configfile.Field) string {
 	return s
 }
 
-// parseSecretRef returns the name of the secret if s is a single reference to a
-// secret.
+// parseSecretRef returns the secret's name if s consists of one secret reference.
 func parseSecretRef(s string) (string, bool) {
 	name, ok := strings.CutPrefix(s, "${{secrets.")
 	name, end := strings.CutSuffix(name, "}}")
@@ -242,12 +241,12 @@ func (p *parser) parseServer(n *configfile.Node) *MCPServer {
 	return s
 }
 
-// wrapServer returns a map that contains the server n under a name.
+// wrapServer returns a map that contains the server n under the given name.
 func wrapServer(name string, n *configfile.Node) *configfile.Node {
 	return &configfile.Node{Kind: configfile.Map, Line: n.Line, Column: n.Column, Fields: []configfile.Field{{Key: name, Line: n.Line, Column: n.Column, Value: n}}}
 }
 
-// parseConfig parses the configuration of the server.
+// parseConfig parses the server's configuration.
 func (s *MCPServer) parseConfig(name string) (*upstream.Config, error) {
 	raw, err := encodeJSON(map[string]json.RawMessage{name: s.Config})
 	if err != nil {
@@ -277,7 +276,7 @@ func (p *parser) parseSkill(n *configfile.Node) *Skill {
 			continue
 		}
 		// The prompt becomes the body, and the document has the name. A document
-		// cannot set the source and the visibility of a skill.
+		// cannot set the source or visibility of a skill.
 		if f.Value.Kind != configfile.Null && !slices.Contains([]string{"prompt", "name", "visible", "source", "capability"}, f.Key) {
 			kept.Fields = append(kept.Fields, f)
 		}
@@ -296,7 +295,7 @@ func (p *parser) parseSkill(n *configfile.Node) *Skill {
 	}
 	src, err := s.skillFile(p.doc.Name)
 	_, ds := skill.ParseBytes(src, skill.FileName, p.doc.Name)
-	for _, d := range ds { // positions would refer to the generated file
+	for _, d := range ds { // omit positions, which refer to the generated file
 		p.addFinding(d.Severity, d.Code, n, d.Message, d.Fix)
 	}
 	if err != nil {
@@ -305,7 +304,7 @@ func (p *parser) parseSkill(n *configfile.Node) *Skill {
 	return s
 }
 
-// isInvalidKey reports whether a key cannot be a frontmatter field.
+// isInvalidKey reports whether key is not allowed as a frontmatter field.
 func isInvalidKey(key string) bool {
 	return key == "" || len(key) > 100 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != ""
 }

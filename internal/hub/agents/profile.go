@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Profile is a snapshot of the configuration of a Ghost, Bot or Team for one
-// principal, with all references resolved.
+// Profile is a snapshot of a Ghost, Bot or Team configuration for one principal,
+// with all references resolved.
 type Profile struct {
 	Kind, Namespace, Name string
 	ID                    string
@@ -25,34 +25,34 @@ type Profile struct {
 	Description           string
 
 	SystemPrompt string
-	// Skills lists the skills of the Ghost, then those of the Bot.
+	// Skills lists the Ghost's skills, then the Bot's.
 	Skills []SkillChoice
-	// Servers is sorted by name. A server that is not [Server.Usable] needs a
-	// review; Problems mentions it.
+	// Servers is sorted by name. If a server is not [Server.Usable], it needs a
+	// review and is mentioned in Problems.
 	Servers []Server
 	Model   *ModelChoice // nil selects the hub's default model
 	Rules   policy.Rules
 	Expose  string // meta, direct, or "" for the default
 
-	// Members lists the members of a Team except its leader; the profile of a
-	// Team is that of its leader. HandOff is the leader's tool for handing over
-	// tasks, or nil if there are no other members. [Registry.MemberProfile]
-	// returns the profile of a member.
+	// Members lists the members of a Team except its leader; the profile of a Team
+	// is its leader's profile. HandOff is the tool with which the leader hands over
+	// tasks, or nil if there are no other members. [Registry.MemberProfile] returns
+	// a member's profile.
 	Members []TeamMember
 	HandOff *llm.Tool
 
-	// SettingsNamespaces lists the namespaces whose skill settings apply: those
-	// of the agent and its parts. See [Registry.WithKillSwitch].
+	// SettingsNamespaces lists the namespaces whose skill settings apply: those of
+	// the agent and its parts. See [Registry.WithKillSwitch].
 	SettingsNamespaces []store.Namespace
-	// Filter selects the skills that the agent and the skill settings permit.
+	// Filter selects the skills permitted by the agent and the skill settings.
 	Filter catalog.Filter
-	// Problems describes skills, members and servers that are not available.
+	// Problems describes unavailable skills, members and servers.
 	Problems []string
 	// Revision is the [store.KindsRevision] at which the profile was read.
 	Revision int64
 }
 
-// SkillChoice is a skill of a profile.
+// SkillChoice is a skill selected by a profile.
 type SkillChoice struct {
 	Name    string          `json:"name"`
 	ID      string          `json:"id,omitempty" doc:"Absent if it is bundled, or no skill of that name is available to you"`
@@ -62,20 +62,20 @@ type SkillChoice struct {
 	Preload bool            `json:"preload" doc:"Whether it is active from the start"`
 }
 
-// ModelChoice is the language model of a profile.
+// ModelChoice is the language model selected by a profile.
 type ModelChoice struct {
 	ID   string
 	In   store.Namespace
 	Name string // of the Model
 	Model
-	// Digest identifies the model and its address in grants of the API key.
+	// Digest identifies the model and its address when the API key is granted.
 	Digest policy.Digest
 }
 
-// Profile returns the profile of a Ghost, Bot or Team for a principal who may use
-// it. If namespace is empty, it selects the nearest one with the name. Missing
-// skills, members and servers are problems of the profile; a missing Ghost or
-// Model is an error. For an MCP endpoint, limit the principal to
+// Profile returns the profile of a Ghost, Bot or Team that the principal may use.
+// If namespace is empty, it selects the nearest one with the given name. Missing
+// skills, members and servers are listed in [Profile.Problems]; a missing Ghost or
+// Model is an error. For an MCP endpoint, limit the principal's scopes to
 // [account.ScopeMCP].
 func (r *Registry) Profile(ctx context.Context, p account.Principal, kind, namespace, name string) (*Profile, error) {
 	return r.readConsistent(ctx, func() (*Profile, error) {
@@ -98,8 +98,8 @@ func (r *Registry) Profile(ctx context.Context, p account.Principal, kind, names
 	})
 }
 
-// readConsistent calls get until no document changes during the call. It sets
-// the revision of the profile.
+// readConsistent calls get until no document changes during the call. It sets the
+// profile's revision.
 func (r *Registry) readConsistent(ctx context.Context, get func() (*Profile, error)) (*Profile, error) {
 	for try := 1; ; try++ {
 		before, err := r.db.Revisions(ctx)
@@ -124,7 +124,7 @@ func (r *Registry) readConsistent(ctx context.Context, get func() (*Profile, err
 	}
 }
 
-// findForUse returns a resource that the actor may use. Without a namespace, it
+// findForUse returns a resource that the actor may use. If namespace is empty, it
 // searches the namespaces that home can refer to.
 func (a actor) findForUse(ctx context.Context, home store.Namespace, kind, namespace, name string) (store.Kind, error) {
 	if namespace != "" {
@@ -141,7 +141,7 @@ func (a actor) findForUse(ctx context.Context, home store.Namespace, kind, names
 	return k, a.checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), kind, name)
 }
 
-// buildProfile returns the profile of a Ghost or Bot with more appended to the
+// buildProfile returns the profile of a Ghost or Bot, with more appended to the
 // prompt.
 func (r *Registry) buildProfile(ctx context.Context, a actor, k store.Kind, more string) (*Profile, error) {
 	res, err := a.decodeResource(ctx, k)
@@ -199,8 +199,8 @@ func (p *Profile) addProblem(format string, args ...any) {
 	p.Problems = append(p.Problems, fmt.Sprintf(format, args...))
 }
 
-// addSkills resolves the skills of a Ghost and its Bot. The Bot's references
-// take precedence.
+// addSkills resolves the skills of a Ghost and its Bot. The Bot's references take
+// precedence.
 func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
 	position := map[string]int{}
 	for _, part := range parts {
@@ -237,13 +237,13 @@ func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*
 	return nil
 }
 
-// isBundled reports whether a reference names a bundled skill. A reference with
-// a non-empty [SkillRef] always means a skill of the hub.
+// isBundled reports whether a reference names a bundled skill. A reference with a
+// non-empty [SkillRef] always names a hub skill.
 func (r *Registry) isBundled(name string, ref SkillRef) bool {
 	return ref == SkillRef{} && slices.Contains(r.opts.Bundled, name)
 }
 
-// addSettings applies the skill settings of another namespace to a profile.
+// addSettings applies the skill settings of a namespace to a profile, once.
 func (r *Registry) addSettings(ctx context.Context, p *Profile, in store.Namespace) error {
 	if !slices.Contains(p.SettingsNamespaces, in) {
 		p.SettingsNamespaces = append(p.SettingsNamespaces, in)
@@ -253,7 +253,7 @@ func (r *Registry) addSettings(ctx context.Context, p *Profile, in store.Namespa
 	return err
 }
 
-// addServers adds the servers of a Ghost, its Bot and the hub to a profile.
+// addServers adds the Ghost's, the Bot's and the hub's servers to a profile.
 func (r *Registry) addServers(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
 	var l ServerLayers
 	var err error
@@ -299,7 +299,7 @@ func (r *Registry) addServers(ctx context.Context, a actor, p *Profile, parts []
 	return nil
 }
 
-// modelChoice returns the choice of a stored Model.
+// modelChoice converts a stored Model to a ModelChoice.
 func (a actor) modelChoice(ctx context.Context, k store.Kind) (*ModelChoice, error) {
 	res, err := a.decodeResource(ctx, k)
 	if err != nil {

@@ -5,9 +5,9 @@
 // stores the secrets of servers and skills, and [Registry.Filter] and
 // [Registry.WithKillSwitch] apply the settings for skills.
 //
-// Each method takes the calling principal and authorizes it with package
-// account. A change and its audit record are stored in one transaction. Items
-// that a principal may not see are reported as not found. Documents are
+// Each method takes the calling principal and authorizes it with package account.
+// A change and its audit record are stored in one transaction. Items that a
+// principal is not allowed to see are reported as not found. Documents are
 // untrusted: their size is limited, their servers see no environment variables,
 // and their commands must be reviewed.
 //
@@ -45,20 +45,20 @@ const (
 )
 
 // kindOrder is the order in which documents are applied. A kind refers only to
-// earlier kinds, so references have no cycles.
+// earlier kinds, so references cannot be cyclic.
 var kindOrder = []string{SkillKind, ModelKind, ServerKind, GhostKind, BotKind, TeamKind}
 
 // Limits of documents.
 const (
 	MaxDocuments  = 500       // per call
-	MaxReferences = 4000      // in all documents of a call
-	MaxSpec       = 512 << 10 // bytes of one spec, as JSON
-	MaxSkills     = 400       // of a Ghost or Bot
-	MaxServers    = 100       // of a Ghost or Bot
-	MaxMembers    = 20        // of a Team
+	MaxReferences = 4000      // total per call
+	MaxSpec       = 512 << 10 // bytes per spec, as JSON
+	MaxSkills     = 400       // per Ghost or Bot
+	MaxServers    = 100       // per Ghost or Bot
+	MaxMembers    = 20        // per Team
 )
 
-// Default times of [Registry.Run].
+// Default durations for [Registry.Run].
 const (
 	DefaultPoll            = time.Second
 	DefaultFailClosedAfter = 10 * time.Second
@@ -66,29 +66,29 @@ const (
 
 // Options configures a [Registry]. The zero value selects the defaults.
 type Options struct {
-	// Cipher encrypts secrets; nil means that secrets cannot be stored.
+	// Cipher encrypts secrets. If it is nil, secrets cannot be stored.
 	Cipher *encryption.Cipher
-	// Servers are the servers in the operator's configuration. All users can use
+	// Servers lists the servers in the operator's configuration. All users can use
 	// them, and their commands need no review.
 	Servers []*upstream.Config
 	// Bundled lists the names of bundled skills. Documents may refer to them, but
-	// skills of the hub take precedence.
+	// hub skills take precedence.
 	Bundled []string
 	// Private lists non-public addresses that documents may contain.
 	Private []netip.Prefix
 	// ApplySkill creates or updates a skill in the transaction and returns its
-	// previous SKILL.md, or nil if there was none. It authorizes the principal
-	// and refuses the document with a [*SkillError]. If ApplySkill is nil, all
-	// documents of skills are refused.
+	// previous SKILL.md, or nil if there was none. It authorizes the principal, and
+	// returns a [*SkillError] to refuse the document. If ApplySkill is nil, all
+	// skill documents are refused.
 	ApplySkill func(ctx context.Context, tx *store.Tx, p account.Principal, f SkillFile) (Outcome, []byte, error)
-	// Bus notifies other nodes of changed settings; if nil, they only poll. The
-	// caller closes it.
+	// Bus notifies other nodes of changed settings. If it is nil, nodes only poll.
+	// The caller must close it.
 	Bus bus.Bus
 	// Poll is the interval at which Run checks for changed settings; 0 means
 	// [DefaultPoll].
 	Poll time.Duration
-	// FailClosedAfter is the time after which running skills are stopped if the
-	// settings cannot be read; 0 means [DefaultFailClosedAfter].
+	// FailClosedAfter is how long the settings may be unreadable before running
+	// skills are stopped; 0 means [DefaultFailClosedAfter].
 	FailClosedAfter time.Duration
 	Logger          *slog.Logger // nil discards
 }
@@ -101,7 +101,7 @@ type Registry struct {
 	watch watchers
 }
 
-// New returns a registry that stores documents in db. The caller closes db.
+// New returns a registry that stores documents in db. The caller must close db.
 func New(db *store.DB, opts *Options) *Registry {
 	r := &Registry{db: db, watch: watchers{woken: make(chan struct{}, 1), all: map[*watcher]bool{}}}
 	if opts != nil {

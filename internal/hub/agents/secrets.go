@@ -18,10 +18,10 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ErrNoKey reports that the hub has no encryption key for secrets.
+// ErrNoKey means that the hub has no encryption key for secrets.
 var ErrNoKey = errors.New("no encryption key for secrets configured")
 
-// MaxSecrets limits the secrets of an owner.
+// MaxSecrets is the maximum number of secrets per owner.
 const MaxSecrets = 200
 
 // Owner identifies the owner of a secret: a namespace, a skill or a resource.
@@ -33,11 +33,11 @@ func NamespaceOwner(in store.Namespace) Owner { return Owner(in) }
 // SkillOwner returns the owner of a skill's secrets.
 func SkillOwner(id string) Owner { return Owner("skill:" + id) }
 
-// ServerOwner returns the owner of a resource's secrets. id is that of an
+// ServerOwner returns the owner of a resource's secrets. id identifies an
 // MCPServer, Ghost, Bot or Model.
 func ServerOwner(id string) Owner { return Owner("server:" + id) }
 
-// Subject identifies the recipient of a secret or the object of a review: a
+// Subject identifies the recipient of a secret or the subject of a review: a
 // skill, a Model, an MCPServer, or a server of a Ghost or Bot.
 type Subject struct {
 	Kind      string
@@ -51,7 +51,7 @@ func (s Subject) String() string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "/")
 }
 
-// Secret describes a stored secret without its value.
+// Secret describes a stored secret. It does not contain the value.
 type Secret struct {
 	Name      string    `json:"name"`
 	UpdatedBy string    `json:"updatedBy"`
@@ -67,16 +67,15 @@ type SecretGrant struct {
 	Created time.Time     `json:"created"`
 }
 
-// Secrets stores values that users can set but not read. A subject receives the
-// secrets that are granted to its current digest. Secrets is safe for concurrent
-// use.
+// Secrets manages values that users can set but not read. A subject receives only
+// the secrets granted to its current digest. Secrets is safe for concurrent use.
 type Secrets struct{ r *Registry }
 
-// Secrets returns the secrets of the hub.
+// Secrets returns the secret store of the hub.
 func (r *Registry) Secrets() *Secrets { return &Secrets{r} }
 
-// ownerResource returns the namespace of an owner, and the resource with which
-// package account authorizes access to its secrets.
+// ownerResource returns an owner's namespace, and the resource for authorizing
+// access to the owner's secrets.
 func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, account.Resource, error) {
 	in, by := store.Namespace(o), ""
 	if id, ok := strings.CutPrefix(string(o), "skill:"); ok {
@@ -97,8 +96,8 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 	return in, resourceOf(in, by), nil
 }
 
-// update authorizes a change of an owner's secrets and calls do in a transaction,
-// which also stores the audit record. do returns the details of the record.
+// update authorizes a change to an owner's secrets and calls do in a transaction
+// that also stores the audit record. do returns the details for that record.
 func (s *Secrets) update(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, do func(actor) (map[string]any, error)) error {
 	subject := "secret/" + string(o) + "/" + name
 	err := s.r.db.Tx(ctx, func(tx *store.Tx) error {
@@ -119,8 +118,8 @@ func (s *Secrets) update(ctx context.Context, p account.Principal, action accoun
 	return s.r.recordDenied(ctx, p, action, subject, err)
 }
 
-// Set stores a value of at most [encryption.MaxValue] bytes. It replaces any
-// previous value; grants of the secret remain valid.
+// Set stores a value of up to [encryption.MaxValue] bytes, replacing any previous
+// value. Existing grants of the secret remain valid.
 func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, value string) error {
 	if s.r.opts.Cipher == nil {
 		return ErrNoKey
@@ -147,7 +146,7 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 	})
 }
 
-// List returns the names of the secrets of an owner.
+// List describes an owner's secrets, without their values.
 func (s *Secrets) List(ctx context.Context, p account.Principal, o Owner) ([]Secret, error) {
 	a := s.r.newActor(p)
 	_, res, err := a.ownerResource(ctx, o)
@@ -181,10 +180,10 @@ func (s *Secrets) Delete(ctx context.Context, p account.Principal, o Owner, name
 	})
 }
 
-// Grant permits a subject to use a secret. It fails with [store.ErrConflict]
-// unless digest is the current digest of the subject.
-// [upstream.Config.Variables] tells where a server would send the secret. The
-// principal's own name and ID need no stored value: see [SecretValues].
+// Grant permits a subject to use a secret. It returns [store.ErrConflict] unless
+// digest is the subject's current digest. [upstream.Config.Variables] lists where
+// a server would send the secret. The principal's own name and ID can be granted
+// without a stored value: see [SecretValues].
 func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name string, to Subject, digest policy.Digest) error {
 	return s.update(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
 		if !a.isSelf(o, name) {
@@ -208,7 +207,7 @@ func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name 
 	})
 }
 
-// Revoke revokes a grant.
+// Revoke revokes the grant of a secret to the given digest.
 func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name string, digest policy.Digest) error {
 	return s.update(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
 		_, err := a.Tables.Grants.Delete(ctx, grantID(o, name, digest))
@@ -238,7 +237,7 @@ func (s *Secrets) Grants(ctx context.Context, p account.Principal, o Owner) ([]S
 	return out, err
 }
 
-// secretGrant is the data that is stored with a grant.
+// secretGrant is the data stored with a grant.
 type secretGrant struct {
 	Secret  string `json:"secret"`
 	Subject string `json:"subject"`
@@ -263,14 +262,14 @@ func (a actor) listSecretGrants(ctx context.Context, o Owner) ([]store.Grant, er
 	}
 }
 
-// isSelf reports whether a secret name of the owner o means the actor's own name
-// or ID.
+// isSelf reports whether the name refers to the actor's own name or ID instead of
+// a stored secret.
 func (a actor) isSelf(o Owner, name string) bool {
 	return o == NamespaceOwner(store.UserNamespace(string(a.p.User))) && (name == "name" || name == "id")
 }
 
-// SubjectDigest returns the current digest of a subject for [Secrets.Grant]. The
-// digest of a skill is that of its current version.
+// SubjectDigest returns a subject's current digest, for [Secrets.Grant]. For a
+// skill, it is the digest of the current version.
 func (r *Registry) SubjectDigest(ctx context.Context, p account.Principal, of Subject) (policy.Digest, error) {
 	return r.newActor(p).subjectDigest(ctx, of)
 }
@@ -301,20 +300,20 @@ func (a actor) subjectDigest(ctx context.Context, of Subject) (policy.Digest, er
 	return s.PolicyDigest(), nil
 }
 
-// SecretValues holds the values of the secrets granted to a subject.
+// SecretValues holds the secret values granted to a subject.
 type SecretValues struct{ user, secret map[string]string }
 
 // User returns the value of ${{user.NAME}}: a secret granted by the acting user,
-// or the user's name or ID.
+// or that user's name or ID.
 func (g *SecretValues) User(name string) (string, bool) { v, ok := g.user[name]; return v, ok }
 
 // Secret returns the value of ${{secrets.NAME}}.
 func (g *SecretValues) Secret(name string) (string, bool) { v, ok := g.secret[name]; return v, ok }
 
-// GrantedValues returns the values that the resource with a digest may use on
-// behalf of a principal. The principal's own secrets take precedence over those
-// of the resource thing, and these over those of its namespace. The caller
-// authorizes the use of the resource.
+// GrantedValues returns the values that the resource with digest d may use on
+// behalf of a principal. The principal's own secrets take precedence over those of
+// the owner thing, which take precedence over those of its namespace. The caller
+// must authorize the use of the resource.
 func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, thing Owner, in store.Namespace) (*SecretValues, error) {
 	a := s.r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {
@@ -349,7 +348,7 @@ func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d poli
 	return out, nil
 }
 
-// decryptSecret returns the value of a secret.
+// decryptSecret returns the plaintext value of a secret.
 func (s *Secrets) decryptSecret(ctx context.Context, a actor, o Owner, name string) (string, error) {
 	kept, err := a.Tables.Secrets.Get(ctx, string(o), name)
 	if errors.Is(err, store.ErrNotFound) && a.isSelf(o, name) {
@@ -371,7 +370,7 @@ func (s *Secrets) decryptSecret(ctx context.Context, a actor, o Owner, name stri
 	return string(value), nil
 }
 
-// ServerVariables returns the values for [upstream.Config.Resolve] if a server is
+// ServerVariables returns the values for [upstream.Config.Resolve] when a server is
 // used on behalf of a principal. The principal must be allowed to use the server.
 func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, server Server) (upstream.Variables, error) {
 	in, thing := server.In, Owner("")
@@ -394,12 +393,12 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 	return upstream.Variables{User: g.User, Secret: g.Secret, Hint: variableHint}, nil
 }
 
-// variableHint explains how to set a variable of a server on a hub.
+// variableHint explains how to set a server variable on a hub.
 func variableHint(_, name string) string {
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }
 
-// ModelKey returns the API key of a model, or "" if it needs none. It fails with
+// ModelKey returns a model's API key, or "" if it needs none. It returns
 // [policy.ErrNotGranted] if the key is not granted to the model.
 func (s *Secrets) ModelKey(ctx context.Context, p account.Principal, m *ModelChoice) (string, error) {
 	name, ok := parseSecretRef(m.Key)

@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// Fingerprint returns a text that changes when a secret or grant of a principal
-// or its groups changes. Callers that cache secret values compare it to detect
-// outdated ones.
+// Fingerprint returns a hash that changes when a secret or grant of a principal or
+// its groups changes. Callers that cache secret values compare fingerprints to
+// detect outdated values.
 func (s *Secrets) Fingerprint(ctx context.Context, p account.Principal) (string, error) {
 	h := sha256.New()
 	a := s.r.newActor(p)

@@ -14,7 +14,7 @@ import (
 )
 
 // ServerDefinition is a server with the name of the resource that defines it.
-// Namespace and Resource are empty for servers of the operator.
+// Namespace and Resource are empty for operator servers.
 type ServerDefinition struct {
 	Server
 	Namespace, Resource string
@@ -23,14 +23,14 @@ type ServerDefinition struct {
 // serverKinds lists the kinds that define servers, in the order of [Registry.ListServers].
 var serverKinds = []string{ServerKind, GhostKind, BotKind}
 
-// maxEmptyPages limits the pages of resources without servers that ListServers
-// skips in one call.
+// maxEmptyPages is the maximum number of pages without servers that ListServers
+// skips per call.
 const maxEmptyPages = 100
 
 // ListServers returns the visible servers and the cursor of the next page. It
-// lists servers of the operator first, then those defined by MCPServers, Ghosts
-// and Bots. The page size counts resources, each of which may define several
-// servers. ListServers omits damaged resources.
+// lists operator servers first, then those defined by MCPServers, Ghosts and Bots.
+// The page size counts resources, each of which may define several servers.
+// ListServers omits damaged resources.
 func (r *Registry) ListServers(ctx context.Context, p account.Principal, page store.Page) ([]ServerDefinition, string, error) {
 	a := r.newActor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
@@ -67,7 +67,7 @@ func (r *Registry) ListServers(ctx context.Context, p account.Principal, page st
 	}
 }
 
-// listDefinitions returns the servers defined by a page of resources of a kind.
+// listDefinitions returns the servers defined by a page of resources.
 func (a actor) listDefinitions(ctx context.Context, kind string, page store.Page) (out []ServerDefinition, next string, err error) {
 	found, next, err := a.Kinds.List(ctx, kind, a.visibleNamespaces(), page)
 	if err != nil {
@@ -90,14 +90,13 @@ func (a actor) listDefinitions(ctx context.Context, kind string, page store.Page
 }
 
 // ServerForTest returns a server and its variables for a connection test. The
-// principal must be allowed to change the definition. If the kind of the subject
-// is empty, it names a server of the operator. The server need not be
-// [Server.Usable].
+// principal must be allowed to change the definition. If of.Kind is empty, of
+// names an operator server. The server need not be [Server.Usable].
 func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	a := r.newActor(p)
 	s, err := r.serverToTest(ctx, a, of)
 	if err != nil || !account.Can(p, account.KindUse, resourceOf(s.In, "")) && s.ID != "" {
-		return s, upstream.Variables{}, err // without the right to use the server, there are no values
+		return s, upstream.Variables{}, err // without the right to use the server, return no values
 	}
 	v, err := r.Secrets().ServerVariables(ctx, p, s)
 	return s, v, err
@@ -114,9 +113,9 @@ func (r *Registry) serverToTest(ctx context.Context, a actor, of Subject) (Serve
 	return r.operatorServer(a, of.Server)
 }
 
-// ParseServerDraft parses a server that is not saved as if it were applied to the
-// principal's own namespace. It returns the server or its problems. The server
-// has no variables, and the review of a command is pending.
+// ParseServerDraft parses an unsaved server as if it were applied to the
+// principal's own namespace. It returns the server or its problems. The server has
+// no variables, and a command is pending review.
 func (r *Registry) ParseServerDraft(p account.Principal, name string, config json.RawMessage) (Server, skill.Diagnostics, error) {
 	own := store.UserNamespace(string(p.User))
 	if err := account.Check(p, account.ServerApply, resourceOf(own, "")); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// ServerForUse returns a server and its variables for a principal who may use it.
-// It ignores the scopes of the principal's token. If the kind of the subject is
-// empty, it names a server of the operator.
+// ServerForUse returns a server that the principal may use, and its variables. It
+// ignores the scopes of the principal's token. If of.Kind is empty, of names an
+// operator server.
 func (r *Registry) ServerForUse(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	p.Scopes = account.AllScopes
 	a := r.newActor(p)

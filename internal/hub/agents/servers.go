@@ -15,20 +15,20 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Server is an MCP server with unresolved variables. The configuration of a
-// server that is not the operator's has an Owner: the server sees no environment
+// Server is an MCP server whose variables are unresolved. Unless it is an operator
+// server, its configuration has an Owner: the server then sees no environment
 // variables, its command runs in the sandbox, and it can connect only to public
 // addresses.
 type Server struct {
 	*upstream.Config
-	// Kind, ID and In describe the resource that defines the server. They are
-	// empty for servers of the operator.
+	// Kind, ID and In describe the resource that defines the server. They are empty
+	// for operator servers.
 	Kind, ID string
 	In       store.Namespace
 	// By is the user who last changed the definition.
 	By string
-	// Review is the state of the review, with Reviewer and Note. It is "" if the
-	// server needs no review because it has a URL or is the operator's.
+	// Review is the review state, with Reviewer and Note. It is "" if no review is
+	// needed because the server has a URL or is an operator server.
 	Review         store.Review
 	Reviewer, Note string
 }
@@ -40,27 +40,27 @@ func (s Server) NeedsSandbox() bool { return s.Owner != "" && s.Command != "" }
 // Usable reports whether the server is approved or needs no review.
 func (s Server) Usable() bool { return s.Review == "" || s.Review == store.Approved }
 
-// PolicyDigest returns the digest to which reviews and grants refer.
+// PolicyDigest returns the digest that reviews and grants refer to.
 func (s Server) PolicyDigest() policy.Digest { return policy.Digest(s.Digest()) }
 
-// SkillServers lists the servers that a skill defines, and the names of other
-// servers that it uses.
+// SkillServers lists the servers that a skill defines, and the names of the other
+// servers it uses.
 type SkillServers struct {
 	Skill   string
 	Defined []Server
 	Names   []string
 }
 
-// ServerLayers groups servers by what defines them.
+// ServerLayers groups servers by where they are defined.
 type ServerLayers struct {
 	Global, Ghost, Bot []Server
 	Skills             []SkillServers
 }
 
-// ResolveServers merges the layers and sorts the servers by name. A server of a
-// Bot replaces one of its Ghost with the same name, and both replace a global
-// one. A server that a skill defines is named SKILL_SERVER and replaces none. The
-// problems describe omitted servers.
+// ResolveServers merges the layers and sorts the servers by name. A Bot's server
+// replaces its Ghost's server with the same name, and both replace a global one. A
+// server defined by a skill is named SKILL_SERVER and replaces none. problems
+// describes omitted servers.
 func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 	taken := map[string]bool{}
 	for _, layer := range [][]Server{l.Bot, l.Ghost, l.Global} {
@@ -68,7 +68,7 @@ func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 			if !taken[s.Name] && !s.Disabled {
 				servers = append(servers, s)
 			}
-			taken[s.Name] = true // disabled servers hide others, too
+			taken[s.Name] = true // disabled servers also hide others
 		}
 	}
 	for _, b := range l.Skills {
@@ -116,7 +116,7 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 	}
 	var out []Server
 	for _, c := range configs {
-		// The ID keeps a new resource with the same name from being approved.
+		// The ID prevents an approval from applying to a new resource with the same name.
 		c.Owner = upstream.Owner(fmt.Sprintf("%s %s (%s)", res.Kind, res.Name, res.ID))
 		s := Server{Config: c, Kind: res.Kind, ID: res.ID, In: res.In, By: res.ServersBy}
 		if c.Command != "" {
@@ -134,14 +134,14 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 // reviewPrincipal is the principal of stored reviews, which apply to all users.
 const reviewPrincipal = "review:servers"
 
-// storedReview is the data of the grant that stores a review.
+// storedReview is a review as stored in the data of a grant.
 type storedReview struct {
 	Decision store.Review `json:"decision"`
 	By       string       `json:"by"`
 	Note     string       `json:"note,omitempty"`
 }
 
-// getReview returns the review of a digest.
+// getReview returns the review of the server command with the given digest.
 func (a actor) getReview(ctx context.Context, d policy.Digest) (storedReview, error) {
 	found, err := a.Grants.Find(ctx, reviewPrincipal, string(d), "", time.Now())
 	if err != nil || len(found) == 0 {
@@ -154,10 +154,10 @@ func (a actor) getReview(ctx context.Context, d policy.Digest) (storedReview, er
 	return v, nil
 }
 
-// MaxNote limits a reviewer's note, in bytes.
+// MaxNote is the maximum size of a reviewer's note, in bytes.
 const MaxNote = 4 << 10
 
-// ReviewServer stores a review of a server's command. It fails with
+// ReviewServer stores a review of a server's command. It returns
 // [store.ErrConflict] unless digest is the current digest. The principal must be
 // allowed to review skills in the namespace and must not be the user who last
 // changed the server.
@@ -190,7 +190,7 @@ func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Sub
 	return r.recordDenied(ctx, p, account.SkillReview, of.String(), err)
 }
 
-// getServer returns the server that a subject names.
+// getServer returns the server that of identifies.
 func (a actor) getServer(ctx context.Context, of Subject) (Server, error) {
 	k, err := a.getKind(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
 	if err != nil {
@@ -212,8 +212,7 @@ func (a actor) getServer(ctx context.Context, of Subject) (Server, error) {
 	return Server{}, fmt.Errorf("MCP server %q of %s %q: %w", of.Server, of.Kind, of.Name, store.ErrNotFound)
 }
 
-// DefinedServers returns the servers that a resource defines, with their
-// reviews.
+// DefinedServers returns the servers that a resource defines, with their reviews.
 func (r *Registry) DefinedServers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Server, error) {
 	a := r.newActor(p)
 	k, err := a.getKind(ctx, account.KindRead, kind, namespace, name)
@@ -227,11 +226,11 @@ func (r *Registry) DefinedServers(ctx context.Context, p account.Principal, kind
 	return a.definedServers(ctx, res)
 }
 
-// MaxGlobal limits the global servers of a namespace.
+// MaxGlobal is the maximum number of global servers per namespace.
 const MaxGlobal = 500
 
-// listGlobalServers returns the servers that documents in home can use: those of
-// the operator, and for each name the nearest MCPServer.
+// listGlobalServers returns the servers available to documents in home: the
+// operator's, and the nearest MCPServer for each name.
 func (r *Registry) listGlobalServers(ctx context.Context, a actor, home store.Namespace) ([]Server, []string, error) {
 	near, err := a.nearestKinds(ctx, ServerKind, a.lookupNamespaces(home), MaxGlobal+1)
 	if err != nil {
@@ -267,7 +266,7 @@ func (r *Registry) listGlobalServers(ctx context.Context, a actor, home store.Na
 }
 
 // nearestKinds returns up to most resources of a kind that the actor may use. If
-// several namespaces have a resource with the same name, the first one counts.
+// several namespaces have a resource with the same name, it returns the first.
 func (a actor) nearestKinds(ctx context.Context, kind string, in []store.Namespace, most int) (map[string]store.Kind, error) {
 	rank := map[store.Namespace]int{}
 	for i, n := range in {

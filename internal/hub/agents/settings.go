@@ -13,33 +13,32 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// HubScope is the scope of settings for the whole hub. Other scopes are names of
-// groups.
+// HubScope is the scope of hub-wide settings. Other scopes are group names.
 const HubScope = "hub"
 
 // skillsSetting is the name under which skill settings are stored.
 const skillsSetting = "skills"
 
-// Limits of an allow-list.
+// Allow-list limits.
 const (
 	MaxAllow      = 500
-	maxAllowBytes = 300 // of one entry
+	maxAllowBytes = 300 // per entry
 )
 
-// SkillSettings controls which skills are available, for the whole hub or for
-// the agents and skills of a group.
+// SkillSettings controls which skills are available, for the whole hub or for a
+// group's agents and skills.
 type SkillSettings struct {
-	// Disabled is the kill switch: no skill is available and running ones stop.
+	// Disabled is the kill switch: no skills are available and running ones stop.
 	Disabled bool `json:"disabled"`
-	// Allow, if not empty, lists the only available skills, in the syntax of
-	// [catalog.Filter].
+	// Allow lists the only available skills, in the syntax of [catalog.Filter]. If
+	// it is empty, all skills are available.
 	Allow []string `json:"allow,omitempty"`
-	// Generation counts the changes. A change must have the current value.
+	// Generation counts the changes. A change must include the current value.
 	Generation int64 `json:"-"`
 }
 
-// resolveScope returns the stored name of a scope, and the resource with which
-// package account authorizes access to its settings.
+// resolveScope returns the name under which a scope is stored, and the resource
+// for authorizing access to its settings.
 func (a actor) resolveScope(ctx context.Context, written string) (string, account.Resource, error) {
 	if written == HubScope {
 		return HubScope, account.Resource{Shared: true}, a.requireSignIn(account.SettingsRead)
@@ -68,8 +67,8 @@ func (r *Registry) SkillSettings(ctx context.Context, p account.Principal, scope
 }
 
 // SetSkillSettings changes the settings of a scope. All nodes apply them within
-// twice [Options.Poll]. It fails with [store.ErrConflict] unless s has the
-// current generation.
+// twice [Options.Poll]. It returns [store.ErrConflict] unless s has the current
+// generation.
 func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, scope string, s SkillSettings) error {
 	if err := checkAllow(s.Allow); err != nil {
 		return err
@@ -103,11 +102,11 @@ func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, sc
 	return nil
 }
 
-// SettingsStream is the bus stream whose numbers are revisions of the settings.
+// SettingsStream is the bus stream that announces settings revisions.
 const SettingsStream = "hub/settings"
 
 // publishChange notifies all nodes of changed settings. A node that misses the
-// notification notices the change when it polls.
+// notification detects the change when it polls.
 func (r *Registry) publishChange(ctx context.Context) {
 	r.watch.wake()
 	if r.opts.Bus == nil {
@@ -142,7 +141,7 @@ func decodeSettings(kept store.Setting) (s SkillSettings, err error) {
 	return s, checkAllow(s.Allow)
 }
 
-// checkAllow checks the syntax of an allow-list.
+// checkAllow returns an error if an allow-list is invalid.
 func checkAllow(allow []string) error {
 	if len(allow) > MaxAllow {
 		return fmt.Errorf("allow-list: %w: too many entries (%d, limit %d)", store.ErrInvalid, len(allow), MaxAllow)
@@ -159,8 +158,9 @@ func checkAllow(allow []string) error {
 	return nil
 }
 
-// Filter returns the skills that the settings of the hub and of all given groups
-// permit. It reads the database. If that fails, the filter disables all skills.
+// Filter returns a filter for the skills that the settings of the hub and of all
+// given groups permit. It reads the database. If that fails, the filter disables
+// all skills.
 func (r *Registry) Filter(ctx context.Context, in ...store.Namespace) (catalog.Filter, error) {
 	filters, err := r.FilterEach(ctx, append([]store.Namespace{""}, in...)...)
 	if err != nil {
@@ -169,8 +169,8 @@ func (r *Registry) Filter(ctx context.Context, in ...store.Namespace) (catalog.F
 	return combineFilters(filters, in), nil
 }
 
-// combineFilters returns the intersection of the filters of the namespaces in.
-// The filter of a group already includes the one of the hub.
+// combineFilters returns the intersection of the filters of the given namespaces.
+// A group's filter already includes the hub's.
 func combineFilters(filters map[store.Namespace]catalog.Filter, in []store.Namespace) catalog.Filter {
 	out, groups := filters[""], 0
 	for _, n := range in {
@@ -228,8 +228,9 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 }
 
 // intersectAllow returns the intersection of two allow-lists. An empty argument
-// allows everything; some is false if the intersection allows nothing. If two
-// patterns overlap and neither covers the other, their intersection is empty.
+// allows everything; some is false if the intersection allows nothing. The
+// intersection of two patterns is empty if they overlap and neither covers the
+// other.
 func intersectAllow(a, b []string) (list []string, some bool) {
 	switch {
 	case len(a) == 0:
@@ -251,7 +252,7 @@ func intersectAllow(a, b []string) (list []string, some bool) {
 }
 
 // intersectEntry returns the entry that allows what both x and y allow, and
-// whether there is one.
+// whether such an entry exists.
 func intersectEntry(x, y string) (string, bool) {
 	px, cx, _ := strings.Cut(strings.TrimSpace(x), "@")
 	py, cy, _ := strings.Cut(strings.TrimSpace(y), "@")
@@ -270,8 +271,8 @@ func intersectEntry(x, y string) (string, bool) {
 	return name, true
 }
 
-// coversPattern reports whether the pattern wide matches each name that narrow matches.
-// For two different patterns it may return false although wide covers narrow.
+// coversPattern reports whether the pattern wide matches each name that narrow
+// matches. It may return false for different patterns even if wide covers narrow.
 func coversPattern(wide, narrow string) bool {
 	if wide == narrow || wide == "*" && !strings.ContainsAny(narrow, `/[\`) {
 		return true
@@ -283,8 +284,8 @@ func coversPattern(wide, narrow string) bool {
 	return ok && err == nil
 }
 
-// joinConstraints returns a version constraint that requires both a and b, each
-// of which may have alternatives.
+// joinConstraints returns a version constraint that requires both a and b. Each
+// may have alternatives.
 func joinConstraints(a, b string) string {
 	if a == "" || b == "" || a == b {
 		return a + strings.TrimPrefix(b, a)

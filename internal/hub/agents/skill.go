@@ -8,22 +8,22 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SkillFile is the SKILL.md of a skill that is applied as a document.
+// SkillFile is a SKILL.md to apply, created from a skill document.
 type SkillFile struct {
 	In   store.Namespace
 	Name string
 	Data []byte
-	// Same reports whether another SKILL.md has the same content apart from
+	// Same reports whether another SKILL.md has the same content, ignoring
 	// formatting, which documents do not preserve.
 	Same func(other []byte) bool
 }
 
-// SkillError says why the document of a skill is refused and how to fix it.
+// SkillError reports why a skill document is refused and how to fix it.
 type SkillError struct{ Why, Fix string }
 
 func (e *SkillError) Error() string { return e.Why }
 
-// ParseSkillFile converts the SKILL.md of a skill to a document.
+// ParseSkillFile converts a SKILL.md to a document.
 func ParseSkillFile(namespace, name string, file []byte) (*Document, error) {
 	parsed, ds := skill.ParseBytes(file, skill.FileName, name)
 	if parsed == nil {
@@ -49,21 +49,20 @@ func ParseSkillFile(namespace, name string, file []byte) (*Document, error) {
 		Spec: &Skill{Fields: kept, Prompt: parsed.Instructions}, Findings: ds.Problems()}, nil
 }
 
-// equalTo returns a function that reports whether a SKILL.md has the content of
-// the skill.
+// equalTo returns a function that reports whether a SKILL.md has the same content
+// as the skill.
 func (s *Skill) equalTo(name string) func(other []byte) bool {
 	return func(other []byte) bool {
 		return len(diffFields(skillFileFields(name, other), s.flatFields())) == 0
 	}
 }
 
-// diffFile returns the fields that differ from those of the SKILL.md was, which
-// may be nil.
+// diffFile compares the skill with its previous SKILL.md. was may be nil.
 func (s *Skill) diffFile(name string, was []byte) []FieldChange {
 	return diffFields(skillFileFields(name, was), s.flatFields())
 }
 
-// skillFileFields returns the values of a SKILL.md by path.
+// skillFileFields returns the field values of a SKILL.md, keyed by path.
 func skillFileFields(name string, file []byte) map[string]string {
 	d, err := ParseSkillFile("", name, file)
 	if file == nil || err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// TeamMember is a member of a Team that receives tasks.
+// TeamMember is a Team member to which the leader can hand over tasks.
 type TeamMember struct {
 	Name        string `json:"name"` // for the member argument of the tool
 	Role        string `json:"role,omitempty"`
@@ -21,10 +21,10 @@ type TeamMember struct {
 	Confirm     bool   `json:"requireConfirmation" doc:"Whether each task for it needs approval"`
 }
 
-// HandOffTool is the name of the leader's tool for handing over tasks.
+// HandOffTool is the name of the tool with which the leader hands over tasks.
 const HandOffTool = "hand_task"
 
-// MemberProfile returns the profile of a member of a Team, by its name in
+// MemberProfile returns the profile of the Team member with the given name in
 // [Profile.Members].
 func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team *Profile, name string) (*Profile, error) {
 	return r.readConsistent(ctx, func() (*Profile, error) {
@@ -53,8 +53,8 @@ func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team 
 	})
 }
 
-// teamProfile returns the profile of a Team's leader, including the other
-// members.
+// teamProfile returns the profile of a Team's leader and lists the other members
+// in it.
 func (r *Registry) teamProfile(ctx context.Context, a actor, k store.Kind) (*Profile, error) {
 	res, err := a.decodeResource(ctx, k)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Registry) teamProfile(ctx context.Context, a actor, k store.Kind) (*Pro
 	return p, err
 }
 
-// botProfile returns the profile of a member.
+// botProfile returns the profile of a member's Bot.
 func (r *Registry) botProfile(ctx context.Context, a actor, home store.Namespace, m Member) (*Profile, error) {
 	k, err := a.findKind(ctx, account.KindUse, home, BotKind, m.Bot)
 	if err != nil {
@@ -104,8 +104,8 @@ func (r *Registry) botProfile(ctx context.Context, a actor, home store.Namespace
 	return r.buildProfile(ctx, a, k, m.Prompt)
 }
 
-// newHandOffTool returns the tool with which the leader hands a task to one of
-// the members.
+// newHandOffTool returns the tool with which the leader hands a task to a member,
+// or nil if there are no members.
 func newHandOffTool(members []TeamMember) (*llm.Tool, error) {
 	if len(members) == 0 {
 		return nil, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// DisabledError says that skills are disabled. Unread is set if the reason is
-// that the settings could not be read for too long.
+// DisabledError reports that skills are disabled. Unread means that the settings
+// have been unreadable for too long.
 type DisabledError struct{ Unread bool }
 
 func (e *DisabledError) Error() string {
@@ -23,7 +23,7 @@ func (e *DisabledError) Error() string {
 	return "skills are switched off"
 }
 
-// watchers holds the active calls of WatchFilter on this node.
+// watchers tracks the active WatchFilter calls on this node.
 type watchers struct {
 	woken chan struct{} // capacity 1
 
@@ -31,7 +31,7 @@ type watchers struct {
 	all map[*watcher]bool
 }
 
-// watcher is an active call of WatchFilter.
+// watcher is the registration of a WatchFilter call.
 type watcher struct {
 	in     []store.Namespace
 	notify func(catalog.Filter, error)
@@ -42,7 +42,7 @@ type watcher struct {
 	stopped  bool
 }
 
-// wake makes [Registry.Run] read the settings at once.
+// wake makes [Registry.Run] read the settings immediately.
 func (w *watchers) wake() {
 	select {
 	case w.woken <- struct{}{}:
@@ -60,15 +60,15 @@ func (w *watchers) list() []*watcher {
 	return out
 }
 
-// update notifies a watcher of a changed filter.
+// update notifies the watcher that its filter may have changed.
 func (w *watcher) update(f catalog.Filter, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.updateLocked(f, why)
 }
 
-// setInitial sets the filter that was read at the start, unless the watcher has
-// already received a newer one.
+// setInitial sets the initial filter, unless the watcher has already received a
+// newer one.
 func (w *watcher) setInitial(f catalog.Filter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,11 +85,12 @@ func (w *watcher) updateLocked(f catalog.Filter, why error) {
 	w.notify(f, why)
 }
 
-// Run calls the functions of [Registry.WatchFilter] when settings change. It
-// reads the settings after notifications of the bus and every [Options.Poll].
-// When ctx is done, it returns the cause after its goroutines have finished.
+// Run calls the functions registered with [Registry.WatchFilter] when settings
+// change. It reads the settings after each bus notification and every
+// [Options.Poll]. When ctx is done, it waits for its goroutines and returns the
+// cause.
 //
-// While the settings cannot be read, the last ones apply. After
+// While the settings cannot be read, the last known settings stay in effect. After
 // [Options.FailClosedAfter], skills are disabled until the settings can be read
 // again.
 func (r *Registry) Run(ctx context.Context) error {
@@ -101,8 +102,8 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(r.opts.Poll)
 	defer tick.Stop()
-	var seen int64 = -1   // the last revision sent to the watchers
-	var failing time.Time // start of the failure
+	var seen int64 = -1   // last revision sent to the watchers
+	var failing time.Time // time of the first failed read
 	stopped := false
 	for {
 		revision, err := r.refresh(ctx, seen)
@@ -126,17 +127,17 @@ func (r *Registry) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-tick.C:
-		case <-noted: // refresh reads what changed
+		case <-noted: // refresh determines what changed
 		case <-r.watch.woken:
 		}
 	}
 }
 
-// refreshTimeout limits one read of the settings.
+// refreshTimeout is the timeout for reading the settings.
 const refreshTimeout = 5 * time.Second
 
-// refresh notifies watchers if the settings changed since a revision, and returns
-// the current revision.
+// refresh notifies watchers if the settings have changed since revision seen. It
+// returns the current revision.
 func (r *Registry) refresh(ctx context.Context, seen int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -161,10 +162,10 @@ func (r *Registry) refresh(ctx context.Context, seen int64) (int64, error) {
 	return revisions[store.SettingsRevision], nil
 }
 
-// WatchFilter calls f with the result of [Registry.Filter] now, and again after
-// each change, from the goroutine of [Registry.Run]. If the settings cannot be
-// read, f receives the error and a filter that disables all skills. f must not
-// block or call stop. It is not called after stop returns.
+// WatchFilter calls f with the result of [Registry.Filter], and again after each
+// change from the goroutine of [Registry.Run]. If the settings cannot be read, f
+// receives the error and a filter that disables all skills. f must not block or
+// call stop. It is not called after stop returns.
 func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func(catalog.Filter, error)) (stop func(), err error) {
 	w := &watcher{in: slices.Clone(in), notify: f}
 	r.watch.mu.Lock()
@@ -188,10 +189,10 @@ func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func
 	return stop, nil
 }
 
-// WithKillSwitch returns a context that is cancelled with a [*DisabledError] as
-// its cause when skills are disabled for the hub or one of the namespaces, such
-// as [Profile.SettingsNamespaces]. It returns that error if skills are already
-// disabled. The caller must call stop, which also cancels the context.
+// WithKillSwitch returns a context that is cancelled when skills are disabled for
+// the hub or one of the namespaces, such as [Profile.SettingsNamespaces]. The
+// cause is a [*DisabledError]. WithKillSwitch returns that error if skills are
+// already disabled. The caller must call stop, which also cancels the context.
 func (r *Registry) WithKillSwitch(ctx context.Context, in ...store.Namespace) (held context.Context, stop func(), err error) {
 	held, cancel := context.WithCancelCause(ctx)
 	unfollow, err := r.WatchFilter(ctx, in, func(f catalog.Filter, why error) {
