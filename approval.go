@@ -11,13 +11,13 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ApprovalRequest lists what a skill would get if the user approved its scripts
-// and servers. For an [Approver] it may also be about a tool call; then only
-// Reason and Call are set.
+// ApprovalRequest lists the permissions that a skill's scripts and servers get
+// if the user approves them. An [Approver] also receives requests for tool
+// calls, which set only Reason and Call.
 type ApprovalRequest struct {
 	Reason string       // why approval is needed; set for an [Approver]
 	Script string       // script to run; "" for servers
-	Call   *CallRequest // tool call; nil for code of a skill
+	Call   *CallRequest // tool call; nil for a skill's code
 
 	Entry      *catalog.Entry
 	Digest     policy.Digest
@@ -26,15 +26,16 @@ type ApprovalRequest struct {
 	Requested  policy.Bounds // requested bounds, within the bounds of this runtime
 	Injections []policy.Injection
 	Problems   []policy.Problem
-	// Services are the servers and the provider of the skill. Installed
-	// packages of servers that npx or uvx starts are in Needs: see
-	// [Runtime.InstallPackages]. Without [Scripts.ReadServers], the list has no
-	// servers, and none is started.
+	// Services are the skill's servers and its provider. See
+	// [Runtime.InstallPackages] for servers started by npx or uvx: their
+	// installed packages are in Needs. Without [Scripts.ReadServers], the list
+	// has no servers, and none is started.
 	Services []RequestedService
 }
 
-// Permissions returns what an approval grants: what the skill requests, without
-// write access to the workspace, and the secrets that its servers use.
+// Permissions returns the permissions that an approval grants: those that the
+// skill requests, except write access to the workspace, and the secrets that
+// its servers use.
 func (r *ApprovalRequest) Permissions() policy.Permissions {
 	p := r.Requested.Permissions()
 	p.Run, p.WorkspaceWrite = true, false
@@ -52,9 +53,9 @@ func (r *ApprovalRequest) Permissions() policy.Permissions {
 	return p
 }
 
-// ReadApprovalRequest returns the approval request of a skill. The error is a
-// [*ServersError] if the servers of the skill cannot be read: such a skill must
-// not be approved.
+// ReadApprovalRequest returns the approval request for the skill that ref
+// names. The error is a [*ServersError] if the skill's servers cannot be read;
+// such a skill must not be approved.
 func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*ApprovalRequest, error) {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {

@@ -12,25 +12,25 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Approver asks the user to approve a request, and waits for the answer. It is
-// called by several goroutines at once. An error means that the user could not
-// be asked; nothing is approved then.
+// Approver asks the user to approve a request and waits for the answer. It must
+// be safe for concurrent use. If the user cannot be asked, it returns an error
+// and nothing is approved.
 type Approver func(ctx context.Context, r *ApprovalRequest) (Approval, error)
 
 // Approval is the user's answer to an [ApprovalRequest]. The zero value
 // declines.
 type Approval struct {
 	Approved bool
-	// Scope says how long the approval is valid. "" means for one run of a
-	// script, for one call of a tool, and for the servers of a skill during the
-	// conversation, at most one day.
+	// Scope is the scope of the approval. "" approves one script run, one tool
+	// call, or a skill's servers for the conversation, but for at most one
+	// day.
 	Scope policy.Scope
-	// By is the user who approved code of a skill; the zero value is the user
+	// By is the user who approved the skill's code. The zero value is the user
 	// who runs this program.
 	By policy.Principal
-	// Arguments replace the arguments of a tool call; nil keeps them.
+	// Arguments, if not nil, replace the arguments of the tool call.
 	Arguments json.RawMessage
-	// Feedback is the user's message to the model, if they declined.
+	// Feedback is the user's message to the model if they declined.
 	Feedback string
 }
 
@@ -41,24 +41,24 @@ type CallRequest struct {
 	Skill     string          `json:"skill,omitempty"` // skill that provides the tool
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Reason    string          `json:"reason"` // why approval is needed
-	// SameArguments is set if an approval for more than this call applies to
-	// these arguments only.
+	// SameArguments is set if an approval for more than this call covers only
+	// calls with these arguments.
 	SameArguments bool `json:"exact,omitempty"`
-	// Description is the tool's own, and Owner describes who provides its
-	// server. Subject identifies the tool as it is now.
+	// Description is the tool's own description. Owner describes who provides
+	// its server. Subject identifies the current definition of the tool.
 	Description string        `json:"-"`
 	Owner       string        `json:"-"`
 	Subject     policy.Digest `json:"-"`
 }
 
-// RefusedError is returned if code of a skill may not run, or a tool may not be
-// called.
+// RefusedError reports that a skill's code is not allowed to run, or that a
+// tool call is not allowed.
 type RefusedError struct {
-	Skill    string // the skill, or the one that provides the tool; may be ""
+	Skill    string // the skill to run, or the one that provides the tool; may be ""
 	Decision policy.Decision
-	// NeedsApproval is set if the user can allow it.
+	// NeedsApproval is set if the user can approve the operation.
 	NeedsApproval bool
-	Call          *CallRequest // the refused tool call; nil for code of a skill
+	Call          *CallRequest // the refused tool call; nil for a skill's code
 	Feedback      string       // the user's message to the model, if they declined
 	Err           error        // why the user could not be asked; may be nil
 }
@@ -73,14 +73,14 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s is not allowed: %s", e.Call.Tool, e.Decision.Reason)
 }
 
-// Unwrap returns the reason why the user could not be asked.
+// Unwrap returns Err, which may be nil.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Declined reports whether the user declined.
 func (e *RefusedError) Declined() bool { return e.Decision.Code == policy.Declined }
 
-// refused returns a refusal of the policy as a [*RefusedError], and any other
-// error unchanged.
+// refused converts a policy refusal to a [*RefusedError]. It returns other
+// errors unchanged.
 func refused(err error) error {
 	r, ok := errors.AsType[*execution.RefusedError](err)
 	if !ok {
@@ -90,8 +90,8 @@ func refused(err error) error {
 	return &RefusedError{Skill: r.Skill, Decision: r.Decision, NeedsApproval: code == policy.NotApproved || code == policy.Changed || code == policy.Expired}
 }
 
-// Ask asks the user to approve a request. A refusal is a [*RefusedError] that
-// adds the answer to e.
+// Ask asks the user to approve r. If the request is not approved, Ask returns a
+// [*RefusedError] that adds the user's answer to e.
 func (a Approver) Ask(ctx context.Context, r *ApprovalRequest, e *RefusedError) (Approval, error) {
 	answer, err := a(ctx, r)
 	switch {
@@ -111,11 +111,11 @@ func (a Approver) Ask(ctx context.Context, r *ApprovalRequest, e *RefusedError) 
 	return answer, nil
 }
 
-// Approver returns [Options.Approve].
+// Approver returns the runtime's [Options.Approve], which may be nil.
 func (r *Runtime) Approver() Approver { return r.approve }
 
-// withApproval calls use, and once more if it is refused and the user approves
-// the skill. script is "" for servers.
+// withApproval calls use. If use is refused, it asks the user to approve the
+// skill and calls use again. script is "" for servers.
 func withApproval[T any](ctx context.Context, r *Runtime, skill, script string, c execution.Caller, use func() (T, error)) (T, error) {
 	out, err := use()
 	e, ok := errors.AsType[*RefusedError](err)
@@ -128,8 +128,8 @@ func withApproval[T any](ctx context.Context, r *Runtime, skill, script string, 
 	return use()
 }
 
-// requestApproval asks the user to approve a skill and stores the grant, which
-// covers exactly the files that the request shows.
+// requestApproval asks the user to approve a skill and stores the grant. The
+// grant covers exactly the files listed in the request.
 func (r *Runtime) requestApproval(ctx context.Context, e *RefusedError, skill, script string, c execution.Caller) error {
 	req, err := r.ReadApprovalRequest(ctx, skill)
 	if err != nil {
@@ -160,7 +160,8 @@ func (r *Runtime) requestApproval(ctx context.Context, e *RefusedError, skill, s
 	return r.recordApproval(ctx, &g)
 }
 
-// recordApproval records a new grant. It revokes the grant if that fails.
+// recordApproval adds a new grant to the audit log. If that fails, it revokes
+// the grant.
 func (r *Runtime) recordApproval(ctx context.Context, g *policy.Grant) error {
 	if r.scripts.Audit == nil {
 		return nil

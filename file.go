@@ -18,42 +18,44 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// MaxReadBytes is the most text that one [Runtime.ReadFile] call returns.
+// MaxReadBytes is the maximum number of bytes of text returned by
+// [Runtime.ReadFile].
 const MaxReadBytes = 64 << 10
 
 const (
-	maxWhole = 16 << 20 // size limit of a file whose content is read
-	maxImage = 5 << 20  // size limit of a returned image
+	maxWhole = 16 << 20 // maximum size of a file that is read in full
+	maxImage = 5 << 20  // maximum size of a returned image
 )
 
-// Content is a file of a skill, or a part of it.
+// Content is the content of a skill file, or part of it.
 type Content struct {
 	Path   string
-	Size   int64  // of the whole file
+	Size   int64  // size of the whole file
 	SHA256 string // empty if the file is larger than [skill.MaxBytes]
 	MIME   string
-	// Text is the requested part of a text file. Next is the offset of the next
-	// part, or 0 at the end of the file.
+	// Text is the requested part of a text file. Next is the offset of the
+	// next part, or 0 if this is the last.
 	Text         string
 	Offset, Next int64
 	// Data is a complete image in a format that models accept: PNG, JPEG, GIF
-	// or WebP. It is nil for other binary files.
+	// or WebP. It is nil for other files.
 	Data []byte
 	// Binary is set if the file is not text.
 	Binary bool
-	// TooLarge is set if the file is too large to be read.
+	// TooLarge is set if the file is too large to return.
 	TooLarge bool
 }
 
 // ErrNotText is returned for an offset in a file that is not text.
 var ErrNotText = errors.New("not a text file, so it cannot be read in parts")
 
-// ReadFile returns a file of a skill by its path inside the skill. For a text
-// file, it returns up to limit bytes from offset, cut between characters; a
-// limit of 0 means [MaxReadBytes], which is also the maximum. It returns an
-// image in whole, and only the metadata of other files. The error matches
-// [fs.ErrNotExist] if the file does not exist, [fs.ErrInvalid] if the path
-// leaves the skill or is not a file, or [ErrNotText].
+// ReadFile returns a file of the skill e. name is its path inside the skill.
+// For a text file, ReadFile returns up to limit bytes starting at offset and
+// does not split characters. A limit of 0 means [MaxReadBytes], which is also
+// the maximum. Images are returned whole; for other files, only the metadata is
+// returned. The error matches [fs.ErrNotExist] if the file does not exist,
+// [fs.ErrInvalid] if the path leaves the skill or is not a file, or
+// [ErrNotText].
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
@@ -78,8 +80,8 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 	return nil, fmt.Errorf("skill %s: %w", e.Name, err)
 }
 
-// pathError is an error in a path, with a text for the caller and a kind for
-// [errors.Is].
+// pathError is an error about a path. It has a message for the caller and a
+// sentinel error for [errors.Is].
 type pathError struct {
 	text string
 	kind error
@@ -94,7 +96,7 @@ func fileError(kind error, format string, args ...any) error {
 
 var errDirectory = errors.New("is a directory")
 
-// hasLink reports whether a part of the path is a symbolic link.
+// hasLink reports whether any component of the path is a symbolic link.
 func hasLink(fsys fs.FS, name string) bool {
 	for p := name; p != "."; p = path.Dir(p) {
 		if fi, err := fs.Lstat(fsys, p); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
@@ -104,7 +106,8 @@ func hasLink(fsys fs.FS, name string) bool {
 	return false
 }
 
-// cleanPath cleans a path and rejects paths that are not inside a skill.
+// cleanPath cleans a path. It returns an error if the path is not inside the
+// skill.
 func cleanPath(name string) (string, error) {
 	clean := path.Clean(strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
 	if !fs.ValidPath(clean) || clean == "." || strings.ContainsRune(clean, 0) {
@@ -157,8 +160,9 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 	return c, nil
 }
 
-// tooLarge returns the metadata of a file that is not returned: its size and,
-// up to skill.MaxBytes, its hash. head is what was read from f.
+// tooLarge returns the metadata of a file whose content is not returned: its
+// size and, up to skill.MaxBytes, its hash. head is the data already read from
+// f.
 func tooLarge(f fs.File, name string, head []byte) (*Content, error) {
 	fi, err := f.Stat()
 	if err != nil {
@@ -177,7 +181,7 @@ func tooLarge(f fs.File, name string, head []byte) (*Content, error) {
 	return c, nil
 }
 
-// setPart sets the text between offset and offset+limit, aligned to whole
+// setPart sets Text to the bytes from offset to offset+limit without splitting
 // characters.
 func (c *Content) setPart(data []byte, offset, limit int64) error {
 	if limit <= 0 || limit > MaxReadBytes {
@@ -204,10 +208,11 @@ func (c *Content) setPart(data []byte, offset, limit int64) error {
 	return nil
 }
 
-// maxNear is the number of files that an error names.
+// maxNear is the maximum number of files listed in an error.
 const maxNear = 20
 
-// nearFiles suggests files for a path that does not exist.
+// nearFiles returns a suggestion for a path that does not exist, to be appended
+// to an error.
 func nearFiles(fsys fs.FS, name string) string {
 	files, _, err := skill.List(fsys)
 	if err != nil || len(files) == 0 {
@@ -223,7 +228,7 @@ func nearFiles(fsys fs.FS, name string) string {
 	return "; it has " + joinNames(all)
 }
 
-// filesBelow lists the files in a directory and below.
+// filesBelow describes the files in a directory and its subdirectories.
 func filesBelow(fsys fs.FS, dir string) string {
 	files, _, err := skill.List(fsys)
 	if err != nil {

@@ -7,22 +7,23 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Lease is permission to use the servers that a skill provides. Release it when
-// done.
+// Lease is permission to use the servers that a skill provides. The caller must
+// release it.
 type Lease struct {
 	Skill  string
 	Digest policy.Digest
-	Bounds policy.Bounds // requested and granted
+	Bounds policy.Bounds // bounds that were requested and granted
 
 	scripts *Scripts
 	lease   *execution.Lease
 }
 
-// AcquireLease acquires permission to use the servers of a skill. As for
-// [Runtime.Run], the current version of the skill must be approved. It starts
-// nothing. ctx limits only the check. The error is a [*RefusedError] if policy
-// denies, and a [*ServersError] or [ErrNoServers] if the servers of the skill
-// cannot be read. [Options.Approve] is asked before a refusal.
+// AcquireLease acquires permission to use a skill's servers, without starting
+// them. As for [Runtime.Run], the current version of the skill must be
+// approved. If it is not, [Options.Approve] is called before the request is
+// refused. ctx applies only to this call, not to the lease. The error is a
+// [*RefusedError] if policy denies the request, and a [*ServersError] or
+// [ErrNoServers] if the skill's servers cannot be read.
 func (r *Runtime) AcquireLease(ctx context.Context, skill string, who policy.Principal, session string) (*Lease, error) {
 	if r.scripts == nil {
 		return nil, ErrNoScripts
@@ -39,23 +40,23 @@ func (r *Runtime) AcquireLease(ctx context.Context, skill string, who policy.Pri
 }
 
 // CanAcquireLease reports whether the skill is approved, so that
-// [Runtime.AcquireLease] would succeed now. It records nothing.
+// [Runtime.AcquireLease] would succeed now. It does not record a decision.
 func (r *Runtime) CanAcquireLease(ctx context.Context, skill string, who policy.Principal, session string) bool {
 	return r.scripts != nil && r.runner().CanAcquireLease(ctx, skill, r.scripts.caller(who, session))
 }
 
-// Check checks the lease before use: the skill must exist with the same bytes,
-// and the grant must still be valid. It records nothing.
+// Check returns an error if the skill's files changed or the grant is no longer
+// valid. Call it before each use of the lease. It does not record a decision.
 func (l *Lease) Check(ctx context.Context) error { return refused(l.lease.Check(ctx)) }
 
 // Done returns a channel that is closed when the lease is revoked or released.
 func (l *Lease) Done() <-chan struct{} { return l.lease.Done() }
 
-// Release ends the lease. It is safe to call twice.
+// Release ends the lease. It may be called more than once.
 func (l *Lease) Release() { l.lease.Release() }
 
 // Secret returns the value of a secret that was granted to the skill. ok is
-// false for other secrets and for those without a value.
+// false if the secret was not granted or has no value.
 func (l *Lease) Secret(ctx context.Context, name string) (value string, ok bool) {
 	if len(l.Bounds.Intersect(policy.Bounds{Secrets: []string{name}}).Secrets) == 0 {
 		return "", false

@@ -12,10 +12,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Fetch resolves a reference and returns the current form of the skill and its
-// dependencies. Each skill follows those it needs. The error is a
-// [*catalog.NotFoundError], [*catalog.DependencyError] or
-// [*catalog.BrokenError] if the skill is the cause.
+// Fetch resolves a reference and returns the current version of the skill and
+// its dependencies. Dependencies precede the skills that need them. If a skill
+// is the cause of the error, it is a [*catalog.NotFoundError],
+// [*catalog.DependencyError] or [*catalog.BrokenError].
 func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {
@@ -24,7 +24,8 @@ func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Skill, erro
 	return r.FetchEntry(ctx, e)
 }
 
-// FetchEntry is like [Runtime.Fetch] for a resolved skill.
+// FetchEntry is like [Runtime.Fetch], but takes a catalog entry instead of a
+// reference.
 func (r *Runtime) FetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.Skill, error) {
 	order, err := r.catalog.LoadOrder(ctx, e)
 	if err != nil {
@@ -47,7 +48,7 @@ func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded) *session.Skil
 		Digest:       digest(l.Source),
 		Instructions: s.Instructions,
 		Location:     e.Location(),
-		Hidden:       e.DisableModelInvocation || s.DisableModelInvocation, // a source may have omitted it
+		Hidden:       e.DisableModelInvocation || s.DisableModelInvocation, // the source may have omitted this field
 		ArgumentHint: e.ArgumentHint,
 		AllowedTools: s.AllowedTools,
 		Model:        s.Model,
@@ -68,13 +69,13 @@ func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded) *session.Skil
 	return m
 }
 
-// digest returns the digest of a file's content.
+// digest returns "sha256:" and the hex SHA-256 of b.
 func digest(b []byte) string {
 	return "sha256:" + skill.Hash(b)
 }
 
 // tokenCache caches the token counts of instructions by digest, because
-// counting is slower than reading.
+// counting tokens is slower than reading the file.
 type tokenCache struct {
 	mu sync.Mutex
 	n  map[string]int
@@ -97,8 +98,8 @@ func (c *tokenCache) count(digest, text string) int {
 	return n
 }
 
-// Digest returns "sha256:" and the hex SHA-256 of a skill's current SKILL.md,
-// as recorded in a load.
+// Digest returns "sha256:" and the hex SHA-256 of a skill's current SKILL.md.
+// Load events record the same digest.
 func (r *Runtime) Digest(ctx context.Context, e *catalog.Entry) (string, error) {
 	_, src, err := r.catalog.Read(ctx, e)
 	if err != nil {

@@ -18,10 +18,10 @@
 // with no skills, set [Options.Filter].Disabled. To use only your own sources,
 // set Sources.
 //
-// The package opens no network connection and prints nothing. It runs scripts
-// of skills only in the sandbox of [Options.Scripts]. It reads no environment
-// variables of its own; it only gets the home and the working directory from
-// the system if they are not set.
+// The package opens no network connection and prints nothing. It runs skill
+// scripts only in the sandbox of [Options.Scripts]. It reads no environment
+// variables of its own. If no home or working directory is set, it uses those
+// of the process.
 package loadout
 
 import (
@@ -35,7 +35,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Options adjust a runtime. The zero value is ready to use.
+// Options configures a runtime. The zero value is ready to use.
 type Options struct {
 	// Sources are the sources of skills, in order of preference within each
 	// scope; nil means [DefaultSources] with no options.
@@ -47,17 +47,17 @@ type Options struct {
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
 	// Watch keeps the catalog up to date until the runtime is closed.
 	Watch bool
-	// Scripts configures running scripts of skills; nil runs none.
+	// Scripts configures how skill scripts run; nil disables them.
 	Scripts *Scripts
-	// Approve asks the user about code of skills that is not approved, and about
-	// tool calls that need approval; nil refuses them. Without [Scripts.Grants],
-	// the answers are stored in memory.
+	// Approve asks the user to approve skill code that is not approved yet,
+	// and tool calls that need approval; nil refuses both. Without
+	// [Scripts.Grants], approvals are stored in memory.
 	Approve Approver
-	// Logger receives log messages of background work; nil discards them.
+	// Logger receives log messages from background work; nil discards them.
 	Logger *slog.Logger
 }
 
-// Runtime finds skills and delivers them. It is safe for concurrent use.
+// Runtime finds skills and loads them. It is safe for concurrent use.
 type Runtime struct {
 	catalog *catalog.Catalog
 	stop    context.CancelFunc
@@ -67,8 +67,9 @@ type Runtime struct {
 	approve Approver // may be nil
 }
 
-// New reads the sources and returns a runtime. The caller must close it. A
-// source that cannot be read is a problem of the catalog, not an error.
+// New reads the sources and returns a runtime. The caller must close it. If a
+// source cannot be read, the catalog reports a problem and New returns no
+// error.
 func New(ctx context.Context, opts *Options) (*Runtime, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -101,7 +102,7 @@ func New(ctx context.Context, opts *Options) (*Runtime, error) {
 	return r, nil
 }
 
-// Close stops the background work and waits for it to end. It may be called
+// Close stops the background work and waits for it to finish. It may be called
 // more than once.
 func (r *Runtime) Close() error {
 	r.stop()
@@ -109,14 +110,15 @@ func (r *Runtime) Close() error {
 	return nil
 }
 
-// Catalog returns the catalog of skills.
+// Catalog returns the catalog of skills. It is valid until the runtime is
+// closed.
 func (r *Runtime) Catalog() *catalog.Catalog { return r.catalog }
 
-// TextOptions limit the catalog text.
+// TextOptions limits the size of the catalog text.
 type TextOptions = catalog.FormatOptions
 
-// CatalogText lists the available skills for a model, one per line, within the
-// limits of o. It is empty if there are none.
+// CatalogText returns a list of the available skills for a model, one per line,
+// within the limits of o. It is empty if no skills are available.
 func (r *Runtime) CatalogText(o TextOptions) string {
 	return catalog.Format(r.catalog.Snapshot().ForModel(), o)
 }
@@ -124,11 +126,11 @@ func (r *Runtime) CatalogText(o TextOptions) string {
 // Session is a conversation that loads skills from a runtime.
 type Session = session.Session
 
-// SessionOptions adjust a session. The zero value is ready to use.
+// SessionOptions configures a session. The zero value is ready to use.
 type SessionOptions = session.Options
 
-// NewSession opens the conversation in o.Log, which may contain earlier events.
-// The caller must close it.
+// NewSession opens a session on the conversation in o.Log, which may contain
+// earlier events. The caller must close the session.
 func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, error) {
 	if o == nil {
 		o = &SessionOptions{}
@@ -141,8 +143,8 @@ func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, 
 }
 
 // Preload loads the skills that are marked preload and not yet active in the
-// session, with their tools. A skill that cannot be loaded has a failed result.
-// The texts of the results belong to the model's first instructions.
+// session, with their tools. If a skill cannot be loaded, its result says so.
+// Add the text of each result to the model's system prompt.
 func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.LoadResult, error) {
 	var out []*session.LoadResult
 	for _, e := range r.catalog.Snapshot().ForModel() {
@@ -160,10 +162,10 @@ func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.LoadResul
 	return out, nil
 }
 
-// sessionSkills is the source of a session's skills in a runtime.
+// sessionSkills provides a runtime's skills to a session.
 type sessionSkills struct {
 	r       *Runtime
-	session string // its ID
+	session string // session ID
 }
 
 var (

@@ -14,26 +14,28 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// RequestedService is a server or a provider of a skill: the command to start
-// or the addresses to connect to when the skill is loaded.
+// RequestedService is a server or provider that a skill defines. It describes
+// the command that is started or the addresses that are contacted when the
+// skill is loaded.
 type RequestedService struct {
 	Name    string   `json:"name"` // name of the server; "provider" for the provider
 	Command []string `json:"command,omitempty"`
-	// Hosts are the hosts of its addresses. A command can reach the hosts that
-	// the skill requests.
+	// Hosts are the hosts in the server's addresses. A command can reach the
+	// hosts that the skill requests.
 	Hosts []string `json:"hosts,omitempty"`
-	// Env are the names of the variables that the skill sets for the command.
+	// Env lists the names of the environment variables that the skill sets for
+	// the command.
 	Env []string `json:"env,omitempty"`
-	// Variables are the variables in its configuration.
+	// Variables are the variables in the server's configuration.
 	Variables []RequestedVariable `json:"variables,omitempty"`
-	// NeedsInstall is set if npx or uvx starts it: its package must be
-	// installed before the approval. Package is that package, or nil if it is
-	// not installed yet: see [Runtime.InstallPackages].
+	// NeedsInstall is set if npx or uvx starts the service, so that its
+	// package must be installed before the approval. Package is that package,
+	// or nil if it is not installed yet: see [Runtime.InstallPackages].
 	NeedsInstall bool     `json:"fetches,omitempty"`
 	Package      *Package `json:"package,omitempty"`
-	// ProviderSkill is the skill of the provider, if it is another skill. The
-	// provider runs with the approval of that skill and gets Tools, each with
-	// its configuration from this skill.
+	// ProviderSkill is the skill that defines the provider, if it is another
+	// skill. The provider runs with the approval of that skill. It receives
+	// Tools, each with its configuration from this skill.
 	ProviderSkill string         `json:"lender,omitempty"`
 	Tools         map[string]any `json:"tools,omitempty"`
 	// RefusedReason says why the service cannot be started, even if the skill
@@ -55,34 +57,34 @@ func (w *RequestedService) CheckCommand() {
 }
 
 // Package is an installed package that npx or uvx starts for a skill. It does
-// not change until the installed packages are removed.
+// not change until it is removed.
 type Package struct {
 	Registry  string `json:"registry"` // npm or pypi
 	Requested string `json:"asked"`    // as written in the skill
 	Name      string `json:"name"`
 	Version   string `json:"version"`
-	// Integrity is "sha256:" and a hash over the package and its dependencies.
-	// For npm it covers the integrity that the registry states for each; for
-	// PyPI, the file list of each package.
+	// Integrity is "sha256:" and a hash of the package and its dependencies.
+	// For npm, the hash covers the registry's integrity value of each package;
+	// for PyPI, the file list of each package.
 	Integrity string `json:"integrity"`
 }
 
 func packageOf(p *execution.Package) *Package { return (*Package)(p) }
 
-// RequestedVariable is a variable in the configuration of a server, with the
-// recipient of its value.
+// RequestedVariable is a variable in a server's configuration and the recipient
+// of its value.
 type RequestedVariable struct {
 	Kind     string `json:"kind"` // secret, user, env, input, path or unknown
 	Name     string `json:"name"`
 	Location string `json:"where"`  // position in the configuration, for example "header Authorization"
 	Target   string `json:"target"` // hosts or command that receive the value
-	// HasValue is set for the kinds secret and user, the only ones whose values
-	// skills can get.
+	// HasValue is set if the variable has a value. It applies only to the
+	// kinds secret and user, because skills get no values of other kinds.
 	HasValue bool `json:"given"`
 }
 
-// ServersError is returned if the servers of a skill cannot be read. They are
-// not started, and the skill cannot be approved.
+// ServersError is returned if a skill's servers cannot be read. They are not
+// started, and the skill cannot be approved.
 type ServersError struct {
 	Skill  string
 	Reason string
@@ -92,16 +94,16 @@ func (e *ServersError) Error() string {
 	return fmt.Sprintf("skill %s: invalid MCP servers: %s", e.Skill, e.Reason)
 }
 
-// ErrNoServers is returned by a runtime that starts no servers of skills.
+// ErrNoServers is returned by a runtime that does not start skill servers.
 var ErrNoServers = execution.ErrNoServers
 
-// maxServices is the number of servers that a skill may define; a user cannot
+// maxServices is the maximum number of servers in a skill. A user could not
 // review more.
 const maxServices = 64
 
-// requestedServices returns the services of a skill, sorted by name, with the
-// provider last. The error is a [*ServersError], or [ErrNoServers] together
-// with the provider.
+// requestedServices returns a skill's servers, sorted by name, followed by its
+// provider. The error is a [*ServersError], or [ErrNoServers] together with the
+// provider.
 func (r *Runtime) requestedServices(e *catalog.Entry, s *skill.Skill) ([]RequestedService, error) {
 	var all []RequestedService
 	var unread error
@@ -138,8 +140,8 @@ func (r *Runtime) requestedServices(e *catalog.Entry, s *skill.Skill) ([]Request
 	return all, unread
 }
 
-// borrowedProviders returns the providers of needed skills, each with the tools
-// that s declares for it.
+// borrowedProviders returns the providers defined by the needed skills, each
+// with the tools that s declares for it.
 func borrowedProviders(s *skill.Skill, needs []*catalog.Loaded) []RequestedService {
 	var out []RequestedService
 	for _, l := range needs {
@@ -166,7 +168,7 @@ func borrowedProviders(s *skill.Skill, needs []*catalog.Loaded) []RequestedServi
 	return out
 }
 
-// filterVariables removes the variables that are always known, such as the
+// filterVariables removes the variables that always have a value, such as the
 // skill's directory, and sets HasValue of the others.
 func filterVariables(w RequestedService) RequestedService {
 	vars := w.Variables
@@ -183,8 +185,8 @@ func filterVariables(w RequestedService) RequestedService {
 }
 
 // InstallPackages installs the packages that npx and uvx start for a skill's
-// servers, in the sandbox of the build step. The packages can then be part of
-// an [ApprovalRequest] and its approval. It runs none of them and needs no
+// servers. It uses the sandbox of the build step and does not run the packages.
+// Afterwards an [ApprovalRequest] can include them. InstallPackages needs no
 // approval.
 func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func(what string)) error {
 	e, err := r.catalog.Resolve(ctx, ref)
@@ -214,8 +216,9 @@ func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func
 	return errors.Join(errs...)
 }
 
-// installedPackages sets the installed packages of services, and returns them
-// as dependencies for an approval. Starting a service reports any error.
+// installedPackages sets the installed packages of services and returns them as
+// dependencies for an approval. It ignores errors; starting a service reports
+// them.
 func (r *Runtime) installedPackages(e *catalog.Entry, all []RequestedService) []policy.Need {
 	if r.scripts == nil {
 		return nil

@@ -13,46 +13,46 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Run describes one run of a script.
+// Run describes a script run.
 type Run struct {
 	Skill  string // reference to the skill
-	Script string // path inside the skill, or the unique name of a script
+	Script string // path inside the skill, or the script's name if unique
 	Args   []string
 	Stdin  io.Reader
-	Inputs []Input // files and directories for /work/in
+	Inputs []Input // files and directories to copy to /work/in
 
-	// Principal is the principal of the run; the zero value is that of
-	// [Scripts]. ByUser is set if the user typed the command, which approves
-	// this run.
+	// Principal is the principal of the run; the zero value means
+	// [Scripts.Principal]. ByUser is set if the user typed the command, which
+	// approves this run.
 	Principal policy.Principal
 	ByUser    bool
 	Session   string
 
 	// Folder is the handle of a working folder, as returned by an earlier run.
-	// NewFolder creates a working folder if Folder is "".
+	// If it is "", NewFolder creates a working folder.
 	Folder    string
 	NewFolder bool
-	// OutputDir is a directory for the files in /work/out. It is created if
-	// necessary, and not used with a working folder.
+	// OutputDir is the directory for the files in /work/out. It is created if
+	// necessary. It is ignored if the run has a working folder.
 	OutputDir string
-	// Workspace is the absolute path of a user's directory. The script may read
-	// it, and may write to it if that was approved.
+	// Workspace is the absolute path of a user's directory. The script can
+	// read it, and can write to it if that was approved.
 	Workspace string
-	// WriteWorkspace and HostNetwork are granted by a user who typed the
-	// command: write access to the workspace, and full access to the machine's
-	// network.
+	// WriteWorkspace grants write access to the workspace, and HostNetwork
+	// full access to the machine's network. Set them only if the user typed
+	// the command.
 	WriteWorkspace, HostNetwork bool
 	// Secrets are values for this run, in addition to those of [Scripts].
 	Secrets []sandbox.Secret
-	Timeout time.Duration // limited by the bounds; 0 means the limit
+	Timeout time.Duration // limited by Bounds; 0 means that limit
 
-	// Stdout and Stderr receive the output as it is written. It is complete if
-	// the user typed the command. Both may be nil.
+	// Stdout and Stderr receive the output as it is written. If the user typed
+	// the command, the output is not truncated. Both may be nil.
 	Stdout, Stderr io.Writer
 	Progress       func(what string) // receives progress messages; may be nil
 }
 
-// Input is a file or a directory that a run gets below /work/in.
+// Input is a file or directory that is copied to /work/in.
 type Input struct {
 	// Name is the path below /work/in.
 	Name string
@@ -61,12 +61,13 @@ type Input struct {
 	Path string
 }
 
-// TextInput returns an input with the given content.
+// TextInput returns an input file with the given content.
 func TextInput(name string, data []byte) Input {
 	return Input{Name: name, FS: execution.TextFile(data), Path: "data"}
 }
 
-// RunResult is the result of a run, in the stable format of run --json.
+// RunResult is the result of a run. Its JSON form is the stable output format
+// of run --json.
 type RunResult struct {
 	ExitCode    int               `json:"exit_code"`
 	Stdout      string            `json:"stdout"`
@@ -85,19 +86,19 @@ type RunResult struct {
 	Skill       string            `json:"skill"`
 	Script      string            `json:"script"`
 	Folder      string            `json:"folder,omitempty"` // handle of the working folder
-	// UnsavedFiles is the number of files that the script wrote to its working
-	// directory outside /work/out. They were not saved.
+	// UnsavedFiles is the number of files that the script wrote outside
+	// /work/out. They were not saved.
 	UnsavedFiles int      `json:"left,omitempty"`
-	Notes        []string `json:"notes,omitempty"` // for users, for example about permissions not granted
+	Notes        []string `json:"notes,omitempty"` // for users, for example about denied permissions
 }
 
-// Run runs a script of a skill in the sandbox and waits for its end. A script
-// that fails or is killed returns a result. The error is a [*RefusedError] if
-// policy denies the run, or an error of the catalog if the skill is not found.
-// Other errors say that the script, its interpreter, its packages or the
-// sandbox is missing. In these cases nothing ran, and there is no result. If
-// ctx ended during the run, or the files could not be saved, both the result
-// and the error are returned. [Options.Approve] is asked before a refusal.
+// Run runs a skill script in the sandbox and waits for it to finish. A script
+// that fails or is killed is not an error. The error is a [*RefusedError] if
+// policy denies the run, or a catalog error if the skill is not found. Other
+// errors report that the script, its interpreter, its packages or the sandbox
+// is missing. In these cases nothing ran, and there is no result. If ctx is
+// done during the run or the files cannot be saved, Run returns both a result
+// and an error. [Options.Approve] is called before a run is refused.
 func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
@@ -115,8 +116,8 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	})
 }
 
-// RunCommand runs a command of this machine in a sandbox, to show users what
-// scripts can see. From run it uses only the files, streams and times.
+// RunCommand runs a host command in a sandbox, to show users what scripts can
+// see. It uses only the files, streams and timeout of run.
 func RunCommand(ctx context.Context, b sandbox.Backend, args []string, run Run) (*RunResult, error) {
 	out, err := execution.RunCommand(ctx, b, &execution.Command{Args: args, Inputs: run.inputs(), Streams: run.streams(true), Timeout: run.Timeout,
 		Output: execution.Output{Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir}})
@@ -135,7 +136,7 @@ func (run *Run) streams(unlimited bool) execution.Streams {
 	return execution.Streams{Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Unlimited: unlimited}
 }
 
-// runResult returns a result in its stable format, or nil if there is none.
+// runResult converts a result to its stable format. It returns nil if r is nil.
 func runResult(r *execution.Result) *RunResult {
 	if r == nil {
 		return nil
@@ -148,25 +149,26 @@ func runResult(r *execution.Result) *RunResult {
 	}
 }
 
-// validUTF8 returns output in a form that JSON can hold.
+// validUTF8 returns b as a string and replaces invalid UTF-8, which JSON cannot
+// represent.
 func validUTF8(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-// Command is a command of this machine that runs in the sandbox on a folder of
-// the user. It starts in that folder.
+// Command is a host command to run in the sandbox on a user's folder. It starts
+// in that folder.
 type Command struct {
 	Args     []string
 	Folder   string // absolute; must not contain Loadout's own state
-	Writable bool   // whether it may write to Folder, except to names that make other programs run code, such as .git
+	Writable bool   // whether the command may write to Folder, except to names that make other programs run code, such as .git
 	Timeout  time.Duration
 	Stdout   io.Writer // also receives the output; may be nil
 	Stderr   io.Writer
 }
 
-// Command runs a command without network, secrets and the user's environment.
-// The sandbox gets the folder and no other files of the user. A command that
-// fails or is killed is a result; an error means that nothing ran. The error
-// matches [ErrWorkspace] if the folder is not accepted. Command asks for no
-// approval.
+// Command runs a command without network access, secrets or the user's
+// environment. The sandbox contains only the user's files in the folder. A
+// command that fails or is killed is not an error; an error means that nothing
+// ran. The error matches [ErrWorkspace] if the folder is not accepted. Command
+// does not ask for approval.
 func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("run a command: no program named")

@@ -16,78 +16,82 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Scripts configures a runtime to run scripts of skills. No script runs without
-// it and its Sandbox.
+// Scripts configures how a runtime runs skill scripts. Scripts are disabled if
+// it is nil or its Sandbox is nil.
 type Scripts struct {
 	// Sandbox runs the scripts; see sandbox/auto for the usual choice.
 	Sandbox sandbox.Backend
-	// Grants are the approvals; nil means none.
+	// Grants stores the approvals; nil means none.
 	Grants policy.Store
 	// Audit receives every decision; nil discards them. A run is refused if its
 	// decision cannot be recorded.
 	Audit Auditor
-	// Bounds limit what any skill gets, whatever it requests. The zero value
-	// allows no network and no secrets, and applies the limits of
+	// Bounds limits what any skill is granted, whatever it requests. The zero
+	// value allows no network access and no secrets, and applies
 	// [sandbox.DefaultLimits].
 	Bounds policy.Bounds
-	// Getenv is used to find interpreters (PATH, HOME and variables of version
-	// managers); nil finds only those of the system.
+	// Getenv returns the environment variables used to find interpreters:
+	// PATH, HOME and those of version managers. If it is nil, only system
+	// interpreters are found.
 	Getenv func(string) string
-	// ProtectedDirs are directories that no workspace may overlap. They hold
-	// data that this program bases decisions on, such as approvals. FolderDir
-	// is always protected.
+	// ProtectedDirs are directories that must not overlap a workspace. They
+	// hold data that this program bases decisions on, such as approvals.
+	// FolderDir is always protected.
 	ProtectedDirs []string
-	// FolderDir is the directory of the working folders; "" disables them.
+	// FolderDir is the directory that contains the working folders; ""
+	// disables them.
 	FolderDir string
-	// Packages configures the installation of packages; nil refuses scripts
-	// that need any.
+	// Packages configures package installation. If it is nil, scripts that
+	// need packages are refused.
 	Packages *Packages
-	// ReadServers reads the MCP servers of a skill, from the value of its
-	// mcpServers as JSON and the name of its file. It must return exactly the
-	// servers that would be started, in any supported format. It sets Name,
-	// Command, Hosts, Env and Variables of each. An error refuses all servers
-	// and the approval; nil refuses servers of skills.
+	// ReadServers reads a skill's MCP servers from the JSON value of its
+	// mcpServers field and the file name. It must return exactly the servers
+	// that would be started, in any supported format. It sets the Name,
+	// Command, Hosts, Env and Variables of each. If it fails, all servers and
+	// the approval are refused. If it is nil, skill servers are refused.
 	ReadServers func(configs json.RawMessage, file string) ([]RequestedService, error)
-	// Secret returns the value of a secret by its name; nil means no secrets.
+	// Secret returns the value of the named secret; nil means no secrets.
 	Secret func(ctx context.Context, name string) (string, error)
-	// SecretFor, if set, replaces Secret. It also gets the digest of the skill
-	// that receives the value.
+	// SecretFor, if set, replaces Secret. It also receives the digest of the
+	// skill that the value is for.
 	SecretFor func(ctx context.Context, skill policy.Digest, name string) (string, error)
 	// Principal is the default principal of this runtime. The zero value is the
 	// user who runs this program.
 	Principal policy.Principal
 	// Executable is the path of the loadout command, which runs WebAssembly in
-	// the sandbox; "" refuses such scripts.
+	// the sandbox. If it is "", WebAssembly scripts are refused.
 	Executable string
 	// CacheDir is a directory for data that can be generated again; "" disables
 	// the cache.
 	CacheDir string
-	// PrivateNetworks are private addresses that scripts may reach.
+	// PrivateNetworks are private address ranges that scripts may connect to.
 	PrivateNetworks []netip.Prefix
-	// Logger receives the decisions on network connections; nil discards them.
+	// Logger logs decisions on network connections; nil discards them.
 	Logger *slog.Logger
 }
 
-// Packages configures the installation of the packages that scripts need. They
-// are installed in a sandbox, from these registries only.
+// Packages configures the installation of packages for scripts. Packages are
+// installed in a sandbox, from these registries only.
 type Packages struct {
-	// Dir is the directory of installed packages, an absolute path.
+	// Dir is the directory for installed packages. It must be absolute.
 	Dir string
-	// PythonIndex and NPMRegistry are the registries; "" means the public ones.
+	// PythonIndex and NPMRegistry are the registry URLs; "" means the public
+	// registry.
 	PythonIndex, NPMRegistry string
 	// AllowSource allows packages to be built from source and to run install
-	// scripts, in the sandbox.
+	// scripts. Both run in the sandbox.
 	AllowSource bool
-	// Offline installs nothing and uses packages that are already installed.
+	// Offline disables downloads; only installed packages are used.
 	Offline bool
 }
 
-// Auditor records decisions.
+// Auditor records decisions. An error refuses the operation that was to be
+// recorded.
 type Auditor interface {
 	Append(ctx context.Context, r policy.Record) error
 }
 
-// ErrNoScripts is returned by a runtime that runs no scripts.
+// ErrNoScripts is returned by a runtime that does not run scripts.
 var ErrNoScripts = execution.ErrNoScripts
 
 // principal returns the default principal.
@@ -109,10 +113,10 @@ func (s *Scripts) secret(ctx context.Context, skill policy.Digest, name string) 
 	return "", nil
 }
 
-// RunsScripts reports whether the runtime has a sandbox to run scripts.
+// RunsScripts reports whether the runtime has a sandbox for scripts.
 func (r *Runtime) RunsScripts() bool { return r.scripts != nil && r.scripts.Sandbox != nil }
 
-// runner returns the runner of scripts. There is none without r.scripts.
+// runner returns a runner for scripts. r.scripts must not be nil.
 func (r *Runtime) runner() *execution.Runner {
 	s := r.scripts
 	o := execution.Options{
@@ -133,7 +137,8 @@ func (r *Runtime) runner() *execution.Runner {
 	return execution.New(o)
 }
 
-// caller returns the principal p, or the default one, as a caller.
+// caller returns a caller for the principal p, or for the default one if p is
+// the zero value.
 func (s *Scripts) caller(p policy.Principal, session string) execution.Caller {
 	if p == (policy.Principal{}) {
 		p = s.principal()
@@ -141,16 +146,16 @@ func (s *Scripts) caller(p policy.Principal, session string) execution.Caller {
 	return execution.Caller{Principal: p, Session: session}
 }
 
-// protectedDirs returns the directories that no workspace may overlap.
+// protectedDirs returns the directories that must not overlap a workspace.
 func (s *Scripts) protectedDirs() []string {
 	return append([]string{s.FolderDir}, s.ProtectedDirs...)
 }
 
-// ErrWorkspace means that a directory cannot be given to scripts.
+// ErrWorkspace means that scripts must not be given access to a directory.
 var ErrWorkspace = execution.ErrWorkspace
 
-// CheckWorkspace reports whether scripts may be given a directory. The error
-// matches [ErrWorkspace] for the whole file system and for any directory that
+// CheckWorkspace returns an error if scripts must not be given access to dir.
+// The error wraps [ErrWorkspace] if dir is the root of the file system or
 // overlaps Loadout's own state.
 func (r *Runtime) CheckWorkspace(dir string) error {
 	if !r.RunsScripts() {
@@ -165,7 +170,7 @@ func (r *Runtime) CheckWorkspace(dir string) error {
 // ErrNoFolder is returned if no working folder has the given handle.
 var ErrNoFolder = execution.ErrNoFolder
 
-// FolderPath returns the path of a working folder on this machine.
+// FolderPath returns the host path of the working folder with the given handle.
 func (r *Runtime) FolderPath(handle string) (string, error) {
 	if r.scripts == nil {
 		return "", ErrNoFolder

@@ -9,71 +9,70 @@ import (
 )
 
 // Service describes a long-lived command of a skill or a project, such as an
-// MCP server on standard input and output.
+// MCP server on stdio.
 type Service struct {
-	Skill string // reference to the skill; "" for a command of a project
+	Skill string // reference to the skill; "" for a project's command
 	// Project, if not nil, is the project whose configuration contains the
-	// command. The command starts in the directory of the project. Of the other
-	// fields, only Command, Env, Redact, Principal, Session and Progress are
-	// used.
+	// command. The command starts in the project's directory. Only the fields
+	// Command, Env, Redact, Principal, Session and Progress are used in
+	// addition.
 	Project *Project
-	// Digest, if not empty, is the required digest of the skill: the digest at
-	// the time the command was read.
+	// Digest, if not empty, is the digest that the skill must have: its digest
+	// when the command was read.
 	Digest policy.Digest
-	// Command is the program and its arguments. The program is a path inside
-	// the skill, an interpreter or another program of this machine (python3,
-	// node), or npx or uvx with a package. It does not run in a shell. The
-	// working directory is that of the skill, which may be written as
-	// ${SKILL_DIR} or {baseDir}.
+	// Command is the program and its arguments. It is not interpreted by a
+	// shell. The program is a path inside the skill, an interpreter or another
+	// host program (python3, node), or npx or uvx with a package. The working
+	// directory is the skill's directory, which may be written as ${SKILL_DIR}
+	// or {baseDir}.
 	Command []string
-	Env     map[string]string // values may contain the skill's directory too
-	// Files are added to /needs/.loadout, read-only and by base name. They are
-	// for a program that the caller provides for the skill.
+	Env     map[string]string // environment variables; values may refer to the skill's directory too
+	// Files are added to /needs/.loadout, read-only and by base name. They
+	// hold a program that the caller supplies for the skill.
 	Files map[string][]byte
-	// Hosts limits the hosts that were requested and granted; nil means all of
-	// them.
+	// Hosts restricts the hosts that the service may reach to a subset of
+	// those requested and granted; nil means all of them.
 	Hosts []string
-	// Redact are additional secret values, for example from Env. They are
+	// Redact lists additional secrets, for example from Env. Their values are
 	// removed from the output of the service.
 	Redact []sandbox.Secret
 
-	// Principal is the principal of the service; the zero value is that of
-	// [Scripts]. ByUser is set if the user typed the command, as in [Run].
+	// Principal is the principal of the service; the zero value means
+	// [Scripts.Principal]. ByUser is set if the user typed the command, as in
+	// [Run].
 	Principal policy.Principal
 	ByUser    bool
 	Session   string
 
-	// Workspace is a directory of the user, as in [Run].
+	// Workspace is the user's directory, as in [Run].
 	Workspace string
 	Progress  func(what string) // receives progress messages; may be nil
 }
 
-// Project is a directory with its own configuration of commands. The files
-// beside that configuration were not reviewed. Therefore a command gets only
-// read access to the directory, as /workspace: no network, no
-// secrets, and no variables except those of the configuration.
+// Project is a directory with its own configuration of commands. The files next
+// to the configuration were not reviewed. Therefore a command can only read the
+// directory, as /workspace. It has no network access, no secrets, and no
+// variables except those in the configuration.
 type Project struct {
 	Dir    string        // absolute path
 	Name   string        // display name of the command's owner; "" means Dir
-	Subdir string        // working directory of the command below Dir, with slashes; "" means Dir
-	Digest policy.Digest // of the configuration
-	// Check returns nil while the user trusts the configuration as it was when
-	// the command was read. Its error says what the user can do. It is called
-	// before the start, before each write to the command and every two seconds,
-	// by several goroutines.
+	Subdir string        // working directory of the command relative to Dir, with slashes; "" means Dir
+	Digest policy.Digest // digest of the configuration
+	// Check returns an error if the user no longer trusts the configuration as
+	// it was when the command was read. The error says what the user can do.
+	// Check is called before the start, before each write to the command, and
+	// every two seconds. It must be safe for concurrent use.
 	Check func(ctx context.Context) error
 }
 
-// Serve starts a long-lived command of a skill or a project in the sandbox. It
-// requires the same approval as [Runtime.Run], or the trust that
-// [Project.Check] reports. The command is killed when the permission is
-// revoked. ctx limits only the start; the caller must close the service.
+// Serve starts a long-lived command of a skill or a project in the sandbox. It requires the same
+// approval as [Runtime.Run], or a project that passes [Project.Check]. The command is killed if the
+// permission is revoked. ctx applies only to the start; the caller must close the service.
 //
-// Memory, processes and disk are limited as in a run; time is not. The error is
-// a [*RefusedError] if policy denies the start, a [*ServersError] or
-// [ErrNoServers] if the servers of the skill cannot be read, or an error of the
-// catalog if the skill is not found. Other errors say that the command cannot be
-// served, or that the program, its packages or the sandbox is missing.
+// Memory, processes and disk space are limited as for a run, but not the running time. The error is
+// a [*RefusedError] if policy denies the start, a [*ServersError] or [ErrNoServers] if the skill's
+// servers cannot be read, or a catalog error if the skill is not found. Other errors report that
+// the command cannot be served, or that the program, its packages or the sandbox is missing.
 func (r *Runtime) Serve(ctx context.Context, s Service) (*RunningService, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
@@ -95,16 +94,16 @@ func (r *Runtime) Serve(ctx context.Context, s Service) (*RunningService, error)
 	return &RunningService{Skill: v.Skill, Digest: string(v.Digest), Backend: v.Backend, Package: packageOf(v.Package), Notes: v.Notes, service: v}, nil
 }
 
-// RunningService is a running service. Read and Write access its standard
-// output and input. One goroutine may read while another writes; all other
-// methods are safe for concurrent use. The caller must close it, even after it
-// has ended.
+// RunningService is a running service. Read reads its standard output, and
+// Write writes to its standard input. One goroutine may read while another
+// writes; all other methods are safe for concurrent use. The caller must close
+// it, even after it has exited.
 type RunningService struct {
-	Skill   string   // "" for a command of a project
+	Skill   string   // "" for a project's command
 	Digest  string   // digest of the started skill, or of the project's configuration
-	Backend string   // name of the sandbox back end
+	Backend string   // name of the sandbox backend
 	Package *Package // package that npx or uvx started; nil for other commands
-	Notes   []string // for users, for example about permissions not granted
+	Notes   []string // for users, for example about denied permissions
 
 	service *execution.Service
 }
@@ -113,21 +112,22 @@ type RunningService struct {
 // that matches [sandbox.ErrDisabled] if the permission was revoked.
 func (s *RunningService) Read(b []byte) (int, error) { return s.service.Read(b) }
 
-// Write writes to standard input. For a command of a project, it fails once the
+// Write writes to standard input. For a project's command, it fails once the
 // configuration is no longer trusted.
 func (s *RunningService) Write(b []byte) (int, error) { return s.service.Write(b) }
 
-// Close closes the input of the service and waits up to two seconds. It then
-// kills the service and its child processes, and waits for the end.
+// Close closes the standard input of the service. If the service does not exit
+// within two seconds, Close kills it and its child processes and waits for them
+// to exit.
 func (s *RunningService) Close() error { return s.service.Close() }
 
 // Stderr returns the last 64 KiB of standard error, with secrets redacted.
 func (s *RunningService) Stderr() string { return s.service.Stderr() }
 
-// Done returns a channel that is closed when the service has ended.
+// Done returns a channel that is closed when the service has exited.
 func (s *RunningService) Done() <-chan struct{} { return s.service.Done() }
 
-// Err returns why the service ended; the error matches [sandbox.ErrDisabled] if
-// the permission was revoked. It is nil while the service runs and after it was
-// closed.
+// Err returns the reason why the service exited. It is nil while the service
+// runs and after it was closed. The error matches [sandbox.ErrDisabled] if the
+// permission was revoked.
 func (s *RunningService) Err() error { return s.service.Err() }

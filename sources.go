@@ -16,45 +16,46 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
-// SourceOptions say where to search for skills. The zero value means the
-// default locations.
+// SourceOptions configures where skills are searched for. The zero value means
+// the default locations.
 type SourceOptions struct {
-	// WorkDir is the working directory; default: the current one.
+	// WorkDir is the working directory. The default is the current one.
 	WorkDir string
-	// Home is the home directory; default: the user's. NoHome omits the
-	// locations below it.
+	// Home is the home directory. The default is the user's home directory.
+	// NoHome omits the locations in it.
 	Home   string
 	NoHome bool
-	// NoProject and NoBundled omit these skills.
+	// NoProject omits the project's skills, and NoBundled the bundled skills.
 	NoProject, NoBundled bool
 	// Extra are additional locations. They take precedence over the default
 	// locations of the same scope.
 	Extra []SourceLocation
-	// Depth limits how deep directories are searched; default 6.
+	// Depth is the maximum depth of the directory search; default 6.
 	Depth int
-	// CacheDir, if set, is the directory for the indexes of directories.
+	// CacheDir, if set, is the directory for cached directory indexes.
 	CacheDir string
 }
 
-// SourceLocation is a directory, archive or SKILL.md that holds skills.
+// SourceLocation is a directory, archive or SKILL.md that contains skills.
 type SourceLocation struct {
 	Path  string // relative to the working directory, or absolute
 	Scope catalog.Scope
-	// Label is the origin of its skills. It consists of lower-case letters,
-	// digits, dots and hyphens; default: derived from the path. If another
-	// location has the same label, a number is added.
+	// Label identifies the location in the origin of its skills. It consists
+	// of lower-case letters, digits, dots and hyphens. The default is derived
+	// from the path. If another location has the same label, a number is
+	// appended.
 	Label string
-	// Optional means that it need not exist.
+	// Optional means that the location need not exist.
 	Optional bool
 }
 
 // clientDirs are the directories in which agent programs store skills.
-// Loadout's own is first.
+// Loadout's own directory is first.
 var clientDirs = []string{".loadout/skills", ".agents/skills", ".claude/skills", ".codex/skills", ".gemini/skills", ".cursor/skills", ".github/skills"}
 
 // DefaultSources returns the sources in the default locations: the project's,
-// from the working directory up to the root of its repository; those of the
-// home directory and of installed plugins; and the bundled skills.
+// from the working directory up to the repository root; those in the home
+// directory and in installed plugins; and the bundled skills.
 func DefaultSources(o *SourceOptions) ([]catalog.Source, error) {
 	if o == nil {
 		o = &SourceOptions{}
@@ -72,7 +73,7 @@ func DefaultSources(o *SourceOptions) ([]catalog.Source, error) {
 	}
 	// No location may use the label of the bundled skills.
 	b := sourceBuilder{opts: o, workDir: workDir, used: map[string]bool{bundledLabel: true},
-		sources: []catalog.Source{}} // not nil, which would mean the default locations to New
+		sources: []catalog.Source{}} // not nil, because New would use the default locations
 	for _, p := range append(slices.Clone(o.Extra), defaultLocations(o, workDir)...) {
 		b.add(p)
 	}
@@ -87,7 +88,7 @@ const bundledLabel = "bundled"
 type sourceBuilder struct {
 	opts    *SourceOptions
 	workDir string
-	used    map[string]bool // used labels
+	used    map[string]bool // labels in use
 	sources []catalog.Source
 }
 
@@ -114,7 +115,7 @@ func (b *sourceBuilder) add(p SourceLocation) {
 	case err == nil && fi.IsDir():
 	case skillpath.IsSkillFile(filepath.Base(p.Path)):
 		p.Path = filepath.Dir(p.Path)
-	case err == nil && !p.Optional, err != nil && isArchive(p.Path): // it may be created later
+	case err == nil && !p.Optional, err != nil && isArchive(p.Path): // the archive may be created later
 		b.sources = append(b.sources, catalog.NewArchive(label, p.Scope, p.Path))
 		return
 	}
@@ -125,7 +126,7 @@ func (b *sourceBuilder) add(p SourceLocation) {
 	b.sources = append(b.sources, catalog.NewDir(label, p.Scope, p.Path, &o))
 }
 
-// labelOf derives a label from the last descriptive part of a path.
+// labelOf derives a label from the last descriptive component of a path.
 func labelOf(path string) string {
 	base := filepath.Base(path)
 	switch {
@@ -166,9 +167,8 @@ func clientName(dir string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(dir, "/skills"), ".")
 }
 
-// projectLocations returns the locations from the working directory up to the root
-// of its repository, or only those of the working directory if it is not in
-// one.
+// projectLocations returns the locations from the working directory up to the repository root.
+// Outside a repository, it returns only those in the working directory.
 func projectLocations(workDir, home string) []SourceLocation {
 	var locations []SourceLocation
 	for level, dir := range projectDirs(workDir) {
@@ -178,7 +178,7 @@ func projectLocations(workDir, home string) []SourceLocation {
 		}
 		locations = append(locations, SourceLocation{Path: filepath.Join(dir, "skills"), Scope: catalog.Project, Label: prefix + "skills", Optional: true})
 		if sameDir(dir, home) {
-			continue // the dotted directories belong to the user scope
+			continue // the home directory's locations belong to the user scope
 		}
 		for _, name := range clientDirs {
 			locations = append(locations, SourceLocation{Path: filepath.Join(dir, filepath.FromSlash(name)), Scope: catalog.Project, Label: prefix + clientName(name), Optional: true})
@@ -200,8 +200,8 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// projectDirs lists dir and its parents up to the one that contains .git, or
-// only dir if none does.
+// projectDirs returns dir and its parents up to the repository root, or only
+// dir if it is not in a repository.
 func projectDirs(dir string) []string {
 	var dirs []string
 	for d := dir; ; d = filepath.Dir(d) {
@@ -215,8 +215,8 @@ func projectDirs(dir string) []string {
 	}
 }
 
-// pluginLocations returns the locations of installed Claude plugins: those for the
-// project of the working directory first, then those for all projects.
+// pluginLocations returns the locations of installed Claude plugins: first those installed for the
+// project in the working directory, then those for all projects.
 func pluginLocations(home, workDir string, noProject bool) []SourceLocation {
 	b, err := readSmall(filepath.Join(home, ".claude", "plugins", "installed_plugins.json"))
 	if err != nil {
@@ -268,7 +268,8 @@ func within(path, root string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// readSmall reads a small file written by another program.
+// readSmall reads a small file written by another program. It returns an error
+// if the file is not regular or is too large.
 func readSmall(path string) ([]byte, error) {
 	const most = 4 << 20
 	fi, err := os.Stat(path)

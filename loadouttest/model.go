@@ -11,8 +11,9 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Model tests a language model. It sends short requests to m, which must answer
-// them. It does not check the content of the answers.
+// Model tests a language model. It sends short requests to m and checks the
+// form of the responses, but not their content. m must respond to every
+// request.
 func Model(t *testing.T, m llm.Model) {
 	t.Run("name", func(t *testing.T) { modelName(t, m) })
 	t.Run("answer", func(t *testing.T) { modelAnswer(t, m) })
@@ -27,7 +28,7 @@ func modelName(t *testing.T, m llm.Model) {
 	}
 }
 
-// modelAnswer checks that the events of a stream equal its final answer.
+// modelAnswer checks that the events of a stream match its final response.
 func modelAnswer(t *testing.T, m llm.Model) {
 	var text strings.Builder
 	var calls []llm.CallDelta
@@ -70,8 +71,7 @@ func addCallDelta(t *testing.T, calls []llm.CallDelta, d llm.CallDelta) []llm.Ca
 	return calls
 }
 
-// checkAnswer compares an answer with the text and the calls that were
-// streamed.
+// checkAnswer compares a response with the streamed text and tool calls.
 func checkAnswer(t *testing.T, a *llm.Answer, text string, calls []llm.CallDelta) {
 	if a.Message.Role != llm.Assistant {
 		t.Errorf("role of the answer %q, want %q", a.Message.Role, llm.Assistant)
@@ -99,7 +99,7 @@ func checkAnswer(t *testing.T, a *llm.Answer, text string, calls []llm.CallDelta
 	}
 }
 
-// modelRequest checks that a model does not change a request and that the
+// modelRequest checks that a model does not modify a request and that the
 // request can be sent again.
 func modelRequest(t *testing.T, m llm.Model) {
 	r := newRequest()
@@ -113,8 +113,8 @@ func modelRequest(t *testing.T, m llm.Model) {
 	}
 }
 
-// modelStopped stops a stream after its first event. It panics if the stream
-// continues.
+// modelStopped stops a stream after its first event. The range loop panics if
+// the model continues.
 func modelStopped(t *testing.T, m llm.Model) {
 	for _, err := range m.Stream(t.Context(), newRequest()) {
 		if err != nil {

@@ -27,15 +27,15 @@ func digest(s string) policy.Digest {
 	return policy.Digest("sha256:" + strings.Repeat(s, 64/len(s)))
 }
 
-// grant returns a grant with scope Always that ann gave to robot. It permits
-// running the skill pdf with the given digest.
+// grant returns a grant with scope Always from ann to robot. It permits running
+// the skill pdf with the given digest.
 func grant(subject policy.Digest) policy.Grant {
 	return policy.Grant{Principal: robot, Subject: subject, Name: "pdf", Origin: "user", Permissions: policy.Permissions{Run: true}, Scope: policy.Always, By: ann}
 }
 
-// PolicyStore tests a store of grants. It calls open for a new, empty store for
-// each test; open also arranges for the store to be closed. Some tests run in a
-// [synctest] bubble.
+// PolicyStore tests a grant store. For each test, it calls open, which must
+// return a new, empty store and arrange for it to be closed when the test ends.
+// Some tests run in a [synctest] bubble.
 func PolicyStore(t *testing.T, open func(t *testing.T) policy.Store) {
 	for name, test := range map[string]func(*testing.T, policy.Store){
 		"new store":                      storeEmpty,

@@ -118,7 +118,7 @@ func storeUsesOnce(t *testing.T, s policy.Store) {
 	if _, _, err := lease.Acquire(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("second run: %v, want %v", err, policy.ErrNotGranted)
 	}
-	putGrant(t, s, grant(digest("a"))) // with scope Always, so that only the single run is used up
+	putGrant(t, s, grant(digest("a"))) // scope Always, so that only the one-time grant is used up
 	if _, _, err := lease.Acquire(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("second run beside a permanent grant: %v, want %v", err, policy.ErrNotGranted)
 	}

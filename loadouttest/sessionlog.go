@@ -13,8 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SessionLog tests a log of session events. It calls open for a new, empty log
-// for each test. open must arrange that the log is closed when the test ends.
+// SessionLog tests a log of session events. For each test, it calls open, which
+// must return a new, empty log and arrange for it to be closed when the test
+// ends.
 func SessionLog(t *testing.T, open func(t *testing.T) session.Log) {
 	for name, test := range map[string]func(*testing.T, session.Log){
 		"new log":                      logEmpty,

@@ -27,7 +27,7 @@ func Source(t *testing.T, src catalog.Source) {
 	}
 }
 
-// sourceLabel checks that the label of a source is valid and constant.
+// sourceLabel checks that a source's label is valid and constant.
 func sourceLabel(t *testing.T, src catalog.Source) {
 	if _, err := catalog.New([]catalog.Source{src}, nil); err != nil {
 		t.Error(err)
@@ -82,7 +82,7 @@ func sourceFiles(t *testing.T, src catalog.Source) {
 	}
 }
 
-// compareEntry compares the fields of entries on which decisions depend.
+// compareEntry compares the fields of two entries that decisions depend on.
 func compareEntry(t *testing.T, got, want *catalog.Entry) {
 	for _, fact := range []struct {
 		name      string
@@ -103,8 +103,9 @@ func compareEntry(t *testing.T, got, want *catalog.Entry) {
 	}
 }
 
-// sourceMissing opens a skill that does not exist. If the source is a single
-// skill, it ignores the directory, so the test is skipped.
+// sourceMissing checks the error for opening a skill that does not exist. It
+// skips a source that consists of a single skill, because such a source ignores
+// the directory.
 func sourceMissing(t *testing.T, src catalog.Source) {
 	if l := listEntries(t, src); len(l) == 1 && l[0].Dir == "." {
 		t.Skip("the source is a single skill")

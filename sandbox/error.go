@@ -5,20 +5,19 @@ import (
 	"fmt"
 )
 
-// ErrDisabled is the cause with which a caller of [Run] cancels its context
-// when the permission to run was revoked. The result then has reason
-// [Disabled].
+// ErrDisabled is the cause to cancel the context of [Run] with when the
+// permission to run was revoked. The result then has reason [Disabled].
 var ErrDisabled = errors.New("permission to run was revoked")
 
-// ErrEnded reports that a sandbox ended before an operation finished.
+// ErrEnded is returned if a sandbox ended before an operation finished.
 var ErrEnded = errors.New("sandbox has ended")
 
-// UnavailableError reports that a back end cannot be used on this machine.
+// UnavailableError reports that a backend cannot be used on this machine.
 type UnavailableError struct {
 	Backend string
 	Missing string // such as "user namespaces" or "bwrap"
-	Err     error  // from the system; may be nil
-	Fix     string // how to make it available
+	Err     error  // error from the system; may be nil
+	Fix     string // how to make the backend available
 }
 
 func (e *UnavailableError) Error() string {
@@ -31,7 +30,7 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// UnsupportedError reports that a back end does not support a part of a spec.
+// UnsupportedError reports that a backend does not support a part of a spec.
 type UnsupportedError struct {
 	Backend string
 	What    string // such as "a proxy network"
@@ -45,9 +44,9 @@ func (e *UnsupportedError) Error() string {
 // ChangedError reports that a file does not match its manifest. Nothing was
 // run.
 type ChangedError struct {
-	Path string // inside the tree
+	Path string // relative to the tree
 	Tree string
-	Err  error // from the system; nil if the content differs
+	Err  error // error from the system; nil if the content differs
 }
 
 func (e *ChangedError) Error() string {
@@ -68,20 +67,20 @@ type StartError struct {
 func (e *StartError) Error() string { return fmt.Sprintf("start %s: %v", e.Program, e.Err) }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Report is the result of a probe.
+// Report is the result of probing a backend.
 type Report struct {
 	Backend string  `json:"backend"`
-	Tier    Tier    `json:"tier"` // of this machine, without the missing layers
+	Tier    Tier    `json:"tier"` // tier on this machine; missing layers lower it
 	Version string  `json:"version,omitempty"`
 	Layers  []Layer `json:"layers"`
 }
 
-// Layer is one protection that a back end enforces or lacks.
+// Layer is a protection that a backend enforces or lacks.
 type Layer struct {
 	Name     string `json:"name"`
 	Enforced bool   `json:"enforced"`
-	By       string `json:"by,omitempty"`  // the mechanism, or why there is none
-	Fix      string `json:"fix,omitempty"` // how to make it available
+	By       string `json:"by,omitempty"`  // the mechanism, or why it is missing
+	Fix      string `json:"fix,omitempty"` // how to make the layer available
 }
 
 // Missing returns the names of the layers that are not enforced.

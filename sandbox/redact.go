@@ -6,7 +6,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/redact"
 )
 
-// redactor returns a redactor of all secrets of the spec.
+// redactor returns a redactor for all secrets of the spec.
 func (s *Spec) redactor() *redact.Redactor {
 	all := slices.Clone(s.Secrets)
 	for _, in := range s.Network.Inject {
@@ -16,7 +16,7 @@ func (s *Spec) redactor() *redact.Redactor {
 }
 
 // newRedactor returns a redactor that replaces the value of each secret with
-// its name. It ignores values shorter than six bytes.
+// its name. Values shorter than six bytes are not replaced.
 func newRedactor(secrets []Secret) *redact.Redactor {
 	var all []redact.Secret
 	for _, s := range secrets {
@@ -27,10 +27,10 @@ func newRedactor(secrets []Secret) *redact.Redactor {
 	return redact.New(all...)
 }
 
-// Redact returns b with the value of each secret replaced by its name. It
-// ignores values shorter than six bytes. The result may share memory with b.
+// Redact returns b with the value of each secret replaced by its name. Values
+// shorter than six bytes are not replaced. The result may share memory with b.
 func Redact(b []byte, secrets ...Secret) []byte { return newRedactor(secrets).Bytes(b) }
 
-// Redact returns a short text with the value of each secret of the spec replaced by its name,
-// regardless of case. Use it for host names and log messages.
+// Redact returns text with the value of each of the spec's secrets replaced by its name, regardless
+// of case. It is for short texts such as host names and log messages.
 func (s *Spec) Redact(text string) string { return s.redactor().FoldString(text) }

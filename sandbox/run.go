@@ -14,16 +14,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/redact"
 )
 
-// Result is the result of one command.
+// Result is the result of running a command.
 type Result struct {
 	ExitCode  int
 	Signal    string
 	Reason    Reason
 	Detail    string // explains Reason, for display
-	Stdout    []byte // at most Limits.Output
+	Stdout    []byte // truncated to Limits.Output
 	Stderr    []byte
 	Truncated bool // output beyond the limit was dropped
-	Killed    bool // did not end by itself
+	Killed    bool // the command did not exit by itself
 	Duration  time.Duration
 	CPU       time.Duration
 	MaxRSS    int64
@@ -34,26 +34,26 @@ type Result struct {
 	Files     []File // collected files
 }
 
-// RunOptions configure [Run]. The zero value means no input, no streaming and
+// RunOptions configures [Run]. The zero value means no input, no streaming and
 // no collected files.
 type RunOptions struct {
 	Stdin io.Reader
 	// Stdout and Stderr receive the output while the command runs, up to
-	// Limits.Output and with secrets replaced. Their errors are ignored.
+	// Limits.Output and with secrets redacted. Write errors are ignored.
 	Stdout, Stderr io.Writer
-	// Unlimited streams all output to Stdout and Stderr and never ends a
-	// command for its output, for use in a terminal. The output in the result
-	// is limited all the same.
+	// Unlimited streams all output to Stdout and Stderr and never kills a
+	// command because of its output. It is for interactive use. The output in
+	// the result is still limited.
 	Unlimited bool
-	// Collect receives the files in the output of the command, see
-	// [Sandbox.Collect]. The result lists those for which it returns true.
+	// Collect is called for each file in the command's output; see
+	// [Sandbox.Collect]. The result lists the files for which it returns true.
 	Collect func(File, io.Reader) (bool, error)
 }
 
-// Run starts a sandbox, runs one command to its end, collects its files and
-// closes the sandbox. A command that fails or is killed is a result, not an
-// error. Errors come from the start or the collection. If ctx ends, the error
-// is its cause and the result is partial, or nil.
+// Run starts a sandbox, runs a command in it until it exits, collects its files
+// and closes the sandbox. A command that fails or is killed is not an error.
+// Errors come from starting the sandbox or collecting the files. If ctx is
+// done, Run returns its cause and a partial or nil result.
 func Run(ctx context.Context, b Backend, spec *Spec, cmd *Cmd, opts *RunOptions) (*Result, error) {
 	s, err := b.Start(ctx, spec)
 	if err != nil {
@@ -67,8 +67,8 @@ func Run(ctx context.Context, b Backend, spec *Spec, cmd *Cmd, opts *RunOptions)
 	return res, err
 }
 
-// RunIn is like [Run] in a running sandbox that was started with spec. It does
-// not close the sandbox.
+// RunIn is like [Run], but uses a running sandbox that was started with spec.
+// It does not close the sandbox.
 func RunIn(ctx context.Context, s Sandbox, spec *Spec, cmd *Cmd, opts *RunOptions) (*Result, error) {
 	if opts == nil {
 		opts = &RunOptions{}
@@ -141,8 +141,7 @@ func fillState(res *Result, s Sandbox, spec *Spec) {
 	}
 }
 
-// killable is a process that can be killed for a reason. The first reason
-// counts.
+// killable is a process that can be killed. It stores the first reason.
 type killable struct {
 	p      Process
 	reason atomic.Pointer[Reason]
@@ -170,15 +169,15 @@ func cancelReason(ctx context.Context) Reason {
 	return Exited
 }
 
-// feedInput copies the input of a command in the background. A reader that
-// blocks, such as a terminal, must not delay the end of the command.
+// feedInput copies input to a command in the background. A reader that blocks,
+// such as a terminal, must not delay the command's exit.
 func feedInput(p Process, in io.Reader) {
 	if in == nil {
 		p.Stdin().Close()
 		return
 	}
 	go func() {
-		io.Copy(p.Stdin(), in) // the command may ignore its input
+		io.Copy(p.Stdin(), in) // the command may not read its input
 		p.Stdin().Close()
 	}()
 }
@@ -207,7 +206,7 @@ func collectFiles(ctx context.Context, s Sandbox, opts *RunOptions, res *Result)
 	return nil
 }
 
-// capture stores the beginning of an output.
+// capture stores the beginning of a command's output.
 type capture struct {
 	max       int64
 	tee       io.Writer

@@ -1,9 +1,9 @@
 // Package sandbox runs untrusted code in isolation. A [Backend] starts a
-// [Sandbox] as a [Spec] describes, with [Limits] and a [Network]. [Run] is the
-// simplest way to run one [Cmd] and get its [Result]. Start reading there.
+// [Sandbox] as described by a [Spec], with [Limits] and a [Network]. [Run] is
+// the simplest way to run a [Cmd] and get its [Result]. Start there.
 //
-// Each back end isolates in another way; package sandbox/auto probes and
-// chooses one. Code sees the same layout in all of them:
+// Each backend isolates code in a different way; package sandbox/auto probes
+// the backends and chooses one. Code sees the same layout in all of them:
 //
 //	/skill      the whole skill, read-only, a copy verified against its manifest
 //	/work       working directory and HOME, initially empty, limited in size
@@ -16,10 +16,10 @@
 //	/deps       packages installed for a script, read-only
 //
 // The variables LOADOUT_SKILL, LOADOUT_WORK, LOADOUT_OUT and LOADOUT_IN hold
-// these paths. Back ends without a mount namespace use other paths.
+// these paths. Backends without a mount namespace use different paths.
 //
-// The package never passes a string to a shell and never chooses a weaker back
-// end than requested. It does not know skills, policy or users.
+// The package never passes a string to a shell and never chooses a weaker
+// backend than requested. It has no notion of skills, policies or users.
 package sandbox
 
 import (
@@ -29,16 +29,16 @@ import (
 	"time"
 )
 
-// Tier is the degree of isolation of a back end. A missing layer lowers it.
+// Tier is the degree of isolation of a backend. Missing layers lower it.
 type Tier int
 
-// The tiers.
+// Tiers, from the weakest to the strongest.
 const (
 	None     Tier = 0 // no effective isolation
 	Limited  Tier = 1 // limits and a clean environment, on the host as the same user
-	Confined Tier = 2 // access rules in the host's file system: Landlock, Seatbelt
-	Isolated Tier = 3 // an own view of the system: namespaces, containers
-	Virtual  Tier = 4 // an own kernel
+	Confined Tier = 2 // access rules on the host's file system: Landlock, Seatbelt
+	Isolated Tier = 3 // a separate view of the system: namespaces, containers
+	Virtual  Tier = 4 // a separate kernel
 )
 
 func (t Tier) String() string {
@@ -55,89 +55,91 @@ func (t Tier) String() string {
 	return strconv.Itoa(int(t)) + " (none)"
 }
 
-// Backend isolates code in one way. Implementations are safe for concurrent use
-// and need no closing.
+// Backend is a way to isolate code. Implementations must be safe for concurrent
+// use. A Backend does not need to be closed.
 type Backend interface {
-	// Name returns the name in configuration and results: native, bwrap,
+	// Name returns the name used in configuration and results: native, bwrap,
 	// container, landlock, process or seatbelt.
 	Name() string
-	// Tier returns the tier with all layers available.
+	// Tier returns the tier if all layers are available.
 	Tier() Tier
 	// Probe starts a sandbox and tests its isolation from inside. The report
-	// has the tier of this machine. The error is an [*UnavailableError] if the
-	// back end cannot be used.
+	// has the actual tier on this machine. The error is an [*UnavailableError]
+	// if the backend cannot be used.
 	Probe(ctx context.Context) (*Report, error)
-	// Start starts a sandbox. ctx limits the start only. The error may be an
-	// [*UnavailableError], [*ChangedError] or [*UnsupportedError]. The caller
-	// closes the sandbox.
+	// Start starts a sandbox. ctx applies only to the start. The error may be
+	// an [*UnavailableError], [*ChangedError] or [*UnsupportedError]. The
+	// caller must close the sandbox.
 	Start(ctx context.Context, spec *Spec) (Sandbox, error)
 }
 
-// Sandbox runs commands in isolation, one after another or concurrently. It is
-// safe for concurrent use. The caller closes it.
+// Sandbox runs commands in isolation, sequentially or concurrently. It is safe
+// for concurrent use. The caller must close it.
 type Sandbox interface {
-	// Exec starts a command. ctx limits the start only.
+	// Exec starts a command. ctx applies only to the start.
 	Exec(ctx context.Context, cmd *Cmd) (Process, error)
-	// Collect calls visit for each regular file below /work except /work/in,
-	// sorted by the path relative to /work. It does not follow symlinks. It
-	// skips names that are not UTF-8 or longer than 4096 bytes. It stops at the
-	// first error of visit and returns it.
+	// Collect calls visit for each regular file below /work except /work/in.
+	// Files are sorted by path relative to /work. Collect does not follow
+	// symlinks. It skips names that are not valid UTF-8 or are longer than
+	// 4096 bytes. If visit returns an error, Collect stops and returns it.
 	Collect(ctx context.Context, visit func(File, io.Reader) error) error
-	// State describes what this sandbox enforces and what it refused.
+	// State returns which limits are enforced and which hosts were denied.
 	State() State
-	// Close ends all processes of the sandbox and removes its files. It may be
-	// called twice.
+	// Close kills all processes in the sandbox and removes its files. It may
+	// be called more than once.
 	Close() error
 }
 
 // Process is a running command. It is safe for concurrent use.
 type Process interface {
-	// Stdin returns the command's input. Closing it means end of input.
+	// Stdin returns the command's standard input. Close it to signal end of
+	// file.
 	Stdin() io.WriteCloser
 	// Stdout and Stderr return the command's output. They end when the command
-	// and all holders of the descriptors have ended. Both must be read, or the
-	// command may block.
+	// and all other processes that hold the descriptors have exited. Both must
+	// be read, or the command may block.
 	Stdout() io.Reader
 	Stderr() io.Reader
-	// Wait waits for the end of the command. All calls return the same value.
+	// Wait waits for the command to exit. It may be called more than once and
+	// always returns the same value.
 	Wait() Exit
-	// Kill ends the command and, as far as the back end knows them, its child
-	// processes. It does not wait.
+	// Kill kills the command and those of its child processes that the backend
+	// knows. It does not wait for them to exit.
 	Kill()
 }
 
-// State is the state of one sandbox.
+// State describes what a sandbox enforced and denied.
 type State struct {
-	// Enforced maps each limit and layer to the mechanism that enforces it, ""
-	// for none.
+	// Enforced maps each limit and layer to the mechanism that enforces it, or
+	// to "" if none does.
 	Enforced map[string]string
-	// Denied are the refused hosts with ports, sorted.
+	// Denied lists the hosts, with ports, that were denied, sorted.
 	Denied []string
 }
 
-// Exit describes how a command ended.
+// Exit describes how a command exited.
 type Exit struct {
 	Code   int    // 128 + signal number after a signal
-	Signal string // such as SIGKILL; "" after an exit
+	Signal string // such as SIGKILL; "" if the command exited normally
 	Reason Reason
-	CPU    time.Duration // of the command and its reaped children
-	MaxRSS int64         // bytes, of the largest of these processes
+	CPU    time.Duration // CPU time of the command and its reaped children
+	MaxRSS int64         // in bytes, of the largest of these processes
 	Detail string        // explains Reason, for display
 }
 
-// Reason says why a command ended.
+// Reason is the reason why a command exited.
 type Reason string
 
-// The reasons.
+// Reasons.
 const (
 	OK          Reason = "ok"           // exit code 0
-	Exited      Reason = "exit"         // another exit code, or a signal that the code sent
+	Exited      Reason = "exit"         // another exit code, or a signal sent by the code itself
 	Timeout     Reason = "timeout"      // time limit exceeded
 	CPU         Reason = "cpu"          // CPU time limit exceeded
 	OOM         Reason = "oom"          // memory limit exceeded
-	Output      Reason = "output"       // far more output than the limit
+	Output      Reason = "output"       // output far beyond the limit
 	FileSize    Reason = "fsize"        // file size limit exceeded
-	Denied      Reason = "denied"       // a forbidden operation killed it
+	Denied      Reason = "denied"       // killed because of a forbidden operation
 	StartFailed Reason = "start_failed" // could not be started
-	Disabled    Reason = "disabled"     // permission was revoked while it ran
+	Disabled    Reason = "disabled"     // permission revoked while the command ran
 )

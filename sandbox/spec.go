@@ -14,33 +14,34 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 )
 
-// Spec describes a sandbox. It is plain data, except for the file systems of
-// its trees.
+// Spec describes a sandbox. It is plain data, except for the file systems in
+// Trees.
 type Spec struct {
-	// Trees are copied into the sandbox. Read-only ones are verified.
+	// Trees are copied into the sandbox. The files of read-only trees are
+	// verified.
 	Trees []Tree
-	// Mounts are files and directories of the host.
+	// Mounts are host files and directories to mount.
 	Mounts []Mount
-	// Env is the environment, added to the variables of the layout. Nothing is
-	// inherited from the host.
+	// Env is added to the variables of the layout. Nothing is inherited from
+	// the host environment.
 	Env     map[string]string
 	Limits  Limits // zero fields mean [DefaultLimits]
 	Network Network
 	// Secrets become files in /run/secrets.
 	Secrets []Secret
-	// Digest identifies the code, for back ends that need an opt-in for each
+	// Digest identifies the code, for backends that require an opt-in for each
 	// digest.
 	Digest string
 }
 
-// Tree is a tree of files to copy to one path of the layout.
+// Tree is a file tree to copy to a path of the layout.
 type Tree struct {
 	// Path is /skill, /needs/NAME, /deps, /work or a path below /work.
 	Path string
 	// FS holds the files. It is read while the sandbox starts.
 	FS fs.FS
-	// Files are the files to copy, sorted by path. A file with a SHA256 is only
-	// copied if its content matches.
+	// Files are the files to copy, sorted by path. A file with a SHA256 is
+	// copied only if its content matches.
 	Files []File
 }
 
@@ -49,7 +50,7 @@ func (t *Tree) Writable() bool {
 	return t.Path == mountpoint.Work || strings.HasPrefix(t.Path, mountpoint.Work+"/")
 }
 
-// File is one file of a tree, or one that Collect found.
+// File is a file in a tree, or one found by [Sandbox.Collect].
 type File struct {
 	Path   string `json:"path"` // relative, with slashes
 	Size   int64  `json:"size"`
@@ -57,11 +58,11 @@ type File struct {
 	Exec   bool   `json:"-"`      // executable
 }
 
-// Mount is a directory or file of the host.
+// Mount is a host directory or file to mount in the sandbox.
 type Mount struct {
 	Host string // absolute path on the host
-	// Path is the path in the sandbox: the same as Host for interpreters,
-	// /workspace for the user's directory.
+	// Path is the path in the sandbox. It is equal to Host for interpreters,
+	// and /workspace for the user's directory.
 	Path     string
 	Writable bool
 }
@@ -70,12 +71,12 @@ type Mount struct {
 type Cmd struct {
 	// Args are the program and its arguments. The program is an absolute path
 	// or is looked up in the sandbox's PATH. An argument that is a path of the
-	// layout, or ends in =PATH, is translated to the path in this sandbox.
+	// layout or ends in =PATH is translated to the actual path.
 	Args []string
-	Env  map[string]string // added to the sandbox's variables
+	Env  map[string]string // added to the sandbox's environment
 	Dir  string            // path of the layout; default /work
-	// Timeout kills the command. Zero means the sandbox's Limits.Wall, a
-	// negative value no timeout, for servers.
+	// Timeout is the time after which the command is killed. Zero means the
+	// sandbox's Limits.Wall. A negative value means no timeout, for servers.
 	Timeout time.Duration
 }
 
@@ -84,25 +85,25 @@ type NetworkMode string
 
 // The network modes.
 const (
-	NoNetwork    NetworkMode = ""      // not even the host's loopback
+	NoNetwork    NetworkMode = ""      // not even loopback
 	ProxyNetwork NetworkMode = "proxy" // allowed hosts only, through an HTTP proxy
-	HostNetwork  NetworkMode = "host"  // the host's network without restrictions
+	HostNetwork  NetworkMode = "host"  // unrestricted access to the host's network
 )
 
 // Network describes the network access of a sandbox.
 type Network struct {
 	Mode  NetworkMode
 	Allow []string // host, host:port, *.domain, *.domain:port
-	// Private are non-public addresses that the operator allows.
+	// Private are the non-public address ranges that the operator allows.
 	Private []netip.Prefix
-	// Inject are headers with secrets that the proxy adds to requests, so that
-	// code never sees the secrets.
+	// Inject lists headers with secrets that the proxy adds to requests, so
+	// that code never sees the secrets.
 	Inject []Injection
-	// Log receives each decision. Nil discards them.
+	// Log logs each decision. Nil discards them.
 	Log *slog.Logger
 }
 
-// Injection is a header that the proxy adds to requests to one host.
+// Injection is a header that the proxy adds to requests to a host.
 type Injection struct {
 	Host   string // as in Network.Allow
 	Header string // such as Authorization
@@ -110,14 +111,13 @@ type Injection struct {
 	Secret Secret
 }
 
-// Secret is a named value that prints as its name.
+// Secret is a named value. It is formatted as its name.
 type Secret struct {
 	Name  string
 	value string
 }
 
-// NewSecret returns a secret. Its value is hidden from output if it has at least
-// six bytes.
+// NewSecret returns a secret. Its value is redacted from output if it has at least six bytes.
 func NewSecret(name, value string) Secret { return Secret{name, value} }
 
 // Reveal returns the value.
@@ -129,23 +129,23 @@ func (s Secret) Format(f fmt.State, _ rune)   { fmt.Fprint(f, s.String()) }
 func (s Secret) LogValue() slog.Value         { return slog.StringValue(s.String()) }
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Limits bound the resources of a sandbox. Sizes are in bytes.
+// Limits holds the resource limits of a sandbox. Sizes are in bytes.
 type Limits struct {
-	Memory    int64         // of all processes together
+	Memory    int64         // for all processes together
 	Processes int           // including threads
-	CPU       time.Duration // of one process
-	Cores     float64       // number of CPU cores, if the back end can limit it
-	Wall      time.Duration // of one command
+	CPU       time.Duration // for one process
+	Cores     float64       // number of CPU cores, if the backend can limit it
+	Wall      time.Duration // for one command
 	FileSize  int64
 	OpenFiles int
 	Work      int64 // size of /work
 	Tmp       int64 // size of /tmp
 	Shm       int64 // size of /dev/shm
-	Inodes    int   // of /work and /tmp each
-	Output    int64 // stored for stdout and stderr each; at four times that the command is killed
+	Inodes    int   // in /work and in /tmp
+	Output    int64 // stored for each of stdout and stderr; a command with four times as much is killed
 }
 
-// DefaultLimits returns the limits of a script.
+// DefaultLimits returns the default limits for a script.
 func DefaultLimits() Limits {
 	return Limits{
 		Memory: 512 << 20, Processes: 64, CPU: 30 * time.Second, Cores: 1, Wall: time.Minute,
@@ -178,7 +178,7 @@ func setDefault[T comparable](v *T, d T) {
 	}
 }
 
-// Check returns an error that lists all faults of the spec. Back ends call it
+// Check returns an error that lists all faults in the spec. Backends call it
 // first.
 func (s *Spec) Check() error {
 	var faults []string
@@ -244,7 +244,8 @@ func isTreePath(p string) bool {
 	return false
 }
 
-// checkVariable checks the name and value of an environment variable.
+// checkVariable returns an error if the name or value of an environment
+// variable is invalid.
 func checkVariable(name, value string) error {
 	if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
 		return fmt.Errorf("invalid environment variable %q", name)
@@ -252,10 +253,9 @@ func checkVariable(name, value string) error {
 	return nil
 }
 
-// Environment returns the environment of a command as "name=value": the
-// variables of the layout, of the spec and of the command. The func at returns
-// the path in the sandbox for a path of the layout. A nil func means the same
-// path.
+// Environment returns the environment of a command as "name=value" strings: the
+// variables of the layout, the spec and the command. at maps a path of the
+// layout to the path in the sandbox. If at is nil, paths are unchanged.
 func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
 	if at == nil {
 		at = func(p string) string { return p }
@@ -270,7 +270,7 @@ func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
 		}
 		if name, ok := strings.CutPrefix(t.Path, mountpoint.Needs+"/"); ok {
 			variable := needVariable(name)
-			for n := 2; env[variable] != ""; n++ { // different names may have the same variable
+			for n := 2; env[variable] != ""; n++ { // different names may map to the same variable
 				variable = needVariable(name) + "_" + strconv.Itoa(n)
 			}
 			env[variable] = at(t.Path)
@@ -296,9 +296,9 @@ func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
 	return out
 }
 
-// needVariable returns the variable with the path of a dependency. If several
-// dependencies have the same variable, later ones get the suffix _2, _3 and so
-// on.
+// needVariable returns the name of the variable for a dependency's path. If
+// several dependencies map to the same variable, later ones get the suffix _2,
+// _3 and so on.
 func needVariable(name string) string {
 	return "LOADOUT_SKILL_" + strings.Map(func(r rune) rune {
 		switch {
@@ -311,8 +311,8 @@ func needVariable(name string) string {
 	}, name)
 }
 
-// Arguments returns the arguments of the command. The func at returns the path
-// in the sandbox for a path of the layout. A nil func means the same path.
+// Arguments returns the command's arguments. at maps a path of the layout to
+// the path in the sandbox. If at is nil, paths are unchanged.
 func (c *Cmd) Arguments(at func(string) string) []string {
 	if at == nil {
 		return slices.Clone(c.Args)
@@ -324,7 +324,7 @@ func (c *Cmd) Arguments(at func(string) string) []string {
 	return out
 }
 
-// translatePath translates an argument that is a path of the layout, or ends in
+// translatePath translates an argument that is a path of the layout or ends in
 // =PATH. A colon ends a path.
 func translatePath(word string, at func(string) string) string {
 	before, p, ok := strings.Cut(word, "=")

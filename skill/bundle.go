@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
-// Limits on the files of one skill. The largest published skill we know has
-// 1,104 files and 15 MB.
+// Limits on the files of a skill. The largest published skill we know has 1,104
+// files and 15 MB.
 const (
 	MaxFiles = 10_000
 	MaxBytes = 256 << 20
@@ -37,21 +37,22 @@ const (
 var ErrTooLarge = errors.New("skill is too large")
 
 // Bundle holds the files of one version of a skill. Paths are relative, use
-// slashes and stay inside the skill: opening a symlink that leaves it fails. A
-// Bundle is safe for concurrent use. Close it when done.
+// slashes and stay inside the skill: opening a symlink that leads outside
+// fails. A Bundle is safe for concurrent use. The caller must close it.
 type Bundle struct {
 	fs.FS
 	Folder string // name of the skill's directory or archive folder
 	close  func() error
 }
 
-// NewBundle returns a bundle of the files in fsys. close may be nil.
+// NewBundle returns a bundle of the files in fsys. [Bundle.Close] calls close,
+// which may be nil.
 func NewBundle(fsys fs.FS, folder string, close func() error) *Bundle {
 	return &Bundle{FS: fsys, Folder: folder, close: close}
 }
 
-// OpenDir opens the skill in directory dir, which may be a symlink. Opening a
-// symlink inside the skill that leads outside fails.
+// OpenDir opens the skill in dir, which may be a symlink. Opening a symlink
+// inside the skill that leads outside fails.
 func OpenDir(dir string) (*Bundle, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -68,12 +69,12 @@ func (b *Bundle) Close() error {
 	return b.close()
 }
 
-// File is one file of a skill.
+// File describes a file of a skill.
 type File struct {
 	Path   string `json:"path"` // relative, with slashes
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"` // 64 lower-case hex digits; empty in a plain listing
-	Script bool   `json:"script"` // has the extension of a script or an executable bit
+	SHA256 string `json:"sha256"` // 64 lower-case hex digits; empty if not hashed
+	Script bool   `json:"script"` // has a script extension or an executable bit
 }
 
 // Manifest lists the files of a skill with their hashes, sorted by path.
@@ -116,7 +117,7 @@ func List(fsys fs.FS) (Manifest, Diagnostics, error) {
 	return walk(fsys, func(*File, fs.FileInfo) {})
 }
 
-// walk does the work of [List] and calls found with the file info of each file.
+// walk implements [List] and calls found with the file info of each file.
 func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, error) {
 	var files Manifest
 	var ds Diagnostics
@@ -140,7 +141,7 @@ func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, er
 			}
 			return nil
 		case d.Type()&fs.ModeSymlink != 0:
-			stat = func() (fs.FileInfo, error) { return fs.Stat(fsys, p) } // follows the symlink inside the root only
+			stat = func() (fs.FileInfo, error) { return fs.Stat(fsys, p) } // follows the symlink only inside the root
 		case !d.Type().IsRegular():
 			ds.add(Diagnostic{Warning, "file-special", 0, 0, p + " is not a regular file and is ignored", "remove it", 0})
 			return nil
@@ -172,7 +173,7 @@ func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, er
 	return files, ds, nil
 }
 
-// ReadManifest lists and hashes the files of the skill. It reads every byte, so
+// ReadManifest lists and hashes the files of a skill. It reads every byte, so
 // callers with many skills should cache the result.
 func ReadManifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	files, ds, err := List(fsys)
@@ -182,11 +183,11 @@ func ReadManifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	return hashAll(fsys, files, ds)
 }
 
-// hashAll computes the missing hashes.
+// hashAll computes the hashes missing from files.
 func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics, error) {
 	tooLarge := fmt.Errorf("hash files of skill: %w: more than %d bytes", ErrTooLarge, MaxBytes)
 	if files.Size() > MaxBytes {
-		return nil, ds, tooLarge // known before any byte is read
+		return nil, ds, tooLarge // the sizes are known before any file is read
 	}
 	var total int64
 	kept := files[:0]
@@ -213,7 +214,8 @@ func Hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// buffers holds buffers for reading files. Most files fit into one buffer.
+// buffers is a pool of buffers for reading files. Most files fit into one
+// buffer.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // hashFile returns the size and the hex SHA-256 of a file.
@@ -251,8 +253,8 @@ func unreadable(path string, err error) Diagnostic {
 	return d
 }
 
-// reason returns the cause of a file error without its path, which the
-// surrounding message already has.
+// reason returns the cause of a file error without its path, because the
+// caller's message contains the path.
 func reason(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

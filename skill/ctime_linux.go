@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// changeTime returns the time when the content or the attributes of a file last
-// changed, or the zero time if it is not known.
+// changeTime returns the time of the last change to a file's content or
+// attributes, or the zero time if unknown.
 func changeTime(info fs.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(st.Ctim.Unix())

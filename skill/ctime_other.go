@@ -7,5 +7,6 @@ import (
 	"time"
 )
 
-// changeTime returns the zero time: the change time is only read on Linux.
+// changeTime returns the zero time, because the change time is only read on
+// Linux.
 func changeTime(fs.FileInfo) time.Time { return time.Time{} }

@@ -19,26 +19,26 @@ const (
 	Info Severity = "info"
 )
 
-// Diagnostic is one finding about a skill: the fault, its position and the fix.
+// Diagnostic is a finding about a skill: the fault, its position and the fix.
 // It is data, not an error: parsing a faulty file succeeds and returns
 // diagnostics.
 type Diagnostic struct {
 	Severity Severity `json:"severity"`
-	// Code identifies the kind of finding: lower-case words with hyphens. Codes
-	// are stable.
+	// Code identifies the kind of finding in lower-case words with hyphens.
+	// Codes are stable.
 	Code string `json:"code"`
-	// Line and Column are 1-based positions in the file, in lines and
-	// characters. They are 0 if the finding concerns the whole file.
+	// Line and Column are the 1-based position in the file; columns count
+	// characters. Both are 0 if the finding concerns the whole file.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Message describes the fault. For a broken rule of the reference validator
-	// it starts with that validator's message.
+	// Message describes the fault. If a rule of the reference validator is
+	// broken, it starts with that validator's message.
 	Message string `json:"message"`
 	// Fix says how to fix the fault. It is never empty for an error.
 	Fix string `json:"fix"`
-	// Rule is the number (1 to 21) of the broken rule of the reference
-	// validator, or 0 if that validator has no such rule. A byte that is not
-	// UTF-8 breaks rule 6; the validator stops there without a message.
+	// Rule is the number (1 to 21) of the broken reference validator rule. It
+	// is 0 if that validator has no such rule. Text that is not UTF-8 breaks
+	// rule 6; the validator stops there without a message.
 	Rule int `json:"rule,omitempty"`
 }
 
@@ -51,13 +51,13 @@ func (d Diagnostic) String() string {
 	return s
 }
 
-// Diagnostics lists the findings of one pass over a skill, in file order within
-// each step of the pass.
+// Diagnostics lists the findings about a skill. Within each check, they are in
+// file order.
 type Diagnostics []Diagnostic
 
 // Valid reports whether the skill breaks no rule of the reference validator. A
 // valid skill smaller than [MaxFileBytes] loads, with two exceptions. The
-// validator takes any "---" for the end of the frontmatter, even inside a line,
+// validator treats any "---" as the end of the frontmatter, even inside a line,
 // and ignores the text after it. It also reads a description of null or ~ as
 // text.
 func (ds Diagnostics) Valid() bool {
@@ -69,7 +69,7 @@ func (ds Diagnostics) Valid() bool {
 	return true
 }
 
-// Loads reports whether the skill can be used: it has no error.
+// Loads reports whether the skill can be used: ds contains no error.
 func (ds Diagnostics) Loads() bool {
 	for _, d := range ds {
 		if d.Severity == Error {
@@ -91,7 +91,7 @@ func (ds Diagnostics) Problems() Diagnostics {
 }
 
 // add appends a finding. It removes control characters, because names and
-// values in the texts are untrusted and may be printed on a terminal.
+// values in messages are untrusted and may be printed on a terminal.
 func (ds *Diagnostics) add(d Diagnostic) {
 	d.Message, d.Fix = printable.OneLine(d.Message), printable.OneLine(d.Fix)
 	*ds = append(*ds, d)

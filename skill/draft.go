@@ -15,13 +15,14 @@ type Draft struct {
 	Version     string
 	Category    string
 	Tools       []Tool // listed in the default instructions
-	// Instructions is the body of the skill. If empty, a template is used.
+	// Instructions is the body of the skill. If it is empty, a template is
+	// used.
 	Instructions string
 }
 
 // Render returns the SKILL.md of the new skill. It is valid if the name is
 // portable and the description is not too long. Line breaks in fields are
-// replaced, so no field can add another.
+// replaced, so that no value can add a field.
 func (d Draft) Render() []byte {
 	description := draftText(d.Description)
 	if description == "" {
@@ -58,8 +59,8 @@ func (d Draft) Render() []byte {
 	return b.Bytes()
 }
 
-// yamlQuote returns a text as a plain YAML scalar if that is safe, and in
-// double quotes otherwise.
+// yamlQuote returns s as a plain YAML scalar if that is safe, and in double
+// quotes otherwise.
 func yamlQuote(s string) string {
 	if s != "" && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z') && fastPlain(s) && strings.TrimSpace(s) == s && coreKind(s) == "str" && !strings.Contains(s, "---") {
 		return s
@@ -70,8 +71,7 @@ func yamlQuote(s string) string {
 	return strings.ReplaceAll(string(r.buf), "--", `-\u002d`)
 }
 
-// draftText returns a text on one line, without characters that YAML cannot
-// hold.
+// draftText returns s on one line, without characters that YAML does not allow.
 func draftText(s string) string {
 	return printable.OneLine(strings.Map(func(r rune) rune {
 		if r == 0xfeff || r&0xfffe == 0xfffe {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Edit replaces the text between two positions. Lines and columns are 1-based,
-// and columns count characters. The end position is exclusive.
+// Edit replaces the text between two positions. Lines and columns are 1-based;
+// columns count characters. The end position is exclusive.
 type Edit struct {
 	StartLine   int    `json:"startLine"`
 	StartColumn int    `json:"startColumn"`
@@ -24,12 +24,12 @@ const (
 )
 
 // SuggestEdit returns an edit of a SKILL.md that fixes the diagnostic, or nil
-// if only its author can fix it. src and folder are the parameters of the parse
+// if only the author can fix it. src and folder are the parameters of the parse
 // that returned the diagnostic.
 //
-// SuggestEdit tests each edit. After the edit the diagnostic is gone, a skill
-// that loaded still loads, and no further rule of the specification is broken.
-// An edit that changes only the form keeps the meaning of the skill.
+// SuggestEdit checks the result of each edit: the diagnostic is gone, a skill
+// that loaded still loads, and no other rule of the specification is broken. An
+// edit that only changes the format preserves the meaning of the skill.
 func (d Diagnostic) SuggestEdit(src []byte, folder string) *Edit {
 	fix, ok := fixes[d.Code]
 	if !ok || len(src) > maxFixBytes || !utf8.Valid(src) {
@@ -46,12 +46,12 @@ func (d Diagnostic) SuggestEdit(src []byte, folder string) *Edit {
 	return nil
 }
 
-// fixer applies fixes to a SKILL.md with one diagnostic.
+// fixer fixes a diagnostic in a SKILL.md.
 type fixer struct {
 	src, folder string
 	d           Diagnostic
 	lay         layout
-	skill       *Skill // nil if it cannot be read
+	skill       *Skill // nil if the file cannot be read
 	ds          Diagnostics
 }
 
@@ -63,11 +63,11 @@ func newFixer(src, folder string, d Diagnostic) *fixer {
 	return m
 }
 
-// improves reports whether the edited text lacks the diagnostic and is no
-// worse.
+// improves reports whether the edited text has fewer such diagnostics and is
+// not worse otherwise. If form is set, the content must not change.
 func (m *fixer) improves(edited string, form bool) bool {
 	if strings.HasPrefix(m.d.Code, "body-") {
-		return true // parsing the head does not check the body
+		return true // ParseHead does not check the body
 	}
 	s, ds, _ := ParseHead([]byte(edited), true, FileName, m.folder)
 	if s == nil || ds.count(m.d.Code) >= m.ds.count(m.d.Code) {
@@ -90,7 +90,7 @@ func (ds Diagnostics) count(code string) (n int) {
 }
 
 // equalContent reports whether two skills have the same content, regardless of
-// their spelling.
+// its YAML style.
 func (s *Skill) equalContent(other *Skill) bool {
 	if s == nil || other == nil {
 		return s == other
@@ -103,7 +103,7 @@ func (s *Skill) equalContent(other *Skill) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// newEdit returns the edit that turns old into new. It replaces the lines that
+// newEdit returns an edit that changes old to new by replacing the lines that
 // differ.
 func newEdit(old, new string) *Edit {
 	was, is := strings.SplitAfter(old, "\n"), strings.SplitAfter(new, "\n")
@@ -116,7 +116,7 @@ func newEdit(old, new string) *Edit {
 		tail++
 	}
 	e := &Edit{StartLine: head + 1, StartColumn: 1, EndLine: len(was) - tail + 1, EndColumn: 1, Text: strings.Join(is[head:len(is)-tail], "")}
-	if tail == 0 { // the last line has no line end
+	if tail == 0 { // the last line has no line feed
 		e.EndLine, e.EndColumn = len(was), utf8.RuneCountInString(was[len(was)-1])+1
 	}
 	if head == len(was) { // text is appended after the last line

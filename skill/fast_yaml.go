@@ -8,10 +8,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// fastTree reads the most common shapes of frontmatter. The YAML parser takes
-// twice as long as reading the file. fastTree supports fields with a plain or
-// simply quoted value, folded and literal values of one indentation, and one
-// level of nested fields. It returns nil for everything else. Otherwise it
+// fastTree parses the most common forms of frontmatter, because the YAML parser
+// takes twice as long as reading the file. It supports fields with a plain or
+// simply quoted value, folded and literal values with constant indentation, and
+// one level of nested fields. For everything else it returns nil. Otherwise it
 // returns the same nodes as parseYAML; a fuzz test compares them.
 func fastTree(block []byte) *yaml.Node {
 	if !bytes.HasSuffix(block, []byte("\n")) {
@@ -57,7 +57,7 @@ type fastReader struct {
 	line int
 }
 
-// peek returns the next line without its line feed.
+// peek returns the next line without its line feed and does not advance.
 func (f *fastReader) peek() string {
 	if i := strings.IndexByte(f.rest, '\n'); i >= 0 {
 		return f.rest[:i]
@@ -102,8 +102,8 @@ func fastField(line string) (key, value string, column int, ok bool) {
 	return key, strings.TrimRight(value, " "), column, true
 }
 
-// value reads a scalar on the line of its key. It returns nil if the scalar is
-// not simple.
+// value parses a scalar on the same line as its key. It returns nil if the
+// scalar is not simple.
 func (f *fastReader) value(v string, column int) *yaml.Node {
 	n := f.scalar(v, column)
 	switch c := v[0]; {
@@ -127,9 +127,9 @@ func (f *fastReader) value(v string, column int) *yaml.Node {
 	return n
 }
 
-// fastPlain reports whether a text is a plain string in YAML. The text must
-// start with a letter or a character beyond ASCII. It must not contain
-// indicators or be a word with another type.
+// fastPlain reports whether v is certainly a plain string in YAML. It must
+// start with a letter or a non-ASCII character. It must not contain indicators
+// or be a word with another type.
 func fastPlain(v string) bool {
 	if !isPrintable(v) || v[len(v)-1] == ':' || strings.Contains(v, ": ") || strings.Contains(v, " #") {
 		return false
@@ -143,8 +143,7 @@ func fastPlain(v string) bool {
 	return true
 }
 
-// isPrintable reports whether a text has no characters with a special meaning for
-// YAML.
+// isPrintable reports whether s contains only characters without a special meaning in YAML.
 func isPrintable(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
@@ -161,13 +160,13 @@ func printableUnicode(s string) bool {
 	for _, r := range s {
 		switch {
 		case r < ' ', '~' < r && r < 0xa0, r == 0x2028, r == 0x2029, r == 0xfeff, r >= 0xfffd && r <= 0xffff:
-			return false // also bytes that are not UTF-8
+			return false // also rejects invalid UTF-8
 		}
 	}
 	return true
 }
 
-// nested reads fields with simple values one level down.
+// nested parses one level of nested fields with simple values.
 func (f *fastReader) nested() *yaml.Node {
 	var n *yaml.Node
 	indent := 0
@@ -192,7 +191,7 @@ func (f *fastReader) nested() *yaml.Node {
 	return n
 }
 
-// blockScalar reads the lines of a folded or literal value. They must have the
+// blockScalar parses the lines of a folded or literal value. They must have the
 // same indentation, and none may be blank.
 func (f *fastReader) blockScalar(style string, column int) *yaml.Node {
 	n := f.scalar("", column)

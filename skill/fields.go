@@ -14,14 +14,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
-// specFields lists the fields of the specification, sorted.
+// specFields lists the fields defined by the specification, sorted.
 var specFields = []string{"allowed-tools", "compatibility", "description", "license", "metadata", "name"}
 
-// decoder turns the mapping of a frontmatter into a Skill. A fault in one field
-// does not affect the others.
+// decoder converts a frontmatter mapping to a Skill. A fault in one field does
+// not affect the others.
 type decoder struct {
 	ds     *Diagnostics
-	line   int // line of the file that holds the first line of the block
+	line   int // file line of the block's first line
 	folder string
 	top    map[string]*yaml.Node
 	meta   map[string]*yaml.Node
@@ -54,8 +54,8 @@ func (d *decoder) skill(root *yaml.Node) *Skill {
 	return s
 }
 
-// index returns the values of a mapping by key, with aliases resolved. The last
-// of repeated keys wins.
+// index returns the values of a mapping by key, with aliases resolved. If a key
+// is repeated, the last one wins.
 func index(n *yaml.Node) map[string]*yaml.Node {
 	m := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -86,7 +86,8 @@ func (d *decoder) metadata(n *yaml.Node, s *Skill) {
 	}
 }
 
-// unexpected reports whether there are fields beyond the specification.
+// unexpected reports whether root has fields that the specification does not
+// define.
 func (d *decoder) unexpected(root *yaml.Node) bool {
 	var extra []string
 	var first *yaml.Node
@@ -99,7 +100,7 @@ func (d *decoder) unexpected(root *yaml.Node) bool {
 			first = key
 		}
 		if extra = append(extra, shown(key.Value)); len(extra) == 100 {
-			break // enough to report
+			break // enough reported
 		}
 	}
 	if first == nil {
@@ -141,7 +142,7 @@ func (d *decoder) name(s *Skill) {
 	}
 }
 
-// nameShape applies rules 11 to 15 and our own rule on portability.
+// nameShape checks a name against rules 11 to 15 and our own portability rule.
 func (d *decoder) nameShape(n *yaml.Node, name string) {
 	if skillname.IsPortable(name) {
 		return
@@ -166,7 +167,7 @@ func (d *decoder) nameShape(n *yaml.Node, name string) {
 	}
 }
 
-// fallbackName uses the name of the folder if the skill has no usable name.
+// fallbackName uses the folder's name if the skill has no usable name.
 func (d *decoder) fallbackName(s *Skill, at *yaml.Node, rule int, code, msg string) {
 	folder := skillname.Normalize(d.folder)
 	if folder == "" || !usableName(folder) {
@@ -341,13 +342,13 @@ func (d *decoder) servers(s *Skill) {
 	}
 }
 
-// nested returns a decoder for a map inside the frontmatter.
+// nested returns a decoder for a map in the frontmatter.
 func (d *decoder) nested(n *yaml.Node) *decoder {
 	return &decoder{ds: d.ds, line: d.line, top: index(resolve(n))}
 }
 
-// lookup returns the value of the first given name at the top level, and
-// otherwise under metadata.
+// lookup returns the value of the first of the given fields that exists at the
+// top level, or else under metadata.
 func (d *decoder) lookup(names ...string) *yaml.Node {
 	for _, m := range []map[string]*yaml.Node{d.top, d.meta} {
 		for _, name := range names {

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
-// fixes maps the codes of diagnostics to the fixes for them.
+// fixes maps diagnostic codes to their fixes.
 var fixes = map[string]fix{
 	"byte-order-mark":        {(*fixer).removeByteOrderMark, true},
 	"leading-blank-lines":    {(*fixer).removeLeadingBlankLines, true},
@@ -76,7 +76,7 @@ func (m *fixer) removeLeadingBlankLines() string {
 	return mark + rest[strings.Index(rest, strings.TrimLeft(rest, " \t\r\n")):]
 }
 
-// removeControls deletes characters that YAML does not allow.
+// removeControls deletes the characters that YAML does not allow.
 func (m *fixer) removeControls() string {
 	return m.replaceBlock(strings.Map(func(r rune) rune {
 		if r != '\t' && r != '\n' && r != '\r' && r != 0x85 && (r < ' ' || 0x7f <= r && r < 0xa0 || r == 0xfffe || r == 0xffff) {
@@ -86,7 +86,7 @@ func (m *fixer) removeControls() string {
 	}, m.block()))
 }
 
-// addFrontmatter prepends fields for the author to fill in.
+// addFrontmatter adds frontmatter with fields for the author to complete.
 func (m *fixer) addFrontmatter() string {
 	name := m.guessName(m.src)
 	if name == "" {
@@ -111,20 +111,19 @@ func (m *fixer) unwrapCodeBlock() string {
 	return ""
 }
 
-// addFences puts fences around the fields at the beginning.
+// addFences puts fences around the fields at the start of the file.
 func (m *fixer) addFences() string {
 	text := strings.TrimLeft(m.src, " \t\r\n")
 	return "---\n" + closeFields(text)
 }
 
-// addClosingFence puts a fence after the fields.
+// addClosingFence adds a fence after the fields.
 func (m *fixer) addClosingFence() string {
 	_, rest, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(m.src, "\ufeff"), " \t\r\n"), "\n")
 	return m.src[:len(m.src)-len(rest)] + closeFields(rest)
 }
 
-// isolateFence moves other text on the line of the first fence to a line of its
-// own.
+// isolateFence moves other text on the first fence's line to its own line.
 func (m *fixer) isolateFence() string {
 	text := strings.TrimLeft(m.src, " \t\r\n")
 	first, rest, _ := strings.Cut(text, "\n")
@@ -136,8 +135,8 @@ func (m *fixer) isolateFence() string {
 
 var fieldLine = regexp.MustCompile(`^([A-Za-z0-9_-]+:(\s|$)|[ \t]+\S|- )`)
 
-// closeFields takes a text that starts with fields, and adds a fence after the
-// last one.
+// closeFields adds a fence after the fields at the start of text. It returns ""
+// if text does not start with a field.
 func closeFields(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	n := 0
@@ -154,8 +153,8 @@ func closeFields(text string) string {
 	return head + "\n---\n" + strings.Join(lines[n:], "")
 }
 
-// guessName returns a name for a skill that has none, made from its folder, its
-// title or the first heading. It returns "" if there is nothing to use.
+// guessName derives a name for a skill without one from its folder, its title
+// or its first heading. It returns "" if none of these is usable.
 func (m *fixer) guessName(text string) string {
 	from := m.folder
 	if from == "" && m.skill != nil {
@@ -230,8 +229,8 @@ func (m *fixer) removeHiddenCharacters() string {
 	}, text)))
 }
 
-// shortenDescription moves the end of a long description to the beginning of
-// the instructions.
+// shortenDescription moves the end of a long description to the start of the
+// instructions.
 func (m *fixer) shortenDescription() string {
 	text, ok := m.value("description")
 	if !ok {
@@ -246,8 +245,8 @@ func (m *fixer) shortenDescription() string {
 	return strings.TrimSuffix(described, body) + "\n" + rest + "\n" + body
 }
 
-// splitText splits a text after a sentence, or else before a word. The first
-// part has at most the given number of characters.
+// splitText splits text after a sentence if possible, and otherwise between
+// words. head has at most most characters.
 func splitText(text string, most int) (head, rest string) {
 	if utf8.RuneCountInString(text) <= most {
 		return text, ""

@@ -10,7 +10,8 @@ import (
 // block returns the YAML between the fences.
 func (m *fixer) block() string { return m.src[m.lay.front:m.lay.end] }
 
-// replaceBlock returns the text with another block, or "" if it has no block.
+// replaceBlock returns the file with block as its frontmatter, or "" if it has
+// no frontmatter.
 func (m *fixer) replaceBlock(block string) string {
 	if m.lay.body == 0 {
 		return ""
@@ -18,7 +19,7 @@ func (m *fixer) replaceBlock(block string) string {
 	return m.src[:m.lay.front] + block + m.src[m.lay.end:]
 }
 
-// tree returns the mapping of the block, or nil if the YAML cannot be read
+// tree returns the frontmatter mapping, or nil if the YAML cannot be parsed
 // without repair.
 func (m *fixer) tree() *yaml.Node {
 	root, err := parseYAML([]byte(m.block()))
@@ -28,7 +29,7 @@ func (m *fixer) tree() *yaml.Node {
 	return root
 }
 
-// value returns the text of a field.
+// value returns the text value of a field.
 func (m *fixer) value(key string) (string, bool) {
 	root := m.tree()
 	if root == nil {
@@ -41,10 +42,10 @@ func (m *fixer) value(key string) (string, bool) {
 	return n.Value, true
 }
 
-// quoteString returns a text as a YAML scalar that can only be a string.
+// quoteString returns s as a YAML scalar that can only be read as a string.
 func quoteString(s string) string { return yamlQuote(s) }
 
-// replaceField returns the text with another value for a field, on one line.
+// replaceField returns the file with the field set to value, on one line.
 func (m *fixer) replaceField(key, value string) string {
 	lines := strings.SplitAfter(m.block(), "\n")
 	from, to := fieldLines(lines, key)
@@ -54,8 +55,8 @@ func (m *fixer) replaceField(key, value string) string {
 	return m.replaceBlock(strings.Join(lines[:from], "") + key + ": " + value + "\n" + strings.Join(lines[to:], ""))
 }
 
-// fieldLines returns the range of lines of a top-level field, the last one if
-// the field is repeated. It returns 0 and 0 if there is no such field.
+// fieldLines returns the line range of a top-level field. If the field is
+// repeated, it returns the last one. It returns 0, 0 if the field is missing.
 func fieldLines(lines []string, key string) (from, to int) {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if strings.HasPrefix(lines[i], key+":") {
@@ -65,8 +66,8 @@ func fieldLines(lines []string, key string) (from, to int) {
 	return 0, 0
 }
 
-// fieldEnd returns the index after the last line of a top-level field, without
-// the blank lines and comments that follow it.
+// fieldEnd returns the index after the last line of a top-level field. It
+// excludes the blank lines and comments that follow the field.
 func fieldEnd(lines []string, from int) int {
 	to := from + 1
 	for i := to; i < len(lines); i++ {
@@ -82,7 +83,7 @@ func fieldEnd(lines []string, from int) int {
 	return to
 }
 
-// applyRepair writes the quotes that the parser assumed to read the file.
+// applyRepair writes the quotes that the parser's repair added.
 func (m *fixer) applyRepair() string {
 	fixed, _ := repair([]byte(m.block()))
 	if fixed == nil {
@@ -92,14 +93,14 @@ func (m *fixer) applyRepair() string {
 	var out strings.Builder
 	for i, line := range is {
 		if i < len(was) && line == "\n" && strings.TrimSpace(was[i]) != "" {
-			continue // part of the line above now
+			continue // joined with the line above
 		}
 		out.WriteString(line)
 	}
 	return m.replaceBlock(out.String())
 }
 
-// fixSyntax replaces tabs by spaces, or adds a missing quote.
+// fixSyntax replaces tabs with spaces or adds a missing quote.
 func (m *fixer) fixSyntax() string {
 	if strings.Contains(m.block(), "\t") {
 		return m.replaceTabs()
@@ -133,7 +134,7 @@ func (m *fixer) deleteLine() string {
 	return strings.Join(slices.Delete(lines, m.d.Line-1, m.d.Line), "")
 }
 
-// expandFlow rewrites lists and maps in brackets and braces as indented lines.
+// expandFlow rewrites lists and maps in flow style in block style.
 func (m *fixer) expandFlow() string {
 	root := m.tree()
 	if root == nil {
@@ -162,8 +163,8 @@ func hasFlow(n *yaml.Node) bool {
 	return n.Kind != yaml.ScalarNode && n.Style&yaml.FlowStyle != 0 || slices.ContainsFunc(n.Content, hasFlow)
 }
 
-// writeBlock writes a list or a map as indented lines. It returns false if that
-// is not possible, for example for an empty one.
+// writeBlock returns a list or map in block style. It returns false if that is
+// not possible, for example because it is empty.
 func writeBlock(n *yaml.Node, indent string) (string, bool) {
 	if n.Anchor != "" || len(n.Content) == 0 || n.Kind != yaml.SequenceNode && n.Kind != yaml.MappingNode {
 		return "", false
@@ -195,7 +196,7 @@ func writeBlock(n *yaml.Node, indent string) (string, bool) {
 	return out.String(), true
 }
 
-// inlineScalar returns a scalar in the form in which it fits on one line.
+// inlineScalar returns a scalar in a form that fits on one line.
 func inlineScalar(n *yaml.Node) (string, bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode || n.Anchor != "":
@@ -206,7 +207,7 @@ func inlineScalar(n *yaml.Node) (string, bool) {
 	return yamlQuote(n.Value), true
 }
 
-// removeEarlierKey deletes the earlier value of a repeated field.
+// removeEarlierKey deletes the preceding occurrence of a repeated field.
 func (m *fixer) removeEarlierKey() string {
 	lines := strings.SplitAfter(m.src, "\n")
 	indent := m.d.Column - 1
@@ -264,14 +265,14 @@ func (m *fixer) quoteMetadata() string {
 	return m.replaceBlock(strings.Join(lines, ""))
 }
 
-// doubleQuote returns a text in double quotes.
+// doubleQuote returns s as a double-quoted YAML scalar.
 func doubleQuote(s string) string {
 	var r renderer
 	r.string(s)
 	return string(r.buf)
 }
 
-// moveToMetadata moves the fields that are not in the specification below
+// moveToMetadata moves the fields that the specification does not define below
 // metadata.
 func (m *fixer) moveToMetadata() string {
 	root := m.tree()
@@ -321,7 +322,7 @@ func (m *fixer) renameToolsField() string {
 	return m.replaceBlock(strings.Join(lines, ""))
 }
 
-// joinAllowedTools writes allowed-tools as one text, separated by spaces.
+// joinAllowedTools converts allowed-tools to one string, separated by spaces.
 func (m *fixer) joinAllowedTools() string {
 	if m.skill == nil {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on a SKILL.md. Typical ones have a body of about 10 KB and frontmatter
-// of about 500 bytes. The largest known have 73,000 tokens and 4 KB.
+// Limits on a SKILL.md. A typical body has about 10 KB, and typical frontmatter
+// about 500 bytes. The largest known have 73,000 tokens and 4 KB.
 const (
 	// MaxFileBytes is the maximum size of a SKILL.md.
 	MaxFileBytes = 10 << 20
@@ -15,8 +15,8 @@ const (
 	MaxFrontmatterBytes = 64 << 10
 )
 
-// headSlack is the number of bytes that may precede the YAML, and follow it on
-// the line of the fence, when [ParseHead] asks for more.
+// headSlack is the maximum number of bytes before the YAML and after it on the
+// fence line for which [ParseHead] asks for more.
 const headSlack = 1 << 10
 
 // layout holds the positions of the parts of a SKILL.md.
@@ -24,15 +24,15 @@ type layout struct {
 	front, body int  // offsets of the first byte of the YAML and of the body
 	end         int  // offset after the last byte of the YAML
 	line        int  // 1-based line of the first byte of the YAML
-	open        bool // the head ends too early to decide
+	open        bool // src is too short to find the end
 }
 
 // findLayout finds the frontmatter. It starts after the first line, which must
 // be a fence, and ends before the next fence. The body is everything after that
-// line, unchanged: a later --- is a rule in the Markdown. A byte order mark and
-// blank lines before the first fence are skipped and reported. If ds contains
-// an error, there is no frontmatter to read. whole says that src is the whole
-// file, so that the end of src ends a line.
+// fence line, unchanged: a later --- is a Markdown rule. A byte order mark and
+// blank lines before the first fence are skipped and reported. If findLayout
+// adds an error to ds, there is no frontmatter to read. whole means that src is
+// the whole file, so that a line may end without a line feed.
 func findLayout(src []byte, whole bool, ds *Diagnostics) (lay layout) {
 	rest := src
 	lay.line = 1
@@ -104,8 +104,8 @@ func tooLong(line int) Diagnostic {
 		msgInvalidYAML + fmt.Sprintf("more than %d bytes", MaxFrontmatterBytes), "move long text below the second ---", 6}
 }
 
-// Body returns the text after the frontmatter in the head of a SKILL.md. It
-// returns nil if the frontmatter does not end in head.
+// Body returns the part of head after the frontmatter, where head is the start
+// of a SKILL.md. It returns nil if the frontmatter does not end in head.
 func Body(head []byte) []byte {
 	var ds Diagnostics
 	if lay := findLayout(head, true, &ds); ds.Loads() {
@@ -115,14 +115,14 @@ func Body(head []byte) []byte {
 }
 
 // isFence reports whether a line, without its line feed, is a fence: three
-// hyphens followed by blanks only.
+// hyphens followed only by blanks.
 func isFence(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	return ok && len(bytes.Trim(rest, " \t\r")) == 0
 }
 
-// noFrontmatter returns the diagnostic for a file without frontmatter, based on
-// its first line that is not blank.
+// noFrontmatter returns the diagnostic for a file without frontmatter. first is
+// its first nonblank line.
 func noFrontmatter(first []byte, line int) Diagnostic {
 	d := Diagnostic{Severity: Error, Code: "frontmatter-missing", Line: line, Column: 1, Message: msgNoFrontmatter,
 		Fix: "begin the file with ---, a line name: …, a line description: … and a line ---", Rule: 4}
@@ -144,8 +144,8 @@ func noFrontmatter(first []byte, line int) Diagnostic {
 	return d
 }
 
-// foreignEncoding returns the name of the encoding if the file is not UTF-8
-// text.
+// foreignEncoding returns the name of the encoding if src is not UTF-8 text,
+// and "" otherwise.
 func foreignEncoding(src []byte) string {
 	if bytes.HasPrefix(src, []byte{0xff, 0xfe}) || bytes.HasPrefix(src, []byte{0xfe, 0xff}) ||
 		bytes.HasPrefix(src, []byte{'-', 0, '-', 0}) || bytes.HasPrefix(src, []byte{0, '-', 0, '-'}) {
@@ -154,8 +154,8 @@ func foreignEncoding(src []byte) string {
 	return ""
 }
 
-// checkBlock rejects frontmatter that should not reach a YAML parser. It stops
-// at the first fault.
+// checkBlock reports frontmatter that must not be passed to a YAML parser. It
+// stops at the first fault.
 func checkBlock(block []byte, line int, ds *Diagnostics) {
 	if len(block) > MaxFrontmatterBytes {
 		ds.add(tooLong(line))
@@ -187,7 +187,8 @@ func checkBlock(block []byte, line int, ds *Diagnostics) {
 	}
 }
 
-// position converts an offset to a 1-based line and column in characters.
+// position converts an offset to a 1-based line and column; columns count
+// characters.
 func position(src []byte, offset int) (line, column int) {
 	head := src[:offset]
 	line = 1 + bytes.Count(head, []byte("\n"))

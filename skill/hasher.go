@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Hasher reads the manifest of one skill repeatedly. It hashes only files whose
-// size, time or identity changed since the last call. The zero value is ready
-// to use. It is safe for concurrent use; concurrent calls run one after
-// another.
+// Hasher computes the manifest of a skill repeatedly. It hashes only files
+// whose size, time or identity changed since the last call. The zero value is
+// ready to use. A Hasher is safe for concurrent use, but concurrent calls are
+// serialized.
 type Hasher struct {
 	mu    sync.Mutex
 	cache map[string]cachedHash
@@ -23,8 +23,7 @@ type cachedHash struct {
 	sum  string
 }
 
-// Manifest works like [ReadManifest], but uses cached hashes for unchanged
-// files.
+// Manifest is like [ReadManifest], but uses cached hashes for unchanged files.
 func (h *Hasher) Manifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,10 +54,10 @@ func (h *Hasher) Manifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	return files, ds, nil
 }
 
-// unchanged reports whether the file is certainly the one that was hashed. File
-// times have a low resolution, so a file modified shortly before hashing may
-// have changed unnoticed. Unlike the modification time, the change time cannot
-// be set back, where the system has one.
+// unchanged reports whether the file has certainly not changed since it was
+// hashed. File times have a low resolution, so a change shortly after hashing
+// might not be visible. Where the system provides a change time, it is compared
+// too, because it cannot be set back.
 func (k cachedHash) unchanged(info fs.FileInfo) bool {
 	changed := changeTime(info)
 	if !sameFile(k.info, info) || k.info.Size() != info.Size() || !k.info.ModTime().Equal(info.ModTime()) || !changeTime(k.info).Equal(changed) {

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// WriteZIP writes the files of a skill as an archive whose single top folder is
-// named folder. The same files give the same bytes, regardless of their times
-// and modes. WriteZIP returns the manifest of the written files. It leaves out
-// files that [List] reports and returns them as diagnostics. If [OpenZIP] would
-// reject a path, WriteZIP returns a [*RefusedError] before it writes anything.
-// It does not check limits on sizes and counts.
+// WriteZIP writes a skill's files to an archive with a single top-level
+// directory named folder. The same files produce the same bytes, regardless of
+// their times and modes. WriteZIP returns the manifest of the written files. It
+// omits the files that [List] reports and returns them as diagnostics. If
+// [OpenZIP] would reject a path, WriteZIP returns a [*RefusedError] without
+// writing anything. It does not check limits on sizes and counts.
 func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, error) {
 	if !usableName(folder) {
 		return nil, nil, fmt.Errorf("pack skill: folder name %s cannot be used in an archive", quote(folder))
@@ -66,7 +66,7 @@ func writeEntry(zw *zip.Writer, fsys fs.FS, folder string, f File) error {
 	h := &zip.FileHeader{Name: folder + "/" + f.Path, Method: zip.Deflate, Modified: epoch}
 	h.SetMode(0o644)
 	if bytes.HasPrefix(magic[:n], []byte("#!")) || string(magic[:n]) == "\x7fELF" {
-		h.SetMode(0o755) // by content, so that the archive does not depend on file modes
+		h.SetMode(0o755) // depends on the content, so that the archive does not depend on file modes
 	}
 	dst, err := zw.CreateHeader(h)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/tokencount"
 )
 
-// parser parses one SKILL.md.
+// parser holds the state of parsing a SKILL.md.
 type parser struct {
 	src    []byte
 	whole  bool // src is the whole file
@@ -31,7 +31,7 @@ func (p *parser) fileName(file string) {
 	p.ds.add(d)
 }
 
-// parse reads the frontmatter. It returns nil if there is none to read.
+// parse parses the frontmatter. It returns nil if there is none.
 func (p *parser) parse() *Skill {
 	p.lay = findLayout(p.src, p.whole, &p.ds)
 	reference, same := p.referenceBlock()
@@ -67,7 +67,7 @@ func (p *parser) frontmatter() *Skill {
 	return s
 }
 
-// fields applies the rules on fields to the tree of a block.
+// fields decodes the parsed block and checks its fields.
 func (p *parser) fields(block []byte, root *yaml.Node) *Skill {
 	check := dialect{ds: &p.ds, line: p.lay.line}
 	check.check(block, root)
@@ -82,7 +82,7 @@ func (p *parser) fields(block []byte, root *yaml.Node) *Skill {
 
 const msgInvalidYAML = "Invalid YAML in frontmatter: "
 
-// tree parses the block. If that fails, it tries again after a repair.
+// tree parses the block. If that fails, it repairs the block and tries again.
 func (p *parser) tree(block []byte) (root *yaml.Node, repaired bool) {
 	root, err := parseYAML(block)
 	if err == nil {
@@ -104,8 +104,8 @@ func (p *parser) tree(block []byte) (root *yaml.Node, repaired bool) {
 	return nil, false
 }
 
-// lineEndings reports carriage returns: a checkout that changes them changes
-// the digest of the file.
+// lineEndings reports carriage returns, because a checkout that converts them
+// changes the file's digest.
 func (p *parser) lineEndings(block []byte) {
 	cr := bytes.Count(block, []byte("\r\n"))
 	switch {
@@ -117,7 +117,7 @@ func (p *parser) lineEndings(block []byte) {
 	}
 }
 
-// body checks the instructions. It is called only if the whole file was read.
+// body checks the instructions. The whole file must have been read.
 func (p *parser) body(s *Skill) {
 	line := 1 + bytes.Count(p.src[:p.lay.body], []byte("\n"))
 	text := s.Instructions

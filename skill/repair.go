@@ -5,20 +5,21 @@ import (
 	"strings"
 )
 
-// repairPosition is the position of a repaired value.
+// repairPosition is the position and the field name of a repaired value.
 type repairPosition struct {
 	line, column int
 	name         string
 }
 
-// maxRepairFields is the maximum number of fields that repair tries one by one.
+// maxRepairFields is the maximum number of fields that repair checks
+// individually.
 const maxRepairFields = 200
 
 // repair quotes the values of fields and list items that are not valid YAML on
 // their own. In 53 of 66 real files that fail to parse, that is a description
-// with a colon. Other such values begin with a character that has a meaning in
-// YAML, or with a quoted word. repair returns nil if it finds nothing to quote.
-// Otherwise it also returns the position of the first value that it quoted.
+// with a colon. Other such values start with a YAML indicator or a quoted word.
+// repair returns the repaired block and the position of the first value that it
+// quoted. It returns nil if it found nothing to quote.
 func repair(block []byte) ([]byte, repairPosition) {
 	var out bytes.Buffer
 	var where repairPosition
@@ -44,7 +45,7 @@ func repair(block []byte) ([]byte, repairPosition) {
 			where = repairPosition{i + 1, f.column, f.name}
 		}
 		out.WriteString(lines[i][:f.indent] + f.lead + " '" + strings.ReplaceAll(f.text(lines[i+1:end]), "'", "''") + "'")
-		out.WriteString(strings.Repeat("\n", end-i)) // keep the line numbers of the following lines
+		out.WriteString(strings.Repeat("\n", end-i)) // preserve the numbers of the following lines
 		i = end
 	}
 	if where.name == "" {
@@ -55,11 +56,11 @@ func repair(block []byte) ([]byte, repairPosition) {
 
 // field is a line of the form "key: value" or "- value" with a non-empty value.
 type field struct {
-	indent int    // number of spaces before it
+	indent int    // number of leading spaces
 	lead   string // "key:" or "-"
 	value  string
-	column int    // of the value
-	name   string // name for messages
+	column int    // column of the value
+	name   string // used in messages
 }
 
 func parseField(line string) (field, bool) {
@@ -83,21 +84,20 @@ func plainKey(key string) bool {
 	})
 }
 
-// continues reports whether a line belongs to the value of the field above it.
+// continues reports whether a line continues the value of the preceding field.
 func continues(line string, indent int) bool {
 	text := strings.TrimLeft(line, " \t")
 	return line != "" && (len(line)-len(text) > indent || strings.TrimSpace(text) == "")
 }
 
-// broken reports whether the lines of the field are not valid YAML on their
-// own.
+// broken reports whether the field's lines are not valid YAML on their own.
 func (f field) broken(lines []string) bool {
 	_, err := parseYAML([]byte(strings.Join(lines, "")))
 	return err != nil
 }
 
 // text returns the value that the author probably meant: the value and its
-// continuation lines joined to one line, without quotes around the whole.
+// continuation lines, joined on one line and without surrounding quotes.
 func (f field) text(more []string) string {
 	text := f.value
 	for _, l := range more {
@@ -111,7 +111,7 @@ func (f field) text(more []string) string {
 	return text
 }
 
-// yamlFix returns a fix for a syntax error that repair could not repair.
+// yamlFix suggests a fix for a syntax error that repair did not correct.
 func yamlFix(err *syntaxError) string {
 	switch {
 	case strings.Contains(err.msg, "tab"):

@@ -2,11 +2,11 @@
 // which holds YAML frontmatter and Markdown instructions, and any other files.
 //
 // The package parses skills, lists and hashes their files ([Bundle],
-// [Manifest]), and reads and writes skill archives ([OpenZIP], [WriteZIP]). One
-// parse gives two verdicts: strict, like the reference validator, and lenient,
-// for files with common faults. The package never executes anything and never
-// uses the network. It treats all input as hostile and limits sizes, counts,
-// depth and paths. Start reading at [Parse].
+// [Manifest]), and reads and writes skill archives ([OpenZIP], [WriteZIP]). A
+// single parse returns two verdicts: a strict one, like the reference
+// validator's, and a lenient one, for files with common faults. The package
+// never executes code and never uses the network. It treats all input as
+// hostile and limits sizes, counts, depth and paths. Start with [Parse].
 //
 // The format is specified at https://agentskills.io/specification.
 package skill
@@ -24,13 +24,14 @@ import (
 // FileName is the name of the file that makes a directory a skill.
 const FileName = "SKILL.md"
 
-// lowerFileName is the other spelling that the reference validator accepts.
+// lowerFileName is an alternative to FileName that the reference validator
+// accepts.
 const lowerFileName = "skill.md"
 
 // Skill is the content of a SKILL.md. Fields that the file omits are zero,
 // except UserInvocable. Use [Parse] to create a Skill.
 type Skill struct {
-	Name        string // as written, in NFKC; the folder's name if missing
+	Name        string // NFKC-normalized; the folder's name if missing
 	Description string
 
 	License       string
@@ -38,14 +39,14 @@ type Skill struct {
 	Metadata      map[string]string // values that are not strings are converted to text
 	AllowedTools  []string          // tool patterns, as in `Read, Bash(git add:*)`
 
-	// The specification lacks the following fields. Other systems use them at
-	// the top level or under metadata.
+	// The specification does not define the following fields. Other systems
+	// use them at the top level or under metadata.
 	DisplayName  string
 	Version      string // as written, even if it is a number: 1.10 stays 1.10
 	Author       string
 	Category     string
 	Tags         []string
-	BindShells   []string // kinds of user interfaces that the skill is for; empty means all
+	BindShells   []string // user interfaces that the skill is for; empty means all
 	Dependencies []string // "name" or "name@constraint"
 	Model        string
 	ArgumentHint string
@@ -55,7 +56,7 @@ type Skill struct {
 	DisableModelInvocation bool // hidden from the model, but users can invoke it
 	UserInvocable          bool // default true
 
-	Tools      []Tool          // tools that a provider of the skill provides
+	Tools      []Tool          // tools that the skill's provider provides
 	Provider   *Provider       // code in the skill that provides tools
 	MCPServers Servers         // MCP servers that the skill defines or requests
 	Config     json.RawMessage // settings shared by the tools; a JSON object or nil
@@ -63,12 +64,12 @@ type Skill struct {
 	// Frontmatter is the YAML as written, without the fences. It aliases the
 	// parsed bytes.
 	Frontmatter []byte
-	// Instructions is everything after the closing line of the frontmatter,
-	// byte for byte. It is empty if only the head of a file was parsed.
+	// Instructions is everything after the closing fence line, unchanged. It
+	// is empty if only the head of a file was parsed.
 	Instructions string
 
 	repaired bool // the YAML as written is not valid
-	unnamed  bool // the name is the folder's
+	unnamed  bool // the name is the folder's name
 }
 
 // Tool is a tool that a skill declares.
@@ -82,8 +83,8 @@ type Tool struct {
 	ReadOnly    bool            `json:"readOnly,omitempty"`
 }
 
-// Provider is code in a skill that provides tools. It has exactly one of a
-// Python Class (in Module), a Command or a WASM file, with paths inside the
+// Provider is code in a skill that provides tools. Exactly one of Class (a
+// Python class in Module), Command and WASM is set. Paths are relative to the
 // skill.
 type Provider struct {
 	Module  string   `json:"module,omitempty"`
@@ -92,11 +93,11 @@ type Provider struct {
 	WASM    string   `json:"wasm,omitempty"`
 }
 
-// Servers holds the MCP servers that a skill requests. They are either names of
-// servers of the host or configurations by name.
+// Servers holds the MCP servers that a skill requests. They are either the
+// names of servers that the host configures, or configurations by name.
 type Servers struct {
-	Names   []string        // in the order given, or the keys of Configs
-	Configs json.RawMessage // a JSON object by name; nil if only names are given
+	Names   []string        // in source order, or the keys of Configs
+	Configs json.RawMessage // a JSON object of configurations by name; nil if only names are given
 }
 
 // Title returns the display name, or the name if there is none.
@@ -110,18 +111,18 @@ func (s *Skill) Title() string {
 // Verbatim reports whether the frontmatter was valid YAML without a repair.
 func (s *Skill) Verbatim() bool { return !s.repaired }
 
-// HasOwnName reports whether the file states a name. Otherwise the name is the
-// folder's.
+// HasOwnName reports whether the file has a usable name. Otherwise Name is the
+// folder's name.
 func (s *Skill) HasOwnName() bool { return !s.unnamed }
 
-// ErrRepaired is returned for frontmatter that has no verbatim JSON form
-// because it needed a repair.
+// ErrRepaired is returned for frontmatter that has no exact JSON form because
+// it was repaired.
 var ErrRepaired = errors.New("repaired frontmatter has no verbatim form")
 
-// FrontmatterJSON returns the frontmatter as a JSON object by the YAML 1.2 core
-// schema. It has every field that the author wrote, in the same order, with
-// dates and yes/no as strings. It returns [ErrRepaired] for repaired
-// frontmatter.
+// FrontmatterJSON returns the frontmatter as a JSON object according to the
+// YAML 1.2 core schema. The object has every field in source order, with dates
+// and yes/no as strings. If the frontmatter was repaired, FrontmatterJSON
+// returns [ErrRepaired].
 func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 	if s.repaired {
 		return nil, ErrRepaired
@@ -136,13 +137,13 @@ func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 	return toJSON(root)
 }
 
-// Parse reads the SKILL.md of the skill with root fsys. folder is the name of
-// the skill's directory or archive. The name of the skill must match it, and it
-// replaces a missing name. An empty folder skips both.
+// Parse parses the SKILL.md of a skill whose root is fsys. folder is the name
+// of the skill's directory or archive. The skill's name must match folder,
+// which also replaces a missing name. If folder is empty, neither applies.
 //
-// Faults in the file are not errors but diagnostics. The skill is nil if
-// nothing could be read. Check [Diagnostics.Loads] before using the skill. An
-// error means that the file could not be read. It wraps [fs.ErrNotExist] if
+// Faults in the file are reported as diagnostics, not errors. The skill is nil
+// if nothing could be parsed. Check [Diagnostics.Loads] before using the skill.
+// An error means that the file could not be read. It wraps [fs.ErrNotExist] if
 // there is no SKILL.md in any spelling.
 func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 	name, err := FindFile(fsys)
@@ -162,8 +163,8 @@ func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 	return s, ds, nil
 }
 
-// FindFile returns the spelling of SKILL.md in fsys. The error wraps
-// [fs.ErrNotExist] if there is none.
+// FindFile returns the name of the SKILL.md in fsys, whose spelling may differ
+// from [FileName]. The error wraps [fs.ErrNotExist] if there is none.
 func FindFile(fsys fs.FS) (string, error) {
 	name := FileName
 	info, err := fs.Stat(fsys, name)
@@ -181,8 +182,9 @@ func FindFile(fsys fs.FS) (string, error) {
 	return name, nil
 }
 
-// otherSpelling finds a file with another spelling of [FileName]. If there are
-// several, it returns the one that the reference validator would use.
+// otherSpelling finds a file whose name differs from [FileName] only in case.
+// If there are several, it returns the one that the reference validator would
+// use.
 func otherSpelling(fsys fs.FS) (string, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
@@ -200,8 +202,8 @@ func otherSpelling(fsys fs.FS) (string, error) {
 	return found, nil
 }
 
-// ParseBytes parses the content of a SKILL.md. file is its name, whose spelling
-// is checked. folder is as in [Parse]. The skill aliases src.
+// ParseBytes parses the content of a SKILL.md. file is its file name, whose
+// spelling is checked. folder is as in [Parse]. The skill aliases src.
 func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 	p := parser{src: src, whole: true, folder: folder}
 	p.fileName(file)
@@ -220,11 +222,11 @@ func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 }
 
 // ParseHead parses the frontmatter from the head of a SKILL.md, for callers
-// that read many skills. It does not check instructions, and stores them only
-// if complete is set, which says that head is the whole file. more reports that
-// the frontmatter does not end within head and that the file may be longer. In
-// that case, read up to a few KiB beyond [MaxFrontmatterBytes] and call
-// ParseHead again.
+// that read many skills. complete means that head is the whole file. ParseHead
+// does not check the instructions and stores them only if complete is set. more
+// reports whether the frontmatter does not end within head and the file may be
+// longer. In that case, read up to a few KiB beyond [MaxFrontmatterBytes] and
+// call ParseHead again.
 func ParseHead(head []byte, complete bool, file, folder string) (s *Skill, ds Diagnostics, more bool) {
 	p := parser{src: head, whole: complete, folder: folder}
 	p.fileName(file)

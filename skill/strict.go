@@ -10,19 +10,19 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// The reference validator reads frontmatter in its own way. It splits the file
-// at the first two occurrences of "---", even inside a value. It reads the text
-// between them with a YAML dialect that has only block style and strings. This
-// file reproduces its verdict. The rules on fields, which both verdicts share,
-// are in parse.go and fields.go.
+// The reference validator parses frontmatter differently. It splits the file at
+// the first two occurrences of "---", even inside a value. It parses the text
+// between them as a YAML dialect that has only block style and strings. This
+// file reproduces its verdict. The field rules, which both verdicts share, are
+// in parse.go and fields.go.
 
-// referenceBlock returns the text that the reference validator takes for the
-// frontmatter. same reports whether the parser reads the same text, so that one
-// pass serves both.
+// referenceBlock returns the text that the reference validator treats as the
+// frontmatter. same reports whether it is the text that the parser read, so
+// that one pass is enough.
 func (p *parser) referenceBlock() (block []byte, same bool) {
 	rest, ok := bytes.CutPrefix(p.src, []byte("---"))
 	if !ok {
-		return nil, true // rule 4, which findLayout reported
+		return nil, true // rule 4, which findLayout has reported
 	}
 	block, _, ok = bytes.Cut(rest, []byte("---"))
 	if !ok {
@@ -35,7 +35,7 @@ func (p *parser) referenceBlock() (block []byte, same bool) {
 	return block, same
 }
 
-// useRule5 changes the errors that findLayout reported into errors of rule 5.
+// useRule5 assigns rule 5 to the errors that findLayout reported.
 func (p *parser) useRule5() {
 	for i, d := range p.ds {
 		if d.Severity == Error && d.Rule != 5 {
@@ -45,8 +45,8 @@ func (p *parser) useRule5() {
 	}
 }
 
-// strictVerdict replaces the broken rules of the block that the parser read by
-// those of the block that the reference validator reads.
+// strictVerdict replaces the broken rules of the parsed block with those of the
+// reference validator's block.
 func (p *parser) strictVerdict(block []byte) {
 	for i := range p.ds {
 		if p.ds[i].Code != "file-name" {
@@ -76,16 +76,16 @@ func (p *parser) strictVerdict(block []byte) {
 	}
 }
 
-// dialect reports constructs that YAML allows and the dialect of the reference
-// validator does not.
+// dialect reports YAML constructs that the reference validator's dialect does
+// not support.
 type dialect struct {
 	ds    *Diagnostics
-	line  int  // line of the file that holds the first line of the block
+	line  int  // file line of the block's first line
 	found bool // one finding is enough, except for duplicate keys
 	dups  int
 }
 
-// maxDuplicates is the maximum number of repeated keys to report.
+// maxDuplicates is the maximum number of repeated keys reported.
 const maxDuplicates = 20
 
 func (d *dialect) check(block []byte, root *yaml.Node) {
@@ -154,8 +154,8 @@ func (d *dialect) keys(n *yaml.Node) {
 	}
 }
 
-// indentation checks that all maps that are values of one map have the same
-// indentation.
+// indentation checks that all maps that are values of the same map have the
+// same indentation.
 func (d *dialect) indentation(n *yaml.Node) {
 	column := 0
 	for i := 1; i < len(n.Content); i += 2 {
@@ -172,9 +172,9 @@ func (d *dialect) indentation(n *yaml.Node) {
 	}
 }
 
-// tabs finds tabs outside quotes, block scalars and comments. It parses the
-// block with another character in place of each tab. A tab outside those either
-// breaks the parse or becomes part of a plain scalar.
+// tabs reports tabs outside quotes, block scalars and comments. It parses the
+// block with each tab replaced by another character. Outside those contexts,
+// that character either breaks the parse or becomes part of a plain scalar.
 func (d *dialect) tabs(block []byte) {
 	const stand = "\ufdd3"
 	const code, what, fix = "yaml-tab", "a tab outside quotes", "write spaces instead of tabs"

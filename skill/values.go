@@ -8,12 +8,12 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxListItems is the maximum length of lists in frontmatter. Further items are
+// maxListItems is the maximum length of a frontmatter list. Further items are
 // dropped.
 const maxListItems = 1000
 
-// usableName reports whether a name can be shown as a label: it is printable
-// and cannot be mistaken for a path.
+// usableName reports whether s can be shown as a label: it is printable and
+// cannot be mistaken for a path.
 func usableName(s string) bool {
 	if s == "" || s == "." || s == ".." || utf8.RuneCountInString(s) > 256 || !utf8.ValidString(s) {
 		return false
@@ -46,8 +46,8 @@ func invalidUTF8(s string) int {
 	return -1
 }
 
-// hidden returns the first character of s that is invisible to a reader but not
-// to a model: a tag, a bidirectional control or a zero-width character. It
+// hidden returns the first character of s that is visible to a model but not to
+// a reader: a tag, a bidirectional control or a zero-width character. It
 // returns 0 if there is none.
 func hidden(s string) rune {
 	if isASCII(s) {
@@ -63,8 +63,7 @@ func hidden(s string) rune {
 	return 0
 }
 
-// placeholder reports whether a description is a template that nobody filled
-// in.
+// placeholder reports whether a description is an unedited template.
 func placeholder(s string) bool {
 	t := strings.ToLower(s[:min(len(s), 40)])
 	for _, p := range []string{"todo", "[todo", "tbd", "fixme", "replace with", "[replace", "your description", "<description", "description here", "lorem ipsum", "placeholder"} {
@@ -76,13 +75,14 @@ func placeholder(s string) bool {
 }
 
 // isText reports whether the reference validator reads a value as text. That is
-// every scalar except a plain << or =, which have types of their own in its
-// YAML library.
+// every scalar except a plain << or =, which have their own types in its YAML
+// library.
 func isText(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && !(isPlain(n) && (n.Value == "<<" || n.Value == "="))
 }
 
-// scalarText returns a value as text: a list joined by ", ", a map as JSON.
+// scalarText returns a value as text: a list is joined by ", ", and a map is
+// JSON.
 func scalarText(n *yaml.Node) string {
 	if n == nil {
 		return ""
@@ -100,8 +100,8 @@ func scalarText(n *yaml.Node) string {
 	return ""
 }
 
-// stringList reads a list, or a single text. If split is set, commas separate
-// several items in the text.
+// stringList returns the items of a list or of a single text. If split is set,
+// the text is split at commas.
 func stringList(n *yaml.Node, split bool) []string {
 	var items []string
 	switch n.Kind {
@@ -126,8 +126,8 @@ func stringList(n *yaml.Node, split bool) []string {
 	return out
 }
 
-// isToolList reports whether n is a list of tool declarations, as opposed to
-// names of allowed tools.
+// isToolList reports whether n is a list of tool declarations rather than names
+// of allowed tools.
 func isToolList(n *yaml.Node) bool {
 	return n.Kind == yaml.SequenceNode && len(n.Content) > 0 && resolve(n.Content[0]).Kind == yaml.MappingNode
 }
@@ -143,9 +143,9 @@ func toolPatterns(n *yaml.Node) []string {
 	return splitTools(scalarText(n))
 }
 
-// splitTools splits a list of tool patterns. Commas or spaces separate them,
-// except inside parentheses, so that Bash(git add:*, git commit:*) is one
-// pattern. Unbalanced parentheses end with the text.
+// splitTools splits a list of tool patterns at commas or spaces outside
+// parentheses, so that Bash(git add:*, git commit:*) is one pattern. An
+// unclosed parenthesis extends to the end of s.
 func splitTools(s string) []string {
 	var out []string
 	depth, start := 0, 0
@@ -171,7 +171,7 @@ func splitTools(s string) []string {
 
 func quote(s string) string { return `"` + shown(s) + `"` }
 
-// shown shortens an untrusted text for a message and makes it valid UTF-8.
+// shown shortens untrusted text for a message and makes it valid UTF-8.
 func shown(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
@@ -179,7 +179,7 @@ func shown(s string) string {
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 
-// list joins at most ten names.
+// list joins up to ten names for a message.
 func list(names []string) string {
 	if len(names) > 10 {
 		return strings.Join(names[:10], ", ") + ", …"

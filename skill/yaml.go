@@ -14,12 +14,12 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Limits on untrusted YAML with its aliases expanded. The library itself
-// rejects nesting beyond 10,000 levels and keeps aliases as nodes.
+// Limits on untrusted YAML after aliases are expanded. The library itself
+// rejects nesting beyond 10,000 levels and does not expand aliases.
 const (
 	maxDepth = 64
 	maxNodes = 100_000
-	maxText  = 1 << 20 // bytes of scalars
+	maxText  = 1 << 20 // bytes in scalars
 )
 
 // syntaxError describes invalid YAML with its position in the block.
@@ -31,8 +31,8 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.msg }
 
-// parseYAML parses one block and returns its root node, or nil for an empty
-// document. The result is small enough to walk with aliases expanded.
+// parseYAML parses a block and returns its root node, or nil for an empty
+// document. The result is small enough to be walked with aliases expanded.
 func parseYAML(block []byte) (*yaml.Node, *syntaxError) {
 	block, hidden := hideBreaks(block)
 	var doc yaml.Node
@@ -66,8 +66,9 @@ func parseYAML(block []byte) (*yaml.Node, *syntaxError) {
 	return root, nil
 }
 
-// These are ordinary characters in YAML 1.2, but the library ends lines at
-// them. They are replaced by noncharacters, which no text may contain.
+// These are ordinary characters in YAML 1.2, but the library treats them as
+// line breaks. They are replaced with noncharacters, which text must not
+// contain.
 var (
 	breakHider = strings.NewReplacer("\u0085", "\ufdd0", "\u2028", "\ufdd1", "\u2029", "\ufdd2")
 	breakShow  = strings.NewReplacer("\ufdd0", "\u0085", "\ufdd1", "\u2028", "\ufdd2", "\u2029")
@@ -90,13 +91,13 @@ func showBreaks(n *yaml.Node) {
 	}
 }
 
-// measure holds the extent of each anchored node, with aliases expanded.
+// measure maps each anchored node to its extent, with aliases expanded.
 type measure map[*yaml.Node]extent
 
 type extent struct{ nodes, text, depth int }
 
 // node returns the extent of n at the given level. It returns false if the
-// total exceeds the limits.
+// limits are exceeded.
 func (m measure) node(n *yaml.Node, level int) (extent, bool) {
 	if level > maxDepth {
 		return extent{}, false
@@ -106,7 +107,7 @@ func (m measure) node(n *yaml.Node, level int) (extent, bool) {
 		return e, level+e.depth <= maxDepth
 	}
 	if n.Anchor != "" {
-		m[n] = extent{depth: maxDepth + 1} // for an alias inside its own anchor
+		m[n] = extent{depth: maxDepth + 1} // in case of an alias inside its own anchor
 	}
 	e := extent{nodes: 1, text: len(n.Value)}
 	for _, c := range n.Content {
@@ -124,7 +125,7 @@ func (m measure) node(n *yaml.Node, level int) (extent, bool) {
 	return e, true
 }
 
-// resolve returns the target of an alias, and any other node unchanged.
+// resolve returns the target of an alias. It returns other nodes unchanged.
 func resolve(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -132,7 +133,7 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// coreKind returns the type of a plain scalar by the YAML 1.2 core schema.
+// coreKind returns the type of a plain scalar in the YAML 1.2 core schema.
 // Unlike in YAML 1.1, dates, yes/no, sexagesimals and merge keys are strings.
 func coreKind(v string) string {
 	switch v {
@@ -158,7 +159,7 @@ var (
 )
 
 // isPlain reports whether a scalar was written without quotes, block indicator
-// or tag. The schema then decides its type.
+// or tag, so that the schema determines its type.
 func isPlain(n *yaml.Node) bool {
 	const given = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
 	return n.Style&given == 0 && n.Tag != "!"
@@ -169,8 +170,8 @@ func isNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && isPlain(n) && coreKind(n.Value) == "null"
 }
 
-// renderer writes nodes as JSON by the YAML 1.2 core schema, with keys in
-// source order and aliases expanded.
+// renderer writes nodes as JSON according to the YAML 1.2 core schema, with
+// keys in source order and aliases expanded.
 type renderer struct{ buf []byte }
 
 // toJSON renders a node returned by parseYAML, or a node below it.
@@ -204,7 +205,7 @@ func (r *renderer) node(n *yaml.Node) error {
 }
 
 func (r *renderer) mapping(n *yaml.Node) error {
-	last := make(map[string]int, len(n.Content)/2) // by key; the last of repeated keys counts
+	last := make(map[string]int, len(n.Content)/2) // by key; the last duplicate wins
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := resolve(n.Content[i])
 		if key.Kind != yaml.ScalarNode {
@@ -249,7 +250,7 @@ func (r *renderer) scalar(n *yaml.Node) {
 	case "float":
 		f, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			r.buf = append(r.buf, "null"...) // as JavaScript writes .inf and .nan
+			r.buf = append(r.buf, "null"...) // as JavaScript encodes .inf and .nan
 			return
 		}
 		b, _ := json.Marshal(f)
@@ -259,7 +260,8 @@ func (r *renderer) scalar(n *yaml.Node) {
 	}
 }
 
-// scalarKind returns the type of a scalar. A tag counts if the value fits it.
+// scalarKind returns the type of a scalar. It ignores a tag that does not fit
+// the value.
 func scalarKind(n *yaml.Node) string {
 	if isPlain(n) {
 		return coreKind(n.Value)

@@ -18,19 +18,19 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
-// Limits are limits on untrusted archives. Zero fields mean the defaults.
+// Limits holds limits on untrusted archives. Zero fields mean the defaults.
 type Limits struct {
 	PackedBytes   int64 // size of the archive; default 10 MiB
 	Entries       int   // number of files and directories; default 512
-	FileBytes     int64 // size of one unpacked file; default 16 MiB
+	FileBytes     int64 // size of a single unpacked file; default 16 MiB
 	UnpackedBytes int64 // size of all unpacked files; default 16 MiB
-	Ratio         int64 // unpacked to packed size, for files over 64 KiB; default 200
-	// AllowFolderMismatch accepts a top folder with another name than the
-	// archive.
+	Ratio         int64 // maximum compression ratio of files over 64 KiB; default 200
+	// AllowFolderMismatch accepts a top-level directory whose name differs
+	// from the archive's name.
 	AllowFolderMismatch bool
 }
 
-// WithDefaults returns the limits with defaults in place of zero fields.
+// WithDefaults returns the limits with zero fields set to their defaults.
 func (l Limits) WithDefaults() Limits {
 	if l.PackedBytes == 0 {
 		l.PackedBytes = 10 << 20
@@ -50,7 +50,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Refusal is one reason for rejecting an archive.
+// Refusal is a reason for rejecting an archive.
 type Refusal struct {
 	Entry   string `json:"entry"` // as written in the archive; empty for the archive itself
 	Code    string `json:"code"`
@@ -64,10 +64,10 @@ func (r Refusal) String() string {
 	return printable.OneLine(quote(r.Entry)) + ": " + r.Message
 }
 
-// RefusedError is returned for a rejected archive or other untrusted files. It
-// has the first reasons found.
+// RefusedError reports that an archive or other untrusted files were rejected.
+// It holds the first reasons found.
 type RefusedError struct {
-	What     string // the kind of object, such as "skill"; empty means archive
+	What     string // kind of object, such as "skill"; empty means archive
 	Refusals []Refusal
 }
 
@@ -79,11 +79,12 @@ func (e *RefusedError) Error() string {
 	return s
 }
 
-// OpenZIP opens a skill archive with SKILL.md at the top or in the single top
-// folder. name is the archive's file name or path, which gives a flat archive
-// its folder name. OpenZIP unpacks nothing: files are decompressed when they
-// are read, never beyond the checked size. A rejected archive is a
-// [*RefusedError]. r must stay readable while the bundle is in use.
+// OpenZIP opens a skill archive whose SKILL.md is at the top level or in the
+// only top-level directory. name is the archive's file name or path; it also
+// names the folder of a flat archive. OpenZIP unpacks nothing: files are
+// decompressed when they are read, and never beyond the checked size. If the
+// archive is rejected, the error is a [*RefusedError]. r must remain readable
+// while the bundle is in use.
 func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, error) {
 	limits = limits.WithDefaults()
 	base := archiveBase(name)
@@ -110,7 +111,7 @@ func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, er
 	return NewBundle(sub, top, nil), nil
 }
 
-// archiveBase returns the name of an archive without directory and extension.
+// archiveBase returns the base name of an archive without its extension.
 func archiveBase(name string) string {
 	if name == "" {
 		return ""
@@ -124,11 +125,11 @@ func archiveBase(name string) string {
 	return name
 }
 
-// Check returns the reasons why untrusted files are not accepted as the
-// files of a skill, or nil if they are. It applies the rules of [OpenZIP]. Each
-// path must be valid on every system and unique. The number and sizes of the
-// files must be within Entries, FileBytes and UnpackedBytes.
-// Check uses only paths and sizes, and returns the first reasons.
+// Check returns the reasons why files cannot be accepted as a skill, or nil if
+// they can. It applies the rules of [OpenZIP], but uses only paths and sizes.
+// Each path must be unique and valid on every system. The number and sizes of
+// the files must be within Entries, FileBytes and UnpackedBytes. Check returns
+// only the first reasons.
 func (l Limits) Check(files Manifest) []Refusal {
 	c := newChecker(l.WithDefaults())
 	c.what = "skill"
@@ -150,10 +151,10 @@ func (l Limits) Check(files Manifest) []Refusal {
 // checker checks the entries of an archive or the files of a skill in one pass.
 type checker struct {
 	limits   Limits
-	what     string // the kind of object that has the entries
+	what     string // kind of object that has the entries
 	fold     cases.Caser
 	seen     map[string]string // folded path of a file or directory → path as written
-	listed   map[string]bool   // directories with an entry of their own
+	listed   map[string]bool   // directories that have their own entry
 	files    []string
 	entries  int
 	total    int64
@@ -166,7 +167,8 @@ func newChecker(limits Limits) *checker {
 	return &checker{limits: limits, what: "archive", seen: map[string]string{}, listed: map[string]bool{}, fold: cases.Fold()}
 }
 
-// refuse records a reason. It returns false for the convenience of its callers.
+// refuse records a reason. It always returns false, for the convenience of
+// callers.
 func (c *checker) refuse(entry, code, format string, args ...any) bool {
 	if len(c.refusals) < maxRefusals {
 		c.refusals = append(c.refusals, Refusal{strings.ToValidUTF8(entry, "�"), code, printable.OneLine(fmt.Sprintf(format, args...))})
@@ -184,7 +186,7 @@ func (c *checker) archive(zr *zip.Reader, base string) string {
 	return c.layout(base)
 }
 
-// entry checks one entry and reports whether to continue.
+// entry checks an entry and reports whether to continue.
 func (c *checker) entry(f *zip.File) bool {
 	name := f.Name
 	if !c.count(name) {
@@ -216,7 +218,7 @@ func (c *checker) entry(f *zip.File) bool {
 		c.refuse(name, "compression", "unsupported compression method %d; use deflate", f.Method)
 		return true
 	}
-	f.SetMode(mode &^ (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)) // files of a skill never have these
+	f.SetMode(mode &^ (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)) // skill files never have these bits
 	c.collide(name)
 	if !isDir {
 		c.files = append(c.files, clean)
@@ -233,8 +235,8 @@ func (c *checker) count(name string) bool {
 	return true
 }
 
-// name rejects paths that skillpath.Check rejects, and reports whether the path
-// is valid.
+// name reports whether a path is valid. It refuses paths that skillpath.Check
+// rejects.
 func (c *checker) name(name string) bool {
 	code, message := skillpath.Check(strings.TrimSuffix(name, "/"))
 	if code == "" {
@@ -246,18 +248,19 @@ func (c *checker) name(name string) bool {
 	return c.refuse(name, code, "%s", message)
 }
 
-// isDesktopFile reports whether a path is a file that desktops add to archives.
+// isDesktopFile reports whether a path is a file that desktop systems add to
+// archives.
 func isDesktopFile(p string) bool {
 	return p == "__MACOSX" || strings.HasPrefix(p, "__MACOSX/") || path.Base(p) == ".DS_Store"
 }
 
-// collide rejects entries that some file system would store in the same place.
-// These are equal names, names equal except for case or Unicode composition,
-// and a file that is also the directory of another entry. Names of directories
-// end in a slash.
+// collide refuses entries that some file system would store at the same path.
+// These are equal names, names that differ only in case or Unicode composition,
+// and a file that is also the directory of another entry. Directory names end
+// in a slash.
 func (c *checker) collide(name string) {
 	clean, isDir := strings.CutSuffix(name, "/")
-	// Folding one part at a time keeps the slashes of both in step.
+	// Folding one component at a time keeps the slashes of both in step.
 	key := c.fold.String(norm.NFC.String(clean))
 	for w, k := 0, 0; ; w, k = w+1, k+1 {
 		i := strings.IndexByte(clean[w:], '/')
@@ -274,7 +277,7 @@ func (c *checker) collide(name string) {
 	}
 	prev, ok := c.seen[key]
 	if isDir {
-		ok = ok && (prev != name || c.listed[name]) // it may be known as the directory of others
+		ok = ok && (prev != name || c.listed[name]) // the name may be known as the parent of other entries
 		c.listed[name] = true
 	}
 	if ok {
@@ -284,7 +287,7 @@ func (c *checker) collide(name string) {
 	c.seen[key] = name
 }
 
-// sizes checks the unpacked size of an entry and reports whether to continue.
+// sizes checks an entry's unpacked size and reports whether to continue.
 func (c *checker) sizes(f *zip.File) bool {
 	packed, unpacked := f.CompressedSize64, f.UncompressedSize64
 	if packed > math.MaxInt64 || unpacked > math.MaxInt64 {
@@ -297,7 +300,7 @@ func (c *checker) sizes(f *zip.File) bool {
 	return c.size(f.Name, int64(unpacked))
 }
 
-// size checks the size of a file and reports whether to continue.
+// size checks a file's size and reports whether to continue.
 func (c *checker) size(name string, size int64) bool {
 	if size > c.limits.FileBytes {
 		c.refuse(name, "file-too-large", "file too large (%d bytes, limit %d)", size, c.limits.FileBytes)
@@ -336,7 +339,7 @@ func (c *checker) layout(base string) string {
 		found = found || dir == top && skillpath.IsSkillFile(file)
 	}
 	switch {
-	case !found && len(c.refusals) > 0: // perhaps a refused entry is the file
+	case !found && len(c.refusals) > 0: // a refused entry may be the file
 	case !found:
 		c.refuse("", "no-skill-md", "no SKILL.md at the top or in the single top folder")
 	case !c.limits.AllowFolderMismatch && base != "" && norm.NFC.String(top) != norm.NFC.String(base):
@@ -345,7 +348,7 @@ func (c *checker) layout(base string) string {
 	return top
 }
 
-// Refusals returns the reasons if err is a [*RefusedError].
+// Refusals returns the reasons in err if it is a [*RefusedError].
 func Refusals(err error) ([]Refusal, bool) {
 	if re, ok := errors.AsType[*RefusedError](err); ok {
 		return re.Refusals, true

@@ -1,7 +1,7 @@
-// Package auto chooses a sandbox back end: the first that isolates enough and
-// whose probe succeeds on this machine, or the one that the operator names. It
-// never falls back to a weaker back end than requested. Its errors give the
-// reason and a fix.
+// Package auto chooses a sandbox backend. It is the first that isolates enough
+// and whose probe succeeds on this machine, or the one that the operator names.
+// The package never falls back to a weaker backend than requested. Its errors
+// state the reason and a fix.
 package auto
 
 import (
@@ -15,26 +15,26 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configure a [Backend].
+// Options configures a [Backend].
 type Options struct {
-	// Candidates are the back ends in order of preference. Nil means
+	// Candidates are the backends in order of preference. Nil means
 	// [Candidates].
 	Candidates []sandbox.Backend
-	// Name selects one back end. "" or "auto" means the first usable one.
+	// Name selects a backend. "" or "auto" means the first usable one.
 	Name string
 	// MinTier is the lowest acceptable tier. Zero means [sandbox.Isolated], or
-	// [sandbox.Limited] if Name selects a back end.
+	// [sandbox.Limited] if Name selects a backend.
 	MinTier sandbox.Tier
 }
 
-// Outcome is the result of probing one candidate.
+// Outcome is the result of probing a candidate.
 type Outcome struct {
 	Backend sandbox.Backend
-	Report  *sandbox.Report // nil if it cannot be used
-	Err     error           // why it cannot be used
+	Report  *sandbox.Report // nil if the backend cannot be used
+	Err     error           // why the backend cannot be used
 }
 
-// NoBackendError reports that no back end is usable, with the reason for each.
+// NoBackendError reports that no backend is usable, with the reason for each.
 type NoBackendError struct {
 	Outcomes []Outcome
 }
@@ -50,7 +50,7 @@ func (e *NoBackendError) Error() string {
 	return "no usable sandbox, nothing was run: " + strings.Join(why, "; ")
 }
 
-// Fixes returns ways to make a back end usable, best first.
+// Fixes returns ways to make a backend usable, best first.
 func (e *NoBackendError) Fixes() []string {
 	var out []string
 	for _, o := range e.Outcomes {
@@ -61,12 +61,12 @@ func (e *NoBackendError) Fixes() []string {
 	return out
 }
 
-// failureTTL is how long a failed choice is cached. The machine may only lack a
-// resource for a moment.
+// failureTTL is how long a failed choice is cached. It is short because the
+// machine may lack a resource only temporarily.
 const failureTTL = 30 * time.Second
 
-// Backend chooses a back end on first use. It chooses again only after a
-// failure. It is safe for concurrent use.
+// Backend is a backend that is chosen on first use. It chooses again only after
+// a failure. It is safe for concurrent use.
 type Backend struct {
 	opts   Options
 	mu     sync.Mutex
@@ -78,7 +78,7 @@ type Backend struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns a back end that chooses on first use. opts may be nil.
+// New returns a [Backend]. opts may be nil.
 func New(opts *Options) *Backend {
 	c := &Backend{}
 	if opts != nil {
@@ -87,8 +87,9 @@ func New(opts *Options) *Backend {
 	return c
 }
 
-// Choose probes the candidates and chooses one. Later calls return the same. A
-// failure is cached for 30 seconds, but not if ctx ended.
+// Choose probes the candidates and returns the chosen backend and its report.
+// Later calls return the same result. A failure is cached for 30 seconds,
+// except if ctx was done.
 func (c *Backend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +120,8 @@ func choose(ctx context.Context, o *Options) (sandbox.Backend, *sandbox.Report, 
 	return nil, nil, none
 }
 
-// candidates returns the named back end, or all whose full tier is high enough.
+// candidates returns the named backend, or all backends whose tier is high
+// enough if no layer is missing.
 func (o *Options) candidates() ([]sandbox.Backend, error) {
 	all := o.Candidates
 	if all == nil {
@@ -151,7 +153,8 @@ func (o *Options) minTier() sandbox.Tier {
 	return sandbox.Isolated
 }
 
-// probe probes a back end and checks its tier on this machine.
+// probe probes a backend and checks that its tier on this machine is high
+// enough.
 func (o *Options) probe(ctx context.Context, b sandbox.Backend) (*sandbox.Report, error) {
 	rep, err := b.Probe(ctx)
 	if err == nil && rep.Tier < o.minTier() {
@@ -161,7 +164,7 @@ func (o *Options) probe(ctx context.Context, b sandbox.Backend) (*sandbox.Report
 	return rep, err
 }
 
-// ProbeAll probes every candidate, whatever its tier, for a report.
+// ProbeAll probes every candidate, regardless of its tier, for a report.
 func ProbeAll(ctx context.Context, candidates []sandbox.Backend) []Outcome {
 	var out []Outcome
 	for _, b := range candidates {
@@ -171,7 +174,7 @@ func ProbeAll(ctx context.Context, candidates []sandbox.Backend) []Outcome {
 	return out
 }
 
-// Name returns the name of the chosen back end, or "auto" before the choice.
+// Name returns the name of the chosen backend, or "auto" before the choice.
 func (c *Backend) Name() string {
 	if b := c.chosen(); b != nil {
 		return b.Name()
@@ -179,7 +182,7 @@ func (c *Backend) Name() string {
 	return "auto"
 }
 
-// Tier returns the tier of the chosen back end, or [sandbox.None] before the
+// Tier returns the tier of the chosen backend, or [sandbox.None] before the
 // choice.
 func (c *Backend) Tier() sandbox.Tier {
 	if b := c.chosen(); b != nil {
@@ -194,13 +197,13 @@ func (c *Backend) chosen() sandbox.Backend {
 	return c.b
 }
 
-// Probe chooses a back end and returns its report.
+// Probe chooses a backend if necessary and returns its report.
 func (c *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	_, rep, err := c.Choose(ctx)
 	return rep, err
 }
 
-// Start starts a sandbox with the chosen back end.
+// Start starts a sandbox with the chosen backend.
 func (c *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	b, _, err := c.Choose(ctx)
 	if err != nil {

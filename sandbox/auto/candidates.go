@@ -10,24 +10,25 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Settings configure the back ends.
+// Settings configures the backends.
 type Settings struct {
-	// Stage is an executable that links internal/sandbox/stage. The default is
-	// this executable.
+	// Stage is the path of an executable that links internal/sandbox/stage.
+	// The default is the current executable.
 	Stage string
-	// Cache is the directory for verified copies of skills. The default is in
-	// the user's cache directory.
+	// Cache is the directory for verified copies of skills. The default is a
+	// directory in the user's cache directory.
 	Cache string
-	// Image is the image of the container back end.
+	// Image is the image for the container backend.
 	Image string
-	// Allow reports whether the process back end may run code with a digest.
-	// Nil allows none.
+	// Allow reports whether the process backend may run code with the given
+	// digest. Nil means no code.
 	Allow func(digest string) bool
 }
 
-// Candidates returns the back ends in order of preference. native, bwrap and
-// container isolate, landlock and seatbelt confine, process does neither. All
-// exist on every system; their probes report where they cannot be used.
+// Candidates returns the backends in order of preference. native, bwrap and
+// container isolate code, landlock and seatbelt confine it, and process does
+// neither. All exist on every system; their probes report whether they can be
+// used.
 func Candidates(s *Settings) []sandbox.Backend {
 	if s == nil {
 		s = &Settings{}
