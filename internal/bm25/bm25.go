@@ -1,6 +1,5 @@
 // Package bm25 ranks skills by how well they match a query. It searches texts
-// in memory, without network access or a model. The results for a query are
-// deterministic.
+// in memory, without network access or a model. Results are deterministic.
 //
 // Each text has two Okapi BM25 scores: one over its name, description and tags,
 // and one that also includes the start of its body. The search adds the two.
@@ -24,20 +23,20 @@ import (
 	"sync"
 )
 
-// BodyHead is the number of characters of a body that are indexed. The rest is
-// mostly examples and special cases: indexing it takes time and memory, and
-// does not find more skills.
+// BodyHead is the number of indexed characters of a body. The rest is mostly
+// examples and special cases. Indexing it takes time and memory, and does not
+// find more skills.
 const BodyHead = 2500
 
 const (
-	maxField     = 4096 // characters read of a name, a description or a tag
+	maxField     = 4096 // maximum number of characters read from a name, a description or a tag
 	maxTags      = 64
-	maxQuery     = 4096 // characters read of a query
-	maxTerms     = 64   // distinct terms of a query that are looked up
-	maxNameWords = 64   // words of a query that are searched for names
-	maxName      = 8    // words in a name that a query can match
+	maxQuery     = 4096 // maximum number of characters read from a query
+	maxTerms     = 64   // maximum number of distinct query terms that are looked up
+	maxNameWords = 64   // maximum number of query words that are searched for names
+	maxName      = 8    // maximum number of words in a name that a query can match
 
-	maxUnknown = 4 // words of a query that are corrected; each correction scans many terms
+	maxUnknown = 4 // maximum number of query words that are corrected; each correction scans many terms
 
 	k1 = 1.2  // how quickly repetitions of a word stop increasing the score
 	b  = 0.75 // how strongly long texts are penalized
@@ -71,7 +70,7 @@ type Index struct {
 	scratch sync.Pool // of *scratch
 }
 
-// name is the name of a text with its words joined, so that textToSpeech,
+// name is a text's name with its words joined, so that textToSpeech,
 // text-to-speech and "Text to Speech" are equal.
 type name struct {
 	key string
@@ -96,7 +95,7 @@ func New(docs iter.Seq[Doc]) *Index {
 // Len returns the number of indexed texts.
 func (x *Index) Len() int { return x.docs }
 
-// queryBuffers holds the buffers of one query, to be reused by later queries.
+// queryBuffers holds buffers that are reused from query to query.
 type queryBuffers struct {
 	lex         lexer
 	terms       []weightedTerm // terms of the query
@@ -114,10 +113,10 @@ type weightedTerm struct {
 	weight float32
 }
 
-// Search returns at most limit texts that have a word in common with the query,
-// best first. Texts with equal scores are in the order of indexing. A text
-// whose name equals the query comes first, regardless of spelling and
-// separators. Texts whose name starts with the query are ranked higher.
+// Search returns up to limit texts that share a word with the query, best
+// first. Texts with equal scores are returned in indexing order. A text whose
+// name equals the query comes first, regardless of spelling and separators.
+// Texts whose name starts with the query are ranked higher.
 //
 // A word that occurs in no text is treated as a prefix or misspelling of
 // indexed words, or ignored. Texts with a much lower score than the best one
@@ -167,7 +166,7 @@ func (x *Index) parseQuery(s *queryBuffers, query string) {
 	}
 }
 
-// addCorrections adds terms that may be meant by the current unknown word.
+// addCorrections adds the terms that the current unknown word may stand for.
 func (x *Index) addCorrections(s *queryBuffers) {
 	if s.unknown++; s.unknown > maxUnknown {
 		return
@@ -179,8 +178,8 @@ func (x *Index) addCorrections(s *queryBuffers) {
 	}
 }
 
-// lookUp adds the term of a word to the query. It reports whether the index
-// contains the term.
+// lookUp adds a word's term to the query. It reports whether the index contains
+// the term.
 func (x *Index) lookUp(s *queryBuffers, w []byte) bool {
 	s.stem = stem(append(s.stem[:0], w...))
 	term, ok := x.terms.find(s.stem)
@@ -243,7 +242,7 @@ func (x *Index) firstName(key []byte) int {
 	return sort.Search(len(x.names), func(i int) bool { return x.names[i].key >= string(key) })
 }
 
-// topHits returns at most limit hits with a score of at least low, best first.
+// topHits returns up to limit hits with a score of at least low, best first.
 func topHits(scores []float32, low float32, limit int) []Hit {
 	found := 0
 	for _, v := range scores {
@@ -254,7 +253,7 @@ func topHits(scores []float32, low float32, limit int) []Hit {
 	if found == 0 {
 		return nil
 	}
-	// Use a heap with the worst hit at its root, so most texts cost one
+	// Use a heap with the worst hit at its root, so that most texts cost one
 	// comparison.
 	room := min(found, limit)
 	heap := make([]Hit, 0, room)

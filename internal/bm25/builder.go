@@ -8,7 +8,7 @@ import (
 )
 
 // builder collects texts one by one. It only counts words until terms is
-// called, because the weight of a word depends on all texts.
+// called, because a word's weight depends on all texts.
 type builder struct {
 	lex   lexer
 	ids   map[string]uint32 // maps words as written to the IDs of their stems; stop words map to stopID
@@ -108,7 +108,7 @@ func (bld *builder) addWord(w string) uint32 {
 	return id
 }
 
-// nameKey concatenates the words of a name.
+// nameKey returns the concatenated words of a name.
 func (bld *builder) nameKey(text string) string {
 	var key []byte
 	for bld.lex.reset(text, maxField); bld.lex.next(); {
@@ -180,7 +180,7 @@ func (bld *builder) terms() terms {
 	return t
 }
 
-// each calls f with each count and the text it belongs to.
+// each calls f with every count and the text it belongs to.
 func (bld *builder) each(f func(doc uint32, c termCount)) {
 	for doc, counts := range bld.counts {
 		for _, c := range counts {

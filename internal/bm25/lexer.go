@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the length in bytes to which words are truncated. Longer words are
-// hashes or encoded data, which nobody searches for.
+// maxWord is the maximum length of a word, in bytes. Longer words are
+// truncated, because they are hashes or encoded data that nobody searches for.
 const maxWord = 64
 
 // lexer splits text into words: runs of letters, marks and digits, in lower
@@ -25,12 +25,12 @@ type lexer struct {
 	cuts []int  // offsets at which camelCase divides the word
 }
 
-// reset starts a new text. At most max characters of it are read.
+// reset starts a new text, of which it reads up to max characters.
 func (l *lexer) reset(text string, max int) {
 	l.text, l.pos, l.left = text, 0, max
 }
 
-// next finds the next word. It returns false at the end of the text.
+// next advances to the next word. It returns false at the end of the text.
 func (l *lexer) next() bool {
 	for l.scanWord() {
 		if len(l.word) > 0 {
@@ -95,7 +95,7 @@ func (l *lexer) addCut(at int) {
 	}
 }
 
-// languageSign reads the sign in C++, C# and F#, which would otherwise become C
+// languageSign reads the sign in C++, C# and F#, so that they are not read as C
 // and F.
 func (l *lexer) languageSign() {
 	for _, sign := range []string{"++", "#"} {
@@ -107,7 +107,7 @@ func (l *lexer) languageSign() {
 	}
 }
 
-// foldWord replaces é by e and Ａ by a, and removes combining marks.
+// foldWord replaces é with e and Ａ with a, and removes combining marks.
 func (l *lexer) foldWord() {
 	wide := norm.NFKD.Bytes(l.word)
 	n := len(l.word)
@@ -123,8 +123,8 @@ func (l *lexer) foldWord() {
 	}
 }
 
-// bigrams calls yield with each pair of adjacent characters of an unspaced
-// word. If there is only one character, yield gets that character.
+// bigrams calls yield with each pair of adjacent characters in an unspaced
+// word. If the word has only one character, yield gets that character.
 func (l *lexer) bigrams(yield func(pair []byte)) {
 	_, first := utf8.DecodeRune(l.word)
 	if first == len(l.word) {

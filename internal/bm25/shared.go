@@ -3,8 +3,8 @@ package bm25
 import "slices"
 
 // SharedWords returns the words of text that also occur in other, spelled as in
-// text and without duplicates. Two words are equal if a search for one finds
-// the other. Stop words are omitted.
+// text and without duplicates. Two words are considered equal if a search for
+// one finds the other. Stop words are omitted.
 func SharedWords(text, other string) []string {
 	has := map[string]bool{}
 	eachTerm(other, func(_, term string) { has[term] = true })
@@ -18,7 +18,7 @@ func SharedWords(text, other string) []string {
 }
 
 // eachTerm calls yield with each word of a text and its term. The term is the
-// stem of the word, or each pair of characters of unspaced text.
+// word's stem, or each pair of characters in unspaced text.
 func eachTerm(text string, yield func(word, term string)) {
 	var l lexer
 	for l.reset(text, maxQuery); l.next(); {

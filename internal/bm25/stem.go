@@ -8,7 +8,7 @@ import "bytes"
 //
 // The algorithm and its names are from
 // https://snowballstem.org/algorithms/english/stemmer.html. It is implemented
-// here instead of imported because it does not change. A lighter stemmer
+// here rather than imported because it does not change. A lighter stemmer
 // (plurals, -ing, -ed) found fewer skills.
 func stem(w []byte) []byte {
 	if len(w) <= 2 {
@@ -48,9 +48,9 @@ func stem(w []byte) []byte {
 	return p.b
 }
 
-// stemmedWord is a word while it is being stemmed. Its regions R1 and R2 start
-// at r1 and r2. Suffixes are removed only inside the regions, so that stems
-// stay recognizable.
+// stemmedWord is a word being stemmed. Its regions R1 and R2 start at r1 and
+// r2. Suffixes are removed only within the regions, so that stems stay
+// recognizable.
 type stemmedWord struct {
 	b      []byte
 	r1, r2 int
@@ -184,13 +184,13 @@ func (p *stemmedWord) removeFinalEL() {
 	}
 }
 
-// rule replaces one suffix by another. If after is set, one of its letters must
-// precede the suffix.
+// rule replaces one suffix with another. If after is set, one of its letters
+// must precede the suffix.
 type rule struct{ suffix, with, after string }
 
-// replace applies the first rule whose suffix the word has, if the suffix is
-// inside the region. A suffix outside the region ends the step too. A longer
-// suffix must come before a suffix that it ends with.
+// replace applies the first rule whose suffix matches, if the suffix is within
+// the region. A matching suffix outside the region ends the step too. A longer
+// suffix must come before any suffix that it ends with.
 func (p *stemmedWord) replace(rules []rule, region int) {
 	for _, r := range rules {
 		if !p.ends(r.suffix) {

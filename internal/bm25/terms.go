@@ -9,8 +9,8 @@ import (
 )
 
 // terms maps each stem to the texts that contain it. It consists of a few flat
-// slices, so that 50,000 texts need few allocations and add no garbage
-// collection work.
+// slices, so that indexing 50,000 texts needs few allocations and adds no work
+// for the garbage collector.
 type terms struct {
 	text        string    // all stems, sorted and joined
 	ends        []uint32  // end of each stem in text
@@ -41,7 +41,7 @@ func (t *terms) find(w []byte) (uint32, bool) {
 // inMeta reports whether a term occurs in a name, description or tag.
 func (t *terms) inMeta(i int) bool { return t.units[i] > 0 }
 
-// addScores adds the scores of one query term to the scores of the texts that
+// addScores adds the scores for a query term to the scores of the texts that
 // contain it.
 func (t *terms) addScores(scores []float32, w weightedTerm) {
 	from := uint32(0)
@@ -64,12 +64,12 @@ func (t *terms) addScores(scores []float32, w weightedTerm) {
 	}
 }
 
-// maxCorrections is the maximum number of terms that replace one unknown word.
+// maxCorrections is the maximum number of terms that replace an unknown word.
 const maxCorrections = 4
 
-// correct appends to out the terms that an unknown word may mean: terms that
-// start with the word, or else terms that are similar to its stem root. It uses
-// only terms in names, descriptions and tags, most frequent first.
+// correct appends to out the terms that an unknown word may stand for: terms
+// that start with the word, or else terms similar to its stem root. It
+// considers only terms in names, descriptions and tags, most frequent first.
 func (t *terms) correct(out []uint32, w, root []byte) []uint32 {
 	if len(w) < 3 {
 		return out
@@ -100,7 +100,7 @@ func (t *terms) correct(out []uint32, w, root []byte) []uint32 {
 	return out
 }
 
-// insert adds a term to out if there is room, or replaces a less frequent one.
+// insert adds a term to out, or replaces a less frequent one if out is full.
 func (t *terms) insert(out []uint32, i int) []uint32 {
 	if !t.inMeta(i) {
 		return out
@@ -115,7 +115,7 @@ func (t *terms) insert(out []uint32, i int) []uint32 {
 	return slices.Insert(out[:min(len(out), maxCorrections-1)], at, uint32(i))
 }
 
-// size returns the length of a term's postings.
+// size returns the length of a term's postings, in bytes.
 func (t *terms) size(i int) uint32 {
 	if i == 0 {
 		return t.postingEnds[0]
@@ -124,8 +124,8 @@ func (t *terms) size(i int) uint32 {
 }
 
 // editDistance returns the number of letters to insert, delete, replace or swap
-// to turn one word into the other. If it is greater than most, the result is
-// any number greater than most.
+// to turn one word into the other. If the distance exceeds most, the result is
+// some number greater than most.
 func editDistance(a string, b []byte, most int) int {
 	if len(a) > maxWord || len(b) > maxWord {
 		return most + 1

@@ -3,18 +3,18 @@
 // event. Subscribers read the events from the database. Start reading at [Bus];
 // [New] returns a bus for one process and [Dial] a bus for several nodes.
 //
-// Notifications are hints. A newer one replaces an older one of the same stream,
-// and any may be lost, for example when Redis is down. A subscriber therefore reads its
-// streams after it subscribes, after each notification, and every few seconds
-// while the bus is not healthy. Publishers never wait for subscribers, and the
-// bus never carries the events themselves.
+// Notifications are hints. A newer one replaces an older one for the same
+// stream, and any may be lost, for example when Redis is down. A subscriber
+// therefore reads its streams after it subscribes, after each notification, and
+// every few seconds while the bus is not healthy. Publishers never wait for
+// subscribers, and the bus never carries the events themselves.
 package bus
 
 import (
 	"sync"
 )
 
-// Notification says that a stream has grown.
+// Notification reports that a stream has grown.
 type Notification struct {
 	Stream string
 	// Seq is the number of the newest known event. 0 means that notifications
@@ -26,19 +26,19 @@ type Notification struct {
 // are safe for concurrent use.
 type Bus interface {
 	// Publish notifies the subscribers of a stream, on all nodes, that its
-	// newest event is seq. It does not wait and does not report delivery.
+	// newest event is seq. It neither waits for delivery nor reports it.
 	Publish(stream string, seq int64)
 	// Subscribe returns a subscription that collects notifications about
-	// streams from now on. The caller closes it.
+	// streams from now on. The caller must close it.
 	Subscribe(streams ...string) *Subscription
-	// Healthy returns nil, or the reason why notifications of other nodes may
+	// Healthy returns nil, or the reason why notifications from other nodes may
 	// not arrive.
 	Healthy() error
-	// Close stops the bus. Later calls of Publish and Subscribe have no effect.
+	// Close stops the bus. Later calls to Publish and Subscribe have no effect.
 	Close() error
 }
 
-// Local is the bus of one process. Create it with [New].
+// Local is a bus within one process. Create it with [New].
 type Local struct {
 	mu   sync.Mutex
 	subs map[string]map[*Subscription]struct{} // by stream
@@ -46,7 +46,7 @@ type Local struct {
 
 var _ Bus = (*Local)(nil)
 
-// New returns a bus for one process.
+// New returns a bus within one process.
 func New() *Local { return &Local{subs: map[string]map[*Subscription]struct{}{}} }
 
 // Publish implements [Bus].
@@ -84,7 +84,7 @@ func (l *Local) Healthy() error { return nil }
 // Close implements [Bus].
 func (l *Local) Close() error { return nil }
 
-// notifyLoss tells all subscribers that notifications may have been lost.
+// notifyLoss notifies all subscribers that notifications may have been lost.
 func (l *Local) notifyLoss() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,8 +107,8 @@ func (l *Local) removeSubscription(s *Subscription) {
 }
 
 // Subscription collects notifications about some streams until it is closed. It
-// keeps one notification for each stream. It is for one reader, but any
-// goroutine may call [Subscription.Close], and more than once.
+// retains one notification per stream. Only one goroutine may read it, but any
+// goroutine may call [Subscription.Close], even repeatedly.
 type Subscription struct {
 	bus   *Local
 	ready chan struct{} // holds one value while something is pending
@@ -119,11 +119,12 @@ type Subscription struct {
 }
 
 // Ready returns a channel that receives a value when [Subscription.Drain] has
-// notifications to return. It receives one value for any number of them.
+// notifications to return. A single value may stand for several notifications.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
-// Drain returns the newest notification of each stream since the last call, in
-// no particular order. The numbers of a stream always increase.
+// Drain returns the newest notification for each stream since the last call, in
+// no particular order. The sequence numbers of a stream only increase, except
+// for 0.
 func (s *Subscription) Drain() []Notification {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,10 +136,11 @@ func (s *Subscription) Drain() []Notification {
 	return notes
 }
 
-// Close ends the subscription. It does not close the channel of Ready.
+// Close ends the subscription. It does not close the channel returned by Ready.
 func (s *Subscription) Close() { s.bus.removeSubscription(s) }
 
-// add adds a notification unless it is older than the newest one of its stream.
+// add adds a notification unless it is older than the newest one for its
+// stream.
 func (s *Subscription) add(stream string, seq int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,30 +17,29 @@ import (
 )
 
 const (
-	// maxPending limits the streams whose notifications wait to be sent, for
-	// example while Redis is down. Notifications about more streams are
+	// maxPending is the maximum number of streams with unsent notifications,
+	// for example while Redis is down. Notifications for further streams are
 	// dropped.
 	maxPending = 10000
-	// sendBatch limits the notifications of one round trip.
+	// sendBatch is the maximum number of notifications per round trip.
 	sendBatch = 500
-	// pingAfter is the silence after which Redis is pinged. If the answer takes
-	// as long again, Redis counts as disconnected.
+	// pingAfter is the silence after which Redis is pinged. If the response
+	// takes as long again, Redis is considered disconnected.
 	pingAfter = 3 * time.Second
-	// maxPause is the longest pause between attempts to reconnect.
+	// maxPause is the maximum delay between reconnection attempts.
 	maxPause = 2 * time.Second
 )
 
-// Options are the settings of [Dial]. The zero value selects the defaults.
+// Options configures [Dial]. The zero value selects the defaults.
 type Options struct {
-	// Channel is the Redis channel that the nodes of one hub share. "" means
-	// loadout.
+	// Channel is the Redis channel shared by a hub's nodes. "" means loadout.
 	Channel string
-	// Logger logs disconnects and reconnects. If nil, nothing is logged.
+	// Logger logs disconnects and reconnects. If it is nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// Redis is a bus between nodes over one channel of a Redis server. Every node
-// listens to this channel all the time, so a new subscription misses nothing. A
+// Redis is a bus between nodes over a channel of a Redis server. Every node
+// always listens to this channel, so a new subscription misses nothing. A
 // node's own subscriptions get its notifications without Redis. After a
 // reconnect, all subscriptions get a notification with number 0. Create it with
 // [Dial].
@@ -60,12 +59,12 @@ type Redis struct {
 
 var _ Bus = (*Redis)(nil)
 
-// errStarting is the error of [Redis.Healthy] before the first connection.
+// errStarting is returned by [Redis.Healthy] before the first connection.
 var errStarting = errors.New("not connected to redis yet")
 
 // Dial returns a bus over the server at a redis://, rediss:// or unix:// URL.
 // It does not wait for the server and fails only if the URL is malformed. The
-// caller closes the bus.
+// caller must close the bus.
 func Dial(address string, opts *Options) (*Redis, error) {
 	settings, err := redis.ParseURL(address)
 	if err != nil {
@@ -78,7 +77,7 @@ func Dial(address string, opts *Options) (*Redis, error) {
 	settings.DialTimeout = maxPause
 	settings.DialerRetries = 1
 	logging.Disable()        // global; writes to stderr
-	settings.MaxRetries = -1 // the sender tries again itself
+	settings.MaxRetries = -1 // the sender itself retries
 	ctx, stop := context.WithCancel(context.Background())
 	settings.Dialer = dialUntil(ctx, redis.NewDialer(settings))
 	if opts == nil {
@@ -127,7 +126,7 @@ func (r *Redis) Healthy() error {
 	return r.connErr
 }
 
-// Close implements [Bus]. Notifications that were not sent are lost.
+// Close implements [Bus]. Unsent notifications are lost.
 func (r *Redis) Close() error {
 	r.stop()
 	r.workers.Wait()
@@ -139,7 +138,7 @@ func (r *Redis) Close() error {
 }
 
 // dialUntil wraps dial so that its connections are closed when ctx is done.
-// Otherwise a goroutine that waits for a response would not notice.
+// Otherwise a goroutine waiting for a response would not notice.
 func dialUntil(ctx context.Context, dial dialer) dialer {
 	return func(c context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(c, network, address)
@@ -166,7 +165,7 @@ func (t *boundConn) Close() error {
 	return t.Conn.Close()
 }
 
-// listen receives what other nodes publish until ctx is done.
+// listen receives notifications from other nodes until ctx is done.
 func (r *Redis) listen(ctx context.Context) {
 	for try := 0; ctx.Err() == nil; try++ {
 		received, err := r.receive(ctx)
@@ -181,7 +180,7 @@ func (r *Redis) listen(ctx context.Context) {
 	}
 }
 
-// receive listens on one connection until it is closed. It reports whether the
+// receive listens on a connection until it is closed. It reports whether the
 // subscription succeeded.
 func (r *Redis) receive(ctx context.Context) (received bool, err error) {
 	sub := r.client.Subscribe(ctx, r.channel)
@@ -210,7 +209,8 @@ func (r *Redis) receive(ctx context.Context) (received bool, err error) {
 	}
 }
 
-// markConnected clears the error of [Redis.Healthy] and logs a reconnect.
+// markConnected clears the error returned by [Redis.Healthy] and logs a
+// reconnect.
 func (r *Redis) markConnected() {
 	r.mu.Lock()
 	was := r.connErr
@@ -222,7 +222,8 @@ func (r *Redis) markConnected() {
 	r.local.notifyLoss()
 }
 
-// markDisconnected sets the error of [Redis.Healthy] and logs the first failure.
+// markDisconnected sets the error returned by [Redis.Healthy] and logs the
+// first failure.
 func (r *Redis) markDisconnected(err error) {
 	r.mu.Lock()
 	was := r.connErr
@@ -233,7 +234,7 @@ func (r *Redis) markDisconnected(err error) {
 	}
 }
 
-// handleMessage publishes a notification of another node locally. It ignores
+// handleMessage publishes a notification from another node locally. It ignores
 // messages in other formats.
 func (r *Redis) handleMessage(payload string) {
 	if n, ok := parseNotification(payload); ok {
@@ -272,7 +273,7 @@ func (r *Redis) send(ctx context.Context) {
 	}
 }
 
-// nextBatch removes and returns some pending notifications.
+// nextBatch removes and returns up to sendBatch pending notifications.
 func (r *Redis) nextBatch() []Notification {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -287,7 +288,7 @@ func (r *Redis) nextBatch() []Notification {
 	return notes
 }
 
-// requeue queues notifications again after sending failed, unless newer ones of
+// requeue queues notifications again after a failed send, unless newer ones for
 // their streams are pending.
 func (r *Redis) requeue(notes []Notification) {
 	r.mu.Lock()
@@ -298,14 +299,14 @@ func (r *Redis) requeue(notes []Notification) {
 }
 
 // enqueue queues a notification unless too many streams are pending. The caller
-// holds r.mu.
+// must hold r.mu.
 func (r *Redis) enqueue(n Notification) {
 	if _, ok := r.pending[n.Stream]; ok || len(r.pending) < maxPending {
 		r.pending[n.Stream] = max(n.Seq, r.pending[n.Stream])
 	}
 }
 
-// publish sends notifications in one round trip.
+// publish sends notifications in a single round trip.
 func (r *Redis) publish(ctx context.Context, notes []Notification) error {
 	_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, n := range notes {
@@ -321,7 +322,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// backOff waits before the next try. The delay grows with each try.
+// backOff waits before the next attempt. The delay grows with each attempt.
 func backOff(ctx context.Context, try int) {
 	wait := time.NewTimer(min(10*time.Millisecond<<min(try, 10), maxPause))
 	defer wait.Stop()

@@ -17,21 +17,21 @@ import (
 	"strings"
 )
 
-// MaxValue limits the size of a plain-text value in bytes.
+// MaxValue is the maximum size of a plaintext value, in bytes.
 const MaxValue = 64 << 10
 
-// formatPrefix begins each encrypted value. The id of the key follows, then the
-// nonce and the ciphertext in base64.
+// formatPrefix starts each encrypted value. It is followed by the key id, and
+// the base64 of the nonce and the ciphertext.
 const formatPrefix = "lo1."
 
-// ErrFormat says that a text is not an encrypted value of [Cipher.Encrypt].
+// ErrFormat is returned for a text that [Cipher.Encrypt] did not produce.
 var ErrFormat = errors.New("not an encrypted value")
 
-// ErrAltered says that an encrypted value was changed, or was encrypted for
-// another label.
+// ErrAltered is returned if an encrypted value was modified, or was encrypted
+// for another label.
 var ErrAltered = errors.New("value was altered, or encrypted for another owner or name")
 
-// UnknownKeyError says that a value was encrypted with a key that the cipher
+// UnknownKeyError reports that a value was encrypted with a key that the cipher
 // does not have.
 type UnknownKeyError struct {
 	ID string // see [Key.ID]
@@ -41,8 +41,9 @@ func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("encrypted with unknown key %q", e.ID)
 }
 
-// Label identifies a value by its owner and name. An encrypted value can only be
-// decrypted with the same label, so a row copied to another owner is useless.
+// Label identifies a value by its owner and name. An encrypted value can only
+// be decrypted with the same label, so a row copied to another owner is
+// useless.
 type Label struct {
 	Owner string // for example user/ID or skill/ID
 	Name  string // of the value
@@ -62,12 +63,12 @@ func (l Label) associatedData(key string) []byte {
 // Cipher encrypts and decrypts values with AES-256-GCM. It is safe for
 // concurrent use.
 type Cipher struct {
-	current string // id of the key that encrypts
+	current string // id of the encryption key
 	ciphers map[string]cipher.AEAD
 }
 
-// New returns a cipher that encrypts with the first key and decrypts with all
-// of them. One key may encrypt at most 2^32 values.
+// New returns a cipher that encrypts with the first key and decrypts with any
+// of them. A key must not encrypt more than 2^32 values.
 func New(keys ...Key) (*Cipher, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no encryption key")
@@ -95,12 +96,13 @@ func (k Key) newAEAD() (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// KeyID returns the id of the key that encrypts.
+// KeyID returns the id of the key used for encryption.
 func (s *Cipher) KeyID() string { return s.current }
 
-// Encrypt encrypts a value and returns printable text, about 60 bytes longer than
-// the value in base64. Each call returns a different text. Encrypt fails if the
-// value has more than [MaxValue] bytes, or if the label lacks an owner or a name.
+// Encrypt encrypts a value and returns printable text, about 60 bytes longer
+// than the value's base64. Each call returns a different text. Encrypt returns
+// an error if the value has more than [MaxValue] bytes, or if the label lacks
+// an owner or a name.
 func (s *Cipher) Encrypt(value []byte, l Label) (string, error) {
 	switch {
 	case l.Owner == "" || l.Name == "":
@@ -112,8 +114,8 @@ func (s *Cipher) Encrypt(value []byte, l Label) (string, error) {
 	return formatPrefix + s.current + "." + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// Decrypt returns the value that was encrypted with this label. It fails with
-// [ErrFormat], [ErrAltered] or an [*UnknownKeyError].
+// Decrypt returns the value that was encrypted with the given label. It fails
+// with [ErrFormat], [ErrAltered] or an [*UnknownKeyError].
 func (s *Cipher) Decrypt(sealed string, l Label) ([]byte, error) {
 	value, err := s.decrypt(sealed, l)
 	if err != nil {
@@ -142,14 +144,14 @@ func (s *Cipher) decrypt(sealed string, l Label) ([]byte, error) {
 	return value, nil
 }
 
-// Stale reports whether a value was not encrypted with the current key. Such
-// values are encrypted again after a change of keys.
+// Stale reports whether a value was encrypted with a key other than the current
+// one. Such values should be encrypted again.
 func (s *Cipher) Stale(sealed string) bool {
 	id, _, ok := splitEncrypted(sealed)
 	return ok && id != s.current
 }
 
-// splitEncrypted splits an encrypted value into key id and base64.
+// splitEncrypted splits an encrypted value into its key id and base64 text.
 func splitEncrypted(sealed string) (id, text string, ok bool) {
 	rest, ok := strings.CutPrefix(sealed, formatPrefix)
 	if !ok || len(rest) > idSize+2*MaxValue || strings.ContainsAny(rest, "\r\n") { // base64 skips line breaks

@@ -22,12 +22,12 @@ import (
 const (
 	keySize = 32
 	idSize  = 12      // characters
-	maxKeys = 16      // in one text
-	maxFile = 8 << 10 // bytes of a key file
+	maxKeys = 16      // per text
+	maxFile = 8 << 10 // maximum size of a key file, in bytes
 )
 
-// Key is a key of 32 random bytes. It prints as its id. The zero value is not a
-// valid key.
+// Key is a key of 32 random bytes. It is printed as its id. The zero value is
+// not a valid key.
 type Key struct{ secret [keySize]byte }
 
 // NewKey returns a new random key.
@@ -46,14 +46,14 @@ func (k Key) ID() string {
 	return hex.EncodeToString(b)
 }
 
-// derive returns size bytes derived from the key for a single use. They reveal
+// derive returns size bytes derived from the key for the given use. They reveal
 // neither the key nor bytes derived for other uses.
 func (k Key) derive(use string, size int) ([]byte, error) {
 	return hkdf.Key(sha256.New, k.secret[:], nil, "loadout seal "+use, size)
 }
 
-// Reveal returns the secret key in the format of [ParseKeys], so that it can be
-// stored.
+// Reveal returns the secret key in the format accepted by [ParseKeys], so that
+// it can be stored.
 func (k Key) Reveal() string { return base64.StdEncoding.EncodeToString(k.secret[:]) }
 
 func (k Key) String() string               { return "key " + k.ID() }
@@ -62,10 +62,11 @@ func (k Key) Format(f fmt.State, _ rune)   { fmt.Fprint(f, k.String()) }
 func (k Key) LogValue() slog.Value         { return slog.StringValue(k.String()) }
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// ParseKeys reads keys from the text of a file or an environment variable. Each
-// key is 32 bytes in base64, in either alphabet, separated by white space or
-// commas. A # starts a comment. ParseKeys fails if there is no key, if there
-// are more than 16, or if one is not random. Its errors do not quote the text.
+// ParseKeys parses keys from the text of a file or an environment variable.
+// Each key is 32 bytes in base64, in either alphabet. Keys are separated by
+// white space or commas, and # starts a comment. ParseKeys returns an error if
+// there is no key, if there are more than 16, or if a key is not random. Its
+// errors do not quote the text.
 func ParseKeys(text string) ([]Key, error) {
 	var keys []Key
 	for line := range strings.Lines(text) {
@@ -103,9 +104,9 @@ func parseKey(field string) (Key, error) {
 	return Key{[keySize]byte(b)}, nil
 }
 
-// LoadKeys reads keys from the file at path, as [ParseKeys] does. It fails with
-// [fs.ErrNotExist] if there is none, and with a [*privatefile.UnsafeError] if the
-// file does not belong to the user of this process or others may read or write
+// LoadKeys reads keys from a file in the format accepted by [ParseKeys]. It
+// fails with [fs.ErrNotExist] if the file does not exist, and with a
+// [*privatefile.UnsafeError] if another user owns the file or may read or write
 // it.
 func LoadKeys(path string) ([]Key, error) {
 	data, err := privatefile.New(path, maxFile).Read()
@@ -152,13 +153,13 @@ func readMountedKeys(path string) ([]Key, error) {
 	return ParseKeys(string(data))
 }
 
-// errFileExists says that the key file does not have to be created.
+// errFileExists is returned if the key file does not have to be created.
 var errFileExists = errors.New("key file exists")
 
-// LoadOrCreateKeys is like [LoadKeys], but creates a missing file with one new
-// key, mode 0600, and synced to disk. Concurrent processes all get the same
-// key. Do not call it if encrypted values exist already: a new key cannot
-// decrypt them.
+// LoadOrCreateKeys is like [LoadKeys], but creates a missing file with a new
+// key and mode 0600, synced to disk. Concurrent processes all get the same key.
+// Do not call it if encrypted values already exist: a new key cannot decrypt
+// them.
 func LoadOrCreateKeys(ctx context.Context, path string) ([]Key, error) {
 	err := privatefile.New(path, maxFile).Change(ctx, func(old []byte) ([]byte, error) {
 		if old != nil {
@@ -174,8 +175,8 @@ func LoadOrCreateKeys(ctx context.Context, path string) ([]Key, error) {
 
 const fileHeader = "# Keys of loadout serve: the first encrypts secrets, all decrypt them. Without them secrets are lost: keep a copy.\n"
 
-// AddKey inserts a new key at the start of the file at path. The older keys
-// then only decrypt. It fails if the file does not exist.
+// AddKey inserts a new key at the start of a key file. The older keys are then
+// only used for decryption. It returns an error if the file does not exist.
 func AddKey(ctx context.Context, path string) (Key, error) {
 	k := NewKey()
 	err := privatefile.New(path, maxFile).Change(ctx, func(old []byte) ([]byte, error) {

@@ -1,5 +1,5 @@
 // Package linediff compares two texts by lines and selects the hunks to show. It returns
-// indexes of lines, so that callers can mask, shorten and style the lines themselves; it
+// line indexes, so that callers can mask, shorten and style the lines themselves. It
 // performs no I/O.
 //
 // Start reading at [Compare] and [Hunks].
@@ -10,14 +10,14 @@ import (
 	"iter"
 )
 
-// Step keeps, removes or adds one line.
+// Step keeps, removes or adds a line.
 type Step struct {
 	Op   byte // ' ' keeps, '-' removes, '+' adds
 	A, B int  // indexes in the old and new text; for '+' A is the next old line, for '-' B is the next new line
 }
 
-// Line returns the line of the step: from the old text a, or from the new text b if it is
-// added.
+// Line returns the step's line: from the new text b if it is added, or else from the old
+// text a.
 func (s Step) Line(a, b []string) string {
 	if s.Op == '+' {
 		return b[s.B]
@@ -25,10 +25,10 @@ func (s Step) Line(a, b []string) string {
 	return a[s.A]
 }
 
-// Compare returns a shortest list of steps from a to b. It skips the common
-// start and end, which are nearly everything after one edit. If the table for
-// the rest would have more than maxTable entries, it treats the rest as
-// replaced. Each entry takes about 3 ns and 4 bytes.
+// Compare returns a shortest list of steps from a to b. It skips the common start and end,
+// which are nearly everything after a single edit. If the table for the rest would have
+// more than maxTable entries, it treats the rest as replaced. Each entry takes about 3 ns
+// and 4 bytes.
 func Compare(a, b []string, maxTable int) []Step {
 	steps := make([]Step, 0, max(len(a), len(b)))
 	i, j := 0, 0
@@ -61,14 +61,14 @@ func Compare(a, b []string, maxTable int) []Step {
 	return steps
 }
 
-// table holds the number of common lines for each pair of suffixes of two
+// table holds the length of the longest common subsequence for each pair of suffixes of two
 // texts.
 type table struct {
 	a, b   []int32 // the lines; equal lines have equal numbers
 	counts []int32 // for a[i:] and b[j:], at i*(len(b)+1)+j
 }
 
-// newTable returns the table of two texts. It returns nil if the table would
+// newTable returns the longest-common-subsequence table for a and b, or nil if it would
 // have more than maxTable entries.
 func newTable(a, b []string, maxTable int) *table {
 	rows, columns := len(a)+1, len(b)+1
@@ -130,10 +130,10 @@ func Hunks(steps []Step, context int) []Hunk {
 	return out
 }
 
-// Pairs yields each step with the index of its counterpart, or -1 if it has
-// none. Where removed lines are followed by added ones, the first removed line
-// is the counterpart of the first added line, and so on. The index for a
-// removed line refers to the new text, that for an added line to the old text.
+// Pairs yields each step with the index of its counterpart, or -1 if it has none. Where
+// removed lines are followed by added ones, the first removed line is the counterpart of
+// the first added line, and so on. The index for a removed line refers to the new text, and
+// the index for an added line to the old text.
 func (h Hunk) Pairs() iter.Seq2[Step, int] {
 	return func(yield func(Step, int) bool) {
 		for i := 0; i < len(h); {
@@ -174,7 +174,7 @@ func (h Hunk) Pairs() iter.Seq2[Step, int] {
 	}
 }
 
-// Header returns the line of the unified format that locates the hunk, without a line end.
+// Header returns the hunk's header in the unified format, without a line end.
 func (h Hunk) Header() string {
 	var old, new int // lines
 	for _, s := range h {
@@ -188,8 +188,8 @@ func (h Hunk) Header() string {
 	return fmt.Sprintf("@@ -%s +%s @@", lineRange(h[0].A, old), lineRange(h[0].B, new))
 }
 
-// lineRange formats a range of lines as "first,count". If count is 0, first is
-// the number of the line before.
+// lineRange formats a range of lines as "first,count". If count is 0, first is the number
+// of the preceding line.
 func lineRange(index, count int) string {
 	if count > 0 {
 		index++
@@ -198,15 +198,15 @@ func lineRange(index, count int) string {
 }
 
 const (
-	maxLine    = 160 // Elide leaves lines of up to this many characters alone
-	maxContext = 30  // characters of a common prefix or suffix that Elide keeps
+	maxLine    = 160 // Elide leaves lines of up to this many characters unchanged
+	maxContext = 30  // characters of a common prefix or suffix that Elide preserves
 )
 
-// Ellipsis replaces what [Elide] removed.
+// Ellipsis replaces text that [Elide] removed.
 const Ellipsis = "…"
 
-// Elide shortens the common prefix and suffix of two lines if one of them is
-// long, for example in minified files. It keeps all differing characters.
+// Elide shortens the common prefix and suffix of two lines if one of them is long, for
+// example in minified files. It preserves all differing characters.
 func Elide(a, b string) (string, string) {
 	x, y := []rune(a), []rune(b)
 	if len(x) <= maxLine && len(y) <= maxLine {
@@ -223,8 +223,7 @@ func Elide(a, b string) (string, string) {
 	return cutEnds(x, head, tail), cutEnds(y, head, tail)
 }
 
-// cutEnds removes head characters at the start of s and tail characters at its
-// end.
+// cutEnds removes head characters from the start of s and tail characters from its end.
 func cutEnds(s []rune, head, tail int) string {
 	text := string(s[head : len(s)-tail])
 	if head > 0 {

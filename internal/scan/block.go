@@ -12,7 +12,7 @@ import (
 // patterns are applied to. Longer ones are truncated.
 const maxUnit = 8 << 10
 
-// block is a part of a file: code in one language, or prose.
+// block is part of a file: code in one language, or prose.
 type block struct {
 	start, end int
 	prose      bool
@@ -25,10 +25,10 @@ type block struct {
 	units      []span // statements or paragraphs, in order
 }
 
-// span offsets in the block
-type span struct{ start, end int } // offsets in the block
+// span is a range of offsets in a block.
+type span struct{ start, end int }
 
-// blocks splits a file into blocks.
+// splitBlocks splits a file into blocks.
 func (t *source) splitBlocks() []*block {
 	if isMarkdown(t.name) {
 		return t.markdownBlocks()
@@ -73,7 +73,7 @@ func (t *source) markdownBlocks() []*block {
 }
 
 // fenceOf returns the run of backquotes or tildes that opens or closes a fenced
-// block, or nil.
+// block, or nil if the line is not a fence.
 func fenceOf(line []byte) []byte {
 	for _, c := range "`~" {
 		if n := len(line) - len(bytes.TrimLeft(line, string(c))); n >= 3 && !(c == '`' && bytes.IndexByte(line[n:], '`') >= 0) {
@@ -184,7 +184,7 @@ func hasWarning(before []byte) bool {
 	return false
 }
 
-// lex separates code from comments and strings. It does so once per block.
+// lex separates code from comments and strings, once per block.
 func (b *block) lex(t *source) {
 	if b.isLexed {
 		return
@@ -199,8 +199,8 @@ func (b *block) lex(t *source) {
 	b.units = splitStatements(b.code, b.bare, b.language)
 }
 
-// unitAt returns the index of the statement or paragraph that contains an
-// offset of the file.
+// unitAt returns the index of the statement or paragraph that contains a file
+// offset.
 func (b *block) unitAt(offset int) (int, bool) {
 	i, ok := slices.BinarySearchFunc(b.units, offset-b.start, func(s span, at int) int {
 		switch {

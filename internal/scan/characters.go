@@ -69,7 +69,8 @@ func (s *scanner) checkCharacters(t *source) {
 	}
 }
 
-// isPlainASCII is true for the ASCII characters of ordinary text.
+// isPlainASCII reports, by index, whether an ASCII character occurs in ordinary
+// text.
 var isPlainASCII = func() (out [utf8.RuneSelf]bool) {
 	for c := range out {
 		out[c] = c >= ' ' && c != 0x7f || c == '\n' || c == '\t' || c == '\r' || c == '\f'

@@ -10,7 +10,7 @@ import (
 )
 
 // frontmatterRules returns the rules that compare the frontmatter with the
-// files of the skill.
+// skill's files.
 func frontmatterRules() []Rule {
 	return []Rule{
 		{ID: "script-unmentioned", Severity: Low, Target: Frontmatter, Message: "no text of the skill mentions this script", Advice: "find out what runs it, or remove it"},
@@ -22,7 +22,7 @@ func frontmatterRules() []Rule {
 	}
 }
 
-// addHost records a host that a script contains.
+// addHost records a host that occurs in a script.
 func (s *scanner) addHost(name string, p position) {
 	name = strings.ToLower(name)
 	if _, ok := s.hosts[name]; !ok && len(s.hosts) < 256 && !isIdentifierHost(name) {
@@ -31,7 +31,7 @@ func (s *scanner) addHost(name string, p position) {
 }
 
 // isIdentifierHost reports whether a host occurs only in identifiers, such as
-// XML namespaces, which programs do not connect to.
+// XML namespaces, to which programs do not connect.
 func isIdentifierHost(host string) bool {
 	for _, h := range []string{"example.com", "example.org", "example.net", "localhost", "127.0.0.1", "0.0.0.0", "www.w3.org", "schemas.openxmlformats.org", "schemas.microsoft.com", "json-schema.org", "www.apache.org", "opensource.org", "purl.org", "ns.adobe.com"} {
 		if host == h || strings.HasSuffix(host, "."+h) {
@@ -41,7 +41,7 @@ func isIdentifierHost(host string) bool {
 	return strings.HasSuffix(host, ".test") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".invalid")
 }
 
-// compareFrontmatter compares the frontmatter with the files of the skill.
+// compareFrontmatter compares the frontmatter with the skill's files.
 func (s *scanner) compareFrontmatter() {
 	if s.skill == nil {
 		return
@@ -56,14 +56,14 @@ func (s *scanner) compareFrontmatter() {
 	s.checkTools()
 }
 
-// Limits on the scripts whose names are searched for in the texts.
+// Limits for scripts whose names are searched for in texts.
 const (
 	maxScripts    = 500
 	maxScriptName = 100
 )
 
-// checkMentions reports scripts that no text mentions. Scripts are mentioned by
-// file name, and modules also by name without extension.
+// checkMentions reports scripts that no text mentions. A script counts as
+// mentioned by its file name, and a module also by its name without extension.
 func (s *scanner) checkMentions() {
 	var files, names []string
 	for _, f := range slices.Sorted(maps.Keys(s.scripts)) {
@@ -140,8 +140,8 @@ func coversHost(asked, host string) bool {
 	return asked == host
 }
 
-// fieldPosition returns the position of a field of the frontmatter, at the top
-// level or nested.
+// fieldPosition returns the position of a frontmatter field, at the top level
+// or nested.
 func (s *scanner) fieldPosition(key, excerpt string) position {
 	p := position{file: s.manifestPath, line: 1, column: 1, excerpt: excerpt}
 	front := s.skill.Frontmatter

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Maximum number of characters in the excerpt and the path of a finding.
+// Maximum number of characters in a finding's excerpt and path.
 const (
 	maxExcerpt = 160
 	maxPath    = 512
 )
 
-// escapeText returns a text on one line and truncated to most characters.
-// Control and invisible characters are escaped as \u{…}.
+// escapeText returns s on one line, truncated to most characters. Control and
+// invisible characters are escaped as \u{…}.
 func escapeText(s string, most int) string {
 	var b strings.Builder
 	n, blank := 0, true

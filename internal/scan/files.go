@@ -29,7 +29,8 @@ func fileRules() []Rule {
 	}
 }
 
-// addListingFindings reports the files that the listing of the skill omitted.
+// addListingFindings reports the files that were omitted when listing the
+// skill.
 func (s *scanner) addListingFindings(ds skill.Diagnostics) {
 	for _, d := range ds {
 		if d.Code == "file-link" || d.Code == "file-special" {
@@ -80,7 +81,8 @@ var officeExtensions = []string{".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp
 // mediaExtensions lists the extensions of binary files that contain no code.
 var mediaExtensions = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".bmp", ".tiff", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".eot", ".mp3", ".mp4", ".wav", ".ogg", ".webm", ".mov", ".svgz", ".avif"}
 
-// checkBinary reports whether a file is binary. If so, it adds a finding.
+// checkBinary reports whether a file is binary, and adds findings for
+// suspicious files.
 func (s *scanner) checkBinary(f skill.File, data []byte) bool {
 	ext := strings.ToLower(path.Ext(f.Path))
 	at := position{file: f.Path}

@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// Limits for following values in one block.
+// Limits for tracking tainted values in a block.
 const (
 	maxStatements  = 20_000
 	maxIdentifiers = 400 // per statement
@@ -27,7 +27,7 @@ const (
 	codeRunner                          // an alias of a function that runs code
 )
 
-// value is what is known about the value of a variable.
+// value describes a variable's tainted value.
 type value struct {
 	origin
 	secrets map[string]bool // names of the environment variables that it contains
@@ -45,10 +45,10 @@ func (v *value) merge(o value) {
 
 func (v *value) isTracked() bool { return v.origin != 0 || len(v.secrets) > 0 }
 
-// flow follows values through the statements of a block from top to bottom,
-// ignoring branches. It follows keys to statements that send or collect them,
-// and downloaded or decoded data to statements that run it. Sending a key in a
-// request header counts as normal use.
+// flow tracks tainted values through the statements of a block from top to
+// bottom, ignoring branches. It tracks keys to statements that send or collect
+// them, and downloaded or decoded data to statements that execute it. Sending a
+// key in a request header counts as normal use.
 type flow struct {
 	s *scanner
 	t *source
@@ -62,8 +62,8 @@ type flow struct {
 	function   string              // function that contains the current statement
 }
 
-// followValues follows the values in a block. It makes two passes, because
-// functions may be called before their definition.
+// followValues tracks the tainted values in a block. It makes two passes,
+// because functions may be called before their definition.
 func (s *scanner) followValues(t *source, b *block) {
 	f := &flow{s: s, t: t, b: b, parameters: map[string][]string{}, arguments: map[string]value{}, returned: map[string]value{}}
 	for range 2 {
@@ -95,7 +95,7 @@ func (f *flow) followStatement(u span) {
 	f.assign(statement, v)
 }
 
-// withoutHeaders returns a statement without the keys in request headers.
+// withoutHeaders removes the keys in request headers from a statement.
 func (f *flow) withoutHeaders(statement []byte) []byte {
 	if f.b.language&shell != 0 {
 		return headerFlag().ReplaceAll(statement, []byte(" "))
@@ -113,7 +113,7 @@ func readPart(statement []byte) []byte {
 	return statement[m[3]:]
 }
 
-// enterFunction records the function that a statement starts to define.
+// enterFunction records the function whose definition starts in a statement.
 func (f *flow) enterFunction(statement []byte) {
 	m := functionDefinition().FindSubmatch(statement)
 	if m == nil {
@@ -136,7 +136,7 @@ func (f *flow) enterFunction(statement []byte) {
 	}
 }
 
-// assign records the values of the variables that a statement assigns.
+// assign records v as the value of the variables that a statement assigns.
 func (f *flow) assign(statement []byte, v value) {
 	set := func(name []byte) {
 		switch {
@@ -161,7 +161,7 @@ func (f *flow) assign(statement []byte, v value) {
 		}
 		return
 	}
-	for _, m := range callbackParameter().FindAllSubmatch(statement, 4) { // parameters of callbacks that receive the value
+	for _, m := range callbackParameter().FindAllSubmatch(statement, 4) { // callback parameters that receive the value
 		set(m[1])
 		set(m[2])
 	}
@@ -173,7 +173,8 @@ func (f *flow) assign(statement []byte, v value) {
 	}
 }
 
-// recordArguments records the argument values of function calls.
+// recordArguments records v as an argument value of the functions that a
+// statement calls.
 func (f *flow) recordArguments(statement []byte, v value) {
 	for _, m := range functionCall().FindAllSubmatch(statement, 8) {
 		for _, p := range f.parameters[string(m[1])] {
@@ -184,8 +185,8 @@ func (f *flow) recordArguments(statement []byte, v value) {
 	}
 }
 
-// valueOf returns the value that a statement reads, either directly or from
-// variables.
+// valueOf returns the tainted value that a statement reads, either directly or
+// from variables.
 func (f *flow) valueOf(statement []byte) value {
 	var v value
 	for _, s := range originPatterns {
@@ -214,7 +215,8 @@ func (f *flow) valueOf(statement []byte) value {
 	return v
 }
 
-// checkSinks reports a statement that sends, collects or runs a followed value.
+// checkSinks reports a statement that sends, collects or executes a tainted
+// value.
 func (f *flow) checkSinks(u span, v value) {
 	statement, bare := f.b.code[u.start:u.end], f.b.bare[u.start:u.end]
 	has := func(o origin) bool { return v.origin&o != 0 }
@@ -253,7 +255,7 @@ func (f *flow) checkSinks(u span, v value) {
 	}
 }
 
-// addFinding adds a finding for a part of a statement.
+// addFinding adds a finding for part of a statement.
 func (f *flow) addFinding(rule string, u span, where []int) {
 	if where == nil || f.s.isRuleFull(rule, f.t.name) {
 		return

@@ -11,8 +11,8 @@ import (
 
 // installerAddresses lists the addresses from which users are told to download
 // and run the installers of well-known tools. An address is listed only if
-// nobody except the publisher of the tool can upload there: the publisher's own
-// host, or one path on a shared host. A path matches exactly, or as a prefix if
+// nobody except the tool's publisher can upload there: the publisher's own
+// host, or a path on a shared host. A path matches exactly, or as a prefix if
 // it ends in a slash. GitHub paths include a branch, because commits of any
 // fork can be fetched from the repository by hash.
 var installerAddresses = []string{
@@ -31,7 +31,7 @@ var installerAddresses = []string{
 }
 
 // isInstaller reports whether a command downloads only from listed addresses.
-// It ignores a listed host that is part of another address.
+// It ignores listed hosts that are part of another address.
 func isInstaller(match string) bool {
 	found := downloadAddresses(match)
 	for _, address := range found {
@@ -82,8 +82,8 @@ func isInstallerAddress(address string) bool {
 }
 
 // knownRegistries lists package registries and full mirrors of them. Anyone can
-// publish there, so the package name decides what is installed, not the
-// address.
+// publish there, so the package name, not the address, determines what is
+// installed.
 var knownRegistries = []string{"pypi.org", "test.pypi.org", "pypi.nvidia.com", "download.pytorch.org", "registry.npmjs.org", "registry.yarnpkg.com", "npm.pkg.github.com",
 	"registry.npmmirror.com", "pypi.tuna.tsinghua.edu.cn", "mirrors.aliyun.com", "localhost", "127.0.0.1"}
 
@@ -101,10 +101,10 @@ func usesKnownRegistries(command string) bool {
 	return len(found) > 0
 }
 
-// isIssuerOf reports whether a secret is sent to the service that issued it.
-// This is assumed if the name of the variable contains the registered name of
-// the host. For a command without an address it returns false, because the
-// destination is a variable.
+// isIssuerOf reports whether every host in a command appears to have issued the
+// secret in the variable: whether the variable name contains the host's
+// registered name. It returns true if the command contains no address, because
+// the destination is then unknown.
 func isIssuerOf(command, variable string) bool {
 	found := urls().FindAllStringSubmatch(strings.ToLower(command), 8)
 	for _, m := range found {
@@ -158,8 +158,7 @@ func isPrivateHost(host string) bool {
 	return host == "localhost" || !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || isIdentifierHost(host)
 }
 
-// isHiddenCommand reports whether a word that quotes split into pieces is a
-// command.
+// isHiddenCommand reports whether a word that is split by quotes is a command.
 func isHiddenCommand(word string) bool {
 	word = strings.ToLower(strings.NewReplacer("''", "", `""`, "").Replace(word))
 	return slices.Contains([]string{"sh", "bash", "zsh", "dash", "curl", "wget", "eval", "exec", "base64", "python", "python3", "perl", "node", "nc", "ncat", "netcat", "sudo", "cat", "rm", "chmod", "crontab", "ssh"}, word)

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Limits on the work per file.
+// Limits per file.
 const (
 	maxHits     = 4000 // per rule
 	maxMentions = 4 << 20
 )
 
-// hit is an occurrence of a word of a rule. end is the offset after the word.
+// hit is an occurrence of a rule's word. end is the offset after the word.
 type hit struct{ end, rule int }
 
 // scanText scans a text file.
@@ -44,7 +44,7 @@ func (s *scanner) scanText(ctx context.Context, name string, data []byte) {
 	s.scanServerFile(t)
 }
 
-// findWords returns the occurrences of the words of all rules, in order.
+// findWords returns the occurrences of all rules' words, in order.
 func (s *scanner) findWords(data []byte) []hit {
 	x := ruleWords()
 	var out []hit
@@ -72,7 +72,7 @@ func (s *scanner) findWords(data []byte) []hit {
 
 // scanBlock applies the rules whose words occur in a block.
 func (s *scanner) scanBlock(ctx context.Context, t *source, b *block, hits []hit) {
-	tried := map[int]int{} // by rule: the unit to which it was last applied, 1-based
+	tried := map[int]int{} // by rule: the 1-based index of the unit to which it was last applied
 	flows := false
 	for _, h := range hits {
 		r := &rules()[h.rule]
@@ -115,7 +115,7 @@ func (b *block) matchesTarget(r *Rule) bool {
 	return false
 }
 
-// applyRule applies a rule to one unit of a block.
+// applyRule applies a rule to a unit of a block.
 func (s *scanner) applyRule(r *Rule, t *source, b *block, u span) {
 	src := b.code
 	if r.bare {

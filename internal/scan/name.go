@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// knownPackages lists packages and publishers whose names attackers imitate by
-// misspelling.
+// knownPackages returns packages and publishers whose names attackers imitate
+// with misspellings.
 var knownPackages = sync.OnceValue(func() []string {
 	return strings.Fields(`
 requests urllib3 numpy pandas matplotlib scipy sklearn scikit-learn tensorflow pytorch torch keras django flask fastapi
@@ -19,8 +19,8 @@ next vite vitest esbuild rollup nodemon cross-env create-react-app electron sock
 openapi expresso markdownit chalks`)
 })
 
-// isMisspelt reports whether a command installs a package whose name is nearly
-// that of a known one.
+// isMisspelt reports whether a command installs a package whose name nearly
+// matches a known one.
 func isMisspelt(arguments string) bool {
 	for word := range strings.FieldsSeq(strings.ToLower(arguments)) {
 		if strings.HasPrefix(word, "-") {
@@ -34,7 +34,7 @@ func isMisspelt(arguments string) bool {
 }
 
 // packageName returns the part of a package name to compare: the publisher if
-// there is one, and otherwise the name without the version.
+// there is one, or else the name without the version.
 func packageName(word string) string {
 	word = strings.Trim(word, `"',`)
 	if strings.HasPrefix(word, "@") {
@@ -47,7 +47,7 @@ func packageName(word string) string {
 	return strings.ReplaceAll(word, "_", "-")
 }
 
-// isNearlyKnown reports whether a name is not known, but one edit away from a
+// isNearlyKnown reports whether a name is unknown, but one edit away from a
 // known name of at least six letters.
 func isNearlyKnown(name string) bool {
 	if len(name) < 5 || len(name) > 40 {
@@ -66,7 +66,7 @@ func isNearlyKnown(name string) bool {
 	return near
 }
 
-// isOneEditApart reports whether two texts differ by one inserted, deleted or
+// isOneEditApart reports whether two strings differ by an inserted, deleted or
 // replaced letter, or by two swapped letters.
 func isOneEditApart(a, b string) bool {
 	if len(a) > len(b) {

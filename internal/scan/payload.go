@@ -39,7 +39,7 @@ func decode(s string) ([]byte, bool) {
 	return nil, false
 }
 
-// isText reports whether bytes are text with one or two bytes per character.
+// isText reports whether b is text with one or two bytes per character.
 func isText(b []byte) bool {
 	odd := 0
 	for _, c := range b {
@@ -50,8 +50,8 @@ func isText(b []byte) bool {
 	return len(b) > 0 && odd == 0 && (utf8.Valid(b))
 }
 
-// isPublicAddress reports whether a numeric address is public and not reserved
-// for documentation.
+// isPublicAddress reports whether an IP address is public and not reserved for
+// documentation.
 func isPublicAddress(s string) bool {
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() {

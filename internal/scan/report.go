@@ -25,7 +25,7 @@ func (s Severity) String() string {
 	return severities[s]
 }
 
-// ParseSeverity parses the text returned by [Severity.String].
+// ParseSeverity parses a severity as formatted by [Severity.String].
 func ParseSeverity(s string) (Severity, error) {
 	if i := slices.Index(severities[:], s); i >= 0 {
 		return Severity(i), nil
@@ -33,10 +33,12 @@ func ParseSeverity(s string) (Severity, error) {
 	return 0, fmt.Errorf("unknown severity %q (want info, low, medium or high)", s)
 }
 
-// MarshalText encodes the severity as its name.
+// MarshalText implements [encoding.TextMarshaler]. It returns the severity's
+// name.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText decodes the name of a severity.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It parses the severity's
+// name.
 func (s *Severity) UnmarshalText(text []byte) error {
 	v, err := ParseSeverity(string(text))
 	*s = v
@@ -45,7 +47,7 @@ func (s *Severity) UnmarshalText(text []byte) error {
 
 // Finding is a part of a skill that a user should review.
 type Finding struct {
-	// Rule is the ID of the rule: lower-case words with hyphens. IDs are
+	// Rule is the ID of the rule: lower-case words joined with hyphens. IDs are
 	// stable.
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity" enum:"info,low,medium,high"`
@@ -63,11 +65,10 @@ type Finding struct {
 	Advice  string `json:"advice"`
 }
 
-// Key returns a key for comparing the findings in two versions of a skill.
-// Findings of one rule in one file with the same text have the same key,
-// regardless of line and severity. All secrets of one kind in a file share a
-// key, because Excerpt omits them. Keys may change between releases, so do not
-// store them.
+// Key returns a key for comparing findings across two versions of a skill.
+// Findings with the same rule, file and text have the same key, regardless of
+// line and severity. All secrets of one kind in a file share a key, because
+// Excerpt omits them. Keys may change between releases, so do not store them.
 func (f Finding) Key() string { return f.Rule + "\n" + f.File + "\n" + f.Excerpt }
 
 // Report holds the findings in a skill.

@@ -16,12 +16,12 @@ type Rule struct {
 	Message  string   `json:"message"`
 	Advice   string   `json:"advice"`
 
-	languages language // languages of code to which it applies; 0 means all
+	languages language // languages the rule applies to; 0 means all
 	words     []string // lower-case; every match of the pattern contains one of them
 	pattern   func() *regexp.Regexp
-	unless    func() *regexp.Regexp // statements that match this are skipped
+	unless    func() *regexp.Regexp // statements that match are skipped
 	bare      bool                  // ignore the content of strings
-	flows     bool                  // values are followed (flow.go) if one of the words occurs
+	flows     bool                  // track tainted values (flow.go) if one of the words occurs
 	accept    func(match []string) bool
 	note      func(s *scanner, match []string, p position) // called for each match instead of adding a finding
 }
@@ -35,8 +35,8 @@ const (
 	Code        Target = "code"        // scripts, fenced blocks, and commands in Markdown
 	Text        Target = "text"        // all of the above, and configuration files
 	Frontmatter Target = "frontmatter" // the frontmatter, compared with the files
-	Server      Target = "server"      // commandLanguages of MCP servers
-	Name        Target = "name"        // namesService of files and skills
+	Server      Target = "server"      // commands of MCP servers
+	Name        Target = "name"        // names of files and skills
 	Bytes       Target = "bytes"       // binary files and characters
 )
 
@@ -82,7 +82,7 @@ const (
 	anyCode  = shell | python | javascript | powershell | otherCode | inline
 )
 
-// combine returns every combination of a beginning and an end.
+// combine returns every concatenation of a beginning and an end.
 func combine(beginnings, ends []string) []string {
 	var out []string
 	for _, b := range beginnings {

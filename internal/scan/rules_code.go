@@ -3,7 +3,7 @@ package scan
 // secretName matches the names of environment variables that hold secrets.
 const secretName = `[A-Z0-9_]*(SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|PRIVATE_KEY|ACCESS_KEY|CREDENTIAL|AUTH_KEY|SERVICE_ACCOUNT_KEY|DATABASE_URL|SESSION_KEY)[A-Z0-9_]*`
 
-// codeRules returns the rules about code, except for shell commands.
+// codeRules returns the rules about code other than shell commands.
 func codeRules() []Rule {
 	return []Rule{
 		{ID: "encoded-address", Severity: High, Target: Text, words: []string{"ahr0c", "odhr0c", "h0dha6ly", "68747470"},

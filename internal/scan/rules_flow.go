@@ -11,7 +11,7 @@ const (
 const sendCommands = `\b(curl|wget|nc|ncat|netcat|socat|telnet|ftp|scp|rsync|http|openssl\s+s_client)\b`
 
 // flowRules returns the rules about sending secrets. Rules without a pattern
-// follow values through the statements of a program (flow.go).
+// track tainted values through a program's statements (flow.go).
 func flowRules() []Rule {
 	return []Rule{
 		{ID: "exfil-environment", Severity: High, Target: Code, languages: commandLanguages, words: []string{"env", "printenv"},

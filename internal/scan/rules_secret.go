@@ -7,7 +7,7 @@ import (
 )
 
 // secretRules returns the rules about keys and passwords in files. The rules
-// match the key formats of services; randomness alone is never enough.
+// match the services' key formats; randomness alone is never sufficient.
 func secretRules() []Rule {
 	return []Rule{
 		{ID: "secret-key-block", Severity: High, Target: Text, words: []string{"private key-----"},
@@ -34,7 +34,7 @@ func secretRules() []Rule {
 
 var placeholder = lazyregexp.New(`(?i)example|your|xxxx|placeholder|changeme|dummy|sample|redact|replace|insert|fake|test|demo|abcdef|a1b2c3|123456|000000|\.\.\.|<|todo|secret_?here|key_?here|my[_-]?(secret|key|pass|token)|process\.env|os\.environ`)
 
-// isRandom reports whether a text has at least the given number of different
+// isRandom reports whether s has at least the given number of different
 // characters and is not a placeholder.
 func isRandom(s string, different int) bool {
 	if placeholder().MatchString(s) {
@@ -47,18 +47,18 @@ func isRandom(s string, different int) bool {
 	return len(seen) >= different
 }
 
-// isMixed reports whether a text has digits and letters of both cases, unlike
+// isMixed reports whether s has digits and letters of both cases, unlike
 // ordinary words.
 func isMixed(s string) bool {
 	return strings.ContainsAny(s, "0123456789") && strings.ToLower(s) != s && strings.ToUpper(s) != s
 }
 
-// secretFormats matches secrets to remove from excerpts.
+// secretFormats matches secrets that must be removed from excerpts.
 var secretFormats = lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY[\s\S]*|\b(?:AKIA|ASIA)[A-Z2-7]{16}\b|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|sk-|[sr]k_live_|npm_|pypi-|AIza|SG\.|hf_|dop_v1_|shpat_|lin_api_)[A-Za-z0-9_.-]{16,}`)
 
 var assignedSecret = lazyregexp.New(`(?i)((?:password|passwd|secret(?:_?key)?|api_?key|access_token|auth_token|token)["']?\s*[:=]\s*["']|://[A-Za-z0-9._-]+:)([^\s"'@$<{}]{8,})`)
 
-// redactSecrets returns a text with its secrets removed.
+// redactSecrets shortens the secrets in s so that they are unusable.
 func redactSecrets(s string) string {
 	s = secretFormats().ReplaceAllStringFunc(s, shorten)
 	return assignedSecret().ReplaceAllStringFunc(s, func(m string) string {

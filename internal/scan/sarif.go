@@ -10,7 +10,7 @@ import (
 )
 
 // PathReport is a report with the path of its skill. The path uses slashes and
-// may be empty. WriteSARIF puts it before the file paths of the findings.
+// may be empty. WriteSARIF prepends it to the file paths of the findings.
 type PathReport struct {
 	Path   string
 	Report *Report
@@ -19,7 +19,7 @@ type PathReport struct {
 // levels maps severities to SARIF levels.
 var levels = [...]string{Info: "note", Low: "note", Medium: "warning", High: "error"}
 
-// securityScores are the values by which code hosts rank security findings.
+// securityScores are the scores by which code hosts rank security findings.
 var securityScores = [...]string{Info: "1.0", Low: "3.0", Medium: "5.0", High: "8.0"}
 
 type (
@@ -55,9 +55,9 @@ type (
 	}
 )
 
-// WriteSARIF writes reports as one SARIF 2.1.0 log for code hosts and editors.
-// version is the version of this program. Findings below the severity from are
-// omitted.
+// WriteSARIF writes reports as a single SARIF 2.1.0 log for code hosts and
+// editors. version is the version of this program. Findings with a severity
+// below from are omitted.
 func WriteSARIF(w io.Writer, version string, from Severity, scanned []PathReport) error {
 	rules, index := []sarifRule{}, map[string]int{}
 	for i, r := range Rules() {

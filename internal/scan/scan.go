@@ -1,12 +1,12 @@
-// Package scan finds dangerous, hidden or unusual content in the files of a
-// skill. It reports the position of each finding and what to do about it.
+// Package scan finds dangerous, hidden or unusual content in a skill's files.
+// It reports the position of each finding and what to do about it.
 //
 // The package only informs and makes no decisions. A report without findings is
 // not a guarantee, because authors who know the rules can evade them, and a
 // finding can be harmless. The sandbox is what protects against code. The
 // package executes nothing, unpacks no archives and makes no connections. It
 // treats all input as hostile and limits sizes, counts and time. Its results
-// contain no control or hidden characters, and no secrets of the files. Start
+// contain no control or hidden characters, and no secrets from the files. Start
 // reading at [Skill] and [Rules].
 package scan
 
@@ -22,7 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Limits of one scan. [Report.Truncated] is set if one was exceeded.
+// Limits per scan. [Report.Truncated] is set if a scan exceeds any of them.
 const (
 	// MaxFileBytes is the maximum number of bytes read from a text file.
 	MaxFileBytes = 4 << 20
@@ -30,14 +30,14 @@ const (
 	MaxBytes = 64 << 20
 	// MaxFindings is the maximum number of findings in a report.
 	MaxFindings = 500
-	// MaxPerRule is the maximum number of findings of one rule in one file.
+	// MaxPerRule is the maximum number of findings per rule and file.
 	MaxPerRule = 10
 )
 
-// Skill scans the files of the skill with root fsys. fsys need not contain a
-// SKILL.md. folder is the name of its directory, as for [skill.Parse]. Faults
-// of a file become findings. An error means that the files could not be listed
-// or that ctx is done. Skill is safe for concurrent use.
+// Skill scans the skill whose root is fsys, which need not contain a SKILL.md.
+// folder is the name of its directory, as for [skill.Parse]. Faults in a file
+// become findings. Skill returns an error if the files cannot be listed or ctx
+// is done. It is safe for concurrent use.
 func Skill(ctx context.Context, fsys fs.FS, folder string) (*Report, error) {
 	s := newScanner(fsys)
 	if err := s.scan(ctx, folder); err != nil {
@@ -51,7 +51,7 @@ func newScanner(fsys fs.FS) *scanner {
 		scripts: map[string]bool{}, hosts: map[string]position{}, seen: map[findingKey]bool{}, count: map[findingKey]int{}}
 }
 
-// scan creates the report.
+// scan fills in the report.
 func (s *scanner) scan(ctx context.Context, folder string) error {
 	files, ds, err := skill.List(s.fsys)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *scanner) scan(ctx context.Context, folder string) error {
 	return nil
 }
 
-// scanner is the state of one scan.
+// scanner holds the state of a scan.
 type scanner struct {
 	fsys         fs.FS
 	skill        *skill.Skill // nil if no SKILL.md is valid
@@ -99,20 +99,20 @@ type scanner struct {
 	count     map[findingKey]int
 }
 
-// findingKey identifies a rule in a file, or in one line of a file.
+// findingKey identifies a rule in a file, or in a line of a file.
 type findingKey struct {
 	rule, file string
 	line       int
 }
 
-// position is a position in the skill.
+// position is the location of a finding.
 type position struct {
 	file         string
 	line, column int
 	excerpt      string
 }
 
-// readManifest reads the SKILL.md if there is one.
+// readManifest reads the SKILL.md if it exists.
 func (s *scanner) readManifest(folder string) error {
 	name, err := skill.FindFile(s.fsys)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +132,7 @@ func (s *scanner) readManifest(folder string) error {
 	return nil
 }
 
-// scanFile scans one file: its name, its first bytes and its text.
+// scanFile scans a file's name, its first bytes and its text.
 func (s *scanner) scanFile(ctx context.Context, f skill.File) {
 	s.report.Files++
 	s.checkFileName(f)
@@ -182,8 +182,8 @@ func (s *scanner) readFile(f skill.File) ([]byte, error) {
 	return data[:n], err
 }
 
-// isRuleFull reports whether a file has the maximum number of findings of a
-// rule.
+// isRuleFull reports whether a file has the maximum number of findings for a
+// rule. If so, it marks the report as truncated.
 func (s *scanner) isRuleFull(rule, file string) bool {
 	if s.count[findingKey{rule, file, 0}] < MaxPerRule {
 		return false
@@ -192,7 +192,7 @@ func (s *scanner) isRuleFull(rule, file string) bool {
 	return true
 }
 
-// addFinding adds a finding of a rule with the rule's severity.
+// addFinding adds a finding with the rule's severity.
 func (s *scanner) addFinding(rule string, p position) { s.addFindingAs(rule, byID()[rule].Severity, p) }
 
 func (s *scanner) addFindingAs(rule string, severity Severity, p position) {

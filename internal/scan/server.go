@@ -13,7 +13,7 @@ import (
 )
 
 // serverRules returns the rules about MCP servers that a skill configures. The
-// rules about shell commands apply to the commands of these servers too.
+// rules about shell commands also apply to these servers' commands.
 func serverRules() []Rule {
 	return []Rule{
 		{ID: "server-command", Severity: High, Target: Server, Message: "the command of an MCP server is not a server: it sends, requests, deletes or changes something and exits",
@@ -78,7 +78,7 @@ var (
 	inputCall      = lazyregexp.New(`(?i)environ|process\.env|getenv|requests\.|urllib|https?\b|fetch\(|socket`)
 )
 
-// scanServer scans the command of one server.
+// scanServer scans a server's command.
 func (s *scanner) scanServer(p position, v server) {
 	program := strings.ToLower(path.Base(v.Command))
 	line := strings.Join(append([]string{v.Command}, v.Args...), " ")

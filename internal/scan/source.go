@@ -31,7 +31,7 @@ func (t *source) position(from, to int) position {
 	return position{file: t.name, line: t.line, column: t.column, excerpt: string(t.data[from:max(from, min(to, from+4*maxExcerpt, len(t.data)))])}
 }
 
-// moveTo advances or rewinds the remembered position to an offset.
+// moveTo moves the remembered position forward or back to an offset.
 func (t *source) moveTo(to int) {
 	passed := t.data[min(t.at, to):max(t.at, to)]
 	t.work += len(passed)

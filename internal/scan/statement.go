@@ -57,8 +57,8 @@ var (
 	headerFlag         = lazyregexp.New(`\s(?:-H|--header|-u|--user|--oauth2-bearer)[\s=]*(?:"[^"]*"|'[^']*'|[^\s"']+)`)
 )
 
-// mayReadSource is a fast check of whether a statement may read a value that
-// flow follows.
+// mayReadSource quickly checks whether a statement may read a value that flow
+// tracks.
 func mayReadSource(statement []byte) bool {
 	for _, word := range sourceWords() {
 		if bytes.Contains(statement, word) {

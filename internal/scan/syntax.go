@@ -38,8 +38,8 @@ type lexer struct {
 }
 
 // lex returns two copies of src with the same length. In code, comments are
-// replaced by spaces. In bare, the content of strings is replaced too. lex
-// takes linear time.
+// replaced with spaces. In bare, string contents are replaced too. lex takes
+// linear time.
 func (t *source) lex(src []byte, l *syntax) (code, bare []byte) {
 	code, bare = bytes.Clone(src), bytes.Clone(src)
 	x := &lexer{syntax: l, src: src, lineEnd: -1, unclosed: map[string]bool{}, work: &t.work}
@@ -82,8 +82,8 @@ func (t *source) lex(src []byte, l *syntax) (code, bare []byte) {
 	return code, bare
 }
 
-// quoteLength returns the length of the opening quote at the start of src, or
-// 0.
+// quoteLength returns the length of the opening quote at the start of src, or 0
+// if there is none.
 func (l *syntax) quoteLength(src []byte) int {
 	for _, q := range l.long {
 		if bytes.HasPrefix(src, []byte(q)) {
@@ -125,7 +125,7 @@ func (x *lexer) skipToken(i int) (end int, comment bool) {
 	return 0, false
 }
 
-// endOfLine returns the offset of the end of the line at i.
+// endOfLine returns the offset of the end of the line that contains i.
 func (x *lexer) endOfLine(i int) int {
 	if i > x.lineEnd {
 		x.lineEnd = i + lineLength(x.src[i:])
@@ -141,7 +141,8 @@ func lineLength(s []byte) int {
 	return len(s)
 }
 
-// stringEnd returns the offset after the closing quote of a string, or 0.
+// stringEnd returns the offset after a string's closing quote, or 0 if there is
+// none.
 func (x *lexer) stringEnd(s []byte, quote string, raw bool) int {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && !raw {
@@ -179,7 +180,7 @@ var languageOf = map[string]language{
 	"xml": config, "plist": config, "env": config, "csv": config, "tsv": config, "sql": config, "html": config, "htm": config, "css": config, "svg": config,
 }
 
-// fileLanguage returns the language of a file from its name and first line.
+// fileLanguage determines a file's language from its name and first line.
 func fileLanguage(name string, data []byte) language {
 	base := strings.ToLower(path.Base(name))
 	if l, ok := languageOf[strings.TrimPrefix(path.Ext(base), ".")]; ok {

@@ -2,10 +2,10 @@ package scan
 
 import "sync"
 
-// wordMatcher finds all occurrences of many words in one pass over a text with
-// the Aho-Corasick algorithm. It ignores the case of ASCII letters and the kind
-// of white space. It keeps scans fast: a pattern is applied only near one of
-// the words that each of its matches contains.
+// wordMatcher finds all occurrences of many words in a single pass over a text,
+// with the Aho-Corasick algorithm. It ignores the case of ASCII letters and the
+// kind of white space. It keeps scans fast: a pattern is applied only near one
+// of the words that each of its matches contains.
 type wordMatcher struct {
 	class   [256]uint8 // class by byte; 0 for bytes that are in no word
 	classes int
@@ -96,7 +96,7 @@ func (w *wordMatcher) findAll(text []byte, found func(number uint16, end int)) {
 	}
 }
 
-// ruleIndex holds the words of all rules and the rules of each word.
+// ruleIndex holds the words of all rules and maps each word to its rules.
 type ruleIndex struct {
 	words *wordMatcher
 	rules [][]int // by word: indexes of the rules that contain it

@@ -20,10 +20,10 @@ type FieldChange struct {
 	New  string `json:"new"`
 }
 
-// field is a frontmatter field in the form in which it is compared.
+// field is a frontmatter field, normalized for comparison.
 type field struct{ name, value string }
 
-// knownFields returns the fields of a skill that programs interpret.
+// knownFields returns the skill fields that programs interpret.
 func knownFields(s *skill.Skill) []field {
 	return []field{
 		{"name", s.Name},
@@ -51,7 +51,7 @@ func knownFields(s *skill.Skill) []field {
 	}
 }
 
-// boolText formats a boolean. For the default value it returns "".
+// boolText formats a boolean. It returns "" for the default value.
 func boolText(b, otherwise bool) string {
 	if b == otherwise {
 		return ""
@@ -66,7 +66,7 @@ func serversText(s *skill.Skill) string {
 	return strings.Join(s.MCPServers.Names, ", ")
 }
 
-// jsonText formats a value as JSON with sorted keys. For null it returns "".
+// jsonText formats a value as JSON with sorted keys. It returns "" for null.
 func jsonText(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -96,7 +96,8 @@ func canonicalJSON(raw json.RawMessage) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// compareFields returns the fields that differ between two versions.
+// compareFields returns the frontmatter fields that differ between two
+// versions.
 func compareFields(old, new *versionFiles) []FieldChange {
 	var out []FieldChange
 	add := func(name, a, b string) {
@@ -121,7 +122,7 @@ func compareFields(old, new *versionFiles) []FieldChange {
 
 // otherFields returns the frontmatter fields that are not in known. Fields of
 // metadata have the prefix "metadata.". For a repaired frontmatter it returns
-// none; its lines are compared instead.
+// no fields; its lines are compared instead.
 func otherFields(s *skill.Skill, known map[string]bool) map[string]string {
 	top := frontmatter(s)
 	meta, isMap := decodeObject(top["metadata"])

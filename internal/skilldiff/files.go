@@ -23,23 +23,23 @@ const (
 	Removed Change = "removed"
 	Changed Change = "changed" // other content
 	Renamed Change = "renamed" // same content at another path
-	// Mode only the executable bit differs
+	// Mode means that only the executable bit differs.
 	Mode Change = "mode"
 )
 
-// File is a file that differs.
+// File describes a file that differs.
 type File struct {
 	// Path is the path in the skill. From is the old path of a renamed file.
 	// Callers must escape both before printing them.
 	Path   string `json:"path"`
 	From   string `json:"from,omitempty" doc:"Previous path"`
 	Change Change `json:"change" enum:"added,removed,changed,renamed,mode"`
-	// Script is set if the file can be run as a script: in the new version, or
-	// in the old one if the new version does not have it.
+	// Script is set if the file can be run as a script in the new version, or
+	// in the old one if the new version does not contain it.
 	Script bool `json:"script"`
-	// Text is set if the file was compared line by line. In both versions it
-	// has at most MaxTextBytes, and no NUL in its first 8,000 bytes. SKILL.md
-	// always counts as text.
+	// Text is set if the file was compared line by line. In both versions, such
+	// a file has at most MaxTextBytes and no NUL in its first 8,000 bytes.
+	// SKILL.md always counts as text.
 	Text bool `json:"text" doc:"Whether lines were compared"`
 	// Added and Removed are numbers of lines. If the change is too large to
 	// compare, all lines between the first and the last change count as removed
@@ -52,9 +52,10 @@ type File struct {
 	OldSHA256 string `json:"old_sha256,omitempty"`
 	NewSHA256 string `json:"new_sha256,omitempty"`
 	// Diff contains the changed lines in the format of [Unified], if
-	// Options.Texts is set. Those of SKILL.md are in [Diff.Instructions].
+	// Options.Texts is set. The changed lines of SKILL.md are in
+	// [Diff.Instructions].
 	Diff string `json:"diff,omitempty" doc:"Unified diff; that of SKILL.md is in instructions"`
-	// Omitted says what was omitted and why, or is "".
+	// Omitted states what was omitted and why. It is "" if nothing was.
 	Omitted string `json:"omitted,omitempty" doc:"What is omitted, and why"`
 }
 
@@ -96,9 +97,9 @@ func (c *comparison) compareFiles() error {
 	return nil
 }
 
-// joinRenamed combines a removed and an added file with the same content to a
-// renamed one. If there are several, it pairs them in path order. Empty files
-// are not combined.
+// joinRenamed merges a removed and an added file with the same content into a
+// renamed one. If there are several, it pairs them in path order. It does not
+// merge empty files.
 func joinRenamed(files []File) []File {
 	gone := map[string][]int{} // indexes of removed files by hash
 	for i, f := range files {
@@ -126,7 +127,7 @@ func joinRenamed(files []File) []File {
 	return remaining
 }
 
-// Limits on comparing lines, so that it takes a few seconds at most.
+// Limits for line comparison, so that it takes no more than a few seconds.
 const (
 	maxTable     = 4 << 20   // table entries per file
 	maxTables    = 128 << 20 // table entries of all files
@@ -149,7 +150,7 @@ func (c *comparison) compareLines(f *File) {
 	}
 	f.Text = true
 	if f.Change == Renamed || f.Change == Mode {
-		return // the same lines
+		return // identical lines
 	}
 	t := newTexts(before, after, min(maxTable, maxTables-c.table))
 	f.Added, f.Removed = t.added, t.removed
@@ -185,7 +186,7 @@ func (c *comparison) compareLines(f *File) {
 }
 
 // readText reads a file of a version. If the file does not exist, it returns
-// "". If it cannot be compared line by line, why is the reason.
+// "". If the file cannot be compared line by line, why is the reason.
 func (c *comparison) readText(s *versionFiles, path string) (text string, why string) {
 	f, ok := s.manifest.Find(path)
 	if !ok {
@@ -204,8 +205,8 @@ func (c *comparison) readText(s *versionFiles, path string) (text string, why st
 	return string(data), ""
 }
 
-// readFile returns the content of a file with the hash in f. If it has more
-// than most bytes, it returns nil.
+// readFile returns the content of a file and verifies its hash. It returns nil
+// if the file has more than most bytes.
 func readFile(fsys fs.FS, f skill.File, most int64) ([]byte, error) {
 	if f.Size > most {
 		return nil, nil
@@ -225,6 +226,6 @@ func readFile(fsys fs.FS, f skill.File, most int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// isText detects text like Git. Invalid UTF-8 counts as text and is escaped for
-// display.
+// isText detects text as Git does. Invalid UTF-8 counts as text and is escaped
+// for display.
 func isText(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 8000)], 0) < 0 }

@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// maxPackageBytes is the maximum total size of the files of a version that are
+// maxPackageBytes is the maximum total size of a version's files that are
 // searched for packages.
 const maxPackageBytes = 32 << 20
 

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// PermissionChanges contains the differences between the permissions that two
+// PermissionChanges holds the differences between the permissions that two
 // versions of a skill request.
 type PermissionChanges struct {
 	// More lists permissions that the new version adds or changes. The user
@@ -46,9 +46,8 @@ const (
 type PermissionChange struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"` // for example a host, a name or a pattern
-	// Old and New contain details: the command of a server, the version range
-	// of a package, or a number. If both are set, the value changed from Old to
-	// New.
+	// Old and New contain details: a server's command, a package's version
+	// range, or a number. If both are set, the value changed from Old to New.
 	Old string `json:"old,omitempty"`
 	New string `json:"new,omitempty"`
 }
@@ -56,11 +55,11 @@ type PermissionChange struct {
 // permission is a requested permission without details.
 type permission struct{ kind, name string }
 
-// maxRequests is the maximum number of requested permissions read from one
+// maxRequests is the maximum number of requested permissions read from a
 // version.
 const maxRequests = 20_000
 
-// requests contains the permissions that one version requests.
+// requests holds the permissions that a version requests.
 type requests struct {
 	isMissing bool // there is no such version
 	bounds    policy.Bounds
@@ -69,13 +68,13 @@ type requests struct {
 	full      bool // the version has more than maxRequests
 }
 
-// request is a permission with one detail.
+// request is a permission with a single detail.
 type request struct {
 	permission
 	detail string
 }
 
-// add adds a permission. If it was added before, the details are combined.
+// add adds a permission. It combines the details of repeated permissions.
 func (w *requests) add(kind, name, how string) {
 	s := request{permission{kind, name}, how}
 	switch {
@@ -123,7 +122,7 @@ func (c *comparison) comparePermissions() error {
 	return nil
 }
 
-// prepareChanges sorts, limits and escapes changes for display.
+// prepareChanges sorts, truncates and escapes changes for display.
 func (c *comparison) prepareChanges(all []PermissionChange) []PermissionChange {
 	slices.SortFunc(all, func(a, b PermissionChange) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
@@ -193,7 +192,7 @@ func quoteCommand(command []string) string {
 }
 
 // compareLists compares the requested hosts, secrets and workspace access. A
-// host that matches a pattern of the other version is not a change.
+// host that matches one of the other version's patterns is not a change.
 func compareLists(old, new policy.Bounds) (more, less []PermissionChange) {
 	for _, side := range []struct {
 		to   *[]PermissionChange
@@ -218,9 +217,9 @@ func compareLists(old, new policy.Bounds) (more, less []PermissionChange) {
 	return more, less
 }
 
-// compareLimits compares the requested limits. more contains those with which
-// the skill can use more. If one version is missing, the result contains all
-// limits of the other.
+// compareLimits compares the requested limits. Limits that allow the skill to
+// use more are in more. If a version is missing, the result contains all limits
+// of the other.
 func compareLimits(old, new *requests) (more, less []PermissionChange) {
 	for _, l := range []numberChange{
 		limitChange("memory_mb", old.bounds.MemoryMB, new.bounds.MemoryMB),
@@ -242,20 +241,21 @@ func compareLimits(old, new *requests) (more, less []PermissionChange) {
 	return more, less
 }
 
-// numberChange is a number in two versions. 0 means that it is not specified.
+// numberChange holds the values of a number in two versions; 0 means
+// unspecified.
 type numberChange struct {
 	kind, name string
 	old, new   int
 	wider      bool // the new version allows more
 }
 
-// limitChange returns the change of a limit. If a limit is not specified, the
-// host decides.
+// limitChange returns the change to a limit. The host decides about an
+// unspecified limit.
 func limitChange(name string, old, new int) numberChange {
 	return numberChange{Limit, name, old, new, new == 0 || old != 0 && new > old}
 }
 
-// formatNumber formats a number. For 0 it returns "".
+// formatNumber formats a number. It returns "" for 0.
 func formatNumber(n int) string {
 	if n == 0 {
 		return ""

@@ -11,12 +11,12 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxServers is the maximum number of servers of one skill that are compared.
+// maxServers is the maximum number of servers that are compared per skill.
 const maxServers = 256
 
-// addServers adds the MCP servers of a skill and the variables in their
-// configurations. It uses a simple parser that is sufficient to detect changes,
-// while approvals use the full parser.
+// addServers adds a skill's MCP servers and the variables in their
+// configurations. It uses a simple parser that is sufficient to detect changes;
+// approvals use the full parser.
 func (c *comparison) addServers(s *versionFiles, w *requests, name string) {
 	if s.skill.MCPServers.Configs == nil {
 		for _, n := range s.skill.MCPServers.Names {
@@ -32,7 +32,7 @@ func (c *comparison) addServers(s *versionFiles, w *requests, name string) {
 	}
 	for _, n := range names {
 		target := serverTarget(all[n])
-		// Parts of the configuration that are not shown count too.
+		// Parts of the configuration that are not displayed count too.
 		w.add(Server, n, target+" (configuration "+skill.Hash([]byte(canonicalJSON(all[n])))[:12]+")")
 		for _, v := range variables(all[n]) {
 			w.add(Variable, v+" to the server "+n, target)
@@ -40,8 +40,8 @@ func (c *comparison) addServers(s *versionFiles, w *requests, name string) {
 	}
 }
 
-// serverTarget returns the command of a server, or its URLs without passwords
-// and queries.
+// serverTarget returns a server's command, or its URLs without passwords and
+// queries.
 func serverTarget(config json.RawMessage) string {
 	fields, _ := decodeObject(config)
 	var command, arguments, addresses []string
@@ -66,7 +66,7 @@ func serverTarget(config json.RawMessage) string {
 	return "unknown target"
 }
 
-// cleanURL returns a URL without the parts that may be secret.
+// cleanURL returns a URL without the parts that may contain secrets.
 func cleanURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
@@ -75,7 +75,7 @@ func cleanURL(s string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// variableUse matches the use of a variable in a configuration.
+// variableUse matches a variable reference in a configuration.
 var variableUse = lazyregexp.New(`\$\{\{\s*([A-Za-z0-9_.-]{1,128})\s*\}\}|\$\{([A-Za-z0-9_.:/-]{1,128}?)(?::-[^}]*)?\}`)
 
 // variables returns the sorted names of the variables in a configuration.

@@ -1,6 +1,6 @@
 // Package skilldiff compares two versions of a skill, so that a user can decide
-// about the newer one. It compares files, frontmatter fields, lines of text,
-// requested permissions and scan findings.
+// whether to accept the newer one. It compares files, frontmatter fields, lines
+// of text, requested permissions and scan findings.
 //
 // The package only informs and makes no decisions. It knows neither approvals
 // nor installed skills. It runs nothing, makes no connections and writes
@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Fixed limits of a comparison. Anything beyond them is reported but not
+// Fixed limits for a comparison. Anything beyond them is reported but not
 // compared.
 const (
 	// MaxTextBytes is the maximum size of a file that is compared line by line.
@@ -31,27 +31,29 @@ const (
 	MaxPermissions = 1000
 )
 
-// Options configure a comparison. The zero value compares everything, and
+// Options configures a comparison. The zero value compares everything, but
 // returns the changed lines of SKILL.md only.
 type Options struct {
 	// Folder is the name of the skill's directory, as for [skill.Parse].
 	Folder string
-	// Texts requests the changed lines of every text file, see [File.Diff].
+	// Texts specifies whether to return the changed lines of every text file;
+	// see [File.Diff].
 	Texts bool
-	// FileBytes limits the changed lines of one file; default 64 KiB.
+	// FileBytes is the maximum size of the changed lines per file. The default
+	// is 64 KiB.
 	FileBytes int
-	// TotalBytes limits the total size of the changed lines of all files. The
-	// default is 1 MiB.
+	// TotalBytes is the maximum total size of the changed lines in all files.
+	// The default is 1 MiB.
 	TotalBytes int
-	// LineBytes limits the length of one line. The default is 500.
+	// LineBytes is the maximum length of a line. The default is 500.
 	LineBytes int
 	// NoScan skips the scan, which is most of the work. [Diff.Findings] is then
 	// empty.
 	NoScan bool
 }
 
-// Diff contains the differences between two versions of a skill. The zero Diff
-// means none.
+// Diff holds the differences between two versions of a skill. The zero value
+// means that there are none.
 type Diff struct {
 	Name string   `json:"name"` // name in the new version, or in the old one if there is no new one
 	Old  *Version `json:"old"`  // nil if there is none
@@ -88,13 +90,13 @@ func (d *Diff) Identical() bool {
 
 // Compare returns the differences between old and new. One of them may be nil,
 // in which case all files of the other are added or removed. The files must not
-// change during the call; a changed file is reported as a problem of the
+// change during the call; a changed file is reported as a problem in the
 // result.
 //
-// Faults of a version, such as a missing or invalid SKILL.md, are reported as
-// problems too. The error is set if ctx is done, or if the files cannot be
-// listed or hashed, for example because there are more than [skill.MaxFiles]
-// ([skill.ErrTooLarge]). Compare is safe for concurrent use.
+// Faults in a version, such as a missing or invalid SKILL.md, are reported as
+// problems too. Compare returns an error if ctx is done, or if the files cannot
+// be listed or hashed, for example because there are more than [skill.MaxFiles]
+// ([skill.ErrTooLarge]). It is safe for concurrent use.
 func Compare(ctx context.Context, old, new fs.FS, o *Options) (*Diff, error) {
 	if old == nil && new == nil {
 		return nil, errors.New("compare versions of a skill: both versions are nil")
@@ -124,7 +126,8 @@ func Compare(ctx context.Context, old, new fs.FS, o *Options) (*Diff, error) {
 	return c.diff.withLists(), nil
 }
 
-// withDefaults returns the options with zero fields replaced by the defaults.
+// withDefaults returns a copy of the options with zero fields set to their
+// defaults.
 func (o *Options) withDefaults() Options {
 	var full Options
 	if o != nil {
@@ -143,7 +146,7 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// withLists replaces nil lists, which JSON encodes as null, by empty ones.
+// withLists replaces nil lists, which JSON encodes as null, with empty ones.
 func (d *Diff) withLists() *Diff {
 	d.Files = append([]File{}, d.Files...)
 	d.Fields = append([]FieldChange{}, d.Fields...)
@@ -154,7 +157,7 @@ func (d *Diff) withLists() *Diff {
 	return d
 }
 
-// comparison is the state of one call of [Compare].
+// comparison holds the state of a [Compare] call.
 type comparison struct {
 	ctx        context.Context
 	options    Options
@@ -165,8 +168,8 @@ type comparison struct {
 	table      int   // number of table entries used so far
 }
 
-// versionFiles is one of the two versions. It is empty if the version does not
-// exist.
+// versionFiles holds the files of a version. It is empty if the version does
+// not exist.
 type versionFiles struct {
 	fsys     fs.FS // nil if the version does not exist
 	manifest skill.Manifest
@@ -238,10 +241,10 @@ func (s *versionFiles) version() *Version {
 	return v
 }
 
-// Findings contains the scan findings of the two versions.
+// Findings compares the scan findings of the two versions.
 type Findings struct {
-	// New lists findings that only the new version has. Two findings are equal
-	// if rule, file and text are equal, even on different lines.
+	// New lists findings that only the new version has. Findings are equal if
+	// rule, file and text are equal, even on different lines.
 	New       []scan.Finding `json:"new"`
 	Removed   int            `json:"gone"` // only in the old version
 	Unchanged int            `json:"kept"` // in both versions
@@ -249,7 +252,7 @@ type Findings struct {
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// compareFindings scans both versions.
+// compareFindings scans both versions and compares the findings.
 func (c *comparison) compareFindings() error {
 	if c.options.NoScan {
 		return nil
@@ -265,7 +268,7 @@ func (c *comparison) compareFindings() error {
 		}
 		reports[i] = *r
 	}
-	left := map[string]int{} // number of findings of the old version by key
+	left := map[string]int{} // number of findings in the old version, by key
 	for _, f := range reports[0].Findings {
 		left[f.Key()]++
 	}

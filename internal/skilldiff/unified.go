@@ -13,26 +13,27 @@ const (
 	noLineEnd    = "\\ no line end at the end of the file"
 )
 
-// Unified returns the difference of two texts in the unified format with three
-// lines of context. If the texts are equal, it returns "". It applies FileBytes
-// and LineBytes of o. The last line says how many lines were omitted.
+// Unified returns the difference between two texts in the unified format with
+// three lines of context. If the texts are equal, it returns "". It applies
+// FileBytes and LineBytes of o. If lines were omitted, the last line states
+// their number.
 //
 // The result is safe to print on a terminal: control characters, invisible
 // characters and characters that change the text direction are written as
-// \u{…}. Unchanged parts of long lines are omitted. The result is not meant
-// to be applied as a patch.
+// \u{…}. Unchanged parts of long lines are omitted. The result is not meant to
+// be applied as a patch.
 func Unified(old, new []byte, oldName, newName string, o *Options) string {
 	full := o.withDefaults()
 	out, _ := newTexts(string(old), string(new), maxTable).unified(oldName, newName, full.FileBytes, full.LineBytes)
 	return out
 }
 
-// textPair is a pair of texts and their comparison by lines.
+// textPair holds two texts and their line-by-line comparison.
 type textPair struct {
 	a, b           []string // lines including their line ends
 	steps          []linediff.Step
 	added, removed int
-	entries        int  // upper bound of the table entries that the comparison uses
+	entries        int  // upper bound for the table entries that the comparison uses
 	crlf           bool // every line of both texts ends with CR LF
 }
 
@@ -72,7 +73,7 @@ func allCRLF(lines []string) bool {
 }
 
 // unified returns the difference and the number of omitted lines. The
-// difference has at most maxBytes, plus one line.
+// difference has up to maxBytes, plus one line.
 func (t *textPair) unified(oldName, newName string, maxBytes, lineBytes int) (text string, omitted int) {
 	if t.added+t.removed == 0 {
 		return "", 0
@@ -90,7 +91,7 @@ func (t *textPair) unified(oldName, newName string, maxBytes, lineBytes int) (te
 	return w.out.String(), w.omitted
 }
 
-// hunkWriter writes hunks up to a limit and counts the lines beyond it.
+// hunkWriter writes hunks up to a size limit and counts the omitted lines.
 type hunkWriter struct {
 	*textPair
 	out                 strings.Builder
@@ -121,8 +122,8 @@ func (w *hunkWriter) hunk(h linediff.Hunk) {
 	}
 }
 
-// text writes a line. If the line is long, the parts that are equal in
-// counterpart are omitted. counterpart is "" if there is none.
+// text writes a line. If the line is long, it omits the parts that also occur
+// in counterpart, which is "" if there is none.
 func (w *hunkWriter) text(op byte, line, counterpart string) {
 	if w.omitted > 0 {
 		w.omitted++
@@ -138,7 +139,7 @@ func (w *hunkWriter) text(op byte, line, counterpart string) {
 	}
 }
 
-// escape returns a line without its line end. Unsafe characters are escaped.
+// escape escapes the unsafe characters in a line and removes its line end.
 func (w *hunkWriter) escape(line string) string {
 	line = strings.TrimSuffix(line, "\n")
 	if w.crlf {

@@ -9,7 +9,7 @@ import (
 )
 
 // escapeText returns s on one line. If s has more than most bytes, the rest is
-// replaced by the number of missing bytes. Control characters, invisible
+// replaced with the number of missing bytes. Control characters, invisible
 // characters and characters that change the text direction are escaped as
 // \u{…}, and invalid bytes as \x….
 func escapeText(s string, most int) string {
@@ -20,7 +20,7 @@ func escapeText(s string, most int) string {
 	return escapeUnsafe(head, "") + missingNote(len(s)-len(head))
 }
 
-// cutLine truncates a text that is already escaped.
+// cutLine truncates an escaped text to most bytes.
 func cutLine(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -31,7 +31,7 @@ func cutLine(s string, most int) string {
 
 func missingNote(n int) string { return fmt.Sprintf("… (%d bytes more)", n) }
 
-// characterStart returns the start of the character at an index.
+// characterStart returns the start of the character at index at.
 func characterStart(s string, at int) int {
 	for end := at; end > max(0, at-utf8.UTFMax); end-- {
 		if utf8.RuneStart(s[end]) {

@@ -21,7 +21,7 @@ func (t *Tracer) TraceModel(m llm.Model) llm.Model {
 	return tracedModel{m, t.tracer}
 }
 
-// tracedModel starts a span for each request to its model.
+// tracedModel records a span for each request to a model.
 type tracedModel struct {
 	llm.Model
 	tracer trace.Tracer
@@ -48,7 +48,7 @@ func (m tracedModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.E
 	}
 }
 
-// answerAttributes returns the span attributes for the model's answer.
+// answerAttributes returns the span attributes for a model's response.
 func answerAttributes(a *llm.Answer) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(a.Stop)}),

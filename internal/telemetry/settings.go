@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// settings holds the receiver of traces and how to send to it.
+// settings configures the endpoint for traces and how to send to it.
 type settings struct {
 	endpoint url.URL // its scheme is http or https
 	headers  map[string]string
@@ -27,7 +27,7 @@ type settings struct {
 
 // environment reads the OTEL_EXPORTER_OTLP_* variables. Each has a variant for traces that
 // takes precedence. Invalid values are logged and ignored, as the OpenTelemetry
-// specification demands.
+// specification requires.
 type environment struct {
 	getenv func(string) string
 	log    *slog.Logger
@@ -126,7 +126,8 @@ func parseHeaders(list string) (map[string]string, error) {
 	return headers, errors.Join(failed...)
 }
 
-// readTLS returns the TLS configuration, or nil if the variables name no certificate.
+// readTLS returns the TLS configuration, or nil if the environment does not specify a
+// certificate.
 func (e environment) readTLS() *tls.Config {
 	c := &tls.Config{}
 	e.readBoth("CERTIFICATE", func(file string) error {

@@ -1,11 +1,12 @@
-// Package telemetry sends traces of a hub with OpenTelemetry. The standard environment
-// variables OTEL_EXPORTER_OTLP_* name the receiver. Without an endpoint, the package creates
-// no span and sends nothing.
+// Package telemetry sends a hub's traces with OpenTelemetry. The standard environment
+// variables OTEL_EXPORTER_OTLP_* configure the endpoint. Without an endpoint, the package
+// creates no spans and sends nothing.
 //
 // A span contains names, digests, numbers and outcomes. It never contains messages,
-// arguments, results, error texts, queries or addresses of users.
+// arguments, results, error texts, queries or user addresses.
 //
-// Start reading at [Start]; [Tracer.StartRequest], [Tracer.StartTurn] and [Tracer.TraceModel] create spans.
+// Start reading at [Start]; [Tracer.StartRequest], [Tracer.StartTurn] and
+// [Tracer.TraceModel] create spans.
 package telemetry
 
 import (
@@ -23,7 +24,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options identify the process that sends traces.
+// Options identifies the process that sends traces.
 type Options struct {
 	Version string
 	Node    string       // host name, which distinguishes the nodes of a hub
@@ -37,7 +38,7 @@ type Tracer struct {
 	tracer   trace.Tracer
 }
 
-// Enabled reports whether the environment names an endpoint for traces.
+// Enabled reports whether the environment configures an endpoint for traces.
 func Enabled(getenv func(string) string) bool {
 	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || strings.EqualFold(getenv("OTEL_TRACES_EXPORTER"), "none") {
 		return false
@@ -70,7 +71,7 @@ func Start(ctx context.Context, getenv func(string) string, o Options) (*Tracer,
 	return &Tracer{provider, provider.Tracer("github.com/loadout-dev/loadout", trace.WithInstrumentationVersion(o.Version))}, nil
 }
 
-// Close sends the remaining spans until ctx is done, and stops the Tracer.
+// Close sends the remaining spans until ctx is done, and then stops the Tracer.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -81,7 +82,7 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return nil
 }
 
-// loggingExporter logs failures instead of returning them: the first of a series, and the
+// loggingExporter logs failures instead of returning them: the first in a series, and the
 // recovery. OpenTelemetry's process-wide handler would print a returned error to standard
 // error.
 type loggingExporter struct {

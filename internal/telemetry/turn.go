@@ -28,8 +28,8 @@ type openCall struct {
 	start time.Time
 }
 
-// StartTurn starts the span of a turn. The argument conversation is an ID; agent is "" for the
-// default agent. Use the returned context for all work of the turn.
+// StartTurn starts the span of a turn in the conversation with the given ID. agent is ""
+// for the default agent. Use the returned context for all work in the turn.
 func (t *Tracer) StartTurn(ctx context.Context, conversation, agent string) (context.Context, *Turn) {
 	if t == nil {
 		return ctx, nil
@@ -104,8 +104,8 @@ func (t *Turn) recordLoad(l *session.SkillLoad, at time.Time) {
 	span.End(trace.WithTimestamp(at))
 }
 
-// End ends the span of the turn and records why the turn ended. It ends the spans of calls
-// that have not returned and marks them as failed.
+// End ends the span of the turn and records why the turn ended. Calls that have not
+// returned are marked as failed.
 func (t *Turn) End(reason string, failed bool) {
 	if t == nil {
 		return
@@ -121,7 +121,7 @@ func (t *Turn) End(reason string, failed bool) {
 	t.span.End()
 }
 
-// markFailed sets the status of a span to error, and its error.type to one word.
+// markFailed sets a span's status to error, and its error.type to errorType.
 func markFailed(span trace.Span, errorType string) {
 	span.SetStatus(codes.Error, "")
 	span.SetAttributes(attribute.String("error.type", errorType))

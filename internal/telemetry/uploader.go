@@ -26,10 +26,10 @@ const (
 	maxResponseSize = 4 << 20
 )
 
-// backoff holds the delays between attempts to send one batch.
+// backoff holds the delays between attempts to send a batch.
 type backoff struct {
-	initial, limit time.Duration // first and longest delay, before randomization
-	total          time.Duration // time after the first attempt in which others may start
+	initial, limit time.Duration // first and maximum delay, before randomization
+	total          time.Duration // time after the first attempt during which further attempts may start
 }
 
 var defaultBackoff = backoff{initial: 5 * time.Second, limit: 30 * time.Second, total: time.Minute}
@@ -69,8 +69,8 @@ func (u *uploader) Stop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// UploadTraces implements [otlptrace.Client]. After a temporary failure it tries again with
-// growing delays, and no sooner than the receiver's Retry-After.
+// UploadTraces implements [otlptrace.Client]. It retries temporary failures with increasing
+// delays, but not before the receiver's Retry-After.
 func (u *uploader) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) error {
 	if err := u.stopped.Err(); err != nil {
 		return err
@@ -102,8 +102,8 @@ func (u *uploader) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) 
 	}
 }
 
-// encode returns the body of a request. It encodes the message TracesData, which has the
-// same wire format as ExportTraceServiceRequest.
+// encode returns the body of a request. It encodes a TracesData message, which has the same
+// wire format as ExportTraceServiceRequest.
 func (u *uploader) encode(spans []*pb.ResourceSpans) ([]byte, error) {
 	body, err := proto.Marshal(&pb.TracesData{ResourceSpans: spans})
 	if err != nil {
@@ -124,7 +124,7 @@ func (u *uploader) encode(spans []*pb.ResourceSpans) ([]byte, error) {
 	return zipped.Bytes(), nil
 }
 
-// temporaryError is a failure after which a retry may succeed.
+// temporaryError is a failure that a retry may resolve.
 type temporaryError struct {
 	err        error
 	retryAfter time.Duration // delay requested by the receiver, or 0
@@ -133,7 +133,7 @@ type temporaryError struct {
 func (e *temporaryError) Error() string { return e.err.Error() }
 func (e *temporaryError) Unwrap() error { return e.err }
 
-// send makes one attempt. It fails with a *temporaryError if a retry may succeed.
+// send makes a single attempt. It fails with a *temporaryError if a retry may succeed.
 func (u *uploader) send(ctx context.Context, body []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -176,8 +176,8 @@ func (u *uploader) send(ctx context.Context, body []byte) error {
 	return err
 }
 
-// parseRetryAfter parses a Retry-After header: seconds or a date. It returns 0 if the header
-// is invalid.
+// parseRetryAfter parses a Retry-After header, which is a number of seconds or a date. It
+// returns 0 if the header is invalid.
 func parseRetryAfter(v string) time.Duration {
 	const longest = 24 * time.Hour // longer than any backoff, and too short to overflow
 	if n, err := strconv.ParseInt(v, 10, 64); err == nil && n >= 0 {
@@ -190,7 +190,7 @@ func parseRetryAfter(v string) time.Duration {
 }
 
 // checkPartialSuccess returns an error if the receiver accepted the request but rejected
-// spans or returned a message. It ignores responses with another content type.
+// spans or returned a message. It ignores responses with other content types.
 func checkPartialSuccess(contentType string, answer []byte) error {
 	var rejected int64
 	var message string
@@ -236,8 +236,8 @@ func checkPartialSuccess(contentType string, answer []byte) error {
 	return fmt.Errorf("receiver rejected %d spans: %q", rejected, message)
 }
 
-// forEachField calls yield for each field of a protobuf message. It passes the value as v for
-// a varint and as b for bytes; fields of other types have no value.
+// forEachField calls yield for each field of a protobuf message. It passes the value as v
+// for a varint and as b for bytes; fields of other types have no value.
 func forEachField(message []byte, yield func(n protowire.Number, v uint64, b []byte) error) error {
 	for len(message) > 0 {
 		number, kind, size := protowire.ConsumeTag(message)

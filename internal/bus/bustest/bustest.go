@@ -1,4 +1,4 @@
-// Package bustest gives tests a real Redis server of their own.
+// Package bustest runs real Redis servers for tests.
 package bustest
 
 import (
@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// Server is a Redis server without persistence. It listens on a socket in a temporary
-// directory and on no port.
+// Server is a Redis server without persistence. It listens on a socket in a
+// temporary directory and on no port.
 type Server struct {
 	dir   string
 	cmd   *exec.Cmd
 	alive io.Closer // closing it, or the end of this process, stops the server
 }
 
-// Start starts a server and stops it at the end of the test. It skips the test if Redis
-// is missing, or fails it if LOADOUT_TEST_REDIS is set.
+// Start starts a server and stops it when the test ends. If Redis is missing,
+// it skips the test, or fails it if LOADOUT_TEST_REDIS is set.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	program, err := program()
@@ -51,8 +51,9 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// program finds the server. Debian's redis-tools contains it under another name, without
-// a service. The program selects its role by the name it is started with.
+// program returns the path of the Redis server. Debian's redis-tools contains
+// it under another name, without a service. The binary selects its role by the
+// name it is started with.
 func program() (string, error) {
 	for _, name := range []string{"redis-server", "redis-check-rdb"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -64,12 +65,13 @@ func program() (string, error) {
 
 func (s *Server) program() string { return filepath.Join(s.dir, "redis-server") }
 
-// URL returns the address of the server.
+// URL returns the server's address.
 func (s *Server) URL() string { return "unix://" + s.socket() }
 
 func (s *Server) socket() string { return filepath.Join(s.dir, "redis.sock") }
 
-// Start starts the server again after [Server.Stop], and waits until it answers.
+// Start starts the server again after [Server.Stop] and waits until it accepts
+// connections.
 func (s *Server) Start() error {
 	s.cmd = exec.Command("/bin/sh", "-c", `"$2" --port 0 --unixsocket "$1" --save "" --appendonly no & cat >/dev/null; kill -9 $!; wait`, "sh", s.socket(), s.program())
 	s.cmd.Dir = s.dir
@@ -96,7 +98,7 @@ func (s *Server) Start() error {
 	return fmt.Errorf("redis-server: %s", stderr.String())
 }
 
-// Stop kills the server, like a failure of its machine.
+// Stop kills the server, as if its machine had failed.
 func (s *Server) Stop() error {
 	if s.alive == nil {
 		return nil
