@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// AvailableUpdate is an update that the last check found. It is only
+// AvailableUpdate is an update found by the last check. It is only
 // informational: an installation checks again.
 type AvailableUpdate struct {
 	Directory string    `json:"directory"`
@@ -19,14 +19,14 @@ type AvailableUpdate struct {
 	Checked   time.Time `json:"checked"`
 }
 
-// AvailableUpdates stores the updates that the last checks found. It is safe
-// for concurrent use, including use by several processes.
+// AvailableUpdates stores the updates found by the last check of each skill. It
+// is safe for concurrent use, including by several processes.
 type AvailableUpdates struct {
 	file *privatefile.File
 }
 
-// OpenAvailableUpdates returns the updates stored in a file. The file need not
-// exist.
+// OpenAvailableUpdates returns the updates stored in a file, which need not
+// exist. It does not need to be closed.
 func OpenAvailableUpdates(path string) *AvailableUpdates {
 	return &AvailableUpdates{privatefile.New(path, 4<<20)}
 }

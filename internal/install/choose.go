@@ -27,8 +27,8 @@ func Match(c *remote.Collection, name string) []remote.Skill {
 	return found
 }
 
-// FindProblem returns the problem of the unusable skill with a name. ok is
-// false if there is none.
+// FindProblem returns the problem of the unusable skill with the given name. ok
+// is false if there is none.
 func FindProblem(c *remote.Collection, name string) (dir, message string, ok bool) {
 	for _, p := range c.Problems {
 		if p.Severity == skill.Error && (p.Path == name || path.Base(p.Path) == name || path.Base(path.Dir(p.Path)) == name) {
@@ -77,8 +77,8 @@ func parseRange(word string) (first, last int, ok bool) {
 	return first, last, err == nil && also == nil
 }
 
-// NearestName returns the skill name that is most similar to a mistyped one, or
-// "" if none is similar.
+// NearestName returns the skill name most similar to a mistyped name, or "" if
+// none is similar.
 func NearestName(name string, all []remote.Skill) string {
 	best, most := "", 3
 	for _, s := range all {

@@ -15,8 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// compareInstalled compares a skill with the installed skill of the same name,
-// and sets the state of the step.
+// compareInstalled compares a step's skill with the installed skill of the same
+// name and sets the step's state.
 func (p *Plan) compareInstalled(ctx context.Context, st *Step) error {
 	have, locked := p.lock.Skills[st.Name]
 	if !locked {
@@ -46,8 +46,8 @@ func (p *Plan) compareInstalled(ctx context.Context, st *Step) error {
 	return p.diffInstalled(ctx, st)
 }
 
-// checkReplaceable returns a [*SkillError] if a skill must not replace the
-// installed one without force.
+// checkReplaceable returns a [*SkillError] if the installed skill must not be
+// replaced without force.
 func checkReplaceable(have installed.Entry, st *Step, edits []installed.Difference) error {
 	switch {
 	case !sameSource(have.From, st.Entry.From):
@@ -83,7 +83,8 @@ func (p *Plan) verifyInstalled(ctx context.Context, names []string) error {
 	return nil
 }
 
-// localEdits returns how an installed skill differs from the lockfile.
+// localEdits returns the differences between an installed skill and the
+// lockfile.
 func (p *Plan) localEdits(ctx context.Context, name string) ([]installed.Difference, error) {
 	if _, known := p.editsByName[name]; !known {
 		if err := p.verifyInstalled(ctx, []string{name}); err != nil {
@@ -93,7 +94,7 @@ func (p *Plan) localEdits(ctx context.Context, name string) ([]installed.Differe
 	return p.editsByName[name], nil
 }
 
-// diffInstalled compares a skill with its installed version.
+// diffInstalled sets the step's diff from the installed version.
 func (p *Plan) diffInstalled(ctx context.Context, st *Step) error {
 	old, err := skill.OpenDir(filepath.Join(p.dir.Path(), st.Name))
 	if err != nil {
@@ -110,8 +111,9 @@ func (p *Plan) diffInstalled(ctx context.Context, st *Step) error {
 	return nil
 }
 
-// scan scans a skill. Findings never block the installation. For an installed
-// skill, only findings that are new in this version are reported.
+// scan scans a skill for risks. Findings never block the installation. If the
+// skill is already installed, scan reports only findings that are new in this
+// version.
 func (p *Plan) scan(ctx context.Context, st *Step) {
 	if st.Report == nil {
 		st.Report, st.ScanErr = skillcheck.Scan(ctx, st.files, st.Name, skillcheck.ScanTimeout)
@@ -128,8 +130,7 @@ func sameSource(a, b remote.Location) bool {
 	return a == b
 }
 
-// hasEdits reports whether files of a skill were modified or added, not just
-// removed.
+// hasEdits reports whether files were modified or added, not just removed.
 func hasEdits(edits []installed.Difference) bool {
 	return slices.ContainsFunc(edits, func(d installed.Difference) bool { return d.Kind != installed.Absent })
 }

@@ -12,14 +12,14 @@ import (
 // ErrNoPins is returned if the key of a new publisher cannot be stored.
 var ErrNoPins = errors.New("no directory configured for publisher keys")
 
-// Reason is the reason for a [SkillError].
+// Reason tells why a skill cannot be installed. See [SkillError].
 type Reason int
 
 // Reasons why a skill cannot be installed.
 const (
 	Invalid        Reason = iota // the files are not a usable skill
-	NameTaken                    // another skill of the plan has the name
-	NotInstalled                 // a directory of this name was not installed by this program
+	NameTaken                    // another skill in the plan has the same name
+	NotInstalled                 // the directory of this name was not installed by this program
 	OtherSource                  // the installed skill comes from another source
 	Pinned                       // the installed skill is pinned to a ref
 	TagMoved                     // the tag now points to another commit
@@ -30,15 +30,15 @@ const (
 	Busy                         // another process changed the installed skill
 )
 
-// SkillError is returned for a skill that cannot be installed.
+// SkillError reports why a skill cannot be installed.
 type SkillError struct {
 	Reason  Reason
-	Name    string // name of the directory; "" for Invalid
-	Dir     string // for NameTaken: directory of the skill at its source
+	Name    string // directory name; "" for Invalid
+	Dir     string // for NameTaken: the skill's directory in its source
 	Message string
 	Fix     string // for Invalid: how to correct the skill
 	// Edits lists the differences from the lockfile, for Edited.
-	// SourceUnchanged is set if the source has no other version.
+	// SourceUnchanged is set if the source has no newer version.
 	Edits           []installed.Difference
 	SourceUnchanged bool
 }
@@ -55,7 +55,7 @@ func editedError(name string, edits []installed.Difference, sourceUnchanged bool
 		Message: fmt.Sprintf("you have edited %s (%s); your edits are kept", name, FormatEdits(edits))}
 }
 
-// SourceError is an error of the network or of a remote source.
+// SourceError is an error from the network or from a remote source.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return e.Err.Error() }
@@ -70,7 +70,7 @@ func WrapSource(at remote.Location, err error) error {
 	return &SourceError{err}
 }
 
-// FormatEdits lists the first files that differ.
+// FormatEdits formats the first differing files as a list.
 func FormatEdits(edits []installed.Difference) string {
 	const most = 3
 	text := ""

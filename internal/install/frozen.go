@@ -10,13 +10,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/scan"
 )
 
-// AddLocked adds all skills of the lockfile with exactly the recorded bytes.
-// Unlike [Plan.Add], it returns an error if one of them cannot be installed.
+// AddLocked adds all skills in the lockfile with exactly the recorded bytes.
+// Unlike [Plan.Add], it returns an error if a skill cannot be installed.
 func (p *Plan) AddLocked(ctx context.Context) error {
 	if err := p.verifyInstalled(ctx, p.lock.Names()); err != nil {
 		return err
 	}
-	opened := map[remote.Location]*remote.Collection{} // several skills may have the same source
+	opened := map[remote.Location]*remote.Collection{} // several skills may share a source
 	for _, name := range p.lock.Names() {
 		if err := p.addLockedStep(ctx, name, opened); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (p *Plan) addLockedStep(ctx context.Context, name string, opened map[remote
 	return p.newLockedStep(ctx, name, opened[at], opened[at].Skills[i])
 }
 
-// newLockedStep adds a step for a skill that must match the lockfile.
+// newLockedStep adds a step for a skill, which must match the lockfile.
 func (p *Plan) newLockedStep(ctx context.Context, name string, c *remote.Collection, s remote.Skill) error {
 	defer p.progress("reading " + name)()
 	st, err := newStep(ctx, c, s)

@@ -2,7 +2,7 @@
 // directory. A [Plan] reads skills from their sources, compares them with the
 // installed ones, checks their publishers and scans them. [Plan.Apply] then
 // installs all of them or none. The package prints nothing, shows no prompts
-// and runs no code of a skill. The caller shows the plan and decides. Start
+// and does not run skill code. The caller shows the plan and decides. Start
 // reading at [New].
 package install
 
@@ -59,11 +59,11 @@ type Plan struct {
 	newKeys     map[string]string // keys that this plan introduces, by source
 }
 
-// Failure is a requested skill that cannot be installed.
+// Failure describes a requested skill that cannot be installed.
 type Failure struct {
-	Dir string // directory of the skill at its source
+	Dir string // the skill's directory in its source
 	Err error
-	// Listed is set if the source already lists the problem of the skill.
+	// Listed is set if the source itself already reports the problem.
 	Listed bool
 }
 
@@ -87,7 +87,7 @@ func (p *Plan) Close() {
 	}
 }
 
-// Open returns the skills at a location. They are readable until the plan is
+// Open reads the skills at a location. They remain readable until the plan is
 // closed.
 func (p *Plan) Open(ctx context.Context, at remote.Location) (*remote.Collection, error) {
 	c, err := p.options.Source.Open(ctx, at)
@@ -131,8 +131,8 @@ func (p *Plan) AddUnusable(c *remote.Collection) {
 	}
 }
 
-// addStep adds a step for a skill. It opens, hashes and parses the files,
-// compares them with the installed version, and scans them.
+// addStep opens, hashes and parses a skill's files, compares them with the
+// installed version, and scans them. Then it adds a step to the plan.
 func (p *Plan) addStep(ctx context.Context, c *remote.Collection, s remote.Skill) error {
 	st, err := newStep(ctx, c, s)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Publisher is the signer of a skill.
+// Publisher identifies the signer of a skill.
 type Publisher struct {
 	Key, Name, Fingerprint string
 	First                  bool // first key seen from this source
@@ -23,7 +23,7 @@ func newPublisher(key string, first bool) *Publisher {
 	return &Publisher{key, signature.KeyName(key), signature.Fingerprint(key), first}
 }
 
-// checkPublisher checks the signature of a skill before installation. The files
+// checkPublisher verifies a skill's signature before installation. The files
 // must match the signature, and the key must be the first one seen from the
 // source.
 func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
@@ -60,8 +60,8 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	return newPublisher(key, first), nil
 }
 
-// verifySignature returns the key that signed the files. If the skill is not
-// signed, it returns "".
+// verifySignature returns the key that signed the files, or "" if the skill is
+// not signed.
 func (st *Step) verifySignature() (key string, err error) {
 	sig, key, err := signature.ReadFile(st.files)
 	if errors.Is(err, signature.ErrUnsigned) {
@@ -73,7 +73,7 @@ func (st *Step) verifySignature() (key string, err error) {
 	return key, signature.Verify(st.manifest, st.SkillName, sig, key)
 }
 
-// pinnedKey returns the pinned key of a source, or "".
+// pinnedKey returns the key pinned for a source, or "".
 func (p *Plan) pinnedKey(source string) (string, error) {
 	if p.pinnedKeys == nil {
 		p.pinnedKeys = map[string]string{}
@@ -91,7 +91,8 @@ func (p *Plan) pinnedKey(source string) (string, error) {
 	return p.pinnedKeys[source], nil
 }
 
-// pinKeys stores the first keys of the sources of installed skills.
+// pinKeys pins the keys of sources from which signed skills are installed for
+// the first time.
 func (p *Plan) pinKeys(ctx context.Context) error {
 	for _, st := range p.Steps {
 		if st.Publisher == nil || !st.Publisher.First {
@@ -107,9 +108,9 @@ func (p *Plan) pinKeys(ctx context.Context) error {
 	return nil
 }
 
-// VerifySignature checks the signature of an installed skill whose lockfile
-// entry has a key. If pins is not nil, the key must also be the one pinned for
-// the source.
+// VerifySignature verifies the signature of an installed skill whose lockfile
+// entry has a key. If pins is not nil, the key must also match the one pinned
+// for the source.
 func VerifySignature(dir string, e installed.Entry, pins *signature.Pins) error {
 	if e.Key == "" {
 		return nil

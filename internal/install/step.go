@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// States of a [Skill].
+// States of a [Skill] in a plan.
 const (
 	StateNew       = "new"
 	StateReplaced  = "replaced"
@@ -39,20 +39,20 @@ type Skill struct {
 	Diff        *skilldiff.Diff `json:"diff,omitempty"` // changes from the installed version
 }
 
-// Step is one skill of a [Plan].
+// Step is one skill of a [Plan] with the results of its checks.
 type Step struct {
 	Skill
-	SkillName string // name in its SKILL.md
+	SkillName string // name in SKILL.md
 	Entry     installed.Entry
 	Publisher *Publisher   // nil if the skill is not signed
-	Report    *scan.Report // for an installed skill, only new findings
+	Report    *scan.Report // if the skill is already installed, only new findings
 	ScanErr   error        // why the scan failed
 
 	files    *skill.Bundle
 	manifest skill.Manifest
 }
 
-// newStep reads the files of a skill. The caller must close the step.
+// newStep reads a skill's files. The caller must close the step.
 func newStep(ctx context.Context, c *remote.Collection, s remote.Skill) (_ *Step, err error) {
 	files, err := c.OpenSkill(ctx, s)
 	if err != nil {
@@ -93,8 +93,8 @@ func (st *Step) close() {
 	}
 }
 
-// skillLocation returns the location of a skill in a source. For a local
-// directory, this is the directory of the skill.
+// skillLocation returns the location of a skill within a source. For a local
+// source, this is the skill's own directory.
 func skillLocation(at remote.Location, s remote.Skill) remote.Location {
 	if at.Dir = s.Dir; at.Dir == "." {
 		at.Dir = ""
@@ -108,8 +108,8 @@ func skillLocation(at remote.Location, s remote.Skill) remote.Location {
 	return at
 }
 
-// Name returns the directory name under which a skill is installed. That is the
-// name of the skill if it is a valid directory name on every system.
+// Name returns the directory name for installing a skill. It is the skill's own
+// name if that is a valid directory name on every system.
 func Name(at remote.Location, s remote.Skill) string {
 	folder := path.Base(s.Dir)
 	if s.Dir == "." && at.Kind == remote.Local {

@@ -25,7 +25,7 @@ const (
 	Moved      UpdateState = "moved"      // the tag now points to another commit
 	Gone       UpdateState = "gone"       // no longer at the source
 	Renamed    UpdateState = "renamed"    // the name changed at the source
-	Relocated  UpdateState = "relocated"  // its directory no longer exists, and other skills have its name
+	Relocated  UpdateState = "relocated"  // moved to another directory, which is ambiguous
 	Unusable   UpdateState = "unusable"   // another version is available, but cannot be installed
 	Unreadable UpdateState = "unreadable" // the source cannot be read
 )
@@ -37,15 +37,15 @@ type Update struct {
 	Reason string // explanation for the user
 	Commit string // installed commit
 	Latest string // latest commit of the source
-	// Err is the error of the source or of the new version, if there is one.
+	// Err is the error from the source or the new version, if any.
 	Err error
-	// Location is the location to install another version from: the same tag if
+	// Location is where another version can be installed from: the same tag if
 	// it moved, a newer tag, or the skill's new directory or name.
 	Location *remote.Location
 }
 
-// CheckUpdates compares installed skills with their sources, and adds steps for
-// newer versions. Each source is read once.
+// CheckUpdates compares installed skills with their sources and adds steps for
+// newer versions. It reads each source only once.
 func (p *Plan) CheckUpdates(ctx context.Context, names []string) ([]Update, error) {
 	bySource := map[remote.Location][]string{}
 	var order []remote.Location
@@ -77,8 +77,8 @@ func (p *Plan) Step(name string) *Step {
 	return nil
 }
 
-// checkSource checks the skills of one source. It returns an error only if ctx
-// is done. Problems of the source are reported in each update.
+// checkSource checks the installed skills of one source. It returns an error
+// only if ctx is done. Each update reports problems of the source.
 func (p *Plan) checkSource(ctx context.Context, at remote.Location, names []string) ([]Update, error) {
 	updates := make([]Update, len(names))
 	for i, name := range names {
@@ -138,8 +138,8 @@ func markUnreadable(ctx context.Context, updates []Update, err error) ([]Update,
 	return updates, nil
 }
 
-// compareRevision sets the state according to the revision of the source:
-// Current, PinnedTo, Moved, or Newer if the files must be compared.
+// compareRevision sets the state from the source's revision: Current, PinnedTo,
+// Moved, or Newer if the files must be compared.
 func (u *Update) compareRevision(e installed.Entry, rev *remote.Revision) {
 	u.State, u.Latest = Newer, rev.Commit
 	at := func(ref string) *remote.Location {
@@ -165,7 +165,8 @@ func (u *Update) compareRevision(e installed.Entry, rev *remote.Revision) {
 	}
 }
 
-// checkSkill finds a skill in its source and adds a step if its files changed.
+// checkSkill finds an installed skill in its source and adds a step if its
+// files changed.
 func (p *Plan) checkSkill(ctx context.Context, c *remote.Collection, u *Update) {
 	e := p.lock.Skills[u.Name]
 	s, ok := u.findSkill(c.Skills, e)
@@ -184,7 +185,7 @@ func (p *Plan) checkSkill(ctx context.Context, c *remote.Collection, u *Update) 
 		u.State, u.Reason, u.Err = Unusable, err.Error(), err
 	case st.Digest != e.Digest:
 		u.Reason = formatUpdate(e, st)
-	default: // only other files of the repository changed
+	default: // only other files in the repository changed
 		u.State = Current
 		p.dropStep(st)
 	}
@@ -207,8 +208,8 @@ func formatUpdate(e installed.Entry, st *Step) string {
 	return "changed files"
 }
 
-// findSkill finds an installed skill in its source by its directory. A skill of
-// the same name in another directory is only reported, because it may be a
+// findSkill finds an installed skill in its source by directory. It only
+// reports a skill of the same name in another directory, because that may be a
 // different skill.
 func (u *Update) findSkill(all []remote.Skill, e installed.Entry) (remote.Skill, bool) {
 	at := func(s remote.Skill) *remote.Location {

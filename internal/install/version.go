@@ -6,7 +6,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// findNewerTag returns the highest version tag above have among the tags with
+// findNewerTag returns the highest version tag that is newer than have and has
 // the same prefix. It returns "" if there is none, or if have is not a version.
 func findNewerTag(have string, tags map[string]string) string {
 	prefix, now, ok := parseTagVersion(have)

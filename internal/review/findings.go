@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillcheck"
 )
 
-// Findings is the result of scanning a reviewed skill.
+// Findings holds the result of scanning a reviewed skill.
 type Findings struct {
 	Counts    map[string]int `json:"counts"` // by severity
 	List      []scan.Finding `json:"list"`
@@ -20,8 +20,8 @@ type Findings struct {
 	Report *scan.Report `json:"-"` // nil if the scan failed
 }
 
-// ScanEntry scans a skill for at most limit. If the scan fails, the result
-// contains the reason, because the user decides anyway.
+// ScanEntry scans a skill for up to limit. If the scan fails, the result
+// contains the reason, because the user can still decide.
 func ScanEntry(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry, limit time.Duration) *Findings {
 	report, err := scanEntry(ctx, rt, e, limit)
 	if err != nil {

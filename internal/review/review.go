@@ -1,6 +1,6 @@
-// Package review collects what the user decides on before agents may run a
-// skill: its files, scripts and servers, the permissions and limits that it
-// requests, and the findings of a scan. It displays nothing and records
+// Package review collects the information for a user who reviews a skill before
+// agents can run it: its files, scripts and servers, the requested permissions
+// and limits, and the findings of a scan. It displays nothing and records
 // nothing. Start reading at [New].
 package review
 
@@ -24,7 +24,7 @@ type Review struct {
 	Files       int                `json:"files"`
 	Bytes       int64              `json:"bytes"`
 	Scripts     []string           `json:"scripts"`
-	Permissions policy.Permissions `json:"asks"` // reviewPermissions of the approval
+	Permissions policy.Permissions `json:"asks"` // permissions that the approval grants
 	Inject      []policy.Injection `json:"inject"`
 	Needs       []policy.Need      `json:"needs"`
 	Limits      *Limits            `json:"limits,omitempty"` // nil if the skill requests none
@@ -42,12 +42,12 @@ type Review struct {
 type Options struct {
 	// Secrets lists secrets that are already granted to the skill.
 	Secrets []string
-	// The user gives these permissions, which a request alone does not.
+	// The user grants these permissions explicitly; a request cannot.
 	WorkspaceWrite, HostNetwork, Unsandboxed bool
 }
 
-// New returns the review of a request. It does not set Limits and Findings: see
-// [Review.ReadLimits] and [Review.Scan].
+// New returns the review of an approval request. It does not set Limits and
+// Findings: see [Review.ReadLimits] and [Review.Scan].
 func New(request *loadout.ApprovalRequest, o Options) *Review {
 	e := request.Entry
 	r := &Review{Name: e.Name, Origin: e.Origin, Path: e.Path, Digest: request.Digest, Files: len(request.Manifest), Bytes: request.Manifest.Size(),
@@ -61,8 +61,8 @@ func New(request *loadout.ApprovalRequest, o Options) *Review {
 	return r
 }
 
-// reviewPermissions returns the requested permissions, with the secrets that
-// servers use and those that are already granted.
+// reviewPermissions returns the requested permissions, plus the secrets that
+// servers use and those already granted.
 func reviewPermissions(request *loadout.ApprovalRequest, o Options) policy.Permissions {
 	p := request.Permissions()
 	p.WorkspaceWrite, p.HostNetwork, p.Unsandboxed = o.WorkspaceWrite, o.HostNetwork, o.Unsandboxed
@@ -96,8 +96,8 @@ func (r *Review) UninstalledServers() []string {
 	return out
 }
 
-// Limits are the limits that a skill requests. They can only be lower than the
-// configured ones.
+// Limits are the limits that a skill requests for its scripts. They can only
+// lower the configured ones.
 type Limits struct {
 	Seconds   int `json:"seconds,omitempty"`
 	MemoryMB  int `json:"memory_mb,omitempty"`
@@ -123,7 +123,7 @@ func (r *Review) ReadLimits(ctx context.Context, rt *loadout.Runtime) error {
 	return nil
 }
 
-// Scan scans the skill for at most limit and sets Findings.
+// Scan scans the skill for up to limit and sets Findings.
 func (r *Review) Scan(ctx context.Context, rt *loadout.Runtime, limit time.Duration) {
 	r.Findings = ScanEntry(ctx, rt, r.Request.Entry, limit)
 }
@@ -149,5 +149,6 @@ func ChangedGrants(ctx context.Context, rt *loadout.Runtime, grants []policy.Gra
 	return out
 }
 
-// PromptScanTimeout bounds the scan of a skill that the user is asked about.
+// PromptScanTimeout is the time limit for scanning a skill while the user waits
+// for a prompt.
 const PromptScanTimeout = 10 * time.Second

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// describeVariable describes the target of a variable, or says that it has no
-// value.
+// describeVariable describes which variable receives which value, or says that
+// the value is not set.
 func describeVariable(v loadout.RequestedVariable) string {
 	name := v.Name
 	switch v.Kind {

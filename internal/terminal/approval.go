@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// RequestOf returns the tool call that needs approval. It returns false if the
-// request is not about a call.
+// RequestOf returns the tool call to approve. It returns false if the request
+// is not for a call.
 func RequestOf(q *approval.Request) (*loadout.CallRequest, bool) {
 	r := &loadout.CallRequest{}
 	if q.Kind != approval.KindApproval || json.Unmarshal(q.Payload, r) != nil || r.Tool == "" {
@@ -23,10 +23,10 @@ func RequestOf(q *approval.Request) (*loadout.CallRequest, bool) {
 	return r, true
 }
 
-// approvalPrompt asks the user to approve a tool call or the action that a
-// message describes.
+// approvalPrompt is the dialog for approving a tool call, or the action
+// described by a message.
 type approvalPrompt struct {
-	loadout.CallRequest // no Tool means that the request is not about a call
+	loadout.CallRequest // Tool is empty if the request is not for a call
 	message             string
 	before              func(string) (string, bool)
 	original            json.RawMessage // arguments as the model wrote them
@@ -43,7 +43,7 @@ func newApproval(q *approval.Request, before func(string) (string, bool)) *appro
 	return a
 }
 
-// isCall reports whether the request is about a tool call, whose arguments the
+// isCall reports whether the request is for a tool call, whose arguments the
 // user can edit.
 func (a *approvalPrompt) isCall() bool { return a.Tool != "" }
 
@@ -82,7 +82,7 @@ func (a *approvalPrompt) key(name, text string) *approval.Answer {
 }
 
 // accept returns an answer that allows the call. Edited arguments are allowed
-// only once, because a saved permission does not cover arguments.
+// only once, because saved permissions do not cover arguments.
 func (a *approvalPrompt) accept(scope policy.Scope) *approval.Answer {
 	out := &approval.Answer{Outcome: approval.Accepted, Scope: scope}
 	if scope == policy.Once {
@@ -112,8 +112,8 @@ func (a *approvalPrompt) edit(name, text string) {
 	}
 }
 
-// replace sets the arguments to text. It returns false and sets the problem if
-// text is not a JSON object.
+// replace sets the arguments from text. It returns false and sets the problem
+// if text is not a JSON object.
 func (a *approvalPrompt) replace(text []byte) bool {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil || object == nil {
@@ -137,7 +137,7 @@ func indentJSON(raw json.RawMessage) string {
 }
 
 // unescapeJSON replaces \u escapes with their characters, except for characters
-// that are invisible or have a meaning in JSON or in a terminal.
+// that are invisible or have a special meaning in JSON or in a terminal.
 func unescapeJSON(text string) string {
 	var b strings.Builder
 	for {

@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// member is a name and a value of a JSON object.
+// member is a name-value pair of a JSON object.
 type member struct {
 	name  string
 	value json.RawMessage
@@ -102,7 +102,7 @@ func argumentLines(tool string, args json.RawMessage, before func(string) (strin
 	return append(out, changes...)
 }
 
-// baseName removes the server prefix from the name of a tool.
+// baseName removes the server prefix from a tool name.
 func baseName(tool string) string {
 	if i := strings.LastIndex(tool, "__"); i >= 0 {
 		tool = tool[i+2:]
@@ -110,8 +110,8 @@ func baseName(tool string) string {
 	return tool[strings.LastIndexByte(tool, '.')+1:]
 }
 
-// lines formats the name and the value. A value of several lines starts on its
-// own line.
+// lines formats the name and the value. A multi-line value starts on its own
+// line.
 func (m member) lines() []line {
 	name := span{expandTabs(Plain(m.name)), bold}
 	text, _ := m.text()
@@ -129,11 +129,11 @@ func textLines(text string, st style) []line {
 	return out
 }
 
-// maxTable limits the size of the comparison table, because a user waits for
-// the result.
+// maxTable is the maximum size of the table for comparing lines, because the
+// user waits for the result.
 const maxTable = 1 << 20
 
-// diffLines returns the removed and added lines, with two lines of context.
+// diffLines returns the diff of two texts with two lines of context.
 func diffLines(was, now string) []line {
 	a, b := splitLines(was), splitLines(now)
 	var out []line
@@ -159,7 +159,7 @@ func splitLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// summarizeArguments formats arguments for the one-line description of a call.
+// summarizeArguments formats arguments for the one-line summary of a call.
 func summarizeArguments(args string) string {
 	all, ok := parseMembers(json.RawMessage(args))
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Limits for calls in the details view.
+// Limits of the details view: stored calls, bytes per call, and calls shown.
 const (
 	maxCalls      = 50
 	maxCallText   = 64 << 10
@@ -29,7 +29,7 @@ type call struct {
 }
 
 // innerCall returns the name and arguments of the called tool. For a call
-// through a gateway tool, it returns those of the inner tool.
+// through a gateway tool, these are those of the inner tool.
 func (c *call) innerCall() (name, args string) {
 	name, args = Plain(c.Name), c.Arguments
 	if baseName(c.Name) != toolname.CallTool {
@@ -94,7 +94,7 @@ func (c *call) detailLines(width int, now time.Time) []line {
 	return out
 }
 
-// formatDuration formats a duration. It returns "" for a short duration.
+// formatDuration formats a duration. It returns "" for a negligible duration.
 func formatDuration(d time.Duration, over bool) string {
 	switch {
 	case d < time.Second && !over, d < 100*time.Millisecond:
@@ -147,7 +147,7 @@ func (all calls) find(id string) *call {
 	return nil
 }
 
-// running returns the calls that have not completed.
+// running returns the calls that are still running.
 func (all calls) running() calls {
 	var out calls
 	for _, c := range all {

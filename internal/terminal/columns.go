@@ -6,16 +6,16 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Width returns the number of columns that a text occupies in a terminal.
+// Width returns the number of terminal columns that s occupies.
 func Width(s string) int { return ansi.StringWidth(s) }
 
-// Layout formats the output of commands and removes control characters from it.
+// Layout formats command output and removes control characters from it.
 type Layout struct {
-	Width       int                      // columns; 0 for a file or pipe, whose lines are neither cut nor wrapped
+	Width       int                      // in columns; 0 for a file or pipe, whose lines are neither truncated nor wrapped
 	Bold, Faint func(text string) string // styles of tables
 }
 
-// Wrap wraps a text to lines that fit the width, each starting with indent.
+// Wrap wraps s into lines that fit the width. Each line starts with indent.
 func (l Layout) Wrap(indent, s string, style func(string) string) string {
 	limit := l.Width - len(indent)
 	var b strings.Builder
@@ -41,8 +41,8 @@ func (l Layout) Wrap(indent, s string, style func(string) string) string {
 }
 
 // Table formats rows in columns. The first column is bold, the last has no
-// style, and the others are faint. Only the last column is cut to the width,
-// because users may want to copy the others.
+// style, and the others are faint. Only the last column is truncated to the
+// width, because users may want to copy the others.
 func (l Layout) Table(indent string, rows [][]string) string {
 	widths := l.columnWidths(rows)
 	var out strings.Builder
@@ -74,7 +74,7 @@ func (l Layout) Table(indent string, rows [][]string) string {
 	return out.String()
 }
 
-// columnWidths returns the width of each column, which is limited. A wider cell
+// columnWidths returns the width of each column, up to a maximum. A wider cell
 // shifts the rest of its row.
 func (l Layout) columnWidths(rows [][]string) []int {
 	most := 40

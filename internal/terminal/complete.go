@@ -7,20 +7,20 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// maxOffered limits the number of visible completions.
+// maxOffered is the maximum number of visible completions.
 const maxOffered = 6
 
-// completion offers completions for the command that the user is typing.
+// completion holds the completions for the command that the user is typing.
 type completion struct {
 	commands []Command // set while the user types a command name
 	offers   []offer
 	at       int
-	text     string // input for which the offers were computed
+	text     string // input for which the completions were computed
 }
 
-// offer is one completion.
+// offer is one possible completion.
 type offer struct {
-	text            string // input if the offer is selected
+	text            string // input after selecting the completion
 	name            string
 	args            string
 	help            string
@@ -29,7 +29,7 @@ type offer struct {
 	detailText      string // detail of the command
 }
 
-// update computes the offers for a new input.
+// update computes the completions for the new input.
 func (c *completion) update(text string, commands func() []Command) {
 	if text == c.text {
 		return
@@ -68,10 +68,10 @@ func findCommand(commands []Command, name string) *Command {
 	return &commands[i]
 }
 
-// close hides the offers until the input changes.
+// close hides the completions until the input changes.
 func (c *completion) close() { c.offers = nil }
 
-// move changes the selected offer. It returns false if there are no offers.
+// move changes the selected completion. It returns false if there are none.
 func (c *completion) move(by int) bool {
 	if len(c.offers) < 2 {
 		return false
@@ -80,7 +80,7 @@ func (c *completion) move(by int) bool {
 	return true
 }
 
-// selectedText returns the input completed with the selected offer.
+// selectedText returns the input completed with the selected completion.
 func (c *completion) selectedText() (string, bool) {
 	if len(c.offers) == 0 {
 		return "", false
@@ -88,8 +88,7 @@ func (c *completion) selectedText() (string, bool) {
 	return c.offers[c.at].text, true
 }
 
-// lines formats the offers near the selected one, and the detail of the
-// selected one.
+// lines formats the completions near the selected one, and the latter's detail.
 func (c *completion) lines(width int) []line {
 	if len(c.offers) == 0 {
 		return nil
@@ -121,8 +120,8 @@ func (c *completion) lines(width int) []line {
 	return out
 }
 
-// loadDetail loads the detail of the selected offer in the background, because
-// it may read files.
+// loadDetail loads the detail of the selected completion in the background,
+// because it may read files.
 func (m *model) loadDetail() {
 	if len(m.completion.offers) == 0 {
 		return
@@ -136,7 +135,7 @@ func (m *model) loadDetail() {
 	m.running.Go(func() { m.send(detailMsg{text, Plain(detail())}) })
 }
 
-// setDetail stores a detail if its offer is still shown.
+// setDetail stores a detail if its completion is still shown.
 func (c *completion) setDetail(d detailMsg) {
 	for i := range c.offers {
 		if c.offers[i].text == d.text {

@@ -7,13 +7,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// maxInput limits the length of the input in grapheme clusters.
+// maxInput is the maximum length of the input in grapheme clusters.
 const maxInput = 1 << 20
 
 // editor is a multi-line text input.
 type editor struct {
 	letters []string // grapheme clusters
-	at      int      // index of the letter under the cursor
+	at      int      // index of the grapheme cluster under the cursor
 	secret  bool     // whether the text is shown as dots
 }
 
@@ -53,7 +53,7 @@ func (e *editor) remove(from, to int) {
 	e.at = from
 }
 
-// lineStart returns the index of the first letter of the line with the cursor.
+// lineStart returns the index of the start of the line with the cursor.
 func (e *editor) lineStart() int {
 	i := e.at
 	for i > 0 && e.letters[i-1] != "\n" {
@@ -70,8 +70,8 @@ func (e *editor) lineEnd() int {
 	return i
 }
 
-// lineRest returns the end of the current line. If the cursor is there, it
-// returns the end of the line break instead.
+// lineRest returns the end of the current line. If the cursor is already there,
+// it returns the end of the line break instead.
 func (e *editor) lineRest() int {
 	if end := e.lineEnd(); end > e.at {
 		return end
@@ -123,7 +123,7 @@ func (e *editor) moveVertically(by int) bool {
 	return true
 }
 
-// key handles an editing key. It returns false for any other key.
+// key handles an editing key. It returns false if the key is not one.
 func (e *editor) key(name, text string) bool {
 	switch name {
 	case "left", "ctrl+b":
@@ -161,8 +161,8 @@ func (e *editor) key(name, text string) bool {
 	return true
 }
 
-// rows wraps the text to width columns. x and y are the position of the cursor
-// in rows.
+// rows wraps the text to width columns. x and y are the cursor position within
+// rows.
 func (e *editor) rows(width int) (rows []string, x, y int) {
 	var row strings.Builder
 	used := 0

@@ -7,7 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// maxThought limits the thinking of a model that is stored, in bytes.
+// maxThought is the maximum size of the model's thinking that is stored, in
+// bytes.
 const maxThought = 64 << 10
 
 // printUserText prints a message from the user.
@@ -22,7 +23,7 @@ func (m *model) printUserText(text string) {
 	m.printBlock(out)
 }
 
-// printAnswer prints completed blocks of an answer.
+// printAnswer prints the completed blocks of a response.
 func (m *model) printAnswer(text string) {
 	if strings.TrimSpace(text) != "" {
 		m.printBlock(markdown(text, m.textWidth()))
@@ -73,14 +74,15 @@ func reason(text string) string {
 	return ": " + Plain(text)
 }
 
-// printEvent prints pending text of the answer and then a line about an event.
+// printEvent prints the pending text of the response, then a line about an
+// event.
 func (m *model) printEvent(l line) {
 	m.printAnswer(m.turn.stream.rest())
 	m.printGrouped(l)
 }
 
-// printGrouped prints a line below other event lines, without blank lines
-// between them.
+// printGrouped prints a line directly below other event lines, without a blank
+// line.
 func (m *model) printGrouped(l line) {
 	if m.turn.grouped {
 		m.printBelow(l)
@@ -90,8 +92,8 @@ func (m *model) printGrouped(l line) {
 	m.turn.grouped = true
 }
 
-// printResult prints a completed call on one line. Skill loads are printed by
-// their own event.
+// printResult prints a completed call on one line. It ignores skill loads,
+// which have their own event.
 func (m *model) printResult(e agent.Event) {
 	m.printAnswer(m.turn.stream.rest())
 	c := m.calls.event(e, m.now())
@@ -106,7 +108,7 @@ func (m *model) printResult(e agent.Event) {
 	m.printGrouped(c.summaryLine(m.textWidth(), m.now()))
 }
 
-// printDetails prints the last calls completely, and the thinking of the model.
+// printDetails prints the model's thinking and the last calls in full.
 func (m *model) printDetails() {
 	if strings.TrimSpace(m.thinking) != "" {
 		m.printBlock(append([]line{{{"Thinking", bold}}}, wrapAll(textLines(strings.TrimSpace(m.thinking), faint), m.textWidth())...))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxFields limits the number of fields in a form.
+// maxFields is the maximum number of fields in a form.
 const maxFields = 50
 
 // Field describes a field of a form.
@@ -19,9 +19,9 @@ type Field struct {
 	Help     string // explanation, one line
 	Required bool
 	Secret   bool     // whether input is hidden
-	Several  bool     // whether several choices may be selected
+	Several  bool     // whether several choices can be selected
 	Choices  []string // allowed values; empty means any text
-	Default  string   // value of an empty line; "" means none
+	Default  string   // value for an empty line; "" means none
 
 	kind   string
 	values []any // values that correspond to Choices
@@ -36,7 +36,7 @@ func Pick(title string, words ...string) Field {
 	return f
 }
 
-// property holds the keywords of a JSON schema property that a form supports.
+// property holds the supported keywords of a property in a JSON schema.
 type property struct {
 	Type        string          `json:"type"`
 	Title       string          `json:"title"`
@@ -56,8 +56,8 @@ type named struct {
 	Title string `json:"title"`
 }
 
-// Fields returns the fields for a form schema, sorted by name. If there are
-// none, the form asks for yes or no.
+// Fields returns the form fields for a JSON schema, sorted by name. If there
+// are none, the form asks for yes or no.
 func Fields(schema json.RawMessage) ([]Field, error) {
 	if len(schema) == 0 || string(schema) == "null" {
 		return nil, nil
@@ -125,7 +125,7 @@ func (f *Field) setDefault(raw json.RawMessage) string {
 	return Plain(fmt.Sprint(v))
 }
 
-// Value parses a line of input. A unique prefix of a choice is accepted. ok is
+// Value parses a line of input. It accepts a unique prefix of a choice. ok is
 // false if the line is invalid.
 func (f *Field) Value(line string) (value any, ok bool) {
 	switch {
@@ -185,8 +185,8 @@ func (f *Field) Expected() string {
 	return "text"
 }
 
-// matchChoice returns the index of the choice that equals line or that line is
-// a unique prefix of, or -1.
+// matchChoice returns the index of the choice that equals line, or that has
+// line as a unique prefix. It returns -1 if there is none.
 func matchChoice(line string, choices []string) int {
 	if i := slices.Index(choices, line); i >= 0 {
 		return i

@@ -10,10 +10,10 @@ import (
 
 // dialog is a prompt that is shown instead of the input line.
 type dialog interface {
-	// show renders the dialog in at most height lines. x and y are the position
-	// of the cursor.
+	// show renders the dialog in up to height lines. x and y are the cursor
+	// position.
 	show(width, height int) (lines []line, x, y int)
-	// key handles a key. If the answer is not nil, it resolves the request.
+	// key handles a key press. A non-nil answer resolves the request.
 	key(name, text string) *approval.Answer
 	// paste inserts pasted text.
 	paste(text string)
@@ -21,7 +21,7 @@ type dialog interface {
 	render(width int) []line
 }
 
-// form asks for its fields one by one, or for yes or no.
+// form asks for one field after another, or for yes or no if it has none.
 type form struct {
 	message string
 	fields  []Field
@@ -46,7 +46,7 @@ func newForm(q *approval.Request) (*form, error) {
 	return f, nil
 }
 
-// showField makes the field with the given index the current one.
+// showField makes the field at the given index the current one.
 func (f *form) showField(at int) {
 	f.at, f.wrong, f.chosen = at, "", -1
 	f.input = editor{secret: f.fields[at].Secret}
@@ -57,7 +57,7 @@ func (f *form) showField(at int) {
 
 func (f *form) field() *Field { return &f.fields[f.at] }
 
-// usesList reports whether the user selects the field from a list.
+// usesList reports whether the user picks the field's value from a list.
 func (f *form) usesList() bool { return len(f.field().Choices) > 0 && !f.field().Several }
 
 func (f *form) paste(text string) {
@@ -101,8 +101,8 @@ func (f *form) selectChoice(text string) {
 	}
 }
 
-// acceptField accepts the current field. After the last field it returns the
-// answer to the request.
+// acceptField accepts the current field's value. After the last field it
+// returns the answer to the request.
 func (f *form) acceptField() *approval.Answer {
 	field := f.field()
 	typed := strings.TrimSpace(f.input.String())
@@ -134,7 +134,7 @@ func (f *form) acceptField() *approval.Answer {
 }
 
 // AnswerOf returns an answer with the values of the fields. For a form without
-// fields, the member "" contains yes or no, and "no" declines.
+// fields, content[""] is yes or no, and "no" declines.
 func AnswerOf(content map[string]any) *approval.Answer {
 	yes, bare := content[""].(bool)
 	if bare && !yes || content["decision"] == "no" {
@@ -223,7 +223,7 @@ func (f *form) renderChoices(width, limit int) (out []line, at int) {
 }
 
 // cutMiddle omits lines from the middle, because a dangerous part may be at the
-// end. key shows all lines.
+// end. The user can press key to show all lines.
 func cutMiddle(lines []line, limit int, key string) []line {
 	if len(lines) <= limit {
 		return lines

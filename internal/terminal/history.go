@@ -23,7 +23,7 @@ const (
 	maxRemembered   = 16 << 10 // bytes of one input
 )
 
-// History is the input history of a user. It is stored in a file that only this
+// History is the user's input history. It is stored in a file that only this
 // user can read. It does not contain answers to prompts or inputs that start
 // with a space. A History is not safe for concurrent use, but several processes
 // may share the file.
@@ -31,7 +31,7 @@ type History struct {
 	path  string
 	past  []string // oldest first
 	at    int      // index of the input that is shown; len(past) is the draft
-	draft string   // input that was not submitted yet
+	draft string   // input that has not been submitted yet
 }
 
 // OpenHistory reads a history file. The file need not exist.
@@ -118,8 +118,8 @@ func (h *History) truncate() error {
 	return nil
 }
 
-// move returns an older input if by is -1, or a newer one if by is 1. typed is
-// saved as the draft. It returns false at either end of the history.
+// move returns the previous input if by is -1, or the next if by is 1. It saves
+// typed as the draft. It returns false at either end of the history.
 func (h *History) move(by int, typed string) (string, bool) {
 	to := h.at + by
 	if to < 0 || to > len(h.past) {

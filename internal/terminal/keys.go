@@ -13,10 +13,10 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 )
 
-// maxWaiting limits the number of messages that are queued during an answer.
+// maxWaiting is the maximum number of messages queued during a response.
 const maxWaiting = 20
 
-// key handles a key.
+// key handles a key press.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if m.leaving {
 		return nil
@@ -107,7 +107,7 @@ func (m *model) handlePaste(text string) {
 }
 
 // handleEnter submits the input. If the input ends in a backslash, it starts a
-// new line instead; if an offer is selected, it completes the command.
+// new line instead. If a completion is selected, it completes the command.
 func (m *model) handleEnter() tea.Cmd {
 	text := m.input.String()
 	if before, ok := strings.CutSuffix(text, `\`); ok && m.input.at == len(m.input.letters) {
@@ -143,7 +143,7 @@ func (m *model) handleEnter() tea.Cmd {
 	return m.submit(text)
 }
 
-// submit sends a message or runs a command.
+// submit sends a message or runs a slash command.
 func (m *model) submit(text string) tea.Cmd {
 	m.printUserText(text)
 	name, args, ok := ParseCommand(text)
@@ -168,8 +168,8 @@ func (m *model) submit(text string) tea.Cmd {
 	return m.start(func(ctx context.Context, tell func(agent.Event)) (string, error) { return k.Run(ctx, args, tell) })
 }
 
-// ParseCommand splits a command into its name and its arguments. A command
-// starts with a slash, and its name contains no other slash.
+// ParseCommand splits a slash command into its name and arguments. ok is false
+// if text does not start with a slash, or if the name contains another.
 func ParseCommand(text string) (name, args string, ok bool) {
 	rest, slash := strings.CutPrefix(text, "/")
 	end := strings.IndexAny(rest, " \t\n")
@@ -180,7 +180,7 @@ func ParseCommand(text string) (name, args string, ok bool) {
 	return name, args, slash && name != "" && !strings.Contains(name, "/")
 }
 
-// dialogKey passes a key to the current prompt.
+// dialogKey passes a key press to the current prompt.
 func (m *model) dialogKey(name, text string, now time.Time) tea.Cmd {
 	if now.Before(m.ignoreKeysUntil) {
 		m.ignoreKeysUntil = now.Add(promptPause) // the user is still typing a message
@@ -203,9 +203,9 @@ func (m *model) dialogKey(name, text string, now time.Time) tea.Cmd {
 	return nil
 }
 
-// openEditor opens the arguments of a call in the user's editor.
+// openEditor opens a call's arguments in the user's editor.
 func (m *model) openEditor(a *approvalPrompt) tea.Cmd {
-	f, err := os.CreateTemp("", "arguments-*.json") // 0600
+	f, err := os.CreateTemp("", "arguments-*.json") // created with mode 0600
 	if err != nil {
 		a.problem = Plain(err.Error())
 		return nil
@@ -225,7 +225,7 @@ func (m *model) openEditor(a *approvalPrompt) tea.Cmd {
 	})
 }
 
-// applyEdited applies the changes that the user made in the editor.
+// applyEdited applies the user's changes from the editor.
 func (m *model) applyEdited(e editedMsg) {
 	a, ok := m.dialog.(*approvalPrompt)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// LineReader reads lines of input for one caller at a time. The first call of
+// LineReader reads lines of input for one caller at a time. The first call to
 // ReadLine starts a goroutine that reads the input until it ends or Close is
 // called.
 type LineReader struct {
@@ -18,15 +18,15 @@ type LineReader struct {
 	once  sync.Once
 }
 
-// maxLines limits the total input in bytes.
+// maxLines is the maximum size of the whole input in bytes.
 const maxLines = 64 << 20
 
-// NewLineReader returns a reader of lines of from.
+// NewLineReader returns a reader for the lines of from.
 func NewLineReader(from io.Reader) *LineReader {
 	return &LineReader{from: from, lines: make(chan string), over: make(chan struct{})}
 }
 
-// ReadLine waits for the next line and returns it without its line ending. It
+// ReadLine waits for the next line and returns it without its newline. It
 // returns [io.EOF] at the end of the input.
 func (t *LineReader) ReadLine(ctx context.Context) (string, error) {
 	t.once.Do(func() { go t.readLines() })

@@ -11,20 +11,20 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown renders Markdown in lines of at most width columns. It does not wrap
+// markdown renders Markdown in lines of up to width columns. It does not wrap
 // lines of code, so that users can copy them. It shows HTML as text.
 func markdown(source string, width int) []line {
 	d := document{source: []byte(expandTabs(Safe(source)))}
 	return d.blocks(d.parse(), width)
 }
 
-// document renders one Markdown text.
+// document holds the state for rendering one Markdown text.
 type document struct {
 	source []byte
-	tight  bool // whether it is rendering a list without blank lines between items
+	tight  bool // inside a list without blank lines between items
 }
 
-// parse parses CommonMark. HTML is treated as text.
+// parse parses the source as CommonMark. It treats HTML as text.
 func (d *document) parse() ast.Node {
 	p := parser.NewParser(
 		parser.WithBlockParsers(
@@ -46,7 +46,7 @@ func (d *document) parse() ast.Node {
 	return p.Parse(text.NewReader(d.source))
 }
 
-// blocks renders the child blocks of a node with blank lines between them.
+// blocks renders a node's child blocks with blank lines between them.
 func (d *document) blocks(n ast.Node, width int) []line {
 	var out []line
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -112,8 +112,8 @@ func (d *document) list(n *ast.List, width int) []line {
 	return out
 }
 
-// prefixLines adds the prefix first to the first line and others to all other
-// lines.
+// prefixLines prefixes the first line with first and all other lines with
+// others.
 func prefixLines(lines []line, first, others line) []line {
 	out := make([]line, 0, len(lines))
 	for i, l := range lines {
@@ -164,8 +164,8 @@ func (d *document) inline(n ast.Node, st style) line {
 	return out
 }
 
-// appendTarget appends the URL of a link, because users must see it before they
-// follow the link.
+// appendTarget appends a link's URL to its label, because users must see the
+// URL before they follow the link.
 func (d *document) appendTarget(label line, to string) line {
 	if to == "" || label.plain() == to {
 		return label
@@ -190,8 +190,8 @@ func (d *document) codeSpan(n ast.Node, st style) span {
 	return span{b.String(), st}
 }
 
-// Render renders Markdown for a terminal in lines of at most width columns; 0
-// means unlimited. If plain is true, it uses neither colours nor bold text.
+// Render renders Markdown for a terminal in lines of up to width columns; 0
+// means unlimited. If plain is true, it uses neither colors nor bold text.
 func Render(source string, width int, plain bool) string {
 	if width <= 0 {
 		width = maxText

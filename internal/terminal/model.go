@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// model is the state of the terminal program. Only the program loop accesses
-// it.
+// model is the state of the terminal program. Only the program's event loop
+// accesses it.
 type model struct {
 	ctx  context.Context
 	talk Conversation
@@ -32,12 +32,12 @@ type model struct {
 	completion    completion
 	printer       printer
 	begun         bool // whether the first screen was drawn
-	printed       bool // whether something was printed, so that the next block needs a blank line before it
+	printed       bool // whether the next block needs a blank line before it
 
 	turn     *turn    // running turn
 	waiting  []string // messages queued during the turn
 	calls    calls
-	thinking string // thinking of the last turn
+	thinking string // the model's thinking in the last turn
 
 	pending         []approval.Request // pending requests; the dialog shows the first
 	dialog          dialog
@@ -49,17 +49,17 @@ type model struct {
 	recent          []renderedScreen // screens that may still be displayed
 }
 
-// turn is a running answer or a running command.
+// turn is a running turn or a running slash command.
 type turn struct {
 	stream  stream
 	start   time.Time
 	cancel  context.CancelCauseFunc
 	stopped bool
-	grouped bool   // whether the last printed line is about an event
-	skill   string // skill in the last printed line about a load or an unload
+	grouped bool   // whether the last printed line describes an event
+	skill   string // skill in the last printed line about loading or unloading
 }
 
-// Messages that the loop receives.
+// Messages that the event loop receives.
 type (
 	eventMsg  agent.Event
 	askMsg    approval.Event
@@ -68,7 +68,7 @@ type (
 	noticeMsg struct{ text string } // from [Notices]
 	tickMsg   struct{}
 	redrawMsg struct{}
-	detailMsg struct{ text, told string } // detail of an offer
+	detailMsg struct{ text, told string } // detail of a completion
 	editedMsg struct {
 		text []byte
 		err  error
@@ -146,7 +146,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, tea.Batch(cmd, m.print(), m.redrawIfPadded())
 }
 
-// print prints queued output. If there is none, the program may quit.
+// print prints queued output. If there is none left, the program can quit.
 func (m *model) print() tea.Cmd {
 	if m.leaving && m.printer.idle() && m.turn == nil {
 		return tea.Quit
@@ -167,7 +167,7 @@ func (m *model) quit(with error) {
 	m.pending, m.dialog = nil, nil
 }
 
-// printBlock prints lines with a blank line before them.
+// printBlock prints lines preceded by a blank line.
 func (m *model) printBlock(lines []line) {
 	if len(lines) == 0 {
 		return
@@ -182,13 +182,13 @@ func (m *model) printBlock(lines []line) {
 	m.printer.add(m.paintAll(lines)...)
 }
 
-// printBelow prints a line directly below the previous line.
+// printBelow prints a line directly below the previous one.
 func (m *model) printBelow(l line) {
 	m.printed = true
 	m.printer.add(m.paintAll(l.wrap(m.textWidth(), line{{"  ", normal}}))...)
 }
 
-// start runs a turn or a command in the background.
+// start runs a turn or a slash command in the background.
 func (m *model) start(f func(ctx context.Context, tell func(agent.Event)) (string, error)) tea.Cmd {
 	ctx, cancel := context.WithCancelCause(m.ctx)
 	m.turn = &turn{start: m.now(), cancel: cancel}
@@ -264,7 +264,7 @@ func (m *model) nextWaiting() tea.Cmd {
 	return m.submit(next)
 }
 
-// printFailure prints the error of a turn or a command.
+// printFailure prints the error of a turn or a slash command.
 func (m *model) printFailure(err error) {
 	text := err.Error()
 	if m.opts.Describe != nil {
@@ -286,7 +286,8 @@ func wrapAll(lines []line, width int) []line {
 	return out
 }
 
-// greetingRows returns the rows to print before the first screen.
+// greetingRows returns the greeting and past messages, to print before the
+// first screen.
 func (m *model) greetingRows() []string {
 	if m.opts.Greeting != "" {
 		m.printBlock(markdown(m.opts.Greeting, m.textWidth()))
@@ -297,7 +298,7 @@ func (m *model) greetingRows() []string {
 	return rows
 }
 
-// printPast prints the last messages of a conversation that is resumed.
+// printPast prints the last messages of a resumed conversation.
 func (m *model) printPast(events []session.Event) {
 	const most = 6
 	var said []*session.Message

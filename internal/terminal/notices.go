@@ -6,8 +6,8 @@ import (
 )
 
 // Notices is a writer for notices to the user. While a conversation uses the
-// terminal, the conversation shows the notices; otherwise another writer
-// receives them. It is safe for concurrent use.
+// terminal, it shows the notices. Otherwise they go to another writer. Notices
+// is safe for concurrent use.
 type Notices struct {
 	out io.Writer
 
@@ -15,11 +15,11 @@ type Notices struct {
 	output chan string // nil while no conversation uses the terminal
 }
 
-// NewNotices returns a writer that writes to out while no conversation uses the
-// terminal.
+// NewNotices returns a Notices that writes to out while no conversation uses
+// the terminal.
 func NewNotices(out io.Writer) *Notices { return &Notices{out: out} }
 
-// Write writes a notice. It never waits for the screen: if too many notices are
+// Write writes a notice. It never waits for the screen. If too many notices are
 // pending, it drops the notice.
 func (n *Notices) Write(p []byte) (int, error) {
 	n.mu.Lock()
@@ -35,7 +35,7 @@ func (n *Notices) Write(p []byte) (int, error) {
 }
 
 // subscribe calls show for each notice, one at a time, until stop is called.
-// stop waits for the last call.
+// stop waits for the last call to finish.
 func (n *Notices) subscribe(show func(string)) (stop func()) {
 	over := make(chan string, 100)
 	n.mu.Lock()

@@ -18,7 +18,7 @@ const (
 	maxHeight = 500
 )
 
-// clampSize limits the screen size in a window size message.
+// clampSize limits the screen size reported in msg.
 func clampSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
 		return tea.WindowSizeMsg{Width: min(size.Width, maxWidth), Height: min(size.Height, maxHeight)}
@@ -26,7 +26,7 @@ func clampSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// observedTerminal is a terminal that reports the first write of the renderer.
+// observedTerminal wraps a terminal and reports the renderer's first write.
 // Before that write, nothing can be printed above the screen.
 type observedTerminal struct {
 	*os.File
@@ -35,7 +35,7 @@ type observedTerminal struct {
 }
 
 // Write writes to the terminal. In its first write, the renderer enables
-// bracketed paste.
+// bracketed paste mode.
 func (w *observedTerminal) Write(p []byte) (int, error) {
 	n, err := w.File.Write(p)
 	if bytes.Contains(p, []byte(ansi.SetModeBracketedPaste)) {

@@ -8,19 +8,19 @@ import (
 )
 
 // printer prints lines into the scrollback in order. It prints only as many
-// lines at once as fit above the screen, because more lines would push the
-// screen into the scrollback.
+// lines at once as fit above the screen. More lines would push the screen into
+// the scrollback.
 type printer struct {
 	waiting []string
 	busy    bool // whether a print is in progress
 }
 
-// printedMsg reports that a print is complete.
+// printedMsg is sent when a print is complete.
 type printedMsg struct{}
 
 func (p *printer) add(rows ...string) { p.waiting = append(p.waiting, rows...) }
 
-// next returns a command that prints as many lines as fit into room rows at the
+// next returns a command that prints as many lines as fit into room rows of the
 // given width.
 func (p *printer) next(width, room int) tea.Cmd {
 	if p.busy || len(p.waiting) == 0 || width == 0 {

@@ -20,8 +20,8 @@ type Progress struct {
 // NewProgress returns a Progress that writes to a terminal.
 func NewProgress(to io.Writer, width func() int) *Progress { return &Progress{to: to, width: width} }
 
-// Report sets a progress text such as "reading: 3 of 10", which replaces the
-// name of the operation.
+// Report shows a progress text such as "reading: 3 of 10" instead of the
+// operation's name.
 func (p *Progress) Report(amount string) {
 	if p == nil {
 		return
@@ -62,7 +62,7 @@ func (p *Progress) show(what string, stop <-chan struct{}) {
 	}
 }
 
-// line returns the line to show. It is shorter than the terminal is wide, so
+// line returns the progress line. It is shorter than the terminal width, so
 // that it can be erased.
 func (p *Progress) line(what string, since time.Duration) string {
 	p.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 )
 
-// handleApproval handles a new approval request or the answer to one.
+// handleApproval handles a new or resolved approval request.
 func (m *model) handleApproval(e approval.Event) {
 	i := slices.IndexFunc(m.pending, func(a approval.Request) bool { return a.ID == e.Request.ID })
 	switch {
@@ -49,7 +49,8 @@ func (m *model) showNextPrompt() {
 	}
 }
 
-// resolvePrompt sends the answer to the current request and shows the next one.
+// resolvePrompt sends the answer to the current request and shows the next
+// prompt.
 func (m *model) resolvePrompt(a approval.Answer) {
 	q := m.pending[0]
 	m.printDecision(m.dialog, a)

@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// renderedScreen describes a screen that was rendered.
+// renderedScreen holds the size of a rendered screen and its cursor row.
 type renderedScreen struct {
 	at     time.Time
 	rows   int
@@ -25,7 +25,7 @@ func (m *model) recordScreen(d renderedScreen) {
 	}
 }
 
-// maxHeight returns the maximum height of the screen that may be displayed.
+// maxHeight returns the maximum height of any screen that may be displayed now.
 func (m *model) maxHeight() int {
 	rows := len(m.screen().rows)
 	for _, d := range m.recent {
@@ -34,9 +34,9 @@ func (m *model) maxHeight() int {
 	return rows
 }
 
-// minHeight returns the minimum height of the next screen. If that screen ended
-// above the cursor of the previous one, the renderer would misplace the cursor
-// and not clear the rows below.
+// minHeight returns the minimum height of the next screen. If the next screen
+// ended above the previous cursor, the renderer would misplace the cursor and
+// not clear the rows below.
 func (m *model) minHeight() int {
 	rows := 0
 	for _, d := range m.recent {
@@ -45,8 +45,7 @@ func (m *model) minHeight() int {
 	return rows
 }
 
-// redrawIfPadded redraws the screen if blank rows were added to reach the
-// minimum height.
+// redrawIfPadded redraws the screen if it was padded to the minimum height.
 func (m *model) redrawIfPadded() tea.Cmd {
 	if len(m.screen().rows) >= m.minHeight() {
 		return nil

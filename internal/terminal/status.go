@@ -6,7 +6,7 @@ import (
 )
 
 // statusLine formats the status on one line. If the line is too long, it omits
-// the directory, then the usage, then the names of skills.
+// the directory, then the usage, then the skill names.
 func statusLine(s Status, width int) line {
 	model := span{Plain(s.Model), normal}
 	var names []string
@@ -37,7 +37,7 @@ func statusLine(s Status, width int) line {
 	return line{model}.clip(width)
 }
 
-// FormatUsage formats the token usage of a conversation, and its cost if known.
+// FormatUsage formats a conversation's token usage, and its cost if known.
 func FormatUsage(s Status) string {
 	if s.Tokens == 0 {
 		return ""
@@ -49,7 +49,7 @@ func FormatUsage(s Status) string {
 	return out
 }
 
-// FormatTokens formats a number of tokens, such as 950 or 1.2k.
+// FormatTokens formats a token count, such as 950 or 1.2k.
 func FormatTokens(n int) string {
 	switch {
 	case n < 1000:

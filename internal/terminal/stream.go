@@ -2,7 +2,7 @@ package terminal
 
 import "strings"
 
-// stream is an answer in progress. It holds the text that is not printed yet.
+// stream holds the part of a streamed response that is not printed yet.
 type stream struct{ text string }
 
 // add appends text. It removes and returns the blocks that are now complete.
@@ -60,10 +60,10 @@ func openingFence(bare string) string {
 	return ""
 }
 
-// maxShown limits the part of an answer in progress that is shown, in bytes.
+// maxShown is the maximum size of the unprinted text that is shown, in bytes.
 const maxShown = 8 << 10
 
-// end returns the end of the remaining text, which is shown.
+// end returns the end of the unprinted text, for display.
 func (s *stream) end() string {
 	text := s.text
 	if len(text) > maxShown {

@@ -6,7 +6,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// table is a table in Markdown. The first row is the header.
+// table is a Markdown table. The first row is the header.
 type table struct {
 	rows  [][]line
 	right []bool // whether each column is right-aligned
@@ -110,7 +110,7 @@ func (t *table) lines(width int) []line {
 	return out
 }
 
-// list renders each cell on its own line, preceded by the header of its column.
+// list renders each cell on its own line, preceded by its column's header.
 func (t *table) list(width int) []line {
 	var out []line
 	for i, row := range t.rows[1:] {

@@ -3,7 +3,7 @@
 //
 // The caller provides the conversation and the slash commands. The package
 // reads no configuration and makes no decisions. It removes terminal control
-// characters from all text of models, tools and skills.
+// characters from all text that comes from models, tools and skills.
 package terminal
 
 import (
@@ -28,19 +28,20 @@ import (
 // Conversation connects the chat to an agent. Its methods may be called
 // concurrently.
 type Conversation interface {
-	// RunTurn answers a message. It returns when the answer is complete.
+	// RunTurn sends a message to the agent. It returns when the response is
+	// complete.
 	RunTurn(ctx context.Context, text string, tell func(agent.Event)) error
 	// Resume continues an interrupted turn if there is one.
 	Resume(ctx context.Context, tell func(agent.Event)) error
-	// Status returns what the status line shows.
+	// Status returns the contents of the status line.
 	Status() Status
 }
 
-// Status describes a conversation.
+// Status describes a conversation for the status line.
 type Status struct {
 	Model  string
 	Skills []Skill // active skills
-	Tokens int     // tokens used so far
+	Tokens int     // tokens used since the start
 	Cost   float64 // cost in US dollars; 0 means unknown
 	Folder string
 }
@@ -48,8 +49,8 @@ type Status struct {
 // Skill is an active skill.
 type Skill struct {
 	Name string
-	// Left is the number of turns without use after which the skill is
-	// unloaded; 0 means no limit.
+	// Left is the number of unused turns after which the skill is unloaded; 0
+	// means no limit.
 	Left    int
 	Bounded bool
 }
@@ -59,21 +60,22 @@ type Command struct {
 	Name string
 	Args string // hint for the arguments, such as "NAME"
 	Help string // short description
-	// Detail returns one more line of help, such as the tools of a skill; nil
+	// Detail returns an additional line of help, such as a skill's tools; nil
 	// means none.
 	Detail func() string
 	// Complete returns the values that start with prefix; nil means that there
 	// are no completions.
 	Complete func(prefix string) []Choice
 	// Run executes the command. args is the text after its name. The result is
-	// Markdown for the user. If the error is an [*End], the program ends.
+	// Markdown. An [*End] error ends the program.
 	Run func(ctx context.Context, args string, tell func(agent.Event)) (string, error)
 }
 
 // Choice is a possible value of an argument.
 type Choice struct{ Name, Help string }
 
-// End is returned by a command to end the program. [Run] returns With.
+// End is the error with which a command ends the program. [Run] then returns
+// With.
 type End struct{ With error }
 
 func (e *End) Error() string {
@@ -85,14 +87,14 @@ func (e *End) Error() string {
 
 // Options configures [Run].
 type Options struct {
-	Input  *os.File // a terminal
+	Input  *os.File // must be a terminal
 	Output *os.File // must be a terminal
-	Env    []string // environment of the user, as KEY=value
-	Plain  bool     // no colours and no bold text
+	Env    []string // the user's environment, as KEY=value
+	Plain  bool     // no colors or bold text
 
 	// Greeting is Markdown that is printed first.
 	Greeting string
-	// Past holds the events of a conversation that is resumed.
+	// Past holds the events of a resumed conversation.
 	Past []session.Event
 
 	// Commands returns the slash commands. It is called whenever the user types
@@ -103,14 +105,14 @@ type Options struct {
 	Session   string
 	Who       policy.Principal
 
-	// History stores inputs; nil keeps them in memory.
+	// History stores inputs; nil means that they are kept only in memory.
 	History *History
 	// Editor returns the command that opens a file in the user's editor; nil
-	// means that arguments are edited in the terminal.
+	// means that users edit arguments in the terminal.
 	Editor func(file string) *exec.Cmd
-	// Before returns the current content of a file in the working directory, to
-	// show a diff when a tool writes the file; if nil, only the new content is
-	// shown.
+	// Before returns the current content of a file in the working directory,
+	// for a diff when a tool writes the file. If Before is nil, only the new
+	// content is shown.
 	Before func(path string) (text string, ok bool)
 	// Notices are shown when they arrive; nil means none.
 	Notices *Notices
@@ -119,8 +121,8 @@ type Options struct {
 }
 
 // Run runs the chat until the user quits, a command returns an [*End], or ctx
-// is done. It returns nil, End.With, or the error of ctx. Before it returns, it
-// restores the terminal and waits for all goroutines.
+// is done. It returns nil, End.With, or the error of ctx. It restores the
+// terminal and waits for all goroutines before returning.
 func Run(ctx context.Context, c Conversation, o *Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	m := newModel(ctx, c, o)
@@ -153,8 +155,8 @@ func Run(ctx context.Context, c Conversation, o *Options) error {
 	return m.end
 }
 
-// watch passes approval events of a session to the loop until stop is called.
-// An event may still arrive while stop runs.
+// watch passes a session's approval events to the event loop until stop is
+// called. An event may still arrive while stop runs.
 func (m *model) watch(desk *approval.Queue, session string) (stop func()) {
 	var mu sync.Mutex
 	over := false
@@ -182,7 +184,7 @@ func (m *model) greet(to *os.File) error {
 	return err
 }
 
-// errQuit and errStopped are causes of a cancelled context.
+// errQuit and errStopped are cancellation causes.
 var (
 	errQuit    = errors.New("the user quit")
 	errStopped = errors.New("stopped by the user")

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// IsControl reports whether r could control a terminal or reorder text.
+// IsControl reports whether r can control a terminal or reorder text.
 func IsControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
@@ -28,8 +28,8 @@ func Safe(s string) string {
 // text.
 func Plain(s string) string { return Safe(printable.OneLine(s)) }
 
-// Clip shortens plain text to n columns and appends an ellipsis. It returns ""
-// if n is less than 1.
+// Clip truncates s to n columns, including an ellipsis. s must be plain text.
+// Clip returns "" if n is less than 1.
 func Clip(s string, n int) string {
 	if n < 1 {
 		return ""
@@ -45,8 +45,8 @@ func Clip(s string, n int) string {
 // the terminal.
 func expandTabs(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
 
-// style is the parameters of an SGR sequence. It uses only the sixteen colours
-// of the terminal's theme.
+// style holds the parameters of an SGR sequence. It uses only the sixteen
+// colors of the terminal's theme.
 type style string
 
 const (
@@ -68,7 +68,7 @@ func (s style) combine(t style) style {
 	return s + ";" + t
 }
 
-// span is text in one style. It is safe and contains no tabs.
+// span is text in one style, without control characters and tabs.
 type span struct {
 	text  string
 	style style
@@ -79,8 +79,8 @@ type line []span
 
 func styledText(s string, st style) line { return line{{expandTabs(Safe(s)), st}} }
 
-// palette converts lines to output for a terminal.
-type palette struct{ none bool } // without colours and bold text
+// palette converts lines to terminal output.
+type palette struct{ none bool } // without colors and bold text
 
 func (p palette) paint(l line) string {
 	var b strings.Builder
@@ -138,7 +138,7 @@ func (l line) clip(n int) line {
 	return out
 }
 
-// wrap breaks a line into lines of at most n columns. It breaks at spaces, and
+// wrap breaks a line into lines of up to n columns. It breaks at spaces, and
 // within words that are too long. All lines after the first start with indent.
 func (l line) wrap(n int, indent line) []line {
 	w := wrapper{width: max(n, indent.width()+8), indent: indent}
@@ -165,7 +165,7 @@ func (l line) wrap(n int, indent line) []line {
 	return w.lines
 }
 
-// wrapper wraps one line.
+// wrapper holds the state for wrapping one line.
 type wrapper struct {
 	width  int
 	indent line
@@ -174,7 +174,7 @@ type wrapper struct {
 	now   line
 	used  int  // number of columns in now
 	begun int  // number of columns of the indent in now
-	word  line // word that was not added to now yet
+	word  line // word that has not been added to now yet
 }
 
 func (w *wrapper) endLine() {
@@ -197,7 +197,7 @@ func (w *wrapper) blank(st style) {
 	w.now, w.used = append(w.now, span{" ", st}), w.used+1
 }
 
-// endWord adds the word to the current line or to the next one. It splits a
+// endWord adds the pending word to the current line or to the next. It splits a
 // word that is too long.
 func (w *wrapper) endWord() {
 	if n := w.word.width(); w.used+n > w.width && w.used > w.begun {
@@ -244,8 +244,8 @@ func (l line) mergeSpans() line {
 	return out
 }
 
-// splitWords splits a text into words and single spaces. Each wide character is
-// a word, because a line may break after it.
+// splitWords splits s into words and single spaces. Each wide character is a
+// word, because a line can break after it.
 func splitWords(s string) []string {
 	var out []string
 	start := 0
@@ -265,8 +265,7 @@ func splitWords(s string) []string {
 	return out
 }
 
-// isWide reports whether r belongs to a script that does not put spaces between
-// words.
+// isWide reports whether r belongs to a script without spaces between words.
 func isWide(r rune) bool { return r >= 0x2e80 && r <= 0xffdc }
 
 func firstLetter(s string) rune {

@@ -10,18 +10,18 @@ import (
 // maxText is the maximum width of text in columns, for readability.
 const maxText = 100
 
-// maxTail is the maximum height of the progress display. A low display flickers
-// less.
+// maxTail is the maximum height of the progress display in lines. A smaller
+// display flickers less.
 const maxTail = 12
 
-// textWidth returns the width of text. It leaves the last column free, after
-// which a terminal may wrap.
+// textWidth returns the width for text. It leaves the last column free, because
+// a terminal may wrap after it.
 func (m *model) textWidth() int { return max(min(m.width-1, maxText), 10) }
 
-// screen is what is shown below the scrollback.
+// screen is the part of the terminal below the scrollback.
 type screen struct {
 	rows []string
-	x, y int // position of the cursor, which is always visible
+	x, y int // position of the cursor, whose row is always visible
 }
 
 // View implements [tea.Model].
@@ -44,7 +44,7 @@ func (m *model) screen() screen {
 		return screen{}
 	}
 	width := m.textWidth()
-	rest := m.height - 2 // room for a blank line above, and one row less than the terminal has
+	rest := m.height - 2 // leave a blank line above, and one row of the terminal unused
 	below, x, y := m.promptOrInput(width, rest)
 	above := m.progressLines(width, max(rest-len(below)-1, 0))
 	if len(above) > 0 {
@@ -107,9 +107,9 @@ func (m *model) promptOrInput(width, height int) (out []line, x, y int) {
 	return append(append(out, nil), status), x, y
 }
 
-// visibleRows returns at most limit rows near row y. If above is not 0, the
-// first of them must show that number of hidden rows. at is the new position of
-// row y.
+// visibleRows returns up to limit rows near row y. If above is not 0, the first
+// row must be replaced by the number of hidden rows above. at is the new
+// position of row y.
 func visibleRows(rows []string, y, limit int) (shown []string, above, at int) {
 	if len(rows) <= limit {
 		return rows, 0, y
@@ -122,8 +122,8 @@ func visibleRows(rows []string, y, limit int) (shown []string, above, at int) {
 	return rows[above : from+limit], above, y - above
 }
 
-// progressLines renders the progress of a turn in at most limit lines: the end
-// of the answer, the running calls and the elapsed time.
+// progressLines renders a turn's progress in up to limit lines: the end of the
+// response, the running calls and the elapsed time.
 func (m *model) progressLines(width, limit int) []line {
 	t := m.turn
 	if t == nil {
@@ -156,7 +156,7 @@ func (m *model) progressLines(width, limit int) []line {
 	return out[max(len(out)-min(limit, maxTail), 0):]
 }
 
-// activityLine describes what is running and for how long.
+// activityLine describes the current activity and its duration.
 func (m *model) activityLine() line {
 	what := "working"
 	switch {

@@ -25,7 +25,7 @@ const (
 	maxConfigDepth = 16
 )
 
-// File is a file of a project's configuration.
+// File describes a file in a project's configuration.
 type File struct {
 	Path   string `json:"path"` // relative to the project directory, with slashes
 	Size   int64  `json:"size"`
@@ -66,7 +66,7 @@ func ConfigDigest(root *os.Root) (policy.Digest, []File, error) {
 // ContainsFile reports whether files has an entry with this name and exactly
 // these bytes. The name is slash-separated and relative to the project
 // directory. Callers must pass the bytes that they use, because the file may
-// have changed since it was trusted.
+// have changed since the project was trusted.
 func ContainsFile(files []File, name string, data []byte) bool {
 	sum := sha256.Sum256(data)
 	want := File{Path: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}

@@ -24,11 +24,11 @@ import (
 // ProfilesDir is the directory of a project's profiles.
 const ProfilesDir = ".loadout/ghosts"
 
-// maxFileBytes is the maximum size of a file with servers or profiles, in
-// bytes.
+// maxFileBytes is the maximum size of a file that configures servers or
+// profiles.
 const maxFileBytes = 1 << 20
 
-// Effects are the changes that apply while a project is trusted.
+// Effects describes what changes while a project is trusted.
 type Effects struct {
 	Applied []string      // settings, servers and profiles, as text
 	Ignored []config.Note // parts of the files that have no effect even in a trusted project
@@ -37,12 +37,12 @@ type Effects struct {
 	Problems []string
 }
 
-// User is the user's own configuration, which takes precedence over a
+// User holds the user's own configuration, which takes precedence over a
 // project's.
 type User struct {
 	Config   config.Input
 	Servers  func(*config.Config) map[string]string // returns the files of the user's servers, by server name
-	Profiles []string                               // names
+	Profiles []string                               // profile names
 }
 
 // Effects returns the effects of a project's configuration. If the user's own
@@ -76,7 +76,7 @@ func (p *Project) Effects(user User) *Effects {
 	return out
 }
 
-// effectCollector collects the effects of a project's configuration.
+// effectCollector computes the effects of a project's configuration.
 type effectCollector struct {
 	p       *Project
 	out     *Effects
@@ -105,7 +105,7 @@ func (v *effectCollector) addIgnored(where, format string, args ...any) {
 	v.out.Ignored = append(v.out.Ignored, config.Note{Where: where, Message: fmt.Sprintf(format, args...)})
 }
 
-// checkRules adds the problems of the rules that the project adds.
+// checkRules records invalid rules among those that the project adds.
 func (v *effectCollector) checkRules(of string, texts []string) {
 	for _, text := range texts {
 		_, problems := policy.ParseRules([]string{text})
@@ -118,8 +118,8 @@ func (v *effectCollector) checkRules(of string, texts []string) {
 	}
 }
 
-// addServers adds the servers in a file, or in the files of a directory, that
-// the project's configuration refers to.
+// addServers adds the servers configured in a file, or in the files of a
+// directory.
 func (v *effectCollector) addServers(name string) {
 	files, err := configfile.ListFiles(name)
 	if err != nil {
@@ -146,8 +146,8 @@ func (v *effectCollector) addServers(name string) {
 	}
 }
 
-// addServer adds the effect of a server, or the reason why it is ignored. It
-// reports whether the server is used.
+// addServer adds a server's effect, or the reason why it is ignored. It reports
+// whether the server is used.
 func (v *effectCollector) addServer(of, file string, s *upstream.Config) bool {
 	if whose := v.serverOwners[s.Name]; whose != "" {
 		v.addIgnored(fmt.Sprintf("%s:%d", file, s.Line), "%sserver %s ignored: %s", of, s.Name, whose)
@@ -179,7 +179,7 @@ func (v *effectCollector) addProfiles(root string) {
 		file := filepath.Join(v.p.Dir, filepath.FromSlash(f.Path))
 		data, err := configfile.ReadFile(file, maxFileBytes)
 		if err != nil || !v.p.Covers(file, data) {
-			continue // reported when the file is shown
+			continue // reported when the file is displayed
 		}
 		all, findings := profile.Parse(data, f.Path)
 		v.out.addFindings(f.Path, findings)
@@ -194,7 +194,7 @@ func (v *effectCollector) addProfiles(root string) {
 	}
 }
 
-// addProfile adds the effects of a profile of the project.
+// addProfile adds the effects of one of the project's profiles.
 func (v *effectCollector) addProfile(file string, g *profile.Profile) {
 	of := "profile " + g.Name + ": "
 	add := func(text string) { v.out.Applied = append(v.out.Applied, of+text) }
@@ -234,7 +234,7 @@ func isDenyRule(rule string) bool {
 	return len(word) > 0 && word[0] == policy.Deny
 }
 
-// addFindings adds the errors of a file to the ignored parts.
+// addFindings adds the errors in a file to the ignored parts.
 func (o *Effects) addFindings(file string, findings []skill.Diagnostic) {
 	for _, d := range findings {
 		if d.Severity == skill.Error {
@@ -243,9 +243,9 @@ func (o *Effects) addFindings(file string, findings []skill.Diagnostic) {
 	}
 }
 
-// describeServer returns the hosts or the command of a project's server, and
-// its variables. The server receives only user variables and paths in the
-// project. off is the reason why commands are disabled, or "".
+// describeServer lists the hosts or the command of a project's server, and its
+// variables. The server receives only user variables and paths in the project.
+// off is the reason why commands are disabled, or "".
 func describeServer(of string, c *upstream.Config, off string) []string {
 	w := tools.DescribeServer(c)
 	text := of + "server " + c.Name + ": "

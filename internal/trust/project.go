@@ -1,8 +1,8 @@
 // Package trust records which projects the user trusts. A project is a
-// directory whose configuration someone else may have written. It applies only
-// while the user trusts exactly these files. The package prints nothing. Start
-// reading at [Read]. A [Store] records trust, and [NewServers] starts the
-// commands of a trusted project.
+// directory with configuration that someone else may have written. The
+// configuration applies only while the user trusts exactly these files. The
+// package prints nothing. Start reading at [Read]. A [Store] records trust, and
+// [NewServers] provides the server commands of a trusted project.
 package trust
 
 import (
@@ -17,13 +17,13 @@ import (
 // ErrChanged is returned for a file that changed after the project was read.
 var ErrChanged = errors.New("file changed since the project was read")
 
-// Project is the configuration of a directory at the time it was read.
+// Project is a snapshot of a directory's configuration.
 type Project struct {
-	Dir     string // absolute, without symbolic links
+	Dir     string // absolute, with symlinks resolved
 	Digest  policy.Digest
 	Files   []File
 	Trusted bool
-	Changed bool // not trusted, but another version of the configuration was
+	Changed bool // not trusted, but an earlier version of the configuration was
 }
 
 // Read reads the configuration of a directory and checks whether the user

@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Servers provides the server commands of a project as services, while the
-// project is trusted and unchanged since its configuration was read.
+// Servers provides a project's server commands as services, while the project
+// is trusted and unchanged since its configuration was read.
 type Servers struct {
 	store    *Store
 	hint     func(dir string) string
@@ -22,18 +22,17 @@ type Servers struct {
 	profiles projectSnapshot // project that contains the profiles
 }
 
-// projectSnapshot is the trusted configuration of a directory at the time it
-// was read. Project is nil if the directory was not trusted. path is the path
-// that was passed in.
+// projectSnapshot is the trusted configuration of a directory when it was read.
+// Project is nil if the directory was not trusted. path is the path passed in.
 type projectSnapshot struct {
 	path string
 	*Project
 }
 
 // NewServers reads the project that contains a working directory. Call it
-// before reading the configuration: otherwise a server could start with a
-// configuration that was read before it was trusted. hint returns how the user
-// can trust a directory, for errors.
+// before reading the configuration. Otherwise a server could start with a
+// configuration that was read before it was trusted. For errors, hint returns
+// how the user can trust a directory.
 func NewServers(workDir string, store *Store, hint func(dir string) string) *Servers {
 	file, root := config.ProjectFile(workDir)
 	s := &Servers{store: store, hint: hint, profiles: readTrusted(root, store)}
@@ -56,8 +55,8 @@ func readTrusted(dir string, store *Store) projectSnapshot {
 	return projectSnapshot{path: dir}
 }
 
-// Service returns the command of a server. Paths of the project are replaced by
-// paths in the sandbox. If the project is not trusted, the error is a
+// Service returns the command of a server. It replaces project paths by paths
+// in the sandbox. If the project is not trusted, the error is a
 // [*upstream.NotAllowedError].
 func (s *Servers) Service(_ context.Context, c *upstream.Config) (loadout.Service, error) {
 	at := s.files
@@ -103,8 +102,8 @@ func (s *Servers) untrustedError(why, dir string) error {
 	return &upstream.NotAllowedError{Reason: fmt.Sprintf("the configuration of the project %s %s: review it, %s, and restart Loadout", dir, why, s.hint(dir))}
 }
 
-// sandboxPath replaces the project directory in a text by its path in the
-// sandbox.
+// sandboxPath replaces occurrences of the project directory in text by its path
+// in the sandbox.
 func (at projectSnapshot) sandboxPath(text string) string {
 	for _, dir := range []string{at.path, at.Dir} {
 		var out strings.Builder
@@ -126,12 +125,12 @@ func (at projectSnapshot) sandboxPath(text string) string {
 	return text
 }
 
-// isPathEnd reports whether a path ends before byte i of a text.
+// isPathEnd reports whether a path in text ends before byte i.
 func isPathEnd(text string, i int, besides string) bool {
 	return i < 0 || i >= len(text) || strings.IndexByte(besides+"=:,;'\" ", text[i]) >= 0
 }
 
-// sandboxSubdir returns a working directory relative to the project.
+// sandboxSubdir converts a working directory to a path relative to the project.
 func (at projectSnapshot) sandboxSubdir(dir string) (string, error) {
 	inside := filepath.ToSlash(at.sandboxPath(dir))
 	if !path.IsAbs(inside) {

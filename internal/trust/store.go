@@ -42,18 +42,18 @@ type Record struct {
 	By      policy.Principal `json:"by"`      // must be a user
 }
 
-// Store stores which project directories the user trusts. It has one file for
-// each directory. Several processes of one user can use it at the same time. As
-// with [policy.NewFileStore], a file that other users can write causes a
-// [*privatefile.UnsafeError], and a damaged file an error; neither counts as
-// trust. Store keeps no files open and is safe for concurrent use.
+// Store stores which project directories the user trusts, in one file per
+// directory. Several processes of one user can use it concurrently. As with
+// [policy.NewFileStore], a file that other users can write causes a
+// [*privatefile.UnsafeError], and a damaged file causes another error; neither
+// counts as trust. Store keeps no files open and is safe for concurrent use.
 type Store struct{ dir string }
 
 // NewStore returns the store in dir. Trust creates the directory if necessary.
 func NewStore(dir string) *Store { return &Store{dir: dir} }
 
 // Trust records that by trusts dir while its configuration has this digest. It
-// replaces an earlier record. dir must exist. Symlinks in it are resolved.
+// replaces an earlier record. dir must exist. Trust resolves symlinks in dir.
 func (s *Store) Trust(ctx context.Context, dir string, digest policy.Digest, by policy.Principal) (Record, error) {
 	t := Record{Version: recordVersion, Digest: digest, By: by, Created: time.Now().UTC().Round(0)}
 	err := os.MkdirAll(s.dir, 0o700)
@@ -191,7 +191,7 @@ func resolveDir(dir string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// fileName returns the name of the file that stores trust in dir.
+// fileName returns the name of the file with the record for dir.
 func fileName(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:16]) + recordSuffix
@@ -219,7 +219,7 @@ func (t *Record) encode() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// read reads a file and rejects content that write would not produce.
+// read reads a record and rejects content that write would not produce.
 func (s *Store) read(root *os.Root, name string) (Record, error) {
 	path := filepath.Join(s.dir, name)
 	data, err := privatefile.ReadFile(root, name, path, maxRecordBytes)
@@ -250,7 +250,7 @@ func (s *Store) read(root *os.Root, name string) (Record, error) {
 	return t, nil
 }
 
-// write replaces the file of a record atomically and syncs it.
+// write atomically replaces the file of a record and syncs it to disk.
 func (s *Store) write(root *os.Root, t Record) error {
 	data, err := t.encode()
 	if err != nil {
