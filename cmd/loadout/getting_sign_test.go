@@ -70,8 +70,8 @@ func TestSignedSkills(t *testing.T) {
 	unchanged("another key")
 
 	g.Push(remotetest.Change{Remove: []string{"pdf/SKILL.sig", "tides/SKILL.sig"}, Files: map[string]string{"pdf/run.py": "print(4)\n", "extra/SKILL.md": plainSkill("extra", "Not signed.")}})
-	p.has(p.types(3, "update").all(), "pdf    refused", "it is not signed any more")
-	p.has(p.types(3, "add", g.URL, "--skill", "extra").stderr, "not signed")
+	p.has(p.types(3, "update").all(), "pdf    refused", "no longer signed")
+	p.has(p.types(3, "add", g.URL, "--skill", "extra").stderr, "no longer signed")
 	p.types(3, "add", g.URL, "--skill", "tides")
 	unchanged("no signature")
 

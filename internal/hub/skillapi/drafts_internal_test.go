@@ -16,7 +16,7 @@ func TestDraftQueryErrorNamesPosition(t *testing.T) {
 	if !errors.As(errs[0], &detail) {
 		t.Fatalf("got a %T, want an ErrorDetail", errs[0])
 	}
-	if detail.Location != "queries[1]" || detail.Message != "must have 1 to 4000 bytes" {
+	if detail.Location != "body.queries[1]" || detail.Message != "must have 1 to 4000 bytes" {
 		t.Errorf("got %q: %q", detail.Location, detail.Message)
 	}
 }
