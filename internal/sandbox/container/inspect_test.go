@@ -127,7 +127,7 @@ func TestFacts(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{"Seccomp:\t2", "Seccomp:\t0", "no active seccomp"},
+		{"Seccomp:\t2", "Seccomp:\t0", "seccomp filter is not active"},
 		{"CapEff:\t0000000000000000", "CapEff:\t00000000a80425fb", "remaining capabilities: CapEff 00000000a80425fb"},
 		{"CapPrm:\t0000000000000000\n", "", "remaining capabilities: CapPrm"},
 		{"NoNewPrivs:\t1", "NoNewPrivs:\t0", "can gain privileges"},

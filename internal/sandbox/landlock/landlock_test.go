@@ -159,11 +159,11 @@ func TestDiskLimit(t *testing.T) {
 	b := backend(t)
 	spec := &sandbox.Spec{Limits: sandbox.Limits{Work: 8 << 20, Inodes: 200}}
 	res := run(t, b, spec, "/bin/sh", "-c", "head -c 16777216 /dev/zero > big; while :; do :; done")
-	if res.Reason != sandbox.FileSize || !strings.Contains(res.Detail, "8 MiB written to /work") {
+	if res.Reason != sandbox.FileSize || !strings.Contains(res.Detail, "limit 8 MiB") {
 		t.Errorf("size: %s %s", res.Reason, res.Detail)
 	}
 	res = run(t, b, spec, "/bin/sh", "-c", "i=0; while [ $i -lt 300 ]; do : > f$i; i=$((i+1)); done; while :; do :; done")
-	if res.Reason != sandbox.FileSize || !strings.Contains(res.Detail, "200 files") {
+	if res.Reason != sandbox.FileSize || !strings.Contains(res.Detail, "limit 200") {
 		t.Errorf("files: %s %s", res.Reason, res.Detail)
 	}
 }
