@@ -1,11 +1,10 @@
-// Package account authenticates and authorizes users of a hub. It checks
-// passwords, API tokens, browser sign-ins and OpenID Connect, limits rates, and has
-// a table that says who may perform which action.
+// Package account authenticates and authorizes the users of a hub. It checks
+// passwords, API tokens, browser sign-ins and OpenID Connect sign-ins, and limits
+// their rates. A table defines who may perform which action.
 //
 // A request gets a [Principal] from a token ([Tokens.Find]) or a cookie
-// ([Logins.Find]), or because it comes from this machine to a hub without
-// accounts ([LocalOnly], [SinglePrincipal]). [Can] alone decides what a principal may
-// do.
+// ([Logins.Find]), or because it comes from this machine to a hub without accounts
+// ([LocalOnly], [SinglePrincipal]). Only [Can] decides what a principal may do.
 //
 // The package stores nothing itself; callers pass stores, which receive only
 // hashes. It does not log, and its errors contain no passwords, tokens or cookies.
@@ -16,22 +15,23 @@ import (
 	"errors"
 )
 
-// UserID and GroupID identify a user and a group permanently.
+// UserID and GroupID permanently identify a user and a group.
 type (
 	UserID  string
 	GroupID string
 )
 
-// ErrNotFound says that a store has no such row. Any other error of a store means
-// that the store failed.
+// ErrNotFound is returned by a store if the row does not exist. Any other error
+// means that the store failed.
 var ErrNotFound = errors.New("not found")
 
-// ErrInvalidCredentials says that a token or cookie is malformed, unknown,
+// ErrInvalidCredentials is returned if a token or cookie is malformed, unknown,
 // revoked or expired. It does not say which.
 var ErrInvalidCredentials = errors.New("invalid credentials: sign in again or create another token")
 
-// Principal holds the user and the rights of a request. The zero value is a user
-// who is not signed in and may do nothing. Do not change a Principal.
+// Principal holds the user and the permissions of a request. The zero value is a
+// user who is not signed in and has no permissions. A Principal must not be
+// modified.
 type Principal struct {
 	User   UserID
 	Name   string // for display
@@ -41,8 +41,8 @@ type Principal struct {
 	Token  string // ID of the API token; "" if the request has none
 }
 
-// SinglePrincipal returns the principal of a hub without accounts: one user with all
-// rights. Check [LocalOnly] first.
+// SinglePrincipal returns the principal of a hub without accounts: a single user
+// with all permissions. Check [LocalOnly] first.
 func SinglePrincipal() Principal {
 	return Principal{User: "local", Name: "local", Admin: true, Scopes: AllScopes}
 }
@@ -50,7 +50,7 @@ func SinglePrincipal() Principal {
 // Anonymous reports whether the principal is not signed in.
 func (p Principal) Anonymous() bool { return p.User == "" }
 
-// LimitedTo returns the principal without scopes that are not in s.
+// LimitedTo returns a copy of the principal without the scopes that are not in s.
 func (p Principal) LimitedTo(s Scopes) Principal {
 	p.Scopes &= s
 	return p
@@ -58,12 +58,13 @@ func (p Principal) LimitedTo(s Scopes) Principal {
 
 type contextKey struct{}
 
-// NewContext returns a context with the principal of a request.
+// NewContext returns a context that carries the principal of a request.
 func NewContext(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
-// FromContext returns the principal in a context, or an anonymous one.
+// FromContext returns the principal in a context, or an anonymous principal if
+// there is none.
 func FromContext(ctx context.Context) Principal {
 	p, _ := ctx.Value(contextKey{}).(Principal)
 	return p

@@ -13,30 +13,30 @@ type Action string
 const (
 	SkillRead     Action = "skill.read"     // see a skill, its files and its versions
 	SkillUse      Action = "skill.use"      // load it in a conversation
-	SkillRun      Action = "skill.run"      // run code of an approved version
-	SkillBind     Action = "skill.bind"     // name it in an agent or profile
-	SkillRate     Action = "skill.rate"     // rate and review it
+	SkillRun      Action = "skill.run"      // run an approved version's code
+	SkillBind     Action = "skill.bind"     // name a skill in an agent or profile
+	SkillRate     Action = "skill.rate"     // rate and review a skill
 	SkillDownload Action = "skill.download" // download its package
-	SkillUpload   Action = "skill.upload"   // add a new one, also by import
+	SkillUpload   Action = "skill.upload"   // add a new skill, also by import
 	SkillChange   Action = "skill.change"   // add a version, choose the current one, change its source
-	SkillReview   Action = "skill.review"   // approve or reject the code of a version
-	SkillPublish  Action = "skill.publish"  // offer it to others; also requires SkillUpload in their namespace
+	SkillReview   Action = "skill.review"   // approve or reject a version's code
+	SkillPublish  Action = "skill.publish"  // offer a skill to others; also requires SkillUpload in their namespace
 	SkillHide     Action = "skill.hide"
 	SkillDelete   Action = "skill.delete"
 
 	KindRead    Action = "kind.read"  // see an agent, a team, a model, a server
-	KindUse     Action = "kind.use"   // chat with it, call its tools
+	KindUse     Action = "kind.use"   // chat with an agent, call a server's tools
 	KindApply   Action = "kind.apply" // create or change a Ghost, Bot or Team
 	KindDelete  Action = "kind.delete"
 	ServerApply Action = "server.apply" // create, change or test a Model or MCPServer
 	MCPConnect  Action = "mcp.connect"  // connect an MCP client to all tools or to a profile
 
 	SessionRead      Action = "session.read"  // read a conversation, its events and files
-	SessionWrite     Action = "session.write" // start one, send messages, load and unload skills
-	SessionStop      Action = "session.stop"  // cancel its turn
+	SessionWrite     Action = "session.write" // start a conversation, send messages, load and unload skills
+	SessionStop      Action = "session.stop"  // cancel a turn
 	SessionDelete    Action = "session.delete"
-	ApprovalAnswer   Action = "ask.answer"    // answer its approval requests
-	DefaultWrite     Action = "default.write" // choose the default skills of a user
+	ApprovalAnswer   Action = "ask.answer"    // answer approval requests
+	DefaultWrite     Action = "default.write" // choose a user's default skills
 	NotificationRead Action = "notice.read"
 
 	GrantRead   Action = "grant.read"
@@ -67,35 +67,34 @@ const (
 	HubOperate    Action = "hub.operate" // metrics, backup, state of a node
 )
 
-// Resource describes the owner and the visibility of an item to which an action
-// applies. The item belongs to a user or a group, or else to the hub. Administrators
-// may do everything with an item of the hub, and others nothing unless it is
-// shared.
+// Resource describes the owner and the visibility of the item to which an action
+// applies. The item belongs to a user, a group or the hub. Administrators may
+// perform any action on a hub item. Others may not access it unless it is shared.
 type Resource struct {
-	Owner  UserID  // owning user, or the user itself
-	Group  GroupID // owning group
+	Owner  UserID  // user who owns the item, or who is the item
+	Group  GroupID // group that owns the item
 	Author UserID  // creator within a group; for SkillReview, the uploader of the version
 	Shared bool    // whether all users see it: in the public namespace or published to all
 	// Hidden restricts the item to users who manage it. Set it to false if the
-	// action uses an existing reference to the item, which stays valid.
+	// action uses an existing reference to the item, which remains valid.
 	Hidden bool
 }
 
-// OwnedBy returns the resource that a user owns.
+// OwnedBy returns the resource for an item that u owns.
 func OwnedBy(u UserID) Resource { return Resource{Owner: u} }
 
-// OwnedByGroup returns the resource that a group owns and that author created.
+// OwnedByGroup returns the resource for an item that g owns and author created.
 func OwnedByGroup(g GroupID, author UserID) Resource { return Resource{Group: g, Author: author} }
 
-// rule says who may perform an action. Everything else is denied.
+// rule specifies who may perform an action. Everything else is denied.
 type rule struct {
 	action Action
 	scopes Scopes // one of them is required
 
 	own       bool // the owning user may
-	group     Role // members of the owning group with at least this role may; Outsider means none
-	author    bool // a developer of the group who created the item may, too
-	notAuthor bool // the author may not, because another user has to review
+	group     Role // members of the owning group may if they have at least this role; Outsider means none
+	author    bool // the creator may too, if a developer in the group
+	notAuthor bool // the author must not, because another user has to review
 	everyone  bool // every signed-in user may if the item is shared
 	admin     bool // administrators may, even if the hub does not own the item
 }
@@ -140,7 +139,7 @@ var rules = []rule{
 	{action: SecretWrite, scopes: ScopeWrite, own: true, group: Maintainer},
 	{action: SecretGrant, scopes: ScopeReview, own: true, group: Maintainer},
 
-	{action: GroupCreate, scopes: ScopeAdmin, admin: true}, // members get the defaults of a group, so users must not add others to groups of their own
+	{action: GroupCreate, scopes: ScopeAdmin, admin: true}, // members get the group's defaults, so users must not add others to their own groups
 	{action: GroupRead, scopes: ScopeRead, group: Reporter, admin: true},
 	{action: GroupMembers, scopes: ScopeAdmin, group: Maintainer, admin: true},
 	{action: GroupManage, scopes: ScopeAdmin, group: Owner, admin: true},
@@ -181,14 +180,14 @@ func Actions() []Action {
 	return all
 }
 
-// Can reports whether a principal may perform an action on a resource. Nobody may
-// perform an unknown action.
+// Can reports whether a principal may perform an action on a resource. Unknown
+// actions are always denied.
 func Can(p Principal, a Action, r Resource) bool {
 	rule := findRule(a)
 	return rule != nil && rule.allowsUser(p, r) && rule.scopes&p.Scopes != 0
 }
 
-// allowsUser reports whether the user may perform the action. It ignores scopes.
+// allowsUser reports whether the user may perform the action, regardless of scopes.
 func (u *rule) allowsUser(p Principal, r Resource) bool {
 	switch hub := r.Owner == "" && r.Group == ""; {
 	case p.Anonymous():
@@ -217,10 +216,10 @@ func (u *rule) allowsMember(p Principal, r Resource) bool {
 	return u.group != Outsider && role >= u.group
 }
 
-// CanSetRole reports whether a principal may change the role of a user in a group.
-// The role Outsider means that the user is not a member. Every user may leave a
-// group. A principal who manages members may change roles if neither the old nor
-// the new role is higher than its own.
+// CanSetRole reports whether a principal may change a user's role in a group. The
+// role Outsider means that the user is not a member. Every user may leave a group.
+// A principal who manages members may change roles if neither the old nor the new
+// role is higher than its own.
 func CanSetRole(p Principal, g GroupID, who UserID, from, to Role) bool {
 	if p.Anonymous() || g == "" || from < Outsider || to < Outsider || from > Owner || to > Owner {
 		return false
@@ -230,16 +229,16 @@ func CanSetRole(p Principal, g GroupID, who UserID, from, to Role) bool {
 	return leaves || Can(p, GroupMembers, Resource{Group: g}) && (p.Admin || from <= own && to <= own)
 }
 
-// DeniedError says why an action was denied.
+// DeniedError reports why an action was denied.
 type DeniedError struct {
 	Action Action
-	// SignIn says that the user is not signed in. Respond with status 401.
+	// SignIn is set if the user is not signed in. Respond with status 401.
 	SignIn bool
-	// Scopes is set if the user may perform the action, but the token lacks one
-	// of these scopes. Respond with status 403.
+	// Scopes is set if the user may perform the action, but the token has none of
+	// these scopes. Respond with status 403.
 	Scopes Scopes
-	// Hidden says that the user must not learn whether the resource exists.
-	// Respond with status 404 instead of 403.
+	// Hidden is set if the user must not learn whether the resource exists. Respond
+	// with status 404 instead of 403.
 	Hidden bool
 }
 
@@ -264,6 +263,6 @@ func Check(p Principal, a Action, r Resource) error {
 	case rule != nil && rule.allowsUser(p, r):
 		return &DeniedError{Action: a, Scopes: rule.scopes}
 	}
-	kept := r.Owner != "" || r.Group != "" || r.Hidden // everyone knows that the settings of the hub exist
+	kept := r.Owner != "" || r.Group != "" || r.Hidden // the existence of hub settings is no secret
 	return &DeniedError{Action: a, Hidden: kept && !findRule(SkillRead).allowsUser(p, r)}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Limiter limits how often an operation runs for each key, such as an address, a
-// user or a token. It forgets the least recently used key if there are too many.
-// It counts only operations of this process. It is safe for concurrent use.
+// user or a token. If there are too many keys, it forgets the least recently used
+// one. It counts only operations in this process. It is safe for concurrent use.
 type Limiter struct {
 	every   time.Duration
 	burst   int
@@ -28,8 +28,8 @@ type limitedKey struct {
 }
 
 // NewLimiter returns a limiter that allows each key a burst of operations and then
-// one operation per interval every. It remembers at most keys keys, which take
-// about 300 bytes each. It panics if an argument is not positive.
+// one operation per interval every. It tracks up to keys keys, each of which takes
+// about 300 bytes. It panics if an argument is not positive.
 func NewLimiter(every time.Duration, burst, keys int) *Limiter {
 	if every <= 0 || burst <= 0 || keys <= 0 {
 		panic(fmt.Sprintf("account: invalid limit: every %s, burst %d, %d keys", every, burst, keys))
@@ -37,8 +37,8 @@ func NewLimiter(every time.Duration, burst, keys int) *Limiter {
 	return &Limiter{every: every, burst: burst, maxKeys: keys, keys: map[string]*list.Element{}, recent: list.New()}
 }
 
-// RateLimitError says that an operation ran too often. Respond with status 429 and
-// a Retry-After header.
+// RateLimitError reports that an operation ran too often. Respond with status 429
+// and a Retry-After header.
 type RateLimitError struct {
 	RetryAfter time.Duration // whole seconds
 }
@@ -47,8 +47,8 @@ func (e *RateLimitError) Error() string {
 	return fmt.Sprintf("too many requests; try again in %s", e.RetryAfter)
 }
 
-// Allow counts an operation for each of the keys. If that would exceed the limit
-// of a key, it counts nothing and fails with a [*RateLimitError].
+// Allow counts an operation for each of the keys. If that would exceed any key's
+// limit, it counts nothing and fails with a [*RateLimitError].
 func (l *Limiter) Allow(keys ...string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *Limiter) Allow(keys ...string) error {
 	return nil
 }
 
-// bucket returns the token bucket of a key. The caller holds mu.
+// bucket returns the token bucket of a key. The caller must hold mu.
 func (l *Limiter) bucket(key string) *rate.Limiter {
 	if e, ok := l.keys[key]; ok {
 		l.recent.MoveToFront(e)

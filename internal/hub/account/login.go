@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Default times of a browser sign-in.
+// Default durations for browser sign-ins.
 const (
-	DefaultIdle     = 24 * time.Hour      // time without a request after which it ends
-	DefaultLifetime = 30 * 24 * time.Hour // time after which it always ends
+	DefaultIdle     = 24 * time.Hour      // time without requests after which a sign-in ends
+	DefaultLifetime = 30 * 24 * time.Hour // time after which a sign-in always ends
 	DefaultRotate   = 12 * time.Hour      // time after which the cookie is replaced
 
 	// loginTouchInterval is the minimum interval between recorded requests.
@@ -22,36 +22,35 @@ const (
 	maxAgent           = 200 // bytes
 )
 
-// Login is a browser sign-in as it is stored.
+// Login is a stored browser sign-in.
 type Login struct {
 	Hash     []byte // SHA-256 of the cookie value, unique
 	User     UserID
 	Agent    string    // User-Agent, so that users recognize the browser
 	Created  time.Time // time of the sign-in
 	LastSeen time.Time // last request, accurate to about a minute
-	Expires  time.Time // requests do not extend it
+	Expires  time.Time // not extended by requests
 }
 
 // LoginStore stores browser sign-ins.
 type LoginStore interface {
 	AddLogin(ctx context.Context, l Login) error
-	// GetLogin returns the sign-in with a hash. It fails with [ErrNotFound] if
-	// there is none.
+	// GetLogin returns the sign-in with the given hash. It fails with [ErrNotFound]
+	// if there is none.
 	GetLogin(ctx context.Context, hash []byte) (Login, error)
 	// TouchLogin records the last request. It ignores a missing sign-in.
 	TouchLogin(ctx context.Context, hash []byte, at time.Time) error
-	// ReplaceLogin changes the hash of a sign-in. It fails with [ErrNotFound] if
-	// there is none with the old hash, so that only one of several calls
-	// succeeds.
+	// ReplaceLogin changes the hash of a sign-in. It fails with [ErrNotFound] if no
+	// sign-in has the old hash, so that only one of several calls succeeds.
 	ReplaceLogin(ctx context.Context, old, hash []byte) error
 	// RemoveLogin deletes a sign-in. It ignores a missing sign-in.
 	RemoveLogin(ctx context.Context, hash []byte) error
 }
 
-// LoginOptions configure browser sign-ins. The zero value selects the defaults.
+// LoginOptions configures browser sign-ins. The zero value selects the defaults.
 type LoginOptions struct {
 	Idle, Lifetime, Rotate time.Duration
-	// Secure says that browsers reach the hub over https. They then send the
+	// Secure specifies that browsers reach the hub over https. They then send the
 	// cookie only over https.
 	Secure bool
 }
@@ -62,7 +61,7 @@ type Logins struct {
 	opts  LoginOptions
 }
 
-// NewLogins returns a manager for the sign-ins in a store. Nil options select the
+// NewLogins returns a manager for the sign-ins in a store. A nil o selects the
 // defaults.
 func NewLogins(s LoginStore, o *LoginOptions) *Logins {
 	l := &Logins{store: s}
@@ -80,8 +79,8 @@ func NewLogins(s LoginStore, o *LoginOptions) *Logins {
 	return l
 }
 
-// Start signs a user in and returns a new cookie. It stores at most 200 bytes of
-// the User-Agent.
+// Start signs a user in and returns a new cookie. It stores up to 200 bytes of the
+// User-Agent.
 func (l *Logins) Start(ctx context.Context, u UserID, agent string) (*http.Cookie, error) {
 	if u == "" {
 		return nil, errors.New("start sign-in: no user")
@@ -96,8 +95,8 @@ func (l *Logins) Start(ctx context.Context, u UserID, agent string) (*http.Cooki
 	return l.newCookie(value, row.Expires), nil
 }
 
-// newCookieValue returns a random value that includes its creation time. Nobody can
-// change the time, because sign-ins are found by the hash of the whole value.
+// newCookieValue returns a random value that includes its creation time. The time
+// cannot be forged, because sign-ins are looked up by the hash of the whole value.
 func newCookieValue(now time.Time) string {
 	return rand.Text() + rand.Text() + "." + strconv.FormatInt(now.Unix(), 36)
 }
@@ -112,9 +111,9 @@ func cookieTime(value string) time.Time {
 
 // Find returns the sign-in for the cookie in a request. If next is not nil, the
 // response must set it, because the old cookie is no longer valid. Find replaces
-// cookies only when a user opens a page, because a page makes requests in
-// parallel. It fails with [ErrInvalidCredentials] if there is no valid cookie, and
-// with another error if the store fails.
+// cookies only when a user opens a page, because pages make requests in parallel.
+// It fails with [ErrInvalidCredentials] if there is no valid cookie, and with
+// another error if the store fails.
 func (l *Logins) Find(ctx context.Context, r *http.Request) (row Login, next *http.Cookie, err error) {
 	c, err := r.Cookie(l.CookieName())
 	if err != nil {
@@ -157,7 +156,7 @@ func (l *Logins) rotate(ctx context.Context, row Login, now time.Time) (Login, *
 }
 
 // End signs a browser out. It returns a cookie that makes the browser delete its
-// cookie, even if that cookie was not valid.
+// cookie, even if that cookie was invalid.
 func (l *Logins) End(ctx context.Context, r *http.Request) (*http.Cookie, error) {
 	if c, err := r.Cookie(l.CookieName()); err == nil {
 		if err := l.store.RemoveLogin(ctx, hashToken(c.Value)); err != nil {
@@ -180,8 +179,8 @@ func cookieName(name string, secure bool) string {
 	return name
 }
 
-// newCookie returns the cookie for a value. Scripts cannot read it, and browsers do not
-// send it with requests of other sites, except when a user follows a link.
+// newCookie returns the cookie for a value. Scripts cannot read it. Browsers do not
+// send it with requests from other sites, except when a user follows a link.
 func (l *Logins) newCookie(value string, ends time.Time) *http.Cookie {
 	c := &http.Cookie{Name: l.CookieName(), Value: value, Path: "/", Secure: l.opts.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if !ends.IsZero() {

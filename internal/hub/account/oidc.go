@@ -20,53 +20,54 @@ import (
 )
 
 const (
-	// signInTimeout limits the time that a user may spend at the provider.
+	// signInTimeout is the maximum time a user may spend at the provider.
 	signInTimeout = 10 * time.Minute
-	// discoveryPause is the time during which sign-ins fail immediately after
-	// the provider could not be reached.
+	// discoveryPause is how long sign-ins fail immediately after the provider could
+	// not be reached.
 	discoveryPause = 5 * time.Second
 	maxGroups      = 1000
-	maxClaim       = 255 // bytes of a name, a subject, a group
+	maxClaim       = 255 // maximum length of a name, a subject or a group, in bytes
 	maxReturnPath  = 1024
 )
 
-// OIDCOptions are the operator's settings for the identity provider.
+// OIDCOptions configures the identity provider.
 type OIDCOptions struct {
 	Issuer       string // for example https://id.example.com
 	ClientID     string
 	ClientSecret string // empty for a public client
-	// Redirect is the address on this hub to which the provider redirects users,
-	// for example https://hub.example.com/login/callback.
+	// Redirect is the URL on this hub to which the provider redirects users, for
+	// example https://hub.example.com/login/callback.
 	Redirect string
-	// Scopes are requested in addition to openid; nil means profile and email.
+	// Scopes are requested in addition to openid. The default is profile and email.
 	// Some providers require another scope for groups.
 	Scopes []string
-	// NameClaim and GroupsClaim name the claims in the ID token that contain the
-	// user name and the groups. The defaults are preferred_username and groups.
+	// NameClaim and GroupsClaim are the names of the ID token claims that contain
+	// the user name and the groups. The defaults are preferred_username and groups.
 	// Dots select nested claims.
 	NameClaim, GroupsClaim string
-	// Cipher encrypts the state of a sign-in in a cookie, so that any node can
-	// finish it.
+	// Cipher encrypts the sign-in state in a cookie, so that any node can finish
+	// the sign-in.
 	Cipher *encryption.Cipher
 }
 
 // OIDC signs users in through OpenID Connect. It uses the authorization code flow
-// with PKCE, state and nonce. It contacts the provider at the first sign-in. It is
-// safe for concurrent use.
+// with PKCE, state and nonce. It first contacts the provider at the first sign-in.
+// It is safe for concurrent use.
 type OIDC struct {
 	opts   OIDCOptions
 	client *http.Client
 	secure bool
 
-	// discovering guards the fields below and is held during discovery; other
-	// sign-ins wait for its result.
+	// discovering is held during discovery and guards the fields below. Other
+	// sign-ins wait for the result.
 	discovering chan struct{}
 	provider    *oidc.Provider
 	failed      error
 	failedAt    time.Time
 }
 
-// NewOIDC checks the options. It does not contact the provider.
+// NewOIDC validates the options and returns an OIDC. It does not contact the
+// provider.
 func NewOIDC(o OIDCOptions) (*OIDC, error) {
 	if o.Scopes == nil {
 		o.Scopes = []string{"profile", "email"}
@@ -100,10 +101,10 @@ type pendingSignIn struct {
 
 var pendingLabel = encryption.Label{Owner: "sign-in", Name: "oidc"}
 
-// Start begins a sign-in, which the user must complete within ten minutes. It
-// returns the provider's page to which the response redirects the user, and a
-// cookie for that response. back is the path to which the user returns; if it is
-// not a path on this hub, it becomes /.
+// Start begins a sign-in, which the user must complete within ten minutes. The
+// response must redirect the user to page, which is at the provider, and set the
+// cookie. back is the path to which the user returns; if it is not a path on this
+// hub, it becomes /.
 func (o *OIDC) Start(ctx context.Context, back string) (page string, cookie *http.Cookie, err error) {
 	config, _, err := o.connect(ctx)
 	if err != nil {
@@ -124,7 +125,7 @@ func (o *OIDC) Start(ctx context.Context, back string) (page string, cookie *htt
 // Identity is a user's identity at the provider.
 type Identity struct {
 	// Issuer and Subject together identify the user permanently. Names and email
-	// addresses do not, because another user may get them.
+	// addresses do not, because they may be reassigned.
 	Issuer, Subject string
 	Name            string // suggested user name; may be empty
 	Email           string // empty unless the provider has verified it
@@ -132,9 +133,9 @@ type Identity struct {
 	ReturnTo        string // path to which the user returns
 }
 
-// Finish completes a sign-in. r is the request to the redirect address. Finish
-// returns the identity of the user, or fails with a [*ProviderError], after which
-// the user may start again. Always set [OIDC.ExpiredCookie] in the response.
+// Finish completes a sign-in. r is the request to the redirect URL. Finish returns
+// the user's identity, or fails with a [*ProviderError], after which the user may
+// start again. The response must always set [OIDC.ExpiredCookie].
 func (o *OIDC) Finish(ctx context.Context, r *http.Request) (*Identity, error) {
 	p, err := o.readPending(r)
 	if err != nil {
@@ -166,7 +167,7 @@ func (o *OIDC) Finish(ctx context.Context, r *http.Request) (*Identity, error) {
 	return id, nil
 }
 
-// readPending returns the sign-in that the browser of a request has started.
+// readPending returns the pending sign-in that the request's browser has started.
 func (o *OIDC) readPending(r *http.Request) (*pendingSignIn, error) {
 	again := &ProviderError{Step: "return from the provider", Reason: "this browser has no pending sign-in: it expired after ten minutes, or another one was started since"}
 	c, err := r.Cookie(o.cookieName())
@@ -185,8 +186,8 @@ func (o *OIDC) readPending(r *http.Request) (*pendingSignIn, error) {
 	return &p, nil
 }
 
-// checkIDToken checks the issuer, audience, expiry and nonce of an ID token. It
-// returns the identity in the token.
+// checkIDToken checks the issuer, audience, expiry and nonce of an ID token and
+// returns the identity in it.
 func (o *OIDC) checkIDToken(ctx context.Context, provider *oidc.Provider, token *oauth2.Token, nonce string) (*Identity, error) {
 	const step = "check the ID token"
 	raw, ok := token.Extra("id_token").(string)
@@ -223,19 +224,19 @@ func (o *OIDC) checkIDToken(ctx context.Context, provider *oidc.Provider, token 
 	return id, nil
 }
 
-// ExpiredCookie returns a cookie that deletes the state of the sign-in.
+// ExpiredCookie returns a cookie that deletes the sign-in state.
 func (o *OIDC) ExpiredCookie() *http.Cookie { return o.newCookie("", -time.Second) }
 
 func (o *OIDC) cookieName() string { return cookieName("loadout-signin", o.secure) }
 
-// newCookie returns the cookie with the state of a sign-in. Browsers send it when the
-// provider redirects them back, which counts as a link from another site.
+// newCookie returns the cookie that holds the sign-in state. Browsers send it when
+// the provider redirects them back, which counts as following a link from another
+// site.
 func (o *OIDC) newCookie(value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{Name: o.cookieName(), Value: value, Path: "/", MaxAge: int(life.Seconds()), Secure: o.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
 
-// connect returns the configuration of the provider. It reads the configuration
-// on first use.
+// connect returns the configuration of the provider, which it reads on first use.
 func (o *OIDC) connect(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
 	select {
 	case o.discovering <- struct{}{}:
@@ -257,7 +258,7 @@ func (o *OIDC) connect(ctx context.Context) (*oauth2.Config, *oidc.Provider, err
 	}, o.provider, nil
 }
 
-// discover reads the configuration of the provider. The caller holds
+// discover reads the configuration of the provider. The caller must hold
 // discovering.
 func (o *OIDC) discover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, o.client), providerTimeout)
@@ -277,7 +278,8 @@ func (o *OIDC) discover(ctx context.Context) error {
 	return nil
 }
 
-// checkEndpoints fails if an endpoint of a provider does not use https.
+// checkEndpoints returns an error if any of the provider's endpoints does not use
+// https.
 func checkEndpoints(p *oidc.Provider) error {
 	for _, at := range []string{p.Endpoint().AuthURL, p.Endpoint().TokenURL} {
 		if u, err := url.Parse(at); err != nil || !isSecure(u) {
@@ -287,8 +289,8 @@ func checkEndpoints(p *oidc.Provider) error {
 	return nil
 }
 
-// LocalPath returns path if it is a path on this hub of at most 1024 bytes, and
-// otherwise /.
+// LocalPath returns path if it is a path on this hub and has no more than 1024
+// bytes, and otherwise /.
 func LocalPath(path string) string {
 	u, err := url.Parse(path)
 	if err != nil || len(path) > maxReturnPath || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\t\r\n") {
@@ -297,8 +299,8 @@ func LocalPath(path string) string {
 	return path
 }
 
-// GroupRule assigns a role in a group of the hub to the members of a group at the
-// provider.
+// GroupRule assigns a role in one of the hub's groups to the members of a group at
+// the provider.
 type GroupRule struct {
 	Claimed string  `json:"claimed" minLength:"1" maxLength:"255" doc:"Name of the group at the provider"` // exact
 	Group   GroupID `json:"group,omitempty" maxLength:"64" doc:"ID of a group of the hub; the rules then control its members"`

@@ -13,21 +13,21 @@ import (
 )
 
 // forwarding lists headers that proxies add, in addition to X-Forwarded-*. A
-// request with one of them may come from any machine.
+// request with any of them may come from another machine.
 var forwarding = []string{"Forwarded", "Via", "X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip", "X-Cluster-Client-Ip"}
 
-// NotLocalError says why a request to a hub without accounts is not local. Respond
-// with status 403.
+// NotLocalError reports why a request to a hub without accounts is not local.
+// Respond with status 403.
 type NotLocalError struct{ Reason string }
 
 func (e *NotLocalError) Error() string {
 	return "a hub without accounts only accepts requests from this machine: " + e.Reason
 }
 
-// LocalOnly fails with a [*NotLocalError] for a request that a hub without
-// accounts must reject: one from another machine, for a host other than localhost,
-// or through a proxy. If other hosts were accepted, a web page of another site
-// could access the hub through a browser on this machine.
+// LocalOnly fails with a [*NotLocalError] for a request that a hub without accounts
+// must reject: one from another machine, for a host other than localhost, or
+// through a proxy. If other hosts were accepted, a page on another site could
+// access the hub through a browser on this machine.
 func LocalOnly(r *http.Request) error {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !at.Addr().Unmap().IsLoopback() {
@@ -44,15 +44,15 @@ func LocalOnly(r *http.Request) error {
 	return nil
 }
 
-// OriginGuard rejects requests by pages of other sites, with which browsers may
-// send the cookies of this hub. It is safe for concurrent use.
+// OriginGuard rejects requests from pages on other sites, because browsers may send
+// this hub's cookies with them. It is safe for concurrent use.
 type OriginGuard struct {
 	guard http.CrossOriginProtection
 	own   []string
 }
 
-// NewOriginGuard returns a guard that accepts requests by pages of the requested
-// host and of the given origins. Pass the public address of the hub, such as
+// NewOriginGuard returns a guard that accepts requests from pages on the requested
+// host and on the given origins. Pass the hub's public URL, such as
 // https://hub.example.com, because a proxy may change the Host header.
 func NewOriginGuard(origins ...string) (*OriginGuard, error) {
 	p := &OriginGuard{}
@@ -66,11 +66,11 @@ func NewOriginGuard(origins ...string) (*OriginGuard, error) {
 	return p, nil
 }
 
-// ErrCrossOrigin says that a page of another site made a request. Respond with
-// status 403.
+// ErrCrossOrigin is returned if a page on another site made the request. Respond
+// with status 403.
 var ErrCrossOrigin = errors.New("request from a page of another site")
 
-// Check fails with [ErrCrossOrigin] if a page of another site makes a request that
+// Check fails with [ErrCrossOrigin] if a page on another site makes a request that
 // changes something or opens a WebSocket. It accepts requests without an origin,
 // which come from programs other than browsers. Call it for every request that is
 // authenticated by a cookie or because it comes from this machine. Requests with a
@@ -87,7 +87,7 @@ func (p *OriginGuard) Check(r *http.Request) error {
 	return nil
 }
 
-// isOwn reports whether a request comes from a page of this hub or from no page.
+// isOwn reports whether a request comes from a page on this hub or from no page.
 func (p *OriginGuard) isOwn(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {

@@ -20,27 +20,27 @@ const (
 	maxPassword = 1024 // bytes
 	saltSize    = 16
 	hashSize    = 32
-	// maxWaiting limits the waiting sign-ins for each slot.
+	// maxWaiting is the maximum number of waiting sign-ins per slot.
 	maxWaiting = 16
 )
 
-// Limits of the parameters in a stored hash.
+// Maximum parameters accepted in a stored hash.
 const (
 	maxMemory = 1 << 20 // KiB
 	maxTime   = 64
 	maxLanes  = 64
 )
 
-// ErrBusy says that too many sign-ins are in progress. Respond with status 503 and
-// a Retry-After header of a few seconds.
+// ErrBusy is returned if too many sign-ins are in progress. Respond with status 503
+// and a Retry-After header of a few seconds.
 var ErrBusy = errors.New("too many sign-ins at once; try again in a moment")
 
-// ErrWrongPassword says that the password is wrong, or that the user does not
+// ErrWrongPassword is returned if the password is wrong, or if the user does not
 // exist or has no password.
 var ErrWrongPassword = errors.New("wrong name or password")
 
-// errHash says that a stored hash is malformed. It includes no details, because
-// they could contain parts of the hash.
+// errHash is returned if a stored hash is malformed. It includes no details,
+// because they could contain parts of the hash.
 var errHash = errors.New("stored password hash is damaged")
 
 // Cost holds the parameters of argon2id. The zero value is invalid.
@@ -54,8 +54,8 @@ type Cost struct {
 // three passes, four lanes.
 func DefaultCost() Cost { return Cost{Memory: 64 << 10, Time: 3, Lanes: 4} }
 
-// Passwords hashes and checks passwords. It limits how many it processes at once,
-// because each takes much memory. It is safe for concurrent use.
+// Passwords hashes and verifies passwords. It limits how many passwords it
+// processes at once, because each takes much memory. It is safe for concurrent use.
 type Passwords struct {
 	cost   Cost
 	slots  chan struct{}
@@ -63,7 +63,7 @@ type Passwords struct {
 	absent string // hash that matches no password
 }
 
-// NewPasswords returns a Passwords that computes at most atOnce hashes in parallel.
+// NewPasswords returns a Passwords that computes up to atOnce hashes in parallel.
 // Two hashes at the default cost take 128 MiB. NewPasswords panics if the cost is
 // invalid or atOnce is less than 1.
 func NewPasswords(cost Cost, atOnce int) *Passwords {
@@ -79,9 +79,9 @@ func (c Cost) isValid() bool {
 	return c.Lanes >= 1 && c.Lanes <= maxLanes && c.Time >= 1 && c.Time <= maxTime && c.Memory >= 8*uint32(c.Lanes) && c.Memory <= maxMemory
 }
 
-// Hash returns the hash of a password as a PHC string of at most 130 bytes, which
+// Hash returns the hash of a password as a PHC string of up to 130 bytes, which
 // includes the parameters. It fails with a [*WeakPasswordError] if the password is
-// too weak for the user, and with [ErrBusy].
+// too weak for the user, with [ErrBusy], or with the cause of ctx.
 func (p *Passwords) Hash(ctx context.Context, user, password string) (string, error) {
 	password = norm.NFKC.String(password)
 	if why := findWeakness(user, password); why != "" {
@@ -112,7 +112,7 @@ func (p *Passwords) Check(ctx context.Context, hash, password string) (again boo
 		return false, err
 	}
 	if len(password) > maxPassword {
-		password = "" // do not match, but take as long
+		password = "" // does not match, but takes as long
 	}
 	got, err := p.derive(ctx, h.cost, h.salt, norm.NFKC.String(password), len(h.hash))
 	if err != nil {
@@ -189,13 +189,13 @@ func parseCost(text string) (Cost, bool) {
 	return c, c.isValid()
 }
 
-// WeakPasswordError says why a password is not accepted.
+// WeakPasswordError reports why a password is not accepted.
 type WeakPasswordError struct{ Reason string }
 
 func (e *WeakPasswordError) Error() string { return "choose another password: " + e.Reason }
 
-// commonPasswords lists passwords of sufficient length that attackers try first.
-// Spaces separate them.
+// commonPasswords lists passwords of sufficient length that attackers try first,
+// separated by spaces.
 const commonPasswords = ` 0123456789 1234567890 12345678910 123456789a 1234567891 123123123123 1q2w3e4r5t 1qaz2wsx3edc q1w2e3r4t5 qwertyuiop qwerty12345 qwerty123456
  asdfghjkl1 zxcvbnm123 password12 password123 password1234 password12345 passw0rd123 p@ssw0rd123 p@ssword123 letmein123 letmein1234 welcome123 welcome1234
  administrator admin12345 admin123456 adminadmin changeme123 changemenow iloveyou12 iloveyou123 sunshine123 football123 superman123 trustno1trustno1 monkey12345

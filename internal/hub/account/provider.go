@@ -20,10 +20,10 @@ const (
 	providerTimeout  = 10 * time.Second // for all requests to the provider during one user request
 	maxProviderBody  = 1 << 20          // bytes of a response
 	maxProviderHops  = 3
-	maxProviderError = 200 // bytes of the provider's error that users see
+	maxProviderError = 200 // maximum length of the provider's error shown to users, in bytes
 )
 
-// ProviderError says why a provider could not sign a user in. It contains no
+// ProviderError reports why a provider could not sign a user in. It contains no
 // codes, tokens or queries.
 type ProviderError struct {
 	Step   string // step that failed
@@ -33,8 +33,8 @@ type ProviderError struct {
 
 func (e *ProviderError) Error() string { return e.Step + ": " + e.Reason }
 
-// providerError describes why a step failed. It omits queries of URLs and response
-// bodies, which may contain secrets or text of other systems.
+// providerError describes why a step failed. It omits URL queries and response
+// bodies, which may contain secrets or text from other systems.
 func providerError(step string, err error) *ProviderError {
 	e := &ProviderError{Step: step}
 	retrieve, isRetrieve := errors.AsType[*oauth2.RetrieveError](err)
@@ -76,7 +76,7 @@ func isSecure(u *url.URL) bool {
 }
 
 // providerClient returns an HTTP client for requests to a provider. It limits their
-// time and the size of the responses.
+// duration and the size of the responses.
 func providerClient() *http.Client {
 	t := &http.Transport{}
 	if std, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -87,7 +87,7 @@ func providerClient() *http.Client {
 	return &http.Client{Transport: secureTransport{t}, CheckRedirect: checkRedirect, Timeout: providerTimeout}
 }
 
-// checkRedirect permits redirects only of GET requests, so that an authorization
+// checkRedirect permits redirects of GET requests only, so that an authorization
 // code is not sent elsewhere.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if via[0].Method != http.MethodGet || len(via) > maxProviderHops {
@@ -96,7 +96,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// secureTransport allows only secure URLs and limits the size of responses.
+// secureTransport allows only secure URLs and limits the response size.
 type secureTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -115,8 +115,8 @@ func (g secureTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// findClaim returns the claim with a name. If there is none, dots in the name
-// select a nested claim.
+// findClaim returns the claim with the given name. If there is none, dots in the
+// name select a nested claim.
 func findClaim(claims map[string]any, name string) any {
 	if v, ok := claims[name]; ok {
 		return v
@@ -129,7 +129,8 @@ func findClaim(claims map[string]any, name string) any {
 	return findClaim(inner, rest)
 }
 
-// stringClaim returns a claim if it is a single-line string, otherwise "".
+// stringClaim returns a claim if it is a valid single-line string, and otherwise
+// "".
 func stringClaim(claims map[string]any, name string) string {
 	text, _ := findClaim(claims, name).(string)
 	if len(text) > maxClaim || !utf8.ValidString(text) || printable.OneLine(text) != text {
@@ -139,8 +140,8 @@ func stringClaim(claims map[string]any, name string) string {
 }
 
 // groupNames returns the groups in a claim, which may be a list or a single string.
-// It fails if there are too many, because roles would be arbitrary if it omitted
-// some.
+// It returns an error if there are too many, because omitting some would make roles
+// arbitrary.
 func groupNames(claims map[string]any, name string) ([]string, error) {
 	var all []any
 	switch v := findClaim(claims, name).(type) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Role is the role of a user in a group. A higher role includes the rights of
-// the lower ones.
+// Role is a user's role in a group. A higher role includes the permissions of the
+// lower ones.
 type Role int
 
 // The roles, lowest first. The zero value means no membership.
@@ -28,7 +28,7 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
-// ParseRole returns the role of a member by name.
+// ParseRole returns the member role with the given name.
 func ParseRole(name string) (Role, error) {
 	if i := slices.Index(roleNames, name); i > 0 {
 		return Role(i), nil
@@ -36,23 +36,24 @@ func ParseRole(name string) (Role, error) {
 	return Outsider, fmt.Errorf("unknown role %.40q; want reporter, developer, maintainer or owner", name)
 }
 
-// MarshalText encodes the name of the role.
+// MarshalText implements [encoding.TextMarshaler]. It returns the role's name.
 func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText decodes the name of the role of a member.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It parses the name of a
+// member role.
 func (r *Role) UnmarshalText(text []byte) (err error) {
 	*r, err = ParseRole(string(text))
 	return err
 }
 
-// Scopes limit what a token may be used for. They never add rights.
+// Scopes limits what a token can be used for. Scopes never add permissions.
 type Scopes uint8
 
 // The scopes. Combine them with |.
 const (
 	ScopeRead   Scopes = 1 << iota // read skills, kinds, sessions, usage
 	ScopeWrite                     // upload and change them, and secrets
-	ScopeRun                       // run code of skills
+	ScopeRun                       // run skill code
 	ScopeChat                      // chat, and answer approval requests
 	ScopeMCP                       // connect an MCP client
 	ScopeReview                    // approve code, and grant it secrets and hosts
@@ -92,9 +93,9 @@ func (s Scopes) Names() []string {
 	return names
 }
 
-// String returns the names in the format of [ParseScopes].
+// String returns the names in the format accepted by [ParseScopes].
 func (s Scopes) String() string { return strings.Join(s.Names(), " ") }
 
-// IsSubsetOf reports whether others includes all scopes in s. A token can only create
-// tokens with scopes that it has itself.
+// IsSubsetOf reports whether others includes all scopes in s. A token can only
+// create tokens with scopes that it has itself.
 func (s Scopes) IsSubsetOf(others Scopes) bool { return s&^others == 0 }

@@ -30,7 +30,7 @@ const (
 	tokenTouchInterval = time.Minute
 )
 
-// Token is an API token as it is stored.
+// Token is a stored API token.
 type Token struct {
 	ID       string // assigned by the store
 	Prefix   string // "lo_" and 8 characters, unique; not secret
@@ -48,8 +48,8 @@ type TokenStore interface {
 	// AddToken stores a token and returns it with its new ID. It fails if the
 	// prefix is taken.
 	AddToken(ctx context.Context, t Token) (Token, error)
-	// GetToken returns the token with a prefix. It fails with [ErrNotFound] if
-	// there is none.
+	// GetToken returns the token with the given prefix. It fails with [ErrNotFound]
+	// if there is none.
 	GetToken(ctx context.Context, prefix string) (Token, error)
 	// TouchToken records the last use of a token. It ignores a missing token.
 	TouchToken(ctx context.Context, id string, at time.Time) error
@@ -61,9 +61,9 @@ type Tokens struct{ store TokenStore }
 // NewTokens returns a manager for the tokens in a store.
 func NewTokens(s TokenStore) *Tokens { return &Tokens{s} }
 
-// Create creates a token for a principal and returns its text, which is not
-// stored. The token expires after life, or never if life is 0. Create fails if the
-// principal lacks one of the scopes, or if the name is empty or has more than 100
+// Create creates a token for a principal and returns its text, which is not stored.
+// The token expires after life, or never if life is 0. Create fails if the
+// principal lacks any of the scopes, or if the name is empty or has more than 100
 // bytes.
 func (k *Tokens) Create(ctx context.Context, p Principal, name string, scopes Scopes, life time.Duration) (text string, t Token, err error) {
 	switch {
@@ -88,9 +88,9 @@ func (k *Tokens) Create(ctx context.Context, p Principal, name string, scopes Sc
 	return text, t, nil
 }
 
-// Find returns the token with a text and records its use. It fails with
+// Find returns the token with the given text and records its use. It fails with
 // [ErrInvalidCredentials] if the token is not valid, and with another error if the
-// store fails. For a malformed token, it does not access the store.
+// store fails. A malformed token is rejected without consulting the store.
 func (k *Tokens) Find(ctx context.Context, text string) (Token, error) {
 	prefix, ok := tokenPrefix(text)
 	if !ok {
@@ -118,9 +118,10 @@ func (k *Tokens) Find(ctx context.Context, text string) (Token, error) {
 }
 
 // BearerToken returns the token in an Authorization header, or "" if there is none.
-// Programs that support only names and passwords may send it as the password, with
-// any name; basic is then true. A browser may send such a password with a request
-// by a page of another site, so call [OriginGuard.Check] if basic is true.
+// Programs that support only names and passwords may send the token as the
+// password, with any name; basic is then true. A browser may send such a password
+// with a request from a page on another site, so call [OriginGuard.Check] if basic
+// is true.
 func BearerToken(authorization string) (token string, basic bool) {
 	kind, text, _ := strings.Cut(authorization, " ")
 	switch text = strings.TrimSpace(text); {
@@ -141,8 +142,8 @@ func newToken() string {
 	return text + checksum(text)
 }
 
-// tokenPrefix returns the prefix that identifies a token. It returns false if the
-// token is malformed.
+// tokenPrefix returns the prefix that identifies a token, or false if the token is
+// malformed.
 func tokenPrefix(text string) (string, bool) {
 	if len(text) != tokenSize || !strings.HasPrefix(text, tokenMarker) || checksum(text[:tokenSize-checksumSize]) != text[tokenSize-checksumSize:] {
 		return "", false
@@ -169,7 +170,7 @@ func base62(number []byte, size int) string {
 }
 
 // hashToken returns the hash under which a token or cookie is stored. A fast hash
-// is enough, because the values are random.
+// is sufficient, because the values are random.
 func hashToken(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
 	return sum[:]

@@ -21,15 +21,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// maxKeys limits the keys that a rate limiter tracks, at about 300 bytes each.
+// maxKeys is the maximum number of keys tracked by a rate limiter, at about 300
+// bytes each.
 const maxKeys = 20_000
 
-// tokenProtocol is the prefix of a WebSocket subprotocol that contains a token. A
-// page that has a token but no cookie uses it, because it cannot set headers. A
+// tokenProtocol is the prefix of a WebSocket subprotocol that contains a token.
+// Pages that have a token but no cookie use it, because they cannot set headers. A
 // token in the URL would be logged by proxies.
 const tokenProtocol = "loadout.token."
 
-// maxRate limits [Options.Rate].
+// maxRate is the maximum of [Options.Rate].
 const maxRate = 100_000
 
 // Gate authenticates requests and enforces rate limits.
@@ -55,11 +56,11 @@ type Options struct {
 	Single   bool                 // whether the hub has no accounts
 	Public   string               // public address of the hub; "" if unknown
 	Proxies  []string             // addresses and networks of trusted proxies
-	Rate     int                  // limit of requests per second and user; 0 or less for no limit
+	Rate     int                  // maximum requests per second and user; 0 or less for no limit
 	Provider *account.OIDCOptions // identity provider; nil if there is none
 }
 
-// New returns a gate. It fails if an option is invalid.
+// New returns a gate. It returns an error if an option is invalid.
 func New(o Options) (*Gate, error) {
 	d := &Gate{users: o.Users, tokens: account.NewTokens(users.NewTokenStore(o.DB)), single: o.Single, Secure: strings.HasPrefix(o.Public, "https:"),
 		networks: account.NewLimiter(time.Second, 60, maxKeys), names: account.NewLimiter(10*time.Second, 10, maxKeys)}
@@ -156,7 +157,7 @@ func (d *Gate) identifyToken(ctx context.Context, text string, v *api.Request) e
 	return nil
 }
 
-// CountRequest counts a request. It fails if there are too many.
+// CountRequest counts a request. It returns an error if there are too many.
 func (d *Gate) CountRequest(v *api.Request) error {
 	switch {
 	case d.requests == nil:
@@ -167,8 +168,8 @@ func (d *Gate) CountRequest(v *api.Request) error {
 	return d.requests.Allow("user " + string(v.Principal.User))
 }
 
-// CountSignIn counts an attempt to sign in from the network of a request, and with
-// a name unless it is "". It fails if there are too many.
+// CountSignIn counts a sign-in attempt from the network of a request, and for the
+// user name unless it is "". It returns an error if there are too many.
 func (d *Gate) CountSignIn(v *api.Request, name string) error {
 	if err := d.networks.Allow(d.clientNetwork(v)); err != nil || name == "" {
 		return err
@@ -176,8 +177,8 @@ func (d *Gate) CountSignIn(v *api.Request, name string) error {
 	return d.names.Allow("name " + strings.ToLower(name))
 }
 
-// CountPasswordGuess counts an attempt of a signed-in user to enter the current
-// password. It fails if there are too many.
+// CountPasswordGuess counts an attempt by a signed-in user to enter the current
+// password. It returns an error if there are too many.
 func (d *Gate) CountPasswordGuess(v *api.Request) error {
 	return d.names.Allow("user " + string(v.Principal.User))
 }
@@ -190,7 +191,7 @@ func (d *Gate) Client(r *http.Request) netip.Addr {
 	return d.Proxies.Client(r.RemoteAddr, r.Header.Values("X-Forwarded-For"))
 }
 
-// socketToken returns the token in a WebSocket subprotocol of a request, or "" if
+// socketToken returns the token in a request's WebSocket subprotocol, or "" if
 // there is none.
 func socketToken(r *http.Request) string {
 	if r.URL.Path != "/ws" {
@@ -209,9 +210,9 @@ func socketToken(r *http.Request) string {
 // CallbackPath is the path to which the identity provider redirects users.
 const CallbackPath = "/login/callback"
 
-// CheckValid fails if a long-running request must end, because its sign-in or
-// token is no longer valid or its permissions have changed. It returns nil if it
-// cannot find out.
+// CheckValid returns an error if a long-running request must end because its
+// sign-in or token is no longer valid or its permissions have changed. It returns
+// nil if the current state cannot be read.
 func (d *Gate) CheckValid(ctx context.Context, v *api.Request) error {
 	now, err := d.CurrentPrincipal(ctx, v)
 	if err == nil && (now.Admin != v.Principal.Admin || !maps.Equal(now.Groups, v.Principal.Groups)) {
@@ -221,8 +222,9 @@ func (d *Gate) CheckValid(ctx context.Context, v *api.Request) error {
 }
 
 // CurrentPrincipal returns the principal that a long-running request would have if
-// it started now. Like [Gate.CheckValid], it fails if the sign-in or token is no
-// longer valid. If it cannot find out, it returns the original principal.
+// it started now. Like [Gate.CheckValid], it returns an error if the sign-in or
+// token is no longer valid. If the current state cannot be read, it returns the
+// original principal.
 func (d *Gate) CurrentPrincipal(ctx context.Context, v *api.Request) (account.Principal, error) {
 	ctx, stop := context.WithTimeout(ctx, api.OperationTimeout)
 	defer stop()

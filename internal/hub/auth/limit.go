@@ -10,15 +10,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// SlowClientTimeout limits the time for sending an event or message to a client.
+// SlowClientTimeout is the timeout for sending an event or message to a client.
 const SlowClientTimeout = 30 * time.Second
 
 // Limiter limits the number of long-lived connections of one kind, for example
-// event streams.
+// event streams. It is safe for concurrent use.
 type Limiter struct {
 	what string        // name of the connections in errors
-	Each int           // limit for one user
-	All  int           // limit for the node
+	Each int           // maximum number per user
+	All  int           // maximum number on this node
 	Beat time.Duration // interval between heartbeats
 	Slow time.Duration // timeout for sending a message
 
@@ -30,13 +30,13 @@ type Limiter struct {
 	by     map[account.UserID]int
 }
 
-// NewLimiter returns a limiter. Errors call the connections what.
+// NewLimiter returns a limiter. what is the name of the connections in errors.
 func NewLimiter(what string, each, all int, beat, slow time.Duration) *Limiter {
 	return &Limiter{what: what, Each: each, All: all, Beat: beat, Slow: slow, by: map[account.UserID]int{}}
 }
 
-// Enter counts a connection until leave is called. It fails if a limit is reached.
-// The caller must call leave exactly once.
+// Enter counts a connection until leave is called. It returns an error if a limit
+// is reached. The caller must call leave exactly once.
 func (c *Limiter) Enter(u account.UserID) (leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *Limiter) Count() int {
 	return c.n
 }
 
-// Close rejects new connections and waits until the open ones are closed.
+// Close rejects new connections and waits for the open ones to be closed.
 func (c *Limiter) Close() {
 	c.mu.Lock()
 	c.closed = true

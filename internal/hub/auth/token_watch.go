@@ -13,8 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// tokenCheckInterval is the interval at which the tokens of long-running requests
-// are checked.
+// tokenCheckInterval is how often the tokens of long-running requests are checked.
 const tokenCheckInterval = time.Second
 
 // ErrTokenEnded is the cancellation cause of a long-running request whose token is
@@ -22,7 +21,8 @@ const tokenCheckInterval = time.Second
 var ErrTokenEnded = &api.Problem{Status: 401, Code: "bad_token", Detail: "the token was revoked, has expired, or has fewer scopes now", Next: "create another one: POST " + api.Prefix + "/tokens"}
 
 // TokenWatch ends long-running requests, such as streams, sockets and MCP calls,
-// when their tokens are revoked or expire. It checks all tokens with one query.
+// when their tokens are revoked or expire. It checks all tokens with a single
+// query.
 type TokenWatch struct {
 	good func(ctx context.Context, ids ...string) (map[string]account.Scopes, error)
 
@@ -31,7 +31,7 @@ type TokenWatch struct {
 }
 
 // NewTokenWatch returns a TokenWatch. The function good returns the scopes of valid
-// tokens by ID and omits tokens that are not valid.
+// tokens by ID and omits invalid tokens.
 func NewTokenWatch(good func(ctx context.Context, ids ...string) (map[string]account.Scopes, error)) *TokenWatch {
 	return &TokenWatch{good: good, held: map[string]map[*watchedToken]bool{}}
 }
@@ -42,9 +42,9 @@ type watchedToken struct {
 	ended  chan struct{}
 }
 
-// Watch watches the token of a principal until stop is called. The channel ended
-// is closed when the token is no longer valid or loses scopes. If the principal has
-// no token, it is never closed.
+// Watch watches a principal's token until stop is called. The channel ended is
+// closed when the token is no longer valid or loses scopes. If the principal has no
+// token, ended is nil.
 func (t *TokenWatch) Watch(p account.Principal) (ended <-chan struct{}, stop func()) {
 	if p.Token == "" {
 		return nil, func() {}
@@ -68,8 +68,8 @@ func (t *TokenWatch) forget(id string, one *watchedToken) {
 	}
 }
 
-// EndWith returns a context that is cancelled with [ErrTokenEnded] when the token
-// of a principal is no longer valid or loses scopes.
+// EndWith returns a context that is cancelled with [ErrTokenEnded] when the
+// principal's token is no longer valid or loses scopes.
 func (t *TokenWatch) EndWith(ctx context.Context, p account.Principal) (context.Context, func()) {
 	if p.Token == "" {
 		return ctx, func() {}
@@ -107,7 +107,8 @@ func (t *TokenWatch) check(ctx context.Context) error {
 	return nil
 }
 
-// end ends the requests that started when a token had more scopes than now.
+// end ends the requests that started when a token had scopes that it has since
+// lost.
 func (t *TokenWatch) end(id string, now account.Scopes) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +120,7 @@ func (t *TokenWatch) end(id string, now account.Scopes) {
 	}
 }
 
-// Run checks tokens periodically until ctx is done.
+// Run checks the tokens periodically until ctx is done.
 func (t *TokenWatch) Run(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(tokenCheckInterval)
 	defer tick.Stop()
@@ -138,7 +139,7 @@ func (t *TokenWatch) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// CurrentScopes returns the current scopes of a token.
+// CurrentScopes returns a token's current scopes.
 func (t *TokenWatch) CurrentScopes(ctx context.Context, id string) (account.Scopes, error) {
 	good, err := t.good(ctx, id)
 	if err != nil {

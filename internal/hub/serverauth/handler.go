@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// handler is an OAuth handler that also records that a server requires a sign-in.
+// handler is an OAuth handler that also records which servers require a sign-in.
 type handler struct {
 	*oauth.Handler
 	onRequired func(context.Context)
@@ -35,9 +35,9 @@ func (h *handler) Authorize(ctx context.Context, req *http.Request, res *http.Re
 	return err
 }
 
-// Handler returns the OAuth handler for connections of a user to an address of a
-// server, for [upstream.Dialer.OAuth]. If the user is not signed in, requests fail
-// with an error that names the page for signing in. Pass "" as user for shared
+// Handler returns the OAuth handler for a user's connections to one of a server's
+// addresses, for [upstream.Dialer.OAuth]. If the user is not signed in, requests
+// fail with an error that names the sign-in page. Pass "" as user for shared
 // connections, which use no tokens. Handler returns nil if the configuration
 // contains credentials.
 func (s *Servers) Handler(user account.UserID, c *upstream.Config, at string) auth.OAuthHandler {
@@ -59,7 +59,7 @@ func (s *Servers) Handler(user account.UserID, c *upstream.Config, at string) au
 	}}
 }
 
-// store returns the OAuth tokens of a user for a server definition. For servers
+// store returns a user's OAuth token store for a server definition. For servers
 // that the operator has not configured, it connects only to public addresses.
 func (s *Servers) store(user account.UserID, c *upstream.Config) *oauth.Store {
 	st := oauth.NewStore(s.newTokenStore(c.Digest()), string(user))
@@ -69,8 +69,8 @@ func (s *Servers) store(user account.UserID, c *upstream.Config) *oauth.Store {
 	return st
 }
 
-// needsNoSignIn reports whether a server does not use HTTP, or has credentials in
-// its configuration, so that users cannot sign in to it.
+// needsNoSignIn reports whether users cannot sign in to a server, because it does
+// not use HTTP or has credentials in its configuration.
 func needsNoSignIn(c *upstream.Config) bool {
 	if len(c.URLs) == 0 || c.Type != "" && c.Type != upstream.HTTP {
 		return true
@@ -90,7 +90,7 @@ func needsNoSignIn(c *upstream.Config) bool {
 type State string
 
 // States of a sign-in. The empty state means that the server is not known to
-// require one.
+// require a sign-in.
 const (
 	Needed   State = "needed"
 	SignedIn State = "signed_in"
@@ -104,9 +104,9 @@ type Status struct {
 	*oauth.Info
 }
 
-// States returns the status of a user's sign-ins to servers, by the digest of the
-// server. If a server has several addresses, the worst state counts. States omits
-// servers that need no sign-in and servers whose addresses contain variables.
+// States returns the status of a user's sign-ins to servers, by server digest. If a
+// server has several addresses, the worst state counts. States omits servers that
+// need no sign-in and servers whose addresses contain variables.
 func (s *Servers) States(ctx context.Context, user account.UserID, servers []*upstream.Config) (map[string]Status, error) {
 	seen, err := s.readKnown(ctx, user, servers)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Servers) state(ctx context.Context, user account.UserID, c *upstream.Co
 	return out, nil
 }
 
-// addresses returns the addresses of a server at which users can sign in.
+// addresses returns the server addresses at which users can sign in.
 func addresses(c *upstream.Config) []string {
 	if needsNoSignIn(c) || slices.ContainsFunc(c.URLs, func(at string) bool { return strings.Contains(at, "${") }) {
 		return nil
@@ -174,10 +174,10 @@ func (s *Servers) readKnown(ctx context.Context, user account.UserID, servers []
 	return out, err
 }
 
-// Fingerprints returns a text for each server that changes when the user signs in
-// or out. The text is "" if the server is not known to require a sign-in;
-// otherwise users must not share connections to it. The variables of the servers
-// must be resolved.
+// Fingerprints returns a string for each server that changes when the user signs in
+// or out. The string is "" if the server is not known to require a sign-in;
+// otherwise users must not share connections to it. The servers' variables must be
+// resolved.
 func (s *Servers) Fingerprints(ctx context.Context, user account.UserID, servers []*upstream.Config) ([]string, error) {
 	known, err := s.readKnown(ctx, user, servers)
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *Servers) Fingerprints(ctx context.Context, user account.UserID, servers
 	return out, nil
 }
 
-// Fingerprint returns a text that changes when the user signs in to or out of any
+// Fingerprint returns a string that changes when the user signs in to or out of any
 // server.
 func (s *Servers) Fingerprint(ctx context.Context, user account.UserID) (string, error) {
 	all, err := s.o.DB.SignIns.StartTimes(ctx, string(user))

@@ -11,15 +11,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// UserSignIn is a user's sign-in to an MCP server. Since then, the server may have
-// changed, or the user may have lost access to it.
+// UserSignIn is a user's sign-in to an MCP server. The server may have changed
+// since, or the user may have lost access to it.
 type UserSignIn struct {
 	ID     string
 	Server string // address of the server; "" if the stored tokens cannot be read
 	Status
 }
 
-// List returns the sign-ins of the principal.
+// List returns the principal's sign-ins.
 func (s *Servers) List(ctx context.Context, p account.Principal) ([]UserSignIn, error) {
 	if err := account.Check(p, account.SecretList, account.OwnedBy(p.User)); err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func (s *Servers) describe(kept store.SignIn) (UserSignIn, error) {
 }
 
 // Forget deletes a sign-in by its ID, even if its server no longer exists. Like
-// [Servers.SignOut], it revokes the tokens and reports whether it could. It fails
-// with [store.ErrNotFound] if there is no such sign-in.
+// [Servers.SignOut], it revokes the tokens if possible, and reports whether it did.
+// It fails with [store.ErrNotFound] if the sign-in does not exist.
 func (s *Servers) Forget(ctx context.Context, p account.Principal, id string) (revoked bool, err error) {
 	if err := authorize(p); err != nil {
 		return false, err
@@ -81,8 +81,8 @@ func (s *Servers) Forget(ctx context.Context, p account.Principal, id string) (r
 	return revoked, s.appendAudit(ctx, p, signOut, hostOf(m.Server), "allowed", map[string]any{"revoked": revoked, "since": m.Since.UTC().Format(time.RFC3339)})
 }
 
-// hostOf returns the host in an address, for the audit log. Other parts of the
-// address may contain secrets.
+// hostOf returns the host in a URL, for the audit log. Other parts of the URL may
+// contain secrets.
 func hostOf(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -1,12 +1,11 @@
-// Package serverauth signs users of a hub in to MCP servers that require it.
-// One request starts a sign-in and another one, on any node, finishes it. Calls
-// of the user to that server then carry the user's own token; see
-// [Servers.Handler].
+// Package serverauth signs hub users in to MCP servers that require it. One request
+// starts a sign-in and another one, on any node, finishes it. The user's calls to
+// that server then carry the user's own token; see [Servers.Handler].
 //
-// A sign-in is bound to the definition of a server, like a secret granted to
-// it. If the definition changes, users must sign in again. Tokens are encrypted in
-// the database and never appear in errors, logs or responses. Each method takes
-// the acting principal, checks access to the server, and writes to the audit log.
+// A sign-in is bound to a server definition, like a secret granted to the server.
+// If the definition changes, users must sign in again. Tokens are encrypted in the
+// database and never appear in errors, logs or responses. Each method takes the
+// acting principal, checks access to the server, and writes to the audit log.
 package serverauth
 
 import (
@@ -30,11 +29,11 @@ import (
 )
 
 const (
-	// Timeout limits the time that a user may spend on the sign-in page.
+	// Timeout is the maximum time a user may spend on the sign-in page.
 	Timeout = 10 * time.Minute
-	// MaxPending limits the unfinished sign-ins of a user.
+	// MaxPending is the maximum number of unfinished sign-ins per user.
 	MaxPending = 20
-	// MaxServers limits the servers to which a user can be signed in.
+	// MaxServers is the maximum number of servers a user can be signed in to.
 	MaxServers = 200
 
 	finishTime = 30 * time.Second
@@ -47,16 +46,17 @@ const (
 )
 
 var (
-	// ErrNotNeeded says that users cannot sign in to a server.
+	// ErrNotNeeded is returned if users cannot sign in to a server.
 	ErrNotNeeded = errors.New("no sign-in needed: the server does not use HTTP, or its configuration provides credentials")
-	// ErrNoAttempt says that the user who returns from the sign-in page has no
+	// ErrNoAttempt is returned if a user returns from the sign-in page without a
 	// pending sign-in.
 	ErrNoAttempt = errors.New("no pending sign-in in this browser: it expired, was used, or was started elsewhere")
-	// ErrNotConfigured says that values of variables of the server are missing.
+	// ErrNotConfigured is returned if values for the server's variables are
+	// missing.
 	ErrNotConfigured = errors.New("server not configured")
 )
 
-// FailedError says that the server or its authorization server did not complete
+// FailedError reports that the server or its authorization server did not complete
 // a sign-in.
 type FailedError struct{ Err error }
 
@@ -67,10 +67,10 @@ func (e *FailedError) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap returns the cause.
+// Unwrap returns the underlying error.
 func (e *FailedError) Unwrap() error { return e.Err }
 
-// Options configure [New]. All fields except Private, Page and Logger are
+// Options configures [New]. All fields except Private, Page and Logger are
 // required.
 type Options struct {
 	DB      *store.DB
@@ -85,7 +85,7 @@ type Options struct {
 // Servers manages sign-ins to MCP servers. It is safe for concurrent use.
 type Servers struct{ o Options }
 
-// New returns a manager for the sign-ins of a hub to MCP servers.
+// New returns a manager for sign-ins to MCP servers.
 func New(o Options) *Servers {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -93,7 +93,7 @@ func New(o Options) *Servers {
 	return &Servers{o}
 }
 
-// Redirection says how a user's browser returns from a sign-in page.
+// Redirection describes how a user's browser returns from a sign-in page.
 type Redirection struct {
 	URL        string // address on this hub to which the authorization server redirects
 	Browser    string // secret that identifies the browser
@@ -108,14 +108,14 @@ type attempt struct {
 	Back    string         `json:"back"`
 }
 
-// authorize fails if a principal may not sign in and out. Signing in requires the
-// same permission as storing a secret of one's own.
+// authorize returns an error if a principal may not sign in and out. Signing in
+// requires the same permission as storing one's own secret.
 func authorize(p account.Principal) error {
 	return account.Check(p, account.SecretWrite, account.OwnedBy(p.User))
 }
 
 // resolveServer returns the server that a subject names, with resolved variables.
-// It fails if the principal may not sign in to it.
+// It returns an error if the principal may not sign in to the server.
 func (s *Servers) resolveServer(ctx context.Context, p account.Principal, of agents.Subject) (*upstream.Config, error) {
 	if err := authorize(p); err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func (s *Servers) resolveServer(ctx context.Context, p account.Principal, of age
 	return c, nil
 }
 
-// resolveAddresses returns the server that a subject names, with only its
-// addresses resolved. Signing out needs no other values.
+// resolveAddresses returns the server that a subject names, with only its addresses
+// resolved. Signing out needs no other values.
 func (s *Servers) resolveAddresses(ctx context.Context, p account.Principal, of agents.Subject) (*upstream.Config, error) {
 	if err := authorize(p); err != nil {
 		return nil, err
@@ -156,9 +156,9 @@ func (s *Servers) resolveAddresses(ctx context.Context, p account.Principal, of 
 	return c, nil
 }
 
-// Begin starts a sign-in to a server. It returns the address of the page on which
-// the user must sign in within [Timeout]. It fails with [ErrNotNeeded],
-// [ErrNotConfigured], a [*FailedError], or errors of packages agents, store and
+// Begin starts a sign-in to a server. It returns the URL of the page on which the
+// user must sign in within [Timeout]. It fails with [ErrNotNeeded],
+// [ErrNotConfigured], a [*FailedError], or errors from packages agents, store and
 // account.
 func (s *Servers) Begin(ctx context.Context, p account.Principal, of agents.Subject, from Redirection) (page string, err error) {
 	c, err := s.resolveServer(ctx, p, of)
@@ -185,8 +185,8 @@ func (s *Servers) Begin(ctx context.Context, p account.Principal, of agents.Subj
 	return a.Page, s.o.DB.SignIns.AddAttempt(ctx, store.SignInAttempt{State: state, UserID: string(p.User), Browser: hashText(from.Browser), Encrypted: []byte(sealed)}, Timeout, MaxPending)
 }
 
-// nextAddress returns the first address of a server at which the user is not
-// signed in. For [MaxServers], each address counts as a server.
+// nextAddress returns the first of the server's addresses at which the user is not
+// signed in. Each address counts towards [MaxServers].
 func (s *Servers) nextAddress(ctx context.Context, user account.UserID, c *upstream.Config) (string, error) {
 	all, err := s.o.DB.SignIns.StartTimes(ctx, string(user))
 	if err != nil {
@@ -258,8 +258,8 @@ func (s *Servers) useAttempt(ctx context.Context, p account.Principal, browser, 
 	return b, nil
 }
 
-// exchangeCode exchanges the authorization code for tokens. It fails if the server
-// definition has changed since the sign-in started.
+// exchangeCode exchanges the authorization code for tokens. It returns an error if
+// the server definition has changed since the sign-in started.
 func (s *Servers) exchangeCode(ctx context.Context, p account.Principal, b *attempt, answer url.Values) (issuer string, err error) {
 	c, err := s.resolveServer(ctx, p, b.Of)
 	if err != nil {
@@ -268,7 +268,7 @@ func (s *Servers) exchangeCode(ctx context.Context, p account.Principal, b *atte
 	if c.Digest() != b.Digest {
 		return "", fmt.Errorf("server definition: %w", store.ErrConflict)
 	}
-	// Do not stop if the client disconnects, because a code works only once.
+	// Do not stop if the client disconnects, because a code can be used only once.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer stop()
 	got, err := s.store(p.User, c).Finish(ctx, b.Attempt, answer)
@@ -279,8 +279,8 @@ func (s *Servers) exchangeCode(ctx context.Context, p account.Principal, b *atte
 }
 
 // SignOut deletes a user's sign-in to a server, and revokes its tokens if the
-// issuer supports that. It returns the digest of the server, whether there was a
-// sign-in and whether its tokens were revoked.
+// issuer supports that. It returns the server's digest, whether there was a sign-in
+// and whether its tokens were revoked.
 func (s *Servers) SignOut(ctx context.Context, p account.Principal, of agents.Subject) (digest string, found, revoked bool, err error) {
 	c, err := s.resolveAddresses(ctx, p, of)
 	if err != nil {
@@ -308,7 +308,7 @@ func (s *Servers) record(ctx context.Context, p account.Principal, action accoun
 	return s.appendAudit(ctx, p, action, subject, decision, details)
 }
 
-// appendAudit writes an action to the audit log.
+// appendAudit records an action in the audit log.
 func (s *Servers) appendAudit(ctx context.Context, p account.Principal, action account.Action, subject, decision string, details map[string]any) error {
 	data, err := json.Marshal(details)
 	if err != nil {
@@ -318,8 +318,8 @@ func (s *Servers) appendAudit(ctx context.Context, p account.Principal, action a
 		Subject: subject, Decision: decision, Details: data})
 }
 
-// Prune deletes expired attempts and old records of servers that require a
-// sign-in. It does not authorize: the hub itself calls it.
+// Prune deletes expired attempts and old records of servers that require a sign-in.
+// It does not authorize: the hub itself calls it.
 func (s *Servers) Prune(ctx context.Context) error {
 	return s.o.DB.SignIns.Prune(ctx, time.Now().AddDate(0, -1, 0))
 }

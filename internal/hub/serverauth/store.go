@@ -20,15 +20,14 @@ const (
 	maxWait      = 500 * time.Millisecond
 )
 
-// tokenStore stores the sign-ins to one server definition in the database. It
-// holds a lease during each change, so that no two nodes use the same refresh
-// token.
+// tokenStore stores the sign-ins to a server definition in the database. It holds a
+// lease during each change, so that no two nodes use the same refresh token.
 type tokenStore struct {
 	s   *Servers
 	key func(at string) []byte // returns the row key for an address of the server
 }
 
-// newTokenStore returns the store for the server definition with a digest.
+// newTokenStore returns the store for the server definition with the given digest.
 func (s *Servers) newTokenStore(digest string) *tokenStore {
 	return &tokenStore{s, func(at string) []byte { return rowKey(digest, at) }}
 }
@@ -51,8 +50,8 @@ func (k *tokenStore) Read(ctx context.Context, of oauth.Key) ([]byte, error) {
 	return k.s.readSignIn(ctx, of.Principal, k.key(of.Server))
 }
 
-// readSignIn returns the decrypted tokens of a user. It returns nil if they are
-// damaged or encrypted with an unknown key, so that the user signs in again.
+// readSignIn returns a user's decrypted tokens. It returns nil if they are damaged
+// or encrypted with an unknown key, so that the user signs in again.
 func (s *Servers) readSignIn(ctx context.Context, user string, server []byte) ([]byte, error) {
 	kept, err := s.o.DB.SignIns.Get(ctx, user, server)
 	if errors.Is(err, store.ErrNotFound) {
@@ -72,8 +71,8 @@ func (s *Servers) decrypt(kept store.SignIn) ([]byte, error) {
 	return data, err
 }
 
-// encrypt encrypts tokens. It fails if they are too large, because their size
-// depends on the server.
+// encrypt encrypts tokens. It returns an error if they are too large, because the
+// server determines their size.
 func (s *Servers) encrypt(data []byte, l encryption.Label) (string, error) {
 	if len(data) > encryption.MaxValue {
 		return "", fmt.Errorf("tokens too large (%d bytes, limit %d)", len(data), encryption.MaxValue)
@@ -102,8 +101,8 @@ func (k *tokenStore) Change(ctx context.Context, of oauth.Key, edit func([]byte)
 	if err != nil {
 		return err
 	}
-	// Store the new tokens even if the caller has cancelled: the old refresh
-	// token may no longer be valid.
+	// Store the new tokens even if the caller has cancelled, because the old
+	// refresh token may no longer be valid.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer stop()
 	sealed := ""

@@ -7,12 +7,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Audit reads the log of actions on a hub, both allowed and denied.
+// Audit provides access to the hub's audit log of allowed and denied actions.
 type Audit struct{ b *core }
 
 // List returns records, newest first. Administrators may read all records. Other
-// users may read the records of their own namespace and actions, and owners those
-// of their groups.
+// users may read the records of their own namespace and actions, and group owners
+// those of their groups.
 func (l Audit) List(ctx context.Context, p account.Principal, q store.AuditQuery) ([]store.AuditRecord, error) {
 	r := account.Resource{}
 	switch n := q.Namespace; {

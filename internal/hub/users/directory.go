@@ -1,12 +1,11 @@
-// Package users manages the users of a hub, their groups, API tokens and
-// sign-ins, and the audit log.
+// Package users manages a hub's users, groups, API tokens, sign-ins and audit log.
 //
-// Each method takes the acting principal and authorizes it with
-// [account.Check]. It writes each change and each denied change to the audit
-// log, in the same transaction. The package caches nothing, so all nodes of a
-// hub see the same state.
+// Each method takes the acting principal and authorizes it with [account.Check]. It
+// writes each change to the audit log in the same transaction, and also records
+// denied changes. The package caches nothing, so all nodes of a hub see the same
+// state.
 //
-// It knows nothing about HTTP, and never returns passwords or hashes. Errors of
+// It does not depend on HTTP, and never returns passwords or hashes. Errors from
 // packages store and account are returned unchanged.
 package users
 
@@ -27,22 +26,22 @@ import (
 // Errors that a caller can handle, in addition to those of packages account and
 // store.
 var (
-	// ErrLastAdmin says that the hub would lose its last administrator.
+	// ErrLastAdmin is returned if the hub would lose its last administrator.
 	ErrLastAdmin = errors.New("cannot remove the last administrator who can sign in")
-	// ErrLastOwner says that a group would lose its last owner.
+	// ErrLastOwner is returned if a group would lose its last owner.
 	ErrLastOwner = errors.New("cannot remove the last owner of the group")
-	// ErrHasAdmin says that the hub already has an administrator.
+	// ErrHasAdmin is returned if the hub already has an administrator.
 	ErrHasAdmin = errors.New("the hub already has an administrator")
-	// ErrSetup says that a setup link is invalid or has expired after a day.
+	// ErrSetup is returned if a setup link is invalid or older than a day.
 	ErrSetup = errors.New("setup link is invalid or older than a day")
-	// ErrNoAccount says that a user of the identity provider has no account on
+	// ErrNoAccount is returned if a user of the identity provider has no account on
 	// the hub.
 	ErrNoAccount = errors.New("you have no account on this hub")
-	// ErrDisabled says that the account is disabled.
+	// ErrDisabled is returned if the account is disabled.
 	ErrDisabled = errors.New("account is disabled")
 )
 
-// InvalidError says which field of a request is invalid and why.
+// InvalidError reports which field of a request is invalid and why.
 type InvalidError struct {
 	Field  string // for example name or members.role
 	Reason string
@@ -50,13 +49,13 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
 
-// Limits of names, texts and tokens.
+// Limits for names, texts and tokens.
 const (
 	MaxName        = 64   // characters of a user or group name
 	MaxDisplay     = 200  // bytes
 	MaxEmail       = 254  // bytes
 	MaxDescription = 4000 // bytes
-	MaxTokens      = 100  // of one user at once
+	MaxTokens      = 100  // per user
 )
 
 // Directory manages users, groups, tokens, sign-ins and the audit log. It is
@@ -69,7 +68,7 @@ type Directory struct {
 	Audit   Audit
 }
 
-// Options configure [New].
+// Options configures [New].
 type Options struct {
 	Passwords *account.Passwords
 	Cipher    *encryption.Cipher // encrypts the setup link for the first administrator
@@ -81,14 +80,14 @@ func New(db *store.DB, o Options) *Directory {
 	return &Directory{Users: Users{b}, Groups: Groups{b}, Tokens: Tokens{b}, SignIns: SignIns{b}, Audit: Audit{b}}
 }
 
-// core is shared by all parts of a [Directory].
+// core holds the dependencies shared by all parts of a [Directory].
 type core struct {
 	db        *store.DB
 	passwords *account.Passwords
 	cipher    *encryption.Cipher
 }
 
-// auditedAction is an action to be recorded in the audit log.
+// auditedAction describes an action for the audit log.
 type auditedAction struct {
 	by      account.Principal
 	action  account.Action
@@ -97,8 +96,8 @@ type auditedAction struct {
 	details any
 }
 
-// authorize fails if the principal may not perform the action on a resource. It
-// records the denial.
+// authorize returns an error if the principal may not perform the action on a
+// resource. It records the denial.
 func (b *core) authorize(ctx context.Context, a auditedAction, r account.Resource) error {
 	err := account.Check(a.by, a.action, r)
 	if err == nil || a.by.Anonymous() {
@@ -133,8 +132,8 @@ func appendAudit(ctx context.Context, audit store.Audit, a auditedAction, decisi
 // reserved lists names with a special meaning.
 var reserved = []string{"public", "default", "bundled", "system", "hub", "me", "local"}
 
-// checkName fails if the name of a user or group is invalid. Names are used in
-// URLs and on command lines, so they are lower-case.
+// checkName returns an error if the name of a user or group is invalid. Names are
+// used in URLs and on command lines, so they are lower-case.
 func checkName(name string) error {
 	const why = "must have 1 to 64 of the characters a–z, 0–9, . _ and -, and start with a letter or digit"
 	for i, r := range name {
@@ -154,8 +153,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkText fails if a text is longer than limit bytes, is not valid UTF-8, or
-// contains control characters, which could control a terminal.
+// checkText returns an error if text is longer than limit bytes, is not valid
+// UTF-8, or contains control characters, which could affect a terminal.
 func checkText(field, text string, limit int) error {
 	switch {
 	case len(text) > limit:
@@ -168,8 +167,8 @@ func checkText(field, text string, limit int) error {
 	return nil
 }
 
-// checkEmail fails if a text cannot be an email address. The check is simple,
-// because the hub sends no mail.
+// checkEmail returns an error if email cannot be an email address. The check is
+// simple, because the hub sends no mail.
 func checkEmail(email string) error {
 	if email == "" {
 		return nil

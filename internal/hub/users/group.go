@@ -24,10 +24,10 @@ func groupOf(p account.Principal, g store.Group) Group {
 	return Group{ID: id, Name: g.Name, Display: g.Display, Description: g.Description, Created: g.Created, Role: p.Groups[id]}
 }
 
-// Groups manages the groups of a hub and their members.
+// Groups manages a hub's groups and their members.
 type Groups struct{ b *core }
 
-// List returns groups sorted by name, and the cursor of the next page.
+// List returns the groups sorted by name, and the cursor of the next page.
 // Administrators see all groups, other users only their own.
 func (g Groups) List(ctx context.Context, p account.Principal, page store.Page) ([]Group, string, error) {
 	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
@@ -57,8 +57,8 @@ func (g Groups) Get(ctx context.Context, p account.Principal, id account.GroupID
 	return groupOf(p, row), nil
 }
 
-// GroupText holds the display name and the description of a group. Nil fields
-// stay unchanged.
+// GroupText holds a group's display name and description. Nil fields remain
+// unchanged.
 type GroupText struct{ Display, Description *string }
 
 func (c GroupText) check() error {

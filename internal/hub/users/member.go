@@ -46,8 +46,8 @@ func (g Groups) Members(ctx context.Context, p account.Principal, id account.Gro
 	return out, next, nil
 }
 
-// accountRole converts a stored role. It returns [account.Outsider] for an unknown
-// role of a newer program.
+// accountRole converts a stored role. It returns [account.Outsider] for a role that
+// only a newer program knows.
 func accountRole(r store.Role) account.Role {
 	role, err := account.ParseRole(string(r))
 	if err != nil {
@@ -83,8 +83,9 @@ func (g Groups) SetRole(ctx context.Context, p account.Principal, id account.Gro
 	return err
 }
 
-// authorizeChange fails if the principal may not change a membership. A user who
-// may manage the members may change any; every member may leave.
+// authorizeChange returns an error if the principal may not change a membership. A
+// user who may manage the members may change any membership. Every member may
+// leave.
 func (g Groups) authorizeChange(ctx context.Context, a auditedAction, id account.GroupID, who account.UserID, to account.Role) error {
 	if who == a.by.User && to == account.Outsider && a.by.Groups[id] != account.Outsider {
 		return nil
@@ -92,8 +93,8 @@ func (g Groups) authorizeChange(ctx context.Context, a auditedAction, id account
 	return g.b.authorize(ctx, a, account.OwnedByGroup(id, ""))
 }
 
-// memberRole returns the current role of a user in a group, or
-// [account.Outsider].
+// memberRole returns a user's current role in a group, or [account.Outsider] if the
+// user is not a member.
 func memberRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.UserID) (account.Role, error) {
 	memberships, err := tx.Groups.ListMemberships(ctx, string(who))
 	if err != nil {
@@ -107,8 +108,8 @@ func memberRole(ctx context.Context, tx *store.Tx, id account.GroupID, who accou
 	return account.Outsider, nil
 }
 
-// setRole changes the role of a user in a group. It fails with [store.ErrNotFound]
-// when it removes a user who is not a member.
+// setRole changes a user's role in a group. It fails with [store.ErrNotFound] if it
+// must remove a user who is not a member.
 func setRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.UserID, from, to account.Role) error {
 	if to == account.Outsider {
 		return tx.Groups.RemoveMember(ctx, string(id), string(who))
@@ -122,7 +123,7 @@ func setRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.
 func storeRole(r account.Role) store.Role { return store.Role(r.String()) }
 
 // checkOwnerLeft fails with [ErrLastOwner] if a group has no owner after a change.
-// The argument was is the previous role of the changed member.
+// was is the previous role of the changed member.
 func checkOwnerLeft(ctx context.Context, tx *store.Tx, group string, was store.Role) error {
 	if was != store.Owner {
 		return nil

@@ -19,12 +19,12 @@ const (
 	auditSetting = "audit"
 )
 
-// MaxRules limits the number of rules in [Rules].
+// MaxRules is the maximum number of rules in [Rules].
 const MaxRules = 500
 
-// Rules assign users to groups when they sign in through the identity provider.
-// In the groups that the rules name, a sign-in adds and removes memberships, and
-// so overrides manual changes.
+// Rules assigns users to groups when they sign in through the identity provider. In
+// the groups that the rules name, a sign-in adds and removes memberships, and so
+// overrides manual changes.
 type Rules struct {
 	Rules []account.GroupRule `json:"rules" nullable:"false" maxItems:"500"`
 	// Generation is the number of changes so far. [SignIns.SetRules] requires the
@@ -52,7 +52,7 @@ func (s SignIns) SetRules(ctx context.Context, p account.Principal, r Rules) (Ru
 	return r, err
 }
 
-// checkRules fails if a rule has no effect or names an unknown group.
+// checkRules returns an error if a rule has no effect or names an unknown group.
 func checkRules(ctx context.Context, tx *store.Tx, rules []account.GroupRule) error {
 	if len(rules) > MaxRules {
 		return &InvalidError{"rules", fmt.Sprintf("too many rules (limit %d)", MaxRules)}
@@ -113,14 +113,13 @@ func activeRules(ctx context.Context, tx *store.Tx) ([]account.GroupRule, error)
 	return kept.Rules, nil
 }
 
-// Retention is the number of days for which audit records are stored, 0 for
-// unlimited.
+// Retention specifies how many days audit records are stored. 0 means forever.
 type Retention struct {
 	Days       int   `json:"days"`
-	Generation int64 `json:"-"` // like that of [Rules]
+	Generation int64 `json:"-"` // see [Rules.Generation]
 }
 
-// maxDays limits the retention. A time.Duration could not represent much more.
+// maxDays is the maximum retention. A time.Duration could not represent much more.
 const maxDays = 36500
 
 // Retention returns the current retention. The principal must be an
@@ -156,8 +155,7 @@ func (l Audit) Prune(ctx context.Context) (int64, error) {
 	return l.b.db.Audit.Prune(ctx, time.Now().AddDate(0, 0, -r.Days))
 }
 
-// changeSetting stores a setting of the hub if check returns nil in the same
-// transaction.
+// changeSetting stores a hub setting if check returns nil in the same transaction.
 func (b *core) changeSetting(ctx context.Context, a auditedAction, s store.Setting, value any, check func(tx *store.Tx) error) error {
 	if err := b.authorize(ctx, a, account.Resource{}); err != nil {
 		return err
@@ -176,8 +174,8 @@ func (b *core) changeSetting(ctx context.Context, a auditedAction, s store.Setti
 	})
 }
 
-// readSetting decodes a setting of the hub into v. If the setting is not set, v
-// stays unchanged.
+// readSetting decodes a hub setting into v. If the setting is not set, v remains
+// unchanged.
 func readSetting(ctx context.Context, settings store.Settings, name string, v any) (generation int64, err error) {
 	row, err := settings.Get(ctx, hubScope, name)
 	if errors.Is(err, store.ErrNotFound) {

@@ -29,9 +29,8 @@ func (s SignIns) HasNoAdmin(ctx context.Context) (bool, error) {
 	return n == 0, err
 }
 
-// NewSetupToken returns a token with which a user can become the first
-// administrator within a day. It consists of letters, digits and the characters
-// . _ and -.
+// NewSetupToken returns a token that lets a user become the first administrator
+// within a day. It consists of letters, digits and the characters . _ and -.
 func (s SignIns) NewSetupToken() (string, error) {
 	data, err := json.Marshal(setupToken{time.Now().Add(setupTime)})
 	if err != nil {
@@ -40,10 +39,10 @@ func (s SignIns) NewSetupToken() (string, error) {
 	return s.b.cipher.Encrypt(data, setupLabel)
 }
 
-// CreateFirstAdmin creates the first administrator. It needs a token from
+// CreateFirstAdmin creates the first administrator. It requires a token from
 // [SignIns.NewSetupToken] and fails with [ErrSetup] if the token is invalid. It
-// fails with [ErrHasAdmin] if there is an administrator, and with the errors of
-// [Users.Create].
+// fails with [ErrHasAdmin] if there is already an administrator, and with the
+// errors of [Users.Create].
 func (s SignIns) CreateFirstAdmin(ctx context.Context, text, name, password string) (account.UserID, error) {
 	data, err := s.b.cipher.Decrypt(text, setupLabel)
 	if err != nil {
@@ -87,9 +86,9 @@ func (s SignIns) CreateFirstAdminAsOperator(ctx context.Context, name, password 
 	})
 }
 
-// EnsureLocalUser creates the user of a hub without accounts unless it exists,
-// because other rows refer to it. The user has no password, and no administrator
-// rights once there are accounts.
+// EnsureLocalUser creates the user of a hub without accounts unless the user
+// exists, because other rows refer to it. The user has no password, and no
+// administrator rights once there are accounts.
 func (s SignIns) EnsureLocalUser(ctx context.Context) error {
 	p := account.SinglePrincipal()
 	_, err := s.b.db.Users.Create(ctx, store.User{ID: string(p.User), Name: p.Name})

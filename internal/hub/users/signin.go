@@ -11,15 +11,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// signIn is the action of a sign-in in the audit log. No rule authorizes it.
+// signIn is the audit log action for a sign-in. No rule authorizes it.
 const signIn account.Action = "sign-in"
 
-// SignIns identifies users who sign in, and manages their sign-ins.
+// SignIns authenticates users who sign in, and manages their sign-ins.
 type SignIns struct{ b *core }
 
-// Principal returns the principal of a user with all scopes and records the
-// user's activity. It fails with [account.ErrInvalidCredentials] if the user was
-// deleted or is disabled.
+// Principal returns the principal of a user with all scopes and records the user's
+// activity. It fails with [account.ErrInvalidCredentials] if the user was deleted
+// or is disabled.
 func (s SignIns) Principal(ctx context.Context, id account.UserID) (account.Principal, error) {
 	row, err := s.b.db.Users.Get(ctx, string(id))
 	switch {
@@ -64,9 +64,9 @@ func (s SignIns) groups(ctx context.Context, id account.UserID) (map[account.Gro
 	return groups, err
 }
 
-// ByPassword returns the user with a name and a password. It fails with
-// [account.ErrWrongPassword] if either is wrong, and with [ErrDisabled] if both
-// are right but the user is disabled. It records attempts on existing users.
+// ByPassword returns the user with the given name and password. It fails with
+// [account.ErrWrongPassword] if either is wrong, and with [ErrDisabled] if both are
+// right but the user is disabled. It records attempts for existing users.
 func (s SignIns) ByPassword(ctx context.Context, name, password string) (account.UserID, error) {
 	row, err := s.b.db.Users.ByName(ctx, strings.ToLower(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid) {
@@ -83,7 +83,7 @@ func (s SignIns) ByPassword(ctx context.Context, name, password string) (account
 		return "", err
 	}
 	var hash string
-	if again { // ignore errors: a password that is too weak by now stays valid
+	if again { // ignore errors: a password that is now too weak stays valid
 		hash, _ = s.b.passwords.Hash(ctx, row.Name, password)
 	}
 	a.by.User = account.UserID(row.ID)
@@ -95,7 +95,7 @@ func (s SignIns) ByPassword(ctx context.Context, name, password string) (account
 	})
 }
 
-// ByProvider returns the user with an identity at the provider and applies
+// ByProvider returns the user with the given identity at the provider and applies
 // [Rules] to the user's groups. It creates an account for a new user if a rule
 // matches or everyone is set, and otherwise fails with [ErrNoAccount].
 func (s SignIns) ByProvider(ctx context.Context, id *account.Identity, everyone bool) (account.UserID, error) {
@@ -173,9 +173,9 @@ func normalizeName(suggested string) string {
 }
 
 // applyRules adds a user to the groups that the rules assign, and removes the user
-// from other groups that the rules name. It never removes the last owner of a
-// group or the last administrator. It changes the admin flag only if some rule
-// assigns it.
+// from other groups that the rules name. It never removes the last owner of a group
+// or the last administrator. It changes the admin flag only if some rule assigns
+// it.
 func applyRules(ctx context.Context, tx *store.Tx, row store.User, rules []account.GroupRule, groups map[account.GroupID]account.Role, admin bool) error {
 	for g := range ruledGroups(rules) {
 		from, err := memberRole(ctx, tx, g, account.UserID(row.ID))
@@ -223,7 +223,7 @@ func ruledGroups(rules []account.GroupRule) map[account.GroupID]bool {
 	return out
 }
 
-// List returns the browser sign-ins of a user, oldest first.
+// List returns a user's browser sign-ins, oldest first.
 func (s SignIns) List(ctx context.Context, p account.Principal, user account.UserID) ([]account.Login, error) {
 	if err := account.Check(p, account.TokenList, account.OwnedBy(user)); err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (s SignIns) List(ctx context.Context, p account.Principal, user account.Use
 	return out, err
 }
 
-// SignOut ends all browser sign-ins of a user except the one with the hash keep,
+// SignOut ends all of a user's browser sign-ins except the one with the hash keep,
 // which may be nil.
 func (s SignIns) SignOut(ctx context.Context, p account.Principal, user account.UserID, keep []byte) error {
 	a := auditedAction{by: p, action: account.TokenRevoke, in: store.UserNamespace(string(user)), subject: string(user), details: map[string]any{"change": "sign out"}}

@@ -9,10 +9,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// NewTokenStore returns an [account.TokenStore] that uses a database.
+// NewTokenStore returns an [account.TokenStore] backed by a database.
 func NewTokenStore(db *store.DB) account.TokenStore { return tokenStore{db.Tokens} }
 
-// NewLoginStore returns an [account.LoginStore] that uses a database.
+// NewLoginStore returns an [account.LoginStore] backed by a database.
 func NewLoginStore(db *store.DB) account.LoginStore { return loginStore{db.Logins} }
 
 type tokenStore struct{ rows store.Tokens }
@@ -38,7 +38,8 @@ func (t tokenStore) TouchToken(ctx context.Context, id string, at time.Time) err
 	return t.rows.Touch(ctx, id, at)
 }
 
-// tokenOf converts a stored token. It ignores unknown scopes of a newer program.
+// tokenOf converts a stored token. It ignores scopes that only a newer program
+// knows.
 func tokenOf(row store.Token) account.Token {
 	t := account.Token{
 		ID: row.ID, Prefix: row.Prefix, Hash: row.Hash, User: account.UserID(row.UserID), Name: row.Name,

@@ -10,10 +10,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Tokens manages the API tokens of users.
+// Tokens manages users' API tokens.
 type Tokens struct{ b *core }
 
-// List returns the tokens of a user, oldest first.
+// List returns a user's tokens, oldest first.
 func (t Tokens) List(ctx context.Context, p account.Principal, user account.UserID) ([]account.Token, error) {
 	if err := account.Check(p, account.TokenList, account.OwnedBy(user)); err != nil {
 		return nil, err
@@ -26,9 +26,9 @@ func (t Tokens) List(ctx context.Context, p account.Principal, user account.User
 	return out, err
 }
 
-// ValidScopes returns the scopes of tokens by ID, for at most [store.MaxPage] IDs.
-// It omits revoked and expired tokens. It does not authorize: the hub calls it to
-// end connections.
+// ValidScopes returns the scopes of up to [store.MaxPage] tokens by ID. It omits
+// revoked and expired tokens. It does not authorize: the hub calls it to end
+// connections.
 func (t Tokens) ValidScopes(ctx context.Context, ids ...string) (map[string]account.Scopes, error) {
 	rows, err := t.b.db.Tokens.GetMany(ctx, ids)
 	if err != nil {
@@ -44,9 +44,9 @@ func (t Tokens) ValidScopes(ctx context.Context, ids ...string) (map[string]acco
 }
 
 // Create creates a token for the principal and returns its text, which is not
-// stored. The token expires after life, or never if life is 0. Create fails with
-// an [*InvalidError], with an [*account.DeniedError] if the principal lacks one of
-// the scopes, and with [store.ErrTooMany].
+// stored. The token expires after life, or never if life is 0. Create fails with an
+// [*InvalidError], with an [*account.DeniedError] if the principal lacks any of the
+// scopes, and with [store.ErrTooMany].
 func (t Tokens) Create(ctx context.Context, p account.Principal, name string, scopes account.Scopes, life time.Duration) (string, account.Token, error) {
 	a := auditedAction{by: p, action: account.TokenCreate, in: store.UserNamespace(string(p.User)), details: map[string]any{"name": name, "scopes": scopes.Names()}}
 	if err := t.b.authorize(ctx, a, account.OwnedBy(p.User)); err != nil {
@@ -86,8 +86,8 @@ func (t Tokens) Create(ctx context.Context, p account.Principal, name string, sc
 	return text, token, nil
 }
 
-// Revoke revokes a token of a user. It fails with [store.ErrNotFound] if the user
-// has no such token.
+// Revoke revokes a user's token. It fails with [store.ErrNotFound] if the user has
+// no such token.
 func (t Tokens) Revoke(ctx context.Context, p account.Principal, user account.UserID, id string) error {
 	a := auditedAction{by: p, action: account.TokenRevoke, in: store.UserNamespace(string(user)), subject: id}
 	if err := t.b.authorize(ctx, a, account.OwnedBy(user)); err != nil {

@@ -15,7 +15,7 @@ type User struct {
 	Name     string // unique, never changes
 	Display  string
 	Disabled bool
-	// Full says whether the fields below are set. Only the user and
+	// Full reports whether the fields below are set. Only the user and
 	// administrators may see them.
 	Full     bool
 	Email    string
@@ -37,7 +37,7 @@ func userFor(p account.Principal, u store.User) User {
 // Users manages accounts.
 type Users struct{ b *core }
 
-// List returns users sorted by name, and the cursor of the next page.
+// List returns the users sorted by name, and the cursor of the next page.
 // Administrators see all details, other users only names.
 func (u Users) List(ctx context.Context, p account.Principal, page store.Page) ([]User, string, error) {
 	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
@@ -51,7 +51,8 @@ func (u Users) List(ctx context.Context, p account.Principal, page store.Page) (
 	return out, next, err
 }
 
-// ByName returns the user with a name, with the same details as [Users.List].
+// ByName returns the user with the given name, with the same details as
+// [Users.List].
 func (u Users) ByName(ctx context.Context, p account.Principal, name string) (User, error) {
 	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
 		return User{}, err
@@ -112,14 +113,14 @@ func (u Users) Create(ctx context.Context, p account.Principal, n NewUser) (User
 	return userFor(p, row), nil
 }
 
-// UserChange describes a change of a user. Nil fields stay unchanged.
+// UserChange describes a change to a user. Nil fields remain unchanged.
 type UserChange struct {
 	Display, Email  *string
 	Admin, Disabled *bool // only administrators may change these
 }
 
-// Change changes a user. If it disables the user, it ends all browser sign-ins of
-// the user. It fails with [ErrLastAdmin] if no administrator would remain.
+// Change changes a user. If it disables the user, it ends all of the user's browser
+// sign-ins. It fails with [ErrLastAdmin] if no administrator would remain.
 func (u Users) Change(ctx context.Context, p account.Principal, id account.UserID, c UserChange) (User, error) {
 	a := auditedAction{by: p, action: account.UserWrite, in: store.UserNamespace(string(id)), subject: string(id), details: c.details()}
 	if c.Admin != nil || c.Disabled != nil {
@@ -161,8 +162,8 @@ func (c UserChange) apply(ctx context.Context, tx *store.Tx, id account.UserID) 
 	return row, checkAdminLeft(ctx, tx, had)
 }
 
-// checkAdminLeft fails with [ErrLastAdmin] if there is no administrator after a
-// change. The argument was says whether the changed user was one.
+// checkAdminLeft fails with [ErrLastAdmin] if no administrator remains after a
+// change. was reports whether the changed user was an administrator.
 func checkAdminLeft(ctx context.Context, tx *store.Tx, was bool) error {
 	if !was {
 		return nil
@@ -178,8 +179,8 @@ func (c UserChange) check() error {
 	return errors.Join(checkText("display", valueOr(c.Display, ""), MaxDisplay), checkEmail(valueOr(c.Email, "")))
 }
 
-// details returns the details of the audit record for a change. It omits names and
-// email addresses, so that they can be erased.
+// details returns the audit record details for a change. It omits names and email
+// addresses, so that they can be erased.
 func (c UserChange) details() map[string]any {
 	d := map[string]any{"change": "update"}
 	if c.Admin != nil {
@@ -198,10 +199,10 @@ func valueOr[T any](changed *T, was T) T {
 	return was
 }
 
-// SetPassword changes the password of a user and ends all browser sign-ins
-// except the one with the hash keep. API tokens stay valid. A principal who
-// changes the own password must pass the current one; otherwise SetPassword fails
-// with [account.ErrWrongPassword].
+// SetPassword changes a user's password and ends all of the user's browser sign-ins
+// except the one with the hash keep. API tokens remain valid. Principals who change
+// their own password must pass the current one; otherwise SetPassword fails with
+// [account.ErrWrongPassword].
 func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.UserID, current, password string, keep []byte) error {
 	a := auditedAction{by: p, action: account.UserWrite, in: store.UserNamespace(string(id)), subject: string(id), details: map[string]any{"change": "password"}}
 	if err := u.b.authorize(ctx, a, account.OwnedBy(id)); err != nil {
@@ -229,7 +230,7 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 	})
 }
 
-// Delete deletes a user with tokens, sign-ins and memberships. It fails with
+// Delete deletes a user with all tokens, sign-ins and memberships. It fails with
 // [store.ErrReferenced] while the user has resources or conversations, and with
 // [ErrLastAdmin] or [ErrLastOwner] if nobody would be left in that role.
 func (u Users) Delete(ctx context.Context, p account.Principal, id account.UserID) error {

@@ -1,7 +1,7 @@
-// Package oidctest provides an OpenID Connect provider for tests. It works like
-// a real one: a code can be used once and is bound to a client, a redirect
-// address and PKCE, and ID tokens are signed with a published key. It asks for
-// no password: every user is the one of [Provider.SetUser]. It can be made to
+// Package oidctest provides an OpenID Connect provider for tests. It works like a
+// real one: a code can be used only once and is bound to a client, a redirect URL
+// and PKCE, and ID tokens are signed with a published key. It asks for no password
+// and always signs in the user set with [Provider.SetUser]. It can be made to
 // misbehave.
 package oidctest
 
@@ -26,8 +26,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 )
 
-// Provider is an OpenID provider with one client. Its methods are safe for
-// concurrent use.
+// Provider is an OpenID Connect provider with a single client. Its methods are safe
+// for concurrent use.
 type Provider struct {
 	*httptest.Server
 	ClientID, ClientSecret string
@@ -50,7 +50,7 @@ type code struct {
 	claims                     map[string]any
 }
 
-// New starts a provider that stops when the test ends.
+// New starts a provider and stops it when the test ends.
 func New(t testing.TB) *Provider {
 	p := &Provider{ClientID: "hub", ClientSecret: rand.Text(), codes: map[string]code{}, requests: map[string]int{}}
 	p.Rotate(t)
@@ -65,7 +65,7 @@ func New(t testing.TB) *Provider {
 	return p
 }
 
-// SetUser sets the user of all following sign-ins, with further claims, for
+// SetUser sets the user for all following sign-ins, with additional claims, for
 // example groups.
 func (p *Provider) SetUser(subject string, claims map[string]any) {
 	p.mu.Lock()
@@ -77,7 +77,7 @@ func (p *Provider) SetUser(subject string, claims map[string]any) {
 	p.claims["sub"] = subject
 }
 
-// Forge overrides claims of ID tokens; nil removes a claim.
+// Forge overrides ID token claims; a nil value removes a claim.
 func (p *Provider) Forge(claims map[string]any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,22 +98,22 @@ func (p *Provider) Describe(values map[string]any) {
 	p.metadata = values
 }
 
-// Deny makes the user refuse with an error code such as access_denied; "" makes
-// the user agree again.
+// Deny makes the user deny access with an error code such as access_denied. ""
+// makes the user consent again.
 func (p *Provider) Deny(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deny = why
 }
 
-// SetDown makes all requests fail with 503, or work again.
+// SetDown sets whether all requests fail with status 503.
 func (p *Provider) SetDown(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.down = down
 }
 
-// Rotate replaces the published signing key by a new one.
+// Rotate replaces the published signing key with a new one.
 func (p *Provider) Rotate(t testing.TB) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -124,8 +124,8 @@ func (p *Provider) Rotate(t testing.TB) {
 	p.key, p.keyID = key, rand.Text()
 }
 
-// Impersonate signs ID tokens with an unpublished key under the ID of the
-// published one.
+// Impersonate makes the provider sign ID tokens with an unpublished key, under the
+// ID of the published one.
 func (p *Provider) Impersonate(t testing.TB) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -137,7 +137,8 @@ func (p *Provider) Impersonate(t testing.TB) {
 	p.key = key
 }
 
-// frozenKeys serves the current keys. The caller holds mu.
+// frozenKeys serves the current keys permanently and returns the URL. The caller
+// must hold mu.
 func (p *Provider) frozenKeys(t testing.TB) string {
 	keys := p.keySet()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, keys) }))
@@ -145,7 +146,7 @@ func (p *Provider) frozenKeys(t testing.TB) string {
 	return s.URL
 }
 
-// Requests returns the number of requests for a path.
+// Requests returns the number of requests to a path.
 func (p *Provider) Requests(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,7 +189,7 @@ func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, m)
 }
 
-// keySet returns the document with the current keys. The caller holds mu.
+// keySet returns the JSON Web Key Set of the current keys. The caller must hold mu.
 func (p *Provider) keySet() map[string]any {
 	b, err := p.key.PublicKey.Bytes() // 4, x, y
 	if err != nil {
@@ -204,7 +205,7 @@ func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, p.keySet())
 }
 
-// authorize redirects the browser back at once.
+// authorize immediately redirects the browser back.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
