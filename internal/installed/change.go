@@ -11,8 +11,8 @@ import (
 )
 
 // Change is a transaction that installs and removes skills. Other processes see
-// none of it until [Change.Commit]. The caller must close it. It is not safe
-// for concurrent use.
+// no changes until [Change.Commit]. The caller must call Close. A Change is not
+// safe for concurrent use.
 type Change struct {
 	dir         *Dir
 	root        *os.Root
@@ -26,10 +26,10 @@ type Change struct {
 	unreverted bool // a failed step could not be reverted
 }
 
-// Begin starts a change. It creates the directory if necessary, and finishes or
-// reverts the change of a process that was killed. While another process
-// changes the directory, Begin waits until ctx is done. On file systems without
-// locks, changes are not synchronized.
+// Begin starts a change, creating the directory if necessary. It first finishes
+// or reverts a change whose process was killed. While another process changes
+// the directory, Begin waits until ctx is done. On file systems without locks,
+// changes are not synchronized.
 func (d *Dir) Begin(ctx context.Context) (_ *Change, err error) {
 	c, err := d.startChange(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *Dir) Begin(ctx context.Context) (_ *Change, err error) {
 	return c, nil
 }
 
-// checkFault lets tests make a step fail.
+// checkFault returns the error that a test injects for a step, or nil.
 func (c *Change) checkFault(step string) error {
 	if c.dir.fault == nil {
 		return nil
@@ -72,22 +72,22 @@ func (c *Change) checkFault(step string) error {
 func (c *Change) Lockfile() *Lockfile { return c.next.clone() }
 
 // Put copies the files of a skill to the staging directory. Commit moves them
-// to the directory name. An installed skill of that name is replaced if it
+// to the skill's directory. An installed skill with that name is replaced if it
 // matches the lockfile. Put returns the entry with the Digest and Files of the
 // copied files. If e.Digest is set and differs, Put returns a [*DigestError].
 //
 // For an invalid name, the error is a [*NameError]; for a conflicting file or
 // directory, a [*ConflictError]; and for an invalid entry, a [*LockfileError].
-// If files is not a skill, or some system cannot store a file, it is a
-// [*skill.RefusedError]. If the files exceed [skill.MaxBytes], it is
-// [skill.ErrTooLarge]. After an error, the change is as before the call.
+// If files is not a skill, or a file cannot be stored on every system, the
+// error is a [*skill.RefusedError]. If the files exceed [skill.MaxBytes], it is
+// [skill.ErrTooLarge]. A failed Put leaves the change as it was.
 func (c *Change) Put(ctx context.Context, name string, e Entry, files fs.FS) (Entry, error) {
 	return c.storeSkill(ctx, name, e, files, false)
 }
 
-// Replace is like [Change.Put], but also replaces a modified skill, and a
-// directory that is not in the lockfile. It does not replace a symlink or a
-// file.
+// Replace is like [Change.Put], but also replaces modified skills and
+// directories that are not in the lockfile. It does not replace symlinks or
+// files.
 func (c *Change) Replace(ctx context.Context, name string, e Entry, files fs.FS) (Entry, error) {
 	return c.storeSkill(ctx, name, e, files, true)
 }
@@ -126,15 +126,15 @@ func (c *Change) storeSkill(ctx context.Context, name string, e Entry, files fs.
 }
 
 // Remove removes an installed skill. If its directory is missing, only the
-// lockfile entry is removed. For an unknown name, the error is a
-// [*NotInstalledError]. For a skill that differs from the lockfile, it is a
+// lockfile entry is removed. If the skill is not installed, the error is a
+// [*NotInstalledError]. If the skill differs from the lockfile, it is a
 // [*ConflictError].
 func (c *Change) Remove(ctx context.Context, name string) error {
 	return c.remove(ctx, name, false)
 }
 
-// ForceRemove is like [Change.Remove], but also removes a modified skill. It
-// does not remove a symlink or a file.
+// ForceRemove is like [Change.Remove], but also removes modified skills. It
+// does not remove symlinks or files.
 func (c *Change) ForceRemove(ctx context.Context, name string) error {
 	return c.remove(ctx, name, true)
 }
@@ -169,7 +169,7 @@ func (c *Change) remove(ctx context.Context, name string, force bool) error {
 	return nil
 }
 
-// checkReplaceable reports whether a directory with that name exists. It
+// checkReplaceable reports whether a directory with the given name exists. It
 // returns an error if the directory must not be replaced or removed.
 func (c *Change) checkReplaceable(name string, force bool) (there bool, err error) {
 	info, err := c.root.Lstat(name)
@@ -198,10 +198,10 @@ func (c *Change) checkReplaceable(name string, force bool) (there bool, err erro
 }
 
 // Commit applies the change atomically: if it returns an error, the directory
-// is unchanged. Once it has started to move skills, it ignores the end of ctx.
-// If the process is killed, the next Begin finishes or reverts the change.
-// Commit syncs the disk, so this is also true after a power failure. A change
-// can be committed only once.
+// is unchanged. Once Commit has started to move skills, it ignores cancellation
+// of ctx. If the process is killed, the next Begin finishes or reverts the
+// change. Commit syncs the disk, so this also holds after a power failure. A
+// change can be committed only once.
 func (c *Change) Commit(ctx context.Context) error {
 	if c.closed {
 		return ErrChangeEnded
@@ -234,7 +234,7 @@ func (c *Change) Close() error {
 	return nil
 }
 
-// sortedSteps returns the steps in the order of execution.
+// sortedSteps returns the steps in execution order.
 func (c *Change) sortedSteps() []step {
 	out := make([]step, 0, len(c.steps))
 	for _, name := range slices.Sorted(maps.Keys(c.steps)) {

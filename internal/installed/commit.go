@@ -10,17 +10,17 @@ import (
 	"slices"
 )
 
-// maxJournal is the maximum size of a journal in bytes. It suffices for twice
+// maxJournal is the maximum size of a journal in bytes. It is enough for twice
 // MaxSkills steps.
 const maxJournal = 8 << 20
 
 const journalVersion = 1
 
-// step is the change of one skill in a commit.
+// step is the change to a single skill in a commit.
 type step struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest,omitempty"` // digest of the new files; "" to remove the skill
-	Was    bool   `json:"was"`              // a directory of that name existed before
+	Was    bool   `json:"was"`              // whether a directory with that name existed before
 }
 
 func (s step) stagedPath() string   { return newPath + "/" + s.Name }
@@ -55,7 +55,7 @@ func (c *Change) commit(ctx context.Context) error {
 	return nil
 }
 
-// prepare writes everything that needs disk space. It writes the journal last.
+// prepare writes everything that needs disk space, and the journal last.
 func (c *Change) prepare(steps []step) error {
 	text, err := c.next.Encode()
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *Change) publishJournal() error {
 }
 
 // moveSkills executes the steps and then moves the lockfile. pending reports
-// whether the new files of a step have not been moved yet. If moveSkills fails,
-// undo contains the functions that revert it.
+// whether a step's new files have not been moved yet. If moveSkills fails, undo
+// contains the functions that revert the moves.
 func (c *Change) moveSkills(steps []step, pending func(step) (bool, error)) (undo []func() error, err error) {
 	for _, s := range steps {
 		back, err := c.moveSkill(s, pending)
@@ -105,7 +105,7 @@ func (c *Change) moveSkills(steps []step, pending func(step) (bool, error)) (und
 		}
 	}
 	if c.exists(nextPath) {
-		err = c.rename(nextPath, LockfileName) // the last step, which need not be reverted
+		err = c.rename(nextPath, LockfileName) // the last step, which never needs to be reverted
 	}
 	return undo, err
 }
@@ -133,7 +133,7 @@ func (c *Change) moveSkill(s step, pending func(step) (bool, error)) (undo []fun
 		if err == nil {
 			return []func() error{func() error { return exchange(c.root, s.stagedPath(), s.Name) }}, nil
 		}
-		if errors.Is(err, errors.ErrUnsupported) { // without exchange, the directory does not exist for a moment
+		if errors.Is(err, errors.ErrUnsupported) { // without exchange, the directory is missing for a moment
 			err = rename(s.Name, s.replacedPath())
 		}
 		if err != nil {
@@ -197,8 +197,8 @@ func (c *Change) revert(undo []func() error, why error) error {
 }
 
 // removeJournal syncs the moves and then removes the journal. Replaced files
-// may only be removed after that: a stale journal could otherwise remove skills
-// that were added later.
+// must not be removed before that. Otherwise a stale journal could remove
+// skills that were added later.
 func (c *Change) removeJournal() error {
 	if err := c.syncDirs(".", newPath, oldPath); err != nil {
 		return err
@@ -224,7 +224,7 @@ func (c *Change) removeStaged() error {
 	return errors.Join(errs...)
 }
 
-// recover finishes the commit of a killed process, and removes the staged
+// recover finishes a commit whose process was killed, and removes the staged
 // files.
 func (c *Change) recover() error {
 	steps, err := c.readJournal()
@@ -247,7 +247,7 @@ func (c *Change) finishInterrupted(steps []step) error {
 	if _, _, err := readLockAt(c.root, nextPath, ParseLockfile); err != nil {
 		return err
 	}
-	// After an exchange, the old files are at the path of the new ones.
+	// After an exchange, the old files are at the path of the new files.
 	pending := func(s step) (bool, error) {
 		if !c.exists(s.stagedPath()) {
 			return false, nil

@@ -49,8 +49,8 @@ func (c *Change) copySkill(ctx context.Context, files fs.FS) (map[string]string,
 	return out, nil
 }
 
-// listAccepted lists the files of a skill. It rejects files that some system
-// cannot store.
+// listAccepted lists the files of a skill. It rejects files that cannot be
+// stored on every system.
 func listAccepted(files fs.FS) (skill.Manifest, error) {
 	manifest, found, err := skill.List(files)
 	if err != nil {
@@ -87,7 +87,7 @@ func listAccepted(files fs.FS) (skill.Manifest, error) {
 }
 
 // copyFile copies a file of at most most bytes to a new file. It returns the
-// size and the hash.
+// size and hash of the copy.
 func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p string, most int64) (int64, string, error) {
 	in, err := files.Open(p)
 	if err != nil {
@@ -121,7 +121,7 @@ func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p 
 	return n, hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// contextReader is a reader that fails when its context is done.
+// contextReader is a reader that fails once its context is done.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncTree syncs all files below a directory. It makes one call for the whole
-// file system, because one call per file takes many seconds for 400 skills on a
-// slow disk.
+// syncTree syncs all files below a directory. It syncs the whole file system
+// with a single call, because syncing each file takes many seconds for 400
+// skills on a slow disk.
 func syncTree(root *os.Root, dir string) error {
 	f, err := root.Open(dir)
 	if err != nil {

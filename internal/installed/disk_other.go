@@ -38,5 +38,6 @@ func syncDir(root *os.Root, dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// exchange returns errors.ErrUnsupported on this system.
+// exchange always returns errors.ErrUnsupported, because this system cannot
+// swap directories.
 func exchange(*os.Root, string, string) error { return errors.ErrUnsupported }

@@ -7,13 +7,13 @@ import (
 )
 
 // ErrUnfinished is returned while a change is in progress, or after its process
-// was killed. The next [Dir.Begin] finishes the change.
+// was killed. The next [Dir.Begin] finishes or reverts the change.
 var ErrUnfinished = errors.New("installed skills have an unfinished change")
 
 // ErrChangeEnded is returned if a [Change] is used after Commit or Close.
 var ErrChangeEnded = errors.New("change already committed or closed")
 
-// NameError is returned for an invalid name of a skill to install or remove.
+// NameError is returned if a skill to install or remove has an invalid name.
 type NameError struct {
 	Name   string
 	Other  string // existing name that differs only in letter case, or ""
@@ -26,10 +26,10 @@ func (e *NameError) Error() string { return fmt.Sprintf("invalid skill name %q: 
 // lockfile.
 type ConflictError struct {
 	Name       string
-	InLockfile bool // the lockfile has a skill of that name
+	InLockfile bool // whether the lockfile has a skill with that name
 	// Differences lists how the files differ from the lockfile. A single
-	// [NotPlain] without a path means that the path of the skill is a symlink
-	// or a file, which no change replaces or removes.
+	// [NotPlain] without a path means that the skill's path is a symlink or a
+	// file, which is never replaced or removed.
 	Differences []Difference
 }
 
@@ -56,7 +56,7 @@ func (e *ConflictError) Replaceable() bool {
 	return len(e.Differences) != 1 || e.Differences[0].Kind != NotPlain || e.Differences[0].Path != ""
 }
 
-// NotInstalledError is returned for a skill that is not in the lockfile.
+// NotInstalledError is returned if a skill is not in the lockfile.
 type NotInstalledError struct {
 	Name        string
 	Suggestions []string // at most 3 similar names of installed skills, closest first
@@ -77,15 +77,15 @@ func (e *DigestError) Error() string {
 	return fmt.Sprintf("digest mismatch for %s: got %s, want %s", e.Name, e.Got, e.Want)
 }
 
-// LockfileError is returned for an invalid loadout.lock. It lists the problems.
+// LockfileError is returned if loadout.lock is invalid. It lists the problems.
 type LockfileError struct {
 	Problems []LockfileProblem // at most [MaxProblems], in file order
-	Omitted  int               // number of further problems
+	Omitted  int               // number of problems not listed
 	Newer    bool              // the file was written by a later version of this program
 	Conflict bool              // the file contains Git conflict markers
 }
 
-// LockfileProblem is a problem in a lockfile.
+// LockfileProblem describes a problem in a lockfile and its position.
 type LockfileProblem struct {
 	Line    int    // 1-based; 0 if it concerns the whole file
 	Field   string // for example skills.pdf.digest; "" for the whole file

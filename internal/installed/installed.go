@@ -33,12 +33,12 @@ import (
 // maxNames is the maximum number of entries in a directory of skills.
 const maxNames = 100_000
 
-// Dir is a directory of installed skills. It need not be closed. It is safe for
-// concurrent use.
+// Dir is a directory of installed skills. It is safe for concurrent use and
+// does not need to be closed.
 type Dir struct {
 	path string
 
-	// fault is called before each step of a change. Tests use it to make a step
+	// fault is called before each step of a change. Tests set it to make a step
 	// fail.
 	fault func(step string) error
 
@@ -47,7 +47,7 @@ type Dir struct {
 	parsed *Lockfile  // its content; never modified
 }
 
-// Open returns the directory at path. It accesses no files. path may be a
+// Open returns a Dir for path. It does not access any files. path may be a
 // symlink, and need not exist.
 func Open(path string) *Dir { return &Dir{path: path} }
 
@@ -69,7 +69,7 @@ func (d *Dir) Lockfile() (*Lockfile, error) {
 }
 
 // withRoot calls do with the opened directory. If the directory does not exist,
-// it does nothing. Its errors contain the path of the directory.
+// withRoot does nothing. Its errors contain the path of the directory.
 func (d *Dir) withRoot(do func(root *os.Root) error) error {
 	root, err := os.OpenRoot(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,8 +137,8 @@ func isSkill(root *os.Root, name string) bool {
 	return err == nil
 }
 
-// errNotPlain is returned if a path is not a directory. A symlink to a
-// directory is not accepted.
+// errNotPlain is returned if a path is not a directory, even if it is a symlink
+// to a directory.
 var errNotPlain = errors.New("not a plain directory")
 
 // openPlain opens a directory below root. It rejects symlinks.
@@ -161,7 +161,7 @@ func openPlain(root *os.Root, name string) (*os.Root, error) {
 	return sub, nil
 }
 
-// listNames returns the names of the entries of the directory.
+// listNames returns the names of a directory's entries.
 func listNames(root *os.Root) ([]string, error) {
 	f, err := root.Open(".")
 	if err != nil {
@@ -178,11 +178,11 @@ func listNames(root *os.Root) ([]string, error) {
 	return names, nil
 }
 
-// foldName maps two names to the same text if some file system treats them as
-// equal.
+// foldName maps names that some file system treats as equal to the same string.
 func foldName(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
-// checkName rejects names that are not a valid directory name on every system.
+// checkName returns an error if name is not a valid directory name on every
+// system.
 func checkName(name string) error {
 	if !skillname.IsPortable(name) {
 		return &NameError{Name: name, Reason: "want 1 to 64 lower-case letters, digits and single inner hyphens"}

@@ -53,9 +53,9 @@ type lockfileJSON struct {
 	Skills  map[string]Entry `json:"skills"`
 }
 
-// Encode returns the text of the lockfile. Equal lockfiles have equal texts,
-// with one line per file and no times, so that version control systems can
-// merge them. The error is the one that [ParseLockfile] would return for the
+// Encode returns the text of the lockfile. Equal lockfiles have equal texts. A
+// text has one line per file and no times, so that version control systems can
+// merge it. The error is the same that [ParseLockfile] would return for the
 // text.
 func (l *Lockfile) Encode() ([]byte, error) {
 	var b bytes.Buffer
@@ -75,7 +75,7 @@ func (l *Lockfile) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// clone returns a deep copy.
+// clone returns a deep copy of the lockfile.
 func (l *Lockfile) clone() *Lockfile {
 	out := &Lockfile{Skills: make(map[string]Entry, len(l.Skills))}
 	for name, e := range l.Skills {
@@ -86,14 +86,14 @@ func (l *Lockfile) clone() *Lockfile {
 }
 
 // readLock returns the lockfile in the opened directory and its text. If the
-// file does not exist, the lockfile is empty. Callers must not modify the
+// file does not exist, the lockfile is empty. The caller must not modify the
 // result.
 func (d *Dir) readLock(root *os.Root) (*Lockfile, []byte, error) {
 	return readLockAt(root, LockfileName, d.parse)
 }
 
-// parse is like ParseLockfile but returns the last result again for the same
-// text. Verifying many skills reads the lockfile for each of them.
+// parse is like ParseLockfile but caches the last result, because verifying
+// many skills reads the lockfile once per skill.
 func (d *Dir) parse(text []byte) (*Lockfile, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +119,8 @@ func readLockAt(root *os.Root, path string, parse func([]byte) (*Lockfile, error
 	return l, data, err
 }
 
-// readPlain reads a file below root up to most+1 bytes. It rejects symlinks.
+// readPlain reads at most most+1 bytes of a file below root. It rejects
+// symlinks.
 func readPlain(root *os.Root, path string, most int64) ([]byte, error) {
 	info, err := root.Lstat(path)
 	if err != nil {
@@ -176,8 +177,8 @@ func ParseLockfile(data []byte) (*Lockfile, error) {
 	return r.lock, nil
 }
 
-// conflictLine returns the line of the first Git conflict marker, or 0. No line
-// of a valid lockfile starts with such a marker.
+// conflictLine returns the line number of the first Git conflict marker, or 0.
+// No line of a valid lockfile starts with a conflict marker.
 func conflictLine(data []byte) int {
 	n := 0
 	for line := range bytes.Lines(data) {
@@ -192,7 +193,7 @@ func lineAt(data []byte, offset int) int {
 	return 1 + bytes.Count(data[:min(offset, len(data))], []byte("\n"))
 }
 
-// truncate shortens an untrusted text for an error.
+// truncate shortens untrusted text for an error message.
 func truncate(s string) string {
 	s = printable.OneLine(s)
 	if len(s) > 80 {
@@ -201,5 +202,5 @@ func truncate(s string) string {
 	return s
 }
 
-// Names returns the names of the skills in sorted order.
+// Names returns the sorted names of the skills.
 func (l *Lockfile) Names() []string { return slices.Sorted(maps.Keys(l.Skills)) }

@@ -16,9 +16,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// lockReader reads valid JSON token by token, to report the position of each
-// problem and to detect repeated fields, which merges may produce.
-// encoding/json must have validated the input.
+// lockReader reads a lockfile token by token, to report the position of each
+// problem and to detect repeated fields, which merges may produce. The input
+// must be valid JSON.
 type lockReader struct {
 	src  []byte
 	pos  int // offset after the last token
@@ -53,7 +53,7 @@ func (r *lockReader) readLockfile() {
 	}
 }
 
-// readEntry reads the entry of one skill.
+// readEntry reads the entry of a single skill.
 func (r *lockReader) readEntry(name string) {
 	at := "skills." + fieldPath(name)
 	if err := checkName(name); err != nil {
@@ -143,7 +143,7 @@ func hasPassword(text string) bool {
 	return has
 }
 
-// readObject reads an object. It calls field for each key, which must read the
+// readObject reads an object. It calls field for each key; field must read the
 // value.
 func (r *lockReader) readObject(at string, field func(key string)) {
 	if r.peekByte() != '{' {
@@ -164,7 +164,7 @@ func (r *lockReader) readObject(at string, field func(key string)) {
 	r.readToken(1)
 }
 
-// readText reads a string of one line.
+// readText reads a string that must not contain line breaks.
 func (r *lockReader) readText(at string) string {
 	s, why := r.tryText()
 	if why != "" {
@@ -175,9 +175,9 @@ func (r *lockReader) readText(at string) string {
 
 const notString = "is not a string"
 
-// tryText is like readText, but returns the problem for
-// [lockReader.rejectValue] instead of reporting it. For thousands of files,
-// computing positions takes longer than reading.
+// tryText is like readText, but returns the problem instead of reporting it
+// with [lockReader.rejectValue]. For thousands of files, computing positions
+// would take longer than reading.
 func (r *lockReader) tryText() (s, why string) {
 	if r.peekByte() != '"' {
 		return "", notString
@@ -189,8 +189,8 @@ func (r *lockReader) tryText() (s, why string) {
 	return s, ""
 }
 
-// rejectValue reports a problem that tryText returned, and skips the rest of
-// the value.
+// rejectValue reports a problem returned by tryText, and skips the rest of the
+// value.
 func (r *lockReader) rejectValue(at, why string) {
 	if r.addProblem(at, "%s", why); why == notString {
 		r.skipValue()
@@ -246,7 +246,7 @@ func (r *lockReader) readString() string {
 	return s
 }
 
-// skipValue skips a value.
+// skipValue skips a value of any type.
 func (r *lockReader) skipValue() {
 	for depth := 0; ; {
 		switch r.peekByte() {
@@ -282,7 +282,7 @@ func isHash(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// digestOf returns the digest of files, given as a map from path to hash.
+// digestOf returns the skill digest of files, which maps paths to hashes.
 func digestOf(files map[string]string) string {
 	m := make(skill.Manifest, 0, len(files))
 	for p, hash := range files {

@@ -40,9 +40,8 @@ const (
 // directory at the end of its change.
 var errStagingRemoved = errors.New("staging directory was removed")
 
-// startChange locks the directory for one change. If another process removes
-// the staging directory at the same time, it tries again, up to a thousand
-// times.
+// startChange locks the directory for a change. If another process removes the
+// staging directory at the same time, it retries up to a thousand times.
 func (d *Dir) startChange(ctx context.Context) (c *Change, err error) {
 	for range 1000 {
 		if c, err = d.tryStartChange(ctx); !errors.Is(err, errStagingRemoved) {
@@ -85,9 +84,9 @@ func (d *Dir) tryStartChange(ctx context.Context) (_ *Change, err error) {
 	return c, c.checkLock()
 }
 
-// Recover finishes or reverts the change of a killed process, like the next
-// [Dir.Begin] would. While a change is in progress, it waits until ctx is done.
-// If there is no unfinished change, it does nothing.
+// Recover finishes or reverts a change whose process was killed, as the next
+// [Dir.Begin] would do. While a change is in progress, Recover waits until ctx
+// is done. If there is no unfinished change, it does nothing.
 func (d *Dir) Recover(ctx context.Context) error {
 	unfinished := false
 	err := d.withRoot(func(root *os.Root) error {
@@ -105,8 +104,8 @@ func (d *Dir) Recover(ctx context.Context) error {
 	return c.Close()
 }
 
-// checkLock checks that the locked file is still the one at its path, because
-// the previous holder may have removed it.
+// checkLock returns an error if the locked file is no longer at its path,
+// because the previous holder removed it.
 func (c *Change) checkLock() error {
 	mine, err := c.lockFile.Stat()
 	if err != nil {
@@ -124,7 +123,7 @@ func (c *Change) checkLock() error {
 	return nil
 }
 
-// missingError wraps err in errStagingRemoved if err says that a file does not
+// missingError wraps err in errStagingRemoved if err means that a file does not
 // exist.
 func missingError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,16 +132,16 @@ func missingError(err error) error {
 	return err
 }
 
-// removeStaging removes the staging directory. If a commit is unfinished, it
-// leaves the directory for the next change.
+// removeStaging removes the staging directory, unless a commit is unfinished.
+// The next change then needs the directory.
 func (c *Change) removeStaging() error {
 	var err error
 	if !c.unreverted {
 		err = c.removeStaged()
 		c.root.Remove(ignorePath)
-		// Remove it while locked, so that processes that have opened the lock
-		// file notice. Files that others created since then prevent the removal
-		// of the directory.
+		// Remove the lock file while it is locked, so that processes that have
+		// opened it notice. Files created by others since then prevent the
+		// removal of the directory.
 		c.root.Remove(lockPath)
 		c.root.Remove(staging)
 	}
@@ -164,8 +163,8 @@ func (c *Change) release() {
 	}
 }
 
-// makeDirs creates a directory and its parents. It returns the ones that did
-// not exist.
+// makeDirs creates a directory and its parents. It returns the directories that
+// it created.
 func makeDirs(path string) (made []string, err error) {
 	if info, err := os.Stat(path); err == nil {
 		if !info.IsDir() {

@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// DifferenceKind is a kind of [Difference].
+// DifferenceKind says how an installed skill differs from the lockfile.
 type DifferenceKind string
 
 // Kinds of [Difference].
@@ -49,11 +49,11 @@ func (d Difference) String() string {
 }
 
 // Verify compares the files of the named skills with the lockfile. Without
-// names it checks all installed skills. The result is sorted by skill and path,
-// and empty if nothing changed. Verify ignores file modes and the names for
-// which skillpath.IsIgnored returns true. For an unknown name, the error is a
-// [*NotInstalledError]. If a change is in progress or its process was killed,
-// it is [ErrUnfinished].
+// names, it checks all installed skills. The result is sorted by skill and
+// path; it is empty if nothing has changed. Verify ignores file modes and the
+// names for which skillpath.IsIgnored returns true. If a skill is not
+// installed, the error is a [*NotInstalledError]. If a change is in progress or
+// its process was killed, it is [ErrUnfinished].
 func (d *Dir) Verify(ctx context.Context, names ...string) ([]Difference, error) {
 	var out []Difference
 	there := false
@@ -87,8 +87,8 @@ func (d *Dir) Verify(ctx context.Context, names ...string) ([]Difference, error)
 	return out, nil
 }
 
-// selectNames returns the given names, or all installed skills if there are
-// none.
+// selectNames returns the given names, or the names of all installed skills if
+// no names are given.
 func selectNames(lock *Lockfile, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return lock.Names(), nil
@@ -133,7 +133,7 @@ func verify(ctx context.Context, root *os.Root, lock *Lockfile, names []string) 
 	return out, nil
 }
 
-// compare returns how the directory of a skill differs from its entry.
+// compare returns how a skill's directory differs from its lockfile entry.
 func compare(root *os.Root, name string, e Entry) []Difference {
 	sub, err := openPlain(root, name)
 	switch {

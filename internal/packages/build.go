@@ -18,7 +18,7 @@ import (
 )
 
 // build installs the packages of j into the store. The caller must hold the
-// lock of the entry.
+// entry's lock.
 func (b *Builder) build(ctx context.Context, j *job, st *store, progress func(string)) (*entry, error) {
 	r, err := b.recipe(j)
 	if err != nil {
@@ -48,7 +48,7 @@ func (b *Builder) build(ctx context.Context, j *job, st *store, progress func(st
 	return st.publish(d)
 }
 
-// install runs the installer and passes its files to in.
+// install runs the installer and passes the installed files to in.
 func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.Tree, in *fileCollector) error {
 	seen := newWatch(b.log)
 	spec := &sandbox.Spec{
@@ -89,7 +89,7 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 	return nil
 }
 
-// installError returns the error for an installer that failed.
+// installError returns the error for a failed installer.
 func (b *Builder) installError(j *job, r *recipe, res *sandbox.Result, output string, unreached []string) error {
 	if res.Reason == sandbox.StartFailed {
 		return &FailedError{Tool: r.tool, Needs: j.names, Reason: res.Detail}
@@ -117,7 +117,7 @@ func (b *Builder) installError(j *job, r *recipe, res *sandbox.Result, output st
 	return e
 }
 
-// outputTail stores the end of the data written to it.
+// outputTail is a writer that stores the end of the data written to it.
 type outputTail struct{ b []byte }
 
 const maxTail = 4 << 10
@@ -143,14 +143,14 @@ func (t *outputTail) String() string {
 	return strings.TrimSpace(urlPassword.ReplaceAllString(printable(colorSequence.ReplaceAllString(s, "")), "$1"))
 }
 
-// errRejected is returned for a file of an installer that is not accepted.
+// errRejected is returned if a file written by an installer is not accepted.
 var errRejected = errors.New("rejected")
 
 func rejectedError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errRejected, fmt.Sprintf(format, args...))
 }
 
-// fileCollector collects the files of an installer within limits.
+// fileCollector collects the files written by an installer and enforces limits.
 type fileCollector struct {
 	draft   *draft
 	limits  Limits
@@ -160,7 +160,8 @@ type fileCollector struct {
 	sawLast bool // the last file was collected
 }
 
-// collectFile collects one file. It is a callback of [sandbox.Sandbox].
+// collectFile collects a single file. It is the callback for
+// [sandbox.Sandbox.Collect].
 func (in *fileCollector) collectFile(f sandbox.File, r io.Reader) error {
 	if f.Path == lastFile {
 		in.sawLast = true

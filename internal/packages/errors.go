@@ -8,11 +8,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/script"
 )
 
-// MissingToolError is returned if the host has no usable program to install the
+// MissingToolError is returned if the host has no usable program for installing
 // packages. Nothing was run.
 type MissingToolError struct {
 	Tool  string   // "uv or pip", "npm"
-	Needs []string // names of the packages
+	Needs []string // package names
 	Hint  string   // how to install the program
 	// Tried lists programs that were found but are not usable.
 	Tried []script.Unusable
@@ -30,7 +30,7 @@ func (e *MissingToolError) Error() string {
 // OfflineError is returned if required packages are not installed and cannot be
 // downloaded. The script was not run.
 type OfflineError struct {
-	Needs  []string // names of the packages
+	Needs  []string // package names
 	Source string   // what requires them
 	Hosts  []string // registries that could not be reached, with ports; nil if none was tried
 	Err    error    // why the installed packages are not usable, or nil
@@ -51,10 +51,10 @@ func (e *OfflineError) Unwrap() error { return e.Err }
 // FailedError is returned if an installer failed or if its files were rejected.
 type FailedError struct {
 	Tool   string   // uv, pip, npm
-	Needs  []string // names of the packages
+	Needs  []string // package names
 	Reason string   // short reason, for example "exited with code 1"
 	Output string   // end of the installer's output, without control characters and passwords in URLs
-	Denied []string // hosts to which the connection was blocked, with ports
+	Denied []string // blocked hosts, with ports
 	Hint   string   // what to do; may be empty
 }
 
@@ -72,7 +72,7 @@ func (e *FailedError) Error() string {
 	return s
 }
 
-// ChangedError is returned if the cache differs from what was installed.
+// ChangedError is returned if the cache no longer matches what was installed.
 type ChangedError struct {
 	Path   string // relative to the directory of the packages; empty for the directory itself
 	Reason string
@@ -85,7 +85,7 @@ func (e *ChangedError) Error() string {
 	return e.Path + " " + e.Reason
 }
 
-// shortList formats the first names of a list for a message.
+// shortList formats the first few names of a list for a message.
 func shortList(names []string) string {
 	const most = 6
 	switch {

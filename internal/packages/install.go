@@ -1,5 +1,5 @@
-// Package packages installs the packages that a script needs before the script
-// runs. It uses a separate sandbox.
+// Package packages installs the packages that a script needs, in a separate
+// sandbox, before the script runs.
 //
 // [Builder.Ensure] runs uv or pip for Python, and npm for Node.js. The sandbox
 // contains only the requirements of the skill and, read-only, the installer and
@@ -49,25 +49,25 @@ const (
 	DefaultNPMRegistry = "https://registry.npmjs.org/"
 )
 
-// Options are the operator's settings.
+// Options configures a [Builder].
 type Options struct {
 	// Backend runs the installers and must support [sandbox.ProxyNetwork]. If
-	// it is nil, only installed packages are available.
+	// it is nil, nothing can be installed.
 	Backend sandbox.Backend
 	// Dir is the absolute path of the cache. It is created if necessary.
 	Dir string
 	// Host is the machine whose uv and npm are used.
 	Host script.Host
 	// PythonIndex is the URL of a simple index (PEP 503), and NPMRegistry the
-	// URL of an npm registry. If empty, the public ones are used. They must not
-	// contain credentials.
+	// URL of an npm registry. If empty, the public registries are used. They
+	// must not contain credentials.
 	PythonIndex string
 	NPMRegistry string
 	// Hosts lists additional hosts that installers may reach, such as the file
 	// host of an index. The format is that of [sandbox.Network].Allow. The file
 	// host of pypi.org is known, and npm downloads files from the registry.
 	Hosts []string
-	// Private lists private address ranges in which registries may be.
+	// Private lists the private address ranges that registries may use.
 	Private []netip.Prefix
 	// AllowSource allows package code to run in the sandbox during
 	// installation: source distributions are built, and lifecycle scripts run.
@@ -80,7 +80,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Limits bound one installation.
+// Limits are the limits of an installation.
 type Limits struct {
 	Sandbox sandbox.Limits
 	Files   int   // number of stored files
@@ -128,8 +128,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Builder installs packages and finds installed ones. It need not be closed. It
-// is safe for concurrent use, including use of one cache by several processes.
+// Builder installs packages and finds installed packages. It does not need to
+// be closed. It is safe for concurrent use, even if several processes share a
+// cache.
 type Builder struct {
 	opts       Options
 	limits     Limits
@@ -166,20 +167,20 @@ type Packages struct {
 	// Mounts lists the read-only mounts for the script's sandbox, at
 	// /deps or [ModulesDir].
 	Mounts []sandbox.Mount
-	// Env contains the environment variables with which the script finds the
-	// packages. It is never nil. The variables override those of the skill,
-	// which must not set PYTHONPATH in particular.
+	// Env contains the environment variables that let the script find the
+	// packages. It is never nil. The variables override the skill's own; in
+	// particular, a skill must not set PYTHONPATH.
 	Env map[string]string
 	// Digest is "sha256:" and a hash of all paths and contents. It is empty if
-	// there are no packages. Reinstalled packages may have another digest,
+	// there are no packages. Reinstalled packages may have a different digest,
 	// because Python's compiled files vary.
 	Digest string
 }
 
-// Ensure returns the packages in needs for a script with the given plan. It
-// installs them if necessary. skill contains the files that declare the needs.
-// If needs is nil, no packages are required. progress receives status lines for
-// the user and may be nil.
+// Ensure returns the packages in needs for a script with the given plan,
+// installing them if necessary. skill contains the files that declare the
+// needs. If needs is nil, no packages are required. progress receives status
+// lines for the user and may be nil.
 func (b *Builder) Ensure(ctx context.Context, needs *script.Needs, skill fs.FS, plan *script.Plan, progress func(string)) (*Packages, error) {
 	if needs == nil {
 		return noPackages(), nil
@@ -235,9 +236,9 @@ func (b *Builder) Lookup(needs *script.Needs, skill fs.FS, plan *script.Plan) (*
 }
 
 // Prune removes the least recently used packages until at most maxBytes remain,
-// and the files of killed builds. It does not remove packages that were used
-// within the duration keep, because a script may still be using them. It
-// returns the number of removed entries.
+// and the files of killed builds. It keeps packages that were used within the
+// duration keep, because a script may still be using them. It returns the
+// number of removed entries.
 func (b *Builder) Prune(ctx context.Context, maxBytes int64, keep time.Duration) (int, error) {
 	return (&store{dir: b.opts.Dir, log: b.log}).prune(ctx, maxBytes, keep)
 }

@@ -24,20 +24,20 @@ import (
 // maxInput is the maximum size of a package.json or lockfile in bytes.
 const maxInput = 8 << 20
 
-// job is a set of packages to install for one interpreter.
+// job describes the packages to install for an interpreter.
 type job struct {
 	needs *script.Needs
 	plan  *script.Plan
 	entry string   // name of the directory in the cache
 	names []string // package names, for messages
-	// input holds the files for the installer by path below appDir. Only they
-	// and needs decide what is installed, no other files of the skill.
+	// input holds the installer's input files by path below appDir. Only input
+	// and needs determine what is installed, not the skill's other files.
 	input map[string][]byte
 }
 
 // packageKeys lists the members of package.json that affect what is installed.
-// Others are not passed to npm, because the digest of the needs does not cover
-// them.
+// Other members are not passed to npm, because the digest of the needs does not
+// cover them.
 var packageKeys = []string{"dependencies", "optionalDependencies", "peerDependencies", "devDependencies",
 	"overrides", "bundleDependencies", "bundledDependencies", "peerDependenciesMeta"}
 
@@ -149,7 +149,7 @@ func readInput(skill fs.FS, p string) ([]byte, error) {
 	return text, nil
 }
 
-// packages returns the packages of a cache entry for a script.
+// packages returns the packages in a cache entry, for use by a script.
 func (j *job) packages(e *entry) *Packages {
 	p := noPackages()
 	p.Digest = e.manifest.Digest
@@ -168,7 +168,7 @@ func (j *job) offlineError(err error) error {
 }
 
 // mounts returns the host directories to mount for an installer, including
-// those of the plan. No directory contains another.
+// those in the plan. No directory contains another.
 func (j *job) mounts(more []string) []sandbox.Mount {
 	all := append(slices.Clone(j.plan.Prefixes), more...)
 	slices.Sort(all)

@@ -22,14 +22,14 @@ const (
 	maxManifest     = 64 << 20
 )
 
-// manifest lists the files that were installed.
+// manifest is the JSON file that lists the installed files.
 type manifest struct {
 	Version int    `json:"version"`
 	Digest  string `json:"digest"`
 	Files   []file `json:"files"` // sorted
 }
 
-// file is one installed file.
+// file is the manifest entry of an installed file.
 type file struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
@@ -99,15 +99,15 @@ func readManifest(root *os.Root) (*manifest, error) {
 	return m, nil
 }
 
-// entry is a directory of packages that has been checked.
+// entry is a directory of packages that has been verified.
 type entry struct {
 	files    string // path on the host
 	manifest *manifest
 }
 
-// lookup checks and returns the entry with a name. If there is none, it returns
-// nil, nil. If the entry was changed, it returns an error, usually a
-// [ChangedError].
+// lookup returns the entry with the given name after verifying it. If there is
+// no such entry, it returns nil, nil. If the entry was changed, it returns an
+// error, usually a [ChangedError].
 func (s *store) lookup(name string) (*entry, error) {
 	dir := filepath.Join(s.dir, name)
 	root, err := os.OpenRoot(dir)
@@ -144,7 +144,8 @@ func (s *store) lookup(name string) (*entry, error) {
 
 // check compares an entry with its manifest. The entry must contain exactly the
 // listed files, unchanged and without symlinks. Files whose stamps differ are
-// hashed, and their stamps updated. stale reports that a stamp was updated.
+// hashed again, and their stamps are updated. stale reports whether any stamp
+// was updated.
 func (m *manifest) check(root *os.Root) (stale bool, err error) {
 	left := make(map[string]int, len(m.Files))
 	for i, f := range m.Files {

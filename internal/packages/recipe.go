@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Paths of an installer in its sandbox.
+// Paths in an installer's sandbox.
 const (
 	appName   = "app" // below the work directory
 	appDir    = mountpoint.Work + "/" + appName
@@ -20,7 +20,7 @@ const (
 	lastFile = "~last"
 )
 
-// recipe describes how to run an installer.
+// recipe describes how to run an installer and where it puts its files.
 type recipe struct {
 	tool   string
 	argv   []string
@@ -28,8 +28,8 @@ type recipe struct {
 	mounts []sandbox.Mount
 	// result is the directory below the work directory whose files are stored.
 	result string
-	// after is a command to run after the installation. It may fail. nil means
-	// none.
+	// after, if not nil, is a command to run after the installation. Its
+	// failure is ignored.
 	after []string
 	from  registry
 }
@@ -78,7 +78,7 @@ func (b *Builder) uvArgs(j *job, python string) []string {
 	return append(args, b.pythonArgs(j)...)
 }
 
-// pythonArgs returns the arguments that pip and uv have in common.
+// pythonArgs returns the arguments common to pip and uv.
 func (b *Builder) pythonArgs(j *job) []string {
 	var args []string
 	if _, ok := j.input["constraints.txt"]; ok {
@@ -110,7 +110,7 @@ func (b *Builder) npmRecipe(j *job) (*recipe, error) {
 		"--ignore-scripts="+strconv.FormatBool(!b.opts.AllowSource), "--bin-links="+strconv.FormatBool(b.opts.AllowSource),
 		"--audit=false", "--fund=false", "--update-notifier=false", "--progress=false", "--color=false", "--loglevel=error", "--logs-max=0",
 		"--fetch-retries=1", "--fetch-retry-mintimeout=500", "--cache="+mountpoint.Tmp+"/npm")
-	// npm rejects the same file for both, and treats a missing one as empty.
+	// npm rejects the same file for both, and treats a missing file as empty.
 	r.env = map[string]string{"npm_config_userconfig": "/dev/null", "npm_config_globalconfig": "/nonexistent/npmrc"}
 	b.addEnvironment(r, j)
 	return r, nil

@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// fileHosts maps the hosts of indexes to the hosts of their files, if these
+// fileHosts maps index hosts to the hosts that serve their files, if these
 // differ.
 var fileHosts = map[string]string{"pypi.org": "files.pythonhosted.org:443"}
 

@@ -44,7 +44,7 @@ type store struct {
 }
 
 // lock locks an entry exclusively. If another process holds the lock, it calls
-// waiting once.
+// waiting once and then waits.
 func (s *store) lock(ctx context.Context, entry string, waiting func()) (unlock func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create package directory: %w", err)
@@ -76,12 +76,12 @@ type draft struct {
 	entry string
 	dir   string
 	root  *os.Root // root of dir
-	// made directories that exist
+	// made holds the directories that exist.
 	made map[string]bool
 }
 
-// begin creates the directory of a draft, and removes the files of killed
-// builds of the entry. The caller must discard the draft.
+// begin creates a draft's directory, and removes the files of killed builds of
+// the entry. The caller must discard the draft.
 func (s *store) begin(entry string) (*draft, error) {
 	old, _ := filepath.Glob(filepath.Join(s.dir, buildPrefix+entry+"-*"))
 	for _, dir := range old {
@@ -133,7 +133,7 @@ func (d *draft) writeInput(input map[string][]byte) (sandbox.Tree, error) {
 	return t, err
 }
 
-// writeFile stores one file and returns its hash.
+// writeFile stores a file and returns its hash.
 func (d *draft) writeFile(name string, f sandbox.File, r io.Reader) (string, error) {
 	p := path.Join(filesDir, name)
 	if dir := path.Dir(p); !d.made[dir] {
@@ -167,7 +167,7 @@ func (d *draft) writeFile(name string, f sandbox.File, r io.Reader) (string, err
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// pathlessError returns the cause of a file error, without the path.
+// pathlessError returns the cause of a file error without the path.
 func pathlessError(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
@@ -198,9 +198,9 @@ func (d *draft) finish(files []file) error {
 	return newManifest(files).write(d.root, manifestFile)
 }
 
-// publish turns a finished draft into the entry. If a valid entry exists, it is
+// publish turns a finished draft into the entry. An existing valid entry is
 // kept, because without locks another process may have been faster. An invalid
-// one is replaced.
+// entry is replaced.
 func (s *store) publish(d *draft) (*entry, error) {
 	d.root.Close() // some systems cannot rename an open directory
 	if e, err := s.lookup(d.entry); e != nil {
@@ -218,8 +218,8 @@ func (s *store) publish(d *draft) (*entry, error) {
 	return nil, fmt.Errorf("store packages: %w", errors.Join(err, lookupErr))
 }
 
-// remove renames an entry before deleting it, so that a partly deleted entry is
-// never used.
+// remove renames an entry before deleting it, so that a partially deleted entry
+// is never used.
 func (s *store) remove(entry string) error {
 	dir, err := os.MkdirTemp(s.dir, buildPrefix+entry+"-")
 	if err != nil {
@@ -243,7 +243,7 @@ func removeAll(dir string) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// prune implements [Builder.Prune].
+// prune implements [Builder.Prune]. It returns the number of removed entries.
 func (s *store) prune(ctx context.Context, maxBytes int64, keep time.Duration) (int, error) {
 	dirs, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -299,8 +299,8 @@ func (s *store) prune(ctx context.Context, maxBytes int64, keep time.Duration) (
 	return removed, nil
 }
 
-// removeIdle removes an entry or a draft, unless the lock of the entry is held.
-// A draft without a held lock belongs to a killed build.
+// removeIdle removes an entry or a draft unless the entry is locked. A draft
+// without a lock belongs to a killed build.
 func (s *store) removeIdle(entry, name string, isBuild bool) (bool, error) {
 	f, err := os.OpenFile(s.lockFile(entry), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // networkWatch is a log handler that records which hosts a sandbox reached. It
-// forwards all records.
+// forwards all records to another handler.
 type networkWatch struct {
 	next slog.Handler
 	*reachedHosts
@@ -32,7 +32,7 @@ func newWatch(log *slog.Logger) *networkWatch {
 // Enabled always returns true, because all records are needed.
 func (w *networkWatch) Enabled(context.Context, slog.Level) bool { return true }
 
-// Handle records one network decision.
+// Handle records a network decision and forwards it.
 func (w *networkWatch) Handle(ctx context.Context, r slog.Record) error {
 	var host, reason string
 	var port int64
@@ -51,7 +51,8 @@ func (w *networkWatch) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	if allowed && host != "" {
-		// The reason is the rule, or why an allowed host could not be reached.
+		// The reason is the matching rule, or why an allowed host could not be
+		// reached.
 		w.mu.Lock()
 		w.last[net.JoinHostPort(host, strconv.FormatInt(port, 10))] = strings.HasPrefix(reason, "rule ")
 		w.mu.Unlock()
@@ -62,12 +63,12 @@ func (w *networkWatch) Handle(ctx context.Context, r slog.Record) error {
 	return w.next.Handle(ctx, r)
 }
 
-// WithAttrs returns the same watch with another log handler.
+// WithAttrs returns a watch that adds attrs to forwarded records.
 func (w *networkWatch) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &networkWatch{w.next.WithAttrs(attrs), w.reachedHosts}
 }
 
-// WithGroup returns the same watch with another log handler.
+// WithGroup returns a watch that adds a group to forwarded records.
 func (w *networkWatch) WithGroup(name string) slog.Handler {
 	return &networkWatch{w.next.WithGroup(name), w.reachedHosts}
 }

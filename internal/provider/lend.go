@@ -8,15 +8,15 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Offers reports whether the provider of s has the given name. The name is that
-// of the skill, or a provider name that the skill's own tools use.
+// Offers reports whether the provider of s has the given name: the name of the
+// skill, or a provider name that the skill's own tools use.
 func Offers(s *skill.Skill, name string) bool {
 	return s.Provider != nil && (s.Name == name || slices.ContainsFunc(s.Tools, func(t skill.Tool) bool { return t.Provider == name }))
 }
 
-// Lend returns a copy of owner with the tools in declared, which are those of
-// the skill to. They run in owner's provider. The configuration of to is the
-// default for the configuration of each tool. Lend modifies neither skill.
+// Lend returns a copy of owner with the tools in declared, which are declared
+// by the skill to. The tools run in owner's provider. The configuration of to
+// provides defaults for each tool. Lend modifies neither skill.
 func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
 	borrowed := *owner
 	borrowed.Tools = nil
@@ -25,7 +25,7 @@ func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
 		if err != nil {
 			return nil, fmt.Errorf("skill %s: tool %s: %w", to.Name, t.Name, err)
 		}
-		t.Provider = "" // the copy provides it under any name
+		t.Provider = "" // the copy's provider serves the tool under any name
 		if t.Config, err = json.Marshal(config); err != nil {
 			return nil, err
 		}
@@ -34,8 +34,8 @@ func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
 	return &borrowed, nil
 }
 
-// Settings returns the configuration of a declared tool. The configuration of
-// the skill provides defaults.
+// Settings returns the configuration of a declared tool, with defaults from the
+// skill's configuration.
 func Settings(s *skill.Skill, t skill.Tool) (map[string]any, error) {
 	config, err := mergeSettings(s.Config, t.Config)
 	if err != nil {

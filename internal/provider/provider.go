@@ -4,12 +4,12 @@
 // always runs in the sandbox, and only for an approved digest. It is an
 // executable or a WebAssembly module of the skill, or a Python class in the
 // style of Wegent, which has provider_name, supported_tools and create_tool. A
-// shim loads the class. The shim is one Python file that is embedded in this
-// program and needs only the standard library. It is mounted next to the skill
-// and never read from it.
+// shim loads the class. The shim is a single Python file that is embedded in
+// this program and needs only the standard library. It is mounted next to the
+// skill and never read from the skill.
 //
 // [Plan] starts nothing. The runtime requests permission and creates the
-// sandbox. A modified skill has another digest, so the owner of the process
+// sandbox. A modified skill has a different digest, so the owner of the process
 // starts a new process and drains the old one.
 //
 // A provider that is not a Python class reads its configuration, user and
@@ -44,7 +44,7 @@ const (
 const Variable = "LOADOUT_PROVIDER"
 
 // Variant is an environment variable that contains a digest of the [Context].
-// It distinguishes processes of one provider that provide different tools.
+// It distinguishes processes of the same provider that provide different tools.
 const Variant = "LOADOUT_PROVIDER_VARIANT"
 
 // Kinds of providers.
@@ -54,21 +54,21 @@ const (
 	Python  = "python"
 )
 
-// ErrNone is returned for a skill without a provider.
+// ErrNone is returned if a skill has no provider.
 var ErrNone = errors.New("skill has no provider")
 
-// Options identify the version of the skill, the user and the session.
+// Options identifies the version of the skill, the user and the session.
 type Options struct {
 	Digest  string // digest of the skill
 	Person  string // name of the user; "" to omit it
 	Session string // "" to omit it
 }
 
-// Start describes how to start a provider. The caller may modify it.
+// Start describes a provider process to start. The caller may modify it.
 type Start struct {
 	Kind string
-	// Digest is the digest of the skill. A process must only be used for this
-	// digest.
+	// Digest is the digest of the skill. A process must only be used for the
+	// skill with this digest.
 	Digest string
 	// Command is the program and its arguments. The first word is an
 	// interpreter or a path in the skill.
@@ -102,8 +102,8 @@ var (
 	className  = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// Plan returns how to start the provider of a skill. If the skill has no
-// provider, the error is [ErrNone]. Otherwise it describes a mistake in the
+// Plan returns how to start a skill's provider. If the skill has no provider,
+// the error is [ErrNone]. Any other error describes a mistake in the
 // frontmatter.
 func Plan(s *skill.Skill, o Options) (*Start, error) {
 	p := s.Provider
@@ -158,8 +158,8 @@ func skillPath(p string) string {
 	return mountpoint.Skill + "/" + strings.TrimPrefix(p, "./")
 }
 
-// mergeSettings returns the settings of a tool with those of its skill as
-// defaults.
+// mergeSettings returns a tool's settings, with defaults from its skill's
+// settings.
 func mergeSettings(under, over json.RawMessage) (map[string]any, error) {
 	out := map[string]any{}
 	for _, text := range []json.RawMessage{under, over} {

@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxRatio is the maximum ratio of unpacked to packed size of a large file.
+// maxRatio is the maximum compression ratio of a large file.
 const maxRatio = 200
 
 // openArchiveURL lists the skills in the archive at a URL.
@@ -54,7 +54,7 @@ func (c *Client) openFileURL(ctx context.Context, l Location) (*Collection, erro
 	return c.collect(ctx, l, Revision{}, t, nil)
 }
 
-// readFile reads a body of at most limit bytes and closes it.
+// readFile reads and closes a body of at most limit bytes.
 func readFile(body io.ReadCloser, what string, limit int64) ([]byte, error) {
 	defer body.Close()
 	src, err := io.ReadAll(io.LimitReader(body, limit+1))
@@ -75,8 +75,8 @@ func memoryEntry(p string, src []byte) entry {
 }
 
 // collectArchive lists the skills in an archive of size bytes. The archive is a
-// ZIP or a gzipped tar, regardless of its name. close removes it, and is also
-// called after an error.
+// ZIP or a gzipped tar, regardless of its name. close removes the archive and
+// is also called after an error.
 func (c *Client) collectArchive(ctx context.Context, l Location, r io.ReaderAt, size int64, close func() error) (*Collection, error) {
 	a, err := c.openArchive(ctx, r, size, close)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Client) collectArchive(ctx context.Context, l Location, r io.ReaderAt, 
 	return c.collect(ctx, l, Revision{Commit: a.commit}, a.tree, a.close)
 }
 
-// archive is an opened archive whose files can be read.
+// archive is an open archive whose files can be read.
 type archive struct {
 	tree   *tree
 	commit string // commit recorded in the archive, or ""
@@ -93,7 +93,7 @@ type archive struct {
 }
 
 // openArchive reads the file list of an archive. close removes the data of r.
-// It is called as soon as r is no longer needed.
+// close is called as soon as r is no longer needed.
 func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, close func() error) (*archive, error) {
 	var magic [2]byte
 	_, _ = r.ReadAt(magic[:], 0) // a shorter file is neither format
@@ -125,7 +125,7 @@ func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, clo
 	return a, nil
 }
 
-// archiveListing collects the entries of an archive and enforces the limits.
+// archiveListing collects the entries of an archive while enforcing limits.
 type archiveListing struct {
 	limits    Limits
 	entries   []entry
@@ -134,7 +134,8 @@ type archiveListing struct {
 	unpacked  int64
 }
 
-// countEntry counts an entry of any kind.
+// countEntry counts an entry of any kind. It returns an error if a limit is
+// exceeded.
 func (l *archiveListing) countEntry(name string) error {
 	if l.count++; l.count > l.limits.Entries {
 		return refusedError("", "too-many-entries", "more than %d entries", l.limits.Entries)
@@ -177,7 +178,7 @@ func refusedError(entry, code, format string, args ...any) error {
 	return &skill.RefusedError{Refusals: []skill.Refusal{{Entry: strings.ToValidUTF8(entry, "\ufffd"), Code: code, Message: printable.OneLine(fmt.Sprintf(format, args...))}}}
 }
 
-// displayURL returns the URL or path of a location for messages.
+// displayURL returns the URL or path of the location for messages.
 func (l Location) displayURL() string {
 	if l.Kind == Local {
 		return printable.OneLine(l.URL)

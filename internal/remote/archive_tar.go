@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ratioFrom is the size in bytes above which the compression ratio of a stream
-// is checked. The beginning of a legitimate stream may be highly compressible.
+// ratioFrom is the size in bytes above which a stream's compression ratio is
+// checked. The beginning of a legitimate stream may be highly compressible.
 const ratioFrom = 16 << 20
 
 // gunzip decompresses a gzip stream into a temporary file, so that the files of
@@ -71,8 +71,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// readTar reads the headers of a tar and the offsets of its files. It returns
-// the commit that git recorded in the archive, or "".
+// readTar reads the headers of a tar archive and the offsets of its files. It
+// returns the commit that git recorded in the archive, or "".
 func (l *archiveListing) readTar(ctx context.Context, r io.ReaderAt, size int64) (commit string, err error) {
 	at := io.NewSectionReader(r, 0, size)
 	tr := tar.NewReader(at)
@@ -110,7 +110,7 @@ func (l *archiveListing) readTar(ctx context.Context, r io.ReaderAt, size int64)
 	}
 }
 
-// addTarEntry adds one entry. Its content starts at offset from.
+// addTarEntry adds an entry whose content starts at offset from.
 func (l *archiveListing) addTarEntry(h *tar.Header, r io.ReaderAt, from int64) error {
 	name := h.Name
 	for strings.HasPrefix(name, "./") { // tar writes paths this way for the current directory
@@ -144,8 +144,8 @@ func (l *archiveListing) addTarEntry(h *tar.Header, r io.ReaderAt, from int64) e
 	return l.add(e)
 }
 
-// checkDirectory checks the name of a directory. The other properties of a
-// directory are ignored.
+// checkDirectory checks the name of a directory. Its other properties are
+// ignored.
 func (l *archiveListing) checkDirectory(name string) error {
 	if r, ok := checkEscape(name); ok {
 		return &skill.RefusedError{Refusals: []skill.Refusal{r}}

@@ -12,8 +12,8 @@ import (
 // readZip reads the directory of a ZIP archive. It returns the commit that git
 // recorded in the archive comment, or "".
 func (l *archiveListing) readZip(r io.ReaderAt, size int64) (commit string, err error) {
-	// A directory entry has 46 bytes and its name. The reader limits the bytes,
-	// because the declared number of entries may be wrong.
+	// A directory entry has 46 bytes plus its name. The reader limits the
+	// bytes, because the declared number of entries may be wrong.
 	budget := &limitedReaderAt{r: r, left: int64(l.limits.Entries)*256 + 1<<20}
 	zr, err := zip.NewReader(budget, size)
 	switch {
@@ -38,7 +38,8 @@ func (l *archiveListing) readZip(r io.ReaderAt, size int64) (commit string, err 
 	return commit, nil
 }
 
-// addZipEntry adds one entry.
+// addZipEntry adds an entry to the listing. It returns an error if a limit is
+// exceeded.
 func (l *archiveListing) addZipEntry(f *zip.File) error {
 	if err := l.countEntry(f.Name); err != nil {
 		return err
@@ -69,8 +70,8 @@ func (l *archiveListing) addZipEntry(f *zip.File) error {
 
 var errReadLimit = errors.New("read limit exceeded")
 
-// limitedReaderAt reads a limited number of bytes. If left is -1, the number is
-// unlimited.
+// limitedReaderAt limits the number of bytes read. If left is -1, there is no
+// limit.
 type limitedReaderAt struct {
 	r    io.ReaderAt
 	left int64

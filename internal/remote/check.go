@@ -15,12 +15,12 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxRefusals is the maximum number of refusals that check reports.
+// maxRefusals is the maximum number of refusals reported by check.
 const maxRefusals = 20
 
 // check returns the files of the skill in dir, with paths relative to dir. It
-// omits names for which skillpath.IsIgnored returns true. For files that are not
-// plain files, or that some system cannot store, it returns a
+// omits names for which skillpath.IsIgnored returns true. If any file is not a
+// plain file, or cannot be stored on every system, the error is a
 // [*skill.RefusedError] with all reasons.
 func (c *Client) check(ctx context.Context, t *tree, dir string) ([]entry, error) {
 	var files []entry
@@ -64,8 +64,8 @@ func isIgnored(p string) bool {
 	return false
 }
 
-// refusal returns the reason to reject an entry. It does not check the path and
-// the size. If there is no reason, the code is empty.
+// refusal returns the reason to reject an entry, other than its path or size.
+// If there is no reason, the code is empty.
 func (e *entry) refusal(ctx context.Context) (skill.Refusal, error) {
 	name := strings.ToValidUTF8(e.path, "\ufffd")
 	switch e.kind {

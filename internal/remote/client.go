@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// New returns a client. It makes no connection until a method is called.
+// New returns a client. It makes no connections.
 func New(o *Options) *Client {
 	c := &Client{
 		proxy: http.ProxyFromEnvironment,
@@ -55,7 +55,7 @@ func (l Limits) withDefaults() Limits {
 }
 
 // Open finds the skills at a location. ctx limits Open, but not the use of the
-// collection. The caller closes the collection.
+// collection. The caller must close the collection.
 //
 // Open returns a [*NotFoundError], a [*DeniedError], an [*AddressError], an
 // [*UntrustedError], a [*StatusError], a [*TooLargeError], [ErrNoGit], or a

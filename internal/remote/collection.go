@@ -17,10 +17,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// collect finds the skills below l.Dir of a tree by the rules of a catalog. It
-// reads only their SKILL.md files. close, which may be nil, removes the data of
-// the tree. It is called when the collection is closed, or by collect after an
-// error.
+// collect finds the skills below l.Dir of a tree by the rules of package
+// catalog. It reads only SKILL.md files. close, which may be nil, removes the
+// tree's data. It is called when the collection is closed, or by collect after
+// an error.
 func (c *Client) collect(ctx context.Context, l Location, rev Revision, t *tree, close func() error) (*Collection, error) {
 	o, err := c.findSkills(ctx, l, t)
 	if err != nil {
@@ -66,8 +66,8 @@ func sortSkills(skills []Skill) {
 	slices.SortFunc(skills, func(a, b Skill) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Dir, b.Dir)) })
 }
 
-// startDir returns the directory for the Dir of a Location. The path of a
-// SKILL.md stands for its directory.
+// startDir returns the tree directory for a Location's Dir. A path to a
+// SKILL.md means its directory.
 func (t *tree) startDir(dir string) (string, error) {
 	if dir = strings.Trim(dir, "/"); dir == "" {
 		dir = "."
@@ -84,7 +84,7 @@ func (t *tree) startDir(dir string) (string, error) {
 	return "", &NotFoundError{What: fmt.Sprintf("directory %q", dir), Suggestions: t.similarDirs(dir)}
 }
 
-// similarDirs returns at most 3 directories with similar paths or names.
+// similarDirs returns up to 3 directories with similar paths or names.
 func (t *tree) similarDirs(dir string) []string {
 	type guess struct {
 		dir string
@@ -149,8 +149,8 @@ func (t *tree) isSkill(dir string) bool {
 }
 
 // subtree returns the tree below dir and a function that maps its paths to
-// paths of t. If dir itself is a skill, it gets a parent folder, so that a
-// skill without a name is named after its folder.
+// paths of t. If dir itself is a skill, the tree includes a parent folder, so
+// that a skill without a name is named after its folder.
 func (t *tree) subtree(dir string) (*tree, func(string) string, error) {
 	entries := slices.Clone(t.entriesBelow(dir))
 	top, folder := dir, ""
@@ -180,13 +180,13 @@ func (t *tree) subtree(dir string) (*tree, func(string) string, error) {
 	}, err
 }
 
-// isNameless reports whether the tree is a skill without a name of its own.
+// isNameless reports whether the tree is a skill whose SKILL.md has no name.
 func (t *tree) isNameless() bool {
 	s, _, err := skill.Parse(t, "")
 	return err == nil && s != nil && s.Name == ""
 }
 
-// openSkill returns the files below dir of a tree after checking them.
+// openSkill returns the files below dir after checking them.
 func (c *Client) openSkill(ctx context.Context, t *tree, dir string) (*skill.Bundle, error) {
 	if _, ok := t.dirs[dir]; !ok {
 		return nil, &NotFoundError{What: fmt.Sprintf("skill in %q", dir)}

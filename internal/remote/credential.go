@@ -46,14 +46,14 @@ func (c *Client) credential(ctx context.Context, host string) (*Credential, erro
 }
 
 // mayAuthenticate reports whether a credential may be looked up for u. The
-// user's own credentials are sent only over https.
+// user's own credentials are sent only over HTTPS.
 func (c *Client) mayAuthenticate(u *url.URL) bool {
 	return c.opts.Credential != nil || u.Scheme == "https" && !c.opts.Untrusted
 }
 
 // EnvironmentCredential returns the token for a known host from the
 // environment, for example GH_TOKEN for github.com. It returns nil if there is
-// none. Unlike [UserCredential], it runs no credential helper.
+// no token. Unlike [UserCredential], it runs no credential helper.
 func EnvironmentCredential(host string) *Credential {
 	for _, t := range tokenVariables {
 		if v := strings.TrimSpace(os.Getenv(t.variable)); v != "" && t.host == host {
@@ -64,12 +64,12 @@ func EnvironmentCredential(host string) *Credential {
 }
 
 // UserCredential returns the user's credential for a host. It is the default of
-// Options.Credential. Callers use it to try their own credentials first.
+// Options.Credential. Callers that set their own function can fall back to it.
 func UserCredential(ctx context.Context, host string) (*Credential, error) {
 	return New(nil).userCredential(ctx, host)
 }
 
-// userCredential returns the token in the environment for the host, or else the
+// userCredential returns the environment's token for the host, or else the
 // credential from the user's git, without a prompt. It returns nil if a helper
 // fails or times out.
 func (c *Client) userCredential(ctx context.Context, host string) (*Credential, error) {
@@ -83,8 +83,8 @@ func (c *Client) userCredential(ctx context.Context, host string) (*Credential, 
 	return c.runHelpers(ctx, program, host)
 }
 
-// runHelpers runs the user's git credential helpers. It runs them in an empty
-// directory, so that no repository configuration applies.
+// runHelpers runs the user's git credential helpers in an empty directory, so
+// that no repository configuration applies.
 func (c *Client) runHelpers(ctx context.Context, program, host string) (*Credential, error) {
 	dir, err := os.MkdirTemp(c.opts.TempDir, "loadout-git-")
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *Client) runHelpers(ctx context.Context, program, host string) (*Credent
 	detach(cmd)
 	cmd.WaitDelay = time.Second
 	if cmd.Run() != nil {
-		return nil, nil // no credential, or none without a prompt
+		return nil, nil // no credential, or only with a prompt
 	}
 	return parseCredential(out.String()), nil
 }
@@ -119,7 +119,7 @@ func userEnvironment() []string {
 }
 
 // parseCredential parses the output of git credential fill. It returns nil if
-// there is no password.
+// there is no password in the output.
 func parseCredential(text string) *Credential {
 	c := &Credential{}
 	for line := range strings.Lines(text) {
@@ -137,8 +137,7 @@ func parseCredential(text string) *Credential {
 	return c
 }
 
-// limitedBuffer stores the first bytes that are written to it and discards the
-// rest.
+// limitedBuffer stores the first bytes written to it and discards the rest.
 type limitedBuffer struct {
 	bytes.Buffer
 	left int

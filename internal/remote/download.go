@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// tempFile is a file that Close removes.
+// tempFile is a temporary file that is removed when it is closed.
 type tempFile struct {
 	*os.File
 	size int64
@@ -29,8 +29,8 @@ func (t *tempFile) Close() error {
 	return errors.Join(t.File.Close(), os.Remove(t.Name()))
 }
 
-// copyFrom copies r to the file until r or ctx ends. It calls step, which may
-// be nil, with the size so far. An error of step stops the copy.
+// copyFrom copies r to the file until EOF or ctx is done. It calls step, which
+// may be nil, with the size so far. An error from step stops the copy.
 func (t *tempFile) copyFrom(ctx context.Context, r io.Reader, step func(int64) error) error {
 	buf := make([]byte, 128<<10)
 	for {
@@ -58,7 +58,8 @@ func (t *tempFile) copyFrom(ctx context.Context, r io.Reader, step func(int64) e
 	}
 }
 
-// download stores the content of a URL in a file. The caller closes the file.
+// download stores the content of a URL in a temporary file. The caller must
+// close the file.
 func (c *Client) download(ctx context.Context, from string) (*tempFile, error) {
 	resp, err := c.fetch(ctx, from, "archive")
 	if err != nil {
@@ -80,8 +81,8 @@ func (c *Client) download(ctx context.Context, from string) (*tempFile, error) {
 	return t, nil
 }
 
-// fetch works like get, but maps some statuses to the error types of this
-// package. what describes the resource in errors.
+// fetch is like get, but maps some statuses to this package's error types. what
+// describes the resource in errors.
 func (c *Client) fetch(ctx context.Context, from, what string) (*http.Response, error) {
 	resp, err := c.get(ctx, from, nil)
 	status, ok := errors.AsType[*StatusError](err)
@@ -103,7 +104,7 @@ func (c *Client) fetch(ctx context.Context, from, what string) (*http.Response, 
 	return nil, err
 }
 
-// hostOf returns the host of a URL. The URL must be valid.
+// hostOf returns the host of a URL, which must be valid.
 func hostOf(from string) string {
 	u, err := url.Parse(from)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// ErrNoGit is returned if opening a repository requires the git program, and
-// the program is not installed.
+// ErrNoGit is returned if opening a repository requires the git program, but it
+// is not installed.
 var ErrNoGit = errors.New("git is required but not installed")
 
-// StatusError is returned for an unexpected HTTP status.
+// StatusError is returned if a response has an unexpected HTTP status.
 type StatusError struct {
 	URL  string // without user, password and query
 	Code int
@@ -22,14 +22,14 @@ func (e *StatusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("%s answered %d %s", e.URL, e.Code, http.StatusText(e.Code)))
 }
 
-// AddressError is returned for a host whose address must not be connected to.
+// AddressError is returned if connections to a host's address are not allowed.
 // Options.Private can allow most addresses, but never those of cloud metadata
 // services.
 type AddressError struct {
 	Host          string
 	Address       string // "" if the host itself is invalid
 	Reason        string // a few words, for example "loopback"
-	AlwaysBlocked bool   // no option allows it
+	AlwaysBlocked bool   // whether no option can allow it
 }
 
 func (e *AddressError) Error() string {
@@ -39,8 +39,8 @@ func (e *AddressError) Error() string {
 	return fmt.Sprintf("connection to %s blocked: its address %s is %s", e.Host, e.Address, e.Reason)
 }
 
-// UntrustedError is returned for a location that is only allowed if the user
-// named it. See Options.Untrusted.
+// UntrustedError is returned if a location is allowed only when the user named
+// it. See Options.Untrusted.
 type UntrustedError struct {
 	Location Location
 	Reason   string // why only the user may name the location
@@ -55,7 +55,7 @@ func (e *UntrustedError) Error() string {
 type NotFoundError struct {
 	What        string   // kind and name, for example `directory "docs"` or "repository https://…"
 	Suggestions []string // at most 3 similar names
-	Hint        string   // another possible cause, or ""
+	Hint        string   // other possible cause, or ""
 }
 
 func (e *NotFoundError) Error() string {
@@ -69,11 +69,11 @@ func (e *NotFoundError) Error() string {
 	return s
 }
 
-// Is makes the error match [fs.ErrNotExist].
+// Is reports whether target is [fs.ErrNotExist].
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// DeniedError is returned if a host denied access. CredentialSent tells whether
-// it rejected a credential.
+// DeniedError is returned if a host denied access. CredentialSent reports
+// whether it rejected a credential.
 type DeniedError struct {
 	Host           string
 	CredentialSent bool
@@ -86,10 +86,10 @@ func (e *DeniedError) Error() string {
 	return e.Host + " requires a credential and none is configured"
 }
 
-// DigestError is returned for a download whose digest differs from the one in
-// the index.
+// DigestError is returned if the digest of a download differs from the digest
+// in the index.
 type DigestError struct {
-	Name      string // name of the skill
+	Name      string // skill name
 	Want, Got string // "sha256:" and hex
 }
 
@@ -97,7 +97,7 @@ func (e *DigestError) Error() string {
 	return fmt.Sprintf("digest mismatch for %s: got %s, want %s from the index", e.Name, e.Got, e.Want)
 }
 
-// TooLargeError is returned for a download that exceeds a limit.
+// TooLargeError is returned if a download exceeds a limit.
 type TooLargeError struct {
 	What  string // what was downloaded, for example its URL
 	Limit int64  // bytes

@@ -18,15 +18,14 @@ import (
 )
 
 const (
-	// fetchedRef is the ref in the local repository that points to the fetched
-	// commit.
+	// fetchedRef is the local ref that points to the fetched commit.
 	fetchedRef = "refs/loadout/got"
-	// maxDepth is the number of commits of each branch to fetch if a server
-	// does not serve a commit by name.
+	// maxDepth is the maximum number of commits to fetch per branch if a server
+	// does not serve commits by name.
 	maxDepth = 1000
 )
 
-// openGit fetches one commit into an empty repository and reads its files from
+// openGit fetches a single commit into an empty repository and reads files from
 // there. Nothing is checked out, so filters, attributes and symlinks of the
 // repository have no effect.
 func (c *Client) openGit(ctx context.Context, l Location) (*Collection, error) {
@@ -73,11 +72,11 @@ func (g *gitSession) collect(ctx context.Context) (*Collection, error) {
 	return o, nil
 }
 
-// Latest returns the current commit of the ref of a location, and the tags of
-// its repository. It fetches no files. For a location that is not a repository,
-// the revision is empty. Without the git program, only repositories at https
-// addresses are supported. For others Latest returns [ErrNoGit]. Other errors
-// are those of [Client.Open].
+// Latest returns the commit that l's ref currently points to, and the tags of
+// its repository. It fetches no files. If l is not a repository, the revision
+// is empty. Without the git program, only repositories with https URLs are
+// supported; for other repositories Latest returns [ErrNoGit]. Other errors are
+// those of [Client.Open].
 func (c *Client) Latest(ctx context.Context, l Location) (*Revision, error) {
 	if l.Kind != Git {
 		return &Revision{}, nil
@@ -107,8 +106,8 @@ func (c *Client) Latest(ctx context.Context, l Location) (*Revision, error) {
 	return rev, nil
 }
 
-// refs lists the branches and tags of a repository. It uses git only if the
-// address is not http or https.
+// refs lists the branches and tags of a repository. It runs git only if the URL
+// is not http or https.
 func (c *Client) refs(ctx context.Context, l Location) (*gitRefs, error) {
 	if isHTTP(l.URL) {
 		refs, _, err := (&gitSession{client: c, location: l, url: l.URL}).listAdvertised(ctx)
@@ -158,8 +157,8 @@ func (g *gitSession) fetch(ctx context.Context) (Revision, []catalog.Problem, er
 }
 
 // fetchCommit fetches a commit by its full name. If the server does not serve
-// commits by name, it fetches the branches and tags with at most maxDepth
-// commits of history.
+// commits by name, it fetches the branches and tags with up to maxDepth commits
+// of history.
 func (g *gitSession) fetchCommit(ctx context.Context, commit string) (Revision, error) {
 	if err := g.init(ctx, commit); err != nil {
 		return Revision{}, err
@@ -189,8 +188,8 @@ func (g *gitSession) fetchRef(ctx context.Context, depth string, specs ...string
 	})
 }
 
-// init creates the empty repository. Its object format matches the object name
-// sample.
+// init creates the empty repository. Its object format is that of the object
+// name sample.
 func (g *gitSession) init(ctx context.Context, sample string) error {
 	format := "sha1"
 	if len(sample) == 64 {
@@ -199,8 +198,8 @@ func (g *gitSession) init(ctx context.Context, sample string) error {
 	return g.run(ctx, gitCommand{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + format, "--", g.repo()}})
 }
 
-// commit returns the full name of the commit that a name in the local
-// repository refers to.
+// commit returns the full name of the commit that name refers to in the local
+// repository.
 func (g *gitSession) commit(ctx context.Context, name string) (string, error) {
 	var out []byte
 	err := g.run(ctx, gitCommand{
@@ -217,12 +216,12 @@ func (g *gitSession) commit(ctx context.Context, name string) (string, error) {
 	return commit, nil
 }
 
-// list reads the tree of a commit.
+// list returns the files in a commit.
 func (g *gitSession) list(ctx context.Context, commit string) ([]entry, error) {
 	var out []entry
 	err := g.run(ctx, gitCommand{
-		// With -t, git also lists directories: a small repository can contain a
-		// billion paths of an empty directory.
+		// With -t, git also lists directories. Without it, a small repository
+		// could hide a billion paths of an empty directory.
 		args: []string{"ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit},
 		read: func(r io.Reader) (err error) { out, err = g.parseTree(r); return err },
 	})
@@ -298,7 +297,7 @@ func splitNUL(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
-// gitProgram returns the path of git.
+// gitProgram returns the path of the git program.
 func (c *Client) gitProgram() (string, error) {
 	switch c.opts.Git {
 	case "-":

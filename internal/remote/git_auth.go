@@ -11,8 +11,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// withRemote calls run, which contacts the remote. It retries run once with a
-// credential if the remote denies access, and once after a redirect.
+// withRemote calls run, which contacts the remote. It calls run again with a
+// credential if the remote denies access, and after a redirect, at most once
+// each.
 func (g *gitSession) withRemote(ctx context.Context, run func() error) error {
 	for {
 		err := run()
@@ -33,8 +34,8 @@ func (g *gitSession) withRemote(ctx context.Context, run func() error) error {
 	}
 }
 
-// followRedirect changes to the address to which the remote redirects. It
-// follows at most one redirect. If it returns false, the error says why.
+// followRedirect changes the remote to the address it redirects to. It follows
+// at most one redirect. If it returns false, the error says why.
 func (g *gitSession) followRedirect(ctx context.Context, err error) (bool, error) {
 	if g.moved || !isHTTP(g.url) {
 		return false, err
@@ -50,7 +51,8 @@ func (g *gitSession) followRedirect(ctx context.Context, err error) (bool, error
 	return true, nil
 }
 
-// moveTo changes the remote to u, the URL of the server's first response.
+// moveTo changes the remote's address to u, the URL of the server's first
+// response.
 func (g *gitSession) moveTo(ctx context.Context, u *url.URL) error {
 	g.moved = true
 	to, ok := strings.CutSuffix(u.EscapedPath(), "/info/refs")
@@ -64,14 +66,14 @@ func (g *gitSession) moveTo(ctx context.Context, u *url.URL) error {
 	if strings.HasPrefix(g.url, "https:") && u.Scheme != "https" {
 		return fmt.Errorf("redirect from https to %s not followed", cleanAddress(u))
 	}
-	if next != g.url+".git" { // some hosts add it and users omit it
+	if next != g.url+".git" { // some hosts add it even if users omit it
 		g.addProblem("moved", "the repository is now at "+shownURL(next), "use the new address, because someone else could register the old one")
 	}
 	if err := g.setRemote(ctx, next); err != nil {
 		return err
 	}
 	if !g.sameHost() {
-		g.credentialTried, g.cred = true, nil // the user's credential for one host is not sent to another
+		g.credentialTried, g.cred = true, nil // do not send the user's credential for one host to another
 	}
 	g.setCredential(u)
 	return nil
@@ -84,8 +86,8 @@ func (g *gitSession) sameHost() bool {
 	return err1 == nil && err2 == nil && from.Host == to.Host && from.Scheme == to.Scheme
 }
 
-// findCredential looks up the user's credential for the host of the remote, at
-// most once. If it returns false, the error says why.
+// findCredential looks up the user's credential for the remote's host, at most
+// once. If it returns false, the error says why.
 func (g *gitSession) findCredential(ctx context.Context, refused error) (bool, error) {
 	u, err := url.Parse(g.url)
 	if err != nil || g.credentialTried || !isHTTP(g.url) {
@@ -127,10 +129,10 @@ func (g *gitSession) setCredential(u *url.URL) {
 }
 
 // gitUser returns the user name to send. Hosts that only need a token ignore
-// it.
+// the user name.
 func (c *Credential) gitUser() string { return cmp.Or(c.User, "x-access-token") }
 
-// explainError adds to a git error what the user can do about it.
+// explainError adds advice for the user to a git error.
 func (g *gitSession) explainError(err error) error {
 	host := printable.OneLine(repoHost(g.url))
 	switch why := gitFailureReason(err); {
@@ -152,7 +154,7 @@ func (g *gitSession) explainError(err error) error {
 	return err
 }
 
-// hint suggests another cause for a repository that was not found.
+// hint suggests why a repository might not have been found.
 func (g *gitSession) hint(host string) string {
 	hint := "if it is private, sign in to " + host + " with git"
 	if v := tokenVariable(host); v != "" {

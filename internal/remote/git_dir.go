@@ -15,18 +15,18 @@ import (
 const (
 	dirPrefix = "loadout-git-"
 	// dirLock is the file in the directory that is locked while the directory
-	// is in use. It is empty until the first lock.
+	// is in use. It is created empty.
 	dirLock = "lock"
-	// dirFresh is how long sweep keeps a directory that was never locked,
-	// because another process may be about to lock it.
+	// dirFresh is the time for which sweep keeps a directory that was never
+	// locked, because another process may be about to lock it.
 	dirFresh = time.Hour
 	// maxSwept is the maximum number of files in the temporary directory that
 	// sweep checks.
 	maxSwept = 10_000
 )
 
-// gitDir is a temporary directory for one fetch. [sweep] does not remove it
-// while it is in use.
+// gitDir is a temporary directory for a fetch. While it is in use, [sweep] does
+// not remove it.
 type gitDir struct {
 	path string
 	lock *os.File
@@ -67,8 +67,8 @@ func (d *gitDir) remove() error {
 	return os.RemoveAll(d.path)
 }
 
-// sweep removes directories in temp that killed processes left behind. It
-// ignores errors.
+// sweep removes directories in temp that were left behind by killed processes.
+// It ignores errors.
 func sweep(temp string) {
 	f, err := os.Open(temp)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// servicePath is the path and query of the git service, relative to the address
-// of a repository.
+// servicePath is the path and query of the Git service, relative to a
+// repository's URL.
 const servicePath = "/info/refs?service=git-upload-pack"
 
 // isHTTP reports whether an address uses http or https.
@@ -26,8 +26,8 @@ func isHTTP(address string) bool {
 func (g *gitSession) serviceURL() string { return strings.TrimSuffix(g.url, "/") + servicePath }
 
 // listAdvertised lists the branches and tags of the remote without running git.
-// Git would keep everything that a server sends in memory. The first response
-// in protocol version 0 contains all refs. at is the URL that responded, after
+// Git would store everything that a server sends in memory. In protocol version
+// 0, the first response contains all refs. at is the URL of the response, after
 // redirects.
 func (g *gitSession) listAdvertised(ctx context.Context) (refs *gitRefs, at *url.URL, err error) {
 	err = g.withRemote(ctx, func() error {
@@ -46,8 +46,8 @@ func (g *gitSession) listAdvertised(ctx context.Context) (refs *gitRefs, at *url
 	return refs, at, err
 }
 
-// get requests the first response of the remote. It sends only the credential
-// that findCredential found.
+// get requests the remote's first response. It sends no credential except one
+// found by findCredential.
 func (g *gitSession) get(ctx context.Context) (*http.Response, error) {
 	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok {
 		t.mu.Lock()
@@ -61,8 +61,8 @@ func (g *gitSession) get(ctx context.Context) (*http.Response, error) {
 
 // parseAdvertised parses the first response of a git server. It consists of
 // lines, each prefixed by its length in four hex digits. The first line is the
-// name of the service. Each other line has an object and a ref. The first of
-// these also lists the capabilities after a NUL byte, including the target of
+// name of the service. Each following line has an object and a ref. The first
+// of them also lists the capabilities after a NUL byte, including the target of
 // HEAD.
 func parseAdvertised(r io.Reader, also string) (*gitRefs, error) {
 	limited := &io.LimitedReader{R: r, N: maxRefBytes + 1}

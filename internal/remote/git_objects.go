@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// gitObjects reads the objects of a fetched repository with one git process.
-// The process starts on demand and stops when it is idle. gitObjects reads one
-// object at a time into memory and caches the last few. It is safe for
+// gitObjects reads the objects of a fetched repository through a git process.
+// The process starts on demand and stops when it is idle. gitObjects reads
+// objects into memory one at a time and caches the last few. It is safe for
 // concurrent use.
 type gitObjects struct {
 	session   *gitSession
@@ -30,7 +30,7 @@ type gitObjects struct {
 }
 
 // objectsIdle is the idle time after which the process stops. A collection may
-// stay open while a user decides.
+// stay open while the user decides what to install.
 const objectsIdle = 30 * time.Second
 
 func newGitObjects(g *gitSession) *gitObjects {
@@ -60,7 +60,7 @@ func (o *gitObjects) open(id string, size int64) (io.ReadCloser, error) {
 	}
 	content, err := o.read(id, size)
 	if err != nil {
-		// The unread rest in the pipe could be mistaken for the next response.
+		// The unread data in the pipe could be mistaken for the next response.
 		o.err = fmt.Errorf("git cat-file: %w", err)
 		o.stop()
 		return nil, o.err
@@ -71,7 +71,7 @@ func (o *gitObjects) open(id string, size int64) (io.ReadCloser, error) {
 }
 
 func (o *gitObjects) start() error {
-	// The process outlives the call of Open.
+	// The process outlives this call to open.
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := o.session.command(ctx, gitCommand{args: []string{"cat-file", "--batch"}})
 	in, err := cmd.StdinPipe()
@@ -93,7 +93,7 @@ func (o *gitObjects) start() error {
 	return nil
 }
 
-// read reads one object. The response is "ID blob SIZE\n", the content, and
+// read reads an object. The response is "ID blob SIZE\n", the content, and
 // "\n".
 func (o *gitObjects) read(id string, size int64) ([]byte, error) {
 	if _, err := io.WriteString(o.in, id+"\n"); err != nil {
@@ -128,7 +128,7 @@ func (o *gitObjects) stop() {
 	o.cmd = nil
 }
 
-// stopIdle stops the process. The next read starts a new one.
+// stopIdle stops the idle process. The next read starts a new one.
 func (o *gitObjects) stopIdle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -149,14 +149,14 @@ const (
 )
 
 // objectCache caches the most recently read objects. A skill is hashed, parsed
-// and scanned, and each of these reads all its files in order.
+// and scanned; each of these steps reads all files in order.
 type objectCache struct {
 	content map[string][]byte // content by object name; never modified
 	names   []string          // object names in the order of insertion
 	bytes   int
 }
 
-// add caches an object and evicts the oldest ones. It ignores an object that
+// add caches an object and evicts the oldest objects. It ignores an object that
 // would evict almost all others.
 func (l *objectCache) add(id string, content []byte) {
 	cost := len(content) + cacheOverhead

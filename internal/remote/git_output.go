@@ -13,11 +13,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// maxOutput is the number of bytes of git's messages that are stored. If there
-// are more, the last ones are stored.
+// maxOutput is the maximum number of bytes of git's messages to store. Only the
+// last bytes are stored.
 const maxOutput = 4 << 10
 
-// gitOutput collects the messages of a git command and reports its progress.
+// gitOutput collects the messages of a git command and reports its progress to
+// the client.
 type gitOutput struct {
 	progress func(Progress)
 	line     []byte // the incomplete line
@@ -60,17 +61,17 @@ func (s *gitOutput) endLine() {
 	}
 }
 
-// commandError returns err, the result of a failed command, with the collected
+// commandError returns err, the error of a failed command, with the collected
 // messages.
 func (s *gitOutput) commandError(command string, err error) error {
 	s.endLine()
 	return &gitError{command: command, messages: string(s.messages), err: err}
 }
 
-// gitError is the error of a failed git command, with its messages.
+// gitError is the error of a failed git command, including its messages.
 type gitError struct {
 	command string
-	// messages as printed by git
+	// messages is the output of git.
 	messages string
 	err      error // exit status of the process
 }
@@ -100,30 +101,30 @@ func (e *gitError) Error() string {
 // query, and the user before a host.
 var secretURLParts = lazyregexp.New(`\?[^\s"'<>]+|(//)[^\s/@'"]+@`)
 
-// failureReason is a reason for a git failure that this package handles.
+// failureReason classifies git failures that this package handles.
 type failureReason int
 
 const (
 	unknownFailure failureReason = iota
-	// redirected git does not follow redirects itself
+	// redirected means that git was redirected, which it does not follow.
 	redirected
 	unauthorized  // 401
 	forbidden     // 403, or ssh accepts no key
 	missing       // 404, or no such path
 	missingRef    // the branch or tag no longer exists
 	notAdvertised // the server does not serve commits by name
-	// dumbServer server that only serves repository files
+	// dumbServer means that the server only serves repository files.
 	dumbServer
-	// invalidObjects objects violate git's format rules
+	// invalidObjects means that objects violate git's format rules.
 	invalidObjects
-	// unknownHostKey ssh does not know the host's key
+	// unknownHostKey means that ssh does not know the host's key.
 	unknownHostKey
-	// outOfMemory the memory limit was exceeded
+	// outOfMemory means that the memory limit was exceeded.
 	outOfMemory
 )
 
-// failureMessages maps messages of git and ssh to reasons. Git has no other way
-// to report them.
+// failureMessages maps messages of git and ssh to reasons, because there is no
+// other way to distinguish failures.
 var failureMessages = []struct {
 	words string
 	why   failureReason
@@ -152,8 +153,8 @@ var failureMessages = []struct {
 // notFoundLine matches git's message for a missing repository.
 var notFoundLine = lazyregexp.New(`(?m)^fatal: repository '.*' not found`)
 
-// gitFailureReason determines the reason of a git failure from git's messages
-// or from the status of an HTTP response.
+// gitFailureReason returns the reason for a git failure, based on git's
+// messages or an HTTP status.
 func gitFailureReason(err error) failureReason {
 	if e, ok := errors.AsType[*StatusError](err); ok {
 		return map[int]failureReason{http.StatusUnauthorized: unauthorized, http.StatusForbidden: forbidden, http.StatusNotFound: missing}[e.Code]

@@ -12,14 +12,14 @@ import (
 // billions of objects, or a few bytes that expand to gigabytes.
 const gitMemory = 1 << 30
 
-// gitProcess is a running git command. It is killed with its children when its
+// gitProcess is a running git command. It and its children are killed when its
 // context is done or when this program exits.
 type gitProcess struct {
 	*exec.Cmd
 	lifeline io.Closer // closing it kills the process
 }
 
-// startGit starts a command that detach has prepared.
+// startGit starts a command prepared by detach.
 func startGit(cmd *exec.Cmd, memory int64) (*gitProcess, error) {
 	tie, err := startSupervised(cmd, memory)
 	if err != nil {

@@ -33,7 +33,7 @@ type resolvedRef struct {
 	also   string // full name of another ref with the same short name, or ""
 }
 
-// refs lists the branches and tags. It follows a redirect of the repository.
+// refs lists the branches and tags of the remote, following a redirect.
 func (g *gitSession) refs(ctx context.Context) (*gitRefs, error) {
 	if !isHTTP(g.url) {
 		return g.listRefs(ctx)
@@ -66,8 +66,8 @@ func (g *gitSession) listRefs(ctx context.Context) (*gitRefs, error) {
 }
 
 // parseRefs parses the output of git ls-remote. Each line has an object, a tab
-// and a name. The line for the target of HEAD comes before HEAD. Of the refs
-// that are neither branches nor tags, only also is stored.
+// and a name. The line for the target of HEAD comes before HEAD. Refs that are
+// neither branches nor tags are dropped, except also.
 func parseRefs(r io.Reader, also string) (*gitRefs, error) {
 	limited := &io.LimitedReader{R: r, N: maxRefBytes + 1}
 	lines := bufio.NewScanner(limited)
@@ -100,8 +100,8 @@ func (r *gitRefs) setHead(target string) {
 	}
 }
 
-// add adds a ref. It drops names that git does not accept, since they cannot be
-// requested.
+// add adds a ref. It drops names that git does not accept, because they cannot
+// be requested.
 func (r *gitRefs) add(id, name, also string) error {
 	plain := strings.TrimSuffix(name, "^{}")
 	if !isCommit(id) || checkRef(plain) != nil {
@@ -116,8 +116,8 @@ func (r *gitRefs) add(id, name, also string) error {
 	return nil
 }
 
-// commit returns the commit of a ref. For an annotated tag, this is the commit
-// that the tag points to.
+// commit returns the commit of a ref. For an annotated tag, that is the commit
+// the tag points to.
 func (r *gitRefs) commit(name string) (string, bool) {
 	if peeled, ok := r.objects[name+"^{}"]; ok {
 		return peeled, true
@@ -126,7 +126,7 @@ func (r *gitRefs) commit(name string) (string, bool) {
 	return id, ok
 }
 
-// tags returns the commits of all tags by tag name.
+// tags maps the names of all tags to their commits.
 func (r *gitRefs) tags() map[string]string {
 	out := map[string]string{}
 	for full := range r.objects {
@@ -179,8 +179,8 @@ func (r *gitRefs) findHead(l Location) (resolvedRef, error) {
 	return resolvedRef{}, &NotFoundError{What: "default branch in " + shownURL(l.URL), Hint: hint}
 }
 
-// findShort finds the commit with an abbreviated name among the commits that
-// refs point to.
+// findShort finds a commit by abbreviated name among the commits that refs
+// point to.
 func (r *gitRefs) findShort(l Location) (resolvedRef, error) {
 	commit := ""
 	for name := range r.objects {

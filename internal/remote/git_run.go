@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// gitSession runs git for one call of Open or Latest, in its own temporary
+// gitSession runs git for a single call to Open or Latest, in its own temporary
 // directory. Its methods must not be called concurrently. Its objects are safe
 // for concurrent use.
 type gitSession struct {
@@ -35,7 +35,7 @@ type gitSession struct {
 	env             []string
 	remoteOptions   []string // additional options of commands that contact the remote
 	remoteEnv       []string // additional environment of these commands; may contain a password
-	credentialTried bool     // the credential was looked up, or must not be
+	credentialTried bool     // whether the credential was looked up, or must not be
 	cred            *Credential
 	moved           bool // a redirect was followed
 	problems        []catalog.Problem
@@ -48,7 +48,7 @@ var gitConfig = []string{
 	"protocol.allow=never",        // except for the protocols that setRemote allows
 	"core.hooksPath=" + emptyFile, // no hooks
 	"core.fsmonitor=false",
-	"core.symlinks=false", // nothing is checked out; this is a second protection
+	"core.symlinks=false", // nothing is checked out; this is an additional protection
 	"core.askPass=",
 	"core.bigFileThreshold=8m", // larger objects are not unpacked into memory, except for deltas
 	"pack.threads=1",           // each thread needs memory
@@ -64,8 +64,8 @@ var gitConfig = []string{
 	"http.lowSpeedLimit=1",
 	"http.lowSpeedTime=60",
 	"http.maxRequests=2",
-	// Objects must follow git's format rules, except for harmless faults that
-	// old programs wrote into commits and trees.
+	// Objects must follow git's format rules, except for harmless errors in
+	// commits and trees written by old programs.
 	"transfer.fsckObjects=true",
 	"fetch.fsck.zeroPaddedFilemode=ignore",
 	"fetch.fsck.badTimezone=ignore",
@@ -79,7 +79,7 @@ var gitConfig = []string{
 // emptyFile is the path of a file that is always empty and not a directory.
 const emptyFile = os.DevNull
 
-// newGit creates the temporary directory of git and removes abandoned ones.
+// newGit creates git's temporary directory and removes abandoned directories.
 func (c *Client) newGit(ctx context.Context, program string, l Location) (*gitSession, error) {
 	sweep(c.opts.TempDir)
 	dir, err := newGitDir(ctx, c.opts.TempDir)
@@ -105,8 +105,8 @@ func (c *Client) newGit(ctx context.Context, program string, l Location) (*gitSe
 func (g *gitSession) home() string { return filepath.Join(g.dir.path, "home") }
 func (g *gitSession) repo() string { return filepath.Join(g.dir.path, "repo") }
 
-// environment returns the environment of git. It omits all variables of this
-// process that start with GIT_.
+// environment returns git's environment. It omits all of this process's
+// variables that start with GIT_.
 func (g *gitSession) environment() []string {
 	env := []string{
 		"LANG=C", "LC_ALL=C",
@@ -120,7 +120,7 @@ func (g *gitSession) environment() []string {
 	return append(env, inheritedEnv("PATH", "SYSTEMROOT", "COMSPEC", "PATHEXT", "WINDIR")...)
 }
 
-// inheritedEnv returns the environment variables of this process with the given
+// inheritedEnv returns this process's environment variables with the given
 // names.
 func inheritedEnv(names ...string) []string {
 	var out []string
@@ -150,8 +150,9 @@ func (g *gitSession) setRemote(ctx context.Context, address string) error {
 		return g.setFileRemote()
 	}
 	// Unlike git, ssh uses the user's home, keys, agent and known hosts.
-	// Setting HOME has no effect on versions of ssh that read the home from the
-	// account. ssh never prompts, and forwards neither the agent nor ports.
+	// Setting HOME has no effect on versions of ssh that read the home
+	// directory from the account. ssh never prompts, and forwards neither the
+	// agent nor ports.
 	g.remoteEnv = append(g.remoteEnv, inheritedEnv("SSH_AUTH_SOCK")...)
 	if home, err := os.UserHomeDir(); err == nil {
 		g.remoteEnv = append(g.remoteEnv, "LOADOUT_SSH_HOME="+home)
@@ -163,9 +164,9 @@ func (g *gitSession) setRemote(ctx context.Context, address string) error {
 
 // setFileRemote allows git to read a local repository that another user owns.
 // This is safe because the user named it and git only reads it. The upload side
-// of the fetch runs in that repository and reads its configuration. It ignores
-// the options of the fetch, so its limits are in the file that replaces the
-// user's configuration.
+// of the fetch runs in that repository and reads its configuration. That side
+// ignores the options of the fetch, so its limits are in the file that replaces
+// the user's configuration.
 func (g *gitSession) setFileRemote() error {
 	config := filepath.Join(g.home(), ".gitconfig")
 	const text = "[safe]\n\tdirectory = *\n[protocol]\n\tallow = never\n[core]\n\tfsmonitor = false\n"
@@ -214,12 +215,12 @@ func (g *gitSession) pinAddresses(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-// gitCommand describes one git command.
+// gitCommand describes a git command to run.
 type gitCommand struct {
 	args   []string
 	remote bool   // the command contacts the remote
 	watch  string // directory whose size must not exceed Limits.Download
-	// read reads the output to its end. An error stops the command. If read is
+	// read reads the output until EOF. An error stops the command. If read is
 	// nil, the output is discarded.
 	read func(io.Reader) error
 }
@@ -243,8 +244,8 @@ func (g *gitSession) command(ctx context.Context, r gitCommand) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command and waits for it. An error contains the command's messages
-// without secrets.
+// run runs a command and waits for it to finish. Its error contains the
+// command's messages without secrets.
 func (g *gitSession) run(ctx context.Context, r gitCommand) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -329,7 +330,7 @@ func directorySize(dir string) (n int64) {
 	return n
 }
 
-// shownURL formats the address of a repository for errors: on a single line and
+// shownURL formats a repository's address for errors: on a single line and
 // without user, password and query.
 func shownURL(address string) string {
 	scheme, _, ok := strings.Cut(address, "://")

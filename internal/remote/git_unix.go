@@ -12,8 +12,8 @@ import (
 )
 
 // detach prepares a command to start in its own session, so that it has no
-// terminal to prompt on. When the context is done, all its children are killed
-// too.
+// terminal to prompt on. When the context is done, the command and all its
+// children are killed.
 func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -21,9 +21,9 @@ func detach(cmd *exec.Cmd) {
 
 // supervisorScript limits the memory of a command, runs it, and kills its
 // process group when the other end of the third file is closed. That happens
-// even if this program is killed. A lower existing limit stays in effect. If no
-// limit can be set, the command does not run. After the command has exited, the
-// script terminates the rest of the group and the waiting shell, so that no
+// even if this program is killed. An existing lower limit stays in effect. If
+// no limit can be set, the command does not run. After the command has exited,
+// the script terminates the rest of the group and the waiting shell, so that no
 // other process has to reap them.
 const supervisorScript = `ulimit -d "$1" 2>/dev/null
 test "$(ulimit -d)" -le "$1" 2>/dev/null || { echo 'fatal: cannot limit the memory of git' >&2; exit 1; }

@@ -12,7 +12,7 @@ import (
 )
 
 // detach prepares a command to start without a console. When the context is
-// done, all its children are killed too.
+// done, the command and all its children are killed.
 func detach(cmd *exec.Cmd) {
 	const noWindow = 0x08000000
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: noWindow}
@@ -23,13 +23,13 @@ func detach(cmd *exec.Cmd) {
 }
 
 // job is a Windows job object. Its processes are killed when its last handle is
-// closed, which also happens when this program exits.
+// closed, which happens at the latest when this program exits.
 type job windows.Handle
 
 func (j job) Close() error { return windows.CloseHandle(windows.Handle(j)) }
 
-// startSupervised starts a command and adds it to a job. Its children belong to
-// the same job.
+// startSupervised starts a command and adds it to a job. The command's children
+// join the same job.
 func startSupervised(cmd *exec.Cmd, memory int64) (io.Closer, error) {
 	j, err := newJob(memory)
 	if err != nil {
@@ -77,6 +77,6 @@ func (j job) add(pid int) error {
 	return windows.AssignProcessToJobObject(windows.Handle(j), h)
 }
 
-// isOwnFile returns true, because the temporary directory belongs to the user
-// on Windows.
+// isOwnFile always returns true, because on Windows the temporary directory
+// belongs to the user.
 func isOwnFile(fs.FileInfo) bool { return true }

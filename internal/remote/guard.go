@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// checkTrusted rejects locations that are only allowed if the user named them.
-// See Options.Untrusted.
+// checkTrusted returns an error if a location is allowed only when the user
+// named it. See Options.Untrusted.
 func (c *Client) checkTrusted(l Location) error {
 	if !c.opts.Untrusted {
 		return nil
@@ -28,8 +28,8 @@ func (c *Client) checkTrusted(l Location) error {
 	return nil
 }
 
-// blockedPrefixes lists addresses that are always blocked. Services there give
-// the secrets of a machine to any program on it.
+// blockedPrefixes lists addresses that are always blocked. Services at these
+// addresses give a machine's secrets to any program on it.
 var blockedPrefixes = []struct{ prefix, why string }{
 	{"169.254.0.0/16", "link-local, where clouds keep the secrets of their machines"},
 	{"fe80::/10", "link-local"},
@@ -54,7 +54,7 @@ var embeddingPrefixes = []struct {
 	{"::/96", 12},          // compatible
 }
 
-// embeddedIPv4 returns the IPv4 address that an IPv6 address contains, or the
+// embeddedIPv4 returns the IPv4 address embedded in an IPv6 address, or the
 // address itself if there is none.
 func embeddedIPv4(a netip.Addr) netip.Addr {
 	if a = a.Unmap().WithZone(""); !a.Is6() {
@@ -69,10 +69,10 @@ func embeddedIPv4(a netip.Addr) netip.Addr {
 	return a
 }
 
-// allowedAddresses resolves host once and returns the addresses that may be
-// connected to. host is a name or an IP address, with or without a port.
-// Callers must connect to the returned addresses, never to the name. If no
-// address is allowed, the error is an [*AddressError].
+// allowedAddresses resolves host once and returns the addresses to which
+// connections are allowed. host is a name or an IP address, with or without a
+// port. Callers must connect to the returned addresses, never to the name. If
+// no address is allowed, the error is an [*AddressError].
 func (c *Client) allowedAddresses(ctx context.Context, host string) ([]netip.Addr, error) {
 	host = hostName(host)
 	if err := checkHostSpelling(host); err != nil {
@@ -119,8 +119,8 @@ func (c *Client) resolveHost(ctx context.Context, host string) ([]netip.Addr, er
 	return addrs, nil
 }
 
-// checkAddress returns an error if a host must not be connected to at an
-// address.
+// checkAddress returns an error if connections to host at address a are not
+// allowed.
 func (c *Client) checkAddress(ctx context.Context, host string, a netip.Addr) error {
 	a = a.Unmap()
 	for _, n := range blockedPrefixes {
@@ -142,8 +142,8 @@ func (c *Client) checkAddress(ctx context.Context, host string, a netip.Addr) er
 	return &AddressError{Host: host, Address: a.String(), Reason: why}
 }
 
-// checkHostSpelling rejects hosts that systems interpret differently: some read
-// numbers as addresses, and some map non-ASCII letters to others.
+// checkHostSpelling returns an error if systems interpret host differently.
+// Some read numbers as addresses, and some map non-ASCII letters to others.
 func checkHostSpelling(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil

@@ -26,11 +26,11 @@ var knownHosts = []knownHost{
 	{"bitbucket.org", "https://bitbucket.org/OWNER/REPO/get/REF.tar.gz", "HEAD"},
 }
 
-// openHosted opens a repository without git, from an archive that a known host
-// serves. The commit is the one recorded in the archive, or "". A
-// .gitattributes file can omit or change files in such an archive, so the
-// digest of a skill may differ from a fetch with git. If the host is unknown,
-// the error wraps [ErrNoGit].
+// openHosted opens a repository without git, from an archive served by a known
+// host. The commit is the one recorded in the archive, or "". A .gitattributes
+// file can omit or change files in such an archive, so the digest of a skill
+// may differ from a fetch with git. If the host is unknown, the error wraps
+// [ErrNoGit].
 func (c *Client) openHosted(ctx context.Context, l Location) (*Collection, error) {
 	u, err := url.Parse(l.URL)
 	if err != nil {
@@ -62,7 +62,7 @@ func escapeParts(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// openMirror opens the archive of a repository at the URL from.
+// openMirror opens a repository from its archive at the URL from.
 func (c *Client) openMirror(ctx context.Context, l Location, from string) (*Collection, error) {
 	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok {
 		t.mirror = strings.ToLower(hostOf(from))

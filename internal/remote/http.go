@@ -25,8 +25,8 @@ const (
 	stallTimeout  = 60 * time.Second // maximum time between two reads of a body
 )
 
-// httpSession is the state of one call of Open, OpenSkill or Latest: the host
-// of the location, the connections, and the credential for the host.
+// httpSession holds the state of a single call to Open, OpenSkill or Latest:
+// the location's host, the connections, and the credential for the host.
 type httpSession struct {
 	client       *Client
 	host         string // host of the Location's URL, in lower case, with the port if the URL has one
@@ -43,14 +43,14 @@ type httpSession struct {
 
 type (
 	sessionKey struct{} // holds the *httpSession
-	// otherHostKey is set after a request to a host other than the location's
+	// otherHostKey is set after a request to a host other than the location's.
 	otherHostKey struct{}
 	addressesKey struct{} // holds the addresses that a request may connect to
 )
 
-// startSession stores a new session for a location in the context. The session
-// may connect to a private address that l contains literally, and may look up
-// the credential of its host. It ends with ctx, after Limits.Time, or when
+// startSession returns a context with a new session for l. The session may
+// connect to a private address that l contains literally, and may look up the
+// credential for l's host. It ends when ctx is done, after Limits.Time, or when
 // cancel is called.
 func (c *Client) startSession(ctx context.Context, l Location) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.opts.Limits.Time, &timeoutError{c.opts.Limits.Time})
@@ -68,7 +68,7 @@ func (c *Client) startSession(ctx context.Context, l Location) (context.Context,
 	}
 }
 
-// timeoutError is the context's cause when Limits.Time is exceeded.
+// timeoutError is the context's cause after Limits.Time is exceeded.
 type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string   { return fmt.Sprintf("timeout after %s", e.after) }
@@ -86,12 +86,12 @@ func (c *Client) transport() *http.Transport {
 	}
 }
 
-// get fetches a URL. It checks each host and follows at most 10 redirects, but
-// none from https to http. It sends the user's credential only to the host of
+// get fetches a URL. It checks each host and follows up to 10 redirects, but
+// never from https to http. It sends the user's credential only to the host of
 // the session, and only after the host rejected a request without it. The body
 // returns a [*TooLargeError] after Limits.Download bytes, and an error after a
-// minute without data. The caller closes the body. For a status other than 200
-// the error is a [*StatusError]. No error contains the query of a URL.
+// minute without data. The caller must close the body. For a status other than
+// 200, the error is a [*StatusError]. No error contains the query of a URL.
 func (c *Client) get(ctx context.Context, from string, header http.Header) (*http.Response, error) {
 	u, err := url.Parse(from)
 	if err != nil || u.Host == "" {
@@ -128,13 +128,13 @@ func (c *Client) get(ctx context.Context, from string, header http.Header) (*htt
 }
 
 // mayNeedCredential reports whether a status may mean that a credential is
-// missing. Many hosts respond with "not found" for private resources. For an
+// required. Many hosts respond with "not found" for private resources. For an
 // index, "not found" is a valid response.
 func (t *httpSession) mayNeedCredential(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound && t.hidesPrivate
 }
 
-// follow requests a URL and follows redirects.
+// follow requests a URL, following redirects.
 func (t *httpSession) follow(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
 	for hop := 0; ; hop++ {
 		if hostName(u.Hostname()) != t.name {
@@ -164,7 +164,7 @@ func (t *httpSession) follow(ctx context.Context, u *url.URL, header http.Header
 	}
 }
 
-// request sends one request after checking the host.
+// request checks the host and sends a request.
 func (t *httpSession) request(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery} // omits user and fragment
 	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
@@ -185,7 +185,7 @@ func (t *httpSession) request(ctx context.Context, u *url.URL, header http.Heade
 }
 
 // transportFor checks the host of a URL and returns the transport for it. The
-// returned context holds the checked addresses.
+// returned context contains the checked addresses.
 func (t *httpSession) transportFor(ctx context.Context, u *url.URL) (*http.Transport, context.Context, error) {
 	host := hostName(u.Hostname())
 	switch {
@@ -223,8 +223,8 @@ func (t *httpSession) transportFor(ctx context.Context, u *url.URL) (*http.Trans
 	return t.direct, context.WithValue(ctx, addressesKey{}, addrs), nil
 }
 
-// isLocationURL reports whether the user's credential may be sent to a URL,
-// because its host is that of the location.
+// isLocationURL reports whether the host of a URL is the location's, so that
+// the user's credential may be sent to it.
 func (t *httpSession) isLocationURL(u *url.URL) bool {
 	if t.host == "" || u.Scheme != "https" && !isLocalhost(hostName(u.Hostname())) {
 		return false
@@ -239,8 +239,8 @@ func (t *httpSession) authorizationHeader() string {
 	return t.authorization
 }
 
-// findCredential looks up the credential of the session's host once, after u
-// rejected a request. It reports whether a credential was found.
+// findCredential looks up the credential for the session's host, once, after u
+// rejected a request. It reports whether there is a credential.
 func (t *httpSession) findCredential(ctx context.Context, u *url.URL) bool {
 	if !t.isLocationURL(u) || !t.client.mayAuthenticate(u) {
 		return false
@@ -268,7 +268,7 @@ func cleanAddress(u *url.URL) string {
 	return printable.OneLine((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String())
 }
 
-// contextError returns the context's cause if ctx is done, since err is then
+// contextError returns the context's cause if ctx is done, because err is then
 // likely a consequence. Otherwise it returns err.
 func contextError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -277,7 +277,7 @@ func contextError(ctx context.Context, err error) error {
 	return err
 }
 
-// errStalled is the context's cause when no data arrives for stallTimeout.
+// errStalled is the context's cause if no data arrives for stallTimeout.
 var errStalled = fmt.Errorf("no data for %s", stallTimeout)
 
 // body is a response body with a size limit and a timeout between reads.
@@ -320,9 +320,8 @@ func (b *body) Close() error {
 	return err
 }
 
-// dialChecked connects to one of the addresses that were checked for the
-// request. It never resolves the name again, because a second result could
-// differ.
+// dialChecked connects to one of the addresses checked for the request. It
+// never resolves the name again, because the result could differ.
 func (c *Client) dialChecked(ctx context.Context, network, address string) (net.Conn, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -331,7 +330,7 @@ func (c *Client) dialChecked(ctx context.Context, network, address string) (net.
 	addrs, _ := ctx.Value(addressesKey{}).([]netip.Addr)
 	err = errors.New("no checked address")
 	for _, a := range addrs {
-		// Leave time for the next address if one does not respond.
+		// Leave time for the next address if this address does not respond.
 		one, cancel := context.WithTimeout(ctx, 10*time.Second)
 		var conn net.Conn
 		conn, err = c.dial(one, network, net.JoinHostPort(a.String(), port))
@@ -343,7 +342,7 @@ func (c *Client) dialChecked(ctx context.Context, network, address string) (net.
 	return nil, err
 }
 
-// progress reports progress at most ten times a second, and always when the
+// progress reports progress up to ten times a second, and always when the
 // operation is complete.
 func (c *Client) progress(p Progress) {
 	if c.opts.Progress == nil {

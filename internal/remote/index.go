@@ -30,7 +30,7 @@ const (
 	maxDescription   = 4096 // bytes
 )
 
-// publishedSkill is an entry of an index.
+// publishedSkill describes a skill in an index.
 type publishedSkill struct {
 	name        string // portable skill name
 	description string
@@ -82,10 +82,10 @@ func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error)
 	return o, nil
 }
 
-// indexURLs returns the URLs at which the index of a site may be, in the order
-// to try them. only is the name of a single skill, or "". The user may write
-// the URL of the site, of the index directory, of the index itself, or of a
-// skill below the directory.
+// indexURLs returns the possible URLs of a site's index, in the order to try
+// them. only is the name of a single skill, or "". The user may specify the URL
+// of the site, of the index directory, of the index itself, or of a skill below
+// the directory.
 func indexURLs(site *url.URL) (candidates []*url.URL, only string) {
 	at := func(p string) *url.URL { return &url.URL{Scheme: site.Scheme, Host: site.Host, Path: p} }
 	for _, dir := range []string{indexDir, olderIndexDir} {
@@ -139,13 +139,13 @@ func isHTML(resp *http.Response) bool {
 	return err == nil && kind == "text/html"
 }
 
-// indexDocument is an index of either version, with unparsed entries.
+// indexDocument is an index in either format, with unparsed entries.
 type indexDocument struct {
 	Schema string            `json:"$schema"`
 	Skills []json.RawMessage `json:"skills"`
 }
 
-// indexEntry is an entry of an index of either version.
+// indexEntry is an entry of an index in either format.
 type indexEntry struct {
 	Name        string   `json:"name"`
 	Type        string   `json:"type"`
@@ -155,8 +155,8 @@ type indexEntry struct {
 	Files       []string `json:"files"`
 }
 
-// parseIndex parses the index from a URL. Invalid entries become problems. The
-// valid ones have unique portable names and http or https URLs.
+// parseIndex parses the index fetched from a URL. Invalid entries become
+// problems. Valid entries have unique portable names and http or https URLs.
 func (c *Client) parseIndex(src []byte, from *url.URL) ([]publishedSkill, []catalog.Problem, error) {
 	var doc indexDocument
 	if err := json.Unmarshal(src, &doc); err != nil {
@@ -184,7 +184,7 @@ func (c *Client) parseIndex(src []byte, from *url.URL) ([]publishedSkill, []cata
 	return r.skills, r.problems, nil
 }
 
-// indexReader collects the entries of an index.
+// indexReader collects the skills and problems of an index.
 type indexReader struct {
 	known    map[string]bool
 	skills   []publishedSkill
@@ -227,7 +227,7 @@ func (r *indexReader) refuse(label, code, message string) {
 	}
 }
 
-// truncate shortens s to at most most bytes.
+// truncate returns s shortened to at most most bytes.
 func truncate(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) > most {

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// openPublished downloads a skill from an index. It checks the digest before it
-// reads the content, and the name afterwards.
+// openPublished downloads a skill from an index. It checks the digest before
+// reading the content, and the name afterwards.
 func (c *Client) openPublished(ctx context.Context, p publishedSkill) (*skill.Bundle, error) {
 	var a *archive
 	var err error
@@ -35,8 +35,8 @@ func (c *Client) openPublished(ctx context.Context, p publishedSkill) (*skill.Bu
 	return skill.NewBundle(b.FS, p.name, a.close), nil
 }
 
-// openNamed opens the skill at the root of a tree. The name in its SKILL.md
-// must match the index.
+// openNamed opens the skill at the root of a tree. The name in SKILL.md must
+// match the index.
 func (c *Client) openNamed(ctx context.Context, t *tree, name string) (*skill.Bundle, error) {
 	refuse := func(code, message string) error {
 		return fmt.Errorf("open skill %s: %w", name, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: code, Message: message}}})
@@ -62,7 +62,7 @@ func (c *Client) openNamed(ctx context.Context, t *tree, name string) (*skill.Bu
 
 func noClose() error { return nil }
 
-// getSkillFile downloads a skill that consists of a SKILL.md.
+// getSkillFile downloads a skill that consists only of a SKILL.md.
 func (c *Client) getSkillFile(ctx context.Context, p publishedSkill) (*archive, error) {
 	resp, err := c.fetch(ctx, p.url.String(), "file")
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Client) getSkillFile(ctx context.Context, p publishedSkill) (*archive, 
 	return &archive{tree: t, close: noClose}, err
 }
 
-// getArchive downloads a skill that is packed in an archive.
+// getArchive downloads a skill that is published as an archive.
 func (c *Client) getArchive(ctx context.Context, p publishedSkill) (*archive, error) {
 	d, err := c.download(ctx, p.url.String())
 	if err != nil {
@@ -95,8 +95,8 @@ func (c *Client) getArchive(ctx context.Context, p publishedSkill) (*archive, er
 	return c.openArchive(ctx, d, d.size, d.Close)
 }
 
-// getFiles downloads the files of a skill one by one. The index does not list
-// their sizes, so getFiles limits their total.
+// getFiles downloads a skill's files individually. The index does not list
+// their sizes, so getFiles limits the total size.
 func (c *Client) getFiles(ctx context.Context, p publishedSkill) (*archive, error) {
 	left := c.opts.Limits.Skill.UnpackedBytes
 	if left == 0 {

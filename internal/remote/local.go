@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
-// openLocal opens a local folder, SKILL.md or archive. A SKILL.md stands for
-// its folder. openLocal writes nothing to disk.
+// openLocal opens a local folder, SKILL.md or archive. A SKILL.md means its
+// folder. openLocal writes nothing to disk.
 func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error) {
 	fi, err := os.Stat(l.URL)
 	switch {
@@ -66,7 +66,7 @@ func (c *Client) listFolder(ctx context.Context, root *os.Root) (*tree, error) {
 				return fs.SkipDir
 			}
 			return nil
-		case err != nil: // openSkill reports it for the skill that contains the folder
+		case err != nil: // openSkill reports the error for the skill that contains the folder
 			entries = append(entries, entry{path: p, kind: specialEntry, note: "cannot be read: " + pathlessError(err).Error()})
 			return fs.SkipDir
 		case d.IsDir():
@@ -95,7 +95,8 @@ func (c *Client) listFolder(ctx context.Context, root *os.Root) (*tree, error) {
 	return newTree(entries)
 }
 
-// openPlain opens a file that was a plain file when the folder was listed.
+// openPlain opens a file that was plain when the folder was listed. It fails if
+// the file was replaced since then.
 func openPlain(root *os.Root, p string) (io.ReadCloser, error) {
 	name := filepath.FromSlash(p)
 	fi, err := root.Lstat(name)
@@ -112,7 +113,7 @@ func openPlain(root *os.Root, p string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// pathlessError returns the cause of a file error, without the path.
+// pathlessError returns the cause of a file error without the path.
 func pathlessError(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

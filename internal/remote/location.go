@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// LocationError is returned for a text that is not a valid location. Its
-// message says what to write instead.
+// LocationError is returned if a text is not a valid location. Its message says
+// what to write instead.
 type LocationError struct {
 	Text   string // the text; "" if it contains a secret
 	Reason string
@@ -48,8 +48,8 @@ const maxLocation = 4096
 // means the current directory. Parse uses neither the disk nor the network.
 // owner/repo always means GitHub; write ./owner/repo for a folder.
 //
-// Parse rejects anything that git, a shell or a server could interpret in
-// another way, with a [*LocationError] that says what to write: options,
+// Parse rejects anything that git, a shell or a server could interpret
+// differently, with a [*LocationError] that says what to write: options,
 // passwords, control characters, paths with "..", http to other machines, and
 // other schemes.
 func Parse(text, workDir string) (Location, error) {
@@ -68,8 +68,8 @@ func Parse(text, workDir string) (Location, error) {
 }
 
 // mayContainSecret reports whether an invalid text may contain a password or
-// token. It looks for a user with a colon, a user before a host that takes
-// none, and a query.
+// token. It looks for a colon after a user, for a user before a host that takes
+// none, and for a query.
 func mayContainSecret(text string) bool {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -123,7 +123,7 @@ func parse(text, workDir string) (Location, error) {
 	return Location{}, fmt.Errorf("unsupported scheme %q; write https://, ssh:// or file://", scheme)
 }
 
-// isLocal reports whether a text has the form of a local path.
+// isLocal reports whether the text looks like a local path.
 func isLocal(text string) bool {
 	if text[0] == '.' || text[0] == '/' || filepath.IsAbs(text) || strings.EqualFold(text, "SKILL.md") {
 		return true
@@ -154,8 +154,8 @@ func isArchive(p string) bool {
 	return false
 }
 
-// parseShort parses a text without a scheme: a repository of a known host, or
-// an ssh address in git's form.
+// parseShort parses a text without a scheme: a repository on a known host, or
+// an ssh address in git's format.
 func parseShort(text string) (Location, error) {
 	if strings.Contains(text, "::") {
 		return Location{}, errors.New("git remote helpers are not supported; write https://, ssh:// or file://")
@@ -181,7 +181,7 @@ func parseShort(text string) (Location, error) {
 	return parseHosted("github.com", owner+"/"+rest, func(s string) (string, error) { return s, nil })
 }
 
-// cutRef splits s at the first or the last @ that is not at the beginning of a
+// cutRef splits s at the first or last @ that is not at the beginning of a
 // name.
 func cutRef(s string, last bool) (before, ref string) {
 	at := -1
@@ -198,8 +198,8 @@ func cutRef(s string, last bool) (before, ref string) {
 	return s[:at], s[at+1:]
 }
 
-// parseRepo parses the address of a repository on an unknown host. rest is
-// path, path@ref or path//dir@ref. before is the prefix in front of it.
+// parseRepo parses a repository address on an unknown host. rest is path,
+// path@ref or path//dir@ref. before is the preceding text.
 func parseRepo(before, rest string) (Location, error) {
 	authority := ""
 	if strings.HasSuffix(before, "://") {
@@ -253,7 +253,7 @@ func (l Location) decode(unescape func(string) (string, error)) (Location, error
 }
 
 // String returns the shortest text that [Parse] parses to the same location. If
-// there is no such text, the result is only suitable for display.
+// there is no such text, the result is suitable only for display.
 func (l Location) String() string {
 	switch l.Kind {
 	case Local:
@@ -308,8 +308,8 @@ func (l Location) repository() string {
 	return "git+" + long
 }
 
-// CanonicalURL returns the address in a form for comparisons. It is the same
-// for all known spellings of a host and repository.
+// CanonicalURL returns the address in a normalized form for comparisons. It is
+// the same for all known spellings of a host and repository.
 func (l Location) CanonicalURL() string {
 	u, err := url.Parse(l.URL)
 	if l.Kind == Local || err != nil || u.Host == "" {
@@ -328,7 +328,7 @@ func (l Location) CanonicalURL() string {
 	return out
 }
 
-// escapePath escapes a directory or ref in an address with a host.
+// escapePath escapes a directory or ref for use in an address with a host.
 func escapePath(s string) string {
 	return strings.ReplaceAll((&url.URL{Path: s}).EscapedPath(), "@", "%40")
 }
@@ -368,7 +368,7 @@ func (l Location) check() error {
 	return checkRef(l.Ref)
 }
 
-// checkDir returns an error if a directory in a repository is invalid.
+// checkDir returns an error if dir is not a valid directory in a repository.
 func checkDir(dir string) error {
 	switch {
 	case dir == "":
@@ -387,8 +387,8 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// checkRef checks a branch, tag or commit against git's rules for names. These
-// exclude ranges, expressions, patterns and options.
+// checkRef returns an error if a branch, tag or commit violates git's naming
+// rules. These exclude ranges, expressions, patterns and options.
 func checkRef(ref string) error {
 	bad := ref != "" && (ref[0] == '-' || ref == "@" || len(ref) > 1000 || ref[len(ref)-1] == '.' ||
 		!utf8.ValidString(ref) || strings.Contains(ref, "..") || strings.Contains(ref, "@{") || strings.ContainsAny(ref, " ~^:?*[\\") ||

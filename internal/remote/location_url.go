@@ -14,12 +14,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// errSecret is returned for texts that messages must not repeat.
+// errSecret is returned for a location that must not be repeated in messages.
 var errSecret = errors.New("location contains a password or token, which could leak into logs and the shell history; " +
 	"remove it and use a git credential helper, GITHUB_TOKEN or GITLAB_TOKEN")
 
 // repositoryDepth maps each known host to the number of path elements of a
-// repository, or to 0 for two or more.
+// repository. 0 means two or more.
 var repositoryDepth = map[string]int{"github.com": 2, "gitlab.com": 0, "codeberg.org": 2, "bitbucket.org": 2}
 
 // isHosted reports whether a text without a scheme starts with a known host.
@@ -29,8 +29,8 @@ func isHosted(text string) bool {
 	return ok
 }
 
-// parseWeb parses a web address without its scheme. If kind is "", the address
-// determines it.
+// parseWeb parses a web address without its scheme. If kind is "", it is
+// derived from the address.
 func parseWeb(scheme, rest string, kind Kind) (Location, error) {
 	if i := strings.IndexAny(rest, "?#"); i >= 0 && isHosted(rest) && !isArchive(rest[:i]) {
 		rest = rest[:i] // display options and the position on the page
@@ -107,8 +107,8 @@ func hostedURL(u *url.URL) (Location, error) {
 	return parseHosted(u.Host, strings.TrimPrefix(u.EscapedPath(), "/"), url.PathUnescape)
 }
 
-// parsePage parses the address of a repository page in a browser. ok reports
-// whether it is one. The ref ends at the next slash, because a ref with slashes
+// parsePage parses the browser address of a repository page. ok reports whether
+// u is such a page. The ref ends at the next slash, because a ref with slashes
 // cannot be distinguished from a directory.
 func parsePage(u *url.URL) (l Location, ok bool, err error) {
 	if !isPage(u) {
@@ -171,7 +171,7 @@ func parseHosted(host, p string, unescape func(string) (string, error)) (Locatio
 	return l.decode(unescape)
 }
 
-// hostedRepo returns the address of the repository owner/repo on a known host.
+// hostedRepo returns the address of repository owner/repo on a known host.
 func hostedRepo(host, repo string) (string, error) {
 	repo = strings.TrimSuffix(strings.TrimSuffix(repo, "/"), ".git")
 	names := strings.Split(repo, "/")
@@ -319,8 +319,8 @@ func checkSCP(text string) error {
 	return checkHost(host, "")
 }
 
-// userName matches the user name before the @ of a host. It excludes colons,
-// which separate a password.
+// userName matches the user name before a host. It excludes colons, which
+// separate a password.
 var userName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 
 // dnsName matches an ASCII DNS name.

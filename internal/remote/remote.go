@@ -6,8 +6,8 @@
 // package runs no program except git, which may run the user's ssh and
 // credential helpers. It disables hooks, filters and the configuration of other
 // users and repositories. The package treats names, redirects and addresses as
-// hostile input. It limits sizes, counts, time and the addresses it connects
-// to. It installs nothing; package installed does that. Start reading at
+// hostile input. It limits sizes, counts, times and the addresses to connect
+// to. It does not install skills; package installed does. Start reading at
 // [Parse] and [Client.Open].
 package remote
 
@@ -25,7 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Kind is a kind of location.
+// Kind says what a [Location] refers to and how to fetch it.
 type Kind string
 
 // Kinds of [Location].
@@ -37,7 +37,7 @@ const (
 	Local   Kind = "local"   // a local folder, SKILL.md or archive; URL is its path
 )
 
-// Location is where skills are fetched from. It contains no credential.
+// Location is a source of skills. It contains no credential.
 type Location struct {
 	Kind Kind `json:"kind"`
 	// URL has no user, password or fragment. For Local it is an absolute path.
@@ -50,18 +50,18 @@ type Location struct {
 }
 
 // Credential authenticates the user to a host. It is only sent to that host,
-// never across a redirect to another one. It never appears in an error.
+// never to another host after a redirect. It never appears in an error.
 type Credential struct{ User, Password string }
 
-// Options configure a Client. The zero value is ready to use.
+// Options configures a [Client]. The zero value is ready to use.
 type Options struct {
 	// Credential returns the user's credential for a host, such as
 	// "example.com" or "example.com:8443", or nil. It is called after the host
 	// rejected a request without a credential. The default is [UserCredential].
 	Credential func(ctx context.Context, host string) (*Credential, error)
 	// Private reports whether a host may have an address outside the public
-	// internet. By default, only localhost and addresses that a Location
-	// contains literally may.
+	// internet. By default, only localhost and addresses that appear literally
+	// in a Location may.
 	Private func(host string) bool
 	// Untrusted must be set if locations do not come from the user, for example
 	// if they come from the lockfile of a cloned project. Local paths and
@@ -69,8 +69,8 @@ type Options struct {
 	// that are not public an [*AddressError], regardless of Private. Only
 	// credentials from the Credential function are sent, and none if it is nil.
 	Untrusted bool
-	// Git is the path of the git program. By default it is searched in PATH.
-	// With "-", git is not used, and known hosts serve archives instead.
+	// Git is the path of the git program. The default is git in PATH. If Git is
+	// "-", git is not used, and known hosts serve archives instead.
 	Git string
 	// TempDir is the directory for temporary downloads. The default is
 	// [os.TempDir].
@@ -81,16 +81,16 @@ type Options struct {
 	Limits   Limits
 }
 
-// Progress describes how far an operation has advanced.
+// Progress reports how far an operation has advanced.
 type Progress struct {
 	What  string // "downloading", "receiving objects", "reading skills"
 	Done  int64  // amount done, of Total if that is known
 	Total int64  // 0 if unknown
-	Bytes bool   // Done and Total are bytes
+	Bytes bool   // whether Done and Total are bytes
 }
 
-// Limits bound the size, number and duration of fetches. A zero field means its
-// default.
+// Limits are the limits on the size, number and duration of fetches. Zero
+// fields mean the default.
 type Limits struct {
 	Download int64         // bytes of one download, or of the objects of one repository; default 512 MiB
 	Unpacked int64         // bytes of one unpacked archive; default 1 GiB
@@ -101,7 +101,7 @@ type Limits struct {
 	Skill    skill.Limits  // for one skill; default 512 files, 16 MiB
 }
 
-// Client fetches skills. It is safe for concurrent use.
+// Client fetches skills from locations. It is safe for concurrent use.
 type Client struct {
 	opts Options // with defaults
 
@@ -116,7 +116,7 @@ type Client struct {
 	lastProgress time.Time  // time of the last call
 }
 
-// Revision is the version of a repository that was fetched.
+// Revision identifies the fetched version of a repository.
 type Revision struct {
 	// Ref is the full name of the branch or tag, for example "refs/heads/main".
 	// It is "" for a commit, and for locations other than repositories.
@@ -128,7 +128,7 @@ type Revision struct {
 	Tags map[string]string `json:"-"`
 }
 
-// Skill describes a skill at a location.
+// Skill describes a skill found at a location.
 type Skill struct {
 	// Name is the name of the skill, or of its folder if SKILL.md has no name.
 	Name        string `json:"name"`
@@ -137,8 +137,8 @@ type Skill struct {
 	// Dir is the slash-separated directory of the skill in a repository, folder
 	// or archive, or "." for the root. In an index it is the name of the entry.
 	Dir string `json:"dir"`
-	// Digest is the digest of the download in an index, not of the skill's files.
-	// It is "" for other locations.
+	// Digest is the digest of an index entry's download, not of the skill's
+	// files. It is "" for other locations.
 	Digest string `json:"-"`
 }
 
@@ -149,7 +149,7 @@ type Skill struct {
 type Collection struct {
 	Location Location // the location passed to Open
 	Revision Revision
-	// Skills are sorted by name, then by directory. Names may be repeated.
+	// Skills are sorted by name, then by directory. Names need not be unique.
 	Skills []Skill
 	// Problems lists skills and files that cannot be used.
 	Problems []catalog.Problem
@@ -158,10 +158,10 @@ type Collection struct {
 	close func() error
 }
 
-// OpenSkill checks the files of a skill and returns them. All are plain files
-// within the limits, with names that every system can store. For other skills
-// the error is a [*skill.RefusedError]. The caller must close the bundle before
-// the collection.
+// OpenSkill checks the files of a skill and returns them. All files are plain
+// files within the limits, and their names are valid on every system. If a
+// skill has any other files, the error is a [*skill.RefusedError]. The caller
+// must close the bundle before the collection.
 func (o *Collection) OpenSkill(ctx context.Context, s Skill) (*skill.Bundle, error) {
 	return o.open(ctx, s)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Limits of a tree, in addition to the number of files.
+// Limits on the paths in a tree.
 const (
 	maxTreePath  = 4096     // bytes of a path
 	maxTreePaths = 64 << 20 // total bytes of all paths
@@ -26,11 +26,11 @@ type entryKind uint8
 
 const (
 	plainEntry entryKind = iota
-	// linkEntry a symlink or hard link
+	// linkEntry is a symlink or hard link.
 	linkEntry
-	// submoduleEntry another repository, which is not fetched
+	// submoduleEntry is another repository, which is not fetched.
 	submoduleEntry
-	// specialEntry a device, pipe, sparse or encrypted file
+	// specialEntry is a device, pipe, sparse or encrypted file.
 	specialEntry
 )
 
@@ -44,11 +44,11 @@ type entry struct {
 	open       func() (io.ReadCloser, error)
 }
 
-// tree is a file system over a list of files. Only plain files can be opened.
+// tree implements [fs.FS] for a list of files. Only plain files can be opened.
 // Reading a file returns exactly the listed number of bytes, or an error. Files
-// with invalid paths, and paths below a file, cannot be opened, but they are in
-// entries for check. The tree is as safe for concurrent use as the open
-// functions of its entries.
+// with invalid paths, and paths below a file, cannot be opened, but check finds
+// them in entries. The tree is as safe for concurrent use as the open functions
+// of its entries.
 type tree struct {
 	folder  string  // name of the top folder, or ""
 	entries []entry // sorted by path
@@ -94,8 +94,8 @@ func newTree(entries []entry) (*tree, error) {
 	return t, nil
 }
 
-// checkEscape reports whether a path leads out of the tree on some system, and
-// returns the reason.
+// checkEscape reports whether a path leads out of the tree on any system. If
+// so, it returns the refusal.
 func checkEscape(p string) (skill.Refusal, bool) {
 	slashed := strings.ReplaceAll(p, `\`, "/")
 	code, message := "", ""
@@ -115,7 +115,7 @@ func checkEscape(p string) (skill.Refusal, bool) {
 	return skill.Refusal{Entry: strings.ToValidUTF8(p, "\ufffd"), Code: code, Message: message}, true
 }
 
-// insert adds an entry, unless its path is invalid or already exists.
+// insert adds an entry unless its path is invalid or already exists.
 func (t *tree) insert(e *entry) {
 	if len(e.path) > maxTreePath || !fs.ValidPath(e.path) || e.path == "." {
 		return
@@ -131,7 +131,7 @@ func (t *tree) insert(e *entry) {
 	t.dirs[dir] = append(t.dirs[dir], fs.FileInfoToDirEntry(e.info()))
 }
 
-// makeDir creates a directory and its parents. It returns false if one of them
+// makeDir creates a directory and its parents. It returns false if any of them
 // is a file.
 func (t *tree) makeDir(dir string) bool {
 	missing := 0 // directories to create, from dir up
@@ -155,8 +155,7 @@ func (t *tree) makeDir(dir string) bool {
 	return true
 }
 
-// entriesBelow returns the entries below a directory. For "." it returns all
-// entries.
+// entriesBelow returns the entries below a directory, or all entries for ".".
 func (t *tree) entriesBelow(dir string) []entry {
 	if dir == "." {
 		return t.entries
@@ -213,7 +212,7 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return slices.Clone(children), nil
 }
 
-// describeKind says why an entry is not a plain file.
+// describeKind returns why an entry is not a plain file.
 func (e *entry) describeKind() string {
 	switch {
 	case e.note != "":
@@ -239,7 +238,7 @@ func (e *entry) info() fileInfo {
 	return fileInfo{path.Base(e.path), e.size, mode}
 }
 
-// fileInfo describes a file of a tree. It has no times.
+// fileInfo implements [fs.FileInfo] for a file of a tree. It has no times.
 type fileInfo struct {
 	name string
 	size int64
@@ -255,8 +254,8 @@ func (i fileInfo) ModTime() time.Time { return time.Time{} }
 func (i fileInfo) IsDir() bool        { return i.mode.IsDir() }
 func (i fileInfo) Sys() any           { return nil }
 
-// openFile is an open file of a tree. It returns exactly its listed number of
-// bytes, or an error.
+// openFile is an open file of a tree. Reading it returns exactly the listed
+// number of bytes, or an error.
 type openFile struct {
 	info fileInfo
 	path string

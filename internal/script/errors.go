@@ -21,7 +21,7 @@ func (e *NotFoundError) Error() string {
 	return msg + "; " + listScripts(e.Scripts)
 }
 
-// NotScriptError is returned for a file that exists but is not a script.
+// NotScriptError is returned if a file exists but is not a script.
 type NotScriptError struct {
 	Path    string
 	Scripts []string // all scripts of the skill; nil if they were not listed
@@ -35,8 +35,7 @@ func (e *NotScriptError) Error() string {
 	return msg + "; " + listScripts(e.Scripts)
 }
 
-// OutsideError is returned for a path that is invalid or leads out of the
-// skill.
+// OutsideError is returned if a path is invalid or leads out of the skill.
 type OutsideError struct {
 	Name string // as the user or model typed it
 }
@@ -57,7 +56,7 @@ func listScripts(scripts []string) string {
 	return "its scripts are " + strings.Join(scripts, ", ")
 }
 
-// ShebangError is returned for a first line that does not name a permitted
+// ShebangError is returned if a script's first line does not name a permitted
 // interpreter.
 type ShebangError struct {
 	Path   string
@@ -97,13 +96,13 @@ func (e *MissingError) Error() string {
 	return b.String() + "; " + e.Hint
 }
 
-// NeedsError is returned for invalid or forbidden requirements of a script. It
-// lists all problems.
+// NeedsError is returned if a script's requirements are invalid or forbidden.
+// It lists all problems.
 type NeedsError struct {
 	Problems []Problem // at least one, in file order
 }
 
-// Problem is a problem in a file that declares requirements.
+// Problem describes a problem in a file that declares requirements.
 type Problem struct {
 	File string `json:"file"` // path in the skill
 	Line int    `json:"line"` // 1-based; 0 for the whole file
@@ -131,7 +130,8 @@ func (e *NeedsError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// installHints maps interpreters to installation instructions.
+// installHints maps interpreters to installation instructions for Debian and
+// macOS.
 var installHints = map[string]string{
 	"python3": "install it with `apt install python3` (Debian), `brew install python` (macOS) or `uv python install`",
 	"python2": "Python 2 is no longer available: port the script to Python 3 and change its first line to #!/usr/bin/env python3",
@@ -146,7 +146,8 @@ var installHints = map[string]string{
 	"pwsh":    "install PowerShell from https://aka.ms/install-powershell (Debian) or with `brew install powershell` (macOS)",
 }
 
-// defaultInstallHint is the hint for interpreters that are not in installHints.
+// defaultInstallHint is the hint for interpreters without an entry in
+// installHints.
 const defaultInstallHint = "install it system-wide or in a separate directory in PATH, or name another interpreter in the first line of the script"
 
 func installHint(interpreter string) string {

@@ -13,14 +13,14 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// skillPathPrefixes lists prefixes of paths that mean the skill's directory:
-// its path in a sandbox, and variables that instructions use for it.
+// skillPathPrefixes lists path prefixes that mean the skill's directory: its
+// path in a sandbox, and variables used in instructions.
 var skillPathPrefixes = []string{"/skill/", "${SKILL_DIR}/", "$SKILL_DIR/", "${CLAUDE_SKILL_DIR}/", "$CLAUDE_SKILL_DIR/",
 	"${LOADOUT_SKILL}/", "$LOADOUT_SKILL/", "{baseDir}/"}
 
-// Find returns the path of the script that a model or user calls name. files is
-// the listing of the skill. A name without a folder also selects a script in a
-// subfolder if only one has that base name.
+// Find returns the path of the script to which name refers, as typed by a user
+// or model. files lists the skill's files. A name without a folder also selects
+// a script in a subfolder if only one has that base name.
 //
 // The error is an [OutsideError], [NotFoundError] or [NotScriptError]. Find
 // opens a file only if it has no script extension, to read its first bytes.
@@ -52,8 +52,8 @@ func Find(fsys fs.FS, files skill.Manifest, name string) (string, error) {
 	return "", &NotFoundError{name, similarScripts(p, scripts), scripts}
 }
 
-// Scripts returns the scripts of the skill, in the order of files. The result
-// is never nil.
+// Scripts returns the paths of the skill's scripts, in the order of files. The
+// result is never nil.
 func Scripts(fsys fs.FS, files skill.Manifest) []string {
 	out := []string{}
 	for _, f := range files {
@@ -105,8 +105,8 @@ func isScript(fsys fs.FS, f skill.File) bool {
 	return isELF(first) || shebang && mayBeScript(f.Path, mode)
 }
 
-// similarScripts returns the scripts that p may mean: those with the same base
-// name in another folder, or with a base name that differs in case,
+// similarScripts returns the scripts that p may refer to: those with the same
+// base name in another folder, or with a base name that differs in case,
 // punctuation, extension or up to two letters.
 func similarScripts(p string, scripts []string) []string {
 	type match struct {

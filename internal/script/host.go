@@ -31,7 +31,7 @@ type Host struct {
 	Version func(exe string) string
 }
 
-// HostOf returns the host that the environment variables describe.
+// HostOf returns the host described by environment variables.
 func HostOf(getenv func(string) string) Host {
 	home := getenv("HOME")
 	if runtime.GOOS == "windows" {
@@ -47,7 +47,8 @@ func (h Host) getenv(name string) string {
 	return h.Getenv(name)
 }
 
-// systemDirs returns the directories that need no mount.
+// systemDirs returns the directories that are in every sandbox, so they need no
+// mount.
 func (h Host) systemDirs() []string {
 	if h.System != nil {
 		return h.System
@@ -68,12 +69,13 @@ func (h Host) envOr(variable, value string) string {
 	return value
 }
 
-// inSystem reports whether a path needs no mount.
+// inSystem reports whether a path is in a system directory, so it needs no
+// mount.
 func (h Host) inSystem(p string) bool {
 	return slices.ContainsFunc(h.systemDirs(), func(dir string) bool { return isWithin(dir, p) })
 }
 
-// interpreter is an interpreter that was found and can be used.
+// interpreter is a usable interpreter on the host.
 type interpreter struct {
 	exe      string   // path of the program
 	before   []string // arguments before all others: the path of a JavaScript program
@@ -205,7 +207,7 @@ func (h Host) findInterpreter(how detected, accept func(interpreter) string) (in
 	return interpreter{}, tried, false
 }
 
-// searchPath returns the directories that are searched for interpreters.
+// searchPath returns the directories in which to look for interpreters.
 func (h Host) searchPath() []string {
 	var dirs []string
 	add := func(dir string) {
@@ -229,8 +231,8 @@ func (h Host) searchPath() []string {
 }
 
 // resolveInterpreter returns the interpreter that an executable file starts. It
-// resolves symlinks, shims and virtual environments. depth limits shims that
-// start other shims.
+// resolves symlinks, shims and virtual environments. depth is the number of
+// nested shims so far.
 func (h Host) resolveInterpreter(p, name string, depth int) (interpreter, error) {
 	hops, err := followSymlinks(p)
 	if err != nil {
@@ -273,8 +275,8 @@ func (h Host) resolveInterpreter(p, name string, depth int) (interpreter, error)
 	return f, err
 }
 
-// nodeProgram returns the interpreter for a JavaScript program that node runs,
-// such as tsx.
+// nodeProgram returns the interpreter for a JavaScript program that runs on
+// node, such as tsx.
 func (h Host) nodeProgram(f interpreter) (interpreter, error) {
 	src, err := os.ReadFile(f.exe)
 	if err != nil {
@@ -296,7 +298,7 @@ func (h Host) nodeProgram(f interpreter) (interpreter, error) {
 }
 
 // followSymlinks returns p and each path that its symlinks lead to. The last
-// one is not a symlink. Each path is also returned with the symlinks of its
+// path is not a symlink. Each path is also returned with the symlinks of its
 // directory resolved.
 func followSymlinks(p string) ([]string, error) {
 	var hops []string

@@ -15,7 +15,7 @@ import (
 // (packaging.python.org, "Inline script metadata", formerly PEP 723).
 var inlineBlock = lazyregexp.New(`(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$`)
 
-// inlineMetadata is the content of a script block.
+// inlineMetadata is the content of a script's metadata block.
 type inlineMetadata struct {
 	requires     string // supported Python versions
 	dependencies []dependency
@@ -27,8 +27,8 @@ type dependency struct {
 }
 
 // parseInline parses the inline metadata of a Python script. It returns false
-// if there is none. As the specification says, it ignores a block without an
-// end. If the block is invalid, the error is a [NeedsError].
+// if there is none. As specified, it ignores a block without an end. If the
+// block is invalid, the error is a [NeedsError].
 func parseInline(p string, src []byte) (inlineMetadata, bool, error) {
 	text := normalizeText(src)
 	broken := func(line int, message, fix string) (inlineMetadata, bool, error) {
@@ -107,7 +107,7 @@ func parseInline(p string, src []byte) (inlineMetadata, bool, error) {
 	return meta, true, nil
 }
 
-// uncomment removes the comment signs from the lines of a block.
+// uncomment removes the comment characters from the lines of a block.
 func uncomment(block string) string {
 	var b strings.Builder
 	for line := range strings.Lines(block) {

@@ -12,8 +12,8 @@ import (
 )
 
 // Needs describes the packages to install before a script runs. An installer
-// must use no other files of the skill than Files, because a pip.conf, .npmrc
-// or setup.py in it was not checked.
+// must not use any of the skill's files except Files, because other files, such
+// as pip.conf, .npmrc or setup.py, were not checked.
 type Needs struct {
 	// Kind selects the installer: "python" (pip, uv) or "node" (npm).
 	Kind Kind `json:"kind"`
@@ -42,7 +42,7 @@ type Needs struct {
 	Digest string `json:"digest"`
 }
 
-// setDigest computes the digest of the fields and of content.
+// setDigest sets the digest to a hash of the fields and content.
 func (n *Needs) setDigest(content ...string) *Needs {
 	data, err := json.Marshal([]any{"loadout needs 1", n.Kind, n.Requirements, n.Constraints, n.RequireHashes, n.RequiresPython, n.Locked, content})
 	if err != nil {
@@ -54,9 +54,9 @@ func (n *Needs) setDigest(content ...string) *Needs {
 }
 
 // pythonNeeds reads the needs of a Python script from its inline metadata, or
-// else from the nearest requirements.txt in its directory or above. The string
-// is the specifier of the supported Python versions. It may be set even if
-// there are no needs.
+// else from the nearest requirements.txt in its directory or above. The
+// returned string is the specifier of the supported Python versions. It may be
+// set even if there are no needs.
 func pythonNeeds(fsys fs.FS, p string, src []byte, how detected) (*Needs, string, error) {
 	meta, ok, err := parseInline(p, src)
 	if err != nil {
@@ -99,8 +99,8 @@ func sortUnique(lines []string) []string {
 	return slices.Compact(lines)
 }
 
-// nearestFile returns the nearest file with that name in the directory of p or
-// above. It skips files for which counts returns false.
+// nearestFile returns the nearest file with the given name in the directory of
+// p or above. It skips files for which counts returns false.
 func nearestFile(fsys fs.FS, p, name string, counts func([]byte) bool) (string, bool, error) {
 	for dir := path.Dir(p); ; dir = path.Dir(dir) {
 		file := path.Join(dir, name)

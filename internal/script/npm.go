@@ -30,7 +30,7 @@ var (
 )
 
 // registries lists the registries that a lock file may name. npm replaces them
-// by the operator's registry.
+// with the operator's registry.
 var registries = []string{"https://registry.npmjs.org/", "https://registry.yarnpkg.com/"}
 
 // nodeNeeds reads the needs of a Node.js script. It uses the nearest
@@ -75,8 +75,8 @@ func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 	return n.setDigest(content...), nil
 }
 
-// parseObject decodes a JSON object. Unlike encoding/json into a struct, it
-// matches names exactly, as npm does.
+// parseObject decodes a JSON object. Unlike decoding into a struct with
+// encoding/json, it matches names exactly, as npm does.
 func parseObject(text []byte) (map[string]json.RawMessage, error) {
 	var doc map[string]json.RawMessage
 	err := json.Unmarshal(bytes.TrimPrefix(text, utf8BOM), &doc)
@@ -140,8 +140,8 @@ func checkPackage(file string, text []byte) ([]Problem, []string) {
 	return sortByLine(ps), []string{string(canonical)}
 }
 
-// fromRegistry reports whether a version in package.json refers to a registry.
-// It is then a range, a tag, or an alias of one.
+// fromRegistry reports whether a version in package.json refers to a registry:
+// a range, a tag, or an alias of either.
 func fromRegistry(v string) bool {
 	v = strings.TrimSpace(v)
 	if alias, ok := strings.CutPrefix(v, "npm:"); ok {
@@ -151,7 +151,7 @@ func fromRegistry(v string) bool {
 		}
 		return npmName().MatchString(alias[:i]) && npmRange().MatchString(strings.TrimPrefix(alias[i:], "@"))
 	}
-	// npm treats a word with the extension of an archive as a file.
+	// npm treats a word with an archive extension as a file.
 	return npmRange().MatchString(v) && !strings.HasSuffix(v, ".tgz") && !strings.HasSuffix(v, ".tar.gz") && !strings.HasSuffix(v, ".tar") &&
 		!strings.HasPrefix(v, ".") && !strings.HasPrefix(v, "~/")
 }

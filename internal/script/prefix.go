@@ -13,8 +13,8 @@ import (
 )
 
 // prefixes returns the paths outside the system directories that the
-// interpreter at exe needs. It chooses the smallest directory that contains
-// only the runtime. exe must be one of the paths returned by followSymlinks.
+// interpreter at exe needs. It chooses the smallest directory that contains the
+// runtime. exe must be one of the paths returned by followSymlinks.
 func (h Host) prefixes(exe, name string) ([]string, error) {
 	if h.inSystem(exe) {
 		return nil, nil
@@ -56,9 +56,9 @@ func existingPaths(dir string, names ...string) []string {
 	return out
 }
 
-// checkDirectory returns why a directory cannot be mounted in a sandbox. Its
-// path, as named or resolved, may be forbidden, or it may contain files of a
-// home directory besides a runtime.
+// checkDirectory returns an error if a directory must not be mounted in a
+// sandbox. Its path, as named or resolved, may be forbidden, or it may contain
+// files of a home directory besides a runtime.
 func (h Host) checkDirectory(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -81,14 +81,13 @@ func (h Host) checkDirectory(dir string) error {
 var sharedDirs = []string{".local/share", ".local/state", "Library", "Library/Application Support",
 	"Documents", "Desktop", "Downloads", "AppData", "AppData/Local", "AppData/Roaming"}
 
-// hiddenDirs lists the names of shared directories in the home directory of any
-// user.
+// hiddenDirs lists names of shared directories in any user's home directory.
 var hiddenDirs = []string{".local", ".config", ".cache", ".ssh", ".gnupg"}
 
 const ownDirectoryHint = "install the interpreter in a separate directory (pyenv, uv, nvm, mise) or system-wide"
 
-// checkMountable returns why a directory with this path cannot be mounted in a
-// sandbox.
+// checkMountable returns an error if a directory with this path must not be
+// mounted in a sandbox.
 func (h Host) checkMountable(dir string) error {
 	parent := filepath.Dir(dir)
 	if parent == dir || filepath.Dir(parent) == parent && runtime.GOOS != "windows" {
@@ -137,9 +136,9 @@ var runtimeEntry = lazyregexp.New(`^(s?bin|lib(32|64|exec)?|include|share|man|do
 // regardless of the other files in its directory.
 var runtimeMarkers = []string{"conda-meta", "pwsh.dll"}
 
-// checkOnlyRuntime rejects a directory in a home directory that contains other
-// files than a runtime, such as a project with a virtual environment at its
-// top.
+// checkOnlyRuntime returns an error if a directory in a home directory contains
+// files other than a runtime's, such as a project with a virtual environment at
+// its top.
 func checkOnlyRuntime(dir string) error {
 	if isManaged(dir) {
 		return nil
@@ -178,10 +177,9 @@ func venvConfigPath(exe string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(exe)), "pyvenv.cfg")
 }
 
-// resolveVenv returns the interpreter of a virtual environment by its own path,
-// the first of hops, because Python finds the environment by that path. The
-// interpreter needs the environment and all directories up to that of the base
-// interpreter.
+// resolveVenv returns a virtual environment's interpreter. Its path is hops[0],
+// because Python finds the environment by that path. The interpreter needs the
+// environment and all directories up to that of the base interpreter.
 func (h Host) resolveVenv(f interpreter, hops []string) (interpreter, error) {
 	exe := hops[0]
 	if len(hops) > 1 && filepath.Base(hops[1]) == filepath.Base(exe) && isVenv(hops[1]) {

@@ -99,8 +99,8 @@ func logicalLines(text string) []dependency {
 // comments.
 func hasRequirements(src []byte) bool { return len(logicalLines(normalizeText(src))) > 0 }
 
-// readLine reads one line of a requirements file. It rejects all options except
-// the ones it handles.
+// readLine reads a line of a requirements file. It rejects all options that it
+// does not handle.
 func (r *requirementsReader) readLine(file string, line int, text string, constraints bool) {
 	if !strings.HasPrefix(text, "-") {
 		r.addRequirement(file, line, text, constraints)
@@ -131,7 +131,7 @@ func (r *requirementsReader) readLine(file string, line int, text string, constr
 	}
 }
 
-// includeFile reads a file that another one includes.
+// includeFile reads a file included by another file.
 func (r *requirementsReader) includeFile(file string, line int, name string, constraints bool) {
 	p := path.Join(path.Dir(file), name)
 	switch {
@@ -144,7 +144,7 @@ func (r *requirementsReader) includeFile(file string, line int, name string, con
 	}
 }
 
-// addInline adds a single requirement. It must not be an option.
+// addInline adds a requirement, which must not be an option.
 func (r *requirementsReader) addInline(file string, line int, text string) {
 	if text = strings.TrimSpace(text); strings.HasPrefix(text, "-") || strings.ContainsAny(text, "\n\r#\\") {
 		r.addProblem(file, line, "option", "dependency "+quoteText(text)+" is not a requirement", `write it like "requests>=2"`)
@@ -153,7 +153,7 @@ func (r *requirementsReader) addInline(file string, line int, text string) {
 	r.addRequirement(file, line, text, false)
 }
 
-// addRequirement adds one requirement with its hashes.
+// addRequirement adds a requirement with its hashes.
 func (r *requirementsReader) addRequirement(file string, line int, text string, constraints bool) {
 	var hashes []string
 	for _, m := range hashOption().FindAllStringSubmatch(text, -1) {
@@ -184,7 +184,7 @@ func (r *requirementsReader) addRequirement(file string, line int, text string, 
 	}
 }
 
-// quoteText quotes text of a skill for a message.
+// quoteText quotes a skill's text for a message.
 func quoteText(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		s = string(r[:80]) + "…"

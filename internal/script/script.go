@@ -1,7 +1,7 @@
-// Package script plans how to run a script of a skill: the interpreter on the
-// host, the host directories that it needs, and the packages to install first.
+// Package script plans how to run a skill's script: the host's interpreter, the
+// host directories that it needs, and the packages to install first.
 //
-// [Find] resolves a path that a model typed to a file of the skill, [Resolve]
+// [Find] resolves a path typed by a model to a file of the skill, [Resolve]
 // returns the [Plan] for that file, and [Split] splits a string of arguments
 // into words. The package installs and runs nothing. It reads the skill only
 // through [io/fs.FS], and only those parts of the host that [Host] describes.
@@ -41,7 +41,7 @@ import (
 type Kind string
 
 // Kinds of scripts. A WASM module runs in the caller's WASM runtime, and an
-// executable runs directly. All others have an interpreter.
+// executable runs directly. All other kinds have an interpreter.
 const (
 	Python     Kind = "python"
 	Shell      Kind = "shell"
@@ -64,15 +64,15 @@ const Placeholder = "{script}"
 // Python scripts, requirements files, package.json and lock files.
 const maxSource = 8 << 20
 
-// Plan describes how to run one script. The caller may modify it.
+// Plan describes how to run a script. The caller may modify it.
 type Plan struct {
 	// Kind is the language.
 	Kind Kind `json:"kind"`
 	// Script is the path of the script in the skill.
 	Script string `json:"script"`
-	// Interpreter is the name that was searched for, such as "python3". It is
-	// empty for executables and WASM. Version is its version if that is known
-	// without running it, such as "3.11.7" or "3.11", and empty otherwise.
+	// Interpreter is the interpreter's name in PATH, such as "python3". It is
+	// empty for executables and WASM. Version is its version, such as "3.11.7"
+	// or "3.11", or empty if it is unknown without running the interpreter.
 	Interpreter string `json:"interpreter,omitempty"`
 	Version     string `json:"version,omitempty"`
 	// Argv is the absolute host path of the interpreter, its flags, and
@@ -95,7 +95,7 @@ type Plan struct {
 }
 
 // Command returns the command line that runs the script with args. file is the
-// path of the script as the interpreter sees it.
+// script's path as seen by the interpreter.
 func (p *Plan) Command(file string, args ...string) []string {
 	out := slices.Grow(slices.Clone(p.Argv), len(args))
 	for i := len(out) - 1; i >= 0; i-- { // the last one, because the shebang may contain the same word
@@ -107,7 +107,7 @@ func (p *Plan) Command(file string, args ...string) []string {
 	return append(out, args...)
 }
 
-// language describes a kind of script.
+// language describes how to run scripts of a kind.
 type language struct {
 	kind Kind
 	exts []string
@@ -137,12 +137,12 @@ var languages = []language{
 	{kind: WASM, exts: []string{".wasm"}},
 }
 
-// Row is a row of the table of extensions.
+// Row is a row of the [Table] of extensions.
 type Row struct {
 	Extension string `json:"extension"` // with its dot
 	Kind      Kind   `json:"kind"`
 	// Interpreters lists the interpreters for scripts without a shebang, best
-	// first. It is empty if none is needed.
+	// first. It is empty if no interpreter is needed.
 	Interpreters []string `json:"interpreters"`
 }
 
@@ -176,8 +176,8 @@ func byKind(k Kind) language {
 }
 
 // Resolve returns the plan for running the script at p, a path returned by
-// [Find], on host. It reads the needs before it searches for the interpreter,
-// so both must be valid.
+// [Find], on host. Resolve returns an error if the needs are invalid or no
+// usable interpreter is found.
 func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 	head, mode, err := readHead(fsys, p)
 	if err != nil {
@@ -215,7 +215,7 @@ func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 	return plan, nil
 }
 
-// detected describes a script, as far as its name and first bytes tell.
+// detected describes how to run a script, based on its name and first bytes.
 type detected struct {
 	kind Kind
 	// interpreters lists the names to search for, best first. exact is the path
@@ -255,15 +255,15 @@ func detectInterpreter(p string, src []byte, mode fs.FileMode) (detected, error)
 }
 
 // mayBeScript reports whether a file without a script extension may be a
-// script. It may be if it is executable, or if it has no extension at all,
-// because archives can lose the executable bit.
+// script: it is executable, or it has no extension at all, because archives can
+// lose the executable bit.
 func mayBeScript(p string, mode fs.FileMode) bool {
 	return mode&0o111 != 0 || path.Ext(p) == ""
 }
 
 func isELF(src []byte) bool { return bytes.HasPrefix(src, []byte("\x7fELF")) }
 
-// openRegular opens a regular file.
+// openRegular opens a file. It returns an error if the file is not regular.
 func openRegular(fsys fs.FS, p string) (fs.File, fs.FileInfo, error) {
 	f, err := fsys.Open(p)
 	if err != nil {
@@ -280,8 +280,8 @@ func openRegular(fsys fs.FS, p string) (fs.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readHead returns the file's mode and its leading bytes, which include the
-// first line.
+// readHead returns the file's leading bytes, which include the first line, and
+// its mode.
 func readHead(fsys fs.FS, p string) ([]byte, fs.FileMode, error) {
 	f, info, err := openRegular(fsys, p)
 	if err != nil {

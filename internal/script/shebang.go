@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// maxShebang is the maximum length of a first line on Linux, including "#!"
-// (BINPRM_BUF_SIZE). Linux truncates longer lines and does not run them.
+// maxShebang is the maximum length in bytes of a first line on Linux, including
+// "#!" (BINPRM_BUF_SIZE). Linux truncates longer lines and does not run them.
 const maxShebang = 256
 
 var utf8BOM = []byte("\ufeff")
@@ -25,11 +25,11 @@ type shebang struct {
 	env         map[string]string
 }
 
-// parseShebang parses the first line of src. It returns false if that is not a
-// shebang. It ignores a byte order mark before the line and a carriage return
-// after it. As on Linux, the text after the interpreter is one argument. For
-// env, it is split even without -S, as on macOS, because such a line cannot run
-// on Linux at all.
+// parseShebang parses the first line of src. It returns false if the line is
+// not a shebang. It ignores a byte order mark before the line and a carriage
+// return after it. As on Linux, the text after the interpreter is one argument.
+// For env, it is split even without -S, as on macOS, because such a line cannot
+// run on Linux at all.
 func parseShebang(src []byte) (shebang, bool, error) {
 	src = bytes.TrimPrefix(src, utf8BOM)
 	if !bytes.HasPrefix(src, []byte("#!")) || bytes.HasPrefix(src, []byte("#![")) { // "#![" starts a Rust attribute
@@ -64,7 +64,7 @@ func parseShebang(src []byte) (shebang, bool, error) {
 
 var (
 	variableAssignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	// reservedVariable matches variables that a script may not set, because
+	// reservedVariable matches variables that a script must not set, because
 	// they belong to the sandbox or affect what runs before the script.
 	reservedVariable = lazyregexp.New(`^(LD_.*|DYLD_.*|GO[A-Z]*|LOADOUT_.*|PATH|HOME|TMPDIR|ENV|BASH_ENV|IFS|SHELLOPTS|BASHOPTS)$`)
 	uvPython         = lazyregexp.New(`^3(\.[0-9]{1,2})?$`)
@@ -123,7 +123,7 @@ var (
 	shellNames = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"}
 )
 
-// detect returns how to run the script at p.
+// detect returns how to run the script at p with this shebang.
 func (sb shebang) detect(p string) (detected, error) {
 	name := path.Base(sb.interpreter)
 	how := detected{args: sb.args, env: sb.env, interpreters: []string{name}}
@@ -182,13 +182,14 @@ func (sb shebang) detect(p string) (detected, error) {
 
 var (
 	programName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}$`)
-	// Programs that run a program as another user, or download one.
+	// userSwitchers run a program as another user. downloaders download the
+	// program that they run.
 	userSwitchers = []string{"sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "newgrp", "sg", "gosu", "su-exec"}
 	downloaders   = []string{"uvx", "pnpx"}
 )
 
-// checkOtherInterpreter returns why an interpreter without special rules is not
-// allowed, or nil.
+// checkOtherInterpreter returns an error if an interpreter without special
+// rules is not allowed.
 func checkOtherInterpreter(interpreter string) error {
 	name := path.Base(interpreter)
 	lower := strings.ToLower(name) // some file systems ignore case
@@ -210,7 +211,7 @@ func checkOtherInterpreter(interpreter string) error {
 }
 
 // detectLauncher handles "uv run --script" and "pipx run". These install the
-// needs of the script and start Python, so the plan does the same.
+// script's needs and start Python, so the plan does the same.
 func (how detected) detectLauncher(name string) (detected, error) {
 	words := how.args
 	how.kind, how.args, how.exact, how.interpreters = Python, nil, "", byKind(Python).interpreters

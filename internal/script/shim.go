@@ -22,13 +22,13 @@ type shim struct {
 }
 
 // envManagers maps languages to the version variables of pyenv and similar
-// managers. These have one directory per version below versions.
+// managers. These managers have one directory per version below versions.
 var envManagers = map[string]string{"python": "PYENV_VERSION", "ruby": "RBENV_VERSION", "node": "NODENV_VERSION", "perl": "PLENV_VERSION"}
 
 // asdfNames maps interpreters to their names in asdf, if these differ.
 var asdfNames = map[string]string{"node": "nodejs"}
 
-// findShim returns the shim among the hops. It returns false if there is none.
+// findShim returns the shim among the hops, and whether there is one.
 func (h Host) findShim(hops []string, name string) (shim, bool) {
 	real := filepath.Base(hops[len(hops)-1])
 	switch strings.TrimSuffix(real, ".exe") {
@@ -70,7 +70,7 @@ func (h Host) envTarget(root, name string) (string, error) {
 	}
 	for _, v := range wanted {
 		if v == "system" {
-			break // the next one in PATH
+			break // use the next one in PATH
 		}
 		for _, v := range []string{v, strings.TrimPrefix(v, toolOf(name)+"-")} {
 			dir, ok := versionDir(filepath.Join(root, "versions"), v)
@@ -103,7 +103,8 @@ func (h Host) installTarget(root, name string) (string, error) {
 	return "", fmt.Errorf("no global version of %s selected; run `mise use --global %[1]s` or write it to ~/.tool-versions", lang)
 }
 
-// toolVersions reads ~/.tool-versions of asdf and mise.
+// toolVersions returns the versions of tool in ~/.tool-versions, which asdf and
+// mise use.
 func (h Host) toolVersions(tool string) []string {
 	text, err := os.ReadFile(filepath.Join(h.Home, ".tool-versions"))
 	if err != nil || h.Home == "" {
@@ -118,7 +119,7 @@ func (h Host) toolVersions(tool string) []string {
 	return nil
 }
 
-// miseConfig reads mise's global configuration.
+// miseConfig returns the versions of tool in mise's global configuration.
 func (h Host) miseConfig(tool string) []string {
 	dir := h.envOr("XDG_CONFIG_HOME", filepath.Join(h.Home, ".config"))
 	var config struct {
@@ -164,9 +165,8 @@ func voltaTarget(root, name string) (string, error) {
 	return filepath.Join(dir, "bin", name+exeSuffix), nil
 }
 
-// versionDir returns the directory below root of a version, or of the newest
-// version with that prefix. It rejects a version that contains a path
-// separator.
+// versionDir returns the directory of a version below root, or of the newest
+// version with that prefix. It rejects versions that contain a path separator.
 func versionDir(root, version string) (string, bool) {
 	if version == "" || version != filepath.Base(version) || strings.HasPrefix(version, ".") || strings.ContainsAny(version, `/\:`) {
 		return "", false
@@ -187,7 +187,7 @@ func versionDir(root, version string) (string, bool) {
 	return dirs[0], true
 }
 
-// managedInterpreters returns interpreters of version managers and installers
+// managedInterpreters returns interpreters from version managers and installers
 // that may not be in PATH, for example if the program was started from a
 // desktop.
 func (h Host) managedInterpreters(name string) []string {
@@ -215,7 +215,7 @@ func (h Host) managedInterpreters(name string) []string {
 	return out
 }
 
-// globNewest returns the matches of a pattern, newest version first.
+// globNewest returns the files that match a pattern, newest version first.
 func globNewest(pattern string) []string {
 	found, err := filepath.Glob(pattern)
 	if err != nil {

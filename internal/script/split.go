@@ -11,10 +11,10 @@ var (
 	ErrBackslash = errors.New("arguments: trailing backslash; pass the arguments as a list")
 )
 
-// Split splits a string of arguments into words like a POSIX shell. It handles
-// only quotes and backslashes. It expands no variables, globs or substitutions,
-// and treats characters of comments, pipes and redirections as ordinary text.
-// The error is [ErrQuote] or [ErrBackslash].
+// Split splits a string of arguments into words as a POSIX shell does. It
+// handles only quotes and backslashes. It expands no variables, globs or
+// substitutions, and treats comment, pipe and redirection characters as
+// ordinary text. The error is [ErrQuote] or [ErrBackslash].
 //
 // It does not use go-shellwords, which truncates the line at the first of
 // ;&|<>, rejects parentheses, and turns \n and \t into control characters.
@@ -67,7 +67,7 @@ func Split(s string) ([]string, error) {
 
 // appendQuoted appends the text between double quotes to word. s starts after
 // the opening quote. It returns the number of bytes up to and including the
-// closing quote.
+// closing quote, and whether there is one.
 func appendQuoted(word *strings.Builder, s string) (int, bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

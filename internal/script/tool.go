@@ -1,17 +1,16 @@
 package script
 
-// Tool is a program of the host that installs packages. The caller may modify
-// it.
+// Tool is a host program that installs packages. The caller may modify it.
 type Tool struct {
-	// Argv is the command: the absolute path of the program, preceded by that
-	// of its interpreter if there is one.
+	// Argv is the command: the absolute path of the program, preceded by the
+	// path of its interpreter if it has one.
 	Argv []string
 	// Prefixes lists the host paths to mount, as in [Plan].
 	Prefixes []string
 }
 
-// Tool searches for uv or npm in the same way as for interpreters. If no usable
-// program exists, it returns false and the unusable ones.
+// Tool searches for uv or npm in the same way as for interpreters. If there is
+// no usable program, it returns false and the unusable programs.
 func (h Host) Tool(name string) (*Tool, []Unusable, bool) {
 	f, tried, ok := h.findInterpreter(detected{interpreters: []string{name}}, func(interpreter) string { return "" })
 	if !ok {

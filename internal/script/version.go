@@ -19,9 +19,9 @@ var (
 	nodeVersion = lazyregexp.New(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION ([0-9]+)`)
 )
 
-// version returns the version of the interpreter at exe according to its files.
-// If they do not contain it, it calls Host.Version. exe must not contain
-// symlinks.
+// version returns the version of the interpreter at exe, based on its files. If
+// the files do not contain the version, it calls Host.Version. exe must not
+// contain symlinks.
 func (h Host) version(exe, name string) string {
 	root := filepath.Dir(filepath.Dir(exe))
 	byDir := releaseNumber().FindString(filepath.Base(root))
@@ -79,7 +79,7 @@ func needsTypeScriptFlag(version string) bool {
 	return compareRelease(v, []int{23, 6}) < 0
 }
 
-// releaseParts returns the numbers of a release.
+// releaseParts returns the numeric parts of a release.
 func releaseParts(v string) []int {
 	var out []int
 	for _, p := range strings.Split(v, ".") {
@@ -122,7 +122,7 @@ func isVersionSpecifier(spec string) bool {
 }
 
 // satisfiesVersion reports whether a Python version satisfies a specifier. For
-// an incomplete version such as "3.11", it reports whether any release of it
+// an incomplete version such as "3.11", it reports whether any of its releases
 // could.
 func satisfiesVersion(version, spec string) bool {
 	have := releaseParts(version)

@@ -29,9 +29,10 @@ var (
 	errInvalidPublicKey  = errors.New("invalid public key, want one created by GenerateKey")
 )
 
-// GenerateKey returns a new key pair, each key on one line. name identifies the
-// owner, for example "example.com/tools", and is part of the keys. It must have
-// 1 to 256 bytes of printable characters without spaces and "+".
+// GenerateKey returns a new key pair. Each key is a single line. name
+// identifies the owner, for example "example.com/tools", and is part of the
+// keys. It must have 1 to 256 bytes of printable characters without spaces and
+// "+".
 func GenerateKey(name string) (private, public string, err error) {
 	if !isKeyName(name) {
 		return "", "", fmt.Errorf("create key: invalid name %.100q, want 1 to 256 bytes without spaces, + or invisible characters", name)
@@ -48,7 +49,7 @@ func isKeyName(s string) bool {
 		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 }
 
-// PublicKey returns the public key that belongs to a private key.
+// PublicKey returns the public key of a private key.
 func PublicKey(private string) (string, error) {
 	if len(private) > maxKey {
 		return "", errInvalidPrivateKey
@@ -58,7 +59,7 @@ func PublicKey(private string) (string, error) {
 		return "", errInvalidPrivateKey // an error of package note could contain the key
 	}
 	// The format is PRIVATE+KEY+NAME+HASH+BASE64. The last part may contain a
-	// +.
+	// "+".
 	parts := strings.SplitN(private, "+", 5)
 	seed, err := base64.StdEncoding.DecodeString(parts[len(parts)-1])
 	if err != nil || len(seed) != 1+ed25519.SeedSize {
@@ -68,8 +69,7 @@ func PublicKey(private string) (string, error) {
 	return note.NewEd25519VerifierKey(signer.Name(), ed25519.PublicKey(public))
 }
 
-// newVerifier parses a public key. It accepts only the one canonical form of
-// each key.
+// newVerifier parses a public key. It accepts only the canonical form of a key.
 func newVerifier(public string) (note.Verifier, error) {
 	raw, ok := publicBytes(public)
 	if !ok {
@@ -98,8 +98,7 @@ func publicBytes(public string) (ed25519.PublicKey, bool) {
 	return raw[1:], true
 }
 
-// KeyName returns the name in a public key. If the key is invalid, it returns
-// "".
+// KeyName returns the name in a public key, or "" if the key is invalid.
 func KeyName(public string) string {
 	v, err := newVerifier(public)
 	if err != nil {
@@ -108,9 +107,9 @@ func KeyName(public string) string {
 	return v.Name()
 }
 
-// Fingerprint returns a short form of a public key and its name, for comparison
-// by eye. It has eight groups of four hex digits, the first half of a SHA-256.
-// If the key is invalid, it returns "no key".
+// Fingerprint returns a short form of a public key and its name, for visual
+// comparison. It has eight groups of four hex digits, the first half of a
+// SHA-256. If the key is invalid, it returns "no key".
 func Fingerprint(public string) string {
 	if _, err := newVerifier(public); err != nil {
 		return "no key"
@@ -124,7 +123,7 @@ func Fingerprint(public string) string {
 	return strings.Join(groups, "-")
 }
 
-// ExposedError is returned for a private key that other users can read.
+// ExposedError is returned if a private key can be read by other users.
 type ExposedError struct {
 	Path string
 	Mode os.FileMode
@@ -136,8 +135,8 @@ func (e *ExposedError) Error() string {
 }
 
 // WritePrivateKey writes a private key to a new file at path that only the
-// current user can read, and syncs it. If the file exists, the error is
-// [os.ErrExist]. After an error there is no file.
+// current user can read, and syncs it. If the file exists, the error wraps
+// [os.ErrExist]. A failed write leaves no new file.
 func WritePrivateKey(path, private string) error {
 	if _, err := PublicKey(private); err != nil {
 		return fmt.Errorf("write the private key: %w", err)
@@ -153,8 +152,8 @@ func WritePrivateKey(path, private string) error {
 	return nil
 }
 
-// ReadPrivateKey reads a file written by WritePrivateKey. If the file mode lets
-// other users read it, the error is an [*ExposedError].
+// ReadPrivateKey reads a file written by WritePrivateKey. If other users can
+// read the file, the error is an [*ExposedError].
 func ReadPrivateKey(path string) (string, error) {
 	// Opening a pipe would block.
 	if info, err := os.Stat(path); err != nil {

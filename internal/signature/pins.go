@@ -24,10 +24,10 @@ const (
 	pinsVersion    = 1
 )
 
-// ErrNotPinned is returned for a source without a pinned key.
+// ErrNotPinned is returned if a source has no pinned key.
 var ErrNotPinned = errors.New("no pinned key")
 
-// Pins stores the key that signed the skills of each source when they were
+// Pins stores, for each source, the key that signed its skills when they were
 // first seen. The file must belong to the current user. Several processes may
 // change it concurrently. If other users can read or write the file, or if it
 // is damaged, all methods return an error. Pins is safe for concurrent use.
@@ -45,8 +45,8 @@ type Pin struct {
 	First bool `json:"first,omitempty"`
 }
 
-// ChangedKeyError is returned for a skill that is not signed by the pinned key
-// of its source.
+// ChangedKeyError is returned if a skill is not signed with its source's pinned
+// key.
 type ChangedKeyError struct {
 	Source     string
 	PinnedKey  string // pinned public key
@@ -65,9 +65,10 @@ func (e *ChangedKeyError) Error() string {
 // key is empty for an unsigned skill. The caller must verify the signature
 // first.
 //
-// For a new source, Check pins the key and sets First. For an unsigned skill of
-// a new source, it pins nothing and returns the zero Pin. If the key differs
-// from the pinned one, or is missing, the error is a [*ChangedKeyError].
+// For a new source, Check pins the key and sets First. For an unsigned skill
+// from a new source, it pins nothing and returns the zero Pin. If the key
+// differs from the pinned key, or is missing, the error is a
+// [*ChangedKeyError].
 //
 // source identifies the origin of the skill and must be the same in each call.
 // It must have 1 to 512 bytes of printable characters, without a password or
@@ -111,7 +112,7 @@ func (k Pin) checkKey(now string) error {
 	return nil
 }
 
-// Find returns the pin of a source. It changes nothing. If there is none, the
+// Find returns the pin of a source, without changing it. If there is none, the
 // error is ErrNotPinned.
 func (p Pins) Find(source string) (Pin, error) {
 	all, err := p.read()
@@ -121,8 +122,8 @@ func (p Pins) Find(source string) (Pin, error) {
 	return Pin{}, fmt.Errorf("find the key of %.200q: %w", source, cmp.Or(err, ErrNotPinned))
 }
 
-// Set pins a key for a source and replaces an earlier pin. Call it if the user
-// confirmed the key.
+// Set pins a key for a source, replacing any earlier pin. It must only be
+// called after the user confirmed the key.
 func (p Pins) Set(ctx context.Context, source, key string) (Pin, error) {
 	if err := checkSource(source); err != nil {
 		return Pin{}, fmt.Errorf("pin the key of a source: %w", err)
@@ -199,7 +200,7 @@ func (all pinSet) addPin(k Pin) error {
 	return nil
 }
 
-// pinsFile is the JSON format of the file.
+// pinsFile is the JSON format of the pins file.
 type pinsFile struct {
 	Version int   `json:"version"`
 	Pins    []Pin `json:"publishers"` // by source
@@ -241,8 +242,8 @@ func (p Pins) update(ctx context.Context, edit func(pinSet) error) error {
 	})
 }
 
-// decode parses the file. It returns an error for any fault, because a source
-// whose key was lost would be treated as new.
+// decode parses the pins file. It returns an error for any problem, because a
+// source whose key was lost would be treated as new.
 func (p Pins) decode(data []byte) (pinSet, error) {
 	damaged := func(format string, args ...any) (pinSet, error) {
 		return nil, fmt.Errorf("damaged file %s: %s", p.Path, fmt.Sprintf(format, args...))

@@ -33,11 +33,11 @@ import (
 // that the signature does not cover.
 const FileName = "SKILL.sig"
 
-// MaxBytes is the maximum size of a signature in bytes. It suffices for about
+// MaxBytes is the maximum size of a signature in bytes. It is enough for about
 // 9,000 files.
 const MaxBytes = 1 << 20
 
-// Prefixes of the lines before the list of files.
+// Prefixes of the header lines before the list of files.
 const (
 	heading    = "loadout skill signature v1"
 	namePrefix = "name "
@@ -54,8 +54,8 @@ type Signature struct {
 }
 
 // Sign returns the content of [FileName] for the files of a manifest. The
-// manifest must contain hashes. An existing signature in it is ignored. private
-// is a key created by [GenerateKey].
+// manifest must contain hashes. An existing signature in the manifest is
+// ignored. private is a key created by [GenerateKey].
 //
 // Sign returns an error if the name or a path contains characters that are not
 // allowed in a signature, such as line ends, or if the signature exceeds
@@ -83,7 +83,7 @@ func Sign(m skill.Manifest, skillName, private string) ([]byte, error) {
 	return out, nil
 }
 
-// signableFiles returns the files that a signature covers, sorted by path.
+// signableFiles returns the files covered by a signature, sorted by path.
 func signableFiles(m skill.Manifest) skill.Manifest {
 	var out skill.Manifest
 	for _, f := range m {
@@ -95,7 +95,7 @@ func signableFiles(m skill.Manifest) skill.Manifest {
 	return out
 }
 
-// text returns the text that is signed.
+// text returns the text to sign.
 func (s *Signature) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s%s\n%s%s\n", heading, namePrefix, s.Name, keyPrefix, s.Key)
@@ -105,7 +105,7 @@ func (s *Signature) text() string {
 	return b.String()
 }
 
-// check rejects content that cannot be signed.
+// check returns an error if the content cannot be signed.
 func (s *Signature) check() error {
 	if !isOneLine(s.Name) || len(s.Name) > maxName {
 		return fmt.Errorf("invalid skill name, want 1 to %d bytes without control characters", maxName)
@@ -126,7 +126,7 @@ func (s *Signature) check() error {
 	return nil
 }
 
-// isOneLine reports whether a text can be part of a line of a signature.
+// isOneLine reports whether s can be part of a line of a signature.
 func isOneLine(s string) bool {
 	return s != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
@@ -137,8 +137,8 @@ func isHash(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// DamagedError is returned for a signature that [Sign] did not write, or that
-// was modified. Its content cannot be trusted.
+// DamagedError is returned if a signature was not written by [Sign] or was
+// modified. Its content cannot be trusted.
 type DamagedError struct{ Reason string }
 
 func (e *DamagedError) Error() string { return "damaged signature: " + e.Reason }

@@ -9,8 +9,8 @@ import (
 )
 
 // ReadFile returns the content of a skill's [FileName] and the public key in
-// it. The signature is not verified. If there is no such file, the error is
-// [ErrUnsigned].
+// it. The signature is not verified. If the skill has no such file, the error
+// is [ErrUnsigned].
 func ReadFile(files fs.FS) (sig []byte, key string, err error) {
 	f, err := files.Open(FileName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -20,7 +20,7 @@ func ReadFile(files fs.FS) (sig []byte, key string, err error) {
 		return nil, "", err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, MaxBytes+1)) // Parse rejects a signature of one byte too many
+	b, err := io.ReadAll(io.LimitReader(f, MaxBytes+1)) // one byte more, so that Parse rejects a longer signature
 	if err != nil {
 		return nil, "", err
 	}
@@ -31,8 +31,8 @@ func ReadFile(files fs.FS) (sig []byte, key string, err error) {
 	return b, s.Key, nil
 }
 
-// VerifyBundle verifies that the files of a skill are signed with a public key,
-// like [Verify]. It returns the name of the skill and the digest of its files.
+// VerifyBundle is like [Verify] for the files of a skill: they must be signed
+// with the public key. It returns the skill's name and the digest of its files.
 func VerifyBundle(b *skill.Bundle, public string) (name, digest string, err error) {
 	m, _, err := skill.ReadManifest(b)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package remotetest provides sources of skills for tests: Git repositories and
-// published indexes on loopback addresses. They can misbehave on request.
+// Package remotetest provides skill sources for tests: Git repositories and
+// published indexes on loopback addresses. They can be made to misbehave.
 package remotetest
 
 import (
@@ -18,8 +18,9 @@ import (
 	"testing"
 )
 
-// A Git is a repository and the server from which git fetches it. Its methods are safe
-// for concurrent use. Those that change the repository fail the test if git fails.
+// A Git is a repository and a server for it. Its methods are safe for
+// concurrent use. Methods that change the repository fail the test if git
+// fails.
 type Git struct {
 	URL string // HTTP address of the repository
 	Dir string // bare repository on this machine
@@ -39,8 +40,8 @@ type Git struct {
 	commits   int
 }
 
-// NewGit creates an empty repository with the branch main and serves it until the test
-// ends. It skips the test if git is missing.
+// NewGit creates an empty repository with the branch main and serves it until
+// the test ends. The test is skipped if git is missing.
 func NewGit(t testing.TB) *Git {
 	t.Helper()
 	program, err := exec.LookPath("git")
@@ -97,7 +98,7 @@ func (g *Git) serve(w http.ResponseWriter, r *http.Request, backend, files http.
 	}
 }
 
-// redirected returns the address to which a request is redirected. The caller holds mu.
+// redirected returns the redirect target of a request. The caller must hold mu.
 func (g *Git) redirected(r *http.Request) string {
 	for from, to := range g.redirects {
 		if rest, ok := strings.CutPrefix(r.URL.RequestURI(), from); ok {
@@ -107,7 +108,8 @@ func (g *Git) redirected(r *http.Request) string {
 	return ""
 }
 
-// cutting closes a connection after a number of bytes.
+// cutting is a response writer that closes the connection after a number of
+// bytes.
 type cutting struct {
 	http.ResponseWriter
 	left int64
@@ -131,23 +133,23 @@ func (g *Git) change(f func()) {
 	f()
 }
 
-// Private makes the server accept only these tokens, as the password of any user.
-// Without tokens it accepts everybody again.
+// Private makes the server require one of these tokens, as the password of any
+// user. Without tokens, it makes the server public again.
 func (g *Git) Private(tokens ...string) { g.change(func() { g.tokens = tokens }) }
 
-// Forbid makes the server answer all requests with 403, or stops that.
+// Forbid makes the server answer all requests with 403 while on.
 func (g *Git) Forbid(on bool) { g.change(func() { g.forbids = on }) }
 
 // Redirect redirects requests whose path starts with from to another address, followed
 // by the rest of the path.
 func (g *Git) Redirect(from, to string) { g.change(func() { g.redirects[from] = to }) }
 
-// Cut makes the server close a connection after this many bytes of a fetch; 0 means
-// never.
+// Cut makes the server close a connection after this many bytes of a fetch. 0
+// means never.
 func (g *Git) Cut(after int64) { g.change(func() { g.cut = after }) }
 
-// Dumb makes the server serve the files of the repository like any file server, without
-// Git's protocol.
+// Dumb makes the server serve the repository as plain files, without Git's
+// protocol.
 func (g *Git) Dumb() {
 	g.run("", "--git-dir="+g.Dir, "update-server-info")
 	g.change(func() { g.dumb = true })
@@ -157,13 +159,14 @@ func (g *Git) Dumb() {
 // its hash.
 func (g *Git) Old() { g.change(func() { g.old = true }) }
 
-// Requests returns the requests so far, such as "GET /repo.git/info/refs?service=…".
+// Requests returns all requests so far, such as "GET
+// /repo.git/info/refs?service=…".
 func (g *Git) Requests() (out []string) {
 	g.change(func() { out = slices.Clone(g.requests) })
 	return out
 }
 
-// Change is one commit.
+// Change describes a commit to create.
 type Change struct {
 	Branch     string            // default main
 	Files      map[string]string // content of regular files by path
@@ -175,7 +178,8 @@ type Change struct {
 	Anew bool
 }
 
-// Commit adds files by their paths on branch main and returns the commit.
+// Commit adds files to branch main and returns the commit. files maps paths to
+// contents.
 func (g *Git) Commit(files map[string]string) string { return g.Push(Change{Files: files}) }
 
 // Push creates a commit and returns its hash.
@@ -215,10 +219,10 @@ func (g *Git) Push(c Change) string {
 	return g.resolve(ref)
 }
 
-// Tag sets a lightweight tag, and moves it if it exists.
+// Tag creates or moves a lightweight tag.
 func (g *Git) Tag(name, commit string) { g.Ref("refs/tags/"+name, commit) }
 
-// Annotate sets an annotated tag.
+// Annotate creates or moves an annotated tag.
 func (g *Git) Annotate(name, commit string) {
 	g.t.Helper()
 	g.run("", "--git-dir="+g.Dir, "-c", "user.name=A Test", "-c", "user.email=test@example.com", "tag", "--force", "--annotate", "--message", name, name, commit)
@@ -236,7 +240,7 @@ func (g *Git) Delete(name string) {
 	g.run("", "--git-dir="+g.Dir, "update-ref", "-d", name)
 }
 
-// Head makes HEAD name a branch, which need not exist.
+// Head makes HEAD point to a branch, which need not exist.
 func (g *Git) Head(branch string) {
 	g.t.Helper()
 	g.run("", "--git-dir="+g.Dir, "symbolic-ref", "HEAD", "refs/heads/"+branch)

@@ -25,8 +25,9 @@ const (
 	olderWellKnown = "/.well-known/skills/"
 )
 
-// An Index is a site that publishes skills with an index, in the current format unless
-// [Index.Older] is set. Its methods are safe for concurrent use.
+// An Index is a site that publishes skills in an index. The index has the
+// current format unless [Index.Older] is called. Its methods are safe for
+// concurrent use.
 type Index struct {
 	URL string // HTTP address of the site
 
@@ -37,7 +38,7 @@ type Index struct {
 	requests []string
 }
 
-// site is the content of an index and how it is served.
+// site holds an index's content and how to serve it.
 type site struct {
 	t         testing.TB
 	files     fs.FS
@@ -51,11 +52,12 @@ type site struct {
 	document  []byte          // replaces the index unless nil
 }
 
-// IndexEntry is an entry with any fields of any type, for tests of invalid entries.
+// IndexEntry is an index entry with arbitrary fields, for tests of invalid
+// entries.
 type IndexEntry = map[string]any
 
-// NewIndex publishes the skills in files, one for each top-level directory with a
-// SKILL.md, and serves them until the test ends.
+// NewIndex serves the skills in files until the test ends. Each top-level
+// directory with a SKILL.md is a skill.
 func NewIndex(t testing.TB, files fs.FS) *Index {
 	t.Helper()
 	x := &Index{site: site{t: t, files: files, redirects: map[string]string{}, lies: map[string]bool{}}}
@@ -74,7 +76,7 @@ func (x *Index) change(f func(*site)) {
 	f(&x.site)
 }
 
-// Publish replaces the skills.
+// Publish replaces the published skills.
 func (x *Index) Publish(files fs.FS) { x.change(func(s *site) { s.files = files }) }
 
 // Older makes the site publish the older format: lists of files without digests.
@@ -86,24 +88,24 @@ func (x *Index) Add(e IndexEntry) { x.change(func(s *site) { s.extra = append(s.
 // Document replaces the index with these bytes.
 func (x *Index) Document(src []byte) { x.change(func(s *site) { s.document = src }) }
 
-// Lie serves an artifact for a skill that does not match its digest.
+// Lie makes the artifact of a skill differ from its digest.
 func (x *Index) Lie(name string) { x.change(func(s *site) { s.lies[name] = true }) }
 
-// Private makes the server accept only these tokens, as the password of any user or as
-// bearer tokens. Without tokens it accepts everybody again.
+// Private makes the server require one of these tokens, as the password of any
+// user or as a bearer token. Without tokens, it makes the server public again.
 func (x *Index) Private(tokens ...string) { x.change(func(s *site) { s.tokens = tokens }) }
 
-// Redirect sends requests for a path to another address.
+// Redirect redirects requests for a path to another address.
 func (x *Index) Redirect(from, to string) { x.change(func(s *site) { s.redirects[from] = to }) }
 
-// Cut makes the server close a connection after this many bytes of an artifact; 0 means
-// never.
+// Cut makes the server close a connection after this many bytes of an artifact.
+// 0 means never.
 func (x *Index) Cut(after int64) { x.change(func(s *site) { s.cut = after }) }
 
 // Endless makes artifacts continue with zeros until the client stops reading.
 func (x *Index) Endless() { x.change(func(s *site) { s.endless = true }) }
 
-// Requests returns the requested paths.
+// Requests returns the paths requested so far.
 func (x *Index) Requests() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -171,7 +173,7 @@ func (s *site) write(w http.ResponseWriter, v any) {
 	}
 }
 
-// artifact sends the file to download for a skill.
+// artifact serves the artifact of a skill.
 func (s *site) artifact(w http.ResponseWriter, r *http.Request, name string, src []byte, err error) {
 	switch {
 	case err != nil:
@@ -224,7 +226,7 @@ func (s *site) entries() []IndexEntry {
 	return append(out, s.extra...)
 }
 
-// promise returns the URL and digest of a skill's artifact.
+// promise adds the URL and digest of a skill's artifact to its entry.
 func (s *site) promise(e IndexEntry, name string) error {
 	src, files, err := s.pack(name)
 	sum := sha256.Sum256(src)
@@ -246,8 +248,8 @@ func description(doc []byte) string {
 	return ""
 }
 
-// pack returns the artifact of a skill and the paths of its files. The artifact is
-// SKILL.md if there are no other files, else an archive.
+// pack returns a skill's artifact and the paths of its files. The artifact is
+// SKILL.md if there are no other files, and an archive otherwise.
 func (s *site) pack(name string) ([]byte, []string, error) {
 	sub, err := fs.Sub(s.files, name)
 	if err != nil {
