@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// maxFile limits the size of a configuration file, in bytes.
+// maxFile is the maximum size of a configuration file in bytes.
 const maxFile = 8 << 20
 
-// fileState is the content and state of a file when it was read.
+// fileState holds the content and metadata of a file when it was read.
 type fileState struct {
 	exists bool
 	data   []byte
@@ -25,10 +25,11 @@ type fileState struct {
 // Apply replaces the file atomically and preserves its mode and, if permitted,
 // its owner. It does not preserve hard links and extended attributes. A new
 // file has mode 0600, and new directories have mode 0700. If the file has
-// changed since it was read, Apply fails with [ErrChanged] and writes nothing.
-// If another program writes the file between that check and the replacement,
-// its change is lost. After any other error the file is unchanged, except for
-// an error about a backup that could not be deleted. Apply succeeds only once.
+// changed since it was read, Apply returns [ErrChanged] and writes nothing. If
+// another program writes the file between that check and the replacement, that
+// program's change is lost. After any other error the file is unchanged, except
+// for an error about a backup that could not be deleted. Apply succeeds only
+// once.
 func (c *Change) Apply() error {
 	if c.Action == None {
 		return nil
@@ -75,8 +76,7 @@ func causeText(err error) string {
 	return err.Error()
 }
 
-// checkUnchanged fails with [ErrChanged] if the file differs from what was
-// read.
+// checkUnchanged returns [ErrChanged] if the file differs from what was read.
 func (c *Change) checkUnchanged() error {
 	target, err := resolveSymlinks(c.File)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Change) checkUnchanged() error {
 	return nil
 }
 
-// replace replaces the content of the file with the new text.
+// replace replaces the file's content with the new text.
 func (c *Change) replace() (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, ErrChanged) {
@@ -130,7 +130,7 @@ func (c *Change) writeTemp(f *os.File) error {
 	return f.Sync()
 }
 
-// resolveSymlinks resolves all symlinks in path. The target may not exist.
+// resolveSymlinks resolves all symlinks in path. The target need not exist.
 func resolveSymlinks(path string) (string, error) {
 	missing := ""
 	for range 100 {
@@ -159,8 +159,8 @@ func resolveSymlinks(path string) (string, error) {
 	return "", &FileError{File: path, Problem: "too many symlinks", Fix: "fix the symlink"}
 }
 
-// readFile reads a regular file of limited size. If the file does not exist, it
-// returns an empty state and no error.
+// readFile reads a regular file up to a maximum size. If the file does not
+// exist, it returns an empty state and no error.
 func readFile(path string) (fileState, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,8 +191,8 @@ func readError(path string, err error) error {
 	return &FileError{File: path, Problem: "cannot read the file: " + causeText(err), Fix: "check its permissions, or name another file", Err: err}
 }
 
-// checkWritable rejects a read-only file. A rename could replace it, but its
-// owner does not want it to change.
+// checkWritable returns an error for a read-only file. A rename could replace
+// it, but its owner does not want it to change.
 func (f fileState) checkWritable(path string) error {
 	if f.exists && f.info.Mode().Perm()&0o200 == 0 {
 		return &FileError{File: path, Problem: "the file is read-only", Fix: "make it writable first, or change what generates it"}

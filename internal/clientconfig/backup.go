@@ -13,8 +13,8 @@ const (
 	maxBackups   = 9
 )
 
-// backup is a copy of the file from before a change. The package comment
-// describes the rules.
+// backup is a copy of the file from before a change. See "Backups" in the
+// package comment.
 type backup struct {
 	file string
 	data []byte
@@ -28,7 +28,7 @@ func backupName(file string, n int) string {
 	return fmt.Sprintf("%s%s-%d", file, backupSuffix, n)
 }
 
-// backupFor returns the path of a backup for data: the first path that does not
+// backupFor returns the path for a backup of data: the first path that does not
 // exist or already contains data.
 func backupFor(file string, data []byte) (string, error) {
 	for n := 1; n <= maxBackups; n++ {
@@ -48,8 +48,8 @@ func backupFor(file string, data []byte) (string, error) {
 		Fix: "delete the files " + backupName(file, 1) + "* that you do not need"}
 }
 
-// hasContent reports whether the file, which must not be a symlink, contains
-// exactly data.
+// hasContent reports whether a file contains exactly data. It returns false for
+// a symlink.
 func hasContent(name string, info fs.FileInfo, data []byte) bool {
 	if !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
 		return false
@@ -108,8 +108,7 @@ func (b backup) hasEntry(c Client, name string) bool {
 	return there || err != nil
 }
 
-// newestWithout returns the newest backup that does not contain the entry, or
-// nil.
+// newestWithout returns the newest backup without the entry, or nil.
 func newestWithout(c Client, backups []backup, name string) *backup {
 	for i := len(backups) - 1; i >= 0; i-- {
 		b := backups[i]
@@ -125,7 +124,7 @@ func newestWithout(c Client, backups []backup, name string) *backup {
 	return nil
 }
 
-// removeBackups deletes the backups that are obsolete after an undo.
+// removeBackups deletes the backups made obsolete by an undo.
 func (c *Change) removeBackups() error {
 	for _, name := range c.Removes {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -58,7 +58,7 @@ const (
 	TOML Format = "toml"
 )
 
-// Scope determines for which projects an entry is valid.
+// Scope selects the projects to which an entry applies.
 type Scope string
 
 // Scopes: all projects of the user, or one project.
@@ -84,9 +84,9 @@ type Client struct {
 	Next string
 
 	stdioType string // value of "type" for a command; "" omits the member
-	httpType  string // value of "type" for a URL
+	httpType  string // value of "type" for a URL; "" omits the member
 	urlKey    string // member that holds a Streamable HTTP URL
-	noRemote  string // what the user can do instead if Remote is false
+	noRemote  string // alternative for the user if Remote is false
 	plain     bool   // whether the client rejects comments in JSON
 	where     map[Scope]location
 }
@@ -197,8 +197,8 @@ func Lookup(name string) (Client, error) {
 	return Client{}, kindError{ErrUnknown, fmt.Sprintf("unknown client %q; use one of %s", name, strings.Join(Names(), ", "))}
 }
 
-// scope returns s, or the client's default if s is "". It fails if the client
-// does not support the scope.
+// scope returns s, or the client's default if s is "". It returns an error if
+// the client does not support the scope.
 func (c Client) scope(s Scope) (Scope, error) {
 	if s == "" && len(c.Scopes) > 0 {
 		return c.Scopes[0], nil

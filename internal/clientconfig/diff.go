@@ -9,12 +9,13 @@ import (
 
 const (
 	contextLines = 3
-	maxLine      = 320     // maximum length in characters of an unchanged or removed line
+	maxLine      = 320     // maximum length of an unchanged or removed line in characters
 	maxTable     = 4 << 20 // maximum size of the comparison table
 )
 
 // unifiedDiff returns a unified diff of two texts. It compares the texts but
-// shows lines of their masked versions, which have the same number of lines.
+// shows lines of their masked versions, which must have the same number of
+// lines.
 func unifiedDiff(oldName, newName string, before, after []byte, maskedBefore, maskedAfter string) string {
 	a, b := splitLines(string(before)), splitLines(string(after))
 	shownA, shownB := splitLines(maskedBefore), splitLines(maskedAfter)
@@ -43,7 +44,7 @@ func unifiedDiff(oldName, newName string, before, after []byte, maskedBefore, ma
 	return out.String()
 }
 
-// splitLines returns the lines of s. A final newline does not start another line.
+// splitLines splits s into lines. A final newline does not start another line.
 func splitLines(s string) []string {
 	s = strings.TrimPrefix(s, string(bom))
 	if s == "" {
@@ -52,7 +53,7 @@ func splitLines(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-// shorten cuts a line to maxLine characters.
+// shorten truncates a line to maxLine characters.
 func shorten(s string) string {
 	if r := []rune(s); len(r) > maxLine {
 		return string(r[:maxLine]) + linediff.Ellipsis

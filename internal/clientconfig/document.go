@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// document is a parsed configuration file. It proposes edits but never changes
+// document is a parsed configuration file. It returns edits but never changes
 // its source. If an edit is impossible, a method returns a *refusal.
 type document interface {
 	// entry returns the decoded entry with the given name. It returns false if
@@ -18,8 +18,7 @@ type document interface {
 	// setEntry returns the edit that adds or replaces the entry.
 	setEntry(name string, o object) (edit, error)
 	// removeEntry returns the edit that removes an existing entry. If container
-	// is true, the edit also removes the parent of the entry if nothing else is
-	// in it.
+	// is true, the edit also removes the entry's parent if that is then empty.
 	removeEntry(name string, container bool) (edit, error)
 	// hasContainer reports whether the parent of the entries exists.
 	hasContainer() bool
@@ -28,12 +27,12 @@ type document interface {
 	isEmpty() bool
 	// decoded returns the decoded document.
 	decoded() map[string]any
-	// marks returns the comments and scalar values of the document in order. It
+	// marks returns the document's comments and scalar values in order. It
 	// flags those in the named entry.
 	marks(name string) []mark
 }
 
-// parse parses a configuration file of c.
+// parse parses a configuration file in the format of c.
 func parse(c Client, src []byte) (document, error) {
 	if err := checkText(src); err != nil {
 		return nil, err
@@ -121,7 +120,7 @@ func (e edit) apply(src []byte) []byte {
 
 // verify parses after and checks that it equals before except for the entry,
 // which must be o, or absent if o is nil. A difference is a bug in this
-// package; verify ensures that the file then stays unchanged.
+// package. verify ensures that the file is not written in that case.
 func verify(c Client, before document, after []byte, name string, o object) (document, error) {
 	fault := &refusal{-1, "the entry cannot be edited without changing other parts of the file", fixByHand}
 	doc, err := parse(c, after)
@@ -138,8 +137,8 @@ func verify(c Client, before document, after []byte, name string, o object) (doc
 	return doc, nil
 }
 
-// dropEntry removes the entry from a decoded document, and its parent if that
-// is then empty.
+// dropEntry removes the entry from a decoded document. It also removes the
+// entry's parent if that is then empty.
 func dropEntry(doc map[string]any, key, name string) map[string]any {
 	if servers, ok := doc[key].(map[string]any); ok {
 		delete(servers, name)

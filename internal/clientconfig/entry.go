@@ -42,7 +42,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// validate returns all faults of e as one error.
+// validate returns an error that lists all faults of e.
 func (e Entry) validate() error {
 	var errs []error
 	errs = append(errs, checkName(e.Name))
@@ -77,8 +77,8 @@ func checkURL(s string) error {
 	return nil
 }
 
-// object is an ordered JSON object or TOML table. Each value is a string, a
-// []string or an object.
+// object is an ordered JSON object or TOML table. Its values are strings,
+// string slices and objects.
 type object []field
 
 type field struct {
@@ -132,7 +132,7 @@ func (c Client) parseEntry(name string, value any) (Entry, bool) {
 	return e, err == nil && equalValues(o.decoded(), value)
 }
 
-// decoded returns o as a decoder would return it.
+// decoded returns o in the form that a decoder returns.
 func (o object) decoded() map[string]any {
 	m := map[string]any{}
 	for _, f := range o {

@@ -9,17 +9,17 @@ import (
 // Errors for use with errors.Is. If a file cannot be edited, the error is a
 // [FileError].
 var (
-	// ErrUnknown reports an unknown client.
+	// ErrUnknown is returned for an unknown client.
 	ErrUnknown = errors.New("unknown client")
-	// ErrUnsupported reports that the client does not support a scope or a
+	// ErrUnsupported is returned if the client does not support a scope or a
 	// remote server.
 	ErrUnsupported = errors.New("not supported by the client")
-	// ErrChanged reports that the file, or the target of a symlink, changed
+	// ErrChanged is returned if the file, or the target of a symlink, changed
 	// after the change was planned. The caller should plan again.
 	ErrChanged = errors.New("file changed since it was read")
 )
 
-// kindError combines a message for users with a sentinel error for programs.
+// kindError combines a message for users with a sentinel error.
 type kindError struct {
 	kind    error
 	message string

@@ -18,13 +18,13 @@ type Servers struct {
 	Exists bool           // whether the file exists
 	Data   []byte         // content of the file
 	ByName map[string]any // decoded entries by name; JSON numbers are json.Number
-	Inputs any            // inputs of a VS Code file, or nil
+	Inputs any            // inputs in a VS Code file, or nil
 
 	projects map[string]map[string]any
 }
 
-// Read returns the servers in the target's file. If the file does not exist,
-// there are none. It returns the same errors as [Plan].
+// Read returns the servers in the target's file, or none if the file does not
+// exist. It returns the same errors as [Plan].
 func Read(t Target) (*Servers, error) {
 	ch, doc, err := t.open()
 	if err != nil {
@@ -39,7 +39,7 @@ func Read(t Target) (*Servers, error) {
 }
 
 // HasEntry reports whether the entry named e.Name equals the entry that [Plan]
-// writes for e.
+// would write for e.
 func (s *Servers) HasEntry(c Client, e Entry) bool {
 	e = e.withDefaultName()
 	want, err := c.fields(e)
@@ -47,9 +47,9 @@ func (s *Servers) HasEntry(c Client, e Entry) bool {
 	return err == nil && there && equalValues(v, want.decoded())
 }
 
-// PlanImport plans to replace the named entries and the project entries, all of
-// which must exist, with e. As with [Plan], the rest of the file is unchanged.
-// It returns the same errors as [Plan].
+// PlanImport plans to replace the named entries and the project entries with e.
+// All of them must exist. As with [Plan], the rest of the file is unchanged. It
+// returns the same errors as [Plan].
 func PlanImport(t Target, names []string, local []ProjectEntry, e Entry) (*Change, error) {
 	e = e.withDefaultName()
 	ch, doc, err := t.open()
@@ -75,8 +75,8 @@ func PlanImport(t Target, names []string, local []ProjectEntry, e Entry) (*Chang
 	return ch, ch.prepareDiff(doc, last, e.Name, want, true)
 }
 
-// Import records what one [PlanImport] changed, so that [PlanUndoImports] can
-// revert it.
+// Import records the changes made by one [PlanImport], so that
+// [PlanUndoImports] can revert them.
 type Import struct {
 	Original []byte         // the file before the import
 	Names    []string       // entries that were removed
@@ -84,11 +84,11 @@ type Import struct {
 	Entry    Entry          // the entry that was added
 }
 
-// PlanUndoImports plans to undo imports, starting with the last one: it removes
+// PlanUndoImports plans to undo imports, starting with the last one. It removes
 // the entry that each import added and restores the entries that it removed. If
-// the file was not changed since, it is restored byte for byte. An entry that
-// was added again since is not overwritten but reported in the notes. done
-// lists the imports in the order in which they were made.
+// the file has not changed since, it is restored byte for byte. An entry that
+// was added again is not overwritten but reported in the notes. done lists the
+// imports in the order in which they were made.
 func PlanUndoImports(t Target, done []Import) (*Change, error) {
 	ch, doc, err := t.open()
 	if err != nil || len(done) == 0 {
@@ -114,7 +114,7 @@ func PlanUndoImports(t Target, done []Import) (*Change, error) {
 	return ch, ch.prepareDiff(doc, last, done[0].Entry.withDefaultName().Name, nil, false)
 }
 
-// revert returns the document and the text without the import, and notes about
+// revert returns the document and its text without the import, and notes about
 // entries that were not restored. old is the parsed Original.
 func (a Import) revert(c Client, old, doc document, src []byte) (document, []byte, []string, error) {
 	if _, imported, err := importAllEntries(c, old, a.Original, a.Names, a.Local, a.Entry); err == nil && bytes.Equal(imported, src) {
@@ -163,8 +163,8 @@ func (a Import) restoreEntries(c Client, old, doc document, src []byte) (documen
 	return doc, src, notes, nil
 }
 
-// importEntries replaces the named entries with e. It returns the parsed and
-// the new text.
+// importEntries replaces the named entries with e. It returns the new text and
+// its parsed form.
 func importEntries(c Client, doc document, src []byte, names []string, e Entry) (document, []byte, error) {
 	want, err := c.fields(e)
 	if err != nil {
@@ -172,7 +172,7 @@ func importEntries(c Client, doc document, src []byte, names []string, e Entry) 
 	}
 	for _, name := range names {
 		if name == e.Name {
-			continue // replaceEntry replaces this one below
+			continue // replaced by the last call below
 		}
 		if doc, src, err = replaceEntry(c, doc, src, name, nil); err != nil {
 			return nil, nil, err
@@ -202,8 +202,7 @@ func replaceEntry(c Client, doc document, src []byte, name string, o object) (do
 	return left, after, err
 }
 
-// prepareDiff checks the file, chooses the path of the backup, and creates the
-// diff.
+// prepareDiff checks the file, chooses the backup's path, and creates the diff.
 func (c *Change) prepareDiff(before, after document, name string, want object, backUp bool) error {
 	if err := c.before.checkWritable(c.Target); err != nil {
 		return err
@@ -236,8 +235,8 @@ func objectOf(m map[string]any) object {
 	return o
 }
 
-// formatValue formats a decoded value that is not a string, list of strings or
-// object.
+// formatValue formats a decoded value of a type other than string, list of
+// strings and object.
 func (l layout) formatValue(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -256,8 +255,8 @@ func (l layout) formatValue(v any) string {
 	return "null"
 }
 
-// formatTOML formats a decoded value on one line. It returns "" if that is
-// impossible.
+// formatTOML formats a decoded value on one line. It returns "" if the value
+// has no TOML form.
 func formatTOML(v any) string {
 	switch v := v.(type) {
 	case string:

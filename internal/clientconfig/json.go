@@ -59,10 +59,10 @@ func parseJSON(src []byte, key string) (*jsonDoc, error) {
 	return d, nil
 }
 
-// maxDepth limits the nesting depth, because the parsers are recursive.
+// maxDepth is the maximum nesting depth, because the parsers are recursive.
 const maxDepth = 500
 
-// checkDepth rejects a text whose brackets are nested deeper than maxDepth. It
+// checkDepth returns an error if brackets are nested deeper than maxDepth. It
 // ignores strings and comments, and accepts invalid JSON.
 func checkDepth(src []byte) error {
 	depth := 0
@@ -98,8 +98,8 @@ func lengthTo(s []byte, end string) int {
 	return len(s)
 }
 
-// jsonRefusal returns the position of a parser's error. It includes the reason
-// only if that cannot quote the file.
+// jsonRefusal converts a parser's error to a refusal with its position. It
+// includes the reason only if that cannot quote the file.
 func jsonRefusal(text []byte, err error) error {
 	problem := "invalid JSON"
 	cause := err
@@ -115,7 +115,7 @@ func jsonRefusal(text []byte, err error) error {
 	return &refusal{jsonOffset(text, err), problem, fixSyntax}
 }
 
-// jsonOffset returns the offset in a parser's error, or -1. The parser counts
+// jsonOffset returns the offset of a parser's error, or -1. The parser counts
 // columns in bytes.
 func jsonOffset(text []byte, err error) int {
 	var line, column int
@@ -130,7 +130,8 @@ func jsonOffset(text []byte, err error) int {
 }
 
 // findMember returns the index of the member with the given name, or -1. It
-// rejects duplicates, because clients differ in which one they use.
+// returns an error for duplicates, because clients differ in which one they
+// use.
 func findMember(o *hujson.Object, name string) (int, error) {
 	found := -1
 	for i, m := range o.Members {
@@ -216,15 +217,15 @@ func (d *jsonDoc) marks(name string) []mark {
 	return w.found
 }
 
-// markCollector collects the marks of a document in order.
+// markCollector collects a document's marks in order.
 type markCollector struct {
 	src   []byte
 	own   int // offset of the entry's value, or -1
 	found []mark
 }
 
-// value visits v. If in is true, v belongs to the entry: it is the value of the
-// entry's member key, or the nth element of that value.
+// value collects the marks of v. If in is true, v belongs to the entry: it is
+// the value of the entry's member key, or the nth element of that value.
 func (w *markCollector) value(v hujson.Value, in bool, key string, nth int) {
 	w.addComments(v.StartOffset-len(v.BeforeExtra), v.BeforeExtra)
 	isEntry := v.StartOffset == w.own

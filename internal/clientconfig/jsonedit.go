@@ -24,8 +24,8 @@ func (l layout) nested() layout {
 	return l
 }
 
-// formatObject joins the members of an object, which are formatted with
-// l.nested().
+// formatObject joins the formatted members of an object. The members must be
+// formatted with l.nested().
 func (l layout) formatObject(members []string) string {
 	if !l.lines {
 		return "{" + strings.Join(members, ","+l.space) + "}"
@@ -91,7 +91,8 @@ func (d *jsonDoc) setEntry(name string, o object) (edit, error) {
 	return edit{{span{m.Value.StartOffset, m.Value.EndOffset}, text}}, nil
 }
 
-// addMember appends a member to an object and formats it like the last member.
+// addMember returns the edit that appends a member to an object, formatted like
+// the last member.
 func (d *jsonDoc) addMember(v hujson.Value, f field) edit {
 	o := v.Value.(*hujson.Object)
 	if len(o.Members) == 0 {
@@ -113,8 +114,8 @@ func (d *jsonDoc) addMember(v hujson.Value, f field) edit {
 	return edit{insertAt(end, ","), insertAt(end+sameLineComments(o.AfterExtra, l.lines), text)}
 }
 
-// addFirstMember adds a member to an empty object, before existing white space
-// and comments.
+// addFirstMember returns the edit that adds a member to an empty object, before
+// existing white space and comments.
 func (d *jsonDoc) addFirstMember(v hujson.Value, f field) edit {
 	o := v.Value.(*hujson.Object)
 	l := d.contentLayout(v)
@@ -152,8 +153,8 @@ func (d *jsonDoc) contentLayout(v hujson.Value) layout {
 	return layout{lines: true, newline: lineEnding(d.src), indent: indentAt(d.src, v.StartOffset), unit: d.indentUnit()}
 }
 
-// indentUnit returns the indentation of the first member of the root if that
-// member has its own line, else the default.
+// indentUnit returns the indentation of the root's first member if that has its
+// own line, else the default.
 func (d *jsonDoc) indentUnit() string {
 	if len(d.top.Members) > 0 {
 		first := d.top.Members[0].Name
@@ -168,7 +169,7 @@ func (d *jsonDoc) indentUnit() string {
 
 // sameLineComments returns the length of the comments on the rest of the
 // current line, including the space before them. They belong to the value on
-// that line. It returns 0 if there are no comments or if values do not have
+// that line. It returns 0 if there are no comments, or if values do not have
 // their own lines.
 func sameLineComments(extra []byte, lines bool) int {
 	n := 0
@@ -199,9 +200,9 @@ func (d *jsonDoc) isOnlyEntry(i int) bool {
 	return len(d.entries.Members) == 1 && isBlank(m.Name.BeforeExtra) && isBlank(m.Value.AfterExtra) && isBlank(d.entries.AfterExtra)
 }
 
-// removeMember removes member i of an object, and a comma that is no longer
-// needed. It preserves the comments around the member, including those on the
-// lines before.
+// removeMember returns the edit that removes member i of an object, and a comma
+// that is no longer needed. The edit preserves the comments around the member,
+// including those on the lines before.
 func (d *jsonDoc) removeMember(v hujson.Value, i int) edit {
 	o := v.Value.(*hujson.Object)
 	m := o.Members[i]
@@ -212,7 +213,8 @@ func (d *jsonDoc) removeMember(v hujson.Value, i int) edit {
 	comma := end + len(m.Value.AfterExtra)
 	switch last := i == len(o.Members)-1; {
 	case !last && !bytes.Contains(m.Name.BeforeExtra, []byte("\n")) && isBlank(m.Value.AfterExtra) && isBlank(o.Members[i+1].Name.BeforeExtra):
-		// On one line, the next member moves to the position of this one.
+		// On one line, the next member moves to the position of the removed
+		// one.
 		return edit{cutSpan(m.Name.StartOffset, o.Members[i+1].Name.StartOffset)}
 	case !last || m.Value.AfterExtra != nil:
 		return edit{cutSpan(start, end), cutSpan(comma, comma+1)}
@@ -224,7 +226,7 @@ func (d *jsonDoc) removeMember(v hujson.Value, i int) edit {
 	return edit{cutSpan(at, at+1), cutSpan(max(start, at+1), end)}
 }
 
-// cutStart returns the offset at which to start cutting a member: after the
+// cutStart returns the offset at which to start removing a member: after the
 // previous token and any comments. A comment keeps its newline unless another
 // comment follows.
 func (d *jsonDoc) cutStart(m hujson.ObjectMember) int {

@@ -24,22 +24,22 @@ type Environment struct {
 	Getenv func(string) string
 }
 
-// location describes the path of a client's file for one scope. The first field
-// that is set determines the path. Paths use slashes.
+// location describes where a client stores its file for one scope. The first
+// field that is set determines the path. Paths use slashes.
 type location struct {
 	project    string // relative to Environment.Dir
-	env, inEnv string // variable with a directory, and the path in that directory if the variable is set
+	env, inEnv string // variable that contains a directory, and the path in that directory
 	packaged   string // relative to %LOCALAPPDATA% on Windows, if that directory exists
 	home       string // relative to Environment.Home
-	appData    string // relative to the system's directory for application settings
+	appData    string // relative to the system's directory for application data
 	note       string // note for the user about this file
 }
 
 // Path returns the path of the file in which c stores its servers for scope s;
-// "" means the default scope of c. The file may not exist.
+// "" means the default scope of c. The file need not exist.
 //
-// Path fails with [ErrUnsupported] if c does not support the scope, and fails
-// if p lacks a required directory. It does no I/O, except that for Claude
+// Path returns [ErrUnsupported] if c does not support the scope, and another
+// error if p lacks a required directory. It does no I/O, except that for Claude
 // Desktop on Windows it checks which kind of installation exists.
 func (c Client) Path(p Environment, s Scope) (string, error) {
 	s, err := c.scope(s)
@@ -99,8 +99,8 @@ func (p Environment) getenv(name string) string {
 	return p.Getenv(name)
 }
 
-// join joins dir and a path with slashes. It uses the separator of p.OS, which
-// may differ from that of this system.
+// join joins dir and a slash-separated path. It uses the separator of p.OS,
+// which may differ from that of this system.
 func (p Environment) join(dir, path string) string {
 	if p.OS == "windows" {
 		return strings.TrimRight(dir, `\/`) + `\` + strings.ReplaceAll(path, "/", `\`)

@@ -28,7 +28,7 @@ const (
 
 const hidden = redact.Marker
 
-// maskText returns src with all values and comments hidden unless show returns
+// maskText returns src with all values and comments masked unless show returns
 // a text for them. Line endings are preserved.
 func maskText(src []byte, marks []mark, show func(mark) string) string {
 	var b strings.Builder
@@ -46,7 +46,7 @@ func maskText(src []byte, marks []mark, show func(mark) string) string {
 	return b.String()
 }
 
-// showNewEntry returns a function for maskText that shows the new entry.
+// showNewEntry returns a function for maskText that reveals the new entry.
 func showNewEntry(src []byte) func(mark) string {
 	return func(m mark) string {
 		if m.in {
@@ -56,9 +56,9 @@ func showNewEntry(src []byte) func(mark) string {
 	}
 }
 
-// showOldEntry returns a function for maskText that shows the parts of an
-// existing entry that cannot be secret: values that are also in the new entry,
-// the type, the command, names of flags, and the host of a URL.
+// showOldEntry returns a function for maskText that reveals the parts of an
+// existing entry that cannot be secret: values also in the new entry, the type,
+// the command, flag names, and the host of a URL.
 func showOldEntry(src []byte, known map[string]bool) func(mark) string {
 	return func(m mark) string {
 		raw := string(src[m.start:m.end])
@@ -78,7 +78,7 @@ func showOldEntry(src []byte, known map[string]bool) func(mark) string {
 	}
 }
 
-// placeholder returns the text that replaces a hidden value or comment.
+// placeholder returns the text that replaces a masked value or comment.
 func placeholder(m mark, src []byte) string {
 	switch m.kind {
 	case markString:
@@ -100,7 +100,7 @@ func placeholder(m mark, src []byte) string {
 	return "// " + hidden
 }
 
-// maskURL hides the parts of a URL that can contain a token: user, path and
+// maskURL masks the parts of a URL that can contain a token: user, path and
 // query.
 func maskURL(s string) string {
 	u, err := url.Parse(s)
@@ -110,8 +110,8 @@ func maskURL(s string) string {
 	return u.Scheme + "://" + u.Host + "/" + hidden
 }
 
-// maskArgument hides the value of a flag, and any argument that is neither a
-// flag nor our own subcommand.
+// maskArgument masks the value of a flag, and any argument that is neither a
+// flag nor Loadout's own subcommand.
 func maskArgument(s string) string {
 	name, _, set := strings.Cut(s, "=")
 	switch {

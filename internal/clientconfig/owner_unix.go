@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// keepOwner sets the owner of f to that of another file, so that running as
-// root does not change the owner of a user's file. It fails if the owner cannot
-// be set, but ignores a group that cannot be set.
+// keepOwner sets the owner of f to that of the original file, so that running
+// as root does not change the owner of a user's file. It returns an error if
+// the owner cannot be set, but ignores a group that cannot be set.
 func keepOwner(f *os.File, info fs.FileInfo) error {
 	now, err := f.Stat()
 	if err != nil {

@@ -14,7 +14,7 @@ type Target struct {
 	Scope       Scope
 	Environment Environment
 	// File overrides the path of the client's file. A relative path is relative
-	// to Environment.Dir; other fields of Environment are then not used.
+	// to Environment.Dir. The other fields of Environment are then ignored.
 	File string
 }
 
@@ -43,7 +43,7 @@ type Change struct {
 	Backup string
 	// Removes lists the backups that Apply deletes after an undo.
 	Removes []string
-	// Notes are sentences that the user should read before confirming.
+	// Notes are sentences for the user to read before confirming.
 	Notes []string
 	// Next tells the user what to do after Apply; "" for an undo.
 	Next string
@@ -60,9 +60,9 @@ type Change struct {
 func (c *Change) Diff() string { return c.diff }
 
 // Plan plans to add or replace the entry e. Apply creates the file if it does
-// not exist. Action is [None] if an equivalent entry exists.
+// not exist. Action is [None] if an equivalent entry already exists.
 //
-// Plan fails with [ErrUnsupported] if the client lacks a feature, and with a
+// Plan returns [ErrUnsupported] if the client lacks a feature, and a
 // [FileError] if the file cannot be read or safely edited.
 func Plan(t Target, e Entry) (*Change, error) {
 	e = e.withDefaultName()
@@ -98,8 +98,8 @@ func Plan(t Target, e Entry) (*Change, error) {
 
 // PlanUndo plans to remove the entry with the given name; "" means
 // [DefaultName]. It also removes the parent object and the file if Plan created
-// them and they are now empty, but no directories. Action is [None] if there is
-// nothing to undo; then the notes list backups, which are not deleted.
+// them and they are now empty, but it keeps directories. If there is nothing to
+// undo, Action is [None], and the notes list backups, which are not deleted.
 //
 // It returns the same errors as [Plan].
 func PlanUndo(t Target, name string) (*Change, error) {
@@ -219,8 +219,8 @@ func (t Target) path() (string, error) {
 	return filepath.Join(t.Environment.Dir, t.File), nil
 }
 
-// checkContained fails if symlinks of a project lead to a file outside the
-// project, because the project may be untrusted.
+// checkContained returns an error if symlinks in a project lead to a file
+// outside, because the project may be untrusted.
 func (t Target) checkContained(ch *Change) error {
 	scope, _ := t.Client.scope(t.Scope)
 	if t.File != "" || scope != Project {

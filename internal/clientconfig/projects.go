@@ -13,11 +13,11 @@ type ProjectEntry struct {
 	Name    string `json:"name"`
 }
 
-// projectsKey is the member of Claude Code's file that holds the projects.
+// projectsKey is the member of Claude Code's file that contains the projects.
 const projectsKey = "projects"
 
-// Projects returns the servers of each project, by project and name. It returns
-// nil if the client's file has no projects.
+// Projects returns the servers of each project, by project directory and name.
+// It returns nil if the client's file has no projects.
 func (s *Servers) Projects() map[string]map[string]any { return s.projects }
 
 // decodeProjects returns the servers of each project in a decoded file.
@@ -74,8 +74,8 @@ func replaceProjectEntry(c Client, doc document, src []byte, l ProjectEntry, o o
 	return left, after, err
 }
 
-// projectDocument returns the part of a file for one project as a document, or
-// nil if it does not exist.
+// projectDocument returns a project's part of a file as a document, or nil if
+// it does not exist.
 func projectDocument(doc document, key, project string) (*jsonDoc, error) {
 	d, ok := doc.(*jsonDoc)
 	if !ok || d.top == nil {
@@ -127,7 +127,7 @@ func verifyProject(c Client, before document, after []byte, l ProjectEntry, o ob
 	return doc, nil
 }
 
-// projectSettings returns the settings of a project in a decoded file, or nil.
+// projectSettings returns a project's settings in a decoded file, or nil.
 func projectSettings(all map[string]any, project string) map[string]any {
 	dirs, _ := all[projectsKey].(map[string]any)
 	settings, _ := dirs[project].(map[string]any)

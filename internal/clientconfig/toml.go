@@ -41,8 +41,8 @@ func (d *tomlDoc) decode() (map[string]any, error) {
 	return m, err
 }
 
-// refusal converts a parser's error. It drops the text of the error, which may
-// quote the file.
+// refusal converts a parser's error to a refusal. It drops the error text,
+// which may quote the file.
 func (d *tomlDoc) refusal(err error) error {
 	r := &refusal{-1, "invalid TOML", fixSyntax}
 	var parse toml.ParseError
@@ -87,8 +87,8 @@ func (d *tomlDoc) setEntry(name string, o object) (edit, error) {
 	return e, nil
 }
 
-// separator returns the line endings needed at the end of the document before a
-// new table.
+// separator returns the newlines needed at the end of the document before a new
+// table.
 func (d *tomlDoc) separator(nl string) string {
 	body := d.src[bomLen(d.src):]
 	lines := bytes.Split(body, []byte("\n"))
@@ -117,8 +117,8 @@ func (d *tomlDoc) removeEntry(name string, _ bool) (edit, error) {
 }
 
 // tables returns the lines of the entry: its table and subtables. They include
-// comments inside a table, but not after its last line. It rejects an entry
-// that is written in another form.
+// comments inside a table, but not after its last line. It returns an error for
+// an entry that is written in another form.
 func (d *tomlDoc) tables(name string) ([]span, error) {
 	var spans []span
 	for _, it := range d.scan.items {

@@ -21,20 +21,18 @@ type expression struct {
 	span  // whole lines, including the newline
 	kind  expressionKind
 	path  []string // path of the table or key from the root
-	at    int      // offset of the expression itself
+	at    int      // offset of the expression
 	table int      // index of the header before a pair, or -1 for the root
-	first int      // the marks are marks[first:last]
+	first int      // index of its first mark; its marks are marks[first:last]
 	last  int
 }
 
-// maxParts limits the parts of a dotted key, the parts of all keys in one
-// value, and the nesting depth of a value, because the parser takes quadratic
-// time.
+// maxParts is the maximum number of parts of a dotted key, of parts of all keys
+// in one value, and of nested values, because the parser takes quadratic time.
 const maxParts = 64
 
-// tomlScan splits a document into expressions. It does not validate the
-// document, which the parser does. Its limits protect the parser from deep
-// nesting and long keys.
+// tomlScan splits a document into expressions. It leaves validation to the
+// parser. Its limits protect the parser from deep nesting and long keys.
 type tomlScan struct {
 	src   []byte
 	pos   int
@@ -178,7 +176,7 @@ func (s *tomlScan) unquote(start int) string {
 	return doc.V
 }
 
-// skipString skips a string of any of the four kinds of TOML strings.
+// skipString skips any of the four kinds of TOML strings.
 func (s *tomlScan) skipString() error {
 	quote := s.src[s.pos]
 	mark := strings.Repeat(string(quote), 3)
@@ -219,7 +217,7 @@ func (s *tomlScan) skipValue() error {
 	return s.checkValue(v)
 }
 
-// tomlValue is the state while a value is scanned.
+// tomlValue holds the state for scanning a value.
 type tomlValue struct {
 	begin, depth int
 	nth          int // number of commas at depth 1

@@ -1,6 +1,6 @@
-// Package clientimport imports the MCP servers that other clients are
-// configured with into the user's servers file, and undoes such imports. Secret
-// values move to the user's secrets.
+// Package clientimport imports the MCP servers configured in other clients into
+// the user's servers file, and undoes such imports. It moves secret values to
+// the user's secrets.
 //
 // [Open] reads the files. [Importer.PlanImport] and [Importer.PlanUndo] return
 // a [Plan], which the caller shows before [Plan.Apply] writes anything. The
@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/secrets"
 )
 
-// Options selects the files of an import.
+// Options selects the files for an import.
 type Options struct {
 	Target      clientconfig.Target // the client and its configuration file
 	ServersFile string              // the user's servers file
@@ -40,7 +40,7 @@ type Importer struct {
 }
 
 // Open reads the client's file, the user's servers file, and the record of
-// earlier imports. A file that does not exist counts as empty.
+// earlier imports. It treats a missing file as empty.
 func Open(o Options) (*Importer, error) {
 	found, err := clientconfig.Read(o.Target)
 	if err != nil {
@@ -74,7 +74,7 @@ const (
 	Projects                // the client does not support servers per project
 )
 
-// Error is an error of an import. A program can suggest the next step by its
+// Error is an error from an import. A caller can suggest the next step based on
 // Part.
 type Error struct {
 	Part Part

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// parseClientServer parses one server of a client. The diagnostics concern only
-// this server.
+// parseClientServer parses one server in a client's file. The diagnostics
+// concern only this server.
 func parseClientServer(client, name string, value, inputs any) (*upstream.Config, []upstream.Input, []skill.Diagnostic) {
 	doc := map[string]any{"mcpServers": map[string]any{name: value}}
 	if inputs != nil {
@@ -45,8 +45,8 @@ func mayNeedLogin(c *upstream.Config) bool {
 }
 
 // isOwnEntry reports whether an entry runs Loadout itself, judging by its name
-// or by the command "loadout mcp", also behind a wrapper. If it were imported,
-// Loadout would start itself.
+// or by the command "loadout mcp", possibly run by a wrapper. If it were
+// imported, Loadout would start itself.
 func isOwnEntry(name string, value any) bool {
 	m, _ := value.(map[string]any)
 	var words []string

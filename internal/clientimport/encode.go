@@ -17,7 +17,7 @@ func textNode(s string) *yaml.Node {
 	return n
 }
 
-// encodeServer encodes a server as YAML.
+// encodeServer encodes a server configuration as YAML.
 func encodeServer(c *upstream.Config) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	add := func(key string, v *yaml.Node) { m.Content = append(m.Content, textNode(key), v) }
@@ -93,8 +93,8 @@ func encodeServer(c *upstream.Config) *yaml.Node {
 	return m
 }
 
-// encodeOAuth encodes a user's OAuth client as YAML. An empty map means that
-// the server requires a sign-in.
+// encodeOAuth encodes an OAuth client as YAML. An empty map means that the
+// server requires a sign-in.
 func encodeOAuth(o *upstream.OAuthClient) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for _, f := range [][2]string{{"clientId", o.ID}, {"clientSecret", o.Secret}, {"scopes", strings.Join(o.Scopes, ",")}, {"redirectUri", o.Redirect}, {"issuer", o.Issuer}} {

@@ -30,7 +30,7 @@ type Plan struct {
 	Backup       string   // backup of the client's file that Apply creates
 	Diff         string   // diff of the client's file, without secrets
 	Notes        []string
-	Next         string // what makes the client read the changed file
+	Next         string // tells the user how the client rereads the changed file
 
 	change  *clientconfig.Change // change of the client's file; nil if it does not change
 	step    step
@@ -47,7 +47,7 @@ const (
 	Kept    = "kept"    // not removed by an undo, because it changed or another client uses it
 )
 
-// Server is a server that an import or an undo concerns.
+// Server describes what an import or an undo does with a server.
 type Server struct {
 	Name      string   `json:"name"`              // name in the client's file
 	Project   string   `json:"project,omitempty"` // project to which the server is limited in the client
@@ -62,8 +62,8 @@ type Server struct {
 // only once.
 func (p *Plan) Apply(ctx context.Context) error { return p.applyTo(ctx, p) }
 
-// ChangedServers returns the names in the servers file that an import adds or
-// an undo concerns.
+// ChangedServers returns the names of the servers that an import adds to the
+// servers file, or that an undo concerns.
 func (p *Plan) ChangedServers() []string {
 	if p.Action != Undo {
 		return slices.Sorted(maps.Keys(p.step.Servers))
@@ -114,7 +114,8 @@ func (im *Importer) PlanImport(s Selection) (*Plan, error) {
 	return p, nil
 }
 
-// setChange sets the change of the client's file and what depends on it.
+// setChange sets the change to the client's file and the fields derived from
+// it.
 func (p *Plan) setChange(c *clientconfig.Change) {
 	p.change, p.Diff, p.Next = c, c.Diff(), c.Next
 	p.Notes = append(p.Notes, c.Notes...)
@@ -185,7 +186,7 @@ func (im *Importer) chooseName(c *upstream.Config, suffix string) string {
 	}
 }
 
-// chooseSecretName returns the name of the secret for a value. If the name
+// chooseSecretName returns the name of the secret for a value. If that name
 // already has a different value, in the store or in planned, it appends a
 // number.
 func (im *Importer) chooseSecretName(name, value string, planned map[string]string) (string, error) {
@@ -225,7 +226,7 @@ func (im *Importer) noteSecretsAndLogins(p *Plan) {
 }
 
 // applyImport applies an import. It changes the client's file last, so that the
-// servers are always configured somewhere.
+// servers are always configured in at least one file.
 func (im *Importer) applyImport(ctx context.Context, p *Plan) error {
 	data, err := im.servers.encode()
 	if err != nil {
@@ -246,7 +247,7 @@ func (im *Importer) applyImport(ctx context.Context, p *Plan) error {
 	return p.applyChange()
 }
 
-// setSecrets stores the secrets that have no value yet. It returns their names.
+// setSecrets stores the secrets that have no value yet and returns their names.
 func (im *Importer) setSecrets(ctx context.Context, values map[string]string) ([]string, error) {
 	fresh := map[string]string{}
 	for name, value := range values {

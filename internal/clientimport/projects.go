@@ -13,16 +13,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// clientServer is a server in the client's file.
+// clientServer is a server configured in the client's file.
 type clientServer struct {
 	project string // project to which the server is limited; "" for all
 	name    string
 	value   any
 }
 
-// collectServers returns the servers to import: those of the user, and those of
-// the current project or of all projects. others is the number of servers of
-// other projects.
+// collectServers returns the servers to import: the user's, and those of the
+// current project or of all projects. others is the number of servers in other
+// projects.
 func (im *Importer) collectServers(allProjects bool) (out []clientServer, others int) {
 	add := func(project string, servers map[string]any) {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
@@ -48,7 +48,7 @@ func (im *Importer) collectServers(allProjects bool) (out []clientServer, others
 	return out, others
 }
 
-// findProject returns the nearest project at dir or above, or "" if there is
+// findProject returns the nearest project at or above dir, or "" if there is
 // none.
 func findProject(projects map[string]map[string]any, dir string) string {
 	if dir == "" {
@@ -68,7 +68,7 @@ func findProject(projects map[string]map[string]any, dir string) string {
 	return best
 }
 
-// isBelow reports whether dir is top or is inside top.
+// isBelow reports whether dir is top or a directory below it.
 func isBelow(top, dir string) bool {
 	if runtime.GOOS == "windows" {
 		top, dir = strings.ToLower(top), strings.ToLower(dir)
@@ -90,7 +90,7 @@ func (im *Importer) nameSuffix(f clientServer) string {
 }
 
 // setWorkDir sets the working directory of a project's server to the project
-// directory, because the client runs the server there and its arguments may be
+// directory. The client runs the server there, and its arguments may be
 // relative paths.
 func setWorkDir(c *upstream.Config, project string) {
 	if project != "" && c.Type == upstream.Stdio && c.Dir == "" {

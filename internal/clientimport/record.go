@@ -13,17 +13,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// maxRecord limits the size in bytes of the record for one client file.
+// maxRecord is the maximum size of the record for one client file, in bytes.
 const maxRecord = 64 << 20
 
-// record lists the imports from one client file that were not undone.
+// record lists the imports from one client file that have not been undone.
 type record struct {
 	Version int    `json:"version"`
 	File    string `json:"file"`
 	Steps   []step `json:"steps"`
 }
 
-// step records what one import changed. It contains credentials from the
+// step records the changes made by one import. It contains credentials from the
 // client's file.
 type step struct {
 	Original []byte                      `json:"original"` // content of the client's file before the import
@@ -54,7 +54,8 @@ func (im *Importer) saveRecord(ctx context.Context) error {
 	return im.log.Change(ctx, func([]byte) ([]byte, error) { return json.Marshal(im.record) })
 }
 
-// sharedServers returns the servers that also replace entries of other clients.
+// sharedServers returns the servers that also replace entries in the files of
+// other clients.
 func (im *Importer) sharedServers() map[string]bool {
 	out := map[string]bool{}
 	files, _ := filepath.Glob(filepath.Join(im.dir, "*.json"))

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// MovedSecret is a value that an import moves to a secret. The value is not
-// exported, so that it cannot appear in output.
+// MovedSecret describes a value that an import moves to a secret. The value is
+// not exported, so that it cannot appear in output.
 type MovedSecret struct {
 	Secret string `json:"secret"`
 	Server string `json:"server"`
@@ -20,16 +20,17 @@ type MovedSecret struct {
 	value  string // "" if the user must set it
 }
 
-// tokenText matches tokens with a known prefix. The prefix AKIA is missing
-// because it starts the ID of a key, not the key.
+// tokenText matches tokens with a known prefix. It omits AKIA, which starts a
+// key's ID and not the key itself.
 const tokenText = `(?:gh[pousr]_|github_pat_|glpat-|sk-|sk_|xox[abeoprs]-|xapp-|AIza|hf_|npm_|eyJ|ntn_|lin_api_|dop_v1_)[A-Za-z0-9._=/+-]{8,}`
 
 var (
-	// secretKey matches names of variables and headers that contain secrets.
+	// secretKey matches names of variables and headers that usually contain
+	// secrets.
 	secretKey = lazyregexp.New(`(?i)token|secret|passw|passphrase|passcode|webhook|credential|api[-_]?key|apikey|access[-_]?key|private[-_]?key|(^|[-_])(key|pat|auth|pwd|cookie)([-_]|$)|authorization|cookie`)
-	// secretFlag matches names of flags and parameters that contain secrets. It
-	// is narrower than secretKey, because flags have names like --max-tokens
-	// and --key-file.
+	// secretFlag matches names of flags and parameters that usually contain
+	// secrets. It is narrower than secretKey, because flags have names like
+	// --max-tokens and --key-file.
 	secretFlag = lazyregexp.New(`(?i)^key$|(^|[-_.])(api|access|secret|private|auth|account|service)[-_]?key$|apikey$|` +
 		`(^|[-_.])(auth|access|api|bot|refresh)?(token|secret|password|passwd|passphrase|pwd|pat|credentials?|authorization|bearer)$|(?-i:[a-z](Token|Secret|Password)$)`)
 	// userPassword matches user:password@host outside a URL, as in a DSN.
@@ -64,8 +65,8 @@ type secretMover struct {
 
 // moveSecrets moves secrets from the environment, headers, arguments and URLs
 // of c into the returned list, and replaces them with references. It also
-// replaces values that the client asks the user for. It copies the maps and
-// slices of c before it changes them.
+// replaces values for which the client prompts the user. It copies the maps and
+// slices of c before modifying them.
 func moveSecrets(c *upstream.Config, inputs []upstream.Input, pick func(name, value string) (string, error)) ([]MovedSecret, error) {
 	m := &secretMover{server: c.Name, chooseName: pick}
 	c.Env, c.Headers, c.Args, c.URLs = maps.Clone(c.Env), maps.Clone(c.Headers), slices.Clone(c.Args), slices.Clone(c.URLs)
@@ -100,8 +101,8 @@ func (m *secretMover) moveValue(where, key, value string) string {
 	return "${{secrets." + name + "}}"
 }
 
-// looksSecret reports whether a value can be a secret, given that its field is
-// named like one.
+// looksSecret reports whether a value may be a secret, given a field whose name
+// suggests one.
 func looksSecret(value string) bool {
 	return len(value) >= 4 && !strings.Contains(value, "${") && !keyID().MatchString(value)
 }
@@ -127,7 +128,7 @@ func (m *secretMover) moveFromVariable(where, key, value string) string {
 	return m.moveTokens(where, key, value)
 }
 
-// moveFromHeader moves the secret in a header but not its authentication
+// moveFromHeader moves the secret in a header, without its authentication
 // scheme.
 func (m *secretMover) moveFromHeader(where, key, value string) string {
 	head := scheme().FindString(value)
@@ -137,8 +138,8 @@ func (m *secretMover) moveFromHeader(where, key, value string) string {
 	return m.moveTokens(where, key, value)
 }
 
-// moveFromArgs moves the secrets in arguments. The value of a flag may be in
-// the next argument.
+// moveFromArgs moves the secrets in arguments. A flag's value may be in the
+// next argument.
 func (m *secretMover) moveFromArgs(args []string) {
 	for i := 0; i < len(args); i++ {
 		flag, value, set := strings.Cut(args[i], "=")
@@ -221,7 +222,7 @@ func (m *secretMover) moveTokens(where, key, text string) string {
 }
 
 // moveFromURL moves the password, secret parameters and tokens in a URL. It
-// edits the text to preserve the rest of the URL.
+// edits the text in order to preserve the rest of the URL.
 func (m *secretMover) moveFromURL(where, u string) string {
 	if hook().MatchString(u) && looksSecret(u) {
 		return m.moveValue(where, "webhook", u)
@@ -276,7 +277,7 @@ func (m *secretMover) moveFromQuery(where, query string) string {
 	return strings.Join(pairs, "&")
 }
 
-// replaceInputs replaces values that the client asks the user for with
+// replaceInputs replaces values for which the client prompts the user with
 // references to secrets.
 func (m *secretMover) replaceInputs(c *upstream.Config, inputs []upstream.Input) {
 	input := func(where, s string) string {
@@ -308,8 +309,7 @@ func (m *secretMover) replaceInputs(c *upstream.Config, inputs []upstream.Input)
 	}
 }
 
-// deriveSecretName returns the name of a secret, derived from the server and
-// the key.
+// deriveSecretName derives a secret's name from the server and the key.
 func deriveSecretName(server, key string) string {
 	upper := func(s string) string {
 		return strings.Trim(strings.ToUpper(notInName().ReplaceAllString(s, "_")), "_")

@@ -19,7 +19,7 @@ const maxServersFile = 1 << 20
 
 const serversHeader = "# Your MCP servers for Loadout. To set a value ${{secrets.NAME}}: loadout secret set NAME\n"
 
-// serversFile is the user's servers file at the time when it was read.
+// serversFile holds the user's servers file when it was read.
 type serversFile struct {
 	path   string
 	data   []byte
@@ -60,8 +60,7 @@ func (s *serversFile) parse(data []byte) error {
 	return nil
 }
 
-// serversNode returns the mcpServers map of the document, or nil if there is
-// none.
+// serversNode returns the document's mcpServers map, or nil if there is none.
 func (s *serversFile) serversNode() *yaml.Node {
 	if len(s.doc.Content) == 0 || s.doc.Content[0].Kind != yaml.MappingNode {
 		return nil
@@ -102,8 +101,8 @@ func (s *serversFile) remove(name string) {
 	delete(s.byName, name)
 }
 
-// encode returns the new content of the file. It fails if parsing the content
-// would not yield the same servers.
+// encode returns the new content of the file. It returns an error if parsing
+// that content would not yield the same servers.
 func (s *serversFile) encode() ([]byte, error) {
 	data, err := yaml.Dump(&s.doc, yaml.WithIndent(2), yaml.WithLineWidth(-1))
 	if err != nil {
@@ -122,7 +121,8 @@ func (s *serversFile) encode() ([]byte, error) {
 	return data, nil
 }
 
-// write replaces the file. It fails if the file changed since it was read.
+// write replaces the file. It returns an error if the file has changed since it
+// was read.
 func (s *serversFile) write(data []byte) (err error) {
 	defer func() {
 		if err != nil {

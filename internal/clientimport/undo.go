@@ -14,7 +14,7 @@ import (
 )
 
 // PlanUndo plans to undo all imports from the client's file, starting with the
-// last one. If the file cannot be restored completely, Notes says what is
+// last one. If the file cannot be restored completely, Notes lists what is
 // missing, and the backups are not deleted.
 func (im *Importer) PlanUndo() (*Plan, error) {
 	p := &Plan{Action: None, applyTo: im.applyUndo}
@@ -36,7 +36,7 @@ func (im *Importer) PlanUndo() (*Plan, error) {
 	return p, nil
 }
 
-// planRemovals plans to remove the imported servers that were not changed since
+// planRemovals plans to remove the imported servers that have not changed since
 // and that no other client needs.
 func (im *Importer) planRemovals(p *Plan) {
 	shared := im.sharedServers()
@@ -107,7 +107,7 @@ func (im *Importer) removeSecrets(ctx context.Context, servers string) error {
 	for _, st := range slices.Backward(im.record.Steps) {
 		for _, name := range st.Secrets {
 			if strings.Contains(servers, "${{secrets."+name+"}}") {
-				continue // a server that was changed since uses it
+				continue // still used by a server that has changed since the import
 			}
 			if err := im.secrets.Remove(ctx, name); err != nil && !errors.Is(err, secrets.ErrNotSet) {
 				return &Error{SecretStore, err}
@@ -117,7 +117,7 @@ func (im *Importer) removeSecrets(ctx context.Context, servers string) error {
 	return nil
 }
 
-// removeBackups deletes the backups after everything was restored.
+// removeBackups deletes the backups after everything has been restored.
 func removeBackups(backups []string) error {
 	for _, b := range backups {
 		err := os.Remove(b)

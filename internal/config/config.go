@@ -1,6 +1,7 @@
 // Package config loads the configuration of the command from defaults, files,
-// environment variables and flags, in this order. It records the source of each
-// value. It does not open any file or address that the configuration contains.
+// environment variables and flags, in increasing order of precedence. It
+// records the source of each value. It does not open files or addresses that
+// the configuration names.
 package config
 
 import (
@@ -22,7 +23,7 @@ const FileName = "loadout.yaml"
 
 const maxFile = 1 << 20
 
-// Config is the effective configuration.
+// Config is the effective configuration, merged from all sources.
 type Config struct {
 	Skills  Skills
 	MCP     MCP
@@ -33,14 +34,14 @@ type Config struct {
 	Models  Models
 	Usage   Usage
 	Hub     Hub
-	// User holds values that the user defines, for ${{user.NAME}} in the
-	// configuration of MCP servers.
+	// User holds the user's own values, for ${{user.NAME}} in the configuration
+	// of MCP servers.
 	User map[string]string
 
 	// Inherited lists skill directories from environment variables of an
 	// earlier system.
 	Inherited []string
-	// Notes lists settings that were ignored, with the reason.
+	// Notes lists ignored settings with the reason.
 	Notes []Note
 	// Files lists the configuration files that were read, in order.
 	Files []string
@@ -60,7 +61,7 @@ type Input struct {
 	WorkDir string
 	Home    string
 	Getenv  func(string) string
-	// File is the configuration file that the user named, or "".
+	// File is the configuration file given by the user, or "".
 	File string
 	// Flags holds settings from the command line, by key.
 	Flags map[string]string
@@ -77,9 +78,9 @@ func (e *Error) Error() string {
 }
 
 // Load loads the configuration. It returns all faults in files that the user
-// owns or named as one [*Error], because silently ignoring a fault could drop a
-// restriction. A project file may set only harmless keys; its other keys are
-// ignored and reported in Notes.
+// owns or specified as one [*Error], because silently ignoring a fault could
+// drop a restriction. A project file can set only harmless keys. Its other keys
+// are ignored and reported in Notes.
 func Load(in Input) (*Config, error) {
 	c := defaults()
 	l := loader{c: c, in: in}
@@ -100,8 +101,8 @@ func Load(in Input) (*Config, error) {
 	return c, nil
 }
 
-// atMost truncates a list, because a hostile file can make it very long. It
-// appends the item that rest returns.
+// atMost truncates a list, because a malicious file can make it very long. It
+// appends the item returned by rest.
 func atMost[T any](list []T, rest func(more int) T) []T {
 	const most = 20
 	if len(list) <= most {
@@ -111,7 +112,7 @@ func atMost[T any](list []T, rest func(more int) T) []T {
 }
 
 // Candidates returns the paths of all configuration files that Load looks for,
-// whether or not they exist.
+// including those that do not exist.
 func (in Input) Candidates() []string {
 	var out []string
 	if f := UserFile(in); f != "" {
@@ -127,7 +128,7 @@ func (in Input) Candidates() []string {
 	return out
 }
 
-// IsSet reports whether a key is set, so that it may differ from its default.
+// IsSet reports whether a key has a value from any source but the defaults.
 func (c *Config) IsSet(key string) bool { return c.from[key] != "" }
 
 // FromProject reports whether a directory in Skills.Dirs was added by a project
@@ -152,7 +153,7 @@ func UserFile(in Input) string {
 
 // ProjectFile finds the configuration file of the project that contains dir. It
 // searches dir and its parents up to the repository root. Outside a repository
-// it finds none.
+// it finds nothing.
 func ProjectFile(dir string) (file, root string) {
 	for d := dir; d != ""; d = filepath.Dir(d) {
 		for _, name := range []string{FileName, filepath.Join(".loadout", FileName)} {
@@ -179,7 +180,7 @@ type loader struct {
 	c      *Config
 	in     Input
 	faults []string
-	// trusted reports whether the user trusts the project file.
+	// trusted is true if the user trusts the project file.
 	trusted bool
 }
 
@@ -187,9 +188,9 @@ func (l *loader) addFault(where, format string, args ...any) {
 	l.faults = append(l.faults, where+": "+fmt.Sprintf(format, args...))
 }
 
-// applyFile applies a configuration file. root is "" for a file of the user,
-// and the root of an untrusted project for a project file. If must is true, the
-// file must exist.
+// applyFile applies a configuration file. root is the project's root for a file
+// of an untrusted project, and "" for a user's file. If must is true, the file
+// must exist.
 func (l *loader) applyFile(path, root string, must bool) {
 	if path == "" {
 		return
@@ -223,7 +224,7 @@ func (l *loader) applyFile(path, root string, must bool) {
 	}
 }
 
-// report records a fault in a file of the user, or a note about a project file.
+// report records a fault in a user's file, or a note about a project file.
 func (l *loader) report(root, where, message string) {
 	if root != "" {
 		l.c.Notes = append(l.c.Notes, Note{where, message})
@@ -261,7 +262,7 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 	}
 }
 
-// applyUserFields reads the user's own values. Its messages never contain the
+// applyUserFields reads the user's own values. Error messages never contain the
 // values.
 func (l *loader) applyUserFields(n *yaml.Node, root string, where func(*yaml.Node) string) {
 	switch {
@@ -305,7 +306,7 @@ func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
 	l.recordSource(s, filepath.Dir(file), file)
 }
 
-// recordSource records where the current value of a setting comes from.
+// recordSource records the source of a setting's current value.
 func (l *loader) recordSource(s setting, base, from string) {
 	l.makeAbsolute(s, base)
 	if s.key == "skills.dirs" {
@@ -314,7 +315,7 @@ func (l *loader) recordSource(s setting, base, from string) {
 	l.c.from[s.key] = from
 }
 
-// appendProjectDirs appends the directories of a project file that are inside
+// appendProjectDirs appends the directories in a project file that are inside
 // the project.
 func (l *loader) appendProjectDirs(s setting, n *yaml.Node, file, root, where string) {
 	var dirs []string
@@ -367,7 +368,7 @@ func realPath(path string) string {
 	return filepath.Join(parent, filepath.Base(path))
 }
 
-// makeAbsolute makes the paths in a setting absolute.
+// makeAbsolute makes a setting's paths absolute.
 func (l *loader) makeAbsolute(s setting, base string) {
 	if !s.path {
 		return
@@ -395,9 +396,9 @@ func (l *loader) resolvePath(p, base string) string {
 }
 
 // requireAbsolute reports whether a path from an environment variable is
-// absolute, and adds a note if it is not. Variables outlive a change of
-// directory, so a relative path could turn files of another project into the
-// user's own servers.
+// absolute, and adds a note if not. Variables persist across directory changes,
+// so a relative path could turn another project's files into the user's own
+// servers.
 func (l *loader) requireAbsolute(variable, p string) bool {
 	if filepath.IsAbs(l.resolvePath(p, "")) {
 		return true
@@ -468,7 +469,8 @@ func decodeList(v *[]string, n *yaml.Node) error {
 	return nil
 }
 
-// applyLegacyEnvironment applies environment variables of an earlier system.
+// applyLegacyEnvironment applies the environment variables of an earlier
+// system.
 func (l *loader) applyLegacyEnvironment() {
 	for _, d := range filepath.SplitList(l.in.Getenv("LLP_SKILLS_DIRS")) {
 		if d != "" {

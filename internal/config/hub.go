@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// Hub configures loadout serve. A project file cannot set any of these keys.
+// Hub configures a hub. A project file cannot set any of these keys.
 type Hub struct {
 	Address  string
 	Data     string
@@ -35,7 +35,7 @@ type Hub struct {
 	Log     string
 }
 
-// checkNetworks returns an error unless v lists addresses and networks.
+// checkNetworks returns an error unless v is a list of addresses and networks.
 func checkNetworks(v any) error {
 	for _, text := range *v.(*[]string) {
 		if _, err := netip.ParsePrefix(text); err == nil {
@@ -52,7 +52,7 @@ func checkNetworks(v any) error {
 func redactPassword(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "…" // cannot be parsed, so the position of a password is unknown
+		return "…" // cannot be parsed, so the password's position is unknown
 	}
 	query := u.Query()
 	for name := range query {
@@ -62,7 +62,7 @@ func redactPassword(text string) string {
 		}
 	}
 	if u.User == nil && u.RawQuery == "" {
-		return text // unchanged
+		return text // no password found
 	}
 	return u.Redacted()
 }

@@ -10,18 +10,17 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// NamedModel is a model to which the user gave a short name.
+// NamedModel is a model with a short name defined by the user.
 type NamedModel struct {
 	Model string `json:"model"` // vendor:name
-	// BaseURL is the URL of the model server, and Key the name of the secret or
-	// variable that holds the API key. If they are "", the vendor's defaults
-	// apply.
+	// BaseURL is the URL of the model server. Key is the name of the secret or
+	// variable that holds the API key. If empty, they default to the vendor's.
 	BaseURL string `json:"base_url,omitempty"`
 	Key     string `json:"key,omitempty"`
 }
 
-// decodeNames decodes a map of short names to models. Each model is a string,
-// or a map with a server and a key.
+// decodeNames decodes a map of short names to models. A model is a string, or a
+// map with a server and a key.
 func decodeNames(v *map[string]NamedModel, n *yaml.Node) error {
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":

@@ -20,7 +20,7 @@ type Price struct {
 	Output     float64 `json:"output"`
 }
 
-// Limits of a price list.
+// Limits of the price list: entries, and dollars per million tokens.
 const (
 	maxPrices = 256
 	maxPrice  = 1_000_000
@@ -28,7 +28,7 @@ const (
 
 // Price returns the price of a model by its full name, such as vendor:name. An
 // exact entry takes precedence over entries that end in *, of which the longest
-// match is used. Price returns false if no entry matches. A price may be zero.
+// match wins. Price returns false if no entry matches. A price may be zero.
 func (m *Models) Price(name string) (Price, bool) {
 	best, known := m.Prices[name]
 	if known {
@@ -78,8 +78,8 @@ func decodePrices(v *map[string]Price, n *yaml.Node) error {
 	return nil
 }
 
-// decodePrice decodes the prices of one model. If a cache price is missing, it
-// is the input price.
+// decodePrice decodes the prices of one model. A missing cache price defaults
+// to the input price.
 func decodePrice(n *yaml.Node) (Price, error) {
 	if n.Kind != yaml.MappingNode {
 		return Price{}, errors.New("expected input, output, cache_read and cache_write")

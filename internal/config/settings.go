@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Skills configures which skills are available and where they are found.
+// Skills configures which skills are available and where to find them.
 type Skills struct {
 	Enabled bool
 	Dirs    []string
@@ -44,10 +44,10 @@ type Servers struct {
 	// Inherited lists files and directories from environment variables of an
 	// earlier system.
 	Inherited []string
-	// Project lists files and directories from the configuration of a trusted
-	// project. Their servers do not count as the user's own: they run in the
-	// sandbox without the user's environment, and only while the files have the
-	// trusted content.
+	// Project lists files and directories from a trusted project's
+	// configuration. Their servers do not count as the user's own. They run in
+	// the sandbox without the user's environment, and only while the files have
+	// the trusted content.
 	Project []string
 }
 
@@ -58,14 +58,14 @@ type Sources struct {
 	Tokens  []string // entries of the form host=SECRET
 }
 
-// Policy configures decisions about tool calls.
+// Policy configures approvals of tool calls.
 type Policy struct {
 	Rules     []string
 	Threshold string
 }
 
-// Sandbox configures how scripts of skills run. A project file cannot set any
-// of these keys.
+// Sandbox configures how skill scripts run. A project file cannot set any of
+// these keys.
 type Sandbox struct {
 	Enabled      bool
 	Backend      string
@@ -81,8 +81,8 @@ type Sandbox struct {
 	BuildScripts bool
 }
 
-// Models configures the language model of a chat. A project file cannot set any
-// of these keys.
+// Models configures the language models of a chat. A project file cannot set
+// any of these keys.
 type Models struct {
 	Default   string
 	BaseURL   string
@@ -98,15 +98,16 @@ type Usage struct {
 	Enabled bool
 }
 
-// setting describes a key: its environment variable, documentation and field.
+// setting describes a configuration key: its environment variable,
+// documentation and field.
 type setting struct {
 	key, env, doc string
 	also          string            // alternative variable, which takes precedence over env
-	value         func(*Config) any // pointer to the field: *bool, *int, *string, *[]string, *map[string]Price or *map[string]NamedModel
+	value         func(*Config) any // returns a pointer to the field: *bool, *int, *string, *[]string, *map[string]Price or *map[string]NamedModel
 	// project is true if an untrusted project file may set the key.
 	project bool
 	path    bool // whether the values are paths
-	hidden  bool // whether the value may contain a password and is not shown
+	hidden  bool // whether the value may contain a password and must not be shown
 	check   func(any) error
 }
 
@@ -278,7 +279,7 @@ func oneOf(names ...string) func(any) error {
 	}
 }
 
-// checkHostSecrets returns an error unless all entries have the form
+// checkHostSecrets returns an error unless every entry has the form
 // host=SECRET.
 func checkHostSecrets(v any) error {
 	for _, entry := range *v.(*[]string) {
@@ -290,13 +291,13 @@ func checkHostSecrets(v any) error {
 	return nil
 }
 
-// invalidNameRune reports whether a secret name must not contain r.
+// invalidNameRune reports whether r is not allowed in a secret's name.
 func invalidNameRune(r rune) bool {
 	return r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9')
 }
 
-// checkWebAddress validates the address of a registry. Its error does not
-// repeat the address, which may contain a password.
+// checkWebAddress returns an error if a registry's address is invalid. The
+// error does not repeat the address, which may contain a password.
 func checkWebAddress(v any) error {
 	s := *v.(*string)
 	if s == "" {
@@ -323,7 +324,7 @@ func defaults() *Config {
 	}
 }
 
-// parse sets a value from a string, such as the value of an environment
+// parse sets the value from a string, such as the value of an environment
 // variable.
 func (s setting) parse(c *Config, text string) error {
 	switch v := s.value(c).(type) {
@@ -374,7 +375,7 @@ func parseBool(s string) (bool, error) {
 	return false, fmt.Errorf("expected true or false, got %q", s)
 }
 
-// splitList splits a list of paths as in PATH, and other lists at commas.
+// splitList splits a list of paths as in PATH, or another list at commas.
 func splitList(paths bool, text string) []string {
 	parts := strings.Split(text, ",")
 	if paths {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Value is a key of the effective configuration with its value.
+// Value describes a configuration key and its effective value.
 type Value struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"`
@@ -88,8 +88,8 @@ func Example() string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// CommandsDisabledBy returns the setting that disables commands of skills and
-// projects, or "" if commands are enabled.
+// CommandsDisabledBy returns the setting that disables the commands of skills
+// and projects, or "" if they are enabled.
 func (c *Config) CommandsDisabledBy() string {
 	if c.Sandbox.Enabled {
 		return ""

@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// trustedMerges maps each key that a trusted project file may set to the
-// function that merges the value. Only the user can set other keys. The
-// functions never weaken isolation.
+// trustedMerges contains a merge function for each key that a trusted project
+// file can set. Only the user can set other keys. The functions never weaken
+// isolation.
 var trustedMerges = map[string]func(mine, theirs any) error{
 	"servers.files":         appendList,
 	"servers.dirs":          appendList,
@@ -38,14 +38,14 @@ var errLooser = errors.New("is ignored: a project file can only make it stricter
 // onlyYours ends a note about a key that no project file may set.
 const onlyYours = " is ignored: only you can set it, in your own file"
 
-// untilTrusted ends a note about a key that a project file may set only in a
-// trusted project.
+// untilTrusted returns the end of a note about a key that a project file can
+// set only in a trusted project.
 func untilTrusted(file string) string {
 	return " is ignored until you trust the project, with: loadout trust " + shellQuote(ProjectDir(file))
 }
 
-// ProjectDir returns the directory of the project to which a configuration file
-// belongs.
+// ProjectDir returns the directory of the project that a configuration file
+// belongs to.
 func ProjectDir(file string) string {
 	dir := filepath.Dir(file)
 	if filepath.Base(dir) == ".loadout" {
@@ -54,7 +54,7 @@ func ProjectDir(file string) string {
 	return dir
 }
 
-// shellQuote quotes a path for use in a shell command.
+// shellQuote quotes a path for a shell command.
 func shellQuote(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-~", r)
@@ -106,8 +106,8 @@ func mergeNumber(mine, theirs any, sign int) error {
 	return nil
 }
 
-// narrowList replaces mine with theirs. It fails unless theirs is a subset of
-// mine.
+// narrowList replaces mine with theirs. It returns an error unless theirs is a
+// subset of mine.
 func narrowList(mine, theirs any) error {
 	m, t := mine.(*[]string), theirs.(*[]string)
 	if !slices.Contains(*m, "*") {
@@ -180,8 +180,8 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 	}
 }
 
-// allowedFromProject reports whether a project file may add the item v to a
-// list. If not, it adds a note.
+// allowedFromProject reports whether a project file is allowed to add the item
+// v to a list. If not, it adds a note.
 func (l *loader) allowedFromProject(s setting, v string, denials bool, file, root, where string) bool {
 	switch {
 	case denials && !isDenyRule(v):

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// ReadFile reads a regular file of at most limit bytes. It rejects pipes and
+// ReadFile reads a regular file of up to limit bytes. It rejects pipes and
 // devices, which could block or never end.
 func ReadFile(file string, limit int64) ([]byte, error) {
 	fi, err := os.Stat(file)

@@ -29,7 +29,7 @@ func parseJSON(data []byte) ([]*Node, *Error) {
 	return []*Node{n}, nil
 }
 
-// jsonError converts an error of the JSON library. It parses the position in
+// jsonError converts an error from the JSON library. It parses the position in
 // the error text and counts characters instead of bytes.
 func jsonError(data []byte, err error) *Error {
 	e := &Error{Message: "not valid JSON"}
@@ -72,8 +72,8 @@ func atoi(s string) int {
 }
 
 // deepJSON returns the offset at which brackets are nested too deeply, or -1.
-// The library recurses without a limit. Text after a syntax error does not
-// matter.
+// The library recurses without a limit. Text after a syntax error is
+// irrelevant.
 func deepJSON(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {

@@ -50,8 +50,8 @@ func parseTOML(text string) ([]*Node, *Error) {
 	return []*Node{n}, nil
 }
 
-// tomlError converts an error of the TOML library. It drops a message that
-// quotes the file.
+// tomlError converts an error from the TOML library. It drops messages that
+// quote the file.
 func tomlError(err error) *Error {
 	pe, ok := errors.AsType[toml.ParseError](err)
 	if !ok {
@@ -67,7 +67,7 @@ func tomlError(err error) *Error {
 	return e
 }
 
-// sep joins the parts of a key into a map key.
+// sep separates the parts of a dotted key in a map key.
 const sep = "\x00"
 
 type position struct{ line, column int }
@@ -91,7 +91,7 @@ func (s *tomlScan) position() position {
 }
 
 func (s *tomlScan) scan() *Error {
-	fresh := true // whether a statement starts here
+	fresh := true // whether a statement can start here
 	for s.i < len(s.text) {
 		if fresh && s.depth == 0 && !strings.ContainsRune(" \t\r\n#", rune(s.text[s.i])) {
 			s.statement()

@@ -31,8 +31,8 @@ const (
 	TOML Format = "TOML"
 )
 
-// FormatOf returns the format of a file by its extension or, if that is
-// unknown, by its first characters.
+// FormatOf returns the format of a file according to its extension or, if that
+// is unknown, its first characters.
 func FormatOf(name string, data []byte) Format {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".json", ".jsonc", ".json5":
@@ -64,7 +64,7 @@ const (
 	Map    Kind = "map"
 )
 
-// Node is a value in a configuration file.
+// Node is a value in a configuration file with its position.
 type Node struct {
 	Kind Kind
 	// Text is the text of a scalar: a string without quotes, a number as
@@ -77,7 +77,7 @@ type Node struct {
 	Line, Column int
 }
 
-// Field is a key of a map and its value.
+// Field is a key-value pair of a map.
 type Field struct {
 	Key          string
 	Line, Column int
@@ -98,7 +98,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// UniqueFields returns the fields of a map in file order, keeping the last
+// UniqueFields returns the fields of a map in file order, keeping only the last
 // field for each key. passed lists the other fields.
 func (n *Node) UniqueFields() (fields, passed []Field) {
 	last := make(map[string]int, len(n.Fields))
@@ -120,7 +120,7 @@ func (n *Node) IsScalar() bool {
 	return n != nil && (n.Kind == String || n.Kind == Number || n.Kind == Bool)
 }
 
-// Error reports why a file cannot be parsed, and the position of the problem.
+// Error reports why a file cannot be parsed, with the position of the problem.
 type Error struct {
 	Line, Column int // 0 if the position is unknown
 	Message      string
@@ -138,7 +138,7 @@ func (e *Error) Error() string {
 var bom = []byte("\xef\xbb\xbf")
 
 // Parse parses a configuration file. JSON and TOML files contain one document.
-// YAML files may contain several documents; empty ones are skipped. If a
+// YAML files may contain several documents; empty documents are skipped. If a
 // document is invalid, Parse also returns the documents before it.
 func Parse(data []byte, f Format) ([]*Node, *Error) {
 	if len(data) > MaxBytes {
@@ -173,7 +173,7 @@ type budget struct{ nodes, text int }
 
 func newBudget() *budget { return &budget{maxNodes, maxText} }
 
-// spend takes one node or key from the budget. It returns false if the budget
+// spend deducts one node or key from the budget. It returns false if the budget
 // is exceeded or depth is too large.
 func (b *budget) spend(text string, depth int) bool {
 	b.nodes--

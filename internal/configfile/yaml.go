@@ -117,8 +117,8 @@ func (r *yamlReader) fields(n *Node, y *yaml.Node, depth int) *Error {
 			n.Fields = append(n.Fields, f)
 		}
 	}
-	// Keys of the map take precedence over merged keys, and earlier merged maps
-	// over later ones.
+	// The map's own keys take precedence over merged keys, and earlier merged
+	// maps over later ones.
 	if len(merged) == 0 {
 		return nil
 	}
@@ -137,8 +137,8 @@ func (r *yamlReader) fields(n *Node, y *yaml.Node, depth int) *Error {
 	return nil
 }
 
-// scalar resolves a scalar by the YAML 1.2 core schema, in which dates, yes, no
-// and sexagesimal numbers are strings.
+// scalar resolves a scalar according to the YAML 1.2 core schema, in which
+// dates, yes, no and sexagesimal numbers are strings.
 func scalar(y *yaml.Node) (Kind, string) {
 	if !isPlain(y) {
 		return String, y.Value

@@ -13,10 +13,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxFiles limits the number of files that are read from a directory.
+// maxFiles is the maximum number of files read from a directory.
 const maxFiles = 500
 
-// Problem is a diagnostic about a file in a directory.
+// Problem is a diagnostic about one file in a directory.
 type Problem struct {
 	File string // base name of the file
 	skill.Diagnostic
@@ -31,13 +31,14 @@ func (p Problem) String() string {
 }
 
 // ReadDir reads the Ghosts in the files *.yaml, *.yml and *.json of a
-// directory, in the order of the file names. It ignores subdirectories.
-// [Profile.File] is the name of the file in the directory. Pass the FS of an
-// [os.Root], so that symlinks cannot leave the directory.
+// directory, in file name order. It ignores subdirectories. [Profile.File] is
+// the file's base name. Pass the FS of an [os.Root], so that symlinks cannot
+// leave the directory.
 //
 // If the directory does not exist, there are no Ghosts. A fault in one file is
 // reported as a problem and does not affect other files. If two Ghosts have the
-// same name, the first one is used. The error concerns the directory itself.
+// same name, the first one is used. ReadDir returns an error only if the
+// directory itself cannot be read.
 func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +105,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	return data, nil
 }
 
-// trimPath returns err without the path.
+// trimPath returns a file error's cause, without the path.
 func trimPath(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

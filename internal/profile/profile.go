@@ -26,7 +26,7 @@ const (
 	Wegent = "agent.wecode.io/v1"
 )
 
-// maxListed limits the number of skills in a profile.
+// maxListed is the maximum number of skills in a profile.
 const maxListed = 1000
 
 // Profile is a parsed Ghost.
@@ -41,7 +41,7 @@ type Profile struct {
 	// MCPServers lists the servers that the Ghost defines. Their variables are
 	// not resolved.
 	MCPServers []*upstream.Config
-	// ServerNames lists servers that are defined elsewhere.
+	// ServerNames lists names of servers that are defined elsewhere.
 	ServerNames []string
 	// Expose is the tool exposure mode as written, or "".
 	Expose string
@@ -100,7 +100,7 @@ func quote(s string) string {
 	return `"` + s + `"`
 }
 
-// parseDocument parses a document of any kind.
+// parseDocument parses a document. It skips documents of other kinds.
 func (p *parser) parseDocument(doc *configfile.Node) {
 	kind := doc.Get("kind")
 	switch {
@@ -147,7 +147,8 @@ func (p *parser) parseDocument(doc *configfile.Node) {
 	p.profiles = append(p.profiles, ghost)
 }
 
-// nameFault returns why a name is invalid, or "". Names become part of URLs.
+// nameFault returns the reason why a name is invalid, or "". Names become part
+// of URLs.
 func nameFault(name string) string {
 	const most = 128
 	switch {
@@ -205,8 +206,8 @@ func (p *parser) parseSpec(g *Profile, spec *configfile.Node) {
 	p.ds = append(p.ds, ds...)
 }
 
-// parsePreload parses the names of skills to load at the start, and adds
-// missing ones to Skills.
+// parsePreload parses the names of preloaded skills, and adds missing ones to
+// Skills.
 func (p *parser) parsePreload(g *Profile, f configfile.Field) {
 	g.Preload = p.parseNames(f)
 	have := map[string]bool{}

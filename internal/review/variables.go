@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// describeVariable describes which variable receives which value, or says that
-// the value is not set.
+// describeVariable describes where the value of a variable is used, or says that
+// it is not provided.
 func describeVariable(v loadout.RequestedVariable) string {
 	name := v.Name
 	switch v.Kind {

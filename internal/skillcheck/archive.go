@@ -6,19 +6,18 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Archive is the result of inspecting an archive.
+// Archive holds the result of inspecting a skill archive.
 type Archive struct {
-	// Problems lists the reasons why the archive is rejected, or the problems
-	// of a skill that can be loaded regardless.
+	// Problems lists the reasons for rejecting the archive, or the problems of
+	// a skill that can be loaded anyway.
 	Problems []skill.Refusal
 	// Skill and Manifest are nil if the archive is rejected.
 	Skill    *skill.Skill
 	Manifest skill.Manifest
 }
 
-// InspectArchive checks an archive in the same way as a hub checks an upload:
-// its size, entries and paths, and that the skill in it is valid. It unpacks
-// nothing.
+// InspectArchive validates an archive as a hub validates an upload: its size,
+// entries and paths, and the skill in it. It does not unpack the archive.
 func InspectArchive(r io.ReaderAt, size int64, name string, anyFolder bool) (*Archive, error) {
 	b, err := skill.OpenZIP(r, size, name, skill.Limits{AllowFolderMismatch: anyFolder})
 	if refusals, ok := skill.Refusals(err); ok {

@@ -21,8 +21,8 @@ type TimeoutError struct{ Limit time.Duration }
 
 func (e *TimeoutError) Error() string { return fmt.Sprintf("scan timed out after %v", e.Limit) }
 
-// Scan scans the files of a skill within a time limit. The error is the cause
-// of ctx, a [*TimeoutError], or that of [scan.Skill].
+// Scan scans a skill's files within a time limit. The error is the cause of
+// ctx, a [*TimeoutError], or an error from [scan.Skill].
 func Scan(ctx context.Context, files fs.FS, name string, limit time.Duration) (*scan.Report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &TimeoutError{limit})
 	defer cancel()
@@ -33,7 +33,7 @@ func Scan(ctx context.Context, files fs.FS, name string, limit time.Duration) (*
 	return r, err
 }
 
-// CountFindings counts findings by severity. The result has an entry for each
+// CountFindings counts findings by severity. The result has an entry for every
 // severity.
 func CountFindings(reports ...*scan.Report) map[string]int {
 	out := map[string]int{}
@@ -48,14 +48,14 @@ func CountFindings(reports ...*scan.Report) map[string]int {
 	return out
 }
 
-// Scanned is the result of scanning one skill.
+// Scanned holds the result of scanning one skill.
 type Scanned struct {
 	Path string `json:"path"`
 	*scan.Report
 }
 
-// ScanError is an error with the path of its skill. It wraps, for example, a
-// [*TimeoutError], [skill.ErrTooLarge] or the refusals of an archive.
+// ScanError is an error with the path of the skill. It wraps, for example, a
+// [*TimeoutError], [skill.ErrTooLarge] or an archive's refusals.
 type ScanError struct {
 	Path   string
 	Opened bool // the skill was opened, but its files could not be scanned
@@ -83,7 +83,7 @@ func ScanPath(ctx context.Context, p string) ([]Scanned, error) {
 	return nil, ErrNotSkill
 }
 
-// ScanBundle scans an open skill. shown is its path in the result.
+// ScanBundle scans an open skill. shown is the skill's path in the result.
 func ScanBundle(ctx context.Context, b *skill.Bundle, shown string) (Scanned, error) {
 	r, err := Scan(ctx, b.FS, b.Folder, ScanTimeout)
 	if err != nil && ctx.Err() == nil {
@@ -112,7 +112,7 @@ func scanBelow(ctx context.Context, dir string) ([]Scanned, error) {
 			return &ScanError{Path: f.shown, Opened: true, Err: pathlessError(f.err)}
 		case f.entry.IsDir() && containsSkill(f.path):
 			s, err = scanDir(ctx, f.path, f.shown)
-			next = fs.SkipDir // files below belong to the skill
+			next = fs.SkipDir // files below belong to this skill
 		case f.isSkillLink():
 			s, err = scanDir(ctx, f.path, f.shown)
 		case f.isArchive():

@@ -1,7 +1,7 @@
 // Package skillcheck checks the skills at a path. It validates them against the
 // specification, scans them for dangerous content, and inspects archives. It
-// only reads files and returns the results. It prints nothing and runs no code
-// of a skill. Start reading at [Validate], [ScanPath] and [InspectArchive].
+// only reads files and returns the results. It prints nothing and does not run
+// skill code. Start reading at [Validate], [ScanPath] and [InspectArchive].
 package skillcheck
 
 import (
@@ -19,13 +19,13 @@ import (
 // ErrNotSkill is returned for a file that is neither a SKILL.md nor an archive.
 var ErrNotSkill = errors.New("not a skill")
 
-// IsArchive reports whether a path has the name of a skill archive.
+// IsArchive reports whether a path is named like a skill archive.
 func IsArchive(p string) bool {
 	ext := strings.ToLower(filepath.Ext(p))
 	return ext == ".zip" || ext == ".skill"
 }
 
-// walkEntry is an entry of a directory walk.
+// walkEntry is a file or directory visited by walkSkills.
 type walkEntry struct {
 	path  string // with symlinks of the start directory resolved
 	shown string // relative to the directory as the user wrote it
@@ -34,7 +34,7 @@ type walkEntry struct {
 }
 
 // walkSkills calls visit for the entries below a directory. It skips
-// directories that by convention contain no skills.
+// directories that by convention do not contain skills.
 func walkSkills(ctx context.Context, dir string, visit func(walkEntry) error) error {
 	root := dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -54,18 +54,17 @@ func walkSkills(ctx context.Context, dir string, visit func(walkEntry) error) er
 	})
 }
 
-// isSkillLink reports whether an entry is a symlink to a directory with a
-// skill.
+// isSkillLink reports whether the entry is a symlink to a skill's directory.
 func (f walkEntry) isSkillLink() bool {
 	return f.entry.Type()&fs.ModeSymlink != 0 && containsSkill(f.path)
 }
 
-// isArchive reports whether an entry has the name of a skill archive.
+// isArchive reports whether the entry is named like a skill archive.
 func (f walkEntry) isArchive() bool {
 	return f.entry.Type().IsRegular() && strings.EqualFold(filepath.Ext(f.path), ".skill")
 }
 
-// containsSkill reports whether a directory has a SKILL.md.
+// containsSkill reports whether a directory contains a SKILL.md.
 func containsSkill(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -80,7 +79,7 @@ func containsSkill(dir string) bool {
 }
 
 // openDir opens the skill in a directory. For a relative path such as ".", it
-// determines the name of the directory.
+// resolves the directory's name.
 func openDir(dir string) (*skill.Bundle, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

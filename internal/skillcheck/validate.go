@@ -9,18 +9,19 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Validation is the result of validating one skill.
+// Validation holds the result of validating one skill.
 type Validation struct {
 	Path        string            `json:"path"`
 	Name        string            `json:"name"`
 	Valid       bool              `json:"valid"`
-	Loads       bool              `json:"loads"` // an invalid skill may still load
+	Loads       bool              `json:"loads"` // an invalid skill may still be loadable
 	Diagnostics skill.Diagnostics `json:"diagnostics"`
 }
 
-// Validate checks the skill at a path, or all skills below a directory. A skill
-// that cannot be read is a result, not an error. The error is [ErrNotSkill],
-// the cause of ctx, or that of a path that does not exist.
+// Validate validates the skill at a path, or all skills below a directory. An
+// unreadable skill is reported as a result, not an error. The error is
+// [ErrNotSkill], the cause of ctx, or an error about a path that does not
+// exist.
 func Validate(ctx context.Context, p string) ([]Validation, error) {
 	fi, err := os.Stat(p)
 	switch {
@@ -36,7 +37,7 @@ func Validate(ctx context.Context, p string) ([]Validation, error) {
 	return nil, ErrNotSkill
 }
 
-// validateBelow checks the skill in a directory, or all skills below it.
+// validateBelow validates the skill in a directory, or all skills below it.
 func validateBelow(ctx context.Context, dir string) ([]Validation, error) {
 	if containsSkill(dir) {
 		return []Validation{validateDir(dir, dir)}, nil

@@ -107,9 +107,9 @@ func (m *model) promptOrInput(width, height int) (out []line, x, y int) {
 	return append(append(out, nil), status), x, y
 }
 
-// visibleRows returns up to limit rows near row y. If above is not 0, the first
-// row must be replaced by the number of hidden rows above. at is the new
-// position of row y.
+// visibleRows returns up to limit rows near row y. above is the number of hidden
+// rows before them. If above is not 0, visibleRows leaves room for a line with
+// that number. at is the position of row y in shown.
 func visibleRows(rows []string, y, limit int) (shown []string, above, at int) {
 	if len(rows) <= limit {
 		return rows, 0, y

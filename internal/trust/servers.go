@@ -125,7 +125,8 @@ func (at projectSnapshot) sandboxPath(text string) string {
 	return text
 }
 
-// isPathEnd reports whether a path in text ends before byte i.
+// isPathEnd reports whether a path in text ends before byte i: at the end of
+// text, at a delimiter, or at a byte in besides.
 func isPathEnd(text string, i int, besides string) bool {
 	return i < 0 || i >= len(text) || strings.IndexByte(besides+"=:,;'\" ", text[i]) >= 0
 }
