@@ -7,7 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// aboutJSON describes a hub.
+// aboutJSON describes the hub.
 type aboutJSON struct {
 	Version string     `json:"version"`
 	Mode    string     `json:"mode" enum:"single,accounts"`
@@ -18,7 +18,7 @@ type aboutJSON struct {
 	Limits  limitsJSON `json:"limits"`
 }
 
-// limitsJSON holds the limits of requests, in bytes unless stated otherwise.
+// limitsJSON holds request limits, in bytes unless stated otherwise.
 type limitsJSON struct {
 	Package         int64 `json:"package" doc:"An uploaded skill, compressed"`
 	PackageFiles    int   `json:"package_files" doc:"Files and directories of an uploaded skill"`

@@ -11,7 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// applySkill creates or updates a skill from a document, for [agents.Options].
+// applySkill creates or updates a skill from a document. It is the hub's
+// [agents.Options.ApplySkill].
 func (h *Hub) applySkill(ctx context.Context, tx *store.Tx, p account.Principal, f agents.SkillFile) (agents.Outcome, []byte, error) {
 	applied, was, err := h.library.Apply(ctx, tx, p, library.SkillText{In: f.In, Name: f.Name, File: f.Data, Same: f.Same})
 	if err != nil {
@@ -20,7 +21,7 @@ func (h *Hub) applySkill(ctx context.Context, tx *store.Tx, p account.Principal,
 	return agents.Outcome(applied), was, nil
 }
 
-// skillProblem converts an error about a skill to a finding about its document.
+// skillProblem converts a library error to an error about the document.
 func skillProblem(err error) error {
 	if e, ok := errors.AsType[*library.ExtraFilesError](err); ok {
 		return &agents.SkillError{Why: e.Error(), Fix: "upload it as a package, with all of its files"}

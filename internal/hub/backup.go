@@ -14,10 +14,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Check reads the whole database of a hub, running or not, and reports
-// inconsistencies. It changes nothing. It uses only the options for the
-// database and the key. It fails with [fs.ErrNotExist] if there is no database,
-// and with [store.ErrTooOld] if the hub has not been started since an update.
+// Check reads the whole database of a running or stopped hub, and reports
+// inconsistencies. It changes nothing. It uses only the options for the database
+// and the keys. It returns [fs.ErrNotExist] if there is no database, and
+// [store.ErrTooOld] if the hub has not been started since an update.
 func Check(ctx context.Context, o Options) (report library.Report, err error) {
 	o = o.orDefaults()
 	db, err := store.OpenExisting(ctx, o.Database, false)
@@ -43,8 +43,8 @@ func Check(ctx context.Context, o Options) (report library.Report, err error) {
 	return report, nil
 }
 
-// checkKeys describes what is wrong with the keys of secrets, or returns "" if
-// they can decrypt all secrets.
+// checkKeys explains why the keys cannot decrypt all secrets, or returns "" if they
+// can.
 func checkKeys(ctx context.Context, db *store.DB, o Options) (wrong string, err error) {
 	sealed, err := db.Secrets.ListByOtherKeys(ctx, "", 1)
 	if err != nil || len(sealed) == 0 {
@@ -63,9 +63,8 @@ func checkKeys(ctx context.Context, db *store.DB, o Options) (wrong string, err 
 	return "", err
 }
 
-// Backup writes a copy of the database of a hub, running or not, to a new file.
-// The copy does not include the keys. For PostgreSQL it fails with
-// [store.ErrUnsupported].
+// Backup copies the database of a running or stopped hub to a new file. The copy
+// does not include the keys. For PostgreSQL, Backup returns [store.ErrUnsupported].
 func Backup(ctx context.Context, o Options, path string) (err error) {
 	db, err := store.OpenExisting(ctx, o.orDefaults().Database, true)
 	if err != nil {
@@ -75,15 +74,15 @@ func Backup(ctx context.Context, o Options, path string) (err error) {
 	return db.Backup(ctx, path)
 }
 
-// DatabaseExistsError says that there is a database at the path to restore to.
+// DatabaseExistsError reports that a database already exists at the restore path.
 type DatabaseExistsError struct{ Path string }
 
 func (e *DatabaseExistsError) Error() string { return fmt.Sprintf("database exists: %s", e.Path) }
 
-// Restore checks a backup and installs it as the database of a hub that does
-// not run. It fails with a [*DatabaseExistsError] if there is a database,
-// unless replace is set: then it moves that database aside and returns its new
-// path. It fails with an [*InUseError] if the hub runs.
+// Restore checks a backup and installs it as the database of a stopped hub. If a
+// database exists, it returns a [*DatabaseExistsError] unless replace is set. With
+// replace, it moves that database aside and returns its new path. Restore returns
+// an [*InUseError] if the hub is running.
 func Restore(ctx context.Context, o Options, backup string, replace bool) (aside string, err error) {
 	o = o.orDefaults()
 	path := store.SQLitePath(o.Database)
@@ -119,9 +118,9 @@ func Restore(ctx context.Context, o Options, backup string, replace bool) (aside
 	return aside, nil
 }
 
-// replaceFile atomically installs a copy of a file at path. It moves an
-// existing database aside together with the files that SQLite keeps beside it,
-// because another database must not use those.
+// replaceFile atomically installs a copy of backup at path. It moves an existing
+// database to aside, together with its -wal and -shm files, which the new
+// database must not use.
 func replaceFile(backup, path, aside string) error {
 	whole, err := copyToTemp(backup, path)
 	if err != nil {
@@ -141,8 +140,8 @@ func replaceFile(backup, path, aside string) error {
 	return os.Rename(whole, path)
 }
 
-// copyToTemp copies a file to a temporary file in the directory of path and
-// syncs it to disk.
+// copyToTemp copies a file to a temporary file in the directory of path and syncs
+// the copy to disk.
 func copyToTemp(from, path string) (name string, err error) {
 	in, err := os.Open(from)
 	if err != nil {

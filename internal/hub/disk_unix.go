@@ -4,8 +4,8 @@ package hub
 
 import "golang.org/x/sys/unix"
 
-// diskFree returns the free bytes on the disk of a directory, if the system
-// reports them.
+// diskFree returns the number of free bytes on the disk that contains dir, if the
+// system reports it.
 func diskFree(dir string) (free uint64, known bool) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

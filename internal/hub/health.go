@@ -13,18 +13,18 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
-// readyTimeout limits the check of the database.
+// readyTimeout is the timeout for the database check.
 const readyTimeout = 2 * time.Second
 
-// healthy reports that the process runs.
+// healthy responds with 200 while the process runs.
 func (h *Hub) healthy(w http.ResponseWriter, _ *http.Request) { plainText(w, "ok\n") }
 
-// minDisk is the minimum free space on the disk of a node.
+// minDisk is the minimum free disk space of a node, in bytes.
 const minDisk = 64 << 20
 
-// ready reports whether the node accepts requests: not while the database is
-// unavailable or the node shuts down. Without Redis the nodes still work, with
-// delays. A full disk makes the node unready only if there can be other nodes.
+// ready responds with 200 if the node can accept requests. It cannot if the database
+// is unavailable or the node is shutting down. Without Redis, nodes still work, but
+// with delays. A full disk makes the node unready only if there can be other nodes.
 func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-h.draining:
@@ -54,14 +54,14 @@ func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
 	plainText(w, "ok\n\ndatabase: ok\nbus: "+bus+"\ndisk: "+disk+"\n")
 }
 
-// welcome greets clients other than browsers.
+// welcome serves a short greeting to clients other than browsers.
 func (h *Hub) welcome(w http.ResponseWriter, r *http.Request) {
 	plainText(w, "This is a Loadout hub: skills for agents, shared and reviewed.\n\n"+
 		"The API is below "+h.server.Origin(r)+api.Prefix+", and described at "+h.server.Origin(r)+"/openapi.json.\n")
 }
 
-// setupPage explains how to create the first administrator without a browser.
-// The link itself is checked on use.
+// setupPage explains how to create the first administrator without a browser. It
+// does not check the link, which is checked on use.
 func (h *Hub) setupPage(w http.ResponseWriter, r *http.Request) {
 	vacant, err := h.directory.SignIns.HasNoAdmin(r.Context())
 	if err == nil && !vacant {
@@ -82,7 +82,8 @@ func plainText(w http.ResponseWriter, text string) {
 	fmt.Fprint(w, text)
 }
 
-// serveMetrics serves the metrics to operators, because they reveal activity.
+// serveMetrics returns the metrics handler. Only operators may use it, because
+// metrics reveal activity.
 func (h *Hub) serveMetrics() http.Handler {
 	metrics := promhttp.HandlerFor(h.metrics.Registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

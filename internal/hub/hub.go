@@ -1,12 +1,12 @@
 // Package hub is the server for a team: users, skills, agents and conversations
 // over HTTP, on one database and any number of nodes.
 //
-// It is the outermost layer of a hub. The packages below authorize each
-// principal themselves, and accountapi, skillapi, agentapi, sessionapi and mcpapi
-// serve them. This package opens and wires them, has each request authenticated,
-// and maintains the data. It holds no state that another node needs.
+// It is the outermost layer of a hub. Lower-level packages authorize each principal
+// themselves, and accountapi, skillapi, agentapi, sessionapi and mcpapi serve them.
+// This package opens and connects them, authenticates each request, and maintains
+// the data. It holds no state that another node needs.
 //
-// It does not log requests' bodies, tokens, cookies, passwords or queries.
+// It does not log request bodies, tokens, cookies, passwords or queries.
 package hub
 
 import (
@@ -47,84 +47,85 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options are the settings of [Open]. Data is required.
+// Options configures [Open]. Data is required.
 type Options struct {
-	// Data is the directory of this node, for the SQLite database and the key.
-	// It is created if missing, readable by its owner only.
+	// Data is the directory of this node, for the SQLite database and the key. If
+	// it is missing, Open creates it, readable only by its owner.
 	Data string
-	// Database is an address as for [store.Open]; "" means hub.db in Data.
+	// Database is a database address as for [store.Open]; "" means hub.db in Data.
 	Database string
-	// Redis is the redis:// URL through which nodes notify each other; "" for a
-	// single node.
+	// Redis is the redis:// URL through which nodes notify each other. It is ""
+	// for a single node.
 	Redis string
-	// Keys encrypt secrets; the first one is used for new ones. Without keys
-	// the file key in Data is used. With SQLite it is created if missing. With
-	// PostgreSQL all nodes need the same keys, so Keys is required.
+	// Keys encrypt secrets; the first key encrypts new ones. Without keys, the
+	// hub uses the key file in Data. With SQLite, Open creates the file if it is
+	// missing. With PostgreSQL, Keys is required, and all nodes need the same keys.
 	Keys []encryption.Key
 
-	// Accounts requires users to sign in. Without it the hub serves one user on
-	// this machine, unless it has an administrator.
+	// Accounts requires users to sign in. Otherwise the hub serves one user on this
+	// machine, unless it has an administrator.
 	Accounts bool
-	// FirstAdmin is created if there is no administrator, instead of printing a
-	// link.
+	// FirstAdmin is created if there is no administrator. If it is nil, a setup
+	// link is used instead.
 	FirstAdmin *FirstAdmin
 	// Public is the address at which users reach the hub, for example
 	// https://hub.example.com.
 	Public string
-	// Proxies are the addresses and networks of trusted reverse proxies.
+	// Proxies lists the addresses and networks of trusted reverse proxies.
 	Proxies []string
-	// Provider signs users in through OpenID Connect. It needs Public.
+	// Provider signs users in through OpenID Connect. It requires Public.
 	Provider *Provider
 
-	// Model returns the model of a choice with its key, or the model of the hub
-	// if choice is nil. The default is the built-in demo.
+	// Model returns the model for a choice and its API key, or the hub's own model
+	// if choice is nil. If Model is nil, the hub uses the built-in demo.
 	Model func(choice *agents.ModelChoice, key string) (llm.Model, error)
-	// Price returns the price of a model by its name vendor:name, if known. Nil
-	// knows none.
+	// Price returns the price of a model named vendor:name, if known. If Price is
+	// nil, all prices are unknown.
 	Price func(model string) (llm.Price, bool)
-	// Window returns the context window of a model in tokens, 0 if unknown. Nil
-	// knows none.
+	// Window returns the context window of a model in tokens, or 0 if unknown. If
+	// Window is nil, all sizes are unknown.
 	Window func(model string) int
-	// Servers are the MCP servers that the operator configured for all users.
+	// Servers lists the MCP servers that the operator configured for all users.
 	Servers []*upstream.Config
-	// Private are nonpublic addresses that skills, servers and imports may use.
+	// Private lists non-public addresses that skills, servers and imports may use.
 	Private []netip.Prefix
-	// Sandbox runs code of skills. Nil disables code.
+	// Sandbox runs skill code. If it is nil, skill code is disabled.
 	Sandbox sandbox.Backend
-	// Bounds limits code of skills, Packages installs its dependencies, and
-	// Getenv finds interpreters; see [assembly.Options].
+	// Bounds limits skill code, Packages installs its dependencies, and Getenv
+	// finds interpreters. See [assembly.Options].
 	Bounds   policy.Bounds
 	Packages *loadout.Packages
 	Getenv   func(string) string
-	// Runs limits the code that runs at once on this node; 0 means 4.
+	// Runs is the maximum number of programs running skill code at the same time on
+	// this node; 0 means 4.
 	Runs int
 	// Command is the path of the loadout program, as in [loadout.Scripts].
 	Command string
 
-	// Rate limits the sustained requests per second of a user, or of a network
-	// without one. Bursts may be four times as large. 0 means 100, a negative
-	// value no limit.
+	// Rate is the maximum sustained number of requests per second from a user, or
+	// from a network for anonymous requests. Bursts may be four times as large. 0
+	// means 100; a negative value means no limit.
 	Rate int
-	// Cost is the cost of password hashes; the zero value means
+	// Cost is the cost of password hashing; the zero value means
 	// [account.DefaultCost].
 	Cost account.Cost
-	// Drain is how long running requests may take to finish at shutdown; 0
-	// means 10 s.
+	// Drain is how long running requests may take to finish at shutdown; 0 means
+	// 10 s.
 	Drain time.Duration
-	// Tracer traces requests and turns; nil disables traces. The caller closes
-	// it after the hub.
+	// Tracer traces requests and turns; nil disables tracing. The caller must
+	// close it after the hub.
 	Tracer *telemetry.Tracer
 	// Version is the version that the hub reports.
 	Version string
-	// Logger logs one line for each request at level info, and errors. Nil
-	// discards.
+	// Logger logs errors, and one line per request at level info. Nil discards
+	// all logs.
 	Logger *slog.Logger
 }
 
 // DatabaseFile is the name of the SQLite database in [Options.Data].
 const DatabaseFile = "hub.db"
 
-// FirstAdmin is the initial administrator.
+// FirstAdmin holds the credentials of the initial administrator.
 type FirstAdmin struct{ Name, Password string }
 
 // Provider configures an OpenID Connect provider.
@@ -132,12 +133,12 @@ type Provider struct {
 	Issuer, ClientID, ClientSecret string
 	Scopes                         []string // empty requests profile and email
 	NameClaim, GroupsClaim         string   // see [account.OIDCOptions]
-	// Everyone gives an account to every user of the provider, not only to
-	// members of groups that a rule names.
+	// Everyone creates an account for every user of the provider, not only for
+	// members of the groups in a rule.
 	Everyone bool
 }
 
-// Hub is an open hub. It is safe for concurrent use.
+// Hub is a server for a team. It is safe for concurrent use.
 type Hub struct {
 	opts      Options
 	server    *api.Server
@@ -148,33 +149,32 @@ type Hub struct {
 	directory *users.Directory
 	library   *library.Library
 	kinds     *agents.Registry
-	runs      *queue.Queue // slots for running code
+	runs      *queue.Queue // slots for running skill code
 
-	signIns    *serverauth.Servers // of users to MCP servers
+	signIns    *serverauth.Servers // users' sign-ins to MCP servers
 	assemblies *assembly.Assembler
 	chat       *chat.Engine
 	sessions   *sessionapi.Handlers
 	mcp        *mcpapi.Handlers
-	tokenWatch *auth.TokenWatch                            // tokens of long requests
-	diskFree   func(dir string) (bytes uint64, known bool) // of the disk of a directory
-	node       string                                      // name of this process among the nodes
-	unlock     func() error                                // unlocks the directory
+	tokenWatch *auth.TokenWatch                            // tokens used by long-running requests
+	diskFree   func(dir string) (bytes uint64, known bool) // free space on the disk that contains dir
+	node       string                                      // unique name of this process
+	unlock     func() error                                // unlocks the data directory
 	gate       *auth.Gate
 	metrics    *metrics.Metrics
 	mux        *http.ServeMux
 	spec       []byte // OpenAPI document
 
-	tokenChecks     sync.WaitGroup // checks of tokens
+	tokenChecks     sync.WaitGroup // running token checks
 	stopTokenChecks func()
 
 	drain    sync.Once
 	draining chan struct{} // closed when shutdown starts
 }
 
-// Open opens the database and the key of a hub, and creates
-// [Options.FirstAdmin] if there is no administrator. It fails with a
-// [*KeyError], or with errors of packages store, account and users. The caller
-// closes the hub.
+// Open opens a hub's database and keys, and creates [Options.FirstAdmin] if there
+// is no administrator. It returns a [*KeyError], or an error of packages store,
+// account or users. The caller must close the hub.
 func Open(ctx context.Context, o Options) (*Hub, error) {
 	h, err := open(ctx, o)
 	if err != nil {
@@ -224,8 +224,8 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	return h, h.routes()
 }
 
-// passwordsAtOnce limits the passwords that are hashed at once; each takes 64
-// MiB.
+// passwordsAtOnce is the maximum number of passwords hashed at the same time. Each
+// takes 64 MiB.
 const passwordsAtOnce = 2
 
 func (o Options) orDefaults() Options {
@@ -267,7 +267,7 @@ func openBus(o Options) (bus.Bus, error) {
 	return bus.Dial(o.Redis, &bus.Options{Logger: o.Logger})
 }
 
-// setUpAccounts decides whether users sign in, and creates the first user.
+// setUpAccounts determines whether users sign in, and creates the first user.
 func (h *Hub) setUpAccounts(ctx context.Context) error {
 	vacant, err := h.directory.SignIns.HasNoAdmin(ctx)
 	if err != nil {
@@ -279,20 +279,20 @@ func (h *Hub) setUpAccounts(ctx context.Context) error {
 	}
 	if f := h.opts.FirstAdmin; vacant && f != nil {
 		_, err := h.directory.SignIns.CreateFirstAdminAsOperator(ctx, f.Name, f.Password)
-		if err != nil && !errors.Is(err, users.ErrHasAdmin) { // another node was faster
+		if err != nil && !errors.Is(err, users.ErrHasAdmin) { // another node may have created it first
 			return fmt.Errorf("create first administrator: %w", err)
 		}
 	}
 	return nil
 }
 
-// Single reports whether the hub serves one user without sign-in. Such a hub
-// must listen on loopback only.
+// Single reports whether the hub serves one user without sign-in. Such a hub must
+// listen only on loopback addresses.
 func (h *Hub) Single() bool { return !h.opts.Accounts }
 
-// SetupPath returns the path of the page that creates the first administrator,
-// or "" if there is one or nobody signs in. The path is secret and valid for a
-// day.
+// SetupPath returns the path of the page that creates the first administrator. It
+// returns "" if there already is one or if users do not sign in. The path is secret
+// and valid for one day.
 func (h *Hub) SetupPath(ctx context.Context) (string, error) {
 	if h.Single() {
 		return "", nil
@@ -305,7 +305,8 @@ func (h *Hub) SetupPath(ctx context.Context) (string, error) {
 	return "/setup/" + text, err
 }
 
-// Close closes the hub. Call it after [Hub.Serve] has returned.
+// Close gives running turns [Options.Drain] to finish and releases the hub's
+// resources. Call it after [Hub.Serve] has returned.
 func (h *Hub) Close() error {
 	errs := []error{h.closeServices()}
 	if h.bus != nil {
@@ -326,7 +327,7 @@ func (h *Hub) gateOptions() auth.Options {
 	return o
 }
 
-// state returns the collector of the state of this node.
+// state returns functions with which metrics read the state of this node.
 func (h *Hub) state() metrics.State {
 	return metrics.State{Turns: func() (int, int) { return h.chat.TurnStats() }, Runs: h.runs.Stats, Pools: h.db.Pools, Bus: h.bus.Healthy,
 		DiskFree: func() (uint64, bool) { return h.diskFree(h.opts.Data) }}

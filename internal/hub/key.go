@@ -11,10 +11,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// KeyFile is the name of the file in [Options.Data] with the keys of secrets.
+// KeyFile is the name of the file in [Options.Data] that holds the keys for
+// secrets.
 const KeyFile = "key"
 
-// KeyError says that a key for the secrets of a hub is missing.
+// KeyError reports that a key for a hub's secrets is missing.
 type KeyError struct {
 	Reason string
 	Next   string // what to do
@@ -22,9 +23,9 @@ type KeyError struct {
 
 func (e *KeyError) Error() string { return "key of secrets: " + e.Reason }
 
-// openCipher returns the cipher for the secrets of a hub. It creates a key only
-// for a hub without secrets on a single machine: nodes with different keys
-// could not read each other's secrets.
+// openCipher returns the cipher for a hub's secrets. It creates a key only if the
+// hub has no secrets and runs on a single machine. Nodes with different keys could
+// not read each other's secrets.
 func openCipher(ctx context.Context, db *store.DB, o Options) (*encryption.Cipher, error) {
 	sealed, err := db.Secrets.ListByOtherKeys(ctx, "", 1)
 	if err != nil {
@@ -53,8 +54,8 @@ func openCipher(ctx context.Context, db *store.DB, o Options) (*encryption.Ciphe
 	return encryption.New(keys...)
 }
 
-// checkKeysComplete fails if secrets are encrypted with another key than the
-// given ones.
+// checkKeysComplete returns an error if a secret is encrypted with a key that is not
+// in keys.
 func checkKeysComplete(ctx context.Context, db *store.DB, keys []encryption.Key) error {
 	have := map[string]bool{}
 	for _, k := range keys {

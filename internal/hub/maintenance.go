@@ -11,11 +11,11 @@ import (
 
 const (
 	sweepEvery          = time.Hour
-	sourceCheckInterval = 6 * time.Hour // the places that skills were imported from
+	sourceCheckInterval = 6 * time.Hour // of the sources from which skills were imported
 	maintenanceTimeout  = 10 * time.Minute
 )
 
-// follow applies the changes of other nodes until ctx is done.
+// follow applies changes made by other nodes until ctx is done.
 func (h *Hub) follow(ctx context.Context) {
 	var workers sync.WaitGroup
 	for name, f := range map[string]func(context.Context) error{"skills": h.library.Run, "settings": h.kinds.Run, "notes": h.wakeLibrary} {
@@ -28,7 +28,7 @@ func (h *Hub) follow(ctx context.Context) {
 	workers.Wait()
 }
 
-// wakeLibrary notifies the library when another node changed skills.
+// wakeLibrary notifies the library when another node has changed skills.
 func (h *Hub) wakeLibrary(ctx context.Context) error {
 	notes := h.bus.Subscribe(libraryStream)
 	defer notes.Close()
@@ -43,8 +43,8 @@ func (h *Hub) wakeLibrary(ctx context.Context) error {
 	}
 }
 
-// maintain runs the periodic work that only one node does at a time, until ctx
-// is done.
+// maintain runs, until ctx is done, the periodic jobs that only one node at a time
+// may run.
 func (h *Hub) maintain(ctx context.Context) {
 	var workers sync.WaitGroup
 	workers.Go(func() { h.runPeriodically(ctx, "sweep", sweepEvery, h.sweep) })
@@ -52,9 +52,9 @@ func (h *Hub) maintain(ctx context.Context) {
 	workers.Wait()
 }
 
-// runPeriodically runs a piece of work on one of the nodes. Its lease lasts
-// until the work is due again, so that starting another node does not repeat
-// it. After a failure the next node tries again.
+// runPeriodically runs a job on one of the nodes. The job's lease lasts until the
+// job is due again, so that starting another node does not repeat it. After a
+// failure, the next node tries again.
 func (h *Hub) runPeriodically(ctx context.Context, work string, every time.Duration, f func(context.Context) error) {
 	tick := time.NewTicker(every / 6)
 	defer tick.Stop()
@@ -71,7 +71,7 @@ func (h *Hub) runPeriodically(ctx context.Context, work string, every time.Durat
 	}
 }
 
-// withLease does a piece of work, unless another node did it since it was due.
+// withLease runs a job unless another node has run it since it was due.
 func (h *Hub) withLease(ctx context.Context, work string, every time.Duration, f func(context.Context) error) error {
 	lease, err := h.db.Leases.Acquire(ctx, "upkeep/"+work, h.node, every-every/10)
 	if errors.Is(err, store.ErrLeaseHeld) {
@@ -83,7 +83,7 @@ func (h *Hub) withLease(ctx context.Context, work string, every time.Duration, f
 	bounded, stop := context.WithTimeout(ctx, maintenanceTimeout)
 	defer stop()
 	if err = f(bounded); err != nil {
-		err = errors.Join(err, h.db.Leases.Release(context.WithoutCancel(ctx), lease)) // so that another node tries again
+		err = errors.Join(err, h.db.Leases.Release(context.WithoutCancel(ctx), lease)) // so that another node can try again
 	}
 	return err
 }

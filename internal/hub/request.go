@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
-// Handler returns the handler of the hub. Requests that run during [Hub.Close]
-// fail.
+// Handler returns the hub's HTTP handler. Requests that are running during
+// [Hub.Close] fail.
 func (h *Hub) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &api.Request{ID: h.requestID(r), Began: time.Now(), Client: h.gate.Client(r)}
@@ -55,8 +55,8 @@ func (h *Hub) enter(w http.ResponseWriter, r *http.Request, v *api.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// leave logs a request and converts a panic to an error response if nothing was
-// written.
+// leave logs a request. If the handler panicked before writing anything, it sends
+// an error response.
 func (h *Hub) leave(w *responseRecorder, r *http.Request, v *api.Request) {
 	cause, begun := recover(), w.status != 0
 	if cause != nil && cause != http.ErrAbortHandler {
@@ -80,7 +80,7 @@ func (h *Hub) leave(w *responseRecorder, r *http.Request, v *api.Request) {
 	}
 }
 
-// requestID returns the ID that a trusted proxy gave a request, or a new one.
+// requestID returns the request ID set by a trusted proxy, or a new one.
 func (h *Hub) requestID(r *http.Request) string {
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.Proxies.Trusts(at.Addr()) {
 		if id := r.Header.Get("X-Request-Id"); plainID(id) {
@@ -100,7 +100,7 @@ func plainID(id string) bool {
 	return id != "" && len(id) <= 64
 }
 
-// setHeaders sets the headers of every response. Pages set their own policy.
+// setHeaders sets the headers of all responses. Pages set their own policy.
 func (h *Hub) setHeaders(header http.Header, v *api.Request) {
 	header.Set("X-Request-Id", v.ID)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -115,7 +115,7 @@ func (h *Hub) setHeaders(header http.Header, v *api.Request) {
 	}
 }
 
-// responseRecorder records what was written.
+// responseRecorder records the status and size of a response.
 type responseRecorder struct {
 	http.ResponseWriter
 	status int
@@ -126,13 +126,13 @@ type responseRecorder struct {
 	done      func()
 }
 
-// FlushError is for [http.ResponseController]: what is flushed before its end is a stream.
+// FlushError flushes the response. A response that is flushed counts as a stream.
 func (a *responseRecorder) FlushError() error {
 	a.stream.Do(func() { a.done = a.streaming() })
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Hijack is for [http.ResponseController]: the connection is a WebSocket from then on.
+// Hijack takes over the connection for a WebSocket, which counts as a stream.
 func (a *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(a.ResponseWriter).Hijack()
 	if err == nil {
@@ -141,7 +141,7 @@ func (a *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// ended notes that the answer is over, and reports whether it was a stream.
+// ended marks the end of the response and reports whether it was a stream.
 func (a *responseRecorder) ended() bool {
 	a.stream.Do(func() {})
 	if a.done == nil {
@@ -167,11 +167,11 @@ func (a *responseRecorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap gives [http.ResponseController] access to the wrapped writer.
 func (a *responseRecorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// traceOf returns the trace headers of a request from a trusted proxy. Other
-// clients could otherwise add to traces or force their collection.
+// traceOf returns the trace headers of a request from a trusted proxy. Otherwise any
+// client could add to traces or force their collection.
 func (h *Hub) traceOf(r *http.Request) http.Header {
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.Proxies.Trusts(at.Addr()) {
 		return r.Header

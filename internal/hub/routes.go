@@ -44,7 +44,7 @@ func (h *Hub) routes() error {
 	return nil
 }
 
-// registerOperations adds the operations of the API.
+// registerOperations adds the API operations.
 func (h *Hub) registerOperations() {
 	accounts := &accountapi.Handlers{Server: h.server, Directory: h.directory, Gate: h.gate, Metrics: h.metrics, Single: h.Single()}
 	accounts.Everyone = h.opts.Provider != nil && h.opts.Provider.Everyone
@@ -69,8 +69,8 @@ func (h *Hub) serveSpec(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(h.spec))
 }
 
-// notFound responds to requests without a route: with 405 if another method has
-// one, else with 404.
+// notFound responds to requests without a matching route: with 405 if the path
+// supports another method, otherwise with 404.
 func (h *Hub) notFound(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {

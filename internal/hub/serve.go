@@ -13,20 +13,18 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// closeTimeout limits the wait for cancelled requests.
+// closeTimeout is how long to wait for cancelled requests.
 const closeTimeout = 5 * time.Second
 
 // maintenanceInterval is the interval at which expired data is deleted.
 const maintenanceInterval = time.Hour
 
-// Serve serves the hub on a listener until ctx is done, and closes the
-// listener. At shutdown it reports that it is not ready, accepts no more
-// connections, and gives running requests [Options.Drain] to finish before it
-// cancels them. It returns when all have ended, at the latest closeTimeout
-// after the cancellation. The error is nil unless serving failed.
+// Serve serves the hub on l until ctx is done, then closes l. At shutdown, it
+// reports that it is not ready and accepts no more connections. It gives running
+// requests [Options.Drain] to finish, then cancels them and waits for up to
+// closeTimeout. The error is nil unless serving failed.
 func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
-	// The context of requests outlives ctx and is canceled after the drain
-	// time.
+	// The context for requests outlives ctx. It is cancelled after the drain time.
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	var under requestCounter
@@ -64,8 +62,8 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// requestCounter counts running requests, because closing a server does not
-// wait for them.
+// requestCounter tracks running requests, because closing a server does not wait
+// for them.
 type requestCounter struct {
 	open sync.WaitGroup
 
@@ -73,11 +71,11 @@ type requestCounter struct {
 	closed bool
 }
 
-// wrap returns a handler that counts its requests.
+// wrap returns a handler that counts requests to next.
 func (v *requestCounter) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !v.enter() {
-			panic(http.ErrAbortHandler) // the connection is closed
+			panic(http.ErrAbortHandler) // closes the connection
 		}
 		defer v.open.Done()
 		next.ServeHTTP(w, r)
@@ -93,8 +91,8 @@ func (v *requestCounter) enter() bool {
 	return !v.closed
 }
 
-// wait admits no more requests and reports whether all running ones ended in
-// time.
+// wait stops accepting requests and waits for running ones for up to atMost. It
+// reports whether all of them have finished.
 func (v *requestCounter) wait(atMost time.Duration) bool {
 	v.mu.Lock()
 	v.closed = true
@@ -112,12 +110,12 @@ func (v *requestCounter) wait(atMost time.Duration) bool {
 	}
 }
 
-// Draining returns a channel that is closed when shutdown starts. Streams end
+// Draining returns a channel that is closed when shutdown starts. Streams must end
 // then.
 func (h *Hub) Draining() <-chan struct{} { return h.draining }
 
-// runMaintenance deletes expired data periodically until ctx is done. It is
-// safe on all nodes at once.
+// runMaintenance periodically deletes expired data until ctx is done. All nodes can
+// run it at the same time.
 func (h *Hub) runMaintenance(ctx context.Context) {
 	tick := time.NewTicker(maintenanceInterval)
 	defer tick.Stop()

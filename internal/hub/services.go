@@ -22,16 +22,16 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// libraryStream is the bus stream of changes of skills.
+// libraryStream is the bus stream that announces skill changes.
 const libraryStream = "hub/library"
 
 const (
-	defaultRuns = 4   // pieces of code at once on a node
-	maxRuns     = 200 // that wait for a place
+	defaultRuns = 4   // programs running at the same time on a node
+	maxRuns     = 200 // programs waiting for a slot
 )
 
-// openServices opens the services for skills, kinds and conversations. If it
-// fails, Close closes those that are open.
+// openServices opens the services for skills, agents and conversations. If it
+// fails, Close closes those already open.
 func (h *Hub) openServices(ctx context.Context) (err error) {
 	o := h.opts
 	node, err := nodeDir(o.Data)
@@ -62,12 +62,12 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	return nil
 }
 
-// stopTurn cancels the turn of a conversation on this node.
+// stopTurn cancels a conversation's turn on this node.
 func (h *Hub) stopTurn(conversation, reason string) {
 	h.chat.StopTurns(func(c chat.Conversation) bool { return c.ID == conversation }, reason)
 }
 
-// demoModel returns the built-in demo, for hubs without a model.
+// demoModel returns the built-in demo, for hubs without a configured model.
 func demoModel(choice *agents.ModelChoice, _ string) (llm.Model, error) {
 	if choice != nil && choice.Vendor != "demo" {
 		return nil, fmt.Errorf("the model %s: this program has none of the vendor %s", choice.Name, choice.Vendor)
@@ -75,8 +75,8 @@ func demoModel(choice *agents.ModelChoice, _ string) (llm.Model, error) {
 	return demo.New(nil), nil
 }
 
-// closeServices closes what openServices opened. Running turns get
-// [Options.Drain] to finish after clients are disconnected.
+// closeServices closes what openServices opened. It disconnects clients and then
+// gives running turns [Options.Drain] to finish.
 func (h *Hub) closeServices() error {
 	var errs []error
 	h.endStreams()
@@ -104,20 +104,20 @@ func (h *Hub) closeServices() error {
 	return errors.Join(errs...)
 }
 
-// dirs are the directories of a node. Only its process uses them.
+// dirs holds the directories of a node, which only this process uses.
 type dirs struct {
 	temp, talks, kits string
 	unlock            func() error
 }
 
-// nodeDir creates the directories of a node and empties them.
+// nodeDir creates a node's directories and removes their previous content.
 func nodeDir(data string) (dirs, error) {
 	base := filepath.Join(data, "node")
 	unlock, err := lockDir(data)
 	if err != nil {
 		return dirs{}, err
 	}
-	if err := os.RemoveAll(base); err != nil { // left by a killed process
+	if err := os.RemoveAll(base); err != nil { // may be left by a killed process
 		return dirs{}, errors.Join(fmt.Errorf("empty node directory: %w", err), unlock())
 	}
 	d := dirs{temp: filepath.Join(base, "temp"), talks: filepath.Join(base, "talks"), kits: filepath.Join(base, "kits"), unlock: unlock}
@@ -129,7 +129,7 @@ func nodeDir(data string) (dirs, error) {
 	return d, nil
 }
 
-// privateHost reports whether a host is an allowed nonpublic address.
+// privateHost reports whether a host is an allowed non-public address.
 func privateHost(among []netip.Prefix, host string) bool {
 	at, err := netip.ParseAddr(host)
 	if err != nil {
@@ -143,8 +143,8 @@ func privateHost(among []netip.Prefix, host string) bool {
 	return false
 }
 
-// endStreams ends all long connections and waits for them. Each limits its own
-// end.
+// endStreams ends all long-lived connections and waits for them. Each has its own
+// timeout.
 func (h *Hub) endStreams() {
 	h.drain.Do(func() { close(h.draining) })
 	if h.sessions != nil {
@@ -152,13 +152,13 @@ func (h *Hub) endStreams() {
 	}
 }
 
-// followTurn counts and traces the events of a turn.
+// followTurn returns a trace that counts and traces a turn's events.
 func (h *Hub) followTurn(ctx context.Context, c chat.Conversation, kind chat.InputKind) (context.Context, chat.Trace) {
 	ctx, span := h.opts.Tracer.StartTurn(ctx, c.ID, c.Agent)
 	return ctx, h.metrics.ObserveTurn(span, kind)
 }
 
-// model returns a model of [Options.Model] with metrics and traces.
+// model returns a model from [Options.Model], instrumented with metrics and traces.
 func (h *Hub) model(choice *agents.ModelChoice, key string) (llm.Model, error) {
 	m, err := h.opts.Model(choice, key)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
-// GroupPath holds the ID of a group in a path.
+// GroupPath is the path parameter for a group.
 type GroupPath struct {
 	Group string `path:"group" maxLength:"64" doc:"ID of a group"`
 }
@@ -63,7 +63,7 @@ func (h *Handlers) deleteGroup(ctx context.Context, in *GroupPath) (*api.NoBody,
 	return nil, h.Directory.Groups.Delete(ctx, account.FromContext(ctx), in.id())
 }
 
-// memberJSON is a member of a group.
+// memberJSON is a group member.
 type memberJSON struct {
 	User  userJSON     `json:"user"`
 	Role  account.Role `json:"role" enum:"reporter,developer,maintainer,owner"`

@@ -1,5 +1,5 @@
-// Package accountapi serves users, groups, tokens, sign-ins, the audit log and the
-// settings of a hub over HTTP.
+// Package accountapi serves a hub's users, groups, tokens, sign-ins, audit log and
+// settings over HTTP.
 package accountapi
 
 import (
@@ -11,17 +11,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
-// Handlers serve the operations.
+// Handlers serves the operations of this package.
 type Handlers struct {
 	*api.Server
 	Directory *users.Directory
 	Gate      *auth.Gate
 	Metrics   *metrics.Metrics
-	Single    bool // the hub serves one user without sign-in
-	Everyone  bool // every user of the OpenID Connect provider gets an account
+	Single    bool // whether the hub serves one user without sign-in
+	Everyone  bool // whether every user of the OpenID Connect provider gets an account
 }
 
-// Register adds the operations, and the paths for browsers to mux.
+// Register adds the operations to the API, and the browser paths to mux.
 func (h *Handlers) Register(mux *http.ServeMux) {
 	for _, group := range []func(){h.signInAPI, h.usersAPI, h.groupsAPI, h.membersAPI, h.tokensAPI, h.auditAPI, h.settingsAPI} {
 		group()

@@ -27,7 +27,7 @@ func (h *Handlers) me(ctx context.Context, _ *api.NoBody) (*api.Body[meJSON], er
 	return api.BodyOf(h.currentUser(ctx, account.FromContext(ctx)))
 }
 
-// currentUser describes a principal, regardless of the scopes of the request.
+// currentUser describes the principal, ignoring the scopes of the request.
 func (h *Handlers) currentUser(ctx context.Context, p account.Principal) (meJSON, error) {
 	whole := p
 	whole.Scopes = account.AllScopes
@@ -38,7 +38,7 @@ func (h *Handlers) currentUser(ctx context.Context, p account.Principal) (meJSON
 	return meJSON{User: userOf(user), Groups: memberships(p), Scopes: p.Scopes.Names(), Can: canOf(p)}, nil
 }
 
-// memberships returns the groups of a principal.
+// memberships returns the groups that a principal belongs to.
 func memberships(p account.Principal) []membershipJSON {
 	out := []membershipJSON{}
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) {
@@ -49,7 +49,7 @@ func memberships(p account.Principal) []membershipJSON {
 	return out
 }
 
-// canJSON tells a page which actions to offer to the current user.
+// canJSON lists the actions that a page should offer to the current user.
 type canJSON struct {
 	Admin     bool     `json:"admin" doc:"May change settings and manage users"`
 	Chat      bool     `json:"chat" doc:"May chat"`
@@ -60,7 +60,7 @@ type canJSON struct {
 	NewGroups bool     `json:"new_groups" doc:"May create groups"`
 }
 
-// canOf returns what the rules allow a principal.
+// canOf returns the actions that the authorization rules permit p.
 func canOf(p account.Principal) canJSON {
 	own, public := account.OwnedBy(p.User), account.Resource{Shared: true}
 	can := func(a account.Action, r account.Resource) bool { return account.Can(p, a, r) }

@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/page"
 )
 
-// redirectToProvider redirects a browser to the provider. The user returns to
-// the path in back.
+// redirectToProvider redirects a browser to the OpenID Connect provider. After
+// sign-in, the user returns to the path in the query parameter back.
 func (h *Handlers) redirectToProvider(w http.ResponseWriter, r *http.Request) {
 	if err := h.Gate.CountSignIn(api.RequestFrom(r.Context()), ""); err != nil {
 		h.showSignInError(w, r, err)
@@ -24,7 +24,7 @@ func (h *Handlers) redirectToProvider(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, page, http.StatusSeeOther)
 }
 
-// finishProviderSignIn signs the returning user in.
+// finishProviderSignIn completes a sign-in after the provider's redirect.
 func (h *Handlers) finishProviderSignIn(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, h.Gate.OIDC.ExpiredCookie())
 	back, cookie, err := h.completeSignIn(r)
@@ -37,9 +37,9 @@ func (h *Handlers) finishProviderSignIn(w http.ResponseWriter, r *http.Request) 
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }
 
-// showSignInError reports a failed sign-in. A browser gets only the code, in a
-// redirect to the page: details in an address could be anyone's text. The log
-// has the details.
+// showSignInError reports a failed sign-in. A browser is redirected to the page
+// with only an error code, because an attacker could put any text into the URL.
+// The log has the details.
 func (h *Handlers) showSignInError(w http.ResponseWriter, r *http.Request, err error) {
 	if !page.IsPageRequest(r) {
 		h.Server.WriteProblem(w, r, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
-// retentionJSON is the retention of the audit log.
+// retentionJSON is the retention period of the audit log.
 type retentionJSON struct {
 	Days       int   `json:"days" minimum:"0" maximum:"36500" doc:"0 for unlimited"`
 	Generation int64 `json:"generation" minimum:"0" doc:"As it was read"`
@@ -16,7 +16,7 @@ type retentionJSON struct {
 
 func retentionOf(r users.Retention) retentionJSON { return retentionJSON{r.Days, r.Generation} }
 
-// settingsAPI adds the operations for settings of the hub.
+// settingsAPI adds the operations for hub settings.
 func (h *Handlers) settingsAPI() {
 	api.Add(h.Server, api.Operation("get-sign-in-rules", "GET", "/settings/sign-in", "Get the group rules for sign-ins through the provider"), h.getRules)
 	api.Add(h.Server, api.Operation("set-sign-in-rules", "PUT", "/settings/sign-in", "Replace the group rules"), h.setRules)

@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
-// waysJSON lists the ways to sign in.
+// waysJSON lists the sign-in methods.
 type waysJSON struct {
 	Mode     string `json:"mode" enum:"single,accounts" doc:"single: one user, without sign-in"`
 	Setup    bool   `json:"setup" doc:"Whether there is no administrator yet"`
@@ -22,13 +22,13 @@ type Credentials struct {
 	Password string `json:"password" minLength:"1" maxLength:"1024"`
 }
 
-// setupRequest asks to create the first administrator.
+// setupRequest is a request to create the first administrator.
 type setupRequest struct {
 	Link string `json:"link" minLength:"1" maxLength:"1000" doc:"The part after /setup/ of the address that the hub printed"`
 	Credentials
 }
 
-// withCookie is a response that signs a browser in.
+// withCookie is a response that sets the sign-in cookie of a browser.
 type withCookie[T any] struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 	Body      T
@@ -84,7 +84,7 @@ func (h *Handlers) setup(ctx context.Context, in *struct{ Body setupRequest }) (
 	return h.startSignIn(ctx, user)
 }
 
-// hasAccounts fails on a hub without accounts.
+// hasAccounts returns an error if the hub has no user accounts.
 func (h *Handlers) hasAccounts() error {
 	if !h.Single {
 		return nil
@@ -92,8 +92,7 @@ func (h *Handlers) hasAccounts() error {
 	return &api.Problem{Status: 409, Code: "single", Detail: "this hub serves one user, without sign-in", Next: "to have accounts, start it with: loadout serve --accounts"}
 }
 
-// startSignIn signs the browser of a request in, and out of its previous
-// sign-in.
+// startSignIn signs the requesting browser in, after ending its previous sign-in.
 func (h *Handlers) startSignIn(ctx context.Context, user account.UserID) (*withCookie[meJSON], error) {
 	v := api.RequestFrom(ctx)
 	if _, err := h.Gate.Logins.End(ctx, v.HTTP); err != nil {

@@ -26,7 +26,7 @@ func tokenOf(t account.Token) TokenJSON {
 	return TokenJSON{ID: t.ID, Name: t.Name, Prefix: t.Prefix, Scopes: t.Scopes.Names(), Created: t.Created, Expires: api.OptionalTime(t.Expires), Used: api.OptionalTime(t.LastUsed)}
 }
 
-// newTokenJSON is a new token. It is shown only once.
+// newTokenJSON is a new API token. The token is shown only once.
 type newTokenJSON struct {
 	Token string `json:"token" doc:"Send it as Authorization: Bearer TOKEN. It is not shown again"`
 	TokenJSON

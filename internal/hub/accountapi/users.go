@@ -9,7 +9,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
-// userJSON is a user.
 type userJSON struct {
 	ID       string       `json:"id"`
 	Name     string       `json:"name"`
@@ -34,7 +33,7 @@ func userOf(u users.User) userJSON {
 	return out
 }
 
-// UserPath holds the ID of a user in a path.
+// UserPath is the path parameter for a user.
 type UserPath struct {
 	User string `path:"user" maxLength:"64" doc:"ID of a user, or me"`
 }
@@ -61,7 +60,7 @@ type passwordChange struct {
 	Password string `json:"password" maxLength:"1024"`
 }
 
-// loginJSON is a browser sign-in.
+// loginJSON describes a browser sign-in.
 type loginJSON struct {
 	Agent   string    `json:"agent" doc:"User-Agent of the browser"`
 	Began   time.Time `json:"began"`

@@ -30,12 +30,12 @@ func appliedOf(r *agents.Result) appliedJSON {
 	return out
 }
 
-// maxDocuments limits the size of documents in bytes.
+// maxDocuments is the maximum size of a request's documents, in bytes.
 const maxDocuments = 1 << 20
 
 func (h *Handlers) applyAPI() {
-	// The request bodies are set after registration: otherwise the API library
-	// would parse JSON itself.
+	// Set the request bodies after registration. Otherwise the API library would
+	// parse the JSON itself.
 	object := &huma.MediaType{Schema: &huma.Schema{Type: "object"}}
 	apply := api.Operation("apply", "POST", "/apply", "Create or update resources from documents, all or none")
 	apply.MaxBodyBytes = maxDocuments
@@ -65,7 +65,7 @@ func (h *Handlers) applyDocuments(ctx context.Context, in *struct {
 	return h.apply(ctx, agents.Parse(in.RawBody, name), in.Dry.Dry)
 }
 
-// mediaType returns the media type of a request body.
+// mediaType returns the media type of the request body, without parameters.
 func mediaType(ctx context.Context) string {
 	kind, _, err := mime.ParseMediaType(api.RequestFrom(ctx).HTTP.Header.Get("Content-Type"))
 	if err != nil {
@@ -107,10 +107,10 @@ func (h *Handlers) putKind(ctx context.Context, in *struct {
 	return h.apply(ctx, docs, in.Dry.Dry)
 }
 
-// etagOf returns the ETag of a generation.
+// etagOf formats a generation as an ETag.
 func etagOf(generation int64) string { return `"` + strconv.FormatInt(generation, 10) + `"` }
 
-// generationOf parses an ETag; "" is 0.
+// generationOf parses an ETag. It returns 0 for "".
 func generationOf(etag string) (int64, error) {
 	if etag == "" {
 		return 0, nil
@@ -122,8 +122,8 @@ func generationOf(etag string) (int64, error) {
 	return n, nil
 }
 
-// checkSame returns the differences between a document and a path. A document
-// may omit its namespace.
+// checkSame returns a fault for each difference between the path and the
+// document. The document may omit its namespace.
 func (t ResourcePath) checkSame(d *agents.Document) []api.Fault {
 	var out []api.Fault
 	if d.Kind != t.Kind {
@@ -138,8 +138,8 @@ func (t ResourcePath) checkSame(d *agents.Document) []api.Fault {
 	return out
 }
 
-// apply applies documents. Unless dry is set, it fails if one of them is
-// rejected.
+// apply applies documents. Unless dry is set, it returns an error if any of them
+// is refused.
 func (h *Handlers) apply(ctx context.Context, docs []*agents.Document, dry bool) (*api.Body[appliedJSON], error) {
 	result, err := h.Agents.Apply(ctx, account.FromContext(ctx), docs, dry)
 	if err != nil {
@@ -153,8 +153,8 @@ func (h *Handlers) apply(ctx context.Context, docs []*agents.Document, dry bool)
 	return api.BodyOf(out, nil)
 }
 
-// rejectedError returns the problem for rejected documents: outdated,
-// forbidden, or invalid.
+// rejectedError returns the problem for refused documents: outdated, forbidden or
+// invalid.
 func rejectedError(r *agents.Result, changes []api.Change) *api.Problem {
 	p := &api.Problem{Status: 422, Code: "refused", Detail: refusalReasons(r), Next: "fix the findings in changes and apply all documents again", Changes: changes}
 	if r.OnlyStale() {
@@ -167,7 +167,7 @@ func rejectedError(r *agents.Result, changes []api.Change) *api.Problem {
 	return p
 }
 
-// staleReason returns the message for the first outdated document.
+// staleReason returns the error message of the first outdated document.
 func staleReason(r *agents.Result) string {
 	for _, c := range r.Changes {
 		for _, d := range c.Findings {
@@ -179,7 +179,7 @@ func staleReason(r *agents.Result) string {
 	return ""
 }
 
-// notifySkillChange notifies other nodes if a skill was applied.
+// notifySkillChange notifies other nodes if a skill document was applied.
 func (h *Handlers) notifySkillChange(r *agents.Result) {
 	for _, c := range r.Changes {
 		if r.Committed && c.Kind == agents.SkillKind && c.Outcome != agents.Unchanged {
@@ -189,7 +189,7 @@ func (h *Handlers) notifySkillChange(r *agents.Result) {
 	}
 }
 
-// refusalReasons names the first rejected documents.
+// refusalReasons lists the first refused documents with the reasons.
 func refusalReasons(r *agents.Result) string {
 	var names []string
 	for _, c := range r.Changes {

@@ -1,4 +1,4 @@
-// Package agentapi serves agents, models, MCP servers and secrets of a hub over
+// Package agentapi serves a hub's agents, models, MCP servers and secrets over
 // HTTP.
 package agentapi
 
@@ -17,30 +17,30 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Handlers serve the operations. All fields are required, unless stated
-// otherwise.
+// Handlers serves the operations of this package. All fields are required unless
+// stated otherwise.
 type Handlers struct {
 	*api.Server
 	Agents     *agents.Registry
 	Library    *library.Library
 	Assemblies *assembly.Assembler
-	SignIns    *serverauth.Servers // of users to MCP servers
+	SignIns    *serverauth.Servers // users' sign-ins to MCP servers
 	Gate       *auth.Gate
-	Node       string // ID of the answering node
+	Node       string // ID of this node
 	Version    string // reported to MCP servers; may be empty
 
 	Model  func(choice *agents.ModelChoice, key string) (llm.Model, error)
 	Price  func(model string) (price llm.Price, known bool)
 	Window func(model string) int // 0 if unknown
 
-	// Trials of servers run commands in Sandbox when Runs has a slot, and connect
-	// to addresses of Private. Without a sandbox, no command of a user runs.
+	// Server trials run commands in Sandbox when Runs has a free slot, and may
+	// connect to addresses in Private. Without a sandbox, users' commands never run.
 	Sandbox sandbox.Backend
 	Runs    *queue.Queue
 	Private []netip.Prefix
 }
 
-// Register adds the operations, and the paths for browsers to mux.
+// Register adds the operations to the API, and the browser paths to mux.
 func (h *Handlers) Register(mux *http.ServeMux) {
 	for _, group := range []func(){h.kindsAPI, h.modelsAPI, h.serversAPI, h.secretsAPI, h.skillSettingsAPI} {
 		group()

@@ -15,8 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// kindJSON is a resource as a document that can be applied again. Apply ignores
-// its status.
+// kindJSON is a stored resource in document form, so that it can be applied again.
+// Applying ignores the status.
 type kindJSON struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
@@ -42,7 +42,7 @@ type kindStatusJSON struct {
 	Findings   []api.Diagnostic `json:"findings,omitempty" doc:"Problems"`
 }
 
-// kindOf converts a resource. A damaged one has no spec.
+// kindOf converts a resource. A damaged resource has no spec.
 func kindOf(r *agents.Resource) (kindJSON, error) {
 	out := kindJSON{APIVersion: r.APIVersion, Kind: r.Kind, Metadata: kindMetaJSON{r.Name, r.Namespace, r.Description},
 		Status: kindStatusJSON{ID: r.ID, Generation: r.Generation, CreatedBy: r.CreatedBy, ChangedBy: r.ChangedBy, Created: r.Created, Updated: r.Updated}}
@@ -65,12 +65,12 @@ func kindOf(r *agents.Resource) (kindJSON, error) {
 	return out, err
 }
 
-// KindPath holds a kind in a path.
+// KindPath is the path parameter for a kind.
 type KindPath struct {
 	Kind string `path:"kind" enum:"Skill,Ghost,Bot,Team,Model,MCPServer"`
 }
 
-// ResourcePath names a resource in a path.
+// ResourcePath holds the path parameters that identify a resource.
 type ResourcePath struct {
 	KindPath
 	Namespace string `path:"namespace" minLength:"1" maxLength:"150" doc:"default for your own, public, the name of a group, user:ID or group:ID"`
@@ -79,7 +79,7 @@ type ResourcePath struct {
 
 func (t ResourcePath) String() string { return t.Kind + "/" + t.Namespace + "/" + t.Name }
 
-// Dry selects a dry run.
+// Dry is the query parameter that selects a dry run.
 type Dry struct {
 	Dry bool `query:"dry" doc:"Report the changes without making them"`
 }
@@ -115,7 +115,7 @@ func (h *Handlers) listKinds(ctx context.Context, in *struct {
 	return api.BodyOf(out, nil)
 }
 
-// readKind is the response with a resource.
+// readKind is the response that contains a resource.
 type readKind struct {
 	ETag string `header:"ETag" doc:"Generation, for If-Match; absent for a Skill"`
 	Body kindJSON
@@ -150,7 +150,7 @@ func (h *Handlers) deleteKind(ctx context.Context, in *struct {
 	return nil, stillReferenced(in.ResourcePath, h.Agents.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
 }
 
-// stillReferenced converts the error for a resource that others refer to.
+// stillReferenced converts the error for deleting a resource that others refer to.
 func stillReferenced(t ResourcePath, err error) error {
 	e, ok := errors.AsType[*agents.ReferencedError](err)
 	if !ok {
@@ -195,8 +195,8 @@ func (h *Handlers) listReferrers(ctx context.Context, in *ResourcePath) (*api.Bo
 	return api.BodyOf(*referrersOf(by, hidden), err)
 }
 
-// skillID returns the id of a skill by its name and its namespace as documents
-// write it.
+// skillID returns the ID of the skill with the given name. namespace is in the
+// form that documents use.
 func (h *Handlers) skillID(ctx context.Context, p account.Principal, namespace, name string) (string, error) {
 	in, err := h.Agents.ResolveNamespace(ctx, p, namespace)
 	if err != nil {

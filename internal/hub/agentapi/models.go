@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// priceJSON is the price of a model.
+// priceJSON is the price of a model per million tokens.
 type priceJSON struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -19,7 +19,7 @@ type priceJSON struct {
 	CacheWrite float64 `json:"cache_write"`
 }
 
-// modelJSON is a model that a user may choose.
+// modelJSON is a model that the user may select.
 type modelJSON struct {
 	Own       bool       `json:"own,omitempty" doc:"The hub's own model, for agents without a Model"`
 	Name      string     `json:"name,omitempty" doc:"Name of the Model, for modelRef of a Bot; absent for the hub's own"`
@@ -65,7 +65,7 @@ func (h *Handlers) modelOf(m agents.AvailableModel) modelJSON {
 	return h.priceFor(m.Vendor+":"+m.Model.Model, out)
 }
 
-// priceFor adds the price and the context window of a model.
+// priceFor adds the price and the context window of the named model to m.
 func (h *Handlers) priceFor(name string, m modelJSON) modelJSON {
 	m.Window = h.Window(name)
 	if p, known := h.Price(name); known {

@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
-// profileJSON is a Ghost, Bot or Team as resolved for a user. It contains
-// neither instructions nor values of variables.
+// profileJSON is a Ghost, Bot or Team as resolved for a user. It contains neither
+// instructions nor values of variables.
 type profileJSON struct {
 	Kind        string               `json:"kind"`
 	Namespace   string               `json:"namespace"`
@@ -71,7 +71,7 @@ func profileOf(p *agents.Profile) profileJSON {
 	return out
 }
 
-// keyState returns whether a model has the key that it needs.
+// keyState describes whether the user has the key that a model needs.
 func (h *Handlers) keyState(ctx context.Context, p account.Principal, m *agents.ModelChoice) string {
 	if m.Key == "" {
 		return "none"

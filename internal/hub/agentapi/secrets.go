@@ -12,12 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// OwnerQuery selects the owner of secrets.
+// OwnerQuery is the query parameter that selects the owner of secrets.
 type OwnerQuery struct {
 	Owner string `query:"owner" maxLength:"150" default:"default" doc:"default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model"`
 }
 
-// owner returns the owner as it is stored.
+// owner converts the parameter to the stored form.
 func (h *Handlers) owner(ctx context.Context, o OwnerQuery) (agents.Owner, error) {
 	if strings.HasPrefix(o.Owner, "skill:") || strings.HasPrefix(o.Owner, "server:") {
 		return agents.Owner(o.Owner), nil
@@ -26,7 +26,7 @@ func (h *Handlers) owner(ctx context.Context, o OwnerQuery) (agents.Owner, error
 	return agents.NamespaceOwner(in), err
 }
 
-// SecretPath names a secret of an owner.
+// SecretPath identifies a secret by path and owner.
 type SecretPath struct {
 	Secret string `path:"secret" minLength:"1" maxLength:"256"`
 	OwnerQuery
@@ -90,7 +90,7 @@ func (h *Handlers) listSecretGrants(ctx context.Context, in *SecretPath) (*api.B
 	return api.ListOf(found, "", err)
 }
 
-// secretFor selects who may use a secret.
+// secretFor selects the subject that a secret is granted to.
 type secretFor struct {
 	Kind      string `json:"kind" enum:"Skill,Model,MCPServer,Ghost,Bot"`
 	Namespace string `json:"namespace,omitempty" maxLength:"150" doc:"As in /kinds; not for a Skill, which is searched"`

@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// serverLiveJSON is the state of a server on the answering node.
+// serverLiveJSON is the connection state of a server on this node.
 type serverLiveJSON struct {
 	Node          string    `json:"node" doc:"The answering node; other nodes have their own connections"`
 	State         string    `json:"state" enum:"INIT,READY,DEGRADED,DEAD" doc:"INIT: not connected yet; DEGRADED: disconnected, its tools are still listed; DEAD: failed to connect, possibly several times"`
@@ -105,9 +105,9 @@ func (h *Handlers) withChanges(ctx context.Context, s *serverJSON) error {
 	return nil
 }
 
-// pendingTools pairs pending definitions with the accepted ones before them.
+// pendingTools pairs each pending definition with the accepted one it replaces.
 func pendingTools(all []store.ToolDefinition) (out []heldToolJSON) {
-	var old *store.ToolDefinition // of the tool
+	var old *store.ToolDefinition // accepted definition of the current tool
 	for i, d := range all {
 		if d.Accepted {
 			old = &all[i]
@@ -122,7 +122,7 @@ func pendingTools(all []store.ToolDefinition) (out []heldToolJSON) {
 	return out
 }
 
-// serverRestart selects a server.
+// serverRestart selects the server to restart.
 type serverRestart struct {
 	Server string `json:"server,omitempty" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
 }
@@ -140,7 +140,7 @@ func (h *Handlers) restartServer(ctx context.Context, in *struct {
 	return h.restart(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server})
 }
 
-// OperatorsPath names a server of the operator.
+// OperatorsPath is the path parameter for an operator server.
 type OperatorsPath struct {
 	Name string `path:"name" minLength:"1" maxLength:"256" doc:"Of a server of the operator"`
 }
@@ -157,7 +157,7 @@ func (h *Handlers) restart(ctx context.Context, of agents.Subject) (*api.Body[re
 	return api.BodyOf(restartedJSON{h.Node, h.Assemblies.RestartServer(digest)}, nil)
 }
 
-// definitionsToAccept lists inspected tool definitions.
+// definitionsToAccept lists the tool definitions that the user inspected.
 type definitionsToAccept struct {
 	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Of the inspected definitions, as in held"`
 }
@@ -167,7 +167,7 @@ type serverAcceptance struct {
 	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Of the inspected definitions, as in held"`
 }
 
-// acceptedJSON lists the tools that are available now.
+// acceptedJSON lists the tools that are now available.
 type acceptedJSON struct {
 	Tools []string `json:"tools" nullable:"false"`
 }

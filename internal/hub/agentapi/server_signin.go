@@ -21,10 +21,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// serverCallback is the path to which MCP servers send users back.
+// serverCallback is the path to which authorization servers redirect users.
 const serverCallback = "/servers/callback"
 
-// serverSignInJSON is the state of a user's sign-in to a server.
+// serverSignInJSON is the state of a user's sign-in to an MCP server.
 type serverSignInJSON struct {
 	State   string     `json:"state" enum:"needed,signed_in,ended" doc:"ended: refused or expired, sign in again"`
 	Since   *time.Time `json:"since,omitempty"`
@@ -34,7 +34,7 @@ type serverSignInJSON struct {
 	Renewed bool       `json:"renewed,omitempty" doc:"Whether it is renewed automatically"`
 }
 
-// beginSignIn selects a server and the page to return to.
+// beginSignIn selects the server to sign in to and the page to return to.
 type beginSignIn struct {
 	Server string `json:"server,omitempty" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
 	Back   string `json:"back,omitempty" maxLength:"1000" doc:"Path of the page to return to; the result is in the parameter signin"`
@@ -100,8 +100,8 @@ func (h *Handlers) startServerSignIn(ctx context.Context, of agents.Subject, bac
 	return &signInStarted{*cookie, signInStartedJSON{page, time.Now().Add(serverauth.Timeout)}}, nil
 }
 
-// redirect returns the URL that a browser comes back to: at the public address
-// of the hub, or at its loopback address.
+// redirect returns the redirect URL for a browser: at the hub's public address, or
+// at its loopback address.
 func (h *Handlers) redirect(r *http.Request) (string, error) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -115,8 +115,8 @@ func (h *Handlers) redirect(r *http.Request) (string, error) {
 	return h.Server.Origin(r) + serverCallback, nil
 }
 
-// browser returns the cookie that identifies a browser, or the existing one if
-// it started another sign-in before.
+// browser returns a new cookie that identifies the browser. It reuses the value
+// of an earlier sign-in's cookie.
 func (h *Handlers) browser(r *http.Request) *http.Cookie {
 	c := &http.Cookie{Name: "loadout-servers", Path: "/", MaxAge: int(serverauth.Timeout.Seconds()), Secure: h.Gate.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if c.Secure {
@@ -129,8 +129,8 @@ func (h *Handlers) browser(r *http.Request) *http.Cookie {
 	return c
 }
 
-// finishServerSignIn signs the returning user in. The page gets only a code:
-// details in an address could be anyone's text.
+// finishServerSignIn completes a sign-in after the redirect. The page gets only a
+// code, because an attacker could put any text into the URL.
 func (h *Handlers) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 	back, err := h.completeServerSignIn(r)
 	if err != nil && !page.IsPageRequest(r) {
@@ -148,7 +148,7 @@ func (h *Handlers) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handlers) completeServerSignIn(r *http.Request) (back string, err error) {
 	v, browser := api.RequestFrom(r.Context()), ""
-	if had, err := r.Cookie(h.browser(r).Name); err == nil { // any page can send a browser here without the cookie
+	if had, err := r.Cookie(h.browser(r).Name); err == nil { // without the cookie, any page could have sent the browser here
 		if err := h.Gate.CountSignIn(v, ""); err != nil {
 			return "", err
 		}
@@ -159,7 +159,7 @@ func (h *Handlers) completeServerSignIn(r *http.Request) (back string, err error
 	return h.SignIns.Finish(ctx, v.Principal, browser, r.URL.Query())
 }
 
-// signInMessage adds a code to a path of the page.
+// signInMessage adds a status code to a page path.
 func signInMessage(back, said string) string {
 	u, err := url.Parse(back)
 	if err != nil || back == "" {
@@ -192,7 +192,7 @@ func (h *Handlers) signOutOfServer(ctx context.Context, of agents.Subject) (*api
 	return api.BodyOf(signedOutJSON{found, revoked}, nil)
 }
 
-// mySignInJSON is a sign-in of the current user.
+// mySignInJSON is one of the user's own sign-ins.
 type mySignInJSON struct {
 	ID     string           `json:"id"`
 	Server string           `json:"server,omitempty" doc:"Address; absent if the stored data cannot be read"`
@@ -218,7 +218,6 @@ func (h *Handlers) forgetServerSignIn(ctx context.Context, in *struct {
 	return api.BodyOf(signedOutJSON{true, revoked}, nil)
 }
 
-// signInStatusOf converts the status of a sign-in.
 func signInStatusOf(now serverauth.Status) *serverSignInJSON {
 	out := &serverSignInJSON{State: string(now.State), Since: api.OptionalTime(now.Since)}
 	if g := now.Info; g != nil {
@@ -227,7 +226,7 @@ func signInStatusOf(now serverauth.Status) *serverSignInJSON {
 	return out
 }
 
-// withSignIns adds the sign-ins of the user to servers.
+// withSignIns adds the user's sign-in states to servers.
 func (h *Handlers) withSignIns(ctx context.Context, p account.Principal, found []agents.ServerDefinition, servers []serverJSON) error {
 	configs := make([]*upstream.Config, len(found))
 	for i, d := range found {
@@ -241,17 +240,18 @@ func (h *Handlers) withSignIns(ctx context.Context, p account.Principal, found [
 		s := &servers[i]
 		now, ok := states[s.Digest]
 		if !ok || now.State == serverauth.Needed && s.Live != nil && s.Live.State == string(upstream.Ready) {
-			continue // it works without a sign-in
+			continue // the server works without a sign-in
 		}
 		if now.State == serverauth.SignedIn && s.Live != nil && s.Live.State == string(upstream.Dead) && now.Since.After(s.Live.Since) {
-			s.Live = nil // the failure was before the sign-in
+			s.Live = nil // the connection failed before the sign-in
 		}
 		s.SignIn = signInStatusOf(now)
 	}
 	return nil
 }
 
-// trialSignIn makes the connection of a trial use the token of the user.
+// trialSignIn returns a function that makes a trial's connection use the user's
+// token.
 func (h *Handlers) trialSignIn(ctx context.Context, s agents.Server) func(*upstream.Config, string) auth.OAuthHandler {
 	return func(c *upstream.Config, at string) auth.OAuthHandler {
 		if isDraft(s) {
@@ -261,5 +261,5 @@ func (h *Handlers) trialSignIn(ctx context.Context, s agents.Server) func(*upstr
 	}
 }
 
-// isDraft reports whether a server is a draft that is only tried.
+// isDraft reports whether a server is an unsaved draft.
 func isDraft(s agents.Server) bool { return s.ID == "" && s.Owner != "" }

@@ -28,12 +28,12 @@ import (
 
 const (
 	trialTimeout = 15 * time.Second
-	maxTrials    = 8 // at once on a node
+	maxTrials    = 8 // at the same time on a node
 	trialErrors  = 2000
 )
 
-// serverTrial selects a server to try: a defined one, one of the operator by
-// name, or the given draft.
+// serverTrial selects the server to test: a defined one, an operator server, or
+// the given draft.
 type serverTrial struct {
 	Kind      string          `json:"kind,omitempty" enum:"MCPServer,Ghost,Bot"`
 	Namespace string          `json:"namespace,omitempty" maxLength:"150"`
@@ -42,7 +42,7 @@ type serverTrial struct {
 	Config    json.RawMessage `json:"config,omitempty" doc:"A server as the spec of an MCPServer, which is not kept and gets no values of variables"`
 }
 
-// serverTried is the result of a trial.
+// serverTried is the result of testing a server.
 type serverTried struct {
 	Success bool              `json:"success"`
 	Error   string            `json:"error,omitempty" doc:"Why not, and what to do"`
@@ -55,7 +55,7 @@ type serverTriedTool struct {
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
 	InputSchema any    `json:"inputSchema,omitempty" doc:"A JSON Schema of its arguments"`
-	// Annotations are hints of the server, for example that the tool is
+	// Annotations are hints from the server, for example that the tool is
 	// read-only.
 	Annotations *mcp.ToolAnnotations `json:"annotations,omitempty" doc:"What it says of itself"`
 }
@@ -81,7 +81,7 @@ func (h *Handlers) serverTests() {
 		})
 }
 
-// trialConfig returns the server of a trial with its values, or the problem of
+// trialConfig returns the server to test with its variables, or the problem with
 // a draft.
 func (h *Handlers) trialConfig(ctx context.Context, p account.Principal, t serverTrial) (agents.Server, upstream.Variables, string, error) {
 	if t.Config != nil {
@@ -106,7 +106,7 @@ func (t serverTrial) called() string {
 	return t.Name
 }
 
-// firstError returns the first finding with severity error.
+// firstError returns the message and fix of the first error in ds.
 func firstError(ds skill.Diagnostics) string {
 	for _, d := range ds {
 		if d.Severity == skill.Error {
@@ -120,8 +120,8 @@ func serverFailed(why string) serverTried {
 	return serverTried{Error: printable.OneLine(why), Tools: []serverTriedTool{}}
 }
 
-// tryServer connects to a server and lists its tools. Only commands of the
-// operator run outside of the sandbox, and all others need an approval.
+// tryServer connects to a server and lists its tools. Operator commands run
+// outside the sandbox. All others run inside it and must be approved.
 func (h *Handlers) tryServer(ctx context.Context, s agents.Server, v upstream.Variables) serverTried {
 	switch {
 	case !s.Usable():
@@ -160,8 +160,8 @@ func (h *Handlers) tryServer(ctx context.Context, s agents.Server, v upstream.Va
 	return out
 }
 
-// starter returns a function that starts the command of a server: directly for
-// the operator, otherwise in an empty sandbox.
+// starter returns a function that starts a server's command: directly for operator
+// servers, otherwise in an empty sandbox.
 func (h *Handlers) starter(ctx context.Context, s agents.Server) (upstream.Spawner, func(), error) {
 	if !s.NeedsSandbox() {
 		return spawn.New(nil).Start, func() {}, nil
@@ -196,7 +196,7 @@ func (h *Handlers) starter(ctx context.Context, s agents.Server) (upstream.Spawn
 	return start, func() { rt.Close(); end() }, nil
 }
 
-// stillApproved fails once the approval of a command was revoked.
+// stillApproved returns an error if the command's approval has been revoked.
 func (h *Handlers) stillApproved(ctx context.Context, s agents.Server) error {
 	said, err := h.Agents.ReviewState(ctx, s.PolicyDigest())
 	if err == nil && said != store.Approved {
@@ -207,9 +207,9 @@ func (h *Handlers) stillApproved(ctx context.Context, s agents.Server) error {
 
 var errTrial = errors.New("no answer within 15 s")
 
-// trialError describes why a server could not be connected, without configured
-// values, which the error may repeat. It omits the DNS server and details of
-// nonpublic networks.
+// trialError explains why connecting to a server failed. It removes configured
+// values, because the error may repeat them. It also omits the DNS server and
+// details of non-public networks.
 func trialError(ctx context.Context, c *upstream.Config, err error) string {
 	text := err.Error()
 	name, private := (*net.DNSError)(nil), (*upstream.PrivateAddressError)(nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// serverJSON is the configuration of an MCP server, with variables instead of
-// their values. For servers of the operator it only has the address.
+// serverJSON is an MCP server configuration with unresolved variables. For
+// operator servers, it contains only the address.
 type serverJSON struct {
 	Name         string                 `json:"name"`
 	Kind         string                 `json:"kind,omitempty" doc:"Of the defining item; absent for servers of the operator"`
@@ -124,7 +124,7 @@ func definitions(found []agents.Server) []agents.ServerDefinition {
 	return out
 }
 
-// DefiningPath names an item that may define servers.
+// DefiningPath identifies a resource that may define servers.
 type DefiningPath struct {
 	Kind      string `path:"kind" enum:"MCPServer,Ghost,Bot"`
 	Namespace string `path:"namespace" minLength:"1" maxLength:"150" doc:"As in /kinds"`

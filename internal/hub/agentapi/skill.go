@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// skillDocument returns a skill as a document, with its SKILL.md only.
+// skillDocument returns a skill as a document. It contains only the SKILL.md.
 func (h *Handlers) skillDocument(ctx context.Context, p account.Principal, namespace, name string) (kindJSON, error) {
 	id, err := h.skillID(ctx, p, namespace, name)
 	if err != nil {
@@ -33,7 +33,7 @@ func (h *Handlers) skillDocument(ctx context.Context, p account.Principal, names
 	found := out.Status.Findings
 	out.Status = skillStatus(s)
 	out.Status.Findings = found
-	out.Metadata.Description = "" // the spec has it, like SKILL.md
+	out.Metadata.Description = "" // already in the spec, as in SKILL.md
 	return out, err
 }
 
@@ -41,8 +41,7 @@ func skillStatus(s *library.Skill) kindStatusJSON {
 	return kindStatusJSON{ID: s.ID, Generation: s.Number, Digest: s.Digest, CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated}
 }
 
-// listSkillDocuments lists skills from the database, without reading their
-// files.
+// listSkillDocuments lists skills without reading their files.
 func (h *Handlers) listSkillDocuments(ctx context.Context, p account.Principal, namespace string, page api.Paging) (*api.Body[api.ListBody[kindJSON]], error) {
 	q := library.Query{Shadowed: true, Page: page.Page()}
 	if namespace != "" {

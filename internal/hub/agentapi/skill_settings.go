@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// skillSettingsJSON says which skills are enabled.
+// skillSettingsJSON controls which skills are available.
 type skillSettingsJSON struct {
 	Enabled    bool     `json:"enabled" doc:"false is the kill switch: it disables all skills and stops running ones on all nodes"`
 	Allow      []string `json:"allow" nullable:"false" maxItems:"500" doc:"The only available skills, as NAME, a pattern, or NAME@>=1.0.0; empty for all"`
@@ -21,7 +21,7 @@ func skillSettingsOf(s agents.SkillSettings) skillSettingsJSON {
 	return skillSettingsJSON{Enabled: !s.Disabled, Allow: api.NonNil(s.Allow), Generation: s.Generation}
 }
 
-// SettingScope selects the scope of settings.
+// SettingScope is the query parameter for the scope of settings.
 type SettingScope struct {
 	Scope string `query:"scope" maxLength:"150" default:"hub" doc:"hub, the name of a group, or group:ID"`
 }
@@ -48,7 +48,7 @@ func (h *Handlers) setSkillSettings(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	// Users with the right to change settings may lack the right to read them,
-	// for example with a limited token.
+	// Do not read the settings again: users who may change them may lack the right
+	// to read them, for example with a limited token.
 	return api.BodyOf(skillSettingsJSON{in.Body.Enabled, api.NonNil(in.Body.Allow), in.Body.Generation + 1}, nil)
 }

@@ -1,6 +1,6 @@
-// Package api holds what the HTTP API of a hub has in common: how operations are
-// added and described, how requests are known, and how errors become responses.
-// One table maps errors to statuses; see [Problem].
+// Package api contains what all operations of a hub's HTTP API share: how they are
+// registered and described, how requests are identified, and how errors become
+// responses. One table maps errors to statuses; see [Problem].
 package api
 
 import (
@@ -26,21 +26,21 @@ import (
 
 const (
 	Prefix = "/api/v1"
-	// OperationTimeout limits an operation, without reading its body and writing
-	// its response.
+	// OperationTimeout is the timeout of an operation, excluding reading the
+	// request body and writing the response.
 	OperationTimeout = 30 * time.Second
 )
 
-// Options are the options of a server.
+// Options configures a [Server].
 type Options struct {
 	Log      *slog.Logger
-	Public   string          // address of the hub; "" for the one in each request
-	Cookie   string          // name of the cookie of browsers
+	Public   string          // address of the hub; if "", it is taken from each request
+	Cookie   string          // name of the sign-in cookie
 	Drafts   *queue.Queue    // slots for large drafts
 	Draining <-chan struct{} // closed when shutdown starts
 }
 
-// Server serves operations. It writes responses and errors in one form.
+// Server serves API operations and converts their errors to responses.
 type Server struct {
 	huma.API
 	Options
@@ -64,14 +64,14 @@ func apiConfig(cookie string) huma.Config {
 				"cookie": {Type: "apiKey", In: "cookie", Name: cookie, Description: "A browser that signed in: POST " + Prefix + "/login"},
 			}},
 		},
-		Formats:       map[string]huma.Format{"application/json": format, "json": format}, // json also matches types that end in +json
+		Formats:       map[string]huma.Format{"application/json": format, "json": format}, // json matches types that end in +json
 		DefaultFormat: "application/json",
 		Transformers:  []huma.Transformer{rewriteErrors},
 	}
 }
 
-// schemaNames are the names of schemas for types of packages below the API. Other
-// types of such packages have the name of the package before their own.
+// schemaNames maps types of lower-level packages to schema names. Other types of
+// such packages are prefixed with their package name.
 var schemaNames = map[string]string{
 	"account.GroupRule":          "Rule",
 	"agents.FieldChange":         "Field",
@@ -107,8 +107,9 @@ var schemaNames = map[string]string{
 	"users.Rules":                "Rules",
 }
 
-// schemaName returns the name in [schemaNames], or the name of a type without our
-// suffixes, prefixed with the name of its package if that is not one of the API.
+// schemaName returns the name in [schemaNames]. Otherwise it returns the type name
+// without our suffixes, prefixed with the package name unless isOwnType
+// reports true.
 func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -131,14 +132,14 @@ func schemaName(t reflect.Type, hint string) string {
 	return name
 }
 
-// isOwnType reports whether a type belongs to a package of the API: this one, one of
-// resources such as skillapi, or the hub.
+// isOwnType reports whether a type belongs to the API: to this package, to a
+// resource package such as skillapi, or to package hub.
 func isOwnType(t reflect.Type) bool {
 	return strings.HasSuffix(t.PkgPath(), "api") || strings.HasSuffix(t.PkgPath(), "/hub")
 }
 
-// marshal writes a response at once or not at all. It ignores write errors: the
-// Client has gone.
+// marshal encodes v completely before writing. It ignores write errors, which mean
+// that the client has disconnected.
 func marshal(w io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -150,29 +151,29 @@ func marshal(w io.Writer, v any) error {
 	return nil
 }
 
-// Operation returns an operation for signed-in users. The table of permissions
-// in the tests uses its id.
+// Operation returns an operation for signed-in users. The permission table in the
+// tests refers to its id.
 func Operation(id, method, path, summary string) huma.Operation {
 	tag, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return huma.Operation{OperationID: id, Method: method, Path: Prefix + path, Summary: summary, Tags: []string{tag},
 		Security: []map[string][]string{{"token": {}}, {"cookie": {}}}}
 }
 
-// PublicOperation returns an operation for everyone.
+// PublicOperation returns an operation that needs no sign-in.
 func PublicOperation(id, method, path, summary string) huma.Operation {
 	op := Operation(id, method, path, summary)
 	op.Security = []map[string][]string{}
 	return op
 }
 
-// Add adds an operation to the API with a limit of [OperationTimeout].
-// [Server.Problem] converts its errors. Unless the operation is public, anonymous
-// requests are rejected before f; f itself authorizes all others.
+// Add adds an operation with a timeout of [OperationTimeout]. [Server.Problem]
+// converts its errors. Unless the operation is public, anonymous requests are
+// rejected before f is called. f must authorize all others.
 func Add[I, O any](s *Server, op huma.Operation, f func(ctx context.Context, in *I) (*O, error)) {
 	AddFor(s, op, OperationTimeout, f)
 }
 
-// AddFor is like add with another time limit.
+// AddFor is like [Add], but uses limit as the timeout.
 func AddFor[I, O any](s *Server, op huma.Operation, limit time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
 	checkEmbedded(reflect.TypeFor[I]())
 	checkEmbedded(reflect.TypeFor[O]())
@@ -196,8 +197,8 @@ func AddFor[I, O any](s *Server, op huma.Operation, limit time.Duration, f func(
 	})
 }
 
-// withLimit extends the write deadline of a response to the limit of its
-// operation.
+// withLimit returns middleware that extends the write deadline to match the
+// operation's timeout.
 func withLimit(limit time.Duration) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		_, w := humago.Unwrap(ctx)
@@ -206,8 +207,8 @@ func withLimit(limit time.Duration) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// checkEmbedded panics if a type of this package embeds an unexported struct:
-// the API library would silently skip its fields.
+// checkEmbedded panics if a type of this package embeds an unexported struct,
+// because the API library would silently skip its fields.
 func checkEmbedded(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
@@ -236,16 +237,16 @@ func (s *Server) requireSignIn(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// WithCreated makes an operation respond with 201.
+// WithCreated returns op with the response status 201.
 func WithCreated(op huma.Operation) huma.Operation {
 	op.DefaultStatus = http.StatusCreated
 	return op
 }
 
-// NoBody is a response without a body, or an empty input.
+// NoBody is an empty request or response.
 type NoBody struct{}
 
-// Body is a response with a body.
+// Body is a response whose body is encoded as JSON.
 type Body[T any] struct{ Body T }
 
 func BodyOf[T any](v T, err error) (*Body[T], error) {
@@ -255,13 +256,13 @@ func BodyOf[T any](v T, err error) (*Body[T], error) {
 	return &Body[T]{v}, nil
 }
 
-// CreatedBody is the response for a created item, with its location.
+// CreatedBody is a response with the created item and its location.
 type CreatedBody[T any] struct {
 	Location string `header:"Location"`
 	Body     T
 }
 
-// CreatedAt returns the response for an item created in a list of the API.
+// CreatedAt returns the response for a new item in the list at the given path.
 func CreatedAt[T any](id, list string, v T, err error) (*CreatedBody[T], error) {
 	if err != nil {
 		return nil, err
@@ -269,7 +270,7 @@ func CreatedAt[T any](id, list string, v T, err error) (*CreatedBody[T], error) 
 	return &CreatedBody[T]{Prefix + "/" + list + "/" + id, v}, nil
 }
 
-// Paging selects a page of a list.
+// Paging holds the query parameters that select a page of a list.
 type Paging struct {
 	After string `query:"after" maxLength:"2000" doc:"Value of next on the previous page"`
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items"`
@@ -283,7 +284,7 @@ type ListBody[T any] struct {
 	Next  string `json:"next,omitempty" doc:"Pass as after to get the next page; absent on the last page"`
 }
 
-// PageOf returns the response for a page of rows.
+// PageOf returns the response for a page of rows, each converted by shape.
 func PageOf[R, T any](rows []R, next string, err error, shape func(R) T) (*Body[ListBody[T]], error) {
 	if err != nil {
 		return nil, err
@@ -295,17 +296,17 @@ func PageOf[R, T any](rows []R, next string, err error, shape func(R) T) (*Body[
 	return &Body[ListBody[T]]{out}, nil
 }
 
-// ListOf returns a page of rows that are served as they are.
+// ListOf is like [PageOf] without conversion.
 func ListOf[T any](rows []T, next string, err error) (*Body[ListBody[T]], error) {
 	return PageOf(rows, next, err, func(r T) T { return r })
 }
 
-// ValuesOf is like [ListOf] for pointers to rows.
+// ValuesOf is like [ListOf], but for pointers to rows.
 func ValuesOf[T any](rows []*T, next string, err error) (*Body[ListBody[T]], error) {
 	return PageOf(rows, next, err, func(r *T) T { return *r })
 }
 
-// OptionalTime returns nil for a zero time.
+// OptionalTime returns a pointer to t, or nil if t is zero.
 func OptionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -313,7 +314,7 @@ func OptionalTime(t time.Time) *time.Time {
 	return &t
 }
 
-// Origin returns the address of the hub from the client's point of view.
+// Origin returns the hub's base URL as seen by the client.
 func (s *Server) Origin(r *http.Request) string {
 	if s.Public != "" {
 		return s.Public
@@ -321,12 +322,12 @@ func (s *Server) Origin(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// UserQuery selects a user in a query.
+// UserQuery is the query parameter that selects a user.
 type UserQuery struct {
 	User string `query:"user" maxLength:"64" default:"me" doc:"ID of a user, or me"`
 }
 
-// UserID resolves me to the ID of the principal.
+// UserID returns the ID of the user, resolving "me" to the principal.
 func UserID(p account.Principal, written string) account.UserID {
 	if written == "me" {
 		return p.User
@@ -334,7 +335,7 @@ func UserID(p account.Principal, written string) account.UserID {
 	return account.UserID(written)
 }
 
-// NonNil returns an empty list instead of nil, for JSON.
+// NonNil returns list, or an empty list if it is nil. JSON encodes nil as null.
 func NonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -342,21 +343,21 @@ func NonNil[T any](list []T) []T {
 	return list
 }
 
-// OwnNamespace stands for the user's own namespace in paths, where "" is
-// impossible.
+// OwnNamespace stands for the user's own namespace in URL paths, which cannot
+// contain an empty segment.
 const OwnNamespace = "default"
 
-// UsageDays selects a period.
+// UsageDays is the query parameter for a period that ends today.
 type UsageDays struct {
 	Days int `query:"days" minimum:"1" maximum:"3650" default:"30" doc:"Number of days up to today"`
 }
 
-// Since returns the start in UTC of the period, whose last day is today.
+// Since returns the start of the period, at midnight UTC.
 func (d UsageDays) Since() time.Time {
 	return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-d.Days)
 }
 
-// SkillPath holds the ID of a skill in a path.
+// SkillPath is the path parameter for a skill.
 type SkillPath struct {
 	Skill string `path:"skill" maxLength:"64" doc:"ID of a skill"`
 }

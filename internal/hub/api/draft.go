@@ -13,15 +13,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 )
 
-// Limits of drafts.
+// Draft limits.
 const (
 	MaxLargeDrafts = 8
 	largeDraft     = 1 << 20
 	draftTime      = time.Minute
-	draftValues    = 100_000 // JSON values in a body: parsed values take many times their size
+	draftValues    = 100_000 // JSON values per body; parsed values take much more memory
 )
 
-// DraftFile is a file of a draft skill.
+// DraftFile is a file of a [Draft], as text or as Base64.
 type DraftFile struct {
 	Path   string `json:"path" maxLength:"1024" doc:"For example SKILL.md or scripts/run.py"`
 	Text   string `json:"text,omitempty" doc:"Content"`
@@ -36,13 +36,13 @@ func (f *DraftFile) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
 	return []error{&huma.ErrorDetail{Location: at.String(), Message: "has text and base64; send one of them"}}
 }
 
-// Draft is a skill in progress. Its files have the limits of an upload.
+// Draft is an unsaved skill. Upload limits apply to its files.
 type Draft struct {
 	Files   []DraftFile `json:"files" nullable:"false" doc:"SKILL.md and all other files"`
 	SkillID string      `json:"skill_id,omitempty" maxLength:"64" doc:"The skill to add a version to; absent for a new skill"`
 }
 
-// ToLibrary returns the draft as the library takes it.
+// ToLibrary converts the draft to the library's form.
 func (d Draft) ToLibrary() library.Draft {
 	out := library.Draft{Of: d.SkillID, Files: make([]library.DraftFile, len(d.Files))}
 	for i, f := range d.Files {
@@ -55,15 +55,15 @@ func (d Draft) ToLibrary() library.Draft {
 	return out
 }
 
-// AddDraft adds an operation whose body may contain the files of a skill.
+// AddDraft adds an operation whose request body may contain a skill's files.
 func AddDraft[I, O any](s *Server, op huma.Operation, f func(context.Context, *I) (*O, error)) {
 	op.MaxBodyBytes, op.BodyReadTimeout = MaxBody, draftTime
 	op.Middlewares = append(op.Middlewares, s.queueLargeDraft)
 	AddFor(s, op, 2*draftTime, f)
 }
 
-// queueLargeDraft makes large bodies wait for a slot before they are read into
-// memory.
+// queueLargeDraft makes large request bodies wait for a slot before they are read
+// into memory.
 func (s *Server) queueLargeDraft(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	r.Body = &limitedJSON{ReadCloser: r.Body, left: draftValues, onExceeded: func() { RequestFrom(ctx.Context()).tooManyValues = true }}

@@ -2,15 +2,15 @@ package api
 
 import "io"
 
-// limitedJSON limits the number of values in a JSON body: an empty object has
-// two bytes, but takes hundreds in memory. At one value too many the body ends,
-// with a byte that is invalid in JSON.
+// limitedJSON limits the number of values in a JSON body: an empty object is two
+// bytes long, but takes hundreds in memory. When the limit is exceeded, the body
+// ends with a byte that is invalid in JSON.
 type limitedJSON struct {
 	io.ReadCloser
-	left       int    // values that may still follow
-	onExceeded func() // called if there are too many
+	left       int    // number of values still allowed
+	onExceeded func() // called when the limit is exceeded
 
-	text, escaped bool // inside a string, and after a backslash there
+	text, escaped bool // inside a string; after a backslash in a string
 }
 
 func (b *limitedJSON) Read(p []byte) (int, error) {
@@ -28,7 +28,7 @@ func (b *limitedJSON) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countValues counts the characters that separate or start values.
+// countValues counts the characters that start or separate values.
 func (b *limitedJSON) countValues(c byte) {
 	switch {
 	case b.escaped:

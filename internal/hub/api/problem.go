@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Problem is an error response according to RFC 9457, with a stable code for
+// Problem is an error response as defined by RFC 9457, with a stable code for
 // programs.
 type Problem struct {
 	Title   string  `json:"title" doc:"Text of the status"`
@@ -34,14 +34,14 @@ type Problem struct {
 	References  *library.References `json:"references,omitempty" doc:"What still refers to the item"`
 	Diagnostics []Diagnostic        `json:"diagnostics,omitempty" nullable:"false" doc:"Problems of a SKILL.md"`
 
-	// Changes describes documents of which one was rejected.
+	// Changes describes the documents of a request that was refused.
 	Changes []Change `json:"changes,omitempty" nullable:"false" doc:"The documents with their findings"`
 
-	Header http.Header `json:"-"` // of the response
+	Header http.Header `json:"-"` // response headers
 }
 
 // Fault describes an invalid field of a request. It does not repeat the value,
-// which may be a password.
+// which might be a password.
 type Fault struct {
 	Where   string `json:"where" doc:"For example body.name or query.limit"`
 	Message string `json:"message"`
@@ -54,8 +54,8 @@ func (p *Problem) ContentType(kind string) string {
 	return strings.Replace(kind, "application/json", "application/problem+json", 1)
 }
 
-// condition maps an error to a response. An empty detail stands for the text of
-// the error.
+// condition maps an error to a response. If detail is empty, the response contains
+// the error text.
 type condition struct {
 	matches error
 	status  int
@@ -64,8 +64,8 @@ type condition struct {
 	next    string
 }
 
-// conditions maps the errors of the packages below. Hidden and missing items
-// get the same response.
+// conditions maps errors of lower-level packages. Hidden and missing items get the
+// same response.
 var conditions = []condition{
 	{store.ErrNotFound, 404, "not_found", notFoundProblem, "check the id; what you may see is in the lists"},
 	{account.ErrInvalidCredentials, 401, "bad_token", "invalid token", "create another one: POST /api/v1/tokens"},
@@ -101,7 +101,7 @@ var conditions = []condition{
 
 const notFoundProblem = "not found, or you may not see it"
 
-// ErrTimeout cancels an operation that takes too long.
+// ErrTimeout is the cancellation cause of an operation that takes too long.
 var ErrTimeout = errors.New("timeout")
 
 // Problem converts an error to a response. It logs unknown errors and hides
@@ -122,7 +122,7 @@ func (s *Server) Problem(ctx context.Context, err error) *Problem {
 	return p
 }
 
-// problemOf returns the problem of a known error, or nil.
+// problemOf returns the problem for a known error, or nil.
 func problemOf(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		copied := *p
@@ -220,14 +220,14 @@ func providerProblem(err error) *Problem {
 	return &Problem{Status: 502, Code: "provider", Detail: e.Error(), Next: "start again: GET /login/oidc; if it keeps failing, tell an administrator"}
 }
 
-// codes maps the statuses of errors before an operation starts to codes.
+// codes maps the statuses of errors that occur before an operation starts to codes.
 var codes = map[int]string{400: "malformed", 404: "not_found", 405: "method", 406: "not_acceptable", 408: "slow", 413: "too_large", 415: "media_type", 422: "invalid"}
 
-// maxFaults limits the faults in one response: the items of a list often have
-// the same one.
+// maxFaults is the maximum number of faults in a response. The items of a list
+// often have the same fault.
 const maxFaults = 100
 
-// rewriteErrors converts an error of the API library, which repeats values.
+// rewriteErrors converts errors of the API library, which repeat request values.
 func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {
@@ -254,7 +254,7 @@ func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-// WriteProblem writes an error response outside of the API library.
+// WriteProblem writes an error response outside the API library.
 func (s *Server) WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.Problem(r.Context(), err)
 	for name, values := range p.Header {
@@ -269,23 +269,23 @@ func (s *Server) WriteProblem(w http.ResponseWriter, r *http.Request, err error)
 	}
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
-		json.NewEncoder(w).Encode(p) // the client has gone if this fails
+		json.NewEncoder(w).Encode(p) // fails only if the client has disconnected
 	}
 }
 
-// InvalidFields returns the problem for invalid fields of a request.
+// InvalidFields returns a 422 problem that lists the invalid fields of a request.
 func InvalidFields(faults ...Fault) *Problem {
 	return &Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: faults}
 }
 
-// IsHidden reports whether an error means that an item does not exist or the
-// principal may not see it.
+// IsHidden reports whether an error means that an item does not exist or that the
+// principal is not allowed to see it.
 func IsHidden(err error) bool {
 	_, denied := errors.AsType[*account.DeniedError](err)
 	return denied || errors.Is(err, store.ErrNotFound)
 }
 
-// NewProblem returns a problem of HTTP itself.
+// NewProblem returns a problem for an HTTP status. detail is formatted with args.
 func NewProblem(code int, detail, next string, args ...any) *Problem {
 	return &Problem{Status: code, Code: codes[code], Detail: fmt.Sprintf(detail, args...), Next: next}
 }
@@ -293,8 +293,8 @@ func NewProblem(code int, detail, next string, args ...any) *Problem {
 // isMCP reports whether a path belongs to an MCP endpoint.
 func isMCP(path string) bool { return path == MCPPath || strings.HasPrefix(path, MCPAgentPath) }
 
-// mcpChallenge tells an MCP client how to authenticate; see RFC 6750 and RFC
-// 9728.
+// mcpChallenge returns the WWW-Authenticate header that tells an MCP client how to
+// authenticate. See RFC 6750 and RFC 9728.
 func (s *Server) mcpChallenge(r *http.Request, p *Problem) string {
 	says := `Bearer realm="loadout", resource_metadata="` + s.Origin(r) + MetadataPath + escapeQuoted(r.URL.EscapedPath()) + `", scope="mcp"`
 	switch p.Code {
@@ -306,17 +306,16 @@ func (s *Server) mcpChallenge(r *http.Request, p *Problem) string {
 	return says
 }
 
-// escapeQuoted escapes a path for a quoted string.
+// escapeQuoted escapes a path for use in a quoted string.
 func escapeQuoted(path string) string {
 	return strings.NewReplacer(`"`, "%22", `\`, "%5C").Replace(path)
 }
 
-// The paths of the MCP endpoints: for everything that a user can access, and
-// for a Ghost, by its name or by its namespace and name.
+// Paths of the MCP endpoints: one for everything that a user can access, and one
+// per Ghost, by name or by namespace and name.
 const (
 	MCPPath      = "/mcp"
 	MCPAgentPath = "/mcp/p/"
-	// MetadataPath is the prefix for the metadata of an endpoint according to
-	// RFC 9728.
+	// MetadataPath is the prefix for protected resource metadata (RFC 9728).
 	MetadataPath = "/.well-known/oauth-protected-resource"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// chatProblem converts an error of conversations and approval requests.
+// chatProblem converts errors of conversations and approval requests.
 func chatProblem(err error) *Problem {
 	if e, ok := errors.AsType[*approval.ResolvedError](err); ok {
 		return &Problem{Status: 409, Code: "settled", Detail: e.Error(), Next: "there is nothing left to answer"}

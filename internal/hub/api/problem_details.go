@@ -23,7 +23,7 @@ func DiagnosticsOf(ds []skill.Diagnostic) []Diagnostic {
 	return out
 }
 
-// Change is the result for one document.
+// Change describes how a document was applied.
 type Change struct {
 	Kind      string               `json:"kind"`
 	Namespace string               `json:"namespace" doc:"As written"`

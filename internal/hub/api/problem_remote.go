@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// sourceProblem converts an error of a source of skills.
+// sourceProblem converts errors of skill sources.
 func sourceProblem(err error) *Problem {
 	for _, of := range []func(error) *Problem{sourceInvalidProblem, sourceDeniedProblem, sourceLimitProblem, sourceFailedProblem} {
 		if p := of(err); p != nil {
@@ -21,7 +21,7 @@ func sourceProblem(err error) *Problem {
 	return nil
 }
 
-// sourceInvalidProblem converts the error of a malformed or missing source.
+// sourceInvalidProblem converts errors about malformed or missing sources.
 func sourceInvalidProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.LocationError](err); ok {
 		return &Problem{Status: 422, Code: "source_invalid", Detail: e.Error(), Next: "write owner/repo, https://host/repository, https://host/archive.zip, or https://host of a site that publishes skills"}
@@ -32,8 +32,8 @@ func sourceInvalidProblem(err error) *Problem {
 	return nil
 }
 
-// WithSource adds a hint about credentials to the error of a missing source: to
-// anonymous clients, private sources look missing.
+// WithSource adds a hint about credentials to the error for a missing source,
+// because private sources look missing to anonymous clients.
 func WithSource(source string, err error) error {
 	if _, missing := errors.AsType[*remote.NotFoundError](err); !missing {
 		return err
@@ -48,13 +48,13 @@ func WithSource(source string, err error) error {
 	return p
 }
 
-// credentialHint tells a user how to store a credential for a host.
+// credentialHint explains how to store a credential for a host.
 func credentialHint(host, name string) string {
 	return fmt.Sprintf("store user:password or a token for %s as a secret: PUT %s/secrets/%s", host, Prefix, name)
 }
 
-// sourceDeniedProblem converts the error of a source that denies access, or that must
-// not be accessed.
+// sourceDeniedProblem converts errors about sources that deny access or must not be
+// accessed.
 func sourceDeniedProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.DeniedError](err); ok {
 		next := "import from another source: no credential can be stored for this host"
@@ -76,8 +76,8 @@ func sourceDeniedProblem(err error) *Problem {
 	return nil
 }
 
-// sourceLimitProblem converts the error of a source that is too large or that does
-// not match its digest.
+// sourceLimitProblem converts errors about sources that are too large or do not
+// match their digest.
 func sourceLimitProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.TooLargeError](err); ok {
 		return &Problem{Status: 422, Code: "source_too_large", Detail: e.Error(), Next: "import from a smaller repository or archive, or upload the skills"}
@@ -98,8 +98,8 @@ func sourceFailedProblem(err error) *Problem {
 	return nil
 }
 
-// remoteProblem converts any other error of a source. It comes last, because
-// other errors are more precise.
+// remoteProblem converts other source errors. It must come last, because the other
+// converters are more precise.
 func remoteProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.SourceError](err)
 	switch {
@@ -113,7 +113,7 @@ func remoteProblem(err error) *Problem {
 	return &Problem{Status: 502, Code: "source_failed", Detail: e.Error(), Next: "try again later; if it keeps failing, check the address"}
 }
 
-// libraryInputProblem converts the error of a value that the library rejects.
+// libraryInputProblem converts errors about values that the library rejects.
 func libraryInputProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.InvalidError](err)
 	if !ok {
@@ -122,7 +122,7 @@ func libraryInputProblem(err error) *Problem {
 	return &Problem{Status: 422, Code: "invalid", Detail: e.Why, Next: "see what is expected: GET /openapi.json"}
 }
 
-// PartialImport adds to the error of an import what was done before.
+// PartialImport adds the changes made before the error to an import error.
 func PartialImport(done *library.ImportResult, err error) error {
 	if done == nil || len(done.Created)+len(done.Updated) == 0 {
 		return err

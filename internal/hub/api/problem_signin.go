@@ -7,7 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/oauth"
 )
 
-// signInProblem converts the error of a sign-in to a server.
+// signInProblem converts errors from signing in to an MCP server.
 func signInProblem(err error) *Problem {
 	failed, ok := errors.AsType[*serverauth.FailedError](err)
 	if !ok {

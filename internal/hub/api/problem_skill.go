@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// libraryProblem converts errors of the library that carry details.
+// libraryProblem converts library errors that carry details.
 func libraryProblem(err error) *Problem {
 	for _, of := range []func(error) *Problem{packageProblem, referencedProblem, reviewProblem} {
 		if p := of(err); p != nil {
@@ -41,7 +41,7 @@ func packageProblem(err error) *Problem {
 	return nil
 }
 
-// referencedProblem converts the error for a skill with references to it.
+// referencedProblem converts the error for a skill that is still referenced.
 func referencedProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.ReferencedError](err)
 	if !ok {
@@ -51,7 +51,7 @@ func referencedProblem(err error) *Problem {
 		Next: fmt.Sprintf("remove the references first: DELETE %s/skills/%s/references", Prefix, e.Skill)}
 }
 
-// reviewProblem converts the errors for code that may not run.
+// reviewProblem converts errors about code that must not run.
 func reviewProblem(err error) *Problem {
 	if e, ok := errors.AsType[*library.ReviewError](err); ok {
 		return &Problem{Status: 403, Code: "not_reviewed", Detail: e.Error(), Next: "ask a reviewer to review its code"}

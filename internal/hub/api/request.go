@@ -10,36 +10,37 @@ import (
 )
 
 const (
-	// MaxBody limits the body of any request; most operations accept much less.
+	// MaxBody is the maximum size of any request body; most operations accept
+	// much less.
 	MaxBody = 32 << 20
-	// ResponseTimeout limits writing a response. Streams extend it with an
-	// [http.ResponseController].
+	// ResponseTimeout is the timeout for writing a response. Streams extend it
+	// with an [http.ResponseController].
 	ResponseTimeout = time.Minute
-	// idleTimeout limits the wait for the rest of an unread body. Without it,
-	// any client could hold a connection forever.
+	// idleTimeout is the timeout for the rest of an unread body. Without it, any
+	// client could hold a connection open forever.
 	idleTimeout = 5 * time.Second
 )
 
-// Request holds data of a request that is not in the request itself.
+// Request holds request data that is not in the [http.Request] itself.
 type Request struct {
 	ID            string
 	Began         time.Time
 	HTTP          *http.Request
-	Client        netip.Addr // behind trusted proxies
-	Route         string     // pattern of the mux, once known
+	Client        netip.Addr // client address, behind trusted proxies
+	Route         string     // mux pattern, once known
 	Principal     account.Principal
-	Login         []byte // hash of the browser sign-in, if a cookie authenticated the request
-	tooManyValues bool   // the body had too many values
+	Login         []byte // hash of the browser's sign-in token, if authenticated by cookie
+	tooManyValues bool   // whether the body had too many values
 }
 
 type requestKey struct{}
 
-// WithRequest returns a context with the info of a request.
+// WithRequest returns a context that carries v.
 func WithRequest(ctx context.Context, v *Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, v)
 }
 
-// RequestFrom returns the info of a context, an empty one if there is none.
+// RequestFrom returns the request data in ctx, or empty data if there is none.
 func RequestFrom(ctx context.Context) *Request {
 	if v, ok := ctx.Value(requestKey{}).(*Request); ok {
 		return v
@@ -47,7 +48,7 @@ func RequestFrom(ctx context.Context) *Request {
 	return &Request{}
 }
 
-// LimitBodyRest limits the wait for the rest of a body.
+// LimitBodyRest sets the read deadline for the rest of an unread body.
 func LimitBodyRest(w http.ResponseWriter) {
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(idleTimeout)) // not supported by every server
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// planningJSON describes capabilities to a planner, in the form of
+// planningJSON describes capabilities for a planner. It has the form of
 // [tools.Inventory].
 type planningJSON struct {
 	Skills   []string  `json:"available_skills" nullable:"false" doc:"Names, sorted"`
@@ -43,8 +43,8 @@ func capabilityOf(c tools.Capability) capabilityJSON {
 		CostHint: c.CostHint, LatencyHint: c.LatencyHint}
 }
 
-// Agent selects an agent in a query, or without a kind everything that the user
-// can access.
+// Agent holds the query parameters that select an agent. Without a kind, they
+// select everything that the user can access.
 type Agent struct {
 	Kind      string `query:"kind" enum:"Ghost,Bot,Team" doc:"Without it, everything that you can access"`
 	Namespace string `query:"namespace" maxLength:"128" doc:"Without it, the nearest namespace with an agent of the name"`

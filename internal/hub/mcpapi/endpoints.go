@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	maxEndpoints = 256              // cached on a node, in addition to those in use
-	endpointIdle = 10 * time.Minute // after which an unused one is closed
+	maxEndpoints = 256              // cached per node, in addition to those in use
+	endpointIdle = 10 * time.Minute // until an unused endpoint is closed
 )
 
-// agentRef names the agent of an endpoint: a Ghost, or without a kind
+// agentRef identifies the agent of an endpoint. Without a kind, it stands for
 // everything that the user can access.
 type agentRef struct{ kind, namespace, name string }
 
@@ -36,26 +36,26 @@ func (at agentRef) String() string {
 	return strings.Join([]string{at.kind, at.namespace, at.name}, "/")
 }
 
-// endpoint serves one user and agent as long as their state does not change.
+// endpoint serves one user and agent until the state it was built from changes.
 type endpoint struct {
 	user    account.UserID
 	scopes  account.Scopes
 	at      agentRef
-	made    string // its state; see endpoints.created
+	made    string // state at creation; see endpoints.created
 	kit     *assembly.Setup
 	uses    usage.Tally // not saved yet
 	server  *mcpserver.Server
 	handler http.Handler
-	gone    chan struct{} // closed on removal
+	gone    chan struct{} // closed when the endpoint is removed
 
 	// Guarded by endpoints.
-	users int // running requests
+	users int // number of running requests
 	kept  bool
 	idle  *time.Timer
 	entry *list.Element
 }
 
-// slotKey identifies an endpoint: user, scopes and agent.
+// slotKey identifies a cached endpoint by user, scopes and agent.
 type slotKey struct {
 	user   account.UserID
 	scopes account.Scopes
@@ -68,7 +68,7 @@ type endpoints struct {
 
 	mu      sync.Mutex // guards the fields below and the users of each endpoint
 	kept    map[slotKey]*endpoint
-	recent  *list.List // of kept, most recently used first
+	recent  *list.List // elements of kept, most recently used first
 	opening map[slotKey]*opening
 	closed  bool
 	running sync.WaitGroup // requests, and endpoints being opened or closed
@@ -77,7 +77,7 @@ type endpoints struct {
 	stop func()
 }
 
-// opening is an endpoint that is being opened and that requests wait for.
+// opening is an endpoint being opened, which requests wait for.
 type opening struct {
 	made string
 	done chan struct{}
@@ -90,9 +90,9 @@ func newEndpoints(h *Handlers) *endpoints {
 	return s
 }
 
-// created returns a text that changes when the principal would get a different
-// endpoint: after a change of rights, kinds, settings, secrets or sign-ins.
-// Changes of skills are sent to connected clients and need no new endpoint.
+// created returns a string that changes when the principal would get a different
+// endpoint: after changes to rights, resources, settings, secrets or sign-ins.
+// Skill changes are sent to connected clients and do not require a new endpoint.
 func (s *endpoints) created(ctx context.Context, p account.Principal) (string, error) {
 	revisions, err := s.h.DB.Revisions(ctx)
 	if err != nil {
@@ -114,8 +114,8 @@ func (s *endpoints) created(ctx context.Context, p account.Principal) (string, e
 	return b.String(), nil
 }
 
-// acquire returns the endpoint of a principal. The caller calls release at the
-// end of the request.
+// acquire returns an endpoint for the principal. The caller must call release
+// after the request.
 func (s *endpoints) acquire(ctx context.Context, p account.Principal, at agentRef) (*endpoint, error) {
 	made, err := s.created(ctx, p)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *endpoints) find(ctx context.Context, p account.Principal, key slotKey, 
 	}
 	o := &opening{made: made, done: make(chan struct{})}
 	s.opening[key] = o
-	// Other requests wait for it too, so it continues if this one is cancelled.
+	// Other requests also wait for it, so it must outlive this request.
 	ctx, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), api.OperationTimeout, api.ErrTimeout)
 	s.running.Go(func() {
 		defer stop()
@@ -190,7 +190,7 @@ func (s *endpoints) open(ctx context.Context, p account.Principal, key slotKey, 
 	}
 }
 
-// markUsed records the start of a request. The caller holds mu.
+// markUsed records the start of a request. The caller must hold mu.
 func (s *endpoints) markUsed(e *endpoint) {
 	s.running.Add(1)
 	e.users++
@@ -213,7 +213,7 @@ func (s *endpoints) release(e *endpoint) {
 	}
 }
 
-// closeIdle removes an endpoint that was unused for long.
+// closeIdle removes an endpoint after endpointIdle unless it is in use again.
 func (s *endpoints) closeIdle(e *endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,8 +222,8 @@ func (s *endpoints) closeIdle(e *endpoint) {
 	}
 }
 
-// remove removes an endpoint. Running requests may finish, and subscriptions
-// are closed. The caller holds mu.
+// remove removes an endpoint from the cache. Running requests may finish, but
+// subscriptions are closed. The caller must hold mu.
 func (s *endpoints) remove(e *endpoint) {
 	delete(s.kept, slotKey{e.user, e.scopes, e.at})
 	s.recent.Remove(e.entry)
@@ -235,15 +235,14 @@ func (s *endpoints) remove(e *endpoint) {
 	}
 }
 
-// end closes an endpoint without requests.
+// end closes an endpoint that has no running requests.
 func (s *endpoints) end(e *endpoint) {
 	if err := errors.Join(e.server.Close(), e.kit.Close()); err != nil {
 		s.h.Log.Warn("couldn't close an MCP endpoint", "at", e.at.String(), "error", err)
 	}
 }
 
-// close removes all endpoints and waits for their end. It cancels running
-// calls.
+// close cancels running calls, removes all endpoints and waits for them to close.
 func (s *endpoints) close() {
 	s.stop()
 	s.mu.Lock()

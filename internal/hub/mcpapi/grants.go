@@ -17,7 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// grantJSON is a saved permission to call a tool without further approval.
+// grantJSON is a saved permission to call a tool without approval.
 type grantJSON struct {
 	ID      string     `json:"id"`
 	User    string     `json:"user" doc:"ID of the user"`
@@ -35,7 +35,7 @@ func grantOf(g policy.Grant) grantJSON {
 		Session: g.Session, Created: g.Created, Expires: api.OptionalTime(g.Expires)}
 }
 
-// grantRequest asks for a permission to call a tool of an agent.
+// grantRequest requests permission to call a tool of an agent.
 type grantRequest struct {
 	Tool      string          `json:"tool" minLength:"1" maxLength:"256" doc:"Name for calls"`
 	Kind      string          `json:"kind,omitempty" enum:"Ghost,Bot,Team" doc:"Agent with the tool; default everything that you can access"`
@@ -88,14 +88,13 @@ func (h *Handlers) listGrants(ctx context.Context, in *struct {
 	return api.PageOf(grants, next, nil, grantOf)
 }
 
-// toolGrant converts a row. It reports false if the row is not a grant for a
-// tool.
+// toolGrant decodes a row. It returns false if the row is not a tool grant.
 func toolGrant(r store.Grant) (policy.Grant, bool) {
 	g, err := policy.ReadGrant(r.Data)
 	return g, err == nil && g.Permissions.Call
 }
 
-// grantee returns a user as stored in the rows of grants.
+// grantee returns the form in which grants store a user.
 func grantee(u account.UserID) string { return policy.UserPrincipal + ":" + string(u) }
 
 func (h *Handlers) createGrant(ctx context.Context, in *struct{ Body grantRequest }) (*api.Body[grantJSON], error) {
@@ -110,8 +109,7 @@ func (h *Handlers) createGrant(ctx context.Context, in *struct{ Body grantReques
 	if err != nil {
 		return nil, err
 	}
-	// The agent is opened with all scopes of the user, whatever the token
-	// allows.
+	// The agent is opened with all of the user's scopes, regardless of the token.
 	p.Scopes = mcpScopes | account.ScopeChat
 	e, err := h.endpoints.acquire(ctx, p, at)
 	if err != nil {
@@ -126,7 +124,7 @@ func (h *Handlers) createGrant(ctx context.Context, in *struct{ Body grantReques
 	return api.BodyOf(grantOf(g), err)
 }
 
-// check rejects invalid requests.
+// check returns an error that lists the invalid fields.
 func (g *grantRequest) check(now time.Time) error {
 	var faults []api.Fault
 	add := func(field, why string) { faults = append(faults, api.Fault{Where: "body." + field, Message: why}) }
@@ -151,7 +149,7 @@ func (g *grantRequest) check(now time.Time) error {
 	return nil
 }
 
-// grantProblem converts an error of granting a permission.
+// grantProblem converts an error from granting a permission.
 func grantProblem(err error) error {
 	if e, ok := errors.AsType[*tools.UnknownToolError](err); ok {
 		return &api.Problem{Status: 404, Code: "not_found", Detail: e.Error(), Next: "list the tools: GET " + api.Prefix + "/capabilities?connect=true"}
@@ -167,20 +165,19 @@ func grantProblem(err error) error {
 	return err
 }
 
-// findGranted returns the grant that was just stored, with the requested
-// expiry.
+// findGranted returns the grant that was just stored, with the requested expiry.
 func (h *Handlers) findGranted(ctx context.Context, u account.UserID, want grantRequest) (policy.Grant, error) {
 	var g policy.Grant
 	err := h.eachGrant(ctx, u, func(r store.Grant) bool {
 		if one, ok := toolGrant(r); ok && one.Name == want.Tool && one.Scope == want.Scope && one.Session == want.Session {
-			g = one // the last one wins
+			g = one // the last match is the newest
 		}
 		return true
 	})
 	switch {
 	case err != nil:
 		return g, err
-	case g.ID == "": // already used up or revoked
+	case g.ID == "": // already used or revoked
 		return g, fmt.Errorf("grant for %s: %w", want.Tool, store.ErrNotFound)
 	case want.Expires == nil:
 		return g, nil
@@ -189,7 +186,7 @@ func (h *Handlers) findGranted(ctx context.Context, u account.UserID, want grant
 	return assembly.NewGrantStore(h.DB, g.Principal).Put(ctx, g)
 }
 
-// eachGrant calls f with each grant of a user until f returns false.
+// eachGrant calls f for each of a user's grants until f returns false.
 func (h *Handlers) eachGrant(ctx context.Context, u account.UserID, f func(store.Grant) bool) error {
 	for after := int64(0); ; {
 		rows, err := h.DB.Grants.List(ctx, grantee(u), after)
@@ -233,7 +230,7 @@ func (h *Handlers) revokeGrant(ctx context.Context, in *struct {
 	})
 }
 
-// authorizeGrants checks access to the grants of a user and records a denial.
+// authorizeGrants checks access to a user's grants and records a denial.
 func (h *Handlers) authorizeGrants(ctx context.Context, p account.Principal, action account.Action, of account.UserID) error {
 	err := account.Check(p, action, account.OwnedBy(of))
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package mcpapi serves the MCP endpoints of a hub: all skills and servers of a
-// user, or those of one agent. It also serves what a user permits their tools.
+// Package mcpapi serves a hub's MCP endpoints: one for all of a user's skills and
+// servers, and one per agent. It also serves the user's tool grants.
 package mcpapi
 
 import (
@@ -16,32 +16,32 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Options are the options of [New]. All but Version are required.
+// Options configures [New]. All fields except Version are required.
 type Options struct {
 	*api.Server
 	DB         *store.DB
-	Cipher     *encryption.Cipher // for questions that another node may get the answer to
+	Cipher     *encryption.Cipher // encrypts questions that may be answered on another node
 	Agents     *agents.Registry
 	Library    *library.Library
 	Assemblies *assembly.Assembler
-	SignIns    *serverauth.Servers // of users to MCP servers
+	SignIns    *serverauth.Servers // users' sign-ins to MCP servers
 	Gate       *auth.Gate
 	TokenWatch *auth.TokenWatch
 	Metrics    *metrics.Metrics
 	Version    string // reported to clients
 }
 
-// Handlers serve the endpoints and the operations.
+// Handlers serves the endpoints and operations of this package.
 type Handlers struct {
 	Options
-	// Calls and Listeners limit running requests. Listeners.Beat is the interval at
-	// which subscribers are authenticated again.
+	// Calls and Listeners limit the number of running requests. Subscribers are
+	// authenticated again every Listeners.Beat.
 	Calls, Listeners *auth.Limiter
 
 	endpoints *endpoints
 }
 
-// New returns handlers. The caller closes them.
+// New returns handlers for the given options. The caller must close them.
 func New(o Options) *Handlers {
 	h := &Handlers{
 		Options:   o,
@@ -52,7 +52,7 @@ func New(o Options) *Handlers {
 	return h
 }
 
-// Close cancels running calls, closes all endpoints and waits for their end.
+// Close cancels running calls, closes all endpoints and waits for them to finish.
 func (h *Handlers) Close() { h.endpoints.close() }
 
 // Count returns the number of cached endpoints.
@@ -62,7 +62,7 @@ func (h *Handlers) Count() int {
 	return len(h.endpoints.kept)
 }
 
-// Register adds the operations, and the endpoints to mux.
+// Register adds the operations to the API, and the endpoints to mux.
 func (h *Handlers) Register(mux *http.ServeMux) {
 	h.grantsAPI()
 	h.capabilitiesAPI()

@@ -10,13 +10,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
-// mcpScopes are the scopes of a principal that apply to MCP clients. Running
-// code also needs the scope in the token.
+// mcpScopes are the principal's scopes that apply to MCP clients. Running code also
+// requires that scope in the token.
 const mcpScopes = account.ScopeMCP | account.ScopeRun
 
-// mountEndpoints registers the MCP endpoints. Clients send a token with each request;
-// cookies are not accepted. Both versions of the protocol are served without
-// sessions, so any node can answer any request.
+// mountEndpoints registers the MCP endpoints. Clients send a token with each
+// request; cookies are not accepted. Both protocol versions are served without
+// sessions, so that any node can answer any request.
 func (h *Handlers) mountEndpoints(mux *http.ServeMux) {
 	for _, path := range []string{api.MCPPath, api.MCPAgentPath + "{name}", api.MCPAgentPath + "{namespace}/{name}"} {
 		mux.HandleFunc(path, h.serveMCP)
@@ -52,8 +52,8 @@ func (h *Handlers) serveMCP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.endpoints.release(e)
 	slow := &timeoutWriter{w}
-	slow.withTimeout(false)      // a call takes as long as its tool
-	defer slow.withTimeout(true) // the rest of the response does not
+	slow.withTimeout(false)      // a call may take as long as its tool needs
+	defer slow.withTimeout(true) // but not the rest of the response
 	defer h.saveUses(r.Context(), e)
 	if !isListener(r) {
 		e.handler.ServeHTTP(slow, r)
@@ -64,9 +64,9 @@ func (h *Handlers) serveMCP(w http.ResponseWriter, r *http.Request) {
 	e.handler.ServeHTTP(slow, r.WithContext(ctx))
 }
 
-// authenticateMCP returns the principal of a request to an MCP endpoint. It
-// rejects pages of other sites regardless of their credentials, as the protocol
-// demands.
+// authenticateMCP returns the principal of a request to an MCP endpoint. It rejects
+// requests from pages of other sites regardless of their credentials, as the
+// protocol requires.
 func (h *Handlers) authenticateMCP(r *http.Request) (account.Principal, error) {
 	v := api.RequestFrom(r.Context())
 	p := v.Principal
@@ -82,11 +82,11 @@ func (h *Handlers) authenticateMCP(r *http.Request) (account.Principal, error) {
 	return p.LimitedTo(mcpScopes), nil
 }
 
-// isListener reports whether a request subscribes to changes.
+// isListener reports whether a request subscribes to notifications.
 func isListener(r *http.Request) bool { return r.Header.Get("Mcp-Method") == "subscriptions/listen" }
 
-// resource is the metadata of an endpoint in RFC 9728. It names no
-// authorization server, because the hub creates tokens itself.
+// resource is the protected resource metadata of an endpoint (RFC 9728). It names
+// no authorization server, because the hub issues tokens itself.
 type resource struct {
 	Resource      string   `json:"resource"`
 	Name          string   `json:"resource_name"`
@@ -95,8 +95,8 @@ type resource struct {
 	Documentation string   `json:"resource_documentation"`
 }
 
-// serveResource serves the metadata of an endpoint. It is the same for
-// endpoints that do not exist.
+// serveResource serves the metadata of an endpoint. It does not check whether the
+// endpoint exists.
 func (h *Handlers) serveResource(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), api.MetadataPath)
 	if path == "" {
@@ -104,7 +104,7 @@ func (h *Handlers) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 	at := h.Server.Origin(r)
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Access-Control-Allow-Origin", "*") // browser-based clients read this first
+	w.Header().Set("Access-Control-Allow-Origin", "*") // browser-based clients read the metadata first
 	json.NewEncoder(w).Encode(resource{Resource: at + path, Name: "Loadout", Scopes: mcpScopes.Names(),
-		Methods: []string{"header"}, Documentation: at + "/openapi.json"}) // the client has gone if this fails
+		Methods: []string{"header"}, Documentation: at + "/openapi.json"}) // fails only if the client has disconnected
 }

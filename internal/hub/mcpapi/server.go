@@ -22,7 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// newEndpoint opens the endpoint of a principal for an agent.
+// newEndpoint opens the endpoint for a principal and agent.
 func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slotKey, made string) (*endpoint, error) {
 	k, err := h.Assemblies.Open(ctx, assembly.Request{Principal: p, Kind: key.at.kind, Namespace: key.at.namespace, Name: key.at.name})
 	if err != nil {
@@ -42,7 +42,7 @@ func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slo
 	return e, nil
 }
 
-// userPrincipal returns the principal of a user for grants and decisions.
+// userPrincipal returns the policy principal for a user.
 func userPrincipal(u account.UserID) policy.Principal {
 	return policy.Principal{ID: string(u), Kind: policy.UserPrincipal}
 }
@@ -55,8 +55,8 @@ func (e *endpoint) settingNamespaces() []store.Namespace {
 	return []store.Namespace{store.UserNamespace(string(e.user))}
 }
 
-// watchTools records connections, and cancels calls when skills are disabled or
-// the node shuts down.
+// watchTools returns middleware that records connections. It also cancels calls
+// when skills are disabled or the node shuts down.
 func (h *Handlers) watchTools(e *endpoint) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -78,7 +78,7 @@ func (h *Handlers) watchTools(e *endpoint) mcp.Middleware {
 	}
 }
 
-// callAs makes a call that the kill switch can cancel.
+// callAs calls next with a context that the kill switch cancels.
 func (h *Handlers) callAs(ctx context.Context, e *endpoint, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	held, stop, err := h.Agents.WithKillSwitch(ctx, e.settingNamespaces()...)
 	off, isOff := errors.AsType[*agents.DisabledError](err)
@@ -103,14 +103,14 @@ func disabledResult(ctx context.Context, why error) *mcp.CallToolResult {
 	return failedResult(ctx, why.Error(), "Ask an administrator.")
 }
 
-// failedResult is the result of a call that was not made or was cancelled.
+// failedResult returns the result of a call that was refused or cancelled.
 func failedResult(ctx context.Context, why, next string) *mcp.CallToolResult {
 	metrics.RecordRefusal(ctx, true)
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "Not done: " + why + ". " + next}}}
 }
 
-// recordConnection records a connection in the audit log, with the name and the
-// protocol of the client.
+// recordConnection records a connection in the audit log, with the client's name
+// and protocol version.
 func (h *Handlers) recordConnection(ctx context.Context, e *endpoint, req mcp.Request) error {
 	said := map[string]string{}
 	switch p := req.GetParams().(type) {
@@ -130,7 +130,7 @@ func (h *Handlers) recordConnection(ctx context.Context, e *endpoint, req mcp.Re
 		Subject: e.at.String(), Decision: "allowed", Details: details})
 }
 
-// truncate limits a client-supplied text.
+// truncate truncates text from a client to 100 characters.
 func truncate(s string) string {
 	if r := []rune(s); len(r) > 100 {
 		return string(r[:100])
@@ -138,8 +138,8 @@ func truncate(s string) string {
 	return s
 }
 
-// howToApprove tells the user of a client that cannot prompt how to allow a
-// denied call. Code of a skill always needs a review.
+// howToApprove explains how to allow a denied call if the client cannot prompt the
+// user. A skill's code always requires a review.
 func (at agentRef) howToApprove(err error) string {
 	refused, ok := errors.AsType[*loadout.RefusedError](err)
 	switch {
@@ -157,14 +157,14 @@ func (at agentRef) howToApprove(err error) string {
 	return ""
 }
 
-// sharedAnswers lets any node accept the answer to a question of another node,
+// sharedAnswers allows any node to accept the answer to another node's question,
 // once.
 func (h *Handlers) sharedAnswers(u account.UserID, at agentRef) *mcpserver.SharedAnswers {
 	label := encryption.Label{Owner: "mcp-answer/" + string(u), Name: at.String()}
 	return &mcpserver.SharedAnswers{
 		Encrypt: func(question []byte) []byte {
 			sealed, err := h.Cipher.Encrypt(question, label)
-			if err != nil { // too long; then the answer cannot be decrypted and the question is repeated
+			if err != nil { // too long: the answer cannot be decrypted, and the question is asked again
 				h.Log.Warn("couldn't encrypt a question to a user", "error", err)
 			}
 			return []byte(sealed)
@@ -174,9 +174,9 @@ func (h *Handlers) sharedAnswers(u account.UserID, at agentRef) *mcpserver.Share
 	}
 }
 
-// useAnswer records the use of an answer and reports whether it is the first.
-// The record is pruned with other resolved approval requests, long after the
-// answer has expired.
+// useAnswer records that an answer was used and reports whether this was the first
+// use. The record is pruned with resolved approval requests, long after the answer
+// has expired.
 func (h *Handlers) useAnswer(ctx context.Context, u account.UserID, answer string) bool {
 	id := "mcp-" + answer
 	err := h.DB.Tx(ctx, func(tx *store.Tx) error {

@@ -10,14 +10,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
-// Limits of MCP requests on a node, and the interval of renewed authentication.
+// Limits on MCP requests per node, and the re-authentication interval.
 const (
-	maxCalls, maxAllCalls         = 64, 4096 // for a user, and in total
+	maxCalls, maxAllCalls         = 64, 4096 // per user, and in total
 	maxListeners, maxAllListeners = 32, 8192
 	admittedEvery                 = 10 * time.Second
 )
 
-// withAdmission returns a context for a subscription. It is canceled when the
+// withAdmission returns the context for a subscription. It is cancelled when the
 // endpoint changes, the node shuts down, or the request would no longer be
 // accepted. The client then subscribes again.
 func (h *Handlers) withAdmission(r *http.Request, e *endpoint) (context.Context, func()) {
@@ -51,8 +51,8 @@ func (h *Handlers) withAdmission(r *http.Request, e *endpoint) (context.Context,
 	return ctx, func() { cancel(); <-done }
 }
 
-// isAdmitted reports whether a request would get the same endpoint now. If
-// that is unknown, it reports true.
+// isAdmitted reports whether the same request would now get the same endpoint. If
+// this cannot be determined, it returns true.
 func (h *Handlers) isAdmitted(r *http.Request, e *endpoint) bool {
 	ctx := r.Context()
 	if err := h.Gate.CheckValid(ctx, api.RequestFrom(ctx)); err != nil {
@@ -66,11 +66,10 @@ func (h *Handlers) isAdmitted(r *http.Request, e *endpoint) bool {
 	return err != nil || made == e.made
 }
 
-// timeoutWriter limits each write of a response, instead of the response as a
-// whole.
+// timeoutWriter sets a deadline for each write instead of the whole response.
 type timeoutWriter struct{ http.ResponseWriter }
 
-// withTimeout sets or removes the deadline of writes.
+// withTimeout sets or clears the write deadline.
 func (a *timeoutWriter) withTimeout(limited bool) {
 	at := time.Time{}
 	if limited {
@@ -85,12 +84,12 @@ func (a *timeoutWriter) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// FlushError is used by [http.ResponseController].
+// FlushError implements flushing for [http.ResponseController].
 func (a *timeoutWriter) FlushError() error {
 	a.withTimeout(true)
 	defer a.withTimeout(false)
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Unwrap is used by [http.ResponseController].
+// Unwrap gives [http.ResponseController] access to the wrapped writer.
 func (a *timeoutWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }

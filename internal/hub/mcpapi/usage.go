@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// countUse counts one use of a skill of the library.
+// countUse counts the use of a library skill.
 func (e *endpoint) countUse(u mcpserver.Use) {
 	s, err := e.kit.Runtime.Catalog().Snapshot().Get(u.Key)
 	if err != nil {
@@ -31,8 +31,7 @@ func (e *endpoint) countUse(u mcpserver.Use) {
 	e.uses.Add(use)
 }
 
-// consumption returns the consumption of the user. The model of an MCP client is
-// unknown.
+// consumption returns a user's consumption. The model of an MCP client is unknown.
 func (e *endpoint) consumption(uses []store.SkillUsage) store.MeterEntry {
 	s := store.MeterEntry{Date: time.Now(), Owner: e.kit.Principal.ID}
 	if p := e.kit.Profile; p != nil {
@@ -44,7 +43,7 @@ func (e *endpoint) consumption(uses []store.SkillUsage) store.MeterEntry {
 	return s
 }
 
-// saveUses saves the use of skills through an endpoint.
+// saveUses stores the skill uses that an endpoint has counted.
 func (h *Handlers) saveUses(ctx context.Context, e *endpoint) {
 	uses := e.uses.Drain()
 	if len(uses) == 0 {

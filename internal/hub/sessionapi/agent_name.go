@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 )
 
-// agentName names the agent of a conversation.
+// agentName identifies the agent of a conversation.
 type agentName struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -22,8 +22,8 @@ type agentName struct {
 
 var agentKinds = []string{agents.GhostKind, agents.BotKind, agents.TeamKind}
 
-// UnmarshalJSON accepts Bot/NAMESPACE/NAME, Bot/NAME, or an object.
-// [agentName.Resolve] reports malformed names.
+// UnmarshalJSON accepts Bot/NAMESPACE/NAME, Bot/NAME, or an object. Malformed names
+// are reported by [agentName.Resolve].
 func (a *agentName) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -58,8 +58,8 @@ func (a *agentName) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
 	return []error{&huma.ErrorDetail{Location: at.String(), Message: "not an agent: write Bot/NAMESPACE/NAME, with Ghost, Bot or Team, or {kind, namespace, name}"}}
 }
 
-// Schema implements [huma.SchemaProvider]. It is documentation only: checking
-// oneOf would yield no useful message.
+// Schema implements [huma.SchemaProvider]. The schema is for documentation only:
+// validating oneOf would not produce a useful message.
 func (agentName) Schema(huma.Registry) *huma.Schema {
 	bound := func(n int) *int { return &n }
 	var all []any

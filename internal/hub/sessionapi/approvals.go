@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// answerJSON is the answer to an approval request or question.
+// answerJSON is a user's answer to an approval request or question.
 type answerJSON struct {
 	Outcome  string          `json:"outcome" enum:"accepted,declined,cancelled"`
 	Content  json.RawMessage `json:"content,omitempty" doc:"The answer in the schema of the question; for an approval, changed arguments"`
@@ -23,7 +23,7 @@ func (a answerJSON) answer() approval.Answer {
 	return approval.Answer{Outcome: approval.Outcome(a.Outcome), Content: a.Content, Feedback: a.Feedback, Scope: policy.Scope(a.Scope)}
 }
 
-// respondedJSON confirms that a response was accepted.
+// respondedJSON confirms that a client's response was accepted.
 type respondedJSON struct {
 	Success bool `json:"success"`
 }

@@ -20,17 +20,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// Limits of event streams.
+// Event stream limits.
 const (
 	maxStreamsEach = 50
 	maxStreams     = 5000
-	streamInterval = 15 * time.Second // proxies close connections that are silent for longer
+	streamInterval = 15 * time.Second // proxies close idle connections
 )
 
 const eventsSummary = `The events of a conversation as server-sent events: id is the number of an event, event its type, and data the event as in the schema ChatEvent.
 A client that reconnects to any node with the number of the last event, as Last-Event-ID or after, misses nothing. The event bye says that the node shuts down, and problem, as in the schema Problem, why the stream ends.`
 
-// sessionStreams adds the operations that stream.
+// sessionStreams adds the streaming operations.
 func (h *Handlers) sessionStreams() {
 	h.Server.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[chat.Event](), true, "")
 	watch := api.Operation("watch-session", "GET", "/sessions/{session}/events", "Stream the events of a conversation")
@@ -86,14 +86,14 @@ func (h *Handlers) watchSession(ctx context.Context, in *watchInput) (*huma.Stre
 	}}, nil
 }
 
-// watchedEvent is an event or an error of a watch.
+// watchedEvent is an event or an error from watching a conversation.
 type watchedEvent struct {
 	event chat.Event
 	err   error
 }
 
-// stream sends events until there are no more, the client disconnects, or the
-// node shuts down.
+// stream sends events until there are no more, the client disconnects, or the node
+// shuts down.
 func (h *Handlers) stream(w http.ResponseWriter, r *http.Request, watch func(context.Context) iter.Seq2[chat.Event, error]) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // disable buffering in proxies
@@ -122,8 +122,8 @@ func (h *Handlers) stream(w http.ResponseWriter, r *http.Request, watch func(con
 	h.forwardEvents(ctx, out, events)
 }
 
-// forwardEvents sends events, and a comment as a heartbeat while there are
-// none.
+// forwardEvents sends events. While there are none, it sends comments as
+// heartbeats.
 func (h *Handlers) forwardEvents(ctx context.Context, out *deadlineWriter, events <-chan watchedEvent) {
 	beat := time.NewTicker(h.Streams.Beat)
 	defer beat.Stop()
@@ -166,7 +166,7 @@ func (h *Handlers) sendEnd(ctx context.Context, out *deadlineWriter, err error) 
 	}
 }
 
-// writeEvent sends an event, without an id if seq is 0.
+// writeEvent sends an event. It omits the id if seq is 0.
 func (p *deadlineWriter) writeEvent(name string, seq int64, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

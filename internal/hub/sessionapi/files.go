@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// SessionFilePath names a file of a conversation in a path.
+// SessionFilePath identifies a file of a conversation.
 type SessionFilePath struct {
 	SessionPath
 	Path string `path:"path" maxLength:"2048" doc:"Path in the directory of the session; may contain slashes"`
@@ -43,7 +43,7 @@ func (h *Handlers) sessionFiles() {
 	api.Add(h.Server, export, h.exportSession)
 }
 
-// streamResponses documents responses other than JSON.
+// streamResponses describes non-JSON responses for the OpenAPI document.
 func streamResponses(status string, types ...string) map[string]*huma.Response {
 	content := map[string]*huma.MediaType{}
 	for _, t := range types {
@@ -52,7 +52,7 @@ func streamResponses(status string, types ...string) map[string]*huma.Response {
 	return map[string]*huma.Response{status: {Description: http.StatusText(http.StatusOK), Content: content}}
 }
 
-// documentPath converts a wildcard path of the mux to the form of the OpenAPI document.
+// documentPath rewrites a wildcard path from the mux syntax to that of OpenAPI.
 func documentPath(s *api.Server, path string) {
 	paths := s.OpenAPI().Paths
 	paths[strings.Replace(path, "...}", "}", 1)] = paths[path]
@@ -72,13 +72,13 @@ func (h *Handlers) readSessionFile(ctx context.Context, in *SessionFilePath) (*h
 	sum := sha256.Sum256(data)
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
-		attach(w, path.Base(in.Path), "application/octet-stream") // never a page of the hub, whatever a model wrote
+		attach(w, path.Base(in.Path), "application/octet-stream") // never displayed as a page of the hub, whatever the model wrote
 		w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:])+`"`)
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(data)))
 	}}, nil
 }
 
-// attach makes a browser save the response as a file.
+// attach sets headers that make a browser save the response as a file.
 func attach(w http.ResponseWriter, name, kind string) {
 	w.Header().Set("Content-Type", kind)
 	disposition := mime.FormatMediaType("attachment", map[string]string{"filename": name})
@@ -99,7 +99,7 @@ func (h *Handlers) deleteSessionFile(ctx context.Context, in *SessionFilePath) (
 	return nil, h.Chat.DeleteFile(ctx, account.FromContext(ctx), in.Session, in.Path)
 }
 
-// exports lists the export formats.
+// exports maps export formats to media types and file extensions.
 var exports = map[chat.Format]struct{ kind, ending string }{
 	chat.Markdown: {"text/markdown; charset=utf-8", ".md"},
 	chat.JSONL:    {"application/jsonl", ".jsonl"},
@@ -128,7 +128,7 @@ func (h *Handlers) exportSession(ctx context.Context, in *struct {
 	}}, nil
 }
 
-// fileName returns the file name of an exported conversation.
+// fileName returns a file name for exporting a conversation.
 func fileName(c chat.Conversation) string {
 	name := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, r) {
@@ -142,10 +142,10 @@ func fileName(c chat.Conversation) string {
 	return name
 }
 
-// deadlineWriter limits the time of each write, but not of the whole response.
+// deadlineWriter sets a deadline for each write instead of the whole response.
 type deadlineWriter struct {
 	to   http.ResponseWriter
-	slow time.Duration // how long that may take
+	slow time.Duration // timeout of a write
 }
 
 func (p *deadlineWriter) Write(b []byte) (int, error) {
@@ -153,7 +153,7 @@ func (p *deadlineWriter) Write(b []byte) (int, error) {
 	return p.to.Write(b)
 }
 
-// writeText writes and flushes a text.
+// writeText writes text and flushes it.
 func (p *deadlineWriter) writeText(text string) error {
 	if _, err := io.WriteString(p, text); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package sessionapi serves conversations of a hub over HTTP: messages, events,
+// Package sessionapi serves a hub's conversations over HTTP: messages, events,
 // active skills, files, approval requests and usage.
 package sessionapi
 
@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Options are the options of [New]. All are required.
+// Options configures [New]. All fields are required.
 type Options struct {
 	*api.Server
 	Chat       *chat.Engine
@@ -25,14 +25,14 @@ type Options struct {
 	Window     func(model string) int // 0 if unknown
 }
 
-// Handlers serve the operations.
+// Handlers serves the operations of this package.
 type Handlers struct {
 	Options
-	// Streams and Sockets limit connections that stay open.
+	// Streams and Sockets limit the number of long-lived connections.
 	Streams, Sockets *auth.Limiter
 }
 
-// New returns handlers. The caller closes them.
+// New returns handlers for the given options. The caller must close them.
 func New(o Options) *Handlers {
 	return &Handlers{
 		Options: o,
@@ -41,14 +41,14 @@ func New(o Options) *Handlers {
 	}
 }
 
-// Close admits no more event streams and WebSockets, and waits for the end of the
-// open ones. They end when the node is draining.
+// Close stops accepting event streams and WebSockets, and waits for open ones to
+// finish. They finish when the node is draining.
 func (h *Handlers) Close() {
 	h.Streams.Close()
 	h.Sockets.Close()
 }
 
-// Register adds the operations.
+// Register adds the operations to the API.
 func (h *Handlers) Register() {
 	for _, group := range []func(){h.sessionsAPI, h.approvalsAPI, h.totalsAPI} {
 		group()

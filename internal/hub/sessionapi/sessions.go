@@ -15,13 +15,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// startedJSON is a new conversation.
+// startedJSON is the response after starting a conversation.
 type startedJSON struct {
 	chat.Conversation
 	Input int64 `json:"input,omitempty" doc:"Number of the message, as in its events"`
 }
 
-// SessionPath holds the ID of a conversation in a path.
+// SessionPath is the path parameter for a conversation.
 type SessionPath struct {
 	Session string `path:"session" maxLength:"64" doc:"The id of a session"`
 }
@@ -30,8 +30,8 @@ type newSession struct {
 	Agent   agentName `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME or {kind, namespace, name} of a Ghost, Bot or Team; default the default agent"`
 	Title   string    `json:"title,omitempty" maxLength:"1024"`
 	Message string    `json:"message,omitempty" maxLength:"262144" doc:"First message"`
-	// Draft is a pointer to distinguish a draft without files, which is
-	// rejected, from none.
+	// Draft is a pointer, so that a draft without files, which is rejected,
+	// differs from no draft.
 	Draft *api.Draft `json:"draft,omitempty" doc:"Draft skill to try in this conversation only, instead of others of its name. Its code runs only after these files are saved and approved"`
 }
 
@@ -49,7 +49,7 @@ type inputJSON struct {
 	Input int64 `json:"input" doc:"Number of the input, as in its events"`
 }
 
-// historyJSON is a page of messages.
+// historyJSON is a page of a conversation's messages.
 type historyJSON struct {
 	Items     []chat.Line `json:"items" nullable:"false" doc:"The last answer of each turn lists the loaded or used skills in loaded_skills, others an empty list; messages of users have none"`
 	Next      string      `json:"next,omitempty" doc:"Pass as after to get the next page; absent on the last page"`
@@ -72,7 +72,7 @@ func (h *Handlers) sessionsAPI() {
 	h.sessionStreams()
 }
 
-// accepted makes an operation respond with 202.
+// accepted returns op with the response status 202.
 func accepted(op huma.Operation) huma.Operation {
 	op.DefaultStatus = 202
 	return op
@@ -99,12 +99,12 @@ func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession
 	}
 	input, err := h.Chat.SendMessage(ctx, p, began.ID, chat.Message{Text: in.Body.Message})
 	if err != nil {
-		return nil, errors.Join(err, h.Chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // nobody knows of it yet
+		return nil, errors.Join(err, h.Chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // no client knows of the conversation yet
 	}
 	return api.CreatedAt(began.ID, "sessions", startedJSON{began, input}, nil)
 }
 
-// createSession creates a conversation, with a draft skill if there is one.
+// createSession creates a conversation, with the draft skill if n has one.
 func (h *Handlers) createSession(ctx context.Context, p account.Principal, agent string, n newSession) (chat.Conversation, error) {
 	if n.Draft == nil {
 		return h.Chat.Create(ctx, p, agent, n.Title)
@@ -148,7 +148,8 @@ func (h *Handlers) sendMessage(ctx context.Context, in *struct {
 	return api.BodyOf(inputJSON{input}, err)
 }
 
-// idempotencyKey parses the key of a message: plain, or a string of RFC 9651.
+// idempotencyKey parses an Idempotency-Key header: plain text, or a string as
+// defined by RFC 9651.
 func idempotencyKey(header string) (string, error) {
 	header = strings.TrimSpace(header)
 	if !strings.HasPrefix(header, `"`) {
@@ -193,7 +194,7 @@ func (h *Handlers) getHistory(ctx context.Context, in *struct {
 	return api.BodyOf(out, nil)
 }
 
-// parseEventNumber parses the number of an event; "" is 0.
+// parseEventNumber parses an event number. It returns 0 for "".
 func parseEventNumber(where, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -214,8 +215,8 @@ func (h *Handlers) compactSession(ctx context.Context, in *SessionPath) (*api.Bo
 	return api.BodyOf(inputJSON{input}, err)
 }
 
-// findAgent resolves the agent of a conversation, which the principal must be
-// allowed to use.
+// findAgent resolves the agent of a conversation. The principal must be allowed
+// to use the agent.
 func (h *Handlers) findAgent(ctx context.Context, p account.Principal, a agentName) (string, error) {
 	if a == (agentName{}) {
 		return "", nil
@@ -230,7 +231,7 @@ func (h *Handlers) findAgent(ctx context.Context, p account.Principal, a agentNa
 	}
 	in := profile.Namespace
 	if in == "" {
-		in = "default" // the own one, not the nearest of the name
+		in = "default" // the user's own agent, not the nearest one with the name
 	}
 	return profile.Kind + "/" + in + "/" + profile.Name, nil
 }

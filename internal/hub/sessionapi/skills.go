@@ -34,7 +34,7 @@ func (h *Handlers) listSessionSkills(ctx context.Context, in *SessionPath) (*api
 	return api.ListOf(found, "", err)
 }
 
-// setNamespaces says where skills are at home, as far as somebody sees them.
+// setNamespaces sets the namespaces of those skills that the principal may see.
 func (h *Handlers) setNamespaces(ctx context.Context, p account.Principal, skills []chat.InForce) error {
 	for i := range skills {
 		if skills[i].SkillID == "" {
@@ -78,7 +78,7 @@ func (h *Handlers) unloadSessionSkill(ctx context.Context, in *struct {
 	return api.BodyOf(unloadedSkills{gone}, waitsProblem(err))
 }
 
-// waitsProblem is the error of a command, which is done also where nobody waits for it any more.
+// waitsProblem converts a timeout. The command remains queued and still runs.
 func waitsProblem(err error) error {
 	if !errors.Is(err, api.ErrTimeout) {
 		return err

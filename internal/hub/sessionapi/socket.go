@@ -21,17 +21,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// Limits of WebSockets.
+// WebSocket limits.
 const (
 	socketsEach       = 50
 	socketsAll        = 5000
 	socketBeat        = 30 * time.Second
-	maxAttached       = 50      // conversations of one socket
-	maxMessage        = 1 << 20 // bytes of a message
+	maxAttached       = 50      // conversations per socket
+	maxMessage        = 1 << 20 // bytes per message
 	closeFrameTimeout = 2 * time.Second
 )
 
-// socketProtocol is the subprotocol of a socket.
+// socketProtocol is the WebSocket subprotocol.
 const socketProtocol = "loadout"
 
 const socketSummary = `Conversations in both directions, as JSON objects in text messages.
@@ -66,40 +66,40 @@ func (h *Handlers) openSocket(ctx context.Context, _ *api.NoBody) (*huma.StreamR
 			return
 		}
 		defer leave()
-		// The origin was checked when the request came in.
+		// The origin has already been checked.
 		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{socketProtocol}})
 		if err != nil {
-			return // the response was sent
+			return // Accept has sent the response
 		}
 		serveSocket(h, conn, context.WithoutCancel(r.Context()), p)
 	}}, nil
 }
 
-// socket is a connected client. One goroutine reads messages, one for each
-// attached conversation sends its events, and one monitors the connection.
-// Senders wait for the client, so nothing is queued.
+// socket is the connection to a client. One goroutine reads messages, one per
+// attached conversation sends its events, and one monitors the connection. Senders
+// wait for the client, so nothing is queued.
 type socket struct {
 	h    *Handlers
 	conn *websocket.Conn
-	open context.Context // lasts as long as the connection
-	ctx  context.Context // context of work for the client, until it ends
+	open context.Context // done when the connection ends
+	ctx  context.Context // for work on behalf of the client; cancelled by end
 	end  context.CancelCauseFunc
 	turn chan struct{} // held while sending
 
 	work sync.WaitGroup
 
 	mu       sync.Mutex        // guards the fields below
-	p        account.Principal // as of the last check
+	p        account.Principal // at the last check
 	attached map[string]*attachment
 }
 
-// attachment is a conversation that a client watches.
+// attachment is a client's subscription to the events of a conversation.
 type attachment struct {
 	stop context.CancelFunc
-	done chan struct{} // closed when no more of it is sent
+	done chan struct{} // closed after the last event was sent
 }
 
-// closeError is the reason for which the hub closes a socket.
+// closeError is the reason why the hub closes a socket.
 type closeError struct {
 	code   websocket.StatusCode
 	reason string
@@ -109,7 +109,7 @@ func (e *closeError) Error() string { return e.reason }
 
 var errGone = errors.New("client disconnected")
 
-// serveSocket serves a connection until it ends and waits for its goroutines.
+// serveSocket serves a connection until it ends, then waits for its goroutines.
 func serveSocket(h *Handlers, conn *websocket.Conn, open context.Context, p account.Principal) {
 	s := &socket{h: h, conn: conn, p: p, open: open, turn: make(chan struct{}, 1), attached: map[string]*attachment{}}
 	s.ctx, s.end = context.WithCancelCause(open)
@@ -135,7 +135,7 @@ func (s *socket) closeWith() {
 	s.write(ctx, reply{Type: "bye"})
 }
 
-// ping detects a disconnected client, or one whose access was revoked.
+// ping detects when the client has disconnected or its access was revoked.
 func (s *socket) ping() {
 	beat := time.NewTicker(s.h.Sockets.Beat)
 	defer beat.Stop()
@@ -159,7 +159,7 @@ func (s *socket) ping() {
 		s.mu.Lock()
 		s.p = p
 		s.mu.Unlock()
-		// Messages may arrive before the answer.
+		// Messages may arrive before the pong.
 		ctx, stop := context.WithTimeout(s.ctx, api.OperationTimeout+auth.SlowClientTimeout)
 		err = s.conn.Ping(ctx)
 		stop()
@@ -170,14 +170,14 @@ func (s *socket) ping() {
 	}
 }
 
-// principal returns the current principal of the client.
+// principal returns the client's current principal.
 func (s *socket) principal() account.Principal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.p
 }
 
-// read handles the messages of the client in order.
+// read handles the client's messages in order.
 func (s *socket) read() {
 	for {
 		kind, data, err := s.conn.Read(s.open)
@@ -200,11 +200,11 @@ func (s *socket) read() {
 	}
 }
 
-// send sends a message, unless the socket ends.
+// send sends a message unless the socket is closing.
 func (s *socket) send(v any) { s.write(s.open, v) }
 
-// write sends a message when no other one is being sent. It closes the socket
-// of a client that is too slow.
+// write sends a message after any other write has finished. It closes the socket
+// if the client is too slow.
 func (s *socket) write(ctx context.Context, v any) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -226,8 +226,8 @@ func (s *socket) write(ctx context.Context, v any) {
 	}
 }
 
-// attach attaches a conversation and returns a function that starts sending its
-// events after a number.
+// attach attaches a conversation. It returns a function that starts sending the
+// events numbered above after.
 func (s *socket) attach(ctx context.Context, id string, after int64) (begin func(), err error) {
 	if _, err := s.h.Chat.Get(ctx, s.principal(), id); err != nil {
 		return nil, err
@@ -241,7 +241,8 @@ func (s *socket) attach(ctx context.Context, id string, after int64) (begin func
 	return func() { s.begin(id, after) }, nil
 }
 
-// begin runs in the goroutine that reads.
+// begin starts sending a conversation's events. It must be called by the reading
+// goroutine.
 func (s *socket) begin(id string, after int64) {
 	ctx, stop := context.WithCancel(s.ctx)
 	a := &attachment{stop, make(chan struct{})}
@@ -256,7 +257,7 @@ func (s *socket) begin(id string, after int64) {
 	})
 }
 
-// detach stops sending events of a conversation and waits until none is sent.
+// detach stops sending a conversation's events and waits for the last one.
 func (s *socket) detach(id string) {
 	s.mu.Lock()
 	a := s.attached[id]
@@ -267,7 +268,7 @@ func (s *socket) detach(id string) {
 	}
 }
 
-// watch sends the events of a conversation, and requests to the client.
+// watch sends a conversation's events, and its requests to the client.
 func (s *socket) watch(ctx context.Context, id string, after int64) {
 	p, watch := s.principal(), s.h.Chat.WatchAsClient
 	if !account.Can(p, account.ApprovalAnswer, account.OwnedBy(p.User)) {
@@ -275,7 +276,7 @@ func (s *socket) watch(ctx context.Context, id string, after int64) {
 	}
 	for event, err := range watch(ctx, p, id, after) {
 		switch {
-		case ctx.Err() != nil, errors.Is(err, chat.ErrClosed): // the end of the node is reported elsewhere
+		case ctx.Err() != nil, errors.Is(err, chat.ErrClosed): // a node's shutdown is reported elsewhere
 			return
 		case err != nil:
 			refused := s.refusal("", err)
@@ -299,7 +300,7 @@ func (s *socket) forget(id string, a *attachment) {
 	}
 }
 
-// request sends a skill:request to the client.
+// request sends a skill:request message to the client.
 func (s *socket) request(id string, event chat.Event) {
 	r := requestMessage{Type: "skill:request", Session: id}
 	if err := json.Unmarshal(event.ApprovalRequest.Payload, &r.Action); err != nil {
@@ -310,7 +311,7 @@ func (s *socket) request(id string, event chat.Event) {
 	s.send(r)
 }
 
-// Messages of the hub.
+// Messages from the hub.
 type (
 	eventMessage struct {
 		Type    string     `json:"type"`
@@ -324,7 +325,7 @@ type (
 	}
 	reply struct {
 		Type    string `json:"type"`
-		To      string `json:"to,omitempty"` // id of the answered message
+		To      string `json:"to,omitempty"` // ID of the client's message
 		Session string `json:"session,omitempty"`
 		Input   int64  `json:"input,omitempty"`
 		Success bool   `json:"success,omitempty"`
@@ -334,7 +335,7 @@ type (
 	}
 )
 
-// refusal returns the message for an error.
+// refusal returns the error reply to a message.
 func (s *socket) refusal(to string, err error) reply {
 	p := s.h.Server.Problem(s.ctx, err)
 	return reply{Type: "error", To: to, Code: p.Code, Detail: p.Detail, Next: p.Next}

@@ -8,10 +8,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// clientMessage is a message of a client.
+// clientMessage is a message from a client.
 type clientMessage struct {
 	Type       string `json:"type"`
-	ID         string `json:"id"` // chosen by the client, for the answer
+	ID         string `json:"id"` // chosen by the client; the reply repeats it
 	Session    string `json:"session"`
 	After      int64  `json:"after"`
 	Text       string `json:"text"`
@@ -22,11 +22,11 @@ type clientMessage struct {
 	chat.Response
 }
 
-// maxHeardID limits the ID that is returned, in bytes.
+// maxHeardID is the maximum length of a message ID, in bytes.
 const maxHeardID = 200
 
-// handleMessages handles a message. It returns the answer and what to do after
-// sending it, or nil.
+// handleMessages handles a message. It returns the reply, and a function to call
+// after sending it, or nil.
 func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
 	ctx, stop := context.WithTimeoutCause(s.ctx, api.OperationTimeout, api.ErrTimeout)
 	defer stop()
@@ -53,7 +53,7 @@ func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
 	return answer, then
 }
 
-// idOf returns the ID of a message that is too large to handle.
+// idOf returns the ID of a message that is not handled, or "" if it has none.
 func idOf(data []byte) string {
 	var m struct {
 		ID string `json:"id"`
@@ -64,7 +64,7 @@ func idOf(data []byte) string {
 	return m.ID
 }
 
-// do handles a message whose answer has no data.
+// do handles a message whose reply contains no data.
 func (s *socket) do(ctx context.Context, m clientMessage) error {
 	switch m.Type {
 	case "detach":

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// SumJSON sums up the consumption of conversations.
+// SumJSON is the total consumption of several conversations.
 type SumJSON struct {
 	Turns      int64    `json:"turns"`
 	Loads      int64    `json:"loads" doc:"Of skills"`
@@ -28,7 +28,7 @@ type SumJSON struct {
 	Unpriced   int64    `json:"unpriced,omitempty" doc:"Tokens of models without a known price, not included in cost"`
 }
 
-// totalJSON is the consumption for one day, model, user or agent.
+// totalJSON is the consumption by day, model, user or agent.
 type totalJSON struct {
 	Day       string `json:"day,omitempty" format:"date" doc:"In UTC"`
 	Model     string `json:"model,omitempty" doc:"As vendor:name; absent for MCP clients, whose model is unknown"`
@@ -80,7 +80,7 @@ func (h *Handlers) getTotals(ctx context.Context, in *struct {
 	return api.BodyOf(out, h.nameUsers(ctx, out.Items))
 }
 
-// totals sums up entries of several models.
+// totals adds up entries, grouped as requested, across models.
 func (h *Handlers) totals(found []store.MeterEntry, by store.GroupBy) ([]totalJSON, SumJSON) {
 	type key struct{ day, model, user, in, agent string }
 	at := map[key]int{}
@@ -127,13 +127,12 @@ func (s *SumJSON) tokens() (n int64) {
 	return n
 }
 
-// parts returns the token counts, nil for unknown ones.
+// parts returns the token counts. Unknown counts are nil.
 func (s *SumJSON) parts() []**int64 {
 	return []**int64{&s.Input, &s.Output, &s.CacheRead, &s.CacheWrite}
 }
 
-// reported removes token counts of which nothing is known, because 0 would be
-// wrong.
+// reported removes unknown token counts, because reporting 0 would be wrong.
 func (s *SumJSON) reported() {
 	unknown := s.Unreported > 0 && s.tokens() == 0
 	for _, part := range s.parts() {
@@ -146,7 +145,7 @@ func (s *SumJSON) reported() {
 	}
 }
 
-// spend adds an entry of one model.
+// spend adds an entry for one model to a sum.
 func (h *Handlers) spend(to *SumJSON, s store.MeterEntry) {
 	for _, n := range []struct {
 		to *int64
@@ -174,7 +173,7 @@ func (h *Handlers) spend(to *SumJSON, s store.MeterEntry) {
 	}
 }
 
-// cost returns the cost of a usage, if the price of the model is known.
+// cost returns the cost of a usage and whether the model's price is known.
 func (h *Handlers) cost(model string, u llm.Usage) (float64, bool) {
 	price, known := h.Price(model)
 	if !known {
@@ -184,7 +183,7 @@ func (h *Handlers) cost(model string, u llm.Usage) (float64, bool) {
 	return cost, true
 }
 
-// nameUsers adds the names of users.
+// nameUsers sets the user names of items.
 func (h *Handlers) nameUsers(ctx context.Context, items []totalJSON) error {
 	var ids []string
 	for _, i := range items {

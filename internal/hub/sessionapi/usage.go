@@ -18,7 +18,7 @@ type spentJSON struct {
 	Context    *contextJSON         `json:"context,omitempty" doc:"Use of the context window; absent before the first answer, after compaction, and if the model does not report tokens"`
 }
 
-// contextJSON is the size of the last request to a model.
+// contextJSON describes the size of the last request to a model.
 type contextJSON struct {
 	Model   string `json:"model"`
 	Request int    `json:"request" doc:"Tokens of the last request"`

@@ -22,14 +22,14 @@ type defaultChange struct {
 	Exceptions []library.Exception `json:"exceptions,omitempty" nullable:"false" maxItems:"100"`
 }
 
-// chosenJSON is a default skill of a conversation.
+// chosenJSON is a default skill that applies to a conversation.
 type chosenJSON struct {
 	SkillID string `json:"skill_id"`
 	Name    string `json:"name"`
 	Preload bool   `json:"forcePreload" doc:"Whether it is loaded from the start"`
 }
 
-// DefaultsOf selects a namespace in a query.
+// DefaultsOf is the query parameter that selects the namespace of defaults.
 type DefaultsOf struct {
 	Namespace string `query:"namespace" maxLength:"100" doc:"public, the name of a group, user:ID or group:ID; default your own"`
 }
@@ -60,8 +60,8 @@ func (h *Handlers) listDefaults(ctx context.Context, in *DefaultsOf) (*api.Body[
 	return api.ListOf(out, "", nil)
 }
 
-// defaultOf converts a default and adds the name of its skill if the principal
-// may see it.
+// defaultOf converts a default. It adds the skill's name if the principal may see
+// the skill.
 func (h *Handlers) defaultOf(ctx context.Context, p account.Principal, d library.Default) (defaultJSON, error) {
 	out := defaultJSON{Namespace: string(d.Namespace), SkillID: d.SkillID, Preload: d.Preload, Exceptions: api.NonNil(d.Exceptions)}
 	s, err := h.Library.Skill(ctx, p, d.SkillID)

@@ -24,12 +24,12 @@ func (h *Handlers) getFindings(ctx context.Context, in *VersionPath) (*api.Body[
 		return nil, err
 	}
 	if report == nil {
-		report = &scan.Report{Truncated: true} // no scan is stored
+		report = &scan.Report{Truncated: true} // no scan was stored
 	}
 	return api.BodyOf(scanJSON{api.NonNil(report.Findings), report.Files, report.Bytes, report.Truncated}, nil)
 }
 
-// skillDiffJSON compares two versions of a skill.
+// skillDiffJSON is the difference between two versions of a skill.
 type skillDiffJSON struct {
 	Name         string                  `json:"name"`
 	Old          *skilldiff.Version      `json:"old,omitempty"`
@@ -43,13 +43,13 @@ type skillDiffJSON struct {
 	Problems     []string                `json:"problems" nullable:"false" doc:"What could not be compared"`
 }
 
-// diffAsksJSON holds the changes of the requested permissions.
+// diffAsksJSON lists changes to the requested permissions.
 type diffAsksJSON struct {
 	More []skilldiff.PermissionChange `json:"more" nullable:"false" doc:"To be reviewed"`
 	Less []skilldiff.PermissionChange `json:"less" nullable:"false"`
 }
 
-// diffFoundJSON compares the findings of two scans.
+// diffFoundJSON is the difference between two scan results.
 type diffFoundJSON struct {
 	New       []scan.Finding `json:"new" nullable:"false"`
 	Removed   int            `json:"gone"`
@@ -57,7 +57,6 @@ type diffFoundJSON struct {
 	Truncated bool           `json:"truncated"`
 }
 
-// skillDiffOf converts a diff.
 func skillDiffOf(d *skilldiff.Diff) skillDiffJSON {
 	return skillDiffJSON{Name: d.Name, Old: d.Old, New: d.New, Files: api.NonNil(d.Files), Same: d.Unchanged,
 		Instructions: d.Instructions, Fields: api.NonNil(d.Fields), Problems: api.NonNil(d.Problems),

@@ -33,7 +33,7 @@ type checkedJSON struct {
 	Permissions  draftAsksJSON         `json:"asks"`
 }
 
-// takenJSON is an existing skill with the name of a draft.
+// takenJSON is an existing skill with the same name as a draft.
 type takenJSON struct {
 	ID     string `json:"skill_id,omitempty" doc:"Absent if you may not see the skill"`
 	MayAdd bool   `json:"mayAddVersion" doc:"Whether you may add the draft as a version"`
@@ -44,7 +44,7 @@ type draftTokensJSON struct {
 	CatalogLine  int `json:"catalogLine" doc:"Estimate, in every conversation"`
 }
 
-// draftDiagnosticJSON is a diagnostic about a file of a draft.
+// draftDiagnosticJSON is a diagnostic about a draft's file.
 type draftDiagnosticJSON struct {
 	Severity string    `json:"severity" enum:"error,warning,info"`
 	Code     string    `json:"code"`
@@ -57,7 +57,7 @@ type draftDiagnosticJSON struct {
 	Rename   string    `json:"rename,omitempty" doc:"Correct name of the file"`
 }
 
-// editJSON replaces a range of a file.
+// editJSON is a text edit that replaces a range of a file.
 type editJSON struct {
 	StartLine   int    `json:"startLine" doc:"From 1"`
 	StartColumn int    `json:"startColumn" doc:"From 1, in characters"`
@@ -66,8 +66,8 @@ type editJSON struct {
 	Text        string `json:"text" doc:"Replacement"`
 }
 
-// draftAsksJSON holds the permissions that a skill requests and what it
-// provides.
+// draftAsksJSON lists the permissions that a draft requests and the tools and
+// servers that it provides.
 type draftAsksJSON struct {
 	AllowedTools []string                     `json:"allowedTools" nullable:"false" doc:"Tools that need no approval while it is loaded"`
 	Tools        []string                     `json:"tools" nullable:"false" doc:"Tools that it provides"`
@@ -103,7 +103,7 @@ func checkedOf(c *library.DraftCheck) checkedJSON {
 	return out
 }
 
-// draftFoundJSON is the result of a search with a draft among the other skills.
+// draftFoundJSON is the result of a search that includes a draft.
 type draftFoundJSON struct {
 	Query string         `json:"query"`
 	Rank  int            `json:"rank" doc:"Rank of the draft, from 1; 0 if it is not among the first hundred"`

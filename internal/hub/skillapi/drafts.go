@@ -12,15 +12,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-const draftHits = 10 // skills found for each query
+const draftHits = 10 // results per query
 
-// PlacedDraft is a draft and its namespace.
+// PlacedDraft is a draft with the namespace in which it will be saved.
 type PlacedDraft struct {
 	api.Draft
 	Namespace string `json:"namespace,omitempty" maxLength:"100" doc:"Namespace for a new skill, as in lists; default your own"`
 }
 
-// draftQueries is a draft with queries to try.
+// draftQueries is a draft with test queries.
 type draftQueries struct {
 	PlacedDraft
 	Queries []string `json:"queries" minItems:"1" maxItems:"20" nullable:"false" doc:"What users might ask for, at most 1000 characters each"`
@@ -57,7 +57,7 @@ func (h *Handlers) checkDraft(ctx context.Context, in *struct{ Body PlacedDraft 
 	return api.BodyOf(checkedOf(found), nil)
 }
 
-// draftNamespace returns the namespace of a draft, "" if it has none.
+// draftNamespace returns the namespace of a draft, or "" if it names none.
 func (h *Handlers) draftNamespace(ctx context.Context, p account.Principal, d PlacedDraft) (library.Namespace, error) {
 	if d.Namespace == "" {
 		return "", nil
@@ -83,7 +83,7 @@ func (h *Handlers) packDraft(ctx context.Context, in *struct{ Body api.Draft }) 
 	return h.streamFile(func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Content-Type", "application/zip")
 		w.Header().Set("Content-Disposition", attachmentHeader(packed.FileName))
-		w.Write(packed.Data) // the client has gone if this fails
+		w.Write(packed.Data) // fails only if the client has disconnected
 		return nil
 	})
 }

@@ -1,5 +1,5 @@
-// Package skillapi serves the skills of a hub over HTTP: uploads, versions,
-// reviews, drafts, imports, ratings and their use.
+// Package skillapi serves a hub's skills over HTTP: uploads, versions, reviews,
+// drafts, imports, ratings and usage.
 package skillapi
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-// Handlers serve the operations. All fields are required.
+// Handlers serves the operations of this package. All fields are required.
 type Handlers struct {
 	*api.Server
 	Library *library.Library

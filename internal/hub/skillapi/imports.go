@@ -12,10 +12,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// ImportTimeout limits operations that download skills.
+// ImportTimeout is the timeout for operations that download skills.
 const ImportTimeout = 5 * time.Minute
 
-// SourceRequest names the source of skills and the namespace to import them to.
+// SourceRequest names a source and the namespace to import its skills into.
 type SourceRequest struct {
 	Source    string `json:"source" minLength:"1" maxLength:"4096" doc:"owner/repo, owner/repo/dir@ref, https://host/repo.git//dir@ref, https://host/x.zip, or https://host of a site that publishes skills"`
 	Namespace string `json:"namespace,omitempty" maxLength:"100" doc:"Target: public, the name of a group, user:ID or group:ID; default your own"`
@@ -34,7 +34,7 @@ type updateRequest struct {
 	IDs       []string `json:"ids,omitempty" nullable:"false" maxItems:"1000" doc:"Skills to update; default all that were imported"`
 }
 
-// upgradeJSON describes what an update of a skill would change.
+// upgradeJSON describes what updating a skill would change.
 type upgradeJSON struct {
 	Commit string        `json:"commit,omitempty" doc:"Compared commit of the source"`
 	Diff   skillDiffJSON `json:"diff" doc:"Between the current version and the source"`
@@ -60,8 +60,7 @@ func (h *Handlers) inspectSource(ctx context.Context, in *struct{ Body SourceReq
 	return api.BodyOf(*offer, nil)
 }
 
-// sourceOf returns the namespace of a request, and its source including the
-// ref.
+// sourceOf returns the namespace of a request, and the source with its ref.
 func (h *Handlers) sourceOf(ctx context.Context, p account.Principal, r SourceRequest) (store.Namespace, string, error) {
 	in, err := h.Agents.ResolveNamespace(ctx, p, r.Namespace)
 	if err != nil || r.Ref == "" {
@@ -69,7 +68,7 @@ func (h *Handlers) sourceOf(ctx context.Context, p account.Principal, r SourceRe
 	}
 	at, err := remote.Parse(r.Source, "/")
 	if err != nil {
-		return in, r.Source, nil // the library reports it to users who may import
+		return in, r.Source, nil // the library reports a bad source to users who may import
 	}
 	if at.Kind != remote.Git {
 		return in, "", &api.Problem{Status: 422, Code: "invalid", Detail: "ref needs a repository, but the source is not one", Next: "omit ref"}
@@ -99,7 +98,7 @@ func (h *Handlers) updateSkills(ctx context.Context, in *struct{ Body updateRequ
 	return importResult(done, err)
 }
 
-// importResult returns the response for an import, complete or not.
+// importResult returns the response for a complete or partial import.
 func importResult(done *library.ImportResult, err error) (*api.Body[library.ImportResult], error) {
 	if err != nil {
 		return nil, api.PartialImport(done, err)

@@ -21,17 +21,17 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// downloadTime limits writing a package or a file.
+// downloadTime is the timeout for sending a package or a file.
 const downloadTime = 5 * time.Minute
 
-// fileRest is the rest of a path for the mux, and fileParam for the OpenAPI
-// document.
+// The wildcard for the rest of a path, as the mux and the OpenAPI document write
+// it.
 const (
 	fileRest  = "{path...}"
 	fileParam = "{path}"
 )
 
-// addVersionFiles adds the operations that return files.
+// addVersionFiles adds the operations that return a version's files.
 func (h *Handlers) addVersionFiles() {
 	download := api.Operation("get-package", "GET", "/skills/{skill}/versions/{version}/package", "Download the package of a version: a ZIP of one folder, always with the same bytes")
 	api.Add(h.Server, download, func(_ context.Context, in *VersionPath) (*huma.StreamResponse, error) {
@@ -49,13 +49,13 @@ func (h *Handlers) addVersionFiles() {
 	delete(paths, file.Path)
 }
 
-// FilePath names a file of a version in a path.
+// FilePath identifies a file of a version.
 type FilePath struct {
 	VersionPath
 	Path string `path:"path" maxLength:"1024" doc:"Path in the manifest, with slashes"`
 }
 
-// documentResponses documents the binary responses of an operation.
+// documentResponses adds an operation's non-JSON responses to the OpenAPI document.
 func documentResponses(op *huma.Operation, statuses map[string]string, kinds ...string) {
 	for status, what := range statuses {
 		op.Responses[status] = &huma.Response{Description: what, Content: map[string]*huma.MediaType{}}
@@ -68,14 +68,14 @@ func documentResponses(op *huma.Operation, statuses map[string]string, kinds ...
 	}
 }
 
-// streamFile returns a response that f writes. If f fails, it must not have
-// written anything.
+// streamFile returns a response that f writes. If f returns an error, it must not
+// have written anything.
 func (h *Handlers) streamFile(f func(http.ResponseWriter, *http.Request) error) (*huma.StreamResponse, error) {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
 		bounded, stop := context.WithTimeoutCause(r.Context(), downloadTime, api.ErrTimeout)
 		defer stop()
-		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime)) // not with every server
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime)) // not supported by every server
 		if err := f(w, r.WithContext(bounded)); err != nil {
 			h.WriteProblem(w, r, err)
 		}
@@ -135,7 +135,7 @@ func (h *Handlers) serveFile(w http.ResponseWriter, r *http.Request, in *FilePat
 	return nil
 }
 
-// readFile reads a file of a version with the given manifest.
+// readFile returns the contents of a file in the given manifest.
 func (h *Handlers) readFile(ctx context.Context, p account.Principal, in *FilePath, files skill.Manifest) ([]byte, error) {
 	b, err := h.Library.Open(ctx, p, in.Skill, in.number())
 	if err != nil {
@@ -149,8 +149,8 @@ func (h *Handlers) readFile(ctx context.Context, p account.Principal, in *FilePa
 	return data, err
 }
 
-// contentType returns the type of a file and whether a browser may display it.
-// Files never become pages or scripts of the hub.
+// contentType returns the media type for a file and whether a browser may display
+// it. Files are never served as pages or scripts of the hub.
 func contentType(data []byte) (kind string, shown bool) {
 	switch kind := http.DetectContentType(data); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -162,13 +162,13 @@ func contentType(data []byte) (kind string, shown bool) {
 	return "application/octet-stream", false
 }
 
-// setCaching allows caching with revalidation.
+// setCaching permits caching with revalidation.
 func setCaching(header http.Header, tag string) {
 	header.Set("ETag", tag)
 	header.Set("Cache-Control", "private, no-cache")
 }
 
-// matchesETag reports whether the client has the content of an ETag.
+// matchesETag reports whether the client already has the content with this ETag.
 func matchesETag(r *http.Request, tag string) bool {
 	for _, line := range r.Header.Values("If-None-Match") {
 		for one := range strings.SplitSeq(line, ",") {
@@ -180,8 +180,8 @@ func matchesETag(r *http.Request, tag string) bool {
 	return false
 }
 
-// attachmentHeader makes a browser save a file under a name. RFC 6266 allows
-// any characters; old programs get a name without special ones.
+// attachmentHeader returns a Content-Disposition value that saves a file under the
+// given name. RFC 6266 permits any characters; old clients get an ASCII name.
 func attachmentHeader(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune(`"\%/`, r) {

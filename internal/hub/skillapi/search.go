@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// resolvedJSON is a resolved reference.
+// resolvedJSON is the result of resolving a skill reference.
 type resolvedJSON struct {
 	In      string         `json:"in" doc:"Namespace in which it was found"`
 	Skill   *library.Skill `json:"skill"`
@@ -38,7 +38,7 @@ func (h *Handlers) explainSkill(ctx context.Context, in *struct {
 	return api.ListOf(found, "", err)
 }
 
-// SkillReference refers to a skill in a query, by name or precisely.
+// SkillReference refers to a skill in a query, by name or by ID.
 type SkillReference struct {
 	Name      string `query:"name" maxLength:"256"`
 	SkillID   string `query:"skill_id" maxLength:"64" doc:"ID of a skill, regardless of its name"`
@@ -47,7 +47,7 @@ type SkillReference struct {
 	Digest    string `query:"content_hash" maxLength:"100" doc:"Of a version; default the current one"`
 }
 
-// ref converts a reference for the library.
+// ref converts the query to a library reference.
 func (h *Handlers) ref(ctx context.Context, p account.Principal, r SkillReference) (library.Ref, error) {
 	out := library.Ref{Name: r.Name, ID: r.SkillID, Digest: r.Digest}
 	switch {

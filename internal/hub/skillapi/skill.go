@@ -5,7 +5,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-// SkillVersion is a version of a skill.
+// SkillVersion is a version of a skill as returned by the API.
 type SkillVersion struct {
 	library.Version
 	Diagnostics []api.Diagnostic `json:"diagnostics" nullable:"false" doc:"Repaired or unusual parts of SKILL.md"`

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// skillDetail is a skill with the details for its page.
+// skillDetail holds the data for a skill's page.
 type skillDetail struct {
 	library.Skill
 	Listings []string      `json:"listings" nullable:"false" doc:"Namespaces that list it, of those that you may see"`
@@ -28,7 +28,7 @@ type skillChanged struct {
 	References *library.References `json:"references,omitempty" doc:"References to a skill that was hidden or shown"`
 }
 
-// Register adds the operations of this package.
+// Register adds the operations to the API.
 func (h *Handlers) Register() {
 	for _, group := range []func(){
 		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.searchAPI, h.draftsAPI, h.importsAPI,
@@ -65,7 +65,7 @@ func (h *Handlers) listSkills(ctx context.Context, in *struct {
 	return api.ValuesOf(skills, next, err)
 }
 
-// namespaces resolves the given namespaces, without duplicates.
+// namespaces resolves namespace names and removes duplicates.
 func (h *Handlers) namespaces(ctx context.Context, p account.Principal, written []string) ([]store.Namespace, error) {
 	var out []store.Namespace
 	for _, w := range written {
@@ -89,7 +89,7 @@ func (h *Handlers) getSkill(ctx context.Context, in *api.SkillPath) (*api.Body[s
 	return api.BodyOf(h.skillDetail(ctx, p, s))
 }
 
-// skillDetail returns a skill with what the principal may see.
+// skillDetail returns the details of a skill that the principal may see.
 func (h *Handlers) skillDetail(ctx context.Context, p account.Principal, s *library.Skill) (skillDetail, error) {
 	out := skillDetail{Skill: *s, Listings: toStrings(s.Listings)}
 	rights, err := h.Library.AllowedActions(ctx, p, s.ID)
@@ -110,7 +110,7 @@ func (h *Handlers) skillDetail(ctx context.Context, p account.Principal, s *libr
 	return out, err
 }
 
-// toStrings converts values of a string type.
+// toStrings converts a list of string-typed values to strings.
 func toStrings[T ~string](all []T) []string {
 	out := make([]string, len(all))
 	for i, one := range all {
@@ -151,7 +151,7 @@ func (h *Handlers) deleteSkill(ctx context.Context, in *struct {
 	return api.BodyOf(*d, nil)
 }
 
-// ListingPath names a skill and a namespace that lists it.
+// ListingPath identifies a skill and a namespace that lists it.
 type ListingPath struct {
 	api.SkillPath
 	Namespace string `path:"namespace" maxLength:"100" doc:"public, the name of a group, or group:ID"`

@@ -19,22 +19,22 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-// uploadTime limits receiving and checking a package.
+// uploadTime is the timeout for receiving and checking a package.
 const uploadTime = 5 * time.Minute
 
-// PackageQuery says how to read an uploaded package.
+// PackageQuery holds the query parameters of an upload.
 type PackageQuery struct {
 	FileName string `query:"file_name" maxLength:"255" doc:"Name of the archive, for example pdf.zip, if neither Content-Disposition nor the form has it"`
 	Lenient  bool   `query:"lenient" doc:"Accept packages that break the specification: the folder may have another name than the archive"`
 }
 
-// skillCreated is the response for a created skill, with its location.
+// skillCreated is the response after creating a skill.
 type skillCreated struct {
 	Location string `header:"Location"`
 	Body     skillDetail
 }
 
-// versionCreated is the response for a created version, with its location.
+// versionCreated is the response after adding a version.
 type versionCreated struct {
 	Location string `header:"Location"`
 	Body     SkillVersion
@@ -45,20 +45,19 @@ func (h *Handlers) addUploads() {
 	addUploadOperation(h.Server, api.Operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill, which becomes the current one"), h.addVersion)
 }
 
-// addUploadOperation adds an operation that reads its body as a stream. The API
-// library would read it into memory.
+// addUploadOperation adds an operation that streams its request body. The API
+// library would read the body into memory.
 func addUploadOperation[I, O any](s *api.Server, op huma.Operation, f func(context.Context, *I) (*O, error)) {
 	op.Middlewares = append(op.Middlewares, withUploadLimit)
 	api.AddFor(s, api.WithCreated(op), uploadTime, f)
 	zip := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: "A ZIP of one folder with a SKILL.md, or of its files alone"}}
 	form := &huma.Schema{Type: huma.TypeObject, Required: []string{"file"}, Properties: map[string]*huma.Schema{"file": zip.Schema}}
-	// Set after the registration, because the API library would read the body
-	// otherwise.
+	// Set after registration. Otherwise the API library would read the body.
 	s.OpenAPI().Paths[op.Path].Post.RequestBody = &huma.RequestBody{Required: true,
 		Content: map[string]*huma.MediaType{"application/zip": zip, "application/octet-stream": zip, "multipart/form-data": {Schema: form}}}
 }
 
-// withUploadLimit limits reading the body.
+// withUploadLimit sets the read deadline for an upload.
 func withUploadLimit(ctx huma.Context, next func(huma.Context)) {
 	_, w := humago.Unwrap(ctx)
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(uploadTime)) // not supported by every server
@@ -104,7 +103,7 @@ func (h *Handlers) addVersion(ctx context.Context, in *struct {
 	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", api.Prefix, v.SkillID, v.Number), skillVersionOf(v)}, nil
 }
 
-// receivePackage passes the package in a request to keep while it arrives.
+// receivePackage passes the uploaded package to keep as it is received.
 func receivePackage(ctx context.Context, q PackageQuery, keep func(library.Package) error) error {
 	r := api.RequestFrom(ctx).HTTP
 	data, name, err := attachedPackage(r)
@@ -123,12 +122,12 @@ func receivePackage(ctx context.Context, q PackageQuery, keep func(library.Packa
 		return uploadProblem(in.failed)
 	}
 	if _, large := errors.AsType[*library.TooLargeError](err); large {
-		io.Copy(io.Discard, r.Body) // clients read no response while they send
+		io.Copy(io.Discard, r.Body) // clients read the response only after sending the whole body
 	}
 	return err
 }
 
-// attachedPackage returns the package in the body of a request and its name.
+// attachedPackage returns the package in a request body and its file name.
 func attachedPackage(r *http.Request) (io.Reader, string, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch kind {
@@ -141,7 +140,7 @@ func attachedPackage(r *http.Request) (io.Reader, string, error) {
 	return nil, "", api.NewProblem(415, "unsupported content type %.100q for a package", "send it as Content-Type: application/zip, or as file of a form", kind)
 }
 
-// filePart returns the part of a form that holds the package.
+// filePart returns the form part that contains the package, and its file name.
 func filePart(r *http.Request) (io.Reader, string, error) {
 	form, err := r.MultipartReader()
 	if err != nil {
@@ -162,7 +161,7 @@ func filePart(r *http.Request) (io.Reader, string, error) {
 	}
 }
 
-// uploadReader records why reading a request failed.
+// uploadReader reads a request body and remembers why reading failed.
 type uploadReader struct {
 	from   io.Reader
 	failed error
@@ -176,7 +175,7 @@ func (in *uploadReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// uploadProblem converts an error of reading a body.
+// uploadProblem converts an error reading a request body.
 func uploadProblem(err error) *api.Problem {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return api.NewProblem(413, "the request is too large (limit %d bytes)", "send less", large.Limit)
@@ -187,7 +186,7 @@ func uploadProblem(err error) *api.Problem {
 	return api.NewProblem(400, "the body is incomplete or not a form", "send it again")
 }
 
-// nameTakenProblem converts the error for an upload whose name is taken.
+// nameTakenProblem converts the error for uploading a skill whose name is taken.
 func nameTakenProblem(err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
@@ -196,7 +195,7 @@ func nameTakenProblem(err error) error {
 		Next: "to add a version to it: POST " + api.Prefix + "/skills/{skill}/versions, with its id of GET " + api.Prefix + "/skills; else give the skill another name"}
 }
 
-// versionExists converts the error for an upload of an existing version.
+// versionExists converts the error for uploading a version that already exists.
 func versionExists(p api.SkillPath, err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err

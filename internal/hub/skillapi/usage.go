@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Use counts the use of a skill.
+// Use holds the usage counts of a skill.
 type Use struct {
 	Loads  int64 `json:"loads"`
 	Calls  int64 `json:"calls" doc:"Of its tools and scripts"`
@@ -20,7 +20,7 @@ type Use struct {
 
 func useOf(u library.Usage) Use { return Use{u.Loads, u.Calls, u.Errors, u.Tokens} }
 
-// dayJSON is the use of a skill on one day.
+// dayJSON is a skill's usage on one day.
 type dayJSON struct {
 	Date string `json:"date" format:"date" doc:"In UTC"`
 	Use
@@ -30,7 +30,7 @@ func dayOf(d store.UsageDay) dayJSON {
 	return dayJSON{d.Date.UTC().Format(time.DateOnly), useOf(d.SkillUsage)}
 }
 
-// usedSkill is the use of a named skill.
+// usedSkill is a skill with its usage.
 type usedSkill struct {
 	SkillID   string `json:"skill_id"`
 	Namespace string `json:"namespace"`
@@ -43,7 +43,7 @@ func usedOf(u library.SkillUsage) usedSkill {
 	return usedSkill{u.ID, string(u.Namespace), u.Name, useOf(u.Usage), api.OptionalTime(u.Usage.LastUsed)}
 }
 
-// UsageOf selects namespaces in a query.
+// UsageOf is the query parameter that selects namespaces.
 type UsageOf struct {
 	Namespace []string `query:"namespace,explode" maxItems:"100" doc:"default for your own, public, the name of a group, user:ID or group:ID; default all whose usage you may see"`
 }

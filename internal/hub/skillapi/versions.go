@@ -9,16 +9,17 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// VersionPath names a version of a skill in a path.
+// VersionPath identifies a version of a skill.
 type VersionPath struct {
 	api.SkillPath
 	Version string `path:"version" pattern:"^(current|[1-9][0-9]{0,17})$" patternDescription:"a number, or current" doc:"Number of a version, or current"`
 }
 
-// number returns the number of the version, 0 for the current one.
+// number returns the version number, or 0 for the current version.
 func (v VersionPath) number() int64 { return versionNumber(v.Version) }
 
-// versionNumber parses the version in a [VersionPath].
+// versionNumber parses the version in a [VersionPath]. It returns 0 if the version
+// is not a number.
 func versionNumber(written string) int64 {
 	n, err := strconv.ParseInt(written, 10, 64)
 	if err != nil {
@@ -27,7 +28,7 @@ func versionNumber(written string) int64 {
 	return n
 }
 
-// manifestJSON lists the files of a version.
+// manifestJSON lists a version's files.
 type manifestJSON struct {
 	Digest string             `json:"digest"`
 	Size   int64              `json:"size" doc:"Total size in bytes"`
@@ -91,7 +92,7 @@ func (h *Handlers) useVersion(ctx context.Context, in *VersionPath) (*api.NoBody
 	return nil, h.Library.SetCurrentVersion(ctx, p, in.Skill, number)
 }
 
-// resolveNumber returns the number of a version to change.
+// resolveNumber returns the version number, looking up the current one if needed.
 func (h *Handlers) resolveNumber(ctx context.Context, p account.Principal, in *VersionPath) (int64, error) {
 	if n := in.number(); n != 0 {
 		return n, nil

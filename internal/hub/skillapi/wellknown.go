@@ -19,20 +19,21 @@ import (
 const (
 	indexPath   = "/.well-known/agent-skills/index.json"
 	indexSchema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-	// maxIndexed limits the skills of an index, because readers limit its size.
+	// maxIndexed is the maximum number of skills in an index. Clients limit the
+	// size of the index.
 	maxIndexed = 2000
-	// maxPacked limits the package digests that a node caches.
+	// maxPacked is the maximum number of package digests that a node caches.
 	maxPacked = 20_000
 )
 
-// indexJSON is an index of skills in version 0.2.0 of the format.
+// indexJSON is a skill index in version 0.2.0 of the format.
 type indexJSON struct {
 	Schema  string        `json:"$schema"`
 	Skills  []indexedJSON `json:"skills" nullable:"false"`
 	Omitted int           `json:"omitted,omitempty" doc:"How many skills there are besides, which an index has no room for"`
 }
 
-// indexedJSON is a skill that can be downloaded.
+// indexedJSON is a downloadable skill in an index.
 type indexedJSON struct {
 	Name        string `json:"name"`
 	Type        string `json:"type" enum:"archive"`
@@ -41,24 +42,24 @@ type indexedJSON struct {
 	Digest      string `json:"digest" doc:"Of the archive"`
 }
 
-// addSkillIndex adds the index of skills, through which programs install skills of
-// the hub like those of any site. It requires authentication and lists the
-// skills that the user may download.
+// addSkillIndex adds the skill index, so that programs can install skills from the
+// hub as from any site. It requires authentication and lists the skills that the
+// user may download.
 func (h *Handlers) addSkillIndex() {
 	op := api.Operation("get-skill-index", "GET", "/skills", "The skills that you may download, as sites publish theirs")
 	op.Path = indexPath
 	api.Add(h.Server, op, newSkillIndex(h.Library).get)
 }
 
-// skillIndex creates indexes. It caches the digests of packages, because
-// computing one reads all files of a skill and the result never changes. It is
-// safe for concurrent use.
+// skillIndex creates skill indexes. It caches package digests, because computing a
+// digest reads all files of a skill, and the result never changes. It is safe for
+// concurrent use.
 type skillIndex struct {
 	library *library.Library
-	turn    chan struct{} // held while a package is read; one at a time is enough
+	turn    chan struct{} // held while reading a package; only one is read at a time
 
 	mu    sync.Mutex
-	known map[string]string // by the digest of the files and the name
+	known map[string]string // package digests by file digest and name
 }
 
 func newSkillIndex(l *library.Library) *skillIndex {
@@ -89,8 +90,8 @@ func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSO
 	}
 }
 
-// downloadNamespaces returns the namespaces whose skills a principal may download,
-// nearest first.
+// downloadNamespaces returns the namespaces from which a principal may download
+// skills, nearest first.
 func downloadNamespaces(p account.Principal) ([]store.Namespace, error) {
 	var may []store.Namespace
 	take := func(n store.Namespace, r account.Resource) {
@@ -101,7 +102,7 @@ func downloadNamespaces(p account.Principal) ([]store.Namespace, error) {
 	take(store.UserNamespace(string(p.User)), account.OwnedBy(p.User))
 	for i, g := range slices.Sorted(maps.Keys(p.Groups)) {
 		if i == store.MaxNamespaces-2 {
-			break // the newest, as everywhere
+			break // omit the newest groups, as elsewhere
 		}
 		take(store.GroupNamespace(string(g)), account.OwnedByGroup(g, ""))
 	}
@@ -112,7 +113,7 @@ func downloadNamespaces(p account.Principal) ([]store.Namespace, error) {
 	return may, nil
 }
 
-// add adds a skill to an index, unless its name is invalid there.
+// add adds a skill to an index unless the format does not permit its name.
 func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Skill, out *indexJSON) error {
 	if !skillname.IsPortable(s.Name) {
 		return nil
@@ -123,7 +124,7 @@ func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Sk
 	}
 	digest, err := x.digest(ctx, p, s)
 	if api.IsHidden(err) {
-		return nil // deleted meanwhile
+		return nil // deleted in the meantime
 	}
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Sk
 	return nil
 }
 
-// shortDescription truncates a description to the valid length.
+// shortDescription truncates a description to the maximum length of the format.
 func shortDescription(description string) string {
 	const most = 1024
 	if r := []rune(description); len(r) > most {
@@ -144,8 +145,8 @@ func shortDescription(description string) string {
 	return description
 }
 
-// digest returns the digest of the package of a skill. If ctx ends early, the
-// digests computed so far stay cached.
+// digest returns the digest of a skill's package. If ctx is cancelled, digests
+// computed so far remain cached.
 func (x *skillIndex) digest(ctx context.Context, p account.Principal, s *library.Skill) (string, error) {
 	key := s.Digest + " " + s.Name
 	if d, ok := x.find(key); ok {
@@ -157,7 +158,7 @@ func (x *skillIndex) digest(ctx context.Context, p account.Principal, s *library
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	if d, ok := x.find(key); ok { // another request computed it
+	if d, ok := x.find(key); ok { // another request has computed it
 		return d, nil
 	}
 	a, err := x.library.Download(ctx, p, s.ID, s.Number)
@@ -185,7 +186,7 @@ func (x *skillIndex) store(key, digest string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.known) >= maxPacked {
-		clear(x.known) // drops deleted skills too
+		clear(x.known) // also removes entries for deleted skills
 	}
 	x.known[key] = digest
 }
