@@ -12,7 +12,7 @@ import (
 // modernVersion is the first protocol version of the modern era.
 const modernVersion = "2026-07-28"
 
-// legacyClient is the session of a legacy client. It has its own connection to
+// legacyClient holds the session of a legacy client and its own connection to
 // each upstream server.
 type legacyClient struct {
 	ss    *mcp.ServerSession
@@ -33,8 +33,8 @@ type inboundRequest struct {
 	client *legacyClient // nil for a modern client
 }
 
-// clientFor returns the legacy client of a session. It is removed when the
-// session ends.
+// clientFor returns the legacy client for a session. It creates the client if
+// necessary, and removes it when the session ends.
 func (s *Server) clientFor(ss *mcp.ServerSession) *legacyClient {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Server) clientFor(ss *mcp.ServerSession) *legacyClient {
 	return c
 }
 
-// setServerLogLevel sends the log level that the client requested to a server.
+// setServerLogLevel sends the log level that the client has set to a server.
 func (c *legacyClient) setServerLogLevel(ctx context.Context, l *upstreamConn) {
 	c.mu.Lock()
 	level := c.level
@@ -92,7 +92,8 @@ func (c *legacyClient) logLevel() mcp.LoggingLevel {
 	return c.level
 }
 
-// setLogLevel handles logging/setLevel requests.
+// setLogLevel stores a client's log level and forwards it to the connected
+// servers.
 func (s *Server) setLogLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.LoggingLevel) {
 	c := s.clientFor(ss)
 	c.mu.Lock()
@@ -105,8 +106,8 @@ func (s *Server) setLogLevel(ctx context.Context, ss *mcp.ServerSession, level m
 	}
 }
 
-// conn returns a connection for requests during which the server cannot ask the
-// client anything.
+// conn returns a connection for requests during which the server cannot send
+// input requests to the client.
 func (in *inboundRequest) conn(ctx context.Context, u *upstreamServer) (*upstreamConn, error) {
 	if in.client != nil {
 		return in.client.slots[u].get(ctx)
@@ -114,8 +115,8 @@ func (in *inboundRequest) conn(ctx context.Context, u *upstreamServer) (*upstrea
 	return u.shared.get(ctx)
 }
 
-// forwardRootsChange notifies the servers of a legacy client that its roots
-// changed.
+// forwardRootsChange notifies the servers connected for a legacy client that
+// its roots have changed.
 func (s *Server) forwardRootsChange(ss *mcp.ServerSession) {
 	c := s.clientFor(ss)
 	for _, sl := range c.slots {
@@ -127,8 +128,8 @@ func (s *Server) forwardRootsChange(ss *mcp.ServerSession) {
 }
 
 // forwardClientProgress forwards a progress notification from a client to the
-// server whose request it concerns. The server chose the token, so with several
-// servers the target is unknown.
+// server whose request it concerns. With several servers, it drops the
+// notification: each server chooses its own tokens, so the target is unknown.
 func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNotificationParams) {
 	if len(s.upstreams) != 1 || p == nil {
 		return
@@ -138,9 +139,9 @@ func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNot
 	}
 }
 
-// askClient sends a question to a legacy client and waits for the answer until
-// ctx is done. The question is sent on the stream of the request whose context
-// is at.
+// askClient sends an input request to a legacy client and waits for the
+// response until ctx is done. It sends the input request on the stream of the
+// client's request that has the context at.
 func (s *Server) askClient(ctx, at context.Context, ss *mcp.ServerSession, method string, p mcp.Params) (mcp.Result, error) {
 	at, cancel := context.WithCancel(at)
 	defer cancel()

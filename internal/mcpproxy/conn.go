@@ -20,14 +20,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// upstreamConn is a connection to an upstream server. A message from the server
-// belongs either to one of the running calls or to the client of the
-// connection.
+// upstreamConn is a connection to an upstream server. It forwards each message
+// from the server to the client of a running call, to the owner of the
+// connection, or to subscribers.
 type upstreamConn struct {
 	up     *upstreamServer
 	conn   *Conn
-	owner  *legacyClient // its only client; nil if several clients share the connection
-	shared bool          // whether its notifications go to all modern clients
+	owner  *legacyClient // only client of the connection; nil if it is not tied to a client
+	shared bool          // notifications go to all subscribed modern clients
 	send   mcp.MethodHandler
 	done   chan struct{} // closed when the connection has ended
 	once   sync.Once
@@ -35,21 +35,21 @@ type upstreamConn struct {
 	active    atomic.Int32 // number of server messages being handled
 	handled   atomic.Int64 // number of handled notifications
 	unhandled atomic.Int64 // number of notifications that the SDK dropped
-	lastToken atomic.Int64 // last progress token that was assigned
+	lastToken atomic.Int64 // last assigned progress token
 
 	mu    sync.Mutex
-	calls []*call // in the order in which they started
+	calls []*call // running calls, oldest first
 }
 
-// call is a client's request that was sent to a server.
+// call is a client's request that is running on a server.
 type call struct {
-	token string // progress token that the server receives
+	token string // progress token sent to the server
 
 	mu       sync.Mutex
 	ctx      context.Context // context of the client's request
 	ss       *mcp.ServerSession
 	progress any                                                                        // the client's token; may be nil
-	ask      func(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) // answers questions of the server
+	ask      func(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) // handles input requests from the server
 	modern   bool
 }
 
@@ -59,7 +59,7 @@ func (c *call) route() (context.Context, *mcp.ServerSession, any) {
 	return c.ctx, c.ss, c.progress
 }
 
-// openConn opens a connection with the given client capabilities.
+// openConn opens a connection that declares the given client capabilities.
 func (u *upstreamServer) openConn(ctx context.Context, caps *mcp.ClientCapabilities, owner *legacyClient, shared bool) (*upstreamConn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.s.opts.ConnectTimeout, fmt.Errorf("no connection within %v", u.s.opts.ConnectTimeout))
 	defer cancel()
@@ -105,7 +105,8 @@ func (u *upstreamServer) openConn(ctx context.Context, caps *mcp.ClientCapabilit
 	}
 	u.resubscribe(l)
 	if l.isModern() {
-		// The SDK must know the tools to send arguments in headers.
+		// The SDK must know the tools, so that it can send arguments in
+		// headers.
 		if _, err := l.listTools(ctx, nil); err != nil {
 			u.s.reportError(u, err)
 		}
@@ -124,8 +125,8 @@ func (l *upstreamConn) isClosed() bool {
 	}
 }
 
-// close closes the connection and waits for it to end. It may be called more
-// than once.
+// close closes the connection and waits until it is closed. It may be called
+// more than once.
 func (l *upstreamConn) close() {
 	l.once.Do(func() {
 		close(l.done)
@@ -148,8 +149,8 @@ func (l *upstreamConn) addCall(c *call) {
 	l.calls = append(l.calls, c)
 }
 
-// removeCall removes a call after the notifications that preceded its response
-// have been forwarded.
+// removeCall unregisters a call after the notifications that preceded its
+// response have been forwarded.
 func (l *upstreamConn) removeCall(c *call) {
 	l.waitForNotifications()
 	l.mu.Lock()
@@ -158,9 +159,9 @@ func (l *upstreamConn) removeCall(c *call) {
 }
 
 // waitForNotifications waits until the notifications that preceded a response
-// are handled. The SDK handles them in other goroutines, in no particular
-// order. If the transport does not count notifications, it only yields to those
-// goroutines.
+// have been handled. The SDK handles them in other goroutines, in no particular
+// order. If the transport does not count notifications, waitForNotifications
+// only yields to those goroutines.
 func (l *upstreamConn) waitForNotifications() {
 	if l.conn.NotificationCount == nil {
 		for quiet := 0; quiet < 30; quiet++ {
@@ -183,12 +184,12 @@ func (l *upstreamConn) waitForNotifications() {
 	}
 }
 
-// notificationTimeout limits how long a response waits for the notifications
-// that preceded it.
+// notificationTimeout is the maximum time that a response waits for the
+// notifications that preceded it.
 const notificationTimeout = time.Second
 
-// lastCall returns the newest call. Messages without a progress token belong to
-// it.
+// lastCall returns the call that started last, or nil if none is running.
+// Messages without a progress token are attributed to this call.
 func (l *upstreamConn) lastCall() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,8 +211,8 @@ func (l *upstreamConn) findCall(token any) *call {
 	return nil
 }
 
-// handleServerMessage is middleware that handles requests and notifications
-// from the server.
+// handleServerMessage is receiving middleware that forwards requests and
+// notifications from the server to clients.
 func (l *upstreamConn) handleServerMessage(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if strings.HasPrefix(method, "notifications/") && method != "notifications/cancelled" {
@@ -260,7 +261,8 @@ func (l *upstreamConn) handleServerMessage(next mcp.MethodHandler) mcp.MethodHan
 	}
 }
 
-// forwardQuestion sends a server's question to the client that it is meant for.
+// forwardQuestion sends a server's input request to the client of the last call
+// or of the connection.
 func (l *upstreamConn) forwardQuestion(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
 	if c := l.lastCall(); c != nil && c.ask != nil {
 		return c.ask(ctx, method, p)
@@ -300,14 +302,15 @@ func (l *upstreamConn) forwardLog(p *mcp.LoggingMessageParams) {
 }
 
 // isOnlyCall reports whether c is the only running call, so that messages
-// without a progress token belong to it.
+// without a progress token must belong to it.
 func (l *upstreamConn) isOnlyCall(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.calls) == 1 && l.calls[0] == c
 }
 
-// forwardNotification forwards a notification to the client of the connection.
+// forwardNotification forwards a notification to the owner of the connection
+// or, without an owner, to the client of the last call.
 func (l *upstreamConn) forwardNotification(method string, p mcp.Params) {
 	if l.owner != nil {
 		l.logFailure(l.up.s.notify(context.Background(), l.owner.ss, method, p))
@@ -323,7 +326,7 @@ func (l *upstreamConn) logFailure(err error) {
 	}
 }
 
-// forwardListChange notifies clients that a list changed.
+// forwardListChange notifies clients in the background that a list has changed.
 func (l *upstreamConn) forwardListChange(what string) {
 	u := l.up
 	u.s.startGoroutine(func() {
@@ -347,7 +350,8 @@ func (l *upstreamConn) forwardUpdate(p *mcp.ResourceUpdatedNotificationParams) {
 	}
 }
 
-// connSlot holds at most one connection. It opens the connection on first use.
+// connSlot holds a connection that is opened on first use and reopened after it
+// has ended.
 type connSlot struct {
 	open func(context.Context) (*upstreamConn, error)
 	s    *Server
@@ -360,12 +364,12 @@ type connSlot struct {
 	ended      bool
 }
 
-// retryDelay is how long get returns the error of a failed attempt before it
-// tries again.
+// retryDelay is the minimum time between a failed attempt to connect and the
+// next attempt.
 const retryDelay = time.Second
 
-// get returns the connection and opens it if necessary. The attempt continues
-// for later callers when ctx is done.
+// get returns the connection, opening it if necessary. If ctx is done, the
+// attempt continues for later callers.
 func (sl *connSlot) get(ctx context.Context) (*upstreamConn, error) {
 	for {
 		sl.mu.Lock()
@@ -418,7 +422,7 @@ func (sl *connSlot) connect(wait chan struct{}) {
 	}
 }
 
-// current returns the connection if it is open, else nil.
+// current returns the connection, or nil if it is not open.
 func (sl *connSlot) current() *upstreamConn {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -438,7 +442,9 @@ func (sl *connSlot) close() {
 	}
 }
 
-// serverMeta returns the _meta for the server of a client's request.
+// serverMeta returns a copy of the _meta of a client's request to send to the
+// server. It omits entries that are meant for another connection or not
+// supported by the server's era.
 func serverMeta(meta map[string]any, l *upstreamConn, c *call) mcp.Meta {
 	m := mcp.Meta(maps.Clone(meta))
 	for _, k := range []string{mcp.MetaKeyProtocolVersion, mcp.MetaKeySubscriptionID, "progressToken"} {

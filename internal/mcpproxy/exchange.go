@@ -18,25 +18,26 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// exchange is a request that a server may answer with questions: tools/call,
-// prompts/get or resources/read.
+// exchange is a client's request to which a server may respond with input
+// requests: tools/call, prompts/get or resources/read.
 type exchange struct {
 	up        *upstreamServer
 	method    string
-	digest    string // digest of the request without answers
+	digest    string // digest of the request without input responses
 	responses mcp.InputResponseMap
 	state     string
 	user      string // authenticated user; may be empty
 
 	// call sends the request to the server.
 	call func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error)
-	// newQuestion returns a result that asks the client for input.
+	// newQuestion returns a result that requests input from the client.
 	newQuestion func(mcp.InputRequestMap, string) mcp.Result
-	// convertResult converts a result to the form of the client's era.
+	// convertResult converts a result to the client's era.
 	convertResult func(mcp.Result, bool) mcp.Result
 }
 
-// Results with a type. The SDK provides no other way to set the type.
+// Empty results with a result type. The SDK provides no other way to set this
+// type.
 var (
 	toolComplete, toolInputRequired         = newResults[mcp.CallToolResult]()
 	promptComplete, promptInputRequired     = newResults[mcp.GetPromptResult]()
@@ -100,7 +101,7 @@ func (s *Server) callTool(ctx context.Context, in *inboundRequest, req *mcp.Call
 		&mcp.TextContent{Text: fmt.Sprintf("Tool %s of server %s failed: %v", t.name, t.up.Name, err)}}}, in.modern), nil
 }
 
-// recordCall passes an answered call to [Options.OnCall].
+// recordCall passes a completed call to [Options.OnCall].
 func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err error, elapsed time.Duration) {
 	if s.opts.OnCall == nil || ctx.Err() != nil {
 		return
@@ -112,7 +113,7 @@ func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err e
 	s.opts.OnCall(t.up.Name, t.name, err != nil || r.IsError, elapsed)
 }
 
-// completeResult returns a final result in the form of the client's era.
+// completeResult converts a final result to the client's era.
 func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	var c mcp.CallToolResult
 	if modern {
@@ -125,9 +126,10 @@ func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	return &c
 }
 
-// authorizeCall checks whether a tool may be called. It converts questions for
-// the user to the client's era. If the call is permitted, the first result is
-// nil.
+// authorizeCall checks whether the tool is allowed to be called. If not, it
+// returns a result to send instead. It converts input requests for the user to
+// the client's era. The returned function wraps the request state of later
+// input requests.
 func (s *Server) authorizeCall(in *inboundRequest, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
 	same := func(state string) string { return state }
 	if s.opts.AuthorizeCall == nil {
@@ -141,7 +143,7 @@ func (s *Server) authorizeCall(in *inboundRequest, req *mcp.CallToolRequest, t t
 		switch {
 		case err != nil || res == nil:
 			return nil, keep, err
-		case res.InputRequests == nil && !res.NeedsInput(): // created by Loadout, so without a type
+		case res.InputRequests == nil && !res.NeedsInput(): // created by Loadout, so without a result type
 			return completeResult(res, in.modern), keep, nil
 		case in.modern:
 			asks := toolInputRequired
@@ -157,7 +159,8 @@ func (s *Server) authorizeCall(in *inboundRequest, req *mcp.CallToolRequest, t t
 	return nil, nil, fmt.Errorf("too many approval rounds for tool %s (limit %d)", t.name, maxRounds)
 }
 
-// authorizeAccess checks whether a client may access a prompt or a resource.
+// authorizeAccess returns an error if the client is not allowed to access a
+// prompt or resource.
 func (s *Server) authorizeAccess(ctx context.Context, t target, kind string) error {
 	if s.opts.AuthorizeAccess == nil {
 		return nil
@@ -168,7 +171,8 @@ func (s *Server) authorizeAccess(ctx context.Context, t target, kind string) err
 	return nil
 }
 
-// deniedItems returns a function that reports whether a list must omit an item.
+// deniedItems returns a function that reports whether an item must be omitted
+// from a list.
 func (s *Server) deniedItems(ctx context.Context, kind string) func(target) bool {
 	return func(t target) bool { return s.authorizeAccess(ctx, t, kind) != nil }
 }
@@ -308,7 +312,7 @@ func (s *Server) forward(ctx context.Context, in *inboundRequest, x *exchange) (
 	if in.client != nil {
 		return s.forwardLegacyToModern(ctx, in, x)
 	}
-	// Log messages can be assigned to a request only if the connection has no
+	// Log messages can be attributed to a request only if the connection has no
 	// other calls.
 	_, logs := in.meta[mcp.MetaKeyLogLevel]
 	l, err := x.up.shared.get(ctx)
@@ -337,8 +341,8 @@ func (s *Server) forward(ctx context.Context, in *inboundRequest, x *exchange) (
 	return s.forwardModernToLegacy(ctx, in, x)
 }
 
-// requestWithRetry sends the request. If the session has expired, it sends the
-// request again, because the server did not process it.
+// requestWithRetry sends the request. If the server's session has expired, it
+// retries once, because the server did not process the request.
 func (s *Server) requestWithRetry(ctx context.Context, in *inboundRequest, x *exchange, get func(context.Context) (*upstreamConn, error)) (mcp.Result, error) {
 	for try := 0; ; try++ {
 		l, err := get(ctx)
@@ -375,12 +379,13 @@ func (s *Server) request(ctx context.Context, in *inboundRequest, x *exchange, l
 	return x.call(ctx, l, meta, given, state)
 }
 
-// maxRounds limits how often a modern server may ask for input in one request.
+// maxRounds is the maximum number of times that input may be requested for a
+// client's request.
 const maxRounds = 10
 
 // forwardLegacyToModern forwards the request of a legacy client. If a modern
-// server asks questions, it asks the client and repeats the request with the
-// answers.
+// server requests input, it asks the client and retries the request with the
+// client's responses.
 func (s *Server) forwardLegacyToModern(ctx context.Context, in *inboundRequest, x *exchange) (mcp.Result, error) {
 	res, err := s.requestWithRetry(ctx, in, x, in.client.slots[x.up].get)
 	for round := 0; err == nil; round++ {
@@ -406,8 +411,8 @@ func (s *Server) forwardLegacyToModern(ctx context.Context, in *inboundRequest, 
 	return nil, err
 }
 
-// inputRequests returns the questions in a result and the request state. It
-// returns false if the result is final.
+// inputRequests returns the input requests and the request state in a result.
+// It returns false if the result is final.
 func inputRequests(res mcp.Result) (mcp.InputRequestMap, string, bool) {
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
@@ -420,8 +425,8 @@ func inputRequests(res mcp.Result) (mcp.InputRequestMap, string, bool) {
 	return nil, "", false
 }
 
-// answerQuestions sends all questions to a legacy client at the same time and
-// collects the answers.
+// answerQuestions sends input requests to a legacy client concurrently and
+// collects the responses.
 func (s *Server) answerQuestions(ctx context.Context, ss *mcp.ServerSession, asked mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	given := make(mcp.InputResponseMap, len(asked))
 	var mu sync.Mutex // guards given and errs
@@ -447,7 +452,7 @@ func (s *Server) answerQuestions(ctx context.Context, ss *mcp.ServerSession, ask
 	return given, nil
 }
 
-// legacyParams converts a question to the params and the method of a legacy
+// legacyParams converts an input request to the params and method of a legacy
 // request.
 func legacyParams(q mcp.InputRequest) (mcp.Params, string) {
 	switch q := q.(type) {
@@ -459,8 +464,8 @@ func legacyParams(q mcp.InputRequest) (mcp.Params, string) {
 	return &mcp.ListRootsParams{}, "roots/list"
 }
 
-// clientMeta returns a copy of a result's _meta for the client, because the SDK
-// modifies it.
+// clientMeta returns a copy of a result's _meta to send to the client. The SDK
+// modifies the copy.
 func clientMeta(meta mcp.Meta) mcp.Meta {
 	m := maps.Clone(meta)
 	delete(m, mcp.MetaKeySubscriptionID)
@@ -486,7 +491,8 @@ func requestDigest(method, server, name string, args []byte, who string) string 
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// canonicalJSON returns JSON with sorted keys and without insignificant space.
+// canonicalJSON returns js with sorted keys and without insignificant space. It
+// returns invalid JSON unchanged.
 func canonicalJSON(js []byte) []byte {
 	var v any
 	if len(js) == 0 || json.Unmarshal(js, &v) != nil {

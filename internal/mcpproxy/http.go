@@ -7,10 +7,9 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// Handler returns an HTTP handler that serves the MCP endpoint at /mcp and also
-// /healthz. It applies the checks of [mcpserver.HTTPOptions] to each path. To
-// serve the endpoint beside other handlers, add [Server.Endpoint] to their
-// Mount.
+// Handler returns an HTTP handler that serves the MCP endpoint at /mcp, a
+// health check at /healthz, and the handlers in o.Mount. It applies the checks
+// of [mcpserver.HTTPOptions] to each path. o may be nil.
 func (s *Server) Handler(o *mcpserver.HTTPOptions) http.Handler {
 	if o == nil {
 		o = &mcpserver.HTTPOptions{}
@@ -24,9 +23,9 @@ func (s *Server) Handler(o *mcpserver.HTTPOptions) http.Handler {
 	return o.Protect(mux)
 }
 
-// Endpoint returns the MCP endpoint. It does not check Host, Origin or token;
-// the caller adds these checks, for example with
-// [mcpserver.HTTPOptions.Protect].
+// Endpoint returns the HTTP handler of the MCP endpoint. It does not check the
+// Host and Origin headers or the token; the caller must add these checks, for
+// example with [mcpserver.HTTPOptions.Protect].
 func (s *Server) Endpoint(o *mcpserver.HTTPOptions) http.Handler {
 	return o.Endpoint(s.sdk, s.opts.Logger)
 }

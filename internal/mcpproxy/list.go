@@ -11,13 +11,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Limits of one list of a server.
+// Maximum number of items and pages in a server's list.
 const (
 	maxItems = 10_000
 	maxPages = 200
 )
 
-// readPages reads all pages of a list, within the limits.
+// readPages reads all pages of a list. If the list exceeds a limit, it returns
+// the items up to the limit and an error.
 func readPages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, error)) ([]T, mcp.Cacheable, error) {
 	var all []T
 	var fresh mcp.Cacheable
@@ -43,7 +44,7 @@ func readPages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, erro
 	return all, fresh, fmt.Errorf("too many pages in list (limit %d); others are omitted", maxPages)
 }
 
-// mergeCacheable returns the stricter of two caching rules.
+// mergeCacheable combines two caching rules into one that satisfies both.
 func mergeCacheable(a, b mcp.Cacheable) mcp.Cacheable {
 	a.TTLMs = min(a.TTLMs, b.TTLMs)
 	if b.CacheScope == "private" {
@@ -52,14 +53,14 @@ func mergeCacheable(a, b mcp.Cacheable) mcp.Cacheable {
 	return a
 }
 
-// listResult is the response of one server to a list request.
+// listResult is a server's response to a list request.
 type listResult[T any] struct {
 	items []T
 	fresh mcp.Cacheable
 	err   error
 }
 
-// listTools lists all tools of the server under the names that the server uses.
+// listTools returns all tools of the server, with the server's own names.
 func (l *upstreamConn) listTools(ctx context.Context, meta map[string]any) (r listResult[*mcp.Tool], err error) {
 	if l.capabilities().Tools == nil {
 		return r, nil
@@ -120,8 +121,9 @@ func (l *upstreamConn) listTemplates(ctx context.Context, meta map[string]any) (
 	return r, err
 }
 
-// listAll lists the items of all servers in parallel. If a server fails,
-// listAll reports the error, and the last items of that server remain valid.
+// listAll reads lists from all servers in parallel and stores the items with
+// last. If a server fails, listAll reports the error and keeps the server's
+// last items.
 func listAll[T any](ctx context.Context, s *Server, in *inboundRequest, read func(*upstreamConn, context.Context, map[string]any) (listResult[T], error), last func(*lists) *[]T) (mcp.Cacheable, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no answer within %v", s.opts.ListTimeout))
 	defer cancel()
@@ -170,7 +172,8 @@ func listAll[T any](ctx context.Context, s *Server, in *inboundRequest, read fun
 	return fresh, nil
 }
 
-// checkCursor rejects any cursor, because all items are on the first page.
+// checkCursor returns an error for any cursor, because all items are on the
+// first page.
 func checkCursor(cursor string) error {
 	if cursor == "" {
 		return nil

@@ -11,11 +11,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// notifyTimeout limits the time to send a notification to a client that does
-// not read.
+// notifyTimeout is the timeout for sending a notification, in case the client
+// does not read.
 const notifyTimeout = 10 * time.Second
 
-// subscription is a running subscriptions/listen request of a modern client.
+// subscription is a running subscriptions/listen request from a modern client.
 type subscription struct {
 	ss     *mcp.ServerSession
 	id     any // ID of the request, from the SDK's acknowledgement
@@ -24,9 +24,9 @@ type subscription struct {
 
 type subscriptionKey struct{}
 
-// interceptSend is middleware for messages that the SDK sends. It drops change
-// notifications, because the SDK does not know the merged lists, and it records
-// the acknowledgement of subscriptions.
+// interceptSend is sending middleware. It drops the SDK's change notifications,
+// because the SDK does not know the merged lists, and registers subscriptions
+// when they are acknowledged.
 func (s *Server) interceptSend(next mcp.MethodHandler) mcp.MethodHandler {
 	s.send = next
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -49,7 +49,7 @@ func (s *Server) interceptSend(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// serveSubscription serves a subscriptions/listen request until it is
+// serveSubscription serves a subscriptions/listen request until the request is
 // cancelled.
 func (s *Server) serveSubscription(ctx context.Context, ss *mcp.ServerSession, next func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
 	l := &subscription{ss: ss}
@@ -95,8 +95,8 @@ func (s *Server) notify(ctx context.Context, ss *mcp.ServerSession, method strin
 	return err
 }
 
-// notifyListChanged notifies a session that a list changed. id is the ID of its
-// subscription; nil for legacy clients.
+// notifyListChanged notifies a session that a list has changed. id is the
+// subscription ID, or nil for a legacy client.
 func (s *Server) notifyListChanged(ss *mcp.ServerSession, what string, id any) {
 	var meta mcp.Meta
 	if id != nil {
@@ -122,7 +122,8 @@ func (s *Server) listSubscriptions() []*subscription {
 	return slices.Collect(maps.Keys(s.subscriptions))
 }
 
-// notifySubscribers notifies all subscribers that a list changed.
+// notifySubscribers notifies the subscribers to a list that the list has
+// changed.
 func (s *Server) notifySubscribers(what string) {
 	for _, l := range s.listSubscriptions() {
 		if what == "tools" && l.filter.ToolsListChanged || what == "prompts" && l.filter.PromptsListChanged || what == "resources" && l.filter.ResourcesListChanged {
@@ -131,7 +132,8 @@ func (s *Server) notifySubscribers(what string) {
 	}
 }
 
-// notifyUpdated notifies all subscribers that a resource was updated.
+// notifyUpdated notifies the subscribers to a resource that the resource was
+// updated.
 func (s *Server) notifyUpdated(p *mcp.ResourceUpdatedNotificationParams) {
 	for _, l := range s.listSubscriptions() {
 		if slices.Contains(l.filter.ResourceSubscriptions, p.URI) {
@@ -148,8 +150,8 @@ func (s *Server) notifyUpdated(p *mcp.ResourceUpdatedNotificationParams) {
 	}
 }
 
-// subscribe subscribes a client to a resource, or unsubscribes it if on is
-// false. Modern clients share one subscription.
+// subscribe subscribes a client to a resource or, if on is false, unsubscribes
+// the client. All modern clients share a subscription on the server.
 func (s *Server) subscribe(ctx context.Context, ss *mcp.ServerSession, uri string, on bool) error {
 	if !on { // even if the client has disconnected
 		var cancel context.CancelFunc

@@ -11,20 +11,20 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// An Opener connects to one upstream server. It must be safe for concurrent use.
+// An Opener connects to an upstream server. It must be safe for concurrent use.
 type Opener interface {
-	// Open opens a new connection. ctx limits only the attempt.
+	// Open opens a new connection. ctx applies only to the attempt.
 	Open(ctx context.Context, o *OpenOptions) (*Conn, error)
 }
 
-// OpenOptions are settings that an [Opener] must apply.
+// OpenOptions contains settings that an [Opener] must apply to a connection.
 type OpenOptions struct {
 	// Client configures the protocol client.
 	Client *mcp.ClientOptions
 	// Prepare must be called with the protocol client before it connects.
 	Prepare func(*mcp.Client)
 	// Changed must be called with "tools", "prompts" or "resources" when that
-	// list changed, and when a notification may have been missed. It does not
+	// list has changed or a notification may have been missed. It does not
 	// block.
 	Changed func(what string)
 }
@@ -33,15 +33,15 @@ type OpenOptions struct {
 type Conn struct {
 	Session *mcp.ClientSession
 	Era     string // upstream.Modern or upstream.Legacy
-	// NotificationCount returns the number of notifications read so far, except
-	// cancellations, so that a response does not overtake them. It is nil if
-	// the number is unknown.
+	// NotificationCount returns the number of notifications read so far,
+	// excluding cancellations. It lets the proxy forward a response after the
+	// notifications that preceded it. It is nil if the number is unknown.
 	NotificationCount func() int64
-	// Close closes the connection, releases its resources, and waits.
+	// Close closes the connection and waits until its resources are released.
 	Close func() error
 }
 
-// Dialer connects to servers. [upstream.Dialer] and [upstream.Pool] implement
+// A Dialer connects to servers. [upstream.Dialer] and [upstream.Pool] implement
 // it; a pool also tracks the state of the server.
 type Dialer interface {
 	Dial(ctx context.Context, c *upstream.Config, o *upstream.DialOptions) (*upstream.Conn, error)
@@ -64,8 +64,8 @@ func (d dialOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 }
 
 // NewTransportOpener returns an opener that connects over SDK transports.
-// transport returns a new transport at each call. If the server is known to be
-// a legacy one, era is upstream.Legacy, which skips the negotiation.
+// transport must return a new transport on each call. If era is
+// [upstream.Legacy], the opener does not negotiate the era.
 func NewTransportOpener(transport func(context.Context) (mcp.Transport, error), era string) Opener {
 	return transportOpener{transport, era}
 }

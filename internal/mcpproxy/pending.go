@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// pendingCalls holds the calls to legacy servers that wait for answers of
-// modern clients, by handle. The client sends the handle back with its answers.
+// pendingCalls holds the calls to legacy servers that await input from modern
+// clients, by handle. The client returns the handle with its input.
 type pendingCalls struct {
 	max int
 	ttl time.Duration
@@ -30,15 +30,15 @@ func (h *pendingCalls) init(most int, ttl time.Duration) {
 	h.max, h.ttl, h.calls = most, ttl, map[string]*pendingCall{}
 }
 
-// pendingCall is a call that continues after the client received a question
-// instead of the result.
+// pendingCall is a call to a legacy server that continues after the client has
+// received an input request instead of the result.
 type pendingCall struct {
 	digest      string // digest of the request and its user
 	cancel      context.CancelCauseFunc
 	ctx         context.Context // context of the call
 	line        *upstreamConn
 	call        *call
-	newQuestion chan struct{} // receives a value when there is a new question
+	newQuestion chan struct{} // receives a value when there is a new input request
 	done        chan struct{} // closed after res and err are set
 	res         mcp.Result
 	err         error
@@ -46,11 +46,11 @@ type pendingCall struct {
 
 	mu         sync.Mutex // guards the fields below
 	next       int
-	unanswered map[string]*question // by the ID given to the client
+	unanswered map[string]*question // by the ID sent to the client
 	ended      bool
 }
 
-// question is a question that the client has not answered yet.
+// question is an input request that the client has not answered yet.
 type question struct {
 	request mcp.InputRequest
 	answer  chan mcp.InputResponse // buffered
@@ -79,8 +79,8 @@ func (h *pendingCalls) add(w *pendingCall) (string, error) {
 	return handle, nil
 }
 
-// remove removes and returns a call, so a handle works only once. It fails
-// unless the client repeats the same request for the same user.
+// remove removes and returns a call, so a handle works only once. It returns an
+// error unless the digest, which covers the request and its user, matches.
 func (h *pendingCalls) remove(handle, digest string) (*pendingCall, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,9 +106,9 @@ func (h *pendingCalls) close() {
 }
 
 // forwardModernToLegacy forwards the request of a modern client to a legacy
-// server. The call runs in its own goroutine. When the server asks a question,
-// the client receives it as a result, and the call waits for the client's
-// retry.
+// server. The call runs in its own goroutine. When the server requests input,
+// the client receives an input_required result, and the call waits for the
+// client's retry.
 func (s *Server) forwardModernToLegacy(ctx context.Context, in *inboundRequest, x *exchange) (mcp.Result, error) {
 	var w *pendingCall
 	if x.state != "" {
@@ -136,7 +136,7 @@ func (s *Server) forwardModernToLegacy(ctx context.Context, in *inboundRequest, 
 			}
 			return x.convertResult(w.res, true), nil
 		case <-w.newQuestion:
-			w.line.waitForNotifications() // collect simultaneous questions
+			w.line.waitForNotifications() // collect simultaneous input requests
 		case <-ctx.Done():
 			w.cancel(context.Cause(ctx))
 			<-w.done
@@ -156,7 +156,8 @@ func (s *Server) forwardModernToLegacy(ctx context.Context, in *inboundRequest, 
 	}
 }
 
-// startPending starts a call that can outlive the client's request.
+// startPending starts a call that can outlive the client's request. The call
+// releases l when it ends.
 func (s *Server) startPending(in *inboundRequest, x *exchange, l *upstreamConn) (*pendingCall, error) {
 	run, cancel := context.WithCancelCause(s.ctx)
 	w := &pendingCall{digest: x.digest, ctx: run, line: l, cancel: cancel, newQuestion: make(chan struct{}, 1), done: make(chan struct{}), unanswered: map[string]*question{}}
@@ -184,14 +185,14 @@ func (s *Server) startPending(in *inboundRequest, x *exchange, l *upstreamConn) 
 	return w, nil
 }
 
-// isConnUsable reports whether a connection can be used after an error. Errors
-// that the server sent do not affect it.
+// isConnUsable reports whether a connection remains usable after a call
+// returned err. Errors from the server do not affect the connection.
 func isConnUsable(err error) bool {
 	var e *jsonrpc.Error
 	return err == nil || errors.As(err, &e) && !isSDKCode(e.Code)
 }
 
-// resume attaches the client's retry to the call.
+// resume makes the client's retry the current request of the call.
 func (w *pendingCall) resume(in *inboundRequest) {
 	w.call.mu.Lock()
 	defer w.call.mu.Unlock()
@@ -201,7 +202,8 @@ func (w *pendingCall) resume(in *inboundRequest) {
 	}
 }
 
-// ask passes a question of the server to the client and waits for the answer.
+// ask passes an input request from the server to the client and waits for the
+// response.
 func (w *pendingCall) ask(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
 	q, ok := p.(mcp.InputRequest)
 	if !ok {
@@ -247,7 +249,7 @@ func (w *pendingCall) markEnded() {
 	w.ended = true
 }
 
-// openQuestions returns the questions that the client has not answered.
+// openQuestions returns the input requests that the client has not answered.
 func (w *pendingCall) openQuestions() mcp.InputRequestMap {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -258,7 +260,7 @@ func (w *pendingCall) openQuestions() mcp.InputRequestMap {
 	return m
 }
 
-// answer delivers the client's answers. If some are missing, it signals that
+// answer delivers the client's input. If some input is missing, it signals that
 // the client must be asked again.
 func (w *pendingCall) answer(given mcp.InputResponseMap) {
 	w.mu.Lock()
@@ -275,7 +277,7 @@ func (w *pendingCall) answer(given mcp.InputResponseMap) {
 	}
 }
 
-// matchesRequest reports whether the type of an answer fits its question.
+// matchesRequest reports whether r has the response type for q.
 func matchesRequest(q mcp.InputRequest, r mcp.InputResponse) bool {
 	ok := false
 	switch q.(type) {

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// receive is middleware that handles requests from clients.
+// receive is receiving middleware that handles requests from clients.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		ss, ok := req.GetSession().(*mcp.ServerSession)
@@ -59,14 +59,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // upstreamContext is the context of a client's request without its values. The
-// SDK stores the protocol version and the request ID there and would send them
-// to the upstream server.
+// SDK stores the protocol version and the request ID in these values, and would
+// send them to the upstream server.
 type upstreamContext struct{ context.Context }
 
 func (upstreamContext) Value(any) any { return nil }
 
-// asResult converts a typed result to the interface, and a nil pointer to a nil
-// interface.
+// asResult converts a typed result to [mcp.Result]. If err is not nil, it
+// returns a nil interface.
 func asResult[R mcp.Result](r R, err error) (mcp.Result, error) {
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func asResult[R mcp.Result](r R, err error) (mcp.Result, error) {
 	return r, nil
 }
 
-// clientInfo is an interface that all requests implement.
+// clientInfo is implemented by all requests from clients.
 type clientInfo interface {
 	ProtocolVersion() string
 	ClientCapabilities() *mcp.ClientCapabilities
@@ -82,7 +82,7 @@ type clientInfo interface {
 
 func (s *Server) newInbound(ctx context.Context, ss *mcp.ServerSession, req clientInfo) *inboundRequest {
 	in := &inboundRequest{ctx: ctx, ss: ss, meta: requestMeta(req)}
-	// Requests of both eras may arrive on one connection.
+	// Requests of both eras may arrive on the same connection.
 	if v, _ := in.meta[mcp.MetaKeyProtocolVersion].(string); v >= modernVersion {
 		in.modern = true
 		in.caps = req.ClientCapabilities()
@@ -124,8 +124,8 @@ func requestMeta(req any) map[string]any {
 }
 
 // mergeServers returns the combined capabilities and instructions of the
-// servers. If a server does not answer in time, it counts as having all
-// capabilities, and its lists are empty until it answers.
+// servers. A server that does not connect in time counts as having tools,
+// prompts and resources; its lists are empty until it connects.
 func (s *Server) mergeServers(ctx context.Context, in *inboundRequest) (*mcp.ServerCapabilities, string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no connection within %v", s.opts.ListTimeout))
 	defer cancel()
@@ -164,8 +164,8 @@ func (s *Server) mergeServers(ctx context.Context, in *inboundRequest) (*mcp.Ser
 	return caps, strings.Join(texts, "\n\n")
 }
 
-// notifyWhenConnected waits for a slow server and then notifies a legacy client
-// that the lists changed.
+// notifyWhenConnected waits in the background for a slow server to connect, and
+// then notifies a legacy client that the lists have changed.
 func (s *Server) notifyWhenConnected(in *inboundRequest, u *upstreamServer) {
 	if in.client == nil {
 		return // the shared connection notifies subscribers
@@ -183,10 +183,11 @@ func (s *Server) notifyWhenConnected(in *inboundRequest, u *upstreamServer) {
 	})
 }
 
-// forwardedExtensions are the extensions that need no methods of their own.
+// forwardedExtensions contains the extensions to advertise to clients. They
+// define no methods, so they need no support in the proxy.
 var forwardedExtensions = map[string]bool{"io.modelcontextprotocol/ui": true}
 
-// addCapabilities adds the capabilities of one server to those of all.
+// addCapabilities adds the capabilities of a server to all.
 func addCapabilities(all, c *mcp.ServerCapabilities) {
 	if c.Tools != nil {
 		if all.Tools == nil {
@@ -220,8 +221,8 @@ func addCapabilities(all, c *mcp.ServerCapabilities) {
 	}
 }
 
-// unwrapError returns the error that a server sent, without the text that the
-// SDK added.
+// unwrapError returns a server's error without the text that the SDK added. It
+// returns other errors unchanged.
 func unwrapError(err error) error {
 	var e *jsonrpc.Error
 	if errors.As(err, &e) && !isSDKCode(e.Code) {
@@ -233,7 +234,8 @@ func unwrapError(err error) error {
 // isSDKCode reports whether the SDK uses an error code for connection errors.
 func isSDKCode(code int64) bool { return code == -32003 || code == -32004 || code == -32005 }
 
-// requestError returns the error to send to a client whose request failed.
+// requestError converts the error of a failed request to a protocol error for
+// the client.
 func (u *upstreamServer) requestError(method string, err error) error {
 	var e *jsonrpc.Error
 	if errors.As(err, &e) && !isSDKCode(e.Code) {

@@ -16,13 +16,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// target identifies an item by its server and the name that the server uses.
+// target identifies an item by its server and the server's own name or URI for
+// it.
 type target struct {
 	up   *upstreamServer
 	name string
 }
 
-// routes maps exposed names to targets, as of the last lists.
+// routes maps exposed names to targets. Listing items updates it.
 type routes struct {
 	mu        sync.Mutex
 	tools     map[string]target
@@ -40,9 +41,9 @@ type template struct {
 }
 
 // assignNames assigns unique names to the items of all servers. If a name is
-// already in use, it is prefixed with the name of its server. Of duplicates
-// within one server, the first is kept. Names that start with a server's prefix
-// are reserved for that server.
+// already in use, assignNames prefixes it with the server's name. Of duplicates
+// within a server, it keeps the first. Names with a server's prefix are
+// reserved for that server.
 func assignNames[T any](ups []*upstreamServer, items func(*upstreamServer) []T, name func(T) string, with func(T, string) T) ([]T, map[string]target) {
 	out, to := []T{}, map[string]target{}
 	prefixed := map[string]bool{}
@@ -187,7 +188,7 @@ func (r *routes) setTemplates(ups []*upstreamServer, refused func(target) bool) 
 	return out
 }
 
-// exposedURI returns the URI by which clients refer to a resource.
+// exposedURI returns the URI by which clients refer to a server's resource.
 func (r *routes) exposedURI(u *upstreamServer, uri string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,8 +198,8 @@ func (r *routes) exposedURI(u *upstreamServer, uri string) string {
 	return uri
 }
 
-// onlyUpstream returns the server if there is only one and it has no prefix and
-// no filter, so that all names are the server's own. Otherwise it returns nil.
+// onlyUpstream returns the server if there is only one and it has no prefix or
+// filter, so that names need no routing. Otherwise, it returns nil.
 func (s *Server) onlyUpstream() *upstreamServer {
 	if len(s.upstreams) == 1 && s.upstreams[0].Prefix == "" && s.upstreams[0].Allow == nil {
 		return s.upstreams[0]
@@ -207,7 +208,7 @@ func (s *Server) onlyUpstream() *upstreamServer {
 }
 
 // routeTool finds a tool by its exposed name. If the name is unknown, it lists
-// the tools again. It also checks whether the tool is still allowed.
+// the tools again. It returns an error if the tool is no longer allowed.
 func (s *Server) routeTool(ctx context.Context, in *inboundRequest, name string) (target, error) {
 	t, err := s.route(name, "tool", func() map[string]target { return s.routes.tools }, func() error {
 		_, err := s.listTools(ctx, in, nil)
@@ -258,9 +259,9 @@ func (s *Server) route(name, kind string, in func() map[string]target, list func
 	return target{}, unknownError(kind, name)
 }
 
-// routeURI finds the server of a resource: the server that lists it, or the
-// first with a matching template. If there is none, it lists the resources
-// again.
+// routeURI finds the server of a resource: the server that lists the resource,
+// or the first server with a matching template. If there is none, it lists the
+// resources and templates again.
 func (s *Server) routeURI(ctx context.Context, in *inboundRequest, uri string) (target, error) {
 	if u := s.onlyUpstream(); u != nil {
 		return target{u, uri}, nil
@@ -305,9 +306,9 @@ func (t template) matches(uri string) bool {
 	return t.pattern != nil && len(uri) < 8<<10 && t.pattern.Regexp().MatchString(uri)
 }
 
-// syncHeaders registers tools that have arguments in headers in the SDK, which
-// checks such headers before our handlers run. The SDK's own list is never
-// served.
+// syncHeaders registers the tools that have arguments in headers with the SDK,
+// which checks such headers before our handlers run. The SDK's own tool list is
+// never served.
 func (s *Server) syncHeaders(tools []*mcp.Tool) {
 	now := map[string]string{}
 	with := map[string]*mcp.Tool{}

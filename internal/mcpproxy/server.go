@@ -1,13 +1,13 @@
 //lint:file-ignore SA1019 what is deprecated still passes between old peers
 
-// Package mcpproxy serves other MCP servers as one, with their own tools,
-// prompts, resources, templates and completions, for clients and servers of
-// both eras of the protocol. Start reading at [Server].
+// Package mcpproxy serves several MCP servers as a single server, with all
+// their tools, prompts, resources, templates and completions. It supports
+// clients and servers of both protocol eras. Start reading at [Server].
 //
-// It never changes more than necessary: it does not validate schemas again, it
-// forwards results as far as the SDK's types preserve them, and it keeps error
-// codes and data of servers. Questions of a server (elicitation, sampling,
-// roots) reach the client in the form of its era:
+// It changes messages as little as possible: it does not validate schemas
+// again, it forwards results as far as the SDK's types preserve them, and it
+// keeps the servers' error codes and data. Input requests from a server
+// (elicitation, sampling, roots) are converted to the client's era:
 //
 //	client   server   what happens
 //	legacy   legacy   one connection to the server per client session; requests and notifications pass both ways
@@ -27,22 +27,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An Upstream is a server to serve to clients.
+// An Upstream describes a server to expose to clients.
 type Upstream struct {
-	// Name is a unique name for errors and messages.
+	// Name is the unique name of the server. It is used in messages and to
+	// resolve name conflicts.
 	Name string
 	// Prefix is added to the names of tools and prompts; see
-	// [upstream.ToolName]. If two servers without a prefix use the same name,
-	// the name of the later server's item is prefixed with Name.
+	// [upstream.ToolName]. If a name is already in use, it is prefixed with
+	// Name instead.
 	Prefix string
 	// Opener connects to the server.
 	Opener Opener
-	// Allow reports whether a tool is listed and may be called; nil allows all.
-	// It is called for each list and each call, and its result may change.
+	// Allow reports whether clients are allowed to list and call a tool; nil
+	// allows all tools. It is called for each list and each call, and its
+	// result may change.
 	Allow func(*mcp.Tool) bool
 }
 
-// Options configures a server. The zero value is ready to use.
+// Options configures a [Server]. The zero value is ready to use.
 type Options struct {
 	// Name, Title and Version describe the server to clients; default: loadout.
 	Name, Title, Version string
@@ -50,52 +52,52 @@ type Options struct {
 	Instructions string
 	// AuthorizeCall is called before each tool call with the name of the
 	// upstream server and the tool's own name; nil permits all calls. A non-nil
-	// result replaces the call. If that result asks questions, the answers
-	// arrive in the InputResponses of another request. If keep is not nil, it
-	// wraps the state of questions that the server asks, so that the request
-	// with the answers keeps its permission.
+	// result is returned instead of calling the tool. If that result requests
+	// input, AuthorizeCall is called again with the InputResponses. If keep is
+	// not nil, it wraps the request state when the server requests input, so
+	// that the retry keeps its permission.
 	AuthorizeCall func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error)
 	// AuthorizeAccess is called before a resource is read, subscribed to or
 	// completed (kind "resource"), and before a prompt is read or completed
 	// (kind "prompt"). name is the server's own name, URI or URI template. If
 	// it returns an error, the request fails with that error, and lists omit
-	// the item. nil permits all access.
+	// the item. If AuthorizeAccess is nil, all access is permitted.
 	AuthorizeAccess func(ctx context.Context, server, kind, name string) error
-	// OnCall, if set, is called after each tool call that an upstream server
-	// answered, with the tool's own name and the duration. It must not block.
+	// OnCall, if set, is called after each completed tool call, with the tool's
+	// own name and the duration. It must not block.
 	OnCall func(server, tool string, failed bool, elapsed time.Duration)
-	// OnError is called with errors of upstream servers; nil logs them. An
-	// error is repeated only if the server was unreachable in between.
+	// OnError is called with errors from upstream servers; nil logs them. The
+	// same error is reported again only after the server was unreachable in
+	// between.
 	OnError func(server string, err error)
-	// ConnectTimeout limits opening a connection; default 30 s.
+	// ConnectTimeout is the timeout for opening a connection; default 30 s.
 	ConnectTimeout time.Duration
-	// ListTimeout limits how long lists and the initialization of a client wait
-	// for slow servers; default 10 s. Clients receive list_changed when a slow
-	// server answers.
+	// ListTimeout is how long lists and client initialization wait for slow
+	// servers; default 10 s. Clients receive list_changed when a slow server
+	// has connected.
 	ListTimeout time.Duration
-	// AnswerTimeout limits how long a call waits for the answer to a question;
-	// default 5 minutes. MaxPending limits the number of waiting calls; default
-	// 64.
+	// AnswerTimeout is how long a call waits for requested input; default 5
+	// minutes. MaxPending is the maximum number of waiting calls; default 64.
 	AnswerTimeout time.Duration
 	MaxPending    int
-	// MaxLegacyConns limits the connections to one legacy server for modern
-	// clients; default 16.
+	// MaxLegacyConns is the maximum number of connections to each legacy server
+	// for modern clients; default 16.
 	MaxLegacyConns int
-	// IdleTimeout is how long such a connection stays open without use; default
+	// IdleTimeout is how long such a connection stays open while idle; default
 	// 1 minute.
 	IdleTimeout time.Duration
-	// Logger logs errors and events; nil discards them.
+	// Logger receives log messages; nil discards them.
 	Logger *slog.Logger
 }
 
-// Server serves upstream servers as one. It is safe for concurrent use. The
-// caller must call Close.
+// A Server exposes upstream servers to clients as a single server. It is safe
+// for concurrent use. The caller must call Close.
 type Server struct {
 	opts      Options
 	log       *slog.Logger
 	upstreams []*upstreamServer
 	sdk       *mcp.Server
-	send      mcp.MethodHandler // sends to clients without the checks of the SDK
+	send      mcp.MethodHandler // sends to clients without the SDK's checks
 
 	ctx    context.Context // cancelled by Close
 	cancel context.CancelFunc
@@ -108,11 +110,12 @@ type Server struct {
 	closed        bool
 	clients       map[*mcp.ServerSession]*legacyClient // legacy clients
 	subscriptions map[*subscription]bool
-	headers       map[string]string // JSON schemas of tools with arguments in headers, by name
+	headers       map[string]string // JSON schemas of tools with arguments in headers, by tool name
 }
 
-// New returns a server for the upstream servers, which it lists in this order.
-// It panics if a name is used twice or an Opener is missing.
+// New returns a server for the given upstream servers. Lists contain their
+// items in the same order. opts may be nil. New panics if two upstream servers
+// have the same name or an Opener is nil.
 func New(upstreams []Upstream, opts *Options) *Server {
 	s := &Server{clients: map[*mcp.ServerSession]*legacyClient{}, subscriptions: map[*subscription]bool{}, headers: map[string]string{}}
 	if opts != nil {
@@ -165,7 +168,7 @@ func (o *Options) setDefaults() {
 func (s *Server) sdkOptions() *mcp.ServerOptions {
 	return &mcp.ServerOptions{
 		Logger: s.opts.Logger,
-		// mergeServers reduces this to the capabilities of the servers.
+		// mergeServers replaces these with the servers' capabilities.
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:       &mcp.ToolCapabilities{ListChanged: true},
 			Prompts:     &mcp.PromptCapabilities{ListChanged: true},
@@ -188,7 +191,7 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	}
 }
 
-// Run serves one connection until it ends or ctx is done.
+// Run serves a connection until it ends or ctx is done.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	if err := s.sdk.Run(ctx, t); err != nil {
 		return fmt.Errorf("serve MCP: %w", err)
@@ -196,11 +199,12 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	return nil
 }
 
-// SDK returns the underlying SDK server, for programs that serve it themselves.
+// SDK returns the underlying SDK server, for host programs that serve it
+// themselves.
 func (s *Server) SDK() *mcp.Server { return s.sdk }
 
-// Close closes all connections and waits for all goroutines. It may be called
-// more than once.
+// Close closes all connections and waits for all goroutines to finish. It may
+// be called more than once.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true

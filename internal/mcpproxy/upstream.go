@@ -12,30 +12,30 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// upstreamServer is an upstream server with the connections that are not tied
-// to a client session.
+// upstreamServer manages an upstream server's last lists, and its connections
+// that are not tied to a client session.
 type upstreamServer struct {
 	Upstream
 	s      *Server
-	shared *connSlot // for lists, notifications, and calls that need no client
+	shared *connSlot // for lists, notifications, and calls without input requests or logging
 
 	mu          sync.Mutex // mu guards the fields below
 	idle        map[string][]*idleConn
-	legacyConns int // number of legacy connections for modern clients, including idle ones
+	legacyConns int // number of connections opened by acquireConn, including idle connections
 	lists       lists
 	closed      bool
-	subscribed  map[string]int  // number of subscriptions of modern clients, by URI
-	reported    map[string]bool // errors that were already reported
-	away        bool            // the last attempt to connect failed
+	subscribed  map[string]int  // number of subscriptions by modern clients, by URI
+	reported    map[string]bool // errors that have already been reported
+	away        bool            // the last connection attempt failed
 }
 
-// idleConn is an unused connection that is closed after a while.
+// idleConn is an unused connection that is closed when its timer expires.
 type idleConn struct {
 	line  *upstreamConn
 	timer *time.Timer
 }
 
-// lists holds the last lists of a server.
+// lists holds the last lists received from a server.
 type lists struct {
 	tools     []*mcp.Tool
 	prompts   []*mcp.Prompt
@@ -49,11 +49,11 @@ func newUpstreamServer(s *Server, u Upstream) *upstreamServer {
 	return up
 }
 
-// maxReported limits the number of remembered errors.
+// maxReported is the maximum number of remembered errors.
 const maxReported = 32
 
 // isNewReport reports whether an error has not been reported before, and
-// remembers it.
+// records it as reported.
 func (u *upstreamServer) isNewReport(text string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -67,8 +67,8 @@ func (u *upstreamServer) isNewReport(text string) bool {
 	return true
 }
 
-// setReachable records whether the last attempt to connect succeeded. After a
-// failure, a success clears the reported errors.
+// setReachable records whether the last connection attempt succeeded. A success
+// after a failure clears the reported errors.
 func (u *upstreamServer) setReachable(ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -78,7 +78,8 @@ func (u *upstreamServer) setReachable(ok bool) {
 	u.away = !ok
 }
 
-// resubscribe repeats the subscriptions on a new shared connection.
+// resubscribe renews the modern clients' subscriptions if l is a new shared
+// connection.
 func (u *upstreamServer) resubscribe(l *upstreamConn) {
 	if !l.shared {
 		return
@@ -118,9 +119,9 @@ func (u *upstreamServer) reconnect() {
 	}
 }
 
-// acquireConn returns a legacy connection for one call. A connection is
+// acquireConn returns a connection for a single call. A connection is
 // initialized with the capabilities of its client, so it is reused only for
-// clients with the same capabilities.
+// clients with the same capabilities. The caller must call releaseConn.
 func (u *upstreamServer) acquireConn(ctx context.Context, caps *mcp.ClientCapabilities) (*upstreamConn, error) {
 	key := capabilitiesKey(caps)
 	var spare *upstreamConn
@@ -163,8 +164,8 @@ func (u *upstreamServer) acquireConn(ctx context.Context, caps *mcp.ClientCapabi
 	return l, err
 }
 
-// releaseConn makes a connection available for reuse, or closes it if it is not
-// usable.
+// releaseConn makes a connection available for reuse or, if clean is false,
+// closes the connection.
 func (u *upstreamServer) releaseConn(l *upstreamConn, caps *mcp.ClientCapabilities, clean bool) {
 	key := capabilitiesKey(caps)
 	u.mu.Lock()
@@ -213,7 +214,7 @@ func (u *upstreamServer) close() {
 	}
 }
 
-// capabilitiesKey returns a map key for a set of capabilities.
+// capabilitiesKey returns the key of u.idle for a client's capabilities.
 func capabilitiesKey(caps *mcp.ClientCapabilities) string {
 	if caps == nil {
 		return ""
@@ -228,7 +229,7 @@ func capabilitiesKey(caps *mcp.ClientCapabilities) string {
 	return string(js)
 }
 
-// canAnswer reports whether a client can answer any kind of question.
+// canAnswer reports whether a client supports any kind of input request.
 func canAnswer(caps *mcp.ClientCapabilities) bool {
 	return caps != nil && (caps.Elicitation != nil || caps.Sampling != nil || caps.RootsV2 != nil)
 }

@@ -16,19 +16,19 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A Target describes the server to sign in to.
+// A Target describes a server to sign in to.
 type Target struct {
 	Server  string            // URL of the server
-	Headers map[string]string // configured headers of the server
+	Headers map[string]string // headers configured for the server
 
-	// ID and Secret identify a client that the user registered. If ID is "",
-	// Begin registers a client.
+	// ID and Secret identify a client that the user has registered. If ID is
+	// "", Begin registers a client.
 	ID, Secret string
-	Scopes     []string // replace the scopes that the server requests
+	Scopes     []string // scopes to request instead of those that the server requires
 	Redirect   string   // callback URL for the browser
-	// Issuer is the only acceptable authorization server. If it is "", the
-	// first sign-in accepts the one that the server names, and later sign-ins
-	// accept only the same one.
+	// Issuer is the only acceptable authorization server. If Issuer is "", the
+	// first sign-in accepts the authorization server that the server names, and
+	// later sign-ins accept only the same authorization server.
 	Issuer string
 }
 
@@ -36,13 +36,13 @@ type Target struct {
 type Info struct {
 	Issuer  string
 	Scopes  []string
-	Expiry  time.Time // of the token; zero if unknown
-	Renewed bool      // whether the token can be refreshed without the user
+	Expiry  time.Time // expiry of the token; zero if unknown
+	Renewed bool      // the token can be refreshed without the user
 }
 
-// An Attempt is a sign-in in progress. Together with the response of the
-// browser it contains everything needed to finish the sign-in, also in another
-// process. All of it except Page is secret.
+// An Attempt is a sign-in in progress. With the browser's response, it contains
+// everything needed to finish the sign-in, even in another process. All fields
+// except Page are secret.
 type Attempt struct {
 	Page  string `json:"-"`     // URL for the user's browser
 	State string `json:"state"` // returned by the browser
@@ -62,9 +62,10 @@ type Attempt struct {
 	Private       bool             `json:"private,omitempty"`
 }
 
-// Begin discovers the authorization server of a server and registers a client
-// there if necessary. The error is an [*IssuerError] if the server names an
-// unacceptable authorization server.
+// Begin discovers the authorization server of a server and, if necessary,
+// registers a client with it. The error is an [*IssuerError] if the server
+// names an unacceptable authorization server, or a [*NotRequiredError] if the
+// server requires no sign-in.
 func (s *Store) Begin(ctx context.Context, t *Target) (*Attempt, error) {
 	client, guard, err := newClient(t.Server, s.bounds)
 	if err != nil {
@@ -119,7 +120,7 @@ func (a *Attempt) config() *oauth2.Config {
 }
 
 // checkIssuer returns an [*IssuerError] if the issuer differs from the
-// configured one or from the issuer of an earlier sign-in.
+// configured issuer or from the issuer of an earlier sign-in.
 func (t *Target) checkIssuer(issuer string, old *grant) error {
 	if t.Issuer != "" && !sameIssuer(issuer, t.Issuer) {
 		return &IssuerError{Issuer: issuer, Want: t.Issuer, Configured: true}
@@ -130,9 +131,9 @@ func (t *Target) checkIssuer(issuer string, old *grant) error {
 	return nil
 }
 
-// scopes returns the scopes to request: the configured ones or those that the
-// server requires, those that an earlier token lacked, and offline_access if it
-// is supported, to get a refresh token.
+// scopes returns the scopes to request: the configured scopes or, if there are
+// none, those that the server requires, and the scopes that an earlier token
+// lacked. It adds offline_access, if supported, to get a refresh token.
 func (t *Target) scopes(w *metadata, missed []string) []string {
 	const offline = "offline_access"
 	all := slices.Clone(w.Scopes)
@@ -150,10 +151,10 @@ func (t *Target) scopes(w *metadata, missed []string) []string {
 	return all
 }
 
-// setClient sets the client ID and secret of an attempt. Unless the user
-// registered a client, it registers a new one for each sign-in, because many
-// servers compare the whole callback URL and its port may differ each time.
-// There is no client ID metadata document that a server could fetch instead.
+// setClient sets the client ID and secret of an attempt. Unless the user has
+// registered a client, it registers a new client for each sign-in, because many
+// servers compare the whole callback URL, and its port may differ each time. It
+// does not use a client ID metadata document.
 func (t *Target) setClient(ctx context.Context, client *http.Client, w *metadata, a *Attempt) error {
 	if t.ID != "" {
 		a.ClientID, a.ClientSecret, a.AuthStyle = t.ID, t.Secret, authStyle(w.AuthMethods)
@@ -183,7 +184,7 @@ func (t *Target) setClient(ctx context.Context, client *http.Client, w *metadata
 	return nil
 }
 
-// authStyle returns how a client that the user registered sends its secret.
+// authStyle returns how a client that the user has registered sends its secret.
 func authStyle(methods []string) oauth2.AuthStyle {
 	switch {
 	case slices.Contains(methods, "client_secret_post"):
@@ -194,10 +195,10 @@ func authStyle(methods []string) oauth2.AuthStyle {
 	return oauth2.AuthStyleAutoDetect
 }
 
-// Finish exchanges the response of the browser for a token and stores it,
-// replacing an earlier one. The caller must ensure that it is called only once
-// per attempt. The error is a [*DeniedError] if the sign-in was denied, and an
-// [*IssuerError] if another authorization server sent the response.
+// Finish exchanges the browser's response for a token and stores the token,
+// replacing an earlier one. The caller must call it only once per attempt. The
+// error is a [*DeniedError] if the sign-in was denied, or an [*IssuerError] if
+// the response came from another authorization server.
 func (s *Store) Finish(ctx context.Context, a *Attempt, answer url.Values) (*Info, error) {
 	if answer.Get("state") != a.State {
 		return nil, errors.New("state mismatch: the response belongs to another sign-in")
@@ -228,7 +229,7 @@ func (s *Store) Finish(ctx context.Context, a *Attempt, answer url.Values) (*Inf
 	return g.info(), nil
 }
 
-// newGrant returns the grant to store for a token.
+// newGrant returns the grant to store for a token that the attempt obtained.
 func (a *Attempt) newGrant(t *oauth2.Token) *grant {
 	g := &grant{Issuer: a.Issuer, Resource: a.Resource, TokenURL: a.TokenURL, RevocationURL: a.RevocationURL, ClientID: a.ClientID, ClientSecret: a.ClientSecret,
 		AuthStyle: a.AuthStyle, Private: a.Private, Access: t.AccessToken, Refresh: t.RefreshToken, Expiry: t.Expiry, Scopes: a.Scopes}
@@ -238,8 +239,8 @@ func (a *Attempt) newGrant(t *oauth2.Token) *grant {
 	return g
 }
 
-// flowError returns the cause of a failed sign-in, without secrets. If ctx is
-// done, it returns the cause of ctx.
+// flowError returns err with secrets hidden, or the cause of ctx if ctx is
+// done.
 func flowError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -250,8 +251,8 @@ func flowError(ctx context.Context, err error) error {
 	return safeError{err}
 }
 
-// probe sends the server a request without a token to get the challenge of its
-// response.
+// probe sends the server a request without a token to get the challenge in its
+// response. The response has no body.
 func (t *Target) probe(ctx context.Context, client *http.Client) (*http.Request, *http.Response, error) {
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"loadout","version":"1"}}}`
 	u, err := url.Parse(t.Server)

@@ -14,15 +14,16 @@ import (
 	"time"
 )
 
-// A callback is a local HTTP server that waits for the redirect of the browser.
+// A callback is a local listener to which the browser is redirected after the
+// sign-in.
 type callback struct {
 	net.Listener
 	url  string
 	path string
 }
 
-// listen opens the callback address: the port in redirect, or a free port of
-// this machine if redirect is "".
+// listen opens a listener for the callback URL redirect. If redirect is "" or
+// its port is 0, listen uses a free port.
 func listen(redirect string) (*callback, error) {
 	if redirect == "" {
 		redirect = "http://127.0.0.1:0/callback"
@@ -45,15 +46,15 @@ func listen(redirect string) (*callback, error) {
 	return &callback{l, u.String(), "/" + strings.TrimPrefix(u.Path, "/")}, nil
 }
 
-// flow is a sign-in that waits for the response of the browser. Only the first
-// response counts.
+// flow is a sign-in that awaits the browser's response. Only the first response
+// counts.
 type flow struct {
 	state  string
 	once   sync.Once
 	answer chan url.Values
 }
 
-// accept accepts a response. It reports whether the response belongs to this
+// accept delivers a response and returns true if the response belongs to this
 // sign-in.
 func (f *flow) accept(q url.Values) bool {
 	if q.Get("state") != f.state || q.Get("code") == "" && q.Get("error") == "" {
@@ -64,7 +65,7 @@ func (f *flow) accept(q url.Values) bool {
 }
 
 // wait waits for the response with the given state, from the browser or from a
-// line of paste.
+// line read from paste. It reports rejected lines with say.
 func (c *callback) wait(ctx context.Context, state string, paste io.Reader, say func(string)) (url.Values, error) {
 	f := &flow{state: state, answer: make(chan url.Values, 1)}
 	s := &http.Server{Handler: c.handler(f), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10}
@@ -91,7 +92,7 @@ func (c *callback) wait(ctx context.Context, state string, paste io.Reader, say 
 	}
 }
 
-// handler returns the HTTP handler for the redirect of the browser.
+// handler returns the HTTP handler for the callback URL.
 func (c *callback) handler(f *flow) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -116,7 +117,7 @@ func (c *callback) handler(f *flow) http.Handler {
 	})
 }
 
-// readPasted reads the callback URL that the user copied from a browser on
+// readPasted reads a callback URL that the user has copied from a browser on
 // another machine. It requires the whole URL, because the code alone would not
 // identify the issuer.
 func (f *flow) readPasted(paste io.Reader, say func(string)) {

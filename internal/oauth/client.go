@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	maxBody        = 1 << 20 // bytes of a response
+	maxBody        = 1 << 20 // maximum bytes of a response body
 	maxRedirects   = 5
-	requestTimeout = 30 * time.Second // for one request
+	requestTimeout = 30 * time.Second // timeout of each request
 )
 
-// A transport sends the requests of a sign-in to one server. Since that server
-// names its authorization server, requests must use HTTPS except to this
-// machine, and a public server may refer only to public addresses. If bounds is
-// set, requests may go only to public addresses and those in bounds.
+// A transport sends the requests for signing in to a server. Because the server
+// names its authorization server, requests to other machines must use HTTPS,
+// and a server at a public address must refer only to public addresses. If
+// bounds is set, requests may go only to public addresses and those in bounds.
 type transport struct {
 	server *url.URL
 	bounds *bounds // nil allows all addresses
@@ -35,13 +35,13 @@ type transport struct {
 	proxy  *http.Transport
 
 	mu      sync.Mutex
-	known   bool  // whether the server's address is known
-	private bool  // whether that address is not public
-	failed  error // error of the last request; the SDK wraps the text of some errors only
+	known   bool  // the server's address is known
+	private bool  // the server's address is not public
+	failed  error // error of the last request, because the SDK keeps only the text of some errors
 }
 
-// newClient returns an HTTP client, and its transport, for signing in to a
-// server.
+// newClient returns an HTTP client for signing in to a server, and the client's
+// transport.
 func newClient(server string, b *bounds) (*http.Client, *transport, error) {
 	u, err := url.Parse(CanonicalURL(server))
 	if err != nil || u.Host == "" {
@@ -64,8 +64,8 @@ func plainTransport() *http.Transport {
 	return t
 }
 
-// checkRedirect follows only redirects of GET requests, so that codes and
-// tokens are not forwarded.
+// checkRedirect allows redirects only for GET requests, so that codes and
+// tokens are not forwarded, and not from HTTPS to HTTP.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if via[0].Method != http.MethodGet {
 		return http.ErrUseLastResponse
@@ -79,8 +79,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// isSecure reports whether requests to a URL are encrypted or stay on this
-// machine.
+// isSecure reports whether requests to u are encrypted or stay on this machine.
 func isSecure(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
@@ -101,8 +100,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// originalError returns the error of the last request if err may contain only
-// its text, else err.
+// originalError returns the error of the last request, because err may contain
+// only the text of that error. If the last request succeeded, it returns err.
 func (t *transport) originalError(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,9 +150,9 @@ func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, e
 	return c, err
 }
 
-// setAddress records whether the address of the server is private. It uses the
+// setAddress records whether the server's address is private. a must be the
 // address of the connection, because host name lookups may differ each time. A
-// server at a public or unknown address stays public.
+// server that had a public or unknown address stays public.
 func (t *transport) setAddress(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,8 +166,7 @@ func (t *transport) isKnown() bool {
 	return t.known
 }
 
-// restore sets whether the server had a private address when the user signed
-// in.
+// restore sets private to the value recorded when the user signed in.
 func (t *transport) restore(private bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,15 +180,15 @@ func (t *transport) isPrivate() bool {
 	return t.private
 }
 
-// literalAddr returns the IP address in a URL, or an invalid address if the URL
-// has a host name.
+// literalAddr returns the IP address in u, or an invalid address if u contains
+// a host name.
 func literalAddr(u *url.URL) netip.Addr {
 	a, _ := netip.ParseAddr(u.Hostname())
 	return a.Unmap()
 }
 
-// checkAddr refuses a non-public address unless the address of the server is
-// also non-public.
+// checkAddr returns an error if the address is not public, unless bounds
+// contains it or, without bounds, the server's address is not public either.
 func (t *transport) checkAddr(host string, a netip.Addr) error {
 	what := nonPublicReason(a)
 	switch {
@@ -207,8 +205,8 @@ func (t *transport) checkAddr(host string, a netip.Addr) error {
 	return fmt.Errorf("public server refers to non-public address %s (%s, %s)", a, host, what)
 }
 
-// check checks the addresses of a URL that only the browser opens, such as the
-// sign-in page.
+// check returns an error if requests to u are not allowed. It is needed for
+// URLs that the transport does not connect to, such as the sign-in page.
 func (t *transport) check(ctx context.Context, u *url.URL) error {
 	if !isSecure(u) {
 		return fmt.Errorf("URL does not use https: %s", u.Host)
@@ -231,7 +229,7 @@ func nonPublicReason(a netip.Addr) string {
 	return "this machine's own"
 }
 
-// lookup returns the addresses of a host, or nil if the host cannot be
+// lookup returns the IP addresses of a host, or nil if the host cannot be
 // resolved.
 func lookup(ctx context.Context, host string) []netip.Addr {
 	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)

@@ -13,25 +13,25 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// metadata describes an authorization server and the tokens that it issues for
-// a server.
+// metadata describes an authorization server and the tokens to request for an
+// MCP server.
 type metadata struct {
 	Issuer          string
 	AuthURL         string
 	TokenURL        string
 	RegistrationURL string // "" if registration is not supported
 	RevocationURL   string // "" if revocation is not supported or the URL is not trusted
-	ReportsIssuer   bool   // whether the callback contains the issuer (RFC 9207)
+	ReportsIssuer   bool   // the callback contains the issuer (RFC 9207)
 	AuthMethods     []string
 	AllScopes       []string // supported by the authorization server
 
 	Resource string   // audience of tokens
-	Scopes   []string // required by the server
+	Scopes   []string // required by the MCP server
 }
 
-// discover finds the authorization server of a server. res is the server's
-// response to req. discover calls accept with the issuer before it sends a
-// request to the authorization server.
+// discover finds the authorization server of an MCP server and reads its
+// metadata. res is the MCP server's response to req. discover calls accept with
+// the issuer, and contacts the authorization server only if accept returns nil.
 func discover(ctx context.Context, client *http.Client, guard *transport, req *http.Request, res *http.Response, accept func(issuer string) error) (*metadata, error) {
 	about, err := findIssuer(ctx, client, req.URL, res.Header)
 	if err != nil {
@@ -62,8 +62,9 @@ func discover(ctx context.Context, client *http.Client, guard *transport, req *h
 	return about, nil
 }
 
-// findIssuer returns the authorization server that the metadata of a server
-// names (RFC 9728). Without metadata, it returns the server itself.
+// findIssuer returns the authorization server named in the MCP server's
+// metadata (RFC 9728). Without metadata, it returns the root URL of the server
+// itself.
 func findIssuer(ctx context.Context, client *http.Client, server *url.URL, h http.Header) (*metadata, error) {
 	challenges, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
 	if err != nil {
@@ -100,7 +101,8 @@ func findIssuer(ctx context.Context, client *http.Client, server *url.URL, h htt
 	return &metadata{Issuer: root.String(), Resource: server.String(), Scopes: wanted}, ctx.Err()
 }
 
-// challengeScopes returns the scopes that the challenges request.
+// challengeScopes returns the scopes in the first bearer challenge that has
+// any.
 func challengeScopes(all []oauthex.Challenge) []string {
 	for _, c := range all {
 		if c.Scheme == "bearer" && c.Params["scope"] != "" {
@@ -110,8 +112,8 @@ func challengeScopes(all []oauthex.Challenge) []string {
 	return nil
 }
 
-// sameIssuer reports whether two issuers are equal, ignoring a final slash like
-// the SDK.
+// sameIssuer reports whether two issuers are equal. Like the SDK, it ignores a
+// trailing slash.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
 // sameOrigin reports whether two URLs have the same origin.

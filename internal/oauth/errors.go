@@ -15,7 +15,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// DeniedError reports that the user or the authorization server denied a
+// A DeniedError reports that the user or the authorization server denied a
 // sign-in.
 type DeniedError struct {
 	Code        string // such as access_denied
@@ -26,13 +26,13 @@ func (e *DeniedError) Error() string {
 	return "sign-in denied: " + sanitizeText(formatReason(e.Code, e.Description))
 }
 
-// IssuerError reports that a server names an unacceptable authorization server.
-// No request was sent to it.
+// An IssuerError reports that a server or the callback URL names an
+// unacceptable authorization server. No request was sent to it.
 type IssuerError struct {
-	Issuer       string // as named
+	Issuer       string // authorization server that was named
 	Want         string
-	Configured   bool // whether Want is configured; otherwise it is from an earlier sign-in
-	FromCallback bool // whether the callback URL named Issuer
+	Configured   bool // Want is configured, not from an earlier sign-in
+	FromCallback bool // the callback URL named Issuer
 }
 
 func (e *IssuerError) Error() string {
@@ -46,7 +46,7 @@ func (e *IssuerError) Error() string {
 	return fmt.Sprintf(text, sanitizeText(e.Issuer), "the last sign-in was at", sanitizeText(e.Want))
 }
 
-// NotRequiredError reports that a server does not require authentication and
+// A NotRequiredError reports that a server does not require authentication and
 // has no authorization server.
 type NotRequiredError struct {
 	Status int // status of the response to a request without a token
@@ -60,8 +60,8 @@ func (e *NotRequiredError) Error() string {
 // Unwrap returns the reason why no authorization server was found.
 func (e *NotRequiredError) Unwrap() error { return e.Err }
 
-// PrivateAddressError reports that a host was not contacted because its address
-// is not public. It does not contain the address.
+// A PrivateAddressError reports that a connection to a host was refused because
+// its address is not public. The error does not contain the address.
 type PrivateAddressError struct{ Host string }
 
 func (e *PrivateAddressError) Error() string {
@@ -75,8 +75,8 @@ func formatReason(code, description string) string {
 	return code + ": " + description
 }
 
-// safeError hides the parts of an error that may be secret: URL queries and
-// response bodies.
+// safeError wraps an error and hides the potentially secret parts of its text:
+// URL queries and response bodies.
 type safeError struct{ err error }
 
 func (c safeError) Unwrap() error { return c.err }
@@ -104,8 +104,8 @@ func (c safeError) Error() string {
 
 var query = regexp.MustCompile(`\?[^\s"'<>]+`)
 
-// sanitizeText removes URL queries and control characters from untrusted text and
-// limits its length.
+// sanitizeText removes URL queries and control characters from untrusted text,
+// and truncates it.
 func sanitizeText(text string) string {
 	const most = 300
 	text = query.ReplaceAllString(text, "")
@@ -121,7 +121,7 @@ func sanitizeText(text string) string {
 	return text
 }
 
-// A resourceTransport adds the resource parameter (RFC 8707) to each form,
+// A resourceTransport adds the resource parameter (RFC 8707) to request forms,
 // because package oauth2 cannot add it to refresh requests.
 type resourceTransport struct {
 	*transport

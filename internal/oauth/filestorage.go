@@ -14,26 +14,25 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// Key identifies a sign-in by its principal and the canonical URL of the
-// server.
+// A Key identifies a sign-in by the principal and the server's canonical URL.
 type Key struct{ Principal, Server string }
 
-// A Storage stores the data of sign-ins, which is opaque and secret. It must be
-// safe for concurrent use by several processes.
+// A Storage stores the data of each sign-in, which is opaque and secret. It
+// must be safe for concurrent use, even by several processes.
 type Storage interface {
 	// Read returns the data, or nil if there is none.
 	Read(ctx context.Context, k Key) ([]byte, error)
 	// Change replaces the data with the result of edit; a nil result deletes
-	// the data. It locks the key against all processes while edit runs. edit
-	// may contact servers and take 30 seconds. If edit fails, Change changes
-	// nothing and returns the error.
+	// the data. It locks the key for all processes while edit runs. edit may
+	// contact servers and take 30 seconds. If edit returns an error, Change
+	// leaves the data unchanged and returns that error.
 	Change(ctx context.Context, k Key, edit func(old []byte) ([]byte, error)) error
 }
 
 const maxFile = 256 << 10
 
-// FileStorage is the path of a directory with one file per sign-in, readable
-// only by its owner. Change creates the directory.
+// FileStorage is the path of a directory with a file for each sign-in, readable
+// only by its owner. Change creates the directory if necessary.
 type FileStorage string
 
 var _ Storage = FileStorage("")
@@ -56,7 +55,7 @@ func (f FileStorage) Read(_ context.Context, k Key) ([]byte, error) {
 	return data, err
 }
 
-// errSame stops a change that would write the same data.
+// errSame aborts a change that has nothing to write.
 var errSame = errors.New("nothing to write")
 
 // Change implements [Storage].
@@ -79,7 +78,8 @@ func (f FileStorage) Change(ctx context.Context, k Key, edit func([]byte) ([]byt
 	return err
 }
 
-// delete removes the file of a sign-in. The caller holds the lock of the file.
+// delete removes the file of a sign-in and returns errSame if it succeeds. The
+// caller must hold the file's lock.
 func (f FileStorage) delete(k Key) error {
 	if err := os.Remove(f.path(k)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("delete the sign-in: %w", err)

@@ -13,29 +13,29 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A Handler provides the access token for connections to one server and
-// refreshes it. It never prompts the user: if there is no valid token, its
-// error says how to sign in. It is safe for concurrent use. Processes that
-// share a store refresh each token only once.
+// A Handler provides the access token for connections to a server and refreshes
+// it. It never prompts the user: if there is no valid token, its error says how
+// to sign in. It is safe for concurrent use. Processes that share a [Storage]
+// refresh each token only once.
 type Handler struct {
 	store  *Store
 	server string
 	next   string
 
-	turn           chan struct{} // held while refreshing
-	refreshedToken string        // token from the last refresh after a rejection; guarded by turn
+	turn           chan struct{} // semaphore held while refreshing
+	refreshedToken string        // result of the last refresh of a rejected token; guarded by turn
 }
 
 var _ auth.OAuthHandler = (*Handler)(nil)
 
-// Handler returns the handler for a server. next says what the user can do if
+// Handler returns a handler for a server. next says what the user can do if
 // there is no valid token.
 func (s *Store) Handler(server, next string) *Handler {
 	return &Handler{store: s, server: server, next: next, turn: make(chan struct{}, 1)}
 }
 
-// NewRefusingHandler returns a handler that never has a token, for servers that
-// cannot be signed in to. next says why.
+// NewRefusingHandler returns a handler that never has a token, for servers to
+// which the user cannot sign in. next says why.
 func NewRefusingHandler(next string) *Handler { return &Handler{next: next} }
 
 // Next returns what the user can do if the server rejects the token.
@@ -52,8 +52,8 @@ func (h *Handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 }
 
 // Authorize implements [auth.OAuthHandler]. It refreshes a rejected token once,
-// or uses the token that another process refreshed. Scopes that the token
-// lacked are requested at the next sign-in.
+// unless another process has already refreshed it. It records scopes that the
+// token lacked, to request them at the next sign-in.
 func (h *Handler) Authorize(ctx context.Context, req *http.Request, res *http.Response) error {
 	defer res.Body.Close()
 	_, sent, _ := strings.Cut(req.Header.Get("Authorization"), " ")
@@ -90,7 +90,7 @@ func (s *Store) addWanted(ctx context.Context, server string, scopes []string) e
 	})
 }
 
-// missingScopes returns the scopes that a response requires.
+// missingScopes returns the scopes in an insufficient_scope challenge.
 func missingScopes(h http.Header) []string {
 	const most, longest = 100, 200
 	all, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
@@ -107,8 +107,9 @@ func missingScopes(h http.Header) []string {
 	return nil
 }
 
-// usableGrant returns a grant whose token is valid and is not the rejected one,
-// or nil if there is none.
+// usableGrant returns a grant with a valid token other than the rejected token
+// refused. It refreshes the token if necessary, and returns nil if there is no
+// usable grant.
 func (h *Handler) usableGrant(ctx context.Context, refused string) (*grant, error) {
 	if h.store == nil {
 		return nil, nil
@@ -123,7 +124,7 @@ func (h *Handler) usableGrant(ctx context.Context, refused string) (*grant, erro
 	return g, nil
 }
 
-// refresh refreshes the token, for one caller at a time. If ctx is done, the
+// refresh refreshes the token, one caller at a time. If ctx is done, the
 // refresh continues in the background, because a refresh token may work only
 // once.
 func (h *Handler) refresh(ctx context.Context, refused string) (*grant, error) {
@@ -154,7 +155,7 @@ func (h *Handler) refresh(ctx context.Context, refused string) (*grant, error) {
 
 func (h *Handler) refreshLocked(ctx context.Context, refused string) (*grant, error) {
 	if refused != "" && refused == h.refreshedToken {
-		return nil, nil // the token was already refreshed, and the new one is rejected too
+		return nil, nil // the refreshed token was rejected too
 	}
 	g, err := h.store.refreshGrant(ctx, h.server, refused)
 	if err == nil && g != nil && refused != "" {
@@ -163,9 +164,9 @@ func (h *Handler) refreshLocked(ctx context.Context, refused string) (*grant, er
 	return g, err
 }
 
-// refreshGrant replaces a grant by means of its refresh token, unless another
-// process already did. If the authorization server rejects the refresh token,
-// only the issuer is kept. It returns nil if there is no usable grant.
+// refreshGrant refreshes the stored grant, unless another process has already
+// refreshed it. If the authorization server rejects the refresh token,
+// refreshGrant deletes the tokens. It returns nil if there is no usable grant.
 func (s *Store) refreshGrant(ctx context.Context, server, refused string) (*grant, error) {
 	client, guard, err := newClient(server, s.bounds)
 	if err != nil {
@@ -197,7 +198,8 @@ func (s *Store) refreshGrant(ctx context.Context, server, refused string) (*gran
 	return out, nil
 }
 
-// refresh requests a new grant with the refresh token of g.
+// refresh returns a copy of g with a new token, requested with the refresh
+// token.
 func (g *grant) refresh(ctx context.Context, client *http.Client, guard *transport) (*grant, error) {
 	guard.restore(g.Private)
 	own := *client
@@ -218,8 +220,8 @@ func (g *grant) refresh(ctx context.Context, client *http.Client, guard *transpo
 	return &next, nil
 }
 
-// isRefusal reports whether the authorization server rejected the refresh token
-// permanently.
+// isRefusal reports whether the authorization server has permanently rejected
+// the refresh token.
 func isRefusal(err error) bool {
 	e, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {

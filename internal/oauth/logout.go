@@ -12,7 +12,7 @@ import (
 
 // Logout deletes the sign-in to a server and revokes its tokens if the
 // authorization server supports revocation. found reports whether there was a
-// sign-in, and revoked whether its tokens were revoked. The sign-in stays
+// sign-in, and revoked whether all its tokens are revoked. The sign-in stays
 // deleted even if revocation fails.
 func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool, err error) {
 	g, found, err := s.remove(ctx, server)
@@ -38,7 +38,7 @@ func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool,
 	return found, revoked, nil
 }
 
-// revoke revokes a token as described in RFC 7009.
+// revoke revokes a token as specified in RFC 7009.
 func (g *grant) revoke(ctx context.Context, client *http.Client, kind, token string) error {
 	form := url.Values{"token": {token}, "token_type_hint": {kind}}
 	basic := g.ClientSecret != "" && g.AuthStyle != oauth2.AuthStyleInParams

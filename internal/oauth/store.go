@@ -1,10 +1,10 @@
-// Package oauth signs users in to MCP servers and stores the tokens of each
-// user and server in a [Storage].
+// Package oauth signs users in to MCP servers and stores their tokens in a
+// [Storage].
 //
 // [Store.Begin] starts a sign-in and returns the page to open in a browser, and
-// [Store.Finish] processes the response of the browser. They may run in
-// different processes; see [Attempt]. [Store.Login] does both. A [Handler]
-// provides the token and refreshes it.
+// [Store.Finish] processes the browser's response. They may run in different
+// processes; see [Attempt]. [Store.Login] does both. A [Handler] provides the
+// token and refreshes it.
 //
 // A token is sent only to the server that it was issued for and to the
 // authorization server that issued it. No error or log contains a token.
@@ -26,38 +26,39 @@ import (
 const (
 	version = 1
 	// leeway is how long before its expiry a token is treated as expired, so
-	// that it is still valid when the request arrives.
+	// that it does not expire while a request is sent.
 	leeway = 10 * time.Second
 )
 
-// A Store manages the sign-ins of one principal. It needs no closing. It is
-// safe for concurrent use by several processes.
+// A Store manages a principal's sign-ins. It does not need to be closed. It is
+// safe for concurrent use, even by several processes.
 type Store struct {
 	storage   Storage
 	principal string
 	bounds    *bounds
 }
 
-// NewStore returns the store for a principal's sign-ins.
+// NewStore returns a store for a principal's sign-ins.
 func NewStore(keep Storage, principal string) *Store {
 	return &Store{storage: keep, principal: principal}
 }
 
-// bounds limits requests to public addresses and the private ones listed.
+// bounds restricts requests to public addresses and the listed private
+// addresses.
 type bounds struct{ private []netip.Prefix }
 
 // PublicOnly returns a store that connects only to public addresses and the
-// given private ones. Use it for servers whose URL is not trusted.
+// given private addresses. Use it for servers whose URL is not trusted.
 func (s *Store) PublicOnly(private []netip.Prefix) *Store {
 	out := *s
 	out.bounds = &bounds{private}
 	return &out
 }
 
-// grant is a stored token with the data to refresh and revoke it. Grants are
-// found by principal and server, because the issuer is unknown until the server
-// is contacted. The endpoints belong to the issuer. A grant that can no longer
-// be refreshed has no token.
+// grant is a stored token with the data to refresh and revoke it. Its key
+// consists of the principal and the server, because the issuer is unknown until
+// the server is contacted. The endpoints belong to the issuer. A grant whose
+// token was rejected for good has no token.
 type grant struct {
 	Version       int              `json:"version"`
 	Principal     string           `json:"principal"`
@@ -70,25 +71,27 @@ type grant struct {
 	ClientSecret  string           `json:"client_secret,omitempty"`
 	AuthStyle     oauth2.AuthStyle `json:"auth_style,omitempty"`
 	Scopes        []string         `json:"scopes,omitempty"`
-	Private       bool             `json:"private,omitempty"` // whether the server had a non-public address
+	Private       bool             `json:"private,omitempty"` // the server had a non-public address
 	Wanted        []string         `json:"wanted,omitempty"`  // scopes that the server required but the token lacked
 	Access        string           `json:"access_token"`
 	Refresh       string           `json:"refresh_token,omitempty"`
 	Expiry        time.Time        `json:"expiry,omitzero"`
 }
 
-// isFresh reports whether the token is valid and is not the rejected one.
+// isFresh reports whether the token is valid and differs from the rejected
+// token refused. g may be nil.
 func (g *grant) isFresh(refused string) bool {
 	return g != nil && g.Access != "" && g.Access != refused && (g.Expiry.IsZero() || time.Until(g.Expiry) > leeway)
 }
 
-// withoutTokens returns a copy of the grant without its tokens, which are
-// invalid.
+// withoutTokens returns a copy of g without its invalid tokens and the data to
+// refresh them.
 func (g *grant) withoutTokens() *grant {
 	return &grant{Version: g.Version, Principal: g.Principal, Server: g.Server, Issuer: g.Issuer, Wanted: g.Wanted}
 }
 
-// CanonicalURL normalizes a server's URL, so that it can identify the sign-in.
+// CanonicalURL returns the normalized form of a server's URL, which identifies
+// sign-ins. It returns an invalid URL unchanged.
 func CanonicalURL(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -113,7 +116,8 @@ func defaultPort(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// hostPort returns the host and port to connect to for a URL.
+// hostPort returns the host and port of u, adding the default port of its
+// scheme if necessary.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -127,8 +131,8 @@ func (s *Store) key(server string) Key { return Key{s.principal, CanonicalURL(se
 // Status is the status of a sign-in.
 type Status string
 
-// Statuses of a sign-in. Ended means that the token was rejected, or expired
-// and cannot be refreshed.
+// Sign-in statuses. Ended means that the token was rejected, or has expired and
+// cannot be refreshed.
 const (
 	None     Status = "none"
 	SignedIn Status = "signed_in"
@@ -145,8 +149,8 @@ func (s *Store) Status(ctx context.Context, server string) (Status, *Info, error
 	return g.status(), g.info(), nil
 }
 
-// Inspect decodes data from a [Storage]. It returns the server, and the results
-// of [Store.Status]. server is "" if the data cannot be decoded.
+// Inspect decodes data from a [Storage]. It returns the server and the same
+// results as [Store.Status]. If the data cannot be decoded, server is "".
 func (s *Store) Inspect(data []byte) (server string, now Status, shown *Info) {
 	var named struct{ Server string }
 	if json.Unmarshal(data, &named) != nil {
@@ -177,28 +181,28 @@ func (s *Store) read(ctx context.Context, server string) (*grant, error) {
 	return s.decode(server, data)
 }
 
-// decode decodes a grant and checks that it belongs to the principal and the
-// server.
+// decode decodes a grant. It returns an error unless the grant belongs to the
+// principal and the server, and nil if data is nil.
 func (s *Store) decode(server string, data []byte) (*grant, error) {
 	if data == nil {
 		return nil, nil
 	}
 	var g grant
 	if json.Unmarshal(data, &g) != nil || g.Version != version || g.Principal != s.principal || g.Server != CanonicalURL(server) {
-		return nil, errors.New("stored sign-in is damaged or belongs to another server") // details of the error could contain parts of a token
+		return nil, errors.New("stored sign-in is damaged or belongs to another server") // the decoding error could contain parts of a token
 	}
 	return &g, nil
 }
 
-// write stores a grant and replaces the previous one, even if that is damaged.
+// write stores a grant, replacing a previous grant even if that is corrupt.
 func (s *Store) write(ctx context.Context, server string, g *grant) error {
 	g.Version, g.Principal, g.Server = version, s.principal, CanonicalURL(server)
 	return s.storage.Change(ctx, s.key(server), func([]byte) ([]byte, error) { return json.Marshal(g) })
 }
 
 // change replaces a grant with the result of edit while holding a lock. A nil
-// result deletes the grant. If edit returns the same grant or an error, nothing
-// is changed.
+// result deletes the grant. If edit returns the same grant or an error, the
+// stored grant is unchanged.
 func (s *Store) change(ctx context.Context, server string, edit func(*grant) (*grant, error)) error {
 	return s.storage.Change(ctx, s.key(server), func(old []byte) ([]byte, error) {
 		g, err := s.decode(server, old)
@@ -218,8 +222,8 @@ func (s *Store) change(ctx context.Context, server string, edit func(*grant) (*g
 	})
 }
 
-// remove deletes and returns the grant. g is nil if there was none or it could
-// not be read.
+// remove deletes and returns a grant. g is nil if there was none or it could
+// not be decoded.
 func (s *Store) remove(ctx context.Context, server string) (g *grant, found bool, err error) {
 	if data, err := s.storage.Read(ctx, s.key(server)); data == nil && err == nil {
 		return nil, false, nil

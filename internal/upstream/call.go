@@ -16,38 +16,41 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxRounds is the number of times that one call may ask for input.
+// maxRounds is the maximum number of times that a server may request input
+// during a call.
 const maxRounds = 10
 
-// CallOptions configures one call.
+// CallOptions configures a tool call.
 type CallOptions struct {
 	Timeout time.Duration // default is [Config.CallTimeout], then [DefaultCallTimeout]
-	// Progress receives progress notifications with the token of the caller's
-	// params. It is called by the reading goroutine and must not block.
+	// Progress receives progress notifications, with the progress token in the
+	// caller's params. It is called by the reading goroutine and must not
+	// block.
 	Progress func(*mcp.ProgressNotificationParams)
-	// Elicit answers requests for user input. A modern server returns them as
-	// the result of the call; a legacy server sends them as requests that do
-	// not name the call, so they are cancelled while several calls are running.
-	// If Elicit is nil, results that request input are returned unchanged.
+	// Elicit handles requests for user input. A modern server returns such a
+	// request as the call's result. A legacy server's request does not identify
+	// the call, so it is cancelled unless exactly one call is running. If
+	// Elicit is nil, results that request input are returned unchanged.
 	Elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 }
 
-// call is a running call.
+// call holds the options and the progress token of a running tool call.
 type call struct {
 	o     *CallOptions
-	token any // of the caller
+	token any // caller's progress token; may be nil
 }
 
 var tokens atomic.Int64
 
-// Call calls a tool, and connects first if necessary. It returns the server's
-// result unchanged and does not change params. When ctx is done, Call cancels
-// the call on the server.
+// Call calls a tool. It connects to the server first if necessary. It returns
+// the server's result unchanged and does not change params. When ctx is done,
+// Call cancels the call on the server.
 //
-// A protocol error is in the chain as [*jsonrpc.Error]. If the request was sent
-// but not answered, the error is an [*OutcomeUnknownError]. Call repeats only
-// requests that the server cannot have executed: those that were not sent, and,
-// once, those rejected because the HTTP session had expired.
+// If the server returns a protocol error, the error wraps a [*jsonrpc.Error].
+// If the request was sent but got no response, the error is an
+// [*OutcomeUnknownError]. Call retries only requests that the server cannot
+// have executed: those that were not sent, and, once, those rejected because
+// the HTTP session had expired.
 func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOptions) (*mcp.CallToolResult, error) {
 	if o == nil {
 		o = &CallOptions{}
@@ -63,8 +66,8 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 	if s.config.Type == Stdio || s.config.Type == "" && len(s.config.URLs) == 0 {
 		defer cancel()
 	} else {
-		// The SDK reads the rest of the stream after it delivered the answer.
-		// Cancelling earlier would make the HTTP connection unusable.
+		// The SDK reads the rest of the stream after it has delivered the
+		// response. Cancelling earlier would make the HTTP connection unusable.
 		defer func() { time.AfterFunc(time.Second, cancel) }()
 	}
 	if caller.Err() != nil {
@@ -94,8 +97,8 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 	return nil, s.callError(params.Name, fmt.Errorf("too many requests for input in one call (limit %d)", maxRounds))
 }
 
-// detachContext returns a context without the values of ctx that is cancelled
-// with ctx. If the caller serves MCP, ctx holds the protocol version of its
+// detachContext returns a context that is cancelled with ctx but does not have
+// its values. If the caller serves MCP, ctx holds the protocol version of its
 // client, and the SDK would send that version to the server.
 func detachContext(ctx context.Context) context.Context {
 	out, end := context.WithCancelCause(context.Background())
@@ -103,8 +106,9 @@ func detachContext(ctx context.Context) context.Context {
 	return out
 }
 
-// callMeta returns the _meta of a call to a server of the given era. It omits
-// entries that are only for the caller's client.
+// callMeta returns a copy of meta to send with a call to a server of the given
+// era. It omits entries that are meant for another connection or not supported
+// by the era.
 func callMeta(meta mcp.Meta, era string) mcp.Meta {
 	m := maps.Clone(meta)
 	delete(m, mcp.MetaKeyProtocolVersion)
@@ -118,7 +122,7 @@ func callMeta(meta mcp.Meta, era string) mcp.Meta {
 	return m
 }
 
-// collectInput asks the user for the input requested by a result.
+// collectInput asks the user for the input that a result requests.
 func collectInput(ctx context.Context, res *mcp.CallToolResult, o *CallOptions) (mcp.InputResponseMap, error) {
 	all := mcp.InputResponseMap{}
 	for id, req := range res.InputRequests {
@@ -135,8 +139,7 @@ func collectInput(ctx context.Context, res *mcp.CallToolResult, o *CallOptions) 
 	return all, nil
 }
 
-// sendCall sends a call to one of the instances and retries it where that is
-// safe.
+// sendCall sends a call to one of the instances and retries it if that is safe.
 func (s *Server) sendCall(ctx context.Context, p *mcp.CallToolParams, o *CallOptions) (*mcp.CallToolResult, error) {
 	expired := false
 	for tries := 0; ; tries++ {
@@ -242,7 +245,7 @@ func (s *Server) releaseInstance(i *instance, token string, elapsed time.Duratio
 	s.latency = elapsed
 }
 
-// progress passes a progress notification to the call that it belongs to.
+// progress passes a progress notification to the call with its token.
 func (i *instance) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 	token, _ := req.Params.ProgressToken.(string)
 	i.server.mu.Lock()
@@ -273,8 +276,8 @@ func (i *instance) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Eli
 	return only.o.Elicit(ctx, req.Params)
 }
 
-// wireError returns the first error in the chain of err that the server sent.
-// It ignores errors that the SDK created.
+// wireError returns the protocol error in err's tree if the server sent it. It
+// returns nil for an error that the SDK created.
 func wireError(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) && !isInternalCode(wire) {
@@ -284,8 +287,8 @@ func wireError(err error) *jsonrpc.Error {
 }
 
 // isSessionExpired reports whether a server rejected a request because its
-// session expired: with status 404, as the protocol says, or with 400 and a
-// message about sessions.
+// session has expired: with status 404, as the protocol requires, or with
+// status 400 and a message about sessions.
 func isSessionExpired(t *track, err error) bool {
 	if !t.session.Load() {
 		return false
@@ -299,8 +302,8 @@ func isSessionExpired(t *track, err error) bool {
 	return false
 }
 
-// isUncertain reports whether a request may have been executed although it was
-// answered with the HTTP status.
+// isUncertain reports whether a server that responds with the given HTTP status
+// may nevertheless have executed the request.
 func isUncertain(status int) bool {
 	switch status {
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
@@ -309,8 +312,8 @@ func isUncertain(status int) bool {
 	return false
 }
 
-// brokenError returns the reason why a connection broke, with the last lines of
-// standard error.
+// brokenError returns an error that says why a connection broke, with the last
+// lines of the server's standard error.
 func (s *Server) brokenError(conn *Conn, err error) error {
 	if conn.Transport == Stdio {
 		conn.Close() // after Close the exit status and stderr are complete
@@ -318,8 +321,8 @@ func (s *Server) brokenError(conn *Conn, err error) error {
 	return &displayError{redactText(s.config, failureReason(s.config, conn.link, err)+lastLines(conn.Stderr())), err, 0}
 }
 
-// callError wraps err in an error that names the tool and the server and
-// contains no secrets.
+// callError wraps err in an error that names the tool and the server. It
+// redacts secrets.
 func (s *Server) callError(tool string, err error) error {
 	why := err.Error()
 	if wire := wireError(err); wire != nil {

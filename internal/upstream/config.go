@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Transports of a server.
+// Transport types.
 const (
 	Stdio     = "stdio"
-	HTTP      = "http" // streamableTransport HTTP
+	HTTP      = "http" // streamable HTTP
 	SSE       = "sse"  // HTTP+SSE, for servers older than 2025-03-26
 	WebSocket = "websocket"
 )
 
-// OAuthClient is an OAuth client that the user registered at an authorization
-// server. Each field may be empty.
+// OAuthClient is an OAuth client that the user has registered with an
+// authorization server. Each field may be empty.
 type OAuthClient struct {
 	ID       string   `json:"id,omitempty"`
 	Secret   string   `json:"secret,omitempty"`
 	Scopes   []string `json:"scopes,omitempty"`
 	Issuer   string   `json:"issuer,omitempty"`   // the only acceptable authorization server
-	Redirect string   `json:"redirect,omitempty"` // callback URL of the browser
+	Redirect string   `json:"redirect,omitempty"` // callback URL that the browser opens after sign-in
 }
 
-// Owner identifies who provides a server: a skill and its digest, a project, or
-// a hub document. "" is the user.
+// Owner identifies the provider of a server: a skill and its digest, a project,
+// or a hub document. "" means the user.
 type Owner string
 
 // ProjectOwner is the owner of servers that a trusted project defines.
 const ProjectOwner Owner = "project"
 
-// SkillOwner returns the owner of servers that a skill provides. key is the
+// SkillOwner returns the owner for servers that a skill provides. key is the
 // skill's catalog key, and digest identifies its files.
 func SkillOwner(key, digest string) Owner { return Owner(key + "@" + digest) }
 
@@ -45,16 +45,16 @@ func (o Owner) Skill() (key, digest string, ok bool) {
 	return string(o[:i]), string(o[i+1:]), true
 }
 
-// Identity returns the identity passed to [Pool.Server], for a [Spawner] that
-// serves several users.
+// Identity returns the identity passed to [Pool.Server]. It lets a [Spawner]
+// distinguish users.
 func (c *Config) Identity() string { return c.identity }
 
-// SecretValues returns the values inserted by [Config.Resolve] that may be
-// secret.
+// SecretValues returns the potentially secret values inserted by
+// [Config.Resolve].
 func (c *Config) SecretValues() []string { return slices.Clone(c.hidden) }
 
-// Config is the configuration of one server, independent of the file format. Do
-// not change a Config after passing it to a [Pool].
+// Config is the configuration of a server, independent of the file format. It
+// must not be changed after it is passed to a [Pool].
 type Config struct {
 	Name string `json:"name"`
 	// Type is the transport. If it is "" and URLs is set, [Dialer.Dial] tries
@@ -67,8 +67,7 @@ type Config struct {
 	// it; variables in Env take precedence.
 	EnvFile string `json:"env_file,omitempty"`
 	Dir     string `json:"dir,omitempty"` // working directory of the command
-	// URLs are the addresses of the server. Each URL is an instance of the same
-	// server.
+	// URLs are the addresses of the server's instances.
 	URLs    []string          `json:"urls,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 
@@ -76,11 +75,12 @@ type Config struct {
 	// An empty Include selects all tools.
 	Include []string `json:"include,omitempty"`
 	Exclude []string `json:"exclude,omitempty"`
-	// Tools lists the tools that the server should have. Missing ones are
-	// reported.
+	// Tools lists the tools that the server is expected to have. Missing tools
+	// are reported.
 	Tools []string `json:"tools,omitempty"`
 
-	// OAuth is a client that the user registered at the authorization server.
+	// OAuth is a client that the user has registered with the authorization
+	// server.
 	OAuth *OAuthClient `json:"oauth,omitempty"`
 
 	Disabled       bool          `json:"disabled,omitempty"`
@@ -88,9 +88,9 @@ type Config struct {
 	CallTimeout    time.Duration `json:"call_timeout,omitempty"`    // 0 is 180 s
 	Concurrency    int           `json:"concurrency,omitempty"`     // concurrent calls; 0 means unlimited
 	AtStart        bool          `json:"at_start,omitempty"`        // connect when the program starts, not on first use
-	Stateful       bool          `json:"stateful,omitempty"`        // one connection for each session, not shared
-	// Safety is the level of the tools: SAFE, LOW, MEDIUM, HIGH or CRITICAL. ""
-	// means the default.
+	Stateful       bool          `json:"stateful,omitempty"`        // use a separate connection for each session
+	// Safety is the risk level of the tools: SAFE, LOW, MEDIUM, HIGH or
+	// CRITICAL. "" means the default.
 	Safety          string `json:"safety,omitempty"`
 	RequireApproval bool   `json:"ask,omitempty"`    // each call needs approval
 	Strict          bool   `json:"strict,omitempty"` // quarantine tools with changed definitions (pin: strict)
@@ -109,11 +109,11 @@ type Config struct {
 	// unresolved configuration.
 	tokens *sentTokens
 
-	// hidden are values inserted by [Config.Resolve] that may be secret. All
-	// texts redact them.
+	// hidden lists the potentially secret values inserted by [Config.Resolve].
+	// They are redacted in errors and logs.
 	hidden []string
 
-	// File and Line are the position of the server in its configuration file.
+	// File and Line locate the server in its configuration file.
 	File string `json:"-"`
 	Line int    `json:"-"`
 }

@@ -11,17 +11,18 @@ import (
 // State is the connection state of a server.
 type State string
 
-// States of a server.
+// Connection states.
 const (
 	Init     State = "INIT"     // not connected yet, or connecting
 	Ready    State = "READY"    // connected and healthy
-	Degraded State = "DEGRADED" // unhealthy, keeps its last known tools
+	Degraded State = "DEGRADED" // unhealthy; keeps its last known tools
 	Dead     State = "DEAD"     // connecting failed permanently or repeatedly
-	// NotConfigured is the state of a server with a variable that has no value.
+	// NotConfigured is the state of a server whose configuration has a variable
+	// without a value.
 	NotConfigured State = "NOT_CONFIGURED"
 )
 
-// Protocol eras.
+// Protocol eras, which differ in how a connection starts.
 const (
 	Modern = "modern" // 2026-07-28 and later
 	Legacy = "legacy" // versions that start with initialize
@@ -35,10 +36,10 @@ type Process interface {
 	Stderr() string
 }
 
-// Spawner starts the command of a server. ctx limits only the start.
+// Spawner starts a server's command. ctx applies only to the start.
 type Spawner func(ctx context.Context, c *Config) (Process, error)
 
-// Status describes a server for display and for programs.
+// Status describes the state of a server.
 type Status struct {
 	Name      string        `json:"name"`
 	Transport string        `json:"transport"`
@@ -52,20 +53,20 @@ type Status struct {
 	Warnings  []string      `json:"warnings,omitempty"` // tolerated protocol violations
 }
 
-// Listing lists the tools of a server.
+// Listing is a server's tool list.
 type Listing struct {
 	Tools []*mcp.Tool `json:"tools"` // sorted by name, filtered by Include and Exclude
 	At    time.Time   `json:"at"`
 	Era   string      `json:"era,omitempty"`
-	// TTL is how long the list is valid according to the server; 0 if unknown.
+	// TTL is how long the list is valid, as reported by the server; 0 if
+	// unknown.
 	TTL time.Duration `json:"ttl,omitempty"`
-	// Problems describes tools that were omitted or truncated, and configured
-	// tools that are missing.
+	// Problems describes tools that are omitted, truncated or missing.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Cache stores listings for later processes, by the digest of the
-// configuration. It must be safe for concurrent use.
+// Cache stores listings for later processes, keyed by configuration digest. It
+// must be safe for concurrent use.
 type Cache interface {
 	Load(digest string) (*Listing, error) // returns nil and no error if there is no listing
 	Store(digest string, l *Listing) error

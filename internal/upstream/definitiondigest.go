@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// DefinitionDigest returns the hash of everything that a tool's definition
-// says.
+// DefinitionDigest returns the hex-encoded SHA-256 hash of a tool's complete
+// definition.
 func DefinitionDigest(t *mcp.Tool) string {
 	b, err := json.Marshal(t)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Default limits of a connection.
+// Default timeouts and message size limit of a connection.
 const (
 	DefaultConnectTimeout = 30 * time.Second
 	DefaultCallTimeout    = 180 * time.Second
@@ -25,8 +25,8 @@ const (
 // A Dialer connects to servers. It is safe for concurrent use. Its fields must
 // not be changed after the first Dial.
 type Dialer struct {
-	// Spawn starts the command of a stdio server. If Spawn is nil, Dial rejects
-	// stdio servers.
+	// Spawn starts the command of a stdio server. If Spawn is nil, Dial returns
+	// an error for stdio servers.
 	Spawn Spawner
 	// HTTP supplies the transport, timeout and cookie jar for HTTP, SSE and
 	// WebSocket; nil means the default client. Its CheckRedirect is replaced.
@@ -38,28 +38,28 @@ type Dialer struct {
 	// may connect to. Connections to other non-public addresses fail with a
 	// [*PrivateAddressError].
 	Private []netip.Prefix
-	// OAuth returns the handler for a 401 response of the server at url. It is
-	// called once per connection. If OAuth or the handler is nil, a 401
+	// OAuth returns the handler for a 401 response from the server at url. It
+	// is called once per connection. If OAuth or the handler is nil, a 401
 	// response is an error.
 	OAuth func(c *Config, url string) auth.OAuthHandler
-	// Client is the name and version of this program that servers receive. The
-	// default name is loadout.
+	// Client is the client name and version sent to servers. The default name
+	// is loadout.
 	Client mcp.Implementation
 	// Logger logs protocol violations that are tolerated. Nil discards them.
 	Logger *slog.Logger
-	// Probe limits the wait for the response to server/discover. Zero means
-	// [DefaultProbeTimeout]. The limit is at most half of the connect timeout,
-	// to leave time for the legacy handshake.
+	// Probe is the timeout of the server/discover request. Zero means
+	// [DefaultProbeTimeout]. It is limited to half of the connect timeout, to
+	// leave time for the legacy handshake.
 	Probe time.Duration
-	// MaxMessage limits the size of a message in bytes. Zero means
+	// MaxMessage is the maximum size of a message in bytes. Zero means
 	// [DefaultMessageSize].
 	MaxMessage int
 	// Transports adds transports by type. They take precedence over the
-	// built-in ones.
+	// built-in transports.
 	Transports map[string]func(c *Config, url string) (mcp.Transport, error)
 
 	mu   sync.Mutex
-	eras map[string]string // era of the last connection, by transport, URL and command
+	eras map[string]string // era of the last connection, keyed by transport, URL and command
 }
 
 // WithSpawn returns a new dialer with the settings of d and the given spawner.
@@ -68,33 +68,34 @@ func (d *Dialer) WithSpawn(spawn Spawner) *Dialer {
 		MaxMessage: d.MaxMessage, Transports: d.Transports}
 }
 
-// A NextStepper is an OAuth handler that suggests what the user can do when a
+// A NextStepper is an OAuth handler that tells the user what to do when a
 // server rejects the token. The suggestion becomes part of the [*AuthError].
 type NextStepper interface {
 	auth.OAuthHandler
-	// Next returns the suggestion as one line. It must not block.
+	// Next returns the suggestion, which must be a single line. It must not
+	// block.
 	Next() string
 }
 
-// DialOptions configures one connection.
+// DialOptions configures a connection.
 type DialOptions struct {
 	// Options sets the handlers and capabilities of the protocol client. Do not
 	// set ToolListChangedHandler, PromptListChangedHandler or
 	// ResourceListChangedHandler; use Changed, which also covers changes missed
-	// while a stream was lost.
+	// while the stream was interrupted.
 	Options *mcp.ClientOptions
 	// Prepare, if set, is called with the protocol client before it connects,
 	// for example to add middleware.
 	Prepare func(*mcp.Client)
 	// Changed is called with "tools", "prompts" or "resources" when that list
-	// changed. It is called by the reading goroutine and must not block. For
-	// modern servers, Dial opens a subscriptions/listen stream. After a lost
-	// stream is reopened, Changed is called for every list, because
+	// has changed. It is called by the reading goroutine and must not block.
+	// For modern servers, Dial opens a subscriptions/listen stream. When an
+	// interrupted stream is reopened, Changed is called for every list, because
 	// notifications may have been missed.
 	Changed func(what string)
 	// Era selects the handshake: [Modern], [Legacy], or "" to detect it.
 	Era string
-	// URL selects one of the configured URLs. "" means the first.
+	// URL selects one of the configured URLs. "" means the first URL.
 	URL string
 }
 
@@ -110,18 +111,18 @@ type Conn struct {
 }
 
 // NotificationCount returns the number of notifications read from the server,
-// except cancellations. The SDK may deliver a response before it has handled
-// earlier notifications; a caller can wait until it has handled this many.
+// excluding cancellations. The SDK may deliver a response before it has handled
+// earlier notifications; a caller can wait until the SDK has handled this many.
 func (c *Conn) NotificationCount() int64 { return c.link.noticeCount.Load() }
 
-// Dial connects to the server of c. It detects the protocol era and, if c does
-// not name one, the transport. If a stdio server exits or does not answer the
-// probe, Dial starts it again for the legacy handshake. ctx and
-// [Config.ConnectTimeout] limit the whole attempt, but not the lifetime of the
-// connection.
+// Dial connects to the server configured by c. It detects the protocol era and,
+// if c does not specify it, the transport. If a stdio server exits or does not
+// respond to the probe, Dial restarts it for the legacy handshake. ctx and
+// [Config.ConnectTimeout] apply to the whole attempt, but not to the
+// established connection.
 //
-// The error names the server and the attempt and includes the last lines of
-// standard error. It is an [*AuthError] if the server requires credentials.
+// The error includes the server's name and the last lines of its standard
+// error. It is an [*AuthError] if the server requires credentials.
 func (d *Dialer) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, error) {
 	if o == nil {
 		o = &DialOptions{}
@@ -157,7 +158,7 @@ func (d *Dialer) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, er
 	return nil, first
 }
 
-// transportTypes returns the transports to try, in this order.
+// transportTypes returns the transports to try, in order.
 func transportTypes(c *Config, u string) ([]string, error) {
 	switch {
 	case c.Type != "":
@@ -178,8 +179,8 @@ func transportTypes(c *Config, u string) ([]string, error) {
 	return []string{HTTP, SSE}, nil
 }
 
-// dialType connects over one transport. It first probes the era and then falls
-// back to other handshakes.
+// dialType connects over the given transport. It first probes the era, unless
+// it is known, and then falls back to other handshakes.
 func (d *Dialer) dialType(ctx context.Context, c *Config, o *DialOptions, typ, u string) (*Conn, error) {
 	key := strings.Join(append([]string{typ, u, c.Name, c.Dir, c.Command}, c.Args...), "\x00")
 	plan := firstAttempt(o.Era, d.knownEra(key), d.probeTimeout(ctx))
@@ -202,8 +203,8 @@ func (d *Dialer) dialType(ctx context.Context, c *Config, o *DialOptions, typ, u
 }
 
 // dialOnce makes a single connection attempt and cleans up if it fails. It also
-// returns the link of a failed attempt, which is closed, so that the caller can
-// report the error.
+// returns the closed link of a failed attempt, which the caller needs to report
+// the error.
 func (d *Dialer) dialOnce(ctx context.Context, c *Config, o *DialOptions, typ, u string, p attempt) (*Conn, *link, error) {
 	l := newLink(c, u, typ, d)
 	inner, err := d.transport(typ, c, u, l)
@@ -219,14 +220,14 @@ func (d *Dialer) dialOnce(ctx context.Context, c *Config, o *DialOptions, typ, u
 		opts = *o.Options
 	}
 	if opts.Logger != nil {
-		opts.Logger = slog.New(&redactHandler{opts.Logger.Handler(), c}) // the SDK logs messages of the server
+		opts.Logger = slog.New(&redactHandler{opts.Logger.Handler(), c}) // the SDK logs messages from the server
 	}
 	if opts.Capabilities == nil {
 		opts.Capabilities = &mcp.ClientCapabilities{} // the SDK's default would advertise roots
 	}
 	client := mcp.NewClient(d.client(), &opts)
 	client.AddReceivingMiddleware(l.observeListChanges)
-	if typ == Stdio { // HTTP requests have more context
+	if typ == Stdio { // HTTP requests depend on the SDK's context
 		client.AddSendingMiddleware(l.interceptToolCalls)
 	}
 	if o.Prepare != nil {
@@ -275,8 +276,8 @@ func (d *Dialer) logger() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// Close closes the connection, cancels its running calls, and waits for the
-// process of a stdio server. It may be called more than once.
+// Close closes the connection, cancels its running calls, and waits for a stdio
+// server's process to exit. It may be called more than once.
 func (c *Conn) Close() error {
 	c.link.beginClose(nil)
 	c.ClientSession.Close()
@@ -287,10 +288,10 @@ func (c *Conn) Close() error {
 // Done returns a channel that is closed when the connection has ended.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Stderr returns the last 64 KiB of standard error of a stdio server. Secrets
-// are redacted.
+// Stderr returns the last 64 KiB of a stdio server's standard error, with
+// secrets redacted.
 func (c *Conn) Stderr() string { return c.link.stderr() }
 
-// Warnings returns protocol violations that were tolerated, such as lines on
-// standard output that are not messages. Only the first few are recorded.
+// Warnings describes tolerated protocol violations, such as lines on standard
+// output that are not messages. Only the first few are recorded.
 func (c *Conn) Warnings() []string { return c.link.warnings() }

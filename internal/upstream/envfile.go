@@ -11,17 +11,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// MaxEnvFile limits the size of a [Config.EnvFile] in bytes.
+// MaxEnvFile is the maximum size of a [Config.EnvFile] in bytes.
 const MaxEnvFile = 64 << 10
 
 // An EnvFileError reports that a [Config.EnvFile] exists but must not be used.
-// Reason says what the user can do.
+// Reason explains why and tells the user what to do.
 type EnvFileError struct{ Reason string }
 
 func (e *EnvFileError) Error() string { return e.Reason }
 
-// loadEnvFile adds the variables of the file to out. It rejects files unless
-// the user provides the configuration.
+// loadEnvFile adds the variables in the file to out. It accepts files only in
+// the user's own configuration.
 func (r *resolver) loadEnvFile(out *Config) {
 	const where = "envFile"
 	switch {
@@ -64,14 +64,15 @@ func (r *resolver) loadEnvFile(out *Config) {
 	r.merge(out, values)
 }
 
-// isBelow reports whether path is dir or is inside dir.
+// isBelow reports whether path is dir or inside dir. It returns false if either
+// is "".
 func isBelow(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return dir != "" && path != "" && err == nil && filepath.IsLocal(rel)
 }
 
-// loaderVariable matches variables that determine which code a program loads.
-// Files in the working directory must not set them.
+// loaderVariable matches the names of variables that determine which code a
+// program loads. A file in the workspace must not set them.
 var loaderVariable = lazyregexp.New(`^(?i:(LD|DYLD|GIT|NODE|NPM_CONFIG|BUN|DENO|PYTHON|UV|PIP|PERL5?|RUBY|GEM|BUNDLE|LUA|JAVA|CORECLR|XDG|CONDA)_.*|` +
 	`PYTHON.*|PERL5.*|PERLLIB|RUBYOPT|RUBYLIB|VIRTUAL_ENV|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|CLASSPATH|BASH_ENV|BASH_FUNC_.*|ENV|ZDOTDIR|SHELL|SHELLOPTS|BASHOPTS|PS4|IFS|` +
 	`PATH|PATHEXT|COMSPEC|HOME|USERPROFILE|APPDATA|LOCALAPPDATA|EDITOR|VISUAL|PAGER|BROWSER|SSH_ASKPASS|OPENSSL_(CONF|MODULES|ENGINES)|GCONV_PATH|GLIBC_TUNABLES)$`)
@@ -90,7 +91,7 @@ func loaderVariables(values map[string]string) []string {
 // CheckEnvFile returns an error if a [Config.EnvFile] sets a variable that
 // determines which code a program loads, such as LD_PRELOAD, NODE_OPTIONS or
 // PATH. A file in a project must not set such variables. The error names the
-// first one.
+// first such variable.
 func CheckEnvFile(data []byte) error {
 	if names := loaderVariables(parseEnvFile(data)); len(names) > 0 {
 		return newLoaderError(names)
@@ -162,7 +163,7 @@ func parseEnvFile(data []byte) map[string]string {
 	return out
 }
 
-// stripComment removes a comment, which starts with a # after a space or tab.
+// stripComment removes a comment, which starts with # after a space or tab.
 func stripComment(s string) string {
 	for i := 1; i < len(s); i++ {
 		if s[i] == '#' && (s[i-1] == ' ' || s[i-1] == '\t') {

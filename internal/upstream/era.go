@@ -14,13 +14,13 @@ const (
 	legacyVersion = "2025-11-25" // last version that starts with initialize
 )
 
-// maxEras limits the number of remembered eras.
+// maxEras is the maximum number of servers whose era is remembered.
 const maxEras = 4096
 
-// attempt describes one handshake to try.
+// attempt describes a handshake to try.
 type attempt struct {
 	era     string        // [Legacy] sends initialize at once; otherwise server/discover is sent first
-	timeout time.Duration // timeout of server/discover; 0 means the timeout of ctx
+	timeout time.Duration // timeout of server/discover; 0 means the deadline of ctx
 }
 
 // probeOutcome is the outcome of a probe with server/discover.
@@ -28,13 +28,13 @@ type probeOutcome int
 
 const (
 	probePending      probeOutcome = iota // server/discover was not sent, or is pending
-	probeAnswered                         // the server is alive
-	probeTimedOut                         // no answer before the timeout
-	probeDisconnected                     // the connection ended without an answer
+	probeAnswered                         // the server responded or rejected the request
+	probeTimedOut                         // no response before the timeout
+	probeDisconnected                     // the connection ended without a response
 )
 
-// firstAttempt returns the attempt for the requested era, else for the known
-// era, else a probe with a timeout.
+// firstAttempt returns an attempt for the requested era or, failing that, the
+// known era. If both are "", it returns a probe with the given timeout.
 func firstAttempt(told, known string, bound time.Duration) attempt {
 	switch {
 	case told != "":
@@ -45,9 +45,9 @@ func firstAttempt(told, known string, bound time.Duration) attempt {
 	return attempt{timeout: bound}
 }
 
-// nextAttempt returns the attempt to make after p failed. It returns false if
-// there is none. It ignores the error code of the probe: if the server answered
-// at all, the SDK has already tried initialize on the same connection.
+// nextAttempt returns the attempt to make after p has failed, or false if there
+// is none. It ignores the probe's error code: if the server responded at all,
+// the SDK has already tried initialize on the same connection.
 func nextAttempt(p attempt, typ, told string, l *link, err error) (attempt, bool) {
 	if told != "" || l == nil {
 		return attempt{}, false
@@ -81,8 +81,8 @@ func sessionEra(s *mcp.ClientSession) string {
 	return Legacy
 }
 
-// probeTimeout returns the timeout of a probe. It fits into the time left in
-// ctx.
+// probeTimeout returns the timeout of a probe, at most half of the time left
+// until the deadline of ctx.
 func (d *Dialer) probeTimeout(ctx context.Context) time.Duration {
 	b := d.Probe
 	if b <= 0 {

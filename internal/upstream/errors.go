@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// AuthError reports that a server requires credentials or rejected them.
+// An AuthError reports that a server requires credentials or rejected them.
 type AuthError struct {
 	Server    string
 	Status    int    // 401 or 403
@@ -32,14 +32,14 @@ func (e *AuthError) Error() string {
 // Unwrap returns the transport's error.
 func (e *AuthError) Unwrap() error { return e.Err }
 
-// A NotAllowedError is returned by a [Spawner] if the server currently must not
-// start because a permission was revoked. The next use tries again.
+// A NotAllowedError is returned by a [Spawner] if the server must not start
+// because a permission was revoked. The next use of the server tries again.
 type NotAllowedError struct{ Reason string }
 
 func (e *NotAllowedError) Error() string { return e.Reason }
 
-// OutcomeUnknownError reports that a call was sent but not answered, so the
-// tool may have run. This package never repeats such a call.
+// An OutcomeUnknownError reports that a call was sent but got no response, so
+// the tool may have run. This package never retries such a call.
 type OutcomeUnknownError struct {
 	Server string
 	Tool   string
@@ -50,21 +50,20 @@ func (e *OutcomeUnknownError) Error() string {
 	return fmt.Sprintf("tool %q of server %q: %v; it may have run and was not called again", e.Tool, e.Server, e.Err)
 }
 
-// Unwrap returns the reason why the call was not answered.
+// Unwrap returns the reason why there was no response.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// displayError separates a text that is safe to display from the error chain
-// for programs.
+// displayError wraps an error with a message that is safe to display.
 type displayError struct {
 	text   string
 	err    error
-	status int // status of the last HTTP response if it rejected a request, else 0
+	status int // last HTTP status that rejected a request, or 0
 }
 
 func (e *displayError) Error() string { return e.text }
 func (e *displayError) Unwrap() error { return e.err }
 
-// timeoutError reports that an operation exceeded a timeout.
+// timeoutError reports that an operation timed out.
 type timeoutError struct {
 	what  string
 	limit time.Duration
@@ -80,8 +79,9 @@ const (
 	stderrLineSize = 300
 )
 
-// dialError returns an error that describes the attempt, the reason, and the
-// last lines of standard error.
+// dialError returns an error that describes a failed attempt, the reason, and
+// the last lines of standard error. If the server requires credentials, it
+// returns an [*AuthError].
 func dialError(c *Config, u, typ string, l *link, err error) error {
 	status := 0
 	if l != nil {
@@ -158,8 +158,8 @@ func failureReason(c *Config, l *link, err error) string {
 	return err.Error()
 }
 
-// isInternalCode reports whether the SDK created an error with a code that
-// servers also use.
+// isInternalCode reports whether an error with a code that servers also use was
+// created by the SDK.
 func isInternalCode(e *jsonrpc.Error) bool {
 	switch e.Code {
 	case -32005:
@@ -172,8 +172,8 @@ func isInternalCode(e *jsonrpc.Error) bool {
 	return false
 }
 
-// transportError hides an error created by the SDK from errors.As, so that it
-// is not taken for an error of the server.
+// transportError hides an error created by the SDK from errors.As, so that
+// callers do not mistake it for an error from the server.
 func transportError(err error) error {
 	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && isInternalCode(wire) {
 		return errors.New(err.Error())
@@ -199,8 +199,8 @@ func shouldTrySSE(err error) bool {
 	return s.status == http.StatusBadRequest || s.status == http.StatusNotFound || s.status == http.StatusMethodNotAllowed
 }
 
-// lastLines formats the last lines of standard error for an error message, each
-// on its own line.
+// lastLines formats the last lines of standard error to append to an error
+// message.
 func lastLines(stderr string) string {
 	lines := strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' || r == '\r' })
 	if len(lines) > stderrLines {
@@ -215,7 +215,8 @@ func lastLines(stderr string) string {
 	return b.String()
 }
 
-// truncate cuts a text to n bytes and replaces control characters.
+// truncate truncates s to n bytes and replaces control characters except
+// newlines and tabs.
 func truncate(s string, n int) string {
 	if len(s) > n {
 		s = s[:n] + "…"
@@ -228,8 +229,8 @@ func truncate(s string, n int) string {
 	}, strings.ToValidUTF8(s, "·"))
 }
 
-// displayURL returns the scheme and host of a URL, because the rest may be
-// secret.
+// displayURL returns the scheme and host of a URL for display. It omits the
+// rest, which may be secret.
 func displayURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {

@@ -18,10 +18,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// streamConn is a connection over streamable HTTP. For the legacy era it adds
+// streamConn is a connection over streamable HTTP. For the legacy era, it adds
 // the version header and the GET stream of server messages, which the SDK adds
 // only to its own connections. Unlike the SDK, it reopens the stream whenever
-// it is lost.
+// the stream is interrupted.
 type streamConn struct {
 	mcp.Connection
 	link     *link
@@ -62,7 +62,7 @@ func (t *streamableTransport) Connect(ctx context.Context) (mcp.Connection, erro
 	return c, nil
 }
 
-// readResponses passes the messages that the SDK reads to Read.
+// readResponses forwards the messages that the SDK reads to Read.
 func (c *streamConn) readResponses() {
 	for {
 		msg, err := c.Connection.Read(c.link.ctx)
@@ -91,7 +91,8 @@ func (c *streamConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// setVersion reads the protocol version from the response to initialize.
+// setVersion sets the version header for later requests if res is the response
+// to initialize.
 func (c *streamConn) setVersion(res *jsonrpc.Response) {
 	c.mu.Lock()
 	own := c.init.IsValid() && c.init == res.ID
@@ -117,8 +118,8 @@ func (c *streamConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, msg)
 	if err == nil && req != nil && req.Method == "notifications/initialized" {
 		c.once.Do(func() {
-			// A server may send a request on this stream during the first call.
-			// So wait briefly for the stream to open.
+			// Wait briefly for the stream to open, because a server may send a
+			// request on it during the first call.
 			first := make(chan struct{})
 			c.link.group.Go(func() { c.maintainStream(sync.OnceFunc(func() { close(first) })) })
 			late := time.NewTimer(streamWait)
@@ -134,11 +135,13 @@ func (c *streamConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return err
 }
 
-// streamWait limits the wait for the stream of server messages to open.
+// streamWait is the maximum time to wait for the stream of server messages to
+// open.
 const streamWait = 2 * time.Second
 
 // maintainStream keeps the stream of server messages open until the connection
-// ends or the server does not support the stream.
+// ends. It calls answered after the first response, and returns early if the
+// server does not support the stream.
 func (c *streamConn) maintainStream(answered func()) {
 	defer answered()
 	ctx := c.link.ctx
@@ -231,15 +234,15 @@ func (c *streamConn) handleEvent(ctx context.Context, e serverEvent) error {
 	}
 }
 
-// serverEvent is one server-sent event.
+// serverEvent is a server-sent event.
 type serverEvent struct {
 	name, id string
 	data     []byte
 	retry    time.Duration
 }
 
-// readEvents calls f for each event until the stream ends or f fails. An event
-// may have up to limit bytes.
+// readEvents calls f for each event until the stream ends or f returns an
+// error. The maximum size of an event is limit bytes.
 func readEvents(r io.Reader, limit int, f func(serverEvent) error) error {
 	b := bufio.NewReader(r)
 	var e serverEvent

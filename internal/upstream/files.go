@@ -12,18 +12,19 @@ import (
 )
 
 // Files is a [Cache] that stores each listing in a file in Dir. It ignores
-// damaged and oversized files. It is safe for concurrent use by several
+// corrupt and oversized files. It is safe for concurrent use, even by several
 // processes.
 type Files struct{ Dir string }
 
-// maxCached limits the size of a cached listing in bytes.
+// maxCached is the maximum size of a cached listing in bytes.
 const maxCached = 16 << 20
 
 func (f *Files) file(digest string) string {
 	return filepath.Join(f.Dir, strings.TrimPrefix(digest, "sha256:")+".json")
 }
 
-// Load returns the cached listing of a configuration, or nil if there is none.
+// Load returns the cached listing for a configuration digest, or nil if there
+// is none.
 func (f *Files) Load(digest string) (*Listing, error) {
 	file, err := os.Open(f.file(digest))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +50,7 @@ func (f *Files) Load(digest string) (*Listing, error) {
 	return &l, nil
 }
 
-// Store replaces the cached listing of a configuration.
+// Store replaces the cached listing for a configuration digest.
 func (f *Files) Store(digest string, l *Listing) error {
 	b, err := json.Marshal(l)
 	if err != nil {

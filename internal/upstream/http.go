@@ -19,8 +19,8 @@ import (
 
 const maxRedirects = 5
 
-// protocolHeaders are headers that the transport sets. A configuration cannot
-// override them.
+// protocolHeaders contains the headers that the transport sets. A configuration
+// cannot override them.
 var protocolHeaders = map[string]bool{
 	"Accept": true, "Content-Type": true, "Content-Length": true, "Transfer-Encoding": true, "Host": true,
 	"Connection": true, "Last-Event-Id": true, "Mcp-Method": true, "Mcp-Name": true,
@@ -68,7 +68,7 @@ type sseTransport struct {
 }
 
 // Connect opens the stream. The SDK ties the stream to the context, so Connect
-// passes a context that lives as long as the connection.
+// passes a context that ends with the connection.
 func (s *sseTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	stream, cancel := context.WithCancelCause(s.link.ctx)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -84,8 +84,8 @@ func (s *sseTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	return conn, nil
 }
 
-// httpClient returns an HTTP client for this connection and the URL without
-// user information.
+// httpClient returns an HTTP client for this connection, and the server's URL
+// without user information.
 func (l *link) httpClient() (*http.Client, string, error) {
 	u, err := url.Parse(l.url)
 	if err != nil || u.Host == "" {
@@ -128,8 +128,8 @@ func (l *link) httpClient() (*http.Client, string, error) {
 	return client, u.String(), nil
 }
 
-// idlePerHost is the number of idle HTTP connections per host. The default of
-// two is too low for concurrent callers.
+// idlePerHost is the maximum number of idle HTTP connections per host. The
+// default of two is too low for concurrent callers.
 const idlePerHost = 32
 
 // ownTransport returns a transport for this connection only, so that closing
@@ -147,14 +147,14 @@ func (l *link) ownTransport() http.RoundTripper {
 	return t
 }
 
-// A roundTripper adds the configured headers to requests for the server's own
+// A roundTripper adds the configured headers to requests to the server's own
 // origin, limits the size of responses, and records the outcome of requests.
 type roundTripper struct {
 	link    *link
 	base    http.RoundTripper
 	origin  string // scheme, host and port
 	headers http.Header
-	version atomic.Pointer[string] // of the legacy era, after negotiation
+	version atomic.Pointer[string] // negotiated version of a legacy server
 }
 
 func (t *roundTripper) checkRedirect(req *http.Request, via []*http.Request) error {
@@ -230,7 +230,8 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// limitedBody limits the size of a response body.
+// limitedBody is a response body that returns an error when more than the
+// remaining number of bytes is read.
 type limitedBody struct {
 	io.ReadCloser
 	left int

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Limits for connections that keep failing.
+// Thresholds for unreliable connections.
 const (
 	breakerFailures = 3 // after this many failures, only background attempts are made
 	maxFailures     = 5 // a server that was connected before becomes dead after this many failures
@@ -24,16 +24,16 @@ var (
 	errNotNeeded = errors.New("connection no longer needed")
 )
 
-// instance is a server at one of its URLs. Server.mu guards the fields after
-// relist.
+// instance manages the connection to one of a server's URLs. Server.mu guards
+// the fields after relist.
 type instance struct {
 	server *Server
 	url    string
 	kick   chan struct{} // requests an attempt
-	quit   chan error    // requests that the connection be closed, with a reason
-	relist chan struct{} // reports that the tool list changed
+	quit   chan error    // requests closing the connection, with the reason
+	relist chan struct{} // signals that the tool list has changed
 
-	running   bool   // whether run is running
+	running   bool   // the run method is running
 	trying    bool   // an attempt is running or about to start
 	notNeeded bool   // the current attempt and its connection are no longer needed
 	cancel    func() // cancels the attempt
@@ -44,8 +44,8 @@ type instance struct {
 	calls     map[string]*call // running calls by token
 }
 
-// isDead reports whether the instance failed permanently, so that its tools
-// should not be offered.
+// isDead reports whether the instance has failed permanently, so that its tools
+// should not be provided.
 func (i *instance) isDead() bool {
 	if i.err == nil || i.conn != nil {
 		return false
@@ -58,14 +58,15 @@ func isFinal(err error) bool {
 	return errors.As(err, new(*AuthError)) || errors.Is(err, exec.ErrNotFound)
 }
 
-// needsUser reports whether a connection is impossible until the user acts.
-// Then no attempt is made until the next use, which reports the current reason.
+// needsUser reports whether connecting is impossible until the user acts. In
+// that case, no background attempts are made; the next use tries again and
+// reports the current reason.
 func needsUser(err error) bool {
 	refused, ok := errors.AsType[*AuthError](err)
 	return ok && refused.Next != "" || errors.As(err, new(*NotAllowedError))
 }
 
-// requestEnd asks run to close the connection. The caller holds Server.mu.
+// requestEnd asks run to close the connection. The caller must hold Server.mu.
 func (i *instance) requestEnd(why error) {
 	select {
 	case i.quit <- why:
@@ -73,7 +74,7 @@ func (i *instance) requestEnd(why error) {
 	}
 }
 
-// run connects, watches the connection, and reconnects while the server is
+// run connects, monitors the connection, and reconnects while the server is
 // needed.
 func (i *instance) run() {
 	for i.attempt(i.server.pool.ctx) || !i.tryStop() {
@@ -81,9 +82,8 @@ func (i *instance) run() {
 	i.server.pool.removeUnused(i.server)
 }
 
-// attempt connects once, watches the connection until it ends, and waits until
-// it is time for the next attempt. It returns false if there should be no next
-// attempt.
+// attempt connects, monitors the connection until it ends, and waits until the
+// next attempt is due. It returns false if there should be no next attempt.
 func (i *instance) attempt(ctx context.Context) bool {
 	s := i.server
 	start := time.Now()
@@ -107,7 +107,7 @@ func (i *instance) attempt(ctx context.Context) bool {
 }
 
 // tryStop marks the instance as not running. It returns false if another
-// attempt was requested meanwhile.
+// attempt has been requested.
 func (i *instance) tryStop() bool {
 	s := i.server
 	s.mu.Lock()
@@ -188,7 +188,7 @@ func (i *instance) beginAttempt(cancel func()) bool {
 
 func (i *instance) setConnected(conn *Conn, l *Listing) {
 	s := i.server
-	s.cacheListing(l) // before subscribers are notified, because they may read the cache
+	s.cacheListing(l) // before notifying subscribers, which may read the cache
 	s.mu.Lock()
 	select { // left from the previous connection
 	case <-i.quit:
@@ -207,7 +207,7 @@ func (i *instance) setConnected(conn *Conn, l *Listing) {
 	s.pool.notify(s)
 }
 
-// setLost records that an established connection ended.
+// setLost records that an established connection has ended.
 func (i *instance) setLost(conn *Conn, why error, life time.Duration) {
 	s := i.server
 	again := !errors.Is(why, errIdle) && s.pool.ctx.Err() == nil
@@ -244,7 +244,7 @@ func (i *instance) setFailed(err error) int {
 		return i.failures
 	}
 	i.trying = false
-	if i.notNeeded { // cancelled by requestEnd
+	if i.notNeeded { // cancelled by Server.Close
 		i.notNeeded = false
 		s.updateState() // waiting callers try again
 		defer s.mu.Unlock()
@@ -301,8 +301,8 @@ func (i *instance) waitForRetry(ctx context.Context) bool {
 	return true
 }
 
-// watchConn checks the health of a connection and refreshes its tool list. It
-// returns the reason when the connection has ended or must be closed.
+// watchConn checks the health of a connection and refreshes its tool list. When
+// the connection has ended or must be closed, it returns the reason.
 func (i *instance) watchConn(ctx context.Context, conn *Conn) error {
 	s := i.server
 	check := time.NewTicker(s.pool.o.CheckInterval)
@@ -342,7 +342,8 @@ func (i *instance) watchConn(ctx context.Context, conn *Conn) error {
 	}
 }
 
-// endReason returns the reason why the server ended a connection, for display.
+// endReason closes a connection that the server has ended, and returns the
+// reason for display.
 func (i *instance) endReason(conn *Conn) error {
 	s := i.server
 	s.mu.Lock()
@@ -377,7 +378,7 @@ func (i *instance) checkHealth(ctx context.Context, conn *Conn) error {
 }
 
 // evict drops a connection that a call found to be broken, so that run opens a
-// new one.
+// new connection.
 func (i *instance) evict(conn *Conn, why error) {
 	s := i.server
 	s.mu.Lock()
@@ -388,7 +389,7 @@ func (i *instance) evict(conn *Conn, why error) {
 	}
 }
 
-// relistTools refreshes the tool list.
+// relistTools refreshes the tool list and notifies subscribers.
 func (i *instance) relistTools(ctx context.Context, conn *Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, DefaultConnectTimeout)
 	defer cancel()

@@ -15,28 +15,28 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// errEnded is returned by reads and writes after this program closed the
+// errEnded is returned by reads and writes after this program has closed the
 // connection.
 var errEnded = errors.New("connection closed")
 
 // A link is the transport passed to the SDK. It wraps the real transport and
-// records what the SDK does not report: whether a request was sent and
-// answered, and the outcome of the probe. It also sends requests without the
-// SDK (health checks, subscriptions, tool calls), and it can close a connection
-// while calls are running.
+// records what the SDK does not report: whether a request was sent, whether a
+// response was received, and the outcome of the probe. It also sends requests
+// without the SDK (health checks, subscriptions, tool calls), and can close a
+// connection while calls are running.
 type link struct {
 	config     *Config
 	url        string
 	transport  string
 	dialer     *Dialer
 	inner      mcp.Transport
-	probeLimit time.Duration // for the answer to server/discover; 0 means none
+	probeLimit time.Duration // timeout of server/discover; 0 means none
 	changed    func(what string)
 
 	ctx          context.Context // ends with the connection
 	stop         context.CancelCauseFunc
 	group        sync.WaitGroup // all goroutines of the connection
-	requestCount atomic.Int64   // counter for the IDs of requests that the link sends
+	requestCount atomic.Int64   // counter for IDs of requests that the link sends
 	noticeCount  atomic.Int64   // number of notifications read
 
 	// mu guards the fields below. It is never held during I/O.
@@ -48,29 +48,29 @@ type link struct {
 	timer        *time.Timer
 	readErr      error // why reading ended, unless closed here
 	process      Process
-	http         *http.Transport // of this connection only; may be nil
+	http         *http.Transport // used by this connection only; may be nil
 	noise        []string
-	status       int // of the last HTTP refusal
+	status       int // HTTP status of the last rejected request
 	challenge    string
 	otherHostErr error       // set if the server sent messages to another host
 	oauthHandler NextStepper // the OAuth handler; may be nil
 }
 
-// request is a pending request.
+// request is a request that awaits its response.
 type request struct {
 	cancel context.CancelFunc
 	keep   func() bool            // stops cancelling the request with its context
-	track  *track                 // of a tool call; may be nil
+	track  *track                 // for a tool call; else nil
 	answer chan *jsonrpc.Response // for a request that the link sends; else nil
 }
 
-// track records the progress of one tool call. The context of the call contains
-// it.
+// track records the progress of a tool call. The call's context carries the
+// track.
 type track struct {
-	sent     atomic.Bool // the server may have received it
+	sent     atomic.Bool // the server may have received the request
 	answered atomic.Bool
-	status   atomic.Int32 // HTTP status of a refusal
-	session  atomic.Bool  // whether the request had an HTTP session
+	status   atomic.Int32 // HTTP status, if the request was rejected
+	session  atomic.Bool  // the request had an HTTP session
 }
 
 type trackKey struct{}
@@ -135,8 +135,9 @@ func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// deliverAnswer records a response. It reports whether the response belongs to
-// a request that the link itself sent.
+// deliverAnswer records a response. If the link itself sent the request,
+// deliverAnswer delivers the response to the waiting goroutine and returns
+// true.
 func (l *link) deliverAnswer(res *jsonrpc.Response) bool {
 	l.mu.Lock()
 	r := l.pending[res.ID]
@@ -149,8 +150,8 @@ func (l *link) deliverAnswer(res *jsonrpc.Response) bool {
 	if r == nil {
 		return false
 	}
-	// Do not cancel the context of the request yet: the write may not have
-	// returned, and the rest of an HTTP stream may be unread.
+	// Do not cancel the request's context yet: the write may not have returned,
+	// and the rest of an HTTP stream may be unread.
 	r.keep()
 	// The SDK creates other errors for a stream that ended.
 	if r.track != nil && (res.Error == nil || errors.As(res.Error, new(*jsonrpc.Error))) {
@@ -195,8 +196,8 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return l.send(ctx, req, nil)
 }
 
-// send writes a request and registers it as pending until it is answered or ctx
-// is done.
+// send writes a request and registers it as pending until its response arrives
+// or ctx is done.
 func (l *link) send(ctx context.Context, req *jsonrpc.Request, answer chan *jsonrpc.Response) error {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &request{cancel: cancel, track: trackOf(ctx), answer: answer}
@@ -215,7 +216,7 @@ func (l *link) send(ctx context.Context, req *jsonrpc.Request, answer chan *json
 	r.keep = context.AfterFunc(ctx, func() { l.dropRequest(req.ID, r) })
 	l.mu.Unlock()
 
-	// HTTP transports set this more precisely in their round trip.
+	// HTTP transports set this more precisely in RoundTrip.
 	if r.track != nil && (l.transport == Stdio || l.transport == WebSocket) {
 		r.track.sent.Store(true)
 	}
@@ -258,15 +259,15 @@ func (l *link) handleProbeTimeout() {
 	}
 }
 
-// Close implements [mcp.Connection]. It does not wait, because the SDK calls it
-// with a lock held.
+// Close implements [mcp.Connection]. It does not wait for the connection to be
+// closed, because the SDK calls it with a lock held.
 func (l *link) Close() error {
 	l.beginClose(nil)
 	return nil
 }
 
-// beginClose starts to close the connection. When it is closed, all goroutines
-// of the group have ended.
+// beginClose starts to close the connection. The connection is closed when all
+// goroutines in l.group have finished.
 func (l *link) beginClose(cause error) {
 	if cause == nil {
 		cause = errEnded
@@ -299,7 +300,7 @@ func (l *link) beginClose(cause error) {
 	}
 }
 
-// closeAndWait closes the connection and waits for its goroutines.
+// closeAndWait closes the connection and waits for its goroutines to finish.
 func (l *link) closeAndWait(cause error) {
 	l.beginClose(cause)
 	l.group.Wait()
@@ -342,7 +343,7 @@ func (l *link) sendRequestWithID(ctx context.Context, id jsonrpc.ID, method stri
 }
 
 // interceptToolCalls is sending middleware that sends tool calls without the
-// SDK, to decode each result once instead of twice.
+// SDK, so that each result is decoded only once.
 func (l *link) interceptToolCalls(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method != "tools/call" {
@@ -364,11 +365,11 @@ func (l *link) interceptToolCalls(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// cancelTime limits the time to send a cancellation.
+// cancelTime is the timeout for sending a cancellation.
 const cancelTime = 5 * time.Second
 
-// sendCancelled notifies the server that a request was cancelled. It does not
-// wait.
+// sendCancelled notifies the server in the background that a request was
+// cancelled.
 func (l *link) sendCancelled(id jsonrpc.ID, why error) {
 	params, err := json.Marshal(&mcp.CancelledParams{RequestID: id.Raw(), Reason: why.Error()})
 	if err != nil {
@@ -376,7 +377,7 @@ func (l *link) sendCancelled(id jsonrpc.ID, why error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ctx.Err() != nil { // the group may be waited for already
+	if l.ctx.Err() != nil { // another goroutine may already be waiting for the group
 		return
 	}
 	l.group.Go(func() {
@@ -402,8 +403,8 @@ func (l *link) isLost() bool {
 	return l.readErr != nil
 }
 
-// setRefusal records the HTTP status and challenge of a rejected request for
-// error messages.
+// setRefusal records the HTTP status and the challenge of a rejected request
+// for error messages.
 func (l *link) setRefusal(status int, challenge string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -413,8 +414,8 @@ func (l *link) setRefusal(status int, challenge string) {
 	}
 }
 
-// nextStep returns what the user can do about a rejected request, according to
-// the OAuth handler.
+// nextStep returns the OAuth handler's suggestion for what the user can do
+// about a rejected request. It returns "" if there is none.
 func (l *link) nextStep() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -424,7 +425,7 @@ func (l *link) nextStep() string {
 	return l.oauthHandler.Next()
 }
 
-// addNoise records a line on standard output that is not a message.
+// addNoise records output from the server that is not a message.
 func (l *link) addNoise(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Limits of the retry delay.
+// Initial and maximum retry delay.
 const (
 	firstWait = time.Second
 	maxWait   = time.Minute
 )
 
-// backoff returns the delay before a retry. It doubles with each consecutive
-// failure, and half of it is random.
+// backoff returns the delay before a retry. The delay doubles with each
+// consecutive failure, and up to half of it is random.
 func backoff(failures int) time.Duration {
 	d := firstWait << min(max(failures-1, 0), 10)
 	d = min(d, maxWait)
@@ -43,8 +43,8 @@ func (l *link) observeListChanges(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// listen keeps a stream of list change notifications open on a modern server
-// that supports it.
+// listen keeps a stream of list change notifications open in the background if
+// the server is modern and supports it.
 func (l *link) listen(s *mcp.ClientSession, o *DialOptions) {
 	r := s.InitializeResult()
 	if o.Changed == nil || sessionEra(s) != Modern || r.Capabilities == nil {
@@ -95,7 +95,7 @@ func (l *link) listen(s *mcp.ClientSession, o *DialOptions) {
 	})
 }
 
-// requestMeta returns the _meta of requests to modern servers.
+// requestMeta returns the _meta field of requests to modern servers.
 func (l *link) requestMeta(version string) mcp.Meta {
 	return mcp.Meta{
 		mcp.MetaKeyProtocolVersion:    version,
@@ -104,8 +104,8 @@ func (l *link) requestMeta(version string) mcp.Meta {
 	}
 }
 
-// Check checks the health of the server, with ping for legacy servers and
-// server/discover for modern ones.
+// Check returns an error if the server does not respond. It sends ping to
+// legacy servers and server/discover to modern servers.
 func (c *Conn) Check(ctx context.Context) error {
 	if c.Era == Legacy {
 		return c.Ping(ctx, nil)

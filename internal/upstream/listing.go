@@ -13,20 +13,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Limits of a tool list.
+// Maximum sizes of a tool list.
 const (
 	MaxTools      = 10_000
-	MaxDefinition = 1 << 20  // bytes of one tool as JSON
+	MaxDefinition = 1 << 20  // bytes of a tool as JSON
 	MaxListing    = 16 << 20 // bytes of all tools as JSON
-	// MaxDescription is the length in bytes to which tool descriptions are
-	// truncated.
+	// MaxDescription is the maximum length of a tool description in bytes.
+	// Longer descriptions are truncated.
 	MaxDescription = 64 << 10
 	maxPages       = 1000
 	maxProblems    = 20
 )
 
-// relistAfter is the age at which a health check refreshes a listing without a
-// TTL.
+// relistAfter is the age at which a listing without a TTL is refreshed.
 const relistAfter = 5 * time.Minute
 
 type listError struct{ err error }
@@ -39,7 +38,8 @@ type checkError struct{ err error }
 func (e *checkError) Error() string { return "no answer to health checks: " + e.err.Error() }
 func (e *checkError) Unwrap() error { return e.err }
 
-// list reads all pages of the tool list of a connection, within the limits.
+// list reads all pages of the tool list from a connection. It omits or
+// truncates tools that exceed the limits and reports them as problems.
 func (s *Server) list(ctx context.Context, conn *Conn) (*Listing, error) {
 	l := &Listing{At: time.Now(), Era: conn.Era}
 	if r := conn.InitializeResult(); r.Capabilities == nil || r.Capabilities.Tools == nil {
@@ -82,7 +82,7 @@ pages:
 			}
 			if len(t.Description) > MaxDescription {
 				problem("description of tool %q truncated (limit %d bytes)", truncate(t.Name, 100), MaxDescription)
-				cut := *t // the SDK still uses the original
+				cut := *t // copy, because the SDK still uses the original
 				cut.Description = strings.ToValidUTF8(t.Description[:MaxDescription], "")
 				t = &cut
 			}
@@ -114,8 +114,8 @@ pages:
 	return l, nil
 }
 
-// ProblemsKey is the _meta key with which a server reports problems of its tool
-// list, as a list of strings.
+// ProblemsKey is the _meta key under which a server reports problems with its
+// tool list, as a list of strings.
 const ProblemsKey = "loadout/problems"
 
 // reportedProblems returns the problems listed under [ProblemsKey].
@@ -130,8 +130,8 @@ func reportedProblems(meta mcp.Meta) []string {
 	return out
 }
 
-// selectsTool reports whether Include and Exclude select the tool with this
-// name.
+// selectsTool reports whether Include and Exclude select the tool with the
+// given name.
 func (c *Config) selectsTool(name string) bool {
 	among := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool {
@@ -142,7 +142,7 @@ func (c *Config) selectsTool(name string) bool {
 	return (len(c.Include) == 0 || among(c.Include)) && !among(c.Exclude)
 }
 
-// setListing stores a new listing in the server and in the cache.
+// setListing stores a listing in the server and in the cache.
 func (s *Server) setListing(l *Listing) {
 	s.cacheListing(l)
 	s.mu.Lock()
@@ -159,7 +159,8 @@ func (s *Server) cacheListing(l *Listing) {
 	}
 }
 
-// isStale reports whether the listing is older than its TTL.
+// isStale reports whether the listing is older than its TTL or, without a TTL,
+// relistAfter.
 func (s *Server) isStale() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

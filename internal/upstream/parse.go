@@ -12,23 +12,23 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxServers limits the number of servers in one file.
+// maxServers is the maximum number of servers in a file.
 const maxServers = 1000
 
-// ParseOptions describes the file to parse.
+// ParseOptions configures [Parse] and [ParseNode].
 type ParseOptions struct {
 	// Name is the file name. Its extension selects JSON, YAML or TOML. It is
 	// also stored in [Config.File].
 	Name string
-	// Default is the name of a single server that has no name. "" means the
-	// file name without its extension.
+	// Default is the server name for a file that contains a single unnamed
+	// server. "" means the file name without its extension.
 	Default string
 }
 
-// File is the content of a configuration file.
+// File is the parsed content of a configuration file.
 type File struct {
 	Servers []*Config // in file order
-	Names   []string  // servers that are only named here and defined elsewhere
+	Names   []string  // names of servers that are defined elsewhere
 	Inputs  []Input   // values to ask the user for, from VS Code files
 }
 
@@ -44,13 +44,13 @@ type Input struct {
 // Parse parses the configuration file of any MCP client. The file contains a
 // map of servers under mcpServers, mcp_servers or servers, possibly nested, or
 // at the top level; or a list of servers, a single server, or a list of names.
-// Its format is JSON with comments, YAML or TOML, with at most 1 MiB and 1000
+// Its format is JSON with comments, YAML or TOML. The limits are 1 MiB and 1000
 // servers.
 //
 // Parse never fails: diagnostics report problems with their positions. A
 // [skill.Error] means that one server or the whole file was omitted; other
 // servers are not affected. An unknown key is a [skill.Info]. Diagnostics never
-// quote values of env, headers, args or URLs.
+// contain values of env, headers, args or URLs.
 //
 // Timeouts are in seconds if the key says so or the number is below 1000,
 // otherwise in milliseconds.
@@ -69,9 +69,9 @@ func Parse(data []byte, o ParseOptions) (*File, []skill.Diagnostic) {
 	return p.result()
 }
 
-// ParseMap parses servers that are already decoded to JSON, such as mcpServers
-// in the frontmatter of a skill: a map of servers or a list of names. name is
-// stored in [Config.File]. Diagnostics have no positions.
+// ParseMap parses servers in JSON, such as mcpServers in a skill's frontmatter.
+// raw is a map of servers by name or a list of names. name is stored in
+// [Config.File]. Diagnostics have no positions.
 func ParseMap(raw json.RawMessage, name string) (*File, []skill.Diagnostic) {
 	p := newParser(ParseOptions{Name: name})
 	p.placeless = true
@@ -85,8 +85,8 @@ func ParseMap(raw json.RawMessage, name string) (*File, []skill.Diagnostic) {
 	return p.result()
 }
 
-// ParseNode is like [ParseMap] for a parsed node, whose positions the
-// diagnostics use. A nil node means no servers.
+// ParseNode is like [ParseMap], but parses a configuration node, and
+// diagnostics have its positions. If n is nil, there are no servers.
 func ParseNode(n *configfile.Node, o ParseOptions) (*File, []skill.Diagnostic) {
 	p := newParser(o)
 	if n != nil && n.Kind != configfile.Null {
@@ -95,12 +95,12 @@ func ParseNode(n *configfile.Node, o ParseOptions) (*File, []skill.Diagnostic) {
 	return p.result()
 }
 
-// parser collects the servers of one file.
+// parser collects the servers and diagnostics of a file.
 type parser struct {
 	o         ParseOptions
 	ds        skill.Diagnostics
 	found     File
-	index     map[string]int // by server name
+	index     map[string]int // index in found.Servers by server name
 	gemini    bool           // $VAR is a variable, timeouts are in milliseconds
 	millis    bool           // timeouts are in milliseconds
 	placeless bool
@@ -113,7 +113,7 @@ func newParser(o ParseOptions) *parser {
 
 func (p *parser) result() (*File, []skill.Diagnostic) { return &p.found, p.ds }
 
-// add adds a diagnostic at n. It shortens quotes from the file to one line.
+// add adds a diagnostic at n. It converts quoted text to a single line.
 func (p *parser) add(s skill.Severity, code string, n *configfile.Node, msg, fix string) {
 	d := skill.Diagnostic{Severity: s, Code: code, Message: printable.OneLine(msg), Fix: printable.OneLine(fix)}
 	if n != nil && !p.placeless {
@@ -129,7 +129,7 @@ func keyNode(f configfile.Field) *configfile.Node {
 	return &configfile.Node{Line: f.Line, Column: f.Column}
 }
 
-// parseFile parses a whole document.
+// parseFile parses a document with inputs and servers.
 func (p *parser) parseFile(doc *configfile.Node) {
 	slash := strings.ReplaceAll(p.o.Name, `\`, "/")
 	base := path.Base(slash)
@@ -139,8 +139,8 @@ func (p *parser) parseFile(doc *configfile.Node) {
 	p.parseServers(doc, 0)
 }
 
-// wrappers are paths of keys that contain a map or list of servers. The first
-// one found is used.
+// wrappers lists groups of keys that contain a map or list of servers. The
+// first group with a key in the file is used.
 var wrappers = [][]string{
 	{"mcpServers", "mcp_servers", "mcp-servers", "mcpservers"},
 	{"mcp", "spec"}, // VS Code settings and similar; Ghost documents
@@ -169,8 +169,8 @@ func (p *parser) parseServers(n *configfile.Node, depth int) {
 	}
 }
 
-// parseWrapped parses the values under wrapper keys. It returns false if there
-// are none.
+// parseWrapped parses the servers under wrapper keys. It returns false if there
+// are no such keys.
 func (p *parser) parseWrapped(n *configfile.Node, depth int) bool {
 	for _, group := range wrappers {
 		found := false
@@ -265,7 +265,7 @@ func (p *parser) parseList(n *configfile.Node) {
 	}
 }
 
-// parseSingle parses a file that describes one server.
+// parseSingle parses a file that describes a single server.
 func (p *parser) parseSingle(n *configfile.Node) {
 	name, place := p.o.Default, n
 	if name == "" && p.o.Name != "" {
@@ -301,8 +301,8 @@ func (p *parser) parseName(name string, n *configfile.Node) {
 	}
 }
 
-// hasRoom reports whether the file may contain another server. It reports an
-// exceeded limit once.
+// hasRoom reports whether the file may contain another server. The first time
+// that the limit is exceeded, it adds a diagnostic.
 func (p *parser) hasRoom(n *configfile.Node) bool {
 	if len(p.found.Servers)+len(p.found.Names) < maxServers {
 		return true
@@ -335,7 +335,7 @@ func lineSuffix(line int) string {
 	return fmt.Sprintf(", on line %d,", line)
 }
 
-// parseInputs parses the inputs of a VS Code file.
+// parseInputs parses the inputs in a VS Code file.
 func (p *parser) parseInputs(n *configfile.Node) {
 	if n == nil || n.Kind != configfile.List {
 		return

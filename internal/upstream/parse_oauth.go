@@ -10,9 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// parseOAuth parses an OAuth client that the user registered, as written by
-// Claude Code, Cursor or Gemini CLI. Endpoints are discovered, but the user may
-// set the issuer.
+// parseOAuth parses an OAuth client that the user has registered, in the syntax
+// of Claude Code, Cursor or Gemini CLI. Endpoints are discovered, but the user
+// may set the issuer.
 func (e *serverEntry) parseOAuth(f configfile.Field) {
 	if f.Value.Kind != configfile.Map {
 		e.add(skill.Info, "server-oauth", keyNode(f), e.serverMessage(f.Key+" is not a client ID: sign-in starts when the server requires it"), "")
@@ -55,7 +55,7 @@ func (e *serverEntry) parseScopes(f configfile.Field) []string {
 }
 
 // parseIssuer parses the URL of an authorization server. It keeps an invalid
-// URL: no server matches it, so no secret is sent.
+// URL, which matches no server, so that no secret is sent.
 func (e *serverEntry) parseIssuer(f configfile.Field) string {
 	s := e.parseString(f)
 	if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	maxName = 128 // characters of a server's name
+	maxName = 128 // maximum length of a server name in characters
 	maxURL  = 8 << 10
-	// maxInstances limits the URLs of one server.
+	// maxInstances is the maximum number of URLs of a server.
 	maxInstances = 100
 	maxTimeout   = 24 * time.Hour
 )
 
-// canonicalKey normalizes a key, so that httpUrl, http_url and http-url are
-// equal.
+// canonicalKey returns a normalized key, so that httpUrl, http_url and http-url
+// are equal.
 func canonicalKey(key string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))
 }
 
-// scalarText returns the text of a scalar, or "" for another node.
+// scalarText returns the text of a scalar node, or "" for any other node.
 func scalarText(n *configfile.Node) string {
 	if n.IsScalar() {
 		return n.Text
@@ -36,7 +36,7 @@ func scalarText(n *configfile.Node) string {
 	return ""
 }
 
-// quoteText quotes text from a file for a message.
+// quoteText quotes text from a file for a message. It truncates long text.
 func quoteText(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
@@ -44,7 +44,7 @@ func quoteText(s string) string {
 	return `"` + s + `"`
 }
 
-// nameFault returns why a server name is invalid, or "".
+// nameFault returns why a server name is invalid, or "" if it is valid.
 func nameFault(name string) string {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -57,15 +57,15 @@ func nameFault(name string) string {
 	return ""
 }
 
-// serverEntry is the server being parsed.
+// serverEntry accumulates the configuration of a server while it is parsed.
 type serverEntry struct {
 	*parser
 	c       *Config
 	bad     bool
 	command *configfile.Node
 	urls    []*configfile.Node
-	kind    *configfile.Node  // its type
-	headers map[string]string // names as written, by the name that is sent
+	kind    *configfile.Node  // value of the type key
+	headers map[string]string // header names as written, by canonical name
 }
 
 // parseServer parses a server and adds it if it is valid.
@@ -187,7 +187,7 @@ func (e *serverEntry) parseField(f configfile.Field) {
 }
 
 // selectTransport determines the transport from the type, the command and the
-// URLs.
+// URLs. It rejects contradictory servers.
 func (e *serverEntry) selectTransport(pos *configfile.Node) {
 	e.parseCommand()
 	typ, known := "", true
@@ -235,7 +235,8 @@ func (e *serverEntry) selectTransport(pos *configfile.Node) {
 	}
 }
 
-// remoteTransport determines the transport for URLs.
+// remoteTransport determines the transport of a server with URLs. typ is the
+// configured type, or "".
 func (e *serverEntry) remoteTransport(typ string) string {
 	sockets := 0
 	for _, u := range e.c.URLs {
@@ -245,7 +246,7 @@ func (e *serverEntry) remoteTransport(typ string) string {
 	}
 	if typ == "" {
 		for _, n := range e.urls {
-			if n.Text == "httpUrl" { // the key, see url
+			if n.Text == "httpUrl" { // the key; see parseURLs
 				typ = HTTP
 			}
 		}
@@ -274,7 +275,8 @@ func isWebSocketURL(u string) bool {
 // anyRemote is mcphost's type for any URL.
 const anyRemote = "remote"
 
-// transportOf returns the transport for a name in any known spelling.
+// transportOf returns the transport for a type name in any known spelling, or
+// false if the name is unknown.
 func transportOf(s string) (string, bool) {
 	switch canonicalKey(strings.TrimSpace(s)) {
 	case "":
@@ -322,8 +324,8 @@ func (e *serverEntry) parseCommand() {
 	}
 }
 
-// parseURLs parses one or more URLs. For each it stores a node with its
-// position and with key as its text.
+// parseURLs parses one or more URLs. For each URL, it stores a node with the
+// URL's position. The node's text is "httpUrl" if key is.
 func (e *serverEntry) parseURLs(f configfile.Field, key string) {
 	list := []*configfile.Node{f.Value}
 	if f.Value.Kind == configfile.List {
@@ -351,8 +353,8 @@ func (e *serverEntry) parseURLs(f configfile.Field, key string) {
 	}
 }
 
-// urlFault returns why a URL is invalid, or "". It does not quote the URL,
-// which may contain a token.
+// urlFault returns why a URL is invalid, or "" if it is valid. It does not
+// quote the URL, which may contain a token.
 func urlFault(u string) string {
 	switch {
 	case u == "":
@@ -374,7 +376,7 @@ func urlFault(u string) string {
 	return ""
 }
 
-// parsePatterns parses tool names, which may contain *.
+// parsePatterns parses tool name patterns, which may contain *.
 func (e *serverEntry) parsePatterns(f configfile.Field) []string {
 	list := e.parseStrings(f)
 	for _, p := range list {
@@ -385,7 +387,7 @@ func (e *serverEntry) parsePatterns(f configfile.Field) []string {
 	return list
 }
 
-// parseTools parses the names of the tools that the server should have.
+// parseTools parses the names of the tools that the server is expected to have.
 func (e *serverEntry) parseTools(f configfile.Field) []string {
 	var out []string
 	switch f.Value.Kind {

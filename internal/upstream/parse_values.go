@@ -20,7 +20,7 @@ var (
 	dollarName = lazyregexp.New(`\$+[A-Za-z_][A-Za-z0-9_]*`)
 )
 
-// expandShell converts $VAR to ${VAR} in file formats that support the short
+// expandShell converts $VAR to ${VAR} if the file format supports the short
 // form.
 func (e *serverEntry) expandShell(s string) string {
 	if !e.gemini || !strings.Contains(s, "$") {
@@ -47,7 +47,8 @@ func (e *serverEntry) parseString(f configfile.Field) string {
 	return e.expandShell(f.Value.Text)
 }
 
-// parseArguments parses a list of arguments. A string is one argument.
+// parseArguments parses a list of arguments. It treats a string as a single
+// argument.
 func (e *serverEntry) parseArguments(f configfile.Field) []string {
 	items := []*configfile.Node{f.Value}
 	if f.Value.Kind == configfile.List {
@@ -62,7 +63,8 @@ func (e *serverEntry) parseArguments(f configfile.Field) []string {
 	return out
 }
 
-// parseStrings parses a list of strings, or one comma-separated string, and trims spaces.
+// parseStrings parses a list of strings or a comma-separated string. It trims
+// spaces and removes duplicates.
 func (e *serverEntry) parseStrings(f configfile.Field) []string {
 	var all []string
 	switch {
@@ -97,8 +99,8 @@ func unique(list []string) []string {
 	return out
 }
 
-// mergeMap parses a map of strings, or a list of NAME=VALUE, and adds it to the
-// map.
+// mergeMap parses a map of strings or a list of NAME=VALUE strings, and adds
+// the entries that pass check to the map.
 func (e *serverEntry) mergeMap(to *map[string]string, f configfile.Field, check func(name, value string, n *configfile.Node) (string, bool)) {
 	put := func(name, value string, n *configfile.Node) {
 		if v, ok := check(name, value, n); ok {
@@ -138,7 +140,7 @@ func (e *serverEntry) setValue(to *map[string]string, name, value string) {
 	(*to)[name] = value
 }
 
-// checkVariable validates an environment variable.
+// checkVariable rejects the server if an environment variable is invalid.
 func (e *serverEntry) checkVariable(name, value string, n *configfile.Node) (string, bool) {
 	if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsRune(value, 0) {
 		e.reject("server-env", n, fmt.Sprintf("env: invalid variable name %s", quoteText(name)), "write letters, digits and _")
@@ -147,8 +149,8 @@ func (e *serverEntry) checkVariable(name, value string, n *configfile.Node) (str
 	return value, true
 }
 
-// checkHeader validates a header. It rejects a second spelling of a name,
-// because names are case-insensitive.
+// checkHeader rejects the server if a header is invalid, or if its name appears
+// in two spellings, because header names are case-insensitive.
 func (e *serverEntry) checkHeader(name, value string, n *configfile.Node) (string, bool) {
 	if !headerName().MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
 		e.reject("server-headers", n, fmt.Sprintf("headers: invalid header %s", quoteText(name)), "write a name and a value on one line")
@@ -166,7 +168,8 @@ func (e *serverEntry) checkHeader(name, value string, n *configfile.Node) (strin
 	return value, true
 }
 
-// parseBool parses a boolean. It returns def for any other value.
+// parseBool parses a boolean. For any other value, it adds a warning and
+// returns def.
 func (e *serverEntry) parseBool(f configfile.Field, def bool) bool {
 	switch strings.ToLower(scalarText(f.Value)) {
 	case "true", "yes", "on", "1":
@@ -188,8 +191,8 @@ func (e *serverEntry) parseCount(f configfile.Field) int {
 	return n
 }
 
-// parseSafety parses a risk level. It returns the highest level for an invalid
-// one.
+// parseSafety parses a risk level. For an invalid level, it returns the
+// highest.
 func (e *serverEntry) parseSafety(f configfile.Field) string {
 	level := strings.ToUpper(strings.TrimSpace(scalarText(f.Value)))
 	if !slices.Contains([]string{"SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"}, level) {
@@ -221,8 +224,8 @@ func (e *serverEntry) parseConnect(f configfile.Field) bool {
 	return false
 }
 
-// timeouts maps the keys of timeouts to the unit of a number without a unit. 0
-// means that the unit depends on the format.
+// timeouts maps each timeout key to the default unit for bare numbers. 0 means
+// that the default depends on the file format and the number.
 var timeouts = map[string]time.Duration{
 	"timeout": 0, "calltimeout": 0, "tooltimeout": 0, "requesttimeout": 0,
 	"connecttimeout": 0, "connectiontimeout": 0, "startuptimeout": 0, "inittimeout": 0, "initializationtimeout": 0,
@@ -232,8 +235,8 @@ var timeouts = map[string]time.Duration{
 	"startuptimeoutms": time.Millisecond, "startuptimeoutsec": time.Second,
 }
 
-// parseTimeout parses a timeout. It returns false if key is not the key of a
-// timeout. An invalid timeout is 0, which selects the default.
+// parseTimeout parses a timeout. It returns false if key is not a timeout key.
+// For an invalid timeout, it returns 0, which selects the default.
 func (e *serverEntry) parseTimeout(f configfile.Field, key string) (time.Duration, bool) {
 	unit, ok := timeouts[key]
 	if !ok {

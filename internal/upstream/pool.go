@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Default limits of a pool.
+// Defaults for [PoolOptions].
 const (
 	DefaultIdleTimeout   = 10 * time.Minute
 	DefaultCheckInterval = 30 * time.Second
@@ -22,25 +22,25 @@ const (
 
 // PoolOptions configures a [Pool].
 type PoolOptions struct {
-	Dialer        *Dialer       // nil means a zero Dialer, which connects only to URLs
-	Cache         Cache         // cache of tool lists, for later processes; nil means none
-	IdleTimeout   time.Duration // closes unused connections; 0 means [DefaultIdleTimeout]
-	CheckInterval time.Duration // cutAffixes health checks; 0 means [DefaultCheckInterval]
-	MaxConns      int           // concurrent connections; 0 means [DefaultMaxConns]
-	Logger        *slog.Logger  // nil discards
+	Dialer        *Dialer       // nil means a zero Dialer, which can connect only to URLs
+	Cache         Cache         // tool list cache shared with later processes; nil means none
+	IdleTimeout   time.Duration // time after which unused connections are closed; 0 means [DefaultIdleTimeout]
+	CheckInterval time.Duration // time between health checks; 0 means [DefaultCheckInterval]
+	MaxConns      int           // maximum number of connections; 0 means [DefaultMaxConns]
+	Logger        *slog.Logger  // nil discards messages
 }
 
 // A Pool shares connections between users of the same server configuration and
-// identity. It is safe for concurrent use. Close closes its connections and
-// waits for its goroutines.
+// identity. It is safe for concurrent use. Call Close to release its
+// connections.
 type Pool struct {
 	o     PoolOptions
 	ctx   context.Context
 	stop  context.CancelCauseFunc
 	group sync.WaitGroup // goroutines of all servers
 
-	// mu guards the fields below. It may be locked before the mutex of a
-	// Server, but not after. It is never held during I/O.
+	// mu guards the fields below. Lock it before, never after, the mutex of a
+	// Server. It is never held during I/O.
 	mu      sync.Mutex
 	servers map[string]*Server
 	open    int // number of connections, including attempts
@@ -76,9 +76,9 @@ func NewPool(o *PoolOptions) *Pool {
 }
 
 // Server returns the server with the configuration c for an identity: the user
-// whose credentials c contains, and the session if the server is stateful. The
-// same arguments return the same Server. Server does not connect. Call
-// [Server.Release] after use.
+// whose credentials c contains, and the session if the server is stateful. It
+// returns the same Server for equal arguments, and does not connect. The caller
+// must call [Server.Release] after use.
 func (p *Pool) Server(c *Config, identity string) *Server {
 	digest := c.Digest()
 	// The digest does not cover the values of variables.
@@ -100,7 +100,7 @@ func (p *Pool) Server(c *Config, identity string) *Server {
 	return s
 }
 
-// Servers returns the servers of the pool, sorted by name.
+// Servers returns the servers in the pool, sorted by name.
 func (p *Pool) Servers() []*Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,9 +117,9 @@ func (p *Pool) Servers() []*Server {
 	return all
 }
 
-// Subscribe calls f after each change of a server's state or tools, on the
-// goroutine that made the change. f must not block, but may call methods of the
-// server. Call cancel to end the subscription.
+// Subscribe calls f after each change to a server's state or tools, on the
+// goroutine that made the change. f must not block, but may call the server's
+// methods. Call cancel to end the subscription.
 func (p *Pool) Subscribe(f func(*Server)) (cancel func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,8 +133,8 @@ func (p *Pool) Subscribe(f func(*Server)) (cancel func()) {
 	}
 }
 
-// Dial opens a connection that is not shared. The caller must close it. The
-// [Status] of the server reflects the outcome.
+// Dial opens a connection that is not shared, and records the outcome in the
+// server's [Status]. The caller must close the connection.
 func (p *Pool) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, error) {
 	if p.ctx.Err() != nil {
 		return nil, errClosed
@@ -165,8 +165,8 @@ func (p *Pool) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, erro
 	return conn, nil
 }
 
-// Close closes all connections, cancels running calls and waits for the
-// processes. Later calls to the servers fail.
+// Close closes all connections, cancels running calls and waits for server
+// processes to exit. Later calls to the servers return an error.
 func (p *Pool) Close() error {
 	p.mu.Lock() // startGoroutine checks whether the pool is closed while holding mu
 	p.stop(errClosed)
@@ -187,8 +187,9 @@ func (p *Pool) startGoroutine(f func()) bool {
 	return true
 }
 
-// acquireConn reserves a connection. If the limit is reached, it disconnects
-// the server that has been idle the longest.
+// acquireConn reserves a connection for a server. If the limit is reached, it
+// disconnects the server that has been idle longest, or returns an error if
+// none is idle.
 func (p *Pool) acquireConn(of *Server) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +225,7 @@ func (p *Pool) removeUnused(s *Server) {
 	}
 }
 
-// notify calls the subscribers.
+// notify calls the subscribers with s.
 func (p *Pool) notify(s *Server) {
 	p.mu.Lock()
 	fs := make([]func(*Server), 0, len(p.watch))

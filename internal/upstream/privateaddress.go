@@ -13,11 +13,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 )
 
-// PrivateAddressError reports that a server was not contacted because its
-// address is not public and the user did not configure the server.
+// A PrivateAddressError reports that a connection was refused because the
+// server's address is not public and the user did not configure the server.
 type PrivateAddressError struct {
 	Server string
-	Owner  Owner // who provides the configuration
+	Owner  Owner // provider of the configuration
 	Host   string
 	Addr   netip.Addr
 	Kind   string // such as loopback
@@ -42,8 +42,8 @@ func nonPublicReason(a netip.Addr) string {
 }
 
 // guardedTransport returns a transport for servers that the user did not
-// configure. It uses no proxy, and it connects only to public addresses and
-// those in [Dialer.Private]. It checks the address of each connection.
+// configure. It uses no proxy, and checks that each connection is to a public
+// address or one in [Dialer.Private].
 func (l *link) guardedTransport() http.RoundTripper {
 	std, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {

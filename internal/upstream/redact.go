@@ -21,8 +21,8 @@ var (
 	secretName = lazyregexp.New(`(?i)key|token|secret|pass|auth|cred`)
 )
 
-// redactText redacts the secrets of a configuration, and the path and query of
-// each URL.
+// redactText redacts the configuration's secrets in text, and the path and
+// query of each URL.
 func redactText(c *Config, text string) string {
 	return urls().ReplaceAllStringFunc(redactSecrets(c, text), func(u string) string {
 		end := len(strings.TrimRight(u, ".,:;)]}"))
@@ -30,8 +30,9 @@ func redactText(c *Config, text string) string {
 	})
 }
 
-// secrets returns the values to redact: values of variables, tokens, header
-// values, and environment variables whose names contain KEY, TOKEN or the like.
+// secrets returns the values to redact: the values of configuration variables,
+// tokens, headers, and environment variables whose names contain KEY, TOKEN or
+// similar words.
 func (c *Config) secrets() []string {
 	all := append(slices.Clone(c.hidden), c.tokens.all()...)
 	add := func(v string) {
@@ -55,21 +56,21 @@ func (c *Config) secrets() []string {
 	}
 	for _, v := range all {
 		if q := strconv.Quote(v); q[1:len(q)-1] != v {
-			all = append(all, q[1:len(q)-1]) // as errors quote it
+			all = append(all, q[1:len(q)-1]) // as quoted in errors
 		}
 	}
 	return all
 }
 
-// sentTokens holds the latest access tokens from an OAuth handler, to redact
-// them. It is safe for concurrent use. A nil *sentTokens is empty.
+// sentTokens holds the latest access tokens from an OAuth handler, so that they
+// can be redacted. It is safe for concurrent use. A nil *sentTokens is empty.
 type sentTokens struct {
 	mu   sync.Mutex
 	last []string
 }
 
 func (t *sentTokens) add(token string) {
-	const most = 8 // earlier ones have expired
+	const most = 8 // earlier tokens have expired
 	if t == nil || len(token) < minHidden {
 		return
 	}
@@ -91,15 +92,14 @@ func (t *sentTokens) all() []string {
 
 func (c *Config) redactor() *redact.Redactor { return redact.Values(c.secrets()...) }
 
-// redactSecrets redacts the secrets of a configuration.
+// redactSecrets redacts the configuration's secrets in text.
 func redactSecrets(c *Config, text string) string { return c.redactor().String(text) }
 
-// redactFragment redacts the secrets in a fragment of a text, which may start
-// or end within a secret.
+// redactFragment is like redactSecrets for a fragment, which may start or end
+// within a secret.
 func redactFragment(c *Config, text string) string { return c.redactor().Fragment(text) }
 
-// redactWireError returns a copy of an error of the server with secrets
-// redacted.
+// redactWireError returns a copy of a server's error with secrets redacted.
 func redactWireError(c *Config, e *jsonrpc.Error) *jsonrpc.Error {
 	out := *e
 	out.Message = redactSecrets(c, e.Message)
@@ -112,7 +112,8 @@ func redactWireError(c *Config, e *jsonrpc.Error) *jsonrpc.Error {
 	return &out
 }
 
-// redactHandler is a slog.Handler that redacts the secrets of a server.
+// redactHandler is a [slog.Handler] that redacts the secrets in a server's
+// configuration.
 type redactHandler struct {
 	slog.Handler
 	c *Config

@@ -16,24 +16,25 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// Variables provides the values of variables in a configuration. If a func is
-// nil or a path is empty, variables of that kind are reported as an
-// [UnsetVariable]. Configurations of skills, projects and hubs never see the
-// environment of this process.
+// Variables provides the values of variables in a configuration. If a function
+// is nil or a path is empty, each variable of that kind is reported as an
+// [UnsetVariable]. Configurations from skills, projects and hubs must not get
+// access to the environment of this process.
 //
-// The funcs return false if there is no value. They are called for each use, on
-// the goroutine that calls [Config.Resolve].
+// The functions return false if there is no value. They are called once per use
+// of a variable, on the goroutine that calls [Config.Resolve].
 type Variables struct {
 	Env    func(name string) (string, bool) // ${NAME}, ${env:NAME}, ${env://NAME}
 	Input  func(id string) (string, bool)   // ${input:ID}
 	User   func(name string) (string, bool) // ${{user.NAME}}
 	Secret func(name string) (string, bool) // ${{secrets.NAME}}
 	// Hint returns how the user can set ${{user.NAME}} or ${{secrets.NAME}},
-	// for programs that have their own way. kind is [FromUser] or [FromSecret].
+	// where kind is [FromUser] or [FromSecret]. If Hint is nil, a default text
+	// is used.
 	Hint func(kind, name string) string
 	// File reads a [Config.EnvFile] of at most [MaxEnvFile] bytes. It is never
 	// called for a configuration with an owner. If it returns an
-	// [*EnvFileError], the text of that error replaces the usual message.
+	// [*EnvFileError], the text of that error replaces the default message.
 	File func(path string) ([]byte, error)
 
 	// Dir is the working directory of a command whose configuration mentions
@@ -49,16 +50,16 @@ type Variables struct {
 // skillNames are the variables for the skill directory.
 var skillNames = []string{"SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT", "LOADOUT_SKILL"}
 
-// UnsetVariable describes a variable that has no value. It never contains
-// values.
+// UnsetVariable describes a variable that has no value or an invalid one. It
+// never contains values.
 type UnsetVariable struct {
 	Kind  string // [FromEnv] and the others
 	Name  string // name of the variable; "" for kind [Invalid]
 	Where string // such as: header Authorization of server "x"
-	Hint  string // what to do
+	Hint  string // what the user can do
 }
 
-// String returns the problem and its solution in one line.
+// String returns the problem and its solution on one line.
 func (u UnsetVariable) String() string {
 	if u.Kind == Invalid {
 		return u.Where + " is invalid: " + u.Hint
@@ -83,12 +84,12 @@ func (u UnsetVariable) reference() string {
 // Resolve returns a copy of c in which variables are replaced in command, args,
 // env, directory, URLs, headers and envFile, but not in the names of variables
 // or headers. It adds the variables of the envFile to env. If a variable
-// without a default has no value, or a value is invalid at its position,
+// without a default has no value, or a value is invalid where it is used,
 // Resolve returns nil and up to 100 problems in a fixed order.
 //
 // A default follows :- and replaces an unset or empty value. It may contain
-// variables. Inserted values are not expanded. $${ produces the text ${. The
-// copy has the same [Config.Digest] as c.
+// variables. Inserted values are not expanded. $${ is an escaped ${. The copy
+// has the same [Config.Digest] as c.
 func (c *Config) Resolve(v Variables) (*Config, []UnsetVariable) {
 	r := &resolver{c: c, v: v}
 	if c.Owner != "" { // only the user's own configuration may read files
@@ -121,8 +122,8 @@ func (c *Config) Resolve(v Variables) (*Config, []UnsetVariable) {
 	return &out, nil
 }
 
-// texts calls f for each text that may contain variables, in a fixed order. set
-// replaces that text in a copy of c.
+// eachText calls f for each string that may contain variables, in a fixed
+// order. set replaces that string in a copy of c.
 func (c *Config) eachText(f func(where string, s string, set func(*Config, string))) {
 	f("command", c.Command, func(c *Config, s string) { c.Command = s })
 	for i, s := range c.Args {
@@ -162,7 +163,8 @@ func (r *resolver) addProblem(kind, name, where, hint string) {
 	}
 }
 
-// expand replaces the variables in a text and validates the result.
+// expand returns s with its variables replaced. It adds a problem if the result
+// is invalid.
 func (r *resolver) expand(where, s string) string {
 	if !strings.Contains(s, "${") {
 		return s
@@ -203,11 +205,11 @@ func (r *resolver) expandParts(b *strings.Builder, where string, parts []part) {
 	}
 }
 
-// minHidden is the minimum length of a redacted value in bytes. Shorter values
+// minHidden is the minimum length in bytes of a value to redact. Shorter values
 // occur in many words.
 const minHidden = 4
 
-// markSecret marks the value of a variable for redaction if it may be secret.
+// markSecret marks the value of v for redaction if it may be secret.
 func (r *resolver) markSecret(v *variable, value string) {
 	switch v.kind {
 	case FromEnv:
@@ -227,8 +229,8 @@ func (r *resolver) addSecret(value string) {
 	}
 }
 
-// lookup returns the value of a variable. If ok is false, hint says how to set
-// the variable.
+// lookup returns the value of v. If ok is false, hint says how to set the
+// variable.
 func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 	from := func(f func(string) (string, bool), none, missing string) (string, bool, string) {
 		if f == nil {
@@ -255,9 +257,9 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 	return "", false, "write ${NAME}, ${{secrets.NAME}} or ${{user.NAME}}, or $${ for the text itself"
 }
 
-// notVisibleHint returns what to do if a configuration may not use a kind of
-// variables. It suggests only kinds that the configuration may use. name is ""
-// if no other variable helps.
+// notVisibleHint returns what to do if a configuration is not allowed to use
+// variables of the given kind. It suggests only kinds that the configuration is
+// allowed to use. name is "" if no other variable helps.
 func (r *resolver) notVisibleHint(kind, name string) string {
 	var next []string
 	owner := "servers of this configuration do"
@@ -282,7 +284,7 @@ func (r *resolver) notVisibleHint(kind, name string) string {
 	return owner + " not see " + kind + ": " + strings.Join(next, ", or ")
 }
 
-// setHint returns how to set a variable. The program can replace the usual
+// setHint returns how to set a variable. The host program can replace the usual
 // text.
 func (r *resolver) setHint(v *variable, usual string) string {
 	if r.v.Hint == nil {
@@ -312,8 +314,8 @@ func (r *resolver) lookupPath(name string) (string, bool, string) {
 	return r.v.Workspace, r.v.Workspace != "", "there is no workspace"
 }
 
-// invalidReason returns why a text cannot be used after its variables were
-// replaced, or "". It does not quote the text.
+// invalidReason returns why s, with its variables replaced, is invalid at the
+// given position, or "". It does not quote s.
 func invalidReason(where, s string) string {
 	kind, _, _ := strings.Cut(where, " ")
 	switch {
@@ -331,7 +333,7 @@ func invalidReason(where, s string) string {
 	return ""
 }
 
-// VariableUse is a use of a variable in a configuration.
+// VariableUse describes where a configuration uses a variable.
 type VariableUse struct {
 	Kind  string `json:"kind" doc:"For example user or secret"` // [FromEnv] and the others
 	Name  string `json:"name"`
@@ -340,9 +342,9 @@ type VariableUse struct {
 	Target string `json:"target" doc:"Host or command that receives the value"`
 }
 
-// Variables lists the variables that an unresolved configuration uses,
+// Variables returns the variables that an unresolved configuration uses,
 // including those in defaults, in a fixed order and without duplicates. Callers
-// show them before the user approves the configuration.
+// show them to the user, who then approves the configuration.
 func (c *Config) Variables() []VariableUse {
 	var out []VariableUse
 	target, seen := c.Target(), map[[3]string]bool{}
@@ -358,8 +360,8 @@ func (c *Config) Variables() []VariableUse {
 	return out
 }
 
-// Target returns the hosts or the command of a server for display. It omits
-// user names, paths and arguments, which may contain tokens.
+// Target returns the server's hosts or command for display. It omits user
+// names, paths and arguments, which may contain tokens.
 func (c *Config) Target() string {
 	if len(c.URLs) == 0 {
 		return printableText(c.Command)
@@ -410,7 +412,7 @@ func urlHost(u string) string {
 	return b.String()
 }
 
-// displayPosition formats the position of a variable for display.
+// displayPosition returns the position of a variable for display.
 func displayPosition(where string) string {
 	if len(where) > 100 {
 		where = strings.ToValidUTF8(where[:100], "") + "…"
@@ -427,15 +429,15 @@ func printableText(s string) string {
 	}, s)
 }
 
-// Digest returns "sha256:" and the hex SHA-256 of the configuration as JSON. It
-// does not depend on the values of variables, because it covers the unresolved
-// configuration. It does not cover File and Line.
+// Digest returns "sha256:" followed by the hex-encoded SHA-256 hash of the
+// configuration as JSON. It covers the unresolved configuration, so it does not
+// depend on the values of variables. It does not cover File and Line.
 func (c *Config) Digest() string {
 	if c.Source != "" {
 		return c.Source
 	}
 	js, err := json.Marshal(c)
-	if err != nil { // cannot fail: it has only strings, numbers and maps
+	if err != nil { // cannot fail: c has only strings, numbers, booleans and maps
 		panic(err)
 	}
 	sum := sha256.Sum256(js)

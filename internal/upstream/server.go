@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A Server is a server of a [Pool]. It connects when needed, checks its
-// connection, and reconnects while it is in use. Its methods are safe for
-// concurrent use.
+// A Server manages the shared connections to a server in a [Pool]. It connects
+// on first use, checks its connections, and reconnects while it is in use. Its
+// methods are safe for concurrent use.
 type Server struct {
 	pool   *Pool
 	config *Config
@@ -22,16 +22,16 @@ type Server struct {
 	mu          sync.Mutex
 	state       State
 	since       time.Time
-	err         error // last failure; nil once connected
+	err         error // last failure; nil while connected
 	era         string
 	transport   string
 	latency     time.Duration
 	listing     *Listing
-	listed      bool // whether this process listed the tools
+	listed      bool // this process has listed the tools
 	stderr      string
 	noise       []string
 	users       int
-	dialedConns int // connections of [Pool.Dial]
+	dialedConns int // open connections from [Pool.Dial]
 	used        time.Time
 	instances   []*instance
 	changed     chan struct{} // closed and replaced when the state changes
@@ -59,11 +59,11 @@ func newServer(p *Pool, c *Config, key, digest string) *Server {
 	return s
 }
 
-// Config returns the configuration of the server. Do not change it.
+// Config returns the server's configuration, which must not be changed.
 func (s *Server) Config() *Config { return s.config }
 
-// Digest returns the digest of the configuration, which is the key of its
-// listing in the cache.
+// Digest returns the digest of the configuration, which is used as the cache
+// key for the tool list.
 func (s *Server) Digest() string { return s.digest }
 
 func (s *Server) addUser() {
@@ -72,8 +72,8 @@ func (s *Server) addUser() {
 	s.users++
 }
 
-// Release ends the use that began with [Pool.Server]. The connection stays open
-// for other users until it has been idle for long enough.
+// Release ends a use that began with [Pool.Server]. The connection stays open
+// for other users until its idle timeout.
 func (s *Server) Release() {
 	s.mu.Lock()
 	s.users--
@@ -107,7 +107,7 @@ func (s *Server) idleSince() (time.Time, bool) {
 	return s.used, connected
 }
 
-// disconnect closes all connections. The next use reconnects.
+// disconnect requests closing all connections. The next use reconnects.
 func (s *Server) disconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +118,8 @@ func (s *Server) disconnect() {
 	}
 }
 
-// Close closes all connections and cancels running attempts. The next use
-// reconnects.
+// Close closes all connections and cancels running attempts, without waiting.
+// The next use reconnects.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.used = time.Time{} // so that run does not reconnect
@@ -149,8 +149,8 @@ func (s *Server) neededFor() time.Duration {
 }
 
 // Connect connects to the server unless it is already connected. Concurrent
-// calls share one attempt. ctx limits the wait, and [Config.ConnectTimeout]
-// limits the attempt. After repeated failures, Connect returns the last error
+// calls share one attempt. ctx applies to the wait, and [Config.ConnectTimeout]
+// to the attempt. After repeated failures, Connect returns the last error
 // immediately until the next background attempt.
 func (s *Server) Connect(ctx context.Context) error {
 	if s.config.Disabled {
@@ -159,7 +159,7 @@ func (s *Server) Connect(ctx context.Context) error {
 	s.mu.Lock()
 	s.used = time.Now()
 	s.mu.Unlock()
-	tried := map[*instance]bool{} // instances tried by this call, which tries each once
+	tried := map[*instance]bool{} // instances that this call has tried; each is tried once
 	for {
 		var begin []*instance
 		s.mu.Lock()
@@ -207,8 +207,8 @@ func (s *Server) Connect(ctx context.Context) error {
 	}
 }
 
-// Retry resets the failures so that the next use connects immediately. Call it
-// when the user may have fixed the problem.
+// Retry resets the failure count, so that the next use connects immediately.
+// Call it when the user may have fixed the problem.
 func (s *Server) Retry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +217,8 @@ func (s *Server) Retry() {
 	}
 }
 
-// Tools connects to the server if necessary and returns its tools.
+// Tools connects to the server if necessary and returns its tool list, which
+// must not be changed.
 func (s *Server) Tools(ctx context.Context) (*Listing, error) {
 	if err := s.Connect(ctx); err != nil {
 		return nil, err
@@ -228,7 +229,7 @@ func (s *Server) Tools(ctx context.Context) (*Listing, error) {
 }
 
 // LastListing returns the last tool list, from this process or the cache, or
-// nil. It never connects and works in all states. Do not change the result.
+// nil if there is none. It never connects. The list must not be changed.
 func (s *Server) LastListing() *Listing {
 	s.loadOnce.Do(func() {
 		if s.pool.o.Cache == nil {
@@ -279,7 +280,7 @@ func (s *Server) Status() Status {
 	return st
 }
 
-// setDialed records whether [Pool.Dial] connected.
+// setDialed records the outcome of [Pool.Dial].
 func (s *Server) setDialed(conn *Conn, err error) {
 	s.mu.Lock()
 	i := s.instances[0]
@@ -309,7 +310,7 @@ func (s *Server) connClosed() {
 }
 
 // updateState derives the state from the instances and wakes waiting callers.
-// It reports whether the state changed. The caller holds mu.
+// It reports whether the state changed. The caller must hold mu.
 func (s *Server) updateState() bool {
 	close(s.changed)
 	s.changed = make(chan struct{})

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	maxNoise     = 5   // number of recorded lines
-	maxNoiseLine = 200 // bytes of each line
+	maxNoise     = 5   // maximum number of recorded lines
+	maxNoiseLine = 200 // maximum bytes of each
 	maxBatch     = 1000
 )
 
@@ -79,7 +79,7 @@ type outgoingLine struct {
 }
 
 // read reads lines until the process closes its output. After the connection is
-// closed it discards them, because a process that cannot write may not exit.
+// closed, it discards them, because a process that cannot write may never exit.
 func (c *stdioConn) read() {
 	r := bufio.NewReaderSize(c.proc, 64<<10)
 	for {
@@ -113,8 +113,8 @@ func (c *stdioConn) read() {
 	}
 }
 
-// endedError is an io.EOF with the reason for which the process was stopped,
-// such as a revoked permission.
+// endedError is an [io.EOF] with the reason why the process was stopped, such
+// as a revoked permission.
 type endedError struct{ why error }
 
 func (e *endedError) Error() string   { return e.why.Error() }
@@ -127,8 +127,8 @@ func readError(err error) error {
 	return &endedError{err}
 }
 
-// readLine reads a line of at most limit bytes. If a longer line cannot be a
-// message, readLine truncates it; otherwise it returns [errTooBig].
+// readLine reads a line of up to limit bytes. If a line is longer, readLine
+// returns errTooBig or, if the line cannot be a message, truncates it.
 func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	skip := false
@@ -190,7 +190,8 @@ func (c *stdioConn) write() {
 				o.written <- fmt.Errorf("%w: %w", errUnsent, o.ctx.Err())
 				continue
 			}
-			// A process cannot parse a message from a truncated line.
+			// A process cannot parse a truncated line, so an error means
+			// unsent.
 			if _, err := c.proc.Write(o.line); err != nil {
 				o.written <- fmt.Errorf("%w: %w", errUnsent, err)
 				continue
@@ -246,7 +247,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 }
 
-// Close stops the process and waits for it.
+// Close stops the process and waits for it to exit.
 func (c *stdioConn) Close() error {
 	var err error
 	c.close.Do(func() {

@@ -10,13 +10,13 @@ import (
 // Clients add a prefix, and models accept 64 bytes.
 const MaxToolName = 48
 
-// separator separates the names of a server and its tool.
+// separator separates the server name from the tool name.
 const separator = "__"
 
-// ToolName returns the name by which clients call a tool of a server:
+// ToolName returns the name by which clients call a server's tool:
 // SERVER__TOOL, with letters, digits, _ and -, of at most [MaxToolName] bytes.
-// It depends only on the two names and is unique: if it has to change them, it
-// appends a hash of both.
+// It depends only on the two names and is unique: if ToolName has to change
+// them, it appends a hash of both.
 func ToolName(server, tool string) string {
 	s, t := sanitizeName(server), sanitizeName(tool)
 	name := s + separator + t
@@ -28,7 +28,7 @@ func ToolName(server, tool string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + tool))
 	hash := "_" + hex.EncodeToString(sum[:4])
 	if room := MaxToolName - len(hash); len(name) > room {
-		// The name of the tool matters more, so it gets up to 28 bytes.
+		// The tool name matters more, so it gets up to 28 bytes.
 		keep := min(len(t), 28)
 		s = strings.TrimRight(s[:min(len(s), room-len(separator)-keep)], "_-")
 		t = t[:min(len(t), room-len(separator)-len(s))]
@@ -48,7 +48,7 @@ func sanitizeName(s string) string {
 	}, s)
 }
 
-// MatchesServer reports whether a name returned by [ToolName] may belong to a
+// MatchesServer reports whether a name returned by [ToolName] may be for a
 // server whose name starts with prefix.
 func MatchesServer(prefix, name string) bool {
 	const sure = MaxToolName - len("_01234567") - len(separator) - 28 // bytes of the server name that ToolName never cuts

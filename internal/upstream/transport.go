@@ -9,8 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// builtinTransports maps each type to a function that returns its transport. A
-// new transport needs a file with such a function and a line here.
+// builtinTransports maps each transport type to its constructor.
 var builtinTransports = map[string]func(l *link) (mcp.Transport, error){
 	Stdio:     newStdio,
 	HTTP:      newStreamable,

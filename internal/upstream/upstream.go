@@ -4,6 +4,6 @@
 // restores connections. Start reading at [Pool].
 //
 // The package does not start processes or store tokens: callers supply
-// functions for both. It does not know skills, policy or users: callers decide
-// which servers may be used.
+// functions for both. It knows nothing about skills, policy or users: callers
+// decide which servers may be used.
 package upstream

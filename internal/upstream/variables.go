@@ -13,45 +13,45 @@ const (
 	FromInput  = "input"  // ${input:ID}
 	FromUser   = "user"   // ${{user.NAME}}
 	FromSecret = "secret" // ${{secrets.NAME}}
-	FromPath   = "path"   // ${workspaceFolder} and the like
+	FromPath   = "path"   // ${workspaceFolder} and other predefined names
 	// Unknown is text that looks like a variable but is not one.
 	Unknown = "unknown"
-	// Invalid is a value that is not valid at the position of its variable.
+	// Invalid is a value that is not valid where its variable is used.
 	Invalid = "invalid"
 )
 
-// maxExpanded limits the bytes of one text after its variables are replaced,
-// and of all texts of a configuration.
+// maxExpanded is the maximum total size in bytes of a configuration's strings
+// after their variables are replaced.
 const maxExpanded = 1 << 20
 
-// part is a literal text or a variable.
+// part is a literal or a variable.
 type part struct {
 	literal string
 	v       *variable
 }
 
-// variable is a variable in a text.
+// variable is a parsed ${...} reference.
 type variable struct {
 	source   string // as written
 	kind     string
 	name     string
-	fallback []part // scalarText after :-
+	fallback []part // default after :-
 	optional bool   // :- is present
 }
 
 // fieldName matches the name of a secret or a user field.
 var fieldName = lazyregexp.New(`^[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_])?$`)
 
-// printableVariable matches unknown variables that may be printed. Other text
-// may be a password that contains "${".
+// printableVariable matches unknown variables that are safe to print. Other
+// text may be a password that contains "${".
 var printableVariable = lazyregexp.New(`^[A-Za-z0-9_.:/ -]{1,64}$`)
 
 // predefined lists the variables for well-known paths.
 var predefined = []string{"workspaceFolder", "workspaceRoot", "workspaceFolderBasename", "userHome", "pathSeparator", "/"}
 
-// parseTemplate splits a text into literals and variables. $${ is an escaped
-// ${. An unterminated ${ is an unknown variable, so that it is reported instead
-// of passed on.
+// parseTemplate splits s into literals and variables. $${ is an escaped ${. An
+// unterminated ${ is an unknown variable, so that it is reported rather than
+// passed through.
 func parseTemplate(s string, depth int) []part {
 	var out []part
 	var literal strings.Builder
@@ -82,10 +82,11 @@ func parseTemplate(s string, depth int) []part {
 	return out
 }
 
-// variableLength returns the length of the variable at the start of s. It ends
-// at the matching brace, else at the first brace, else at the end of s.
+// variableLength returns the length of the variable at the start of s. The
+// variable ends at the matching brace, else at the first closing brace, else at
+// the end of s.
 func variableLength(s string) int {
-	const most = 512 // limit of a variable with nested braces, to avoid quadratic time
+	const most = 512 // maximum length with nested braces, to avoid quadratic time
 	open, first := 0, 0
 	for i := range len(s) {
 		if i > most && first > 0 {
@@ -109,7 +110,7 @@ func variableLength(s string) int {
 	return len(s)
 }
 
-// parseVariable parses the text of a variable.
+// parseVariable parses s as a variable. depth is the nesting level of defaults.
 func parseVariable(s string, depth int) *variable {
 	const maxNested = 8
 	v := &variable{source: s, kind: Unknown, name: strings.TrimSpace(strings.Trim(s, "${}"))}

@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// frameTimeout is how long a peer may take to read a frame. After that the
-// connection is closed, because the library cannot abort a single frame.
+// frameTimeout is the timeout for writing a frame. The connection is then
+// closed, because the library cannot abort an individual frame.
 const frameTimeout = 30 * time.Second
 
 // newWebSocket returns a transport over a WebSocket with the subprotocol mcp.
@@ -44,7 +44,7 @@ func (s *webSocketTransport) Connect(ctx context.Context) (mcp.Connection, error
 type webSocketConn struct {
 	link   *link
 	ws     *websocket.Conn
-	ctx    context.Context // for reading; ends with the connection
+	ctx    context.Context // context of reads, cancelled by Close
 	cancel context.CancelFunc
 	once   sync.Once
 }
@@ -52,7 +52,7 @@ type webSocketConn struct {
 func (c *webSocketConn) SessionID() string { return "" }
 
 // Read reads the message in the next frame. It ignores its context, because the
-// library closes the connection when the context of a read is done.
+// library closes the connection when the context passed to a read is done.
 func (c *webSocketConn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		kind, data, err := c.ws.Read(c.ctx)

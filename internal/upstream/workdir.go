@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// packageRunners are commands that load packages and configuration from the
+// packageRunners lists commands that load packages and configuration from the
 // working directory. A cloned repository could control them.
 var packageRunners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "uvx", "uv", "pipx"}
 
-// workDir returns the working directory for a command that has none configured.
+// workDir returns the working directory for a command without a configured one.
 // It returns v.Dir, or "" (the current directory) if the configuration mentions
 // the workspace and the command does not load code from its working directory.
 func (c *Config) workDir(v Variables) string {
@@ -30,9 +30,9 @@ func (c *Config) mentionsWorkspace() bool {
 	return found
 }
 
-// loadsFromWorkDir reports whether a command loads code from its working
-// directory: package runners, also when wrapped as in cmd /c npx, and python
-// -m.
+// loadsFromWorkDir reports whether the command loads code from its working
+// directory. Package runners, even if wrapped as in cmd /c npx, and python -m
+// do.
 func (c *Config) loadsFromWorkDir() bool {
 	python := false
 	for _, text := range append([]string{c.Command}, c.Args...) {

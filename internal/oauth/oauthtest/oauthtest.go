@@ -1,7 +1,7 @@
 // Package oauthtest provides an authorization server, and MCP servers that
-// require its tokens, for tests. Clients register dynamically, codes are bound
-// to PKCE and a redirect URI, refresh tokens are used once, and tokens are
-// issued for one resource.
+// require its tokens, for tests. Clients register dynamically. Codes are bound
+// to a PKCE challenge and a redirect URI, refresh tokens work only once, and
+// each token is valid for a single resource.
 package oauthtest
 
 import (
@@ -28,7 +28,7 @@ type Issuer struct {
 	*httptest.Server
 
 	mu       sync.Mutex
-	clients  map[string][]string // redirect URIs by client
+	clients  map[string][]string // redirect URIs by client ID
 	codes    map[string]*code
 	access   map[string]*token
 	refresh  map[string]*token
@@ -46,8 +46,8 @@ type token struct {
 	end              time.Time
 }
 
-// New starts an authorization server that runs until the test ends. Its tokens
-// are valid for an hour.
+// New starts an authorization server that runs until the test ends. By default,
+// its tokens are reported to be valid for an hour.
 func New(t testing.TB) *Issuer {
 	i := &Issuer{clients: map[string][]string{}, codes: map[string]*code{}, access: map[string]*token{}, refresh: map[string]*token{}, life: time.Hour}
 	mux := http.NewServeMux()
@@ -67,11 +67,11 @@ func (i *Issuer) change(f func()) {
 	f()
 }
 
-// SetLifetime sets the lifetime of tokens issued from now on.
+// SetLifetime sets the reported lifetime of tokens issued from now on.
 func (i *Issuer) SetLifetime(d time.Duration) { i.change(func() { i.life = d }) }
 
-// Deny makes the issuer deny sign-ins with an error code such as access_denied.
-// "" grants them again.
+// Deny makes the issuer deny sign-ins with the error code why, such as
+// access_denied. If why is "", sign-ins succeed again.
 func (i *Issuer) Deny(why string) { i.change(func() { i.deny = why }) }
 
 // RejectRefresh makes the issuer reject refresh tokens.
@@ -80,21 +80,22 @@ func (i *Issuer) RejectRefresh() { i.change(func() { i.refuses = true }) }
 // RevokeAccess invalidates all access tokens.
 func (i *Issuer) RevokeAccess() { i.change(func() { clear(i.access) }) }
 
-// RefreshCount returns the number of used refresh tokens.
+// RefreshCount returns the number of refresh requests.
 func (i *Issuer) RefreshCount() (n int) { i.change(func() { n = i.renewals }); return n }
 
 // LastRefresh returns the form of the last refresh request.
 func (i *Issuer) LastRefresh() (f url.Values) { i.change(func() { f = i.form }); return f }
 
-// ValidTokens returns the number of valid access and refresh tokens.
+// ValidTokens returns the total number of access and refresh tokens that are
+// neither used up nor revoked.
 func (i *Issuer) ValidTokens() (n int) {
 	i.change(func() { n = len(i.access) + len(i.refresh) })
 	return n
 }
 
-// Serve starts an MCP server that accepts tokens issued for its URL. It runs
-// until the test ends. Its tool greet returns the client of the token. Serve
-// returns the URL.
+// Serve starts an MCP server that accepts tokens issued for its URL, and
+// returns the URL. The server runs until the test ends. Its tool greet returns
+// the token's client ID.
 func (i *Issuer) Serve(t testing.TB) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "guarded", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "greet", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
@@ -154,7 +155,8 @@ func (i *Issuer) register(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]any{"client_id": id, "redirect_uris": in.RedirectURIs, "token_endpoint_auth_method": "none"})
 }
 
-// authorize grants each sign-in without a user and redirects the browser.
+// authorize handles a sign-in without a user: it grants or denies the sign-in
+// and redirects the browser.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -209,9 +211,10 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// issueTokens issues an access token and a refresh token. The caller holds mu.
+// issueTokens issues an access token and a refresh token. The caller must hold
+// mu.
 func (i *Issuer) issueTokens(w http.ResponseWriter, client, resource string) {
-	k := &token{client, resource, time.Now().Add(time.Hour)} // longer than the client is told
+	k := &token{client, resource, time.Now().Add(time.Hour)} // longer than the reported lifetime
 	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
 	i.access[access], i.refresh[refresh] = k, k
 	answer(w, http.StatusOK, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": int(i.life.Seconds()), "refresh_token": refresh, "scope": "tools"})
@@ -225,7 +228,8 @@ func (i *Issuer) revoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// Browse opens a page as a browser does and returns the final HTTP status.
+// Browse requests a page, follows redirects like a browser, and returns the
+// final HTTP status.
 func Browse(page string) (status int, err error) {
 	res, err := http.Get(page)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/oauth"
 )
 
-// TestStorage tests an [oauth.Storage]. open opens the storage for the
-// principals ada and bob. Each call opens the same data, which is empty at
-// first.
+// TestStorage tests an [oauth.Storage]. open must open the same storage on each
+// call. The storage must be initially empty and support the principals ada and
+// bob.
 func TestStorage(t *testing.T, open func() oauth.Storage) {
 	ctx := t.Context()
 	k := open()
