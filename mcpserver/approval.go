@@ -22,46 +22,46 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// approvals asks users about calls through the client and verifies their
-// answers. The state that travels with a question is signed for one tool, one
-// set of arguments and a short time, so nothing is stored meanwhile. Grants
-// beyond the call are stored by the tools.
+// approvals asks users to approve calls through the client and verifies their
+// answers. The state that is sent with a question is signed. It is valid for
+// one tool, one set of arguments and a short time, so the server does not store
+// it. The tool set stores grants for more than one call.
 type approvals struct {
 	key    [32]byte
-	shared *SharedAnswers // nil is this server alone
+	shared *SharedAnswers // nil if no other server accepts answers
 
 	mu       sync.Mutex
-	used     map[string]time.Time          // answers that counted, until they expire
-	sessions map[*mcp.ServerSession]string // names of connections
+	used     map[string]time.Time          // IDs of used answers, with their expiry times
+	sessions map[*mcp.ServerSession]string // names of connections, for session grants
 }
 
 func newApprovals(shared *SharedAnswers) *approvals {
 	a := &approvals{shared: shared, used: map[string]time.Time{}}
-	if shared == nil { // else what is sealed needs no other proof
+	if shared == nil { // shared states are encrypted and need no signature
 		rand.Read(a.key[:]) // never fails
 	}
 	return a
 }
 
-// SharedAnswers lets a user answer a question of one server at another, if
-// clients reach several servers by one address. Its functions must be safe for
-// concurrent use.
+// SharedAnswers lets one server accept answers to another server's questions.
+// It is for clients that reach several servers at one address. Its functions
+// must be safe for concurrent use.
 type SharedAnswers struct {
-	// Encrypt encrypts a question, which the client returns with its answer, and
-	// Decrypt decrypts it. Decrypt fails for a question that was changed, or
+	// Encrypt encrypts a question, which the client returns with its answer.
+	// Decrypt decrypts it. Decrypt fails if the question was modified or was
 	// encrypted for another user or endpoint.
 	Encrypt func(question []byte) []byte
 	Decrypt func(sealed []byte) ([]byte, error)
-	// MarkUsed records that the answer with an ID is used, until the given time,
-	// and reports whether this is its first use on any server. It returns false
-	// if that is unknown.
+	// MarkUsed records that the answer with the given ID was used. The record
+	// must last until the given time. MarkUsed reports whether this is the
+	// first use on any server, and returns false if that is unknown.
 	MarkUsed func(ctx context.Context, answer string, until time.Time) bool
 }
 
-// questionKey is the key of our question among the questions of a result.
+// questionKey is the key of the approval question in a result's input requests.
 const questionKey = "loadout/approve"
 
-// answerTime is how long a question waits for its answer.
+// answerTime is how long a question can be answered.
 const answerTime = 15 * time.Minute
 
 type verdict int
@@ -72,13 +72,13 @@ const (
 	denied
 )
 
-// state travels with a question and comes back with the answer.
+// state is sent with a question and returned with the answer.
 type state struct {
 	Expires  int64         `json:"exp"`
 	Nonce    string        `json:"n"`
-	Subject  policy.Digest `json:"s,omitempty"` // the tool as it was
+	Subject  policy.Digest `json:"s,omitempty"` // the tool as shown in the question
 	Approved bool          `json:"ok,omitempty"`
-	Inner    string        `json:"inner,omitempty"` // the server's own state
+	Inner    string        `json:"inner,omitempty"` // state of the tool's own server
 	MAC      []byte        `json:"mac"`
 }
 
@@ -91,8 +91,8 @@ func (a *approvals) sign(tool string, args json.RawMessage, st *state) []byte {
 	return m.Sum(nil)
 }
 
-// compact removes insignificant blanks from JSON, which a client may have
-// changed.
+// compact removes insignificant white space from JSON, because clients may
+// reformat it.
 func compact(args json.RawMessage) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, args) != nil {
@@ -108,7 +108,7 @@ func (a *approvals) encode(tool string, args json.RawMessage, st *state) string 
 	st.MAC = a.sign(tool, args, st)
 	b, err := json.Marshal(st)
 	if err != nil {
-		panic(err) // it is data
+		panic(err) // cannot fail for plain data
 	}
 	if a.shared != nil {
 		b = a.shared.Encrypt(b)
@@ -116,7 +116,8 @@ func (a *approvals) encode(tool string, args json.RawMessage, st *state) string 
 	return stateMark + base64.RawURLEncoding.EncodeToString(b)
 }
 
-// decode returns the state of one of our questions about the call, or nil.
+// decode returns the state of an approval question about this call, or nil if
+// text is not a valid one.
 func (a *approvals) decode(tool string, args json.RawMessage, text string) *state {
 	rest, ok := strings.CutPrefix(text, stateMark)
 	if !ok {
@@ -132,7 +133,7 @@ func (a *approvals) decode(tool string, args json.RawMessage, text string) *stat
 	return &st
 }
 
-// unpack reads what encode wrote after the mark.
+// unpack decodes the output of encode without its mark.
 func (a *approvals) unpack(text string, st *state) error {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil && a.shared != nil {
@@ -144,7 +145,7 @@ func (a *approvals) unpack(text string, st *state) error {
 	return json.Unmarshal(b, st)
 }
 
-// markUsed reports whether an answer is used for the first time.
+// markUsed marks an answer as used. It reports whether this is its first use.
 func (a *approvals) markUsed(ctx context.Context, st *state) bool {
 	if a.shared != nil {
 		return a.shared.MarkUsed(ctx, st.Nonce, time.Unix(st.Expires+1, 0))
@@ -164,18 +165,19 @@ func (a *approvals) markUsed(ctx context.Context, st *state) bool {
 	return true
 }
 
-// maxUsed bounds the remembered answers; beyond it answers do not count, and
-// the user is asked again.
+// maxUsed is the maximum number of used answers stored. Beyond it, answers are
+// ignored and the user is asked again.
 const maxUsed = 10_000
 
-// answer is a user's answer about a call.
+// answer is a user's answer to an approval question.
 type answer struct {
 	verdict
-	subject policy.Digest // the tool that they were asked about
-	keep    policy.Scope  // of further calls of it; "" for none
+	subject policy.Digest // the tool shown in the question
+	keep    policy.Scope  // scope of a grant for further calls; "" for none
 }
 
-// readAnswer returns the user's answer about a call, the zero value for none.
+// readAnswer returns the user's answer about a call, or the zero value if there
+// is none.
 func (a *approvals) readAnswer(ctx context.Context, tool string, args json.RawMessage, text string, responses mcp.InputResponseMap) answer {
 	st := a.decode(tool, args, text)
 	if st == nil {
@@ -192,7 +194,7 @@ func (a *approvals) readAnswer(ctx context.Context, tool string, args json.RawMe
 			out.verdict = denied
 			return out
 		}
-		if scope != policy.Once { // which is this call
+		if scope != policy.Once { // Once covers only this call
 			out.keep = scope
 		}
 	}
@@ -203,11 +205,11 @@ func (a *approvals) readAnswer(ctx context.Context, tool string, args json.RawMe
 	return out
 }
 
-// scopes maps the affirmative answers to their scope.
+// scopes maps affirmative answers to scopes.
 var scopes = map[string]policy.Scope{"once": policy.Once, "session": policy.ForSession, "always": policy.Always}
 
-// sessionName names the connection of a request for as long as it lasts, "" if
-// it ends with the request.
+// sessionName returns a name for the request's connection that is stable for
+// its lifetime. It returns "" if the connection ends with the request.
 func (a *approvals) sessionName(sdk *mcp.Server, req *mcp.CallToolRequest) string {
 	ss := lastingSession(req)
 	if ss == nil {
@@ -228,7 +230,7 @@ func (a *approvals) sessionName(sdk *mcp.Server, req *mcp.CallToolRequest) strin
 	return alive[ss]
 }
 
-// innerState returns the state and answers that are meant for the tool's
+// innerState returns the state and the responses that belong to the tool's
 // server.
 func (a *approvals) innerState(text string, responses mcp.InputResponseMap) (string, mcp.InputResponseMap) {
 	rest, ok := strings.CutPrefix(text, stateMark)
@@ -236,23 +238,24 @@ func (a *approvals) innerState(text string, responses mcp.InputResponseMap) (str
 		return text, responses
 	}
 	var st state
-	_ = a.unpack(rest, &st) // what cannot be read has no inner state
+	_ = a.unpack(rest, &st) // unreadable state has no inner state
 	if _, ours := responses[questionKey]; ours {
 		responses = nil
 	}
 	return st.Inner, responses
 }
 
-// wrapState adds our approval of a call to the state of its server's question.
+// wrapState adds the user's approval of a call to the state of the tool
+// server's own question.
 func (a *approvals) wrapState(tool string, args json.RawMessage, subject policy.Digest, inner string) string {
 	return a.encode(tool, args, &state{Approved: true, Subject: subject, Inner: inner})
 }
 
-// askUser asks the user about a call. It offers a longer scope if grants are
-// stored, and "session" if there is one.
+// askUser asks the user to approve a call. It offers longer scopes if grants
+// are stored, and the session scope only if the call has a session.
 func (s *Server) askUser(ctx context.Context, r *loadout.RefusedError, c *tools.Call) *mcp.CallToolResult {
 	shown := string(compact(c.Arguments))
-	if runes := []rune(shown); len(runes) > 1200 { // what is dangerous may be at the end
+	if runes := []rune(shown); len(runes) > 1200 { // dangerous parts may be at the end
 		shown = string(runes[:600]) + fmt.Sprintf(" … (%d bytes in all) … ", len(c.Arguments)) + string(runes[len(runes)-600:])
 	}
 	if shown == "" {
@@ -281,16 +284,18 @@ func (s *Server) elicit(r *loadout.RefusedError, c *tools.Call, msg string, sche
 	}
 }
 
-// decisionSchema requires nothing: an answer without a decision is a refusal,
-// not a protocol error.
+// decisionSchema returns the schema of the user's decision. No property is
+// required, so that an answer without a decision is a refusal rather than a
+// protocol error.
 func decisionSchema(says string, choices ...any) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{
 		"decision": {Type: "string", Title: "Run it?", Enum: append(choices, "no"), Description: says + "; no: not at all"},
 	}}
 }
 
-// applyAnswer applies the user's answer to a call and stores a longer grant. It
-// returns the result of a declined call, else nil.
+// applyAnswer applies the user's answer to a call and stores a grant if the
+// scope is longer. If the call was declined, it returns the result; otherwise
+// it returns nil.
 func (s *Server) applyAnswer(ctx context.Context, c *tools.Call, name string, a answer) *mcp.CallToolResult {
 	c.Approved, c.Subject = a.verdict == approved, a.subject
 	full := *c
@@ -310,7 +315,8 @@ func (s *Server) applyAnswer(ctx context.Context, c *tools.Call, name string, a 
 	return nil
 }
 
-// howToApprove returns how a user approves what err refused, "" if err says it.
+// howToApprove returns how the user can approve what err refused, or "" if err
+// itself says so.
 func (s *Server) howToApprove(err error) string {
 	if s.opts.HowToApprove == nil {
 		return ""
@@ -318,7 +324,7 @@ func (s *Server) howToApprove(err error) string {
 	return s.opts.HowToApprove(err)
 }
 
-// canElicit reports whether the client of a request can ask its user.
+// canElicit reports whether the request's client can ask its user for input.
 func canElicit(req *mcp.CallToolRequest) bool {
 	caps := req.ClientCapabilities()
 	return caps != nil && caps.Elicitation != nil

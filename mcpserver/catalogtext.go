@@ -12,12 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// catalogText is the text about the catalog that a connection gets when it
-// starts.
+// catalogText is the description of the catalog that a connection receives when
+// it starts.
 type catalogText struct {
-	instructions string // of the server
-	description  string // of the tool that loads skills
-	hidden       bool   // that tool is not listed
+	instructions string // server instructions
+	description  string // description of the tool that loads skills
+	hidden       bool   // whether that tool is not listed
 }
 
 // catalogTextOf returns the catalog text of a view.
@@ -35,8 +35,8 @@ func (s *Server) catalogTextOf(v *view) catalogText {
 	return v.text
 }
 
-// catalogTexts remembers the catalog text of each lasting connection. Requests
-// without a session (HTTP of the modern era) get the current one.
+// catalogTexts stores the catalog text of each lasting connection. Requests
+// without a session (HTTP in the modern era) get the current text.
 type catalogTexts struct {
 	mu    sync.Mutex
 	conns map[*mcp.ServerSession]*conn
@@ -44,10 +44,10 @@ type catalogTexts struct {
 
 type conn struct {
 	text catalogText
-	seen *catalog.Snapshot // what the connection knows of
+	seen *catalog.Snapshot // latest snapshot reported to the connection
 }
 
-// get returns the catalog text for the sender of req.
+// get returns the catalog text for the connection of req.
 func (t *catalogTexts) get(s *Server, req mcp.Request) catalogText {
 	now := s.view()
 	ss := lastingSession(req)
@@ -65,14 +65,14 @@ func (t *catalogTexts) get(s *Server, req mcp.Request) catalogText {
 	return c.text
 }
 
-// dropEnded removes connections that have ended.
+// dropEnded removes closed connections.
 func (t *catalogTexts) dropEnded(s *Server) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dropEndedLocked(s)
 }
 
-// dropEndedLocked is dropEnded with t.mu held.
+// dropEndedLocked is like dropEnded, but requires t.mu to be held.
 func (t *catalogTexts) dropEndedLocked(s *Server) {
 	alive := map[*mcp.ServerSession]*conn{}
 	for ss := range s.sdk.Sessions() {
@@ -83,8 +83,8 @@ func (t *catalogTexts) dropEndedLocked(s *Server) {
 	t.conns = alive
 }
 
-// changesSince describes catalog changes since the sender of req was last
-// notified, once.
+// changesSince describes the catalog changes since the last call for the same
+// connection. It returns "" if there are none.
 func (t *catalogTexts) changesSince(s *Server, req mcp.Request) string {
 	if s.opts.WithoutNotices {
 		return ""
@@ -106,8 +106,9 @@ func (t *catalogTexts) changesSince(s *Server, req mcp.Request) string {
 	return describeChanges(before, now, s.opts.Compat == "")
 }
 
-// withNotice appends a notice to a tool's result, and to the structured content
-// of our own tools: some clients show the model only one of the two.
+// withNotice appends a notice to a tool result. For this server's own tools, it
+// also adds the notice to the structured content, because some clients show the
+// model only one of the two.
 func withNotice(res *mcp.CallToolResult, news string, ours bool) *mcp.CallToolResult {
 	out := *res
 	out.Content = append(slices.Clip(res.Content), &mcp.TextContent{Text: news})
@@ -120,7 +121,7 @@ func withNotice(res *mcp.CallToolResult, news string, ours bool) *mcp.CallToolRe
 	return &out
 }
 
-// describeChanges lists the skills that are new, removed or changed in their
+// describeChanges lists the skills that were added, removed or given a new
 // description.
 func describeChanges(before, now *catalog.Snapshot, search bool) string {
 	old := map[string]*catalog.Entry{}
@@ -163,8 +164,8 @@ func describeChanges(before, now *catalog.Snapshot, search bool) string {
 	return b.String()
 }
 
-// lastingSession returns the connection of a request if it outlives the
-// request.
+// lastingSession returns the request's connection if it outlives the request,
+// or nil.
 func lastingSession(req mcp.Request) *mcp.ServerSession {
 	ss, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || ss == nil {
@@ -182,8 +183,9 @@ const (
 )
 
 // instructions returns the server's instructions: how to use the tools, and
-// part of the catalog text. Clients differ in which of the two texts a model
-// sees, and cut both at about 2,000 characters.
+// part of the catalog text. Clients show a model different parts of the
+// instructions and tool descriptions, and truncate both at about 2,000
+// characters.
 func (s *Server) instructions(snap *catalog.Snapshot) string {
 	if s.opts.Preamble != "" {
 		return truncate(s.opts.Preamble, 8000) + "\n\n" + s.guideText(snap)
@@ -212,8 +214,9 @@ func (s *Server) loadDescription(snap *catalog.Snapshot) string {
 	return lead + " Skills:\n" + catalog.Format(offered, catalog.FormatOptions{Characters: s.textShare(offered, 3)})
 }
 
-// textShare returns the characters of catalog text for one of the two places,
-// in fifths of the budget. Both get the whole text if it fits twice.
+// textShare returns the maximum length, in characters, of the catalog text in
+// one of its two places. fifths is the place's share of the budget. If the text
+// fits twice, both places get the whole text.
 func (s *Server) textShare(offered []*catalog.Entry, fifths int) int {
 	full := 0
 	for _, e := range offered {
@@ -225,7 +228,7 @@ func (s *Server) textShare(offered []*catalog.Entry, fifths int) int {
 	return s.opts.TextBudget / 2
 }
 
-// setDescription puts a connection's catalog text into a list of tools.
+// setDescription adds a connection's catalog text to a list of tools.
 func (s *Server) setDescription(list *mcp.ListToolsResult, t catalogText) {
 	i := slices.IndexFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == s.loadTool })
 	switch {

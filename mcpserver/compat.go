@@ -17,8 +17,7 @@ import (
 // [Options.Compat] can serve.
 func CompatSystems() []string { return []string{"weknora", "ba-agent", "wegent"} }
 
-// compatTool returns the name of the tool that loads skills in an earlier
-// system.
+// compatTool returns the name of an earlier system's tool that loads skills.
 func compatTool(system string) string {
 	switch system {
 	case "weknora":
@@ -31,8 +30,8 @@ func compatTool(system string) string {
 	panic(fmt.Sprintf("mcpserver: unknown Compat %q, want one of %s", system, strings.Join(CompatSystems(), ", ")))
 }
 
-// addCompatTool adds the tool of an earlier system unless skills are disabled.
-// Without any skill the tool is hidden; see compatCatalogText.
+// addCompatTool adds an earlier system's tool unless skills are disabled. If
+// there are no skills, the tool is hidden; see compatCatalogText.
 func (s *Server) addCompatTool(t catalogText) {
 	if s.view().snap.Disabled {
 		return
@@ -48,8 +47,8 @@ func (s *Server) addCompatTool(t catalogText) {
 	}
 }
 
-// compatCatalogText returns the whole catalog in the description of the one
-// tool, as the earlier systems did.
+// compatCatalogText returns a text with the whole catalog in the tool
+// description, as in the earlier systems.
 func (s *Server) compatCatalogText(snap *catalog.Snapshot) catalogText {
 	const skills = "Skills are instructions and files for particular kinds of work. Before a task that a skill fits, call "
 	offered := snap.ForModel()
@@ -73,10 +72,11 @@ func (s *Server) compatCatalogText(snap *catalog.Snapshot) catalogText {
 	return t
 }
 
-// available names the skills that models may load.
+// available returns the names of the skills that models may load, for a
+// message.
 func (s *Server) available() string { return namesOf(s.view().snap.ForModel(), 50) }
 
-// weknora
+// The following functions serve weknora.
 
 type compatReadArgs struct {
 	SkillName string `json:"skill_name" jsonschema:"name of the skill"`
@@ -125,7 +125,7 @@ func (s *Server) compatReadFile(ctx context.Context, in compatReadArgs) (*mcp.Ca
 	}
 	out := &compatReadResult{SkillName: e.Name, FilePath: c.Path, Content: c.Text, ContentLength: len(c.Text)}
 	switch content := s.fileContent(e, c); {
-	case c.Next > 0: // the earlier tool had no offset
+	case c.Next > 0: // the earlier tool had no offset parameter
 		out.Content += fmt.Sprintf("\n[truncated: %d of %d bytes]", c.Next, c.Size)
 		return textResult(out.Content), out, nil
 	case c.Binary:
@@ -146,14 +146,14 @@ func (s *Server) compatFailed(ctx context.Context, err error) *mcp.CallToolResul
 	return errorResult(msg + " Available skills: " + s.available())
 }
 
-// ba-agent
+// The following functions serve ba-agent.
 
 type compatActivateArgs struct {
 	SkillName string `json:"skill_name" jsonschema:"name of the skill"`
 }
 
-// compatActivate answers with the messages that ba-agent adds to its
-// conversation. It omits the skill's permissions and model, which a server
+// compatActivate loads a skill and returns the messages that ba-agent adds to
+// its conversation. It omits the skill's permissions and model, which a server
 // cannot apply.
 func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mcp.CallToolResult, *session.Activation, error) {
 	all, err := s.fetch(ctx, in.SkillName)
@@ -171,7 +171,7 @@ func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mc
 	return textResult(body), session.NewActivation(&m, instructions), nil
 }
 
-// wegent
+// The following functions serve wegent.
 
 type compatLoadArgs struct {
 	SkillName string `json:"skill_name" jsonschema:"name of the skill"`

@@ -12,38 +12,39 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// Limits of the tools that are listed for one connection. Further tools can be
-// called with call_tool, as all can.
+// Limits on the tools listed for a connection. Tools beyond the limits can
+// still be called through call_tool.
 const (
 	maxGrown      = 256
 	maxGrownBytes = 1 << 20
 )
 
-// toolGrowth lists the tools that loads provide, per connection of the older
-// era; the SDK's server has one list for all. Connections of the modern era see
-// none of it, as their list must not depend on earlier calls.
+// toolGrowth lists the tools that loaded skills provide, for each connection of
+// the older era. The SDK's server has a single list for all connections.
+// Connections of the modern era are excluded, because their tool list must not
+// depend on earlier calls.
 type toolGrowth struct {
 	sdk  *mcp.Server
-	send mcp.MethodHandler // sends to one connection
+	send mcp.MethodHandler // sends to a single connection
 
 	mu    sync.Mutex
 	conns map[*mcp.ServerSession]*grownTools
 }
 
-// grownTools are the tools that were listed for one connection. Tools are only
-// added; a call of a removed one reports the reason.
+// grownTools holds the additional tools listed for a connection. Tools are only
+// added; a call to a removed tool reports the reason.
 type grownTools struct {
 	mu    sync.Mutex
-	tools []*mcp.Tool // by our names, in load order
+	tools []*mcp.Tool // under the names listed by this server, in load order
 	bytes int
 }
 
-// newGrowth installs the middleware that extends tool lists. It must run before
-// the catalog text middleware is added, which then wraps it.
+// newGrowth installs the middleware that extends tool lists. It must be called
+// before the catalog text middleware is added, which then wraps it.
 func (s *Server) newGrowth() *toolGrowth {
 	g := &toolGrowth{sdk: s.sdk, conns: map[*mcp.ServerSession]*grownTools{}}
-	// The SDK announces a list to all connections or to none; its sending
-	// handler announces ours to one.
+	// The SDK notifies all connections of a changed list. Its sending handler
+	// lets us notify a single connection.
 	s.sdk.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { g.send = next; return next })
 	s.sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -66,15 +67,15 @@ func (s *Server) newGrowth() *toolGrowth {
 	return g
 }
 
-// mayGrow reports whether a request's connection may get a longer list.
+// mayGrow reports whether the request's connection may get additional tools.
 func mayGrow(req mcp.Request) bool {
 	ss := lastingSession(req)
 	versioned, ok := req.(interface{ ProtocolVersion() string })
 	return ok && ss != nil && ss.InitializeParams() != nil && versioned.ProtocolVersion() < modernVersion
 }
 
-// callWithGrowth routes calls of listed tools through call_tool, and lists the
-// tools that a load provides.
+// callWithGrowth routes calls to additional tools through call_tool. After a
+// load, it lists the tools that the load provided.
 func (s *Server) callWithGrowth(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	const method = "tools/call"
 	if s.growth.of(req.Session).contains(req.Params.Name) {
@@ -97,15 +98,16 @@ func (s *Server) callWithGrowth(ctx context.Context, next mcp.MethodHandler, req
 	return res, err
 }
 
-// announce notifies a connection of its longer list, on the stream of ctx's
-// request and before its answer: not all HTTP clients listen elsewhere.
+// announce notifies a connection that its tool list changed. It uses the stream
+// of ctx's request, before the response is sent, because some HTTP clients do
+// not listen elsewhere.
 func (g *toolGrowth) announce(ctx context.Context, ss *mcp.ServerSession) error {
 	note := &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: ss, Params: &mcp.ToolListChangedParams{}}
 	_, err := g.send(ctx, "notifications/tools/list_changed", note)
 	return err
 }
 
-// asCallTool returns the same call as a request for call_tool.
+// asCallTool returns a request that makes the same call through call_tool.
 func asCallTool(req *mcp.CallToolRequest) (*mcp.CallToolRequest, error) {
 	args, err := json.Marshal(struct {
 		Name      string          `json:"name"`
@@ -122,17 +124,18 @@ func asCallTool(req *mcp.CallToolRequest) (*mcp.CallToolRequest, error) {
 
 type broughtKey struct{}
 
-// broughtTools collects the tools that the load of a request provides.
+// broughtTools collects the tools provided by a load during a request.
 type broughtTools struct{ tools []tools.Tool }
 
-// noteBrought records tools for the connection of ctx, if its list may grow.
+// noteBrought records the tools of a load if the connection of ctx may get
+// additional tools.
 func noteBrought(ctx context.Context, brought []tools.Tool) {
 	if b, ok := ctx.Value(broughtKey{}).(*broughtTools); ok {
 		b.tools = append(b.tools, brought...)
 	}
 }
 
-// of returns the listed tools of a connection, empty if there are none.
+// of returns the additional tools of a connection, which may be empty.
 func (g *toolGrowth) of(ss *mcp.ServerSession) *grownTools {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -142,7 +145,7 @@ func (g *toolGrowth) of(ss *mcp.ServerSession) *grownTools {
 	return &grownTools{}
 }
 
-// add lists tools for a connection and reports whether any is new.
+// add lists tools for a connection and reports whether any of them is new.
 func (g *toolGrowth) add(ss *mcp.ServerSession, all []tools.Tool) bool {
 	if len(all) == 0 {
 		return false
@@ -154,12 +157,12 @@ func (g *toolGrowth) add(ss *mcp.ServerSession, all []tools.Tool) bool {
 		g.conns[ss] = have
 	}
 	g.mu.Unlock()
-	g.forget() // including g's own, if it has ended
+	g.forget() // also drops g's own connection if it was closed
 	return have.add(all)
 }
 
-// forget drops ended connections. It runs when another connection starts or
-// lists tools.
+// forget drops closed connections. It is called when another connection starts
+// or lists tools.
 func (g *toolGrowth) forget() {
 	alive := map[*mcp.ServerSession]bool{}
 	g.mu.Lock()
@@ -186,7 +189,7 @@ func (c *grownTools) contains(name string) bool {
 	return c.find(name)
 }
 
-// find is has with c.mu held.
+// find is like has, but requires c.mu to be held.
 func (c *grownTools) find(name string) bool {
 	return slices.ContainsFunc(c.tools, func(t *mcp.Tool) bool { return t.Name == name })
 }
@@ -199,7 +202,7 @@ func (c *grownTools) add(all []tools.Tool) bool {
 		if c.find(t.Name) || len(c.tools) == maxGrown {
 			continue
 		}
-		own := *t.Definition // a copy with our name
+		own := *t.Definition // copy with the name listed by this server
 		own.Name, own.Description = t.Name, truncate(own.Description, maxToolText)
 		b, err := json.Marshal(&own)
 		if err != nil || len(b) > pageBytes || c.bytes+len(b) > maxGrownBytes {

@@ -16,37 +16,39 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// HTTPOptions configure the HTTP handler. The zero value serves loopback
-// addresses only.
+// HTTPOptions configures the HTTP handler. The zero value serves only loopback
+// addresses.
 type HTTPOptions struct {
 	// Token, if set, is required in every request as a bearer token.
 	Token string
-	// Hosts are host names of this server besides loopback. If empty and Token
-	// is set, any host is accepted.
+	// Hosts are the host names of this server in addition to loopback. If
+	// Hosts is empty and Token is set, any host is accepted.
 	Hosts []string
-	// SessionTimeout ends idle sessions of the older era; default 30 minutes.
+	// SessionTimeout is the idle timeout of sessions of the older era; default
+	// 30 minutes.
 	SessionTimeout time.Duration
-	// EventStore stores sent events of the older era's streams, so that a
-	// client can resume a lost one; nil stores none.
+	// EventStore stores the events sent on streams of the older era, so that
+	// clients can resume an interrupted stream; nil stores none.
 	EventStore mcp.EventStore
-	// Stateless keeps no sessions for the older era either, so that any node
-	// can answer a request. Servers then cannot ask or notify such clients
-	// between requests.
+	// Stateless disables sessions for the older era too, so that any node can
+	// answer a request. The server then cannot send requests or notifications
+	// to such clients between their requests.
 	Stateless bool
 	// Authenticate returns the principal of a request, for which scripts run
-	// and tools are called (see [Options.ToolsFor]). An error is answered with
-	// 401 and its text. A session of the older era belongs to the principal
-	// that started it. With nil, all requests are of [Options.Principal]. It is
-	// called by several goroutines at once.
+	// and tools are called; see [Options.ToolsFor]. An error is reported to
+	// the client with status 401. A session of the older era belongs to the
+	// principal that started it. If Authenticate is nil, all requests have the
+	// principal [Options.Principal]. It must be safe for concurrent use.
 	Authenticate func(*http.Request) (policy.Principal, error)
-	// Mount adds handlers by path, such as /mcp/p/NAME, behind the same checks.
+	// Mount adds handlers by path, such as /mcp/p/NAME. They are protected by
+	// the same checks.
 	Mount map[string]http.Handler
 }
 
-// Handler returns an HTTP handler with the MCP endpoint of both eras at /mcp,
-// /healthz, and a page at /. It refuses requests for other hosts and from other
-// origins on every path, so that a web page cannot reach the server through DNS
-// rebinding.
+// Handler returns an HTTP handler that serves MCP for both eras at /mcp, a
+// health check at /healthz, and a page at /. On every path, it refuses requests
+// for other hosts and from other origins, so that web pages cannot reach the
+// server through DNS rebinding.
 func (s *Server) Handler(o *HTTPOptions) http.Handler {
 	if o == nil {
 		o = &HTTPOptions{}
@@ -59,21 +61,22 @@ func (s *Server) Handler(o *HTTPOptions) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		prefix, _, _ := strings.Cut(r.RequestURI, "?") // the URL of the request lacks what StripPrefix removed
+		prefix, _, _ := strings.Cut(r.RequestURI, "?") // StripPrefix removed the prefix from the request's URL
 		fmt.Fprintf(w, "Loadout serves skills here over MCP.\n\nPoint an MCP client at http://%s%s/mcp\n", r.Host, strings.TrimSuffix(prefix, "/"))
 	})
 	return o.Protect(mux)
 }
 
-// Endpoint returns the MCP endpoint of both eras alone, for a mux of your own.
-// It does not check Host, Origin or Token: pass only authenticated requests to
-// it, or set [HTTPOptions.Authenticate].
+// Endpoint returns only the MCP endpoint of both eras, for use in another mux.
+// It does not check Host, Origin or Token. Pass it only authenticated requests,
+// or set [HTTPOptions.Authenticate].
 func (s *Server) Endpoint(o *HTTPOptions) http.Handler {
 	return o.Endpoint(s.sdk, s.opts.Logger)
 }
 
-// Endpoint serves an SDK server in both eras at one path, without the checks of
-// [HTTPOptions.Protect]. A nil o is the zero value; a nil logger discards.
+// Endpoint returns a handler that serves an SDK server in both eras at one
+// path, without the checks of [HTTPOptions.Protect]. A nil o means the zero
+// value. A nil logger discards messages.
 func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handler {
 	if o == nil {
 		o = &HTTPOptions{}
@@ -97,14 +100,14 @@ func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handle
 	}))
 }
 
-// isModern reports whether a request is of the modern era, whose clients send
-// the version with each request and no session ID.
+// isModern reports whether a request is of the modern era. Its clients send the
+// protocol version with each request and no session ID.
 func isModern(r *http.Request) bool {
 	return r.Header.Get("MCP-Protocol-Version") >= modernVersion && r.Header.Get("Mcp-Session-Id") == ""
 }
 
-// Protect refuses requests with a foreign Host or Origin, and those without the
-// token.
+// Protect returns a handler that refuses requests with a foreign Host or
+// Origin, or without the token.
 func (o *HTTPOptions) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !o.host(r.Host) {
@@ -144,7 +147,7 @@ func (o *HTTPOptions) host(hostport string) bool {
 	return o.Token != "" && len(o.Hosts) == 0
 }
 
-// origin reports whether an Origin is the server itself, or any port of
+// origin reports whether an Origin header names this server or any port on
 // loopback.
 func (o *HTTPOptions) origin(origin, host string) bool {
 	u, err := url.Parse(origin)

@@ -12,12 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// noToolsText is the answer to a principal without tools.
+// noToolsText is the response to a principal without tools.
 const noToolsText = "This server has no tools of other servers for you."
 
-// authenticated calls Authenticate for each request. The SDK carries the
-// principal to the handlers and binds a session to it, as for the user of a
-// bearer token.
+// authenticated returns a handler that calls Authenticate for each request. The
+// SDK passes the principal to the handlers and binds the session to it, as it
+// does for the user of a bearer token.
 func (o *HTTPOptions) authenticated(next http.Handler) http.Handler {
 	if o.Authenticate == nil {
 		return next
@@ -33,17 +33,18 @@ func (o *HTTPOptions) authenticated(next http.Handler) http.Handler {
 			return
 		}
 		r = r.Clone(context.WithValue(r.Context(), principalKey{}, p))
-		r.Header.Set("Authorization", "Bearer authenticated") // what it was is of no use below
+		r.Header.Set("Authorization", "Bearer authenticated") // the original value must not be used below
 		carry.ServeHTTP(w, r)
 	})
 }
 
 type principalKey struct{}
 
-// principalExtra is the key of the principal in a token's extra facts.
+// principalExtra is the key of the principal in [auth.TokenInfo.Extra].
 const principalExtra = "loadout.principal"
 
-// withRequestPrincipal adds the principal of a request to its context.
+// withRequestPrincipal returns a context that carries the principal of a
+// request.
 func withRequestPrincipal(ctx context.Context, req mcp.Request) context.Context {
 	extra := req.GetExtra()
 	if extra == nil || extra.TokenInfo == nil {
@@ -55,13 +56,15 @@ func withRequestPrincipal(ctx context.Context, req mcp.Request) context.Context 
 	return ctx
 }
 
-// requestPrincipal returns the principal that Authenticate named.
+// requestPrincipal returns the principal that Authenticate returned for the
+// request.
 func requestPrincipal(ctx context.Context) (policy.Principal, bool) {
 	p, ok := ctx.Value(principalKey{}).(policy.Principal)
 	return p, ok
 }
 
-// principal returns the principal of a request.
+// principal returns the principal of the request in ctx, or the server's
+// default.
 func (s *Server) principal(ctx context.Context) policy.Principal {
 	if p, ok := requestPrincipal(ctx); ok {
 		return p
@@ -69,7 +72,8 @@ func (s *Server) principal(ctx context.Context) policy.Principal {
 	return s.opts.Principal
 }
 
-// tools returns the tools of a request's principal, nil for none.
+// tools returns the tools for the principal of the request in ctx, or nil if
+// there are none.
 func (s *Server) tools(ctx context.Context) *tools.Set {
 	p, ok := requestPrincipal(ctx)
 	switch {

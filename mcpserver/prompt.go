@@ -12,15 +12,16 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// promptName returns the skill's name as a command name, without spaces.
+// promptName returns the skill's name without spaces, for use as a command
+// name.
 func promptName(e *catalog.Entry) string { return strings.Join(strings.Fields(e.Name), "-") }
 
 // hintedArgument matches an argument in a hint such as "[issue] <priority>".
 var hintedArgument = regexp.MustCompile(`\[([^\[\]<>]+)\]|<([^\[\]<>]+)>`)
 
-// promptArguments returns the arguments that the skill's hint names if there
-// are several, else one for all. Clients that split input at spaces fill
-// arguments in order and drop the rest.
+// promptArguments returns the arguments named in the skill's hint if there are
+// several, and a single argument otherwise. Clients that split input at spaces
+// fill arguments in order and drop the rest.
 func promptArguments(e *catalog.Entry) []*mcp.PromptArgument {
 	hint := e.ArgumentHint
 	if hint == "" {
@@ -60,7 +61,7 @@ func typedArguments(p *mcp.Prompt, given map[string]string) []string {
 	return out
 }
 
-// getPrompt returns the text of a skill that a user invoked with arguments.
+// getPrompt returns the prompt for a skill that a user invoked with arguments.
 func (s *Server) getPrompt(ctx context.Context, e *catalog.Entry, arguments []string) (*mcp.GetPromptResult, error) {
 	all, err := s.fetchEntry(ctx, e)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 )
 
-// quietHandler logs the SDK's info messages at debug level: it reports the
-// start and end of each session, several lines for every request without a
-// session.
+// quietHandler logs the SDK's info messages at debug level. The SDK logs the
+// start and end of each session, which is several lines for every request
+// without a session.
 type quietHandler struct{ slog.Handler }
 
 func demote(l slog.Level) slog.Level {

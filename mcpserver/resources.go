@@ -9,15 +9,15 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// offer is what the SDK's server was given for one skill.
+// offer records the resource and prompt registered with the SDK for a skill.
 type offer struct {
 	entry  *catalog.Entry
-	uri    string // of SKILL.md as a resource, "" for none
-	prompt string // name of the prompt, "" for none
+	uri    string // URI of SKILL.md as a resource; "" for none
+	prompt string // name of the prompt; "" for none
 }
 
-// syncOffers updates the resources and prompts of the SDK's server to the view.
-// The SDK announces the changes. The caller holds s.mu.
+// syncOffers updates the SDK server's resources and prompts to match the view.
+// The SDK notifies clients of the changes. The caller must hold s.mu.
 func (s *Server) syncOffers(v *view) {
 	want := map[string]*offer{}
 	for _, e := range v.entries {

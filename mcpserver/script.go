@@ -24,7 +24,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// addScriptTool adds the tool that runs scripts, if the runtime runs any.
+// addScriptTool adds the tool that runs scripts, if the runtime can run
+// scripts.
 func (s *Server) addScriptTool() {
 	if !s.rt.RunsScripts() {
 		return
@@ -48,8 +49,8 @@ var destructive = &mcp.ToolAnnotations{DestructiveHint: ptr(true), OpenWorldHint
 
 func ptr[T any](v T) *T { return &v }
 
-// addCallTool is addTool for a handler that needs the request, to report
-// progress.
+// addCallTool is like addTool, but passes the request to the handler, so that
+// it can report progress.
 func addCallTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, *mcp.CallToolRequest, In) (*mcp.CallToolResult, *Out, error)) {
 	mcp.AddTool(sdk, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		res, out, err := h(ctx, req, in)
@@ -60,9 +61,9 @@ func addCallTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Conte
 	})
 }
 
-// normalizeArguments adapts arguments that models send to the strict schemas,
-// which have one type per value for clients that support no more: args may be
-// one string, split like a shell does, and name may be skill_name.
+// normalizeArguments adapts arguments to the strict schemas. To support simple
+// clients, these have a single type for each value. args may be a string, which
+// is split as in a shell, and name may be spelled skill_name.
 func (s *Server) normalizeArguments(call *mcp.CallToolParamsRaw) error {
 	var change func(map[string]json.RawMessage) error
 	switch runs := s.rt.RunsScripts(); {
@@ -75,7 +76,7 @@ func (s *Server) normalizeArguments(call *mcp.CallToolParamsRaw) error {
 	}
 	var in map[string]json.RawMessage
 	if json.Unmarshal(call.Arguments, &in) != nil || in == nil {
-		return nil // refused with the words of the schema
+		return nil // schema validation reports the error
 	}
 	if err := change(in); err != nil {
 		return err
@@ -123,16 +124,16 @@ type scriptArgs struct {
 
 type scriptInput struct {
 	Name   string  `json:"name,omitempty"`
-	Text   *string `json:"text,omitempty"` // given may be empty
+	Text   *string `json:"text,omitempty"` // may be set to an empty string
 	Base64 *string `json:"base64,omitempty"`
 	Path   string  `json:"path,omitempty" jsonschema:"or a path in the workspace"`
 }
 
-// scriptResult is [loadout.RunResult] for a model, without what only fills its
-// context.
+// scriptResult is a [loadout.RunResult] without the fields that a model does
+// not need.
 type scriptResult struct {
 	loadout.RunResult
-	Limits    *struct{} `json:"limits,omitempty"` // in place of that of Ran: nothing that a model can act on
+	Limits    *struct{} `json:"limits,omitempty"` // hides the embedded field, which is of no use to a model
 	MoreFiles int       `json:"more_files,omitempty"`
 	Changes   string    `json:"news,omitempty"`
 }
@@ -145,7 +146,8 @@ func newScriptResult(r *loadout.RunResult) *scriptResult {
 	return out
 }
 
-// scriptResultSchema lists the fields that a model acts on.
+// scriptResultSchema describes the fields of a script result that a model can
+// act on.
 var scriptResultSchema = func() *jsonschema.Schema {
 	type file struct {
 		Path string `json:"path"`
@@ -185,8 +187,8 @@ func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scr
 	return out, newScriptResult(res), nil
 }
 
-// runSkillScript runs a script and reports progress. If it was refused or could
-// not start, it returns the result that says so.
+// runSkillScript runs a script and reports progress. If the script was refused
+// or could not start, it returns a tool result that says why.
 func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, run loadout.Run) (*loadout.RunResult, *mcp.CallToolResult, error) {
 	if s.opts.Refresh != nil {
 		if err := s.opts.Refresh(ctx); err != nil {
@@ -198,7 +200,7 @@ func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, r
 	}
 	e, err := s.rt.Catalog().Resolve(ctx, run.Skill)
 	if err != nil {
-		e = nil // Run says so
+		e = nil // Run reports the error
 	}
 	if e != nil && e.DisableModelInvocation && (s.opts.InvokedByUser == nil || !s.opts.InvokedByUser(e)) {
 		s.reportUse(useOf(UseScript, e, UseRefused))
@@ -208,7 +210,7 @@ func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, r
 		run.Script = pathInSkill(e, run.Script)
 	}
 	run.Workspace, run.Session = s.opts.Workspace, s.opts.Session
-	run.Principal, _ = requestPrincipal(ctx) // the zero value is that of the runtime
+	run.Principal, _ = requestPrincipal(ctx) // the zero value means the runtime's principal
 	done := s.reportProgress(ctx, req, &run)
 	began := time.Now()
 	res, err := s.rt.Run(ctx, run)
@@ -224,14 +226,14 @@ func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, r
 		return nil, errorResult(s.runError(err)), nil
 	}
 	res.Stdout, res.Stderr = truncateMiddle(res.Stdout), truncateMiddle(res.Stderr)
-	if err != nil { // it ran, and something went wrong with its files
+	if err != nil { // the script ran, but its files could not be saved
 		return nil, errorResult(strings.TrimSuffix(s.errorText(err), ".") + ". " + s.scriptResultText(res)), nil
 	}
 	return res, nil, nil
 }
 
-// pathInSkill returns the path of a file within a skill. Instructions may give
-// an absolute one.
+// pathInSkill returns a file's path relative to the skill. name may be
+// absolute, because instructions may contain absolute paths.
 func pathInSkill(e *catalog.Entry, name string) string {
 	place := e.Location()
 	if place == "" || !filepath.IsAbs(name) {
@@ -239,13 +241,13 @@ func pathInSkill(e *catalog.Entry, name string) string {
 	}
 	rel, err := filepath.Rel(place, name)
 	if err != nil || !filepath.IsLocal(rel) {
-		return name // which is refused
+		return name // refused later
 	}
 	return filepath.ToSlash(rel)
 }
 
-// reportProgress sends progress notifications while a script runs, to a client
-// that asked for them.
+// reportProgress sends progress notifications while a script runs, if the
+// client requested them.
 func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, run *loadout.Run) (done func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -257,7 +259,7 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, r
 	run.Progress = func(what string) {
 		select {
 		case says <- what:
-		default: // the next message replaces it
+		default: // drop the message; the next one replaces it
 		}
 	}
 	ended := make(chan struct{})
@@ -278,14 +280,14 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, r
 				msg += ", " + d.String()
 			}
 			if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: msg}); err != nil {
-				return // the client has gone
+				return // the client has disconnected
 			}
 		}
 	}()
 	return func() { cancel(); <-ended }
 }
 
-// runError returns the next step after a run that did not start.
+// runError returns a message with the next step after a script could not start.
 func (s *Server) runError(err error) string {
 	if e, ok := errors.AsType[*loadout.RefusedError](err); ok {
 		if e.Decision.Code == policy.Unreadable && s.opts.Remote {
@@ -309,10 +311,11 @@ func (s *Server) runError(err error) string {
 	return s.errorText(err)
 }
 
-// maxOutput is the number of characters of each output that a model is shown.
+// maxOutput is the maximum number of characters of stdout and of stderr shown
+// to a model.
 const maxOutput = 24_000
 
-// truncateMiddle keeps the beginning and the end of a long output.
+// truncateMiddle truncates long output in the middle.
 func truncateMiddle(text string) string {
 	runes := []rune(text)
 	if len(runes) <= maxOutput {
@@ -321,7 +324,7 @@ func truncateMiddle(text string) string {
 	return string(runes[:maxOutput/2]) + fmt.Sprintf("\n[… %d characters are left out …]\n", len(runes)-maxOutput) + string(runes[len(runes)-maxOutput/2:])
 }
 
-// endReason returns why a script ended, "" if its exit code says it.
+// endReason returns why a script ended, or "" if the exit code is sufficient.
 func endReason(r *loadout.RunResult) string {
 	detail := r.Detail
 	switch {
@@ -336,7 +339,7 @@ func endReason(r *loadout.RunResult) string {
 	return fmt.Sprintf("%s: %s", r.Reason, detail)
 }
 
-// scriptResultText renders a run for models that see text only.
+// scriptResultText renders the result of a run for models that see only text.
 func (s *Server) scriptResultText(r *loadout.RunResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Exit code %d", r.ExitCode)
@@ -368,7 +371,7 @@ func (s *Server) scriptResultText(r *loadout.RunResult) string {
 	b.WriteString(":\n")
 	dir := ""
 	if !s.opts.Remote {
-		dir, _ = s.rt.FolderPath(r.Folder) // it was there a moment ago
+		dir, _ = s.rt.FolderPath(r.Folder) // the folder existed a moment ago
 	}
 	for i, f := range r.Files {
 		if i == maxFiles {
@@ -380,8 +383,8 @@ func (s *Server) scriptResultText(r *loadout.RunResult) string {
 	return b.String()
 }
 
-// openInput opens a file that a client passes with a call, and returns a
-// function that closes it.
+// openInput opens an input file that a client passes with a call. It returns a
+// function that closes the file.
 func (s *Server) openInput(in scriptInput) (loadout.Input, func(), error) {
 	value := func(s *string) string {
 		if s == nil {
@@ -389,7 +392,7 @@ func (s *Server) openInput(in scriptInput) (loadout.Input, func(), error) {
 		}
 		return *s
 	}
-	// Some clients fill in what they do not mean, with nothing.
+	// Some clients send empty values for unused arguments.
 	text, encoded := value(in.Text), value(in.Base64)
 	switch {
 	case in.Path != "" && (text != "" || encoded != ""), text != "" && encoded != "", in.Path == "" && in.Text == nil && in.Base64 == nil:
@@ -428,7 +431,7 @@ func (s *Server) openInput(in scriptInput) (loadout.Input, func(), error) {
 	return loadout.Input{Name: name, FS: root.FS(), Path: p}, func() { root.Close() }, nil
 }
 
-// weknora
+// The following functions serve weknora.
 
 type compatScriptArgs struct {
 	SkillName  string   `json:"skill_name" jsonschema:"name of the skill"`

@@ -2,12 +2,12 @@
 // and read skills, a prompt for each skill that users may invoke, and the
 // Skills extension (SEP-2640).
 //
-// One server speaks both eras of the protocol, over stdio ([Server.Run]) and
-// HTTP ([Server.Handler], [Server.Endpoint]). It keeps no conversation state:
-// MCP clients expose no turns, and one process may serve many chats. It never
-// changes bytes that it sent to a connection before; catalog changes are
-// reported in the next tool result. Only [Options.Grow] lets a list become
-// longer. Start reading at [New].
+// A server supports both protocol eras, over stdio ([Server.Run]) and HTTP
+// ([Server.Handler], [Server.Endpoint]). It keeps no conversation state,
+// because MCP clients expose no turns and one process may serve many chats.
+// Text that was sent to a connection never changes; catalog changes are
+// reported in the next tool result. Only with [Options.Grow] can a tool list
+// become longer. Start with [New].
 package mcpserver
 
 import (
@@ -28,78 +28,84 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// Options configure a server. The zero value is ready to use.
+// Options configures a server. The zero value is ready to use.
 type Options struct {
-	// TextBudget is the size of the catalog text in characters, for the
-	// instructions and the description of load_skill together; default 2,000.
+	// TextBudget is the maximum size of the catalog text, in characters. It
+	// covers the instructions and the description of load_skill together;
+	// default 2,000.
 	TextBudget int
-	// Preamble precedes the instructions, for example the text of a profile; at
-	// most 8,000 characters are used.
+	// Preamble precedes the instructions, for example the text of a profile.
+	// It is truncated to 8,000 characters.
 	Preamble string
-	// Compat serves the tools of an earlier system with their old names and
-	// arguments instead of ours: weknora, ba-agent or wegent.
+	// Compat serves the tools of an earlier system under their original names
+	// instead of the current ones: weknora, ba-agent or wegent.
 	Compat string
-	// Extend adds tools, resources and prompts of the embedding program.
+	// Extend adds the embedding program's tools, resources and prompts.
 	Extend func(*mcp.Server)
-	// Server configures the SDK's server for what Extend needs. The server sets
-	// Instructions, Capabilities and SetCacheable itself.
+	// Server configures the SDK's server, for example for Extend. New
+	// overwrites its Instructions, Capabilities and SetCacheable.
 	Server *mcp.ServerOptions
-	// Remote says that clients run on other machines, where local paths mean
-	// nothing. Skills then name their files by URI.
+	// Remote means that clients run on other machines and cannot use local
+	// paths. Skills then refer to their files by URI.
 	Remote bool
-	// Workspace is a directory of the user that scripts may read as /workspace,
-	// and write if a grant allows it; "" mounts none.
+	// Workspace is a user's directory that scripts can read as /workspace, and
+	// write to if a grant allows it; "" mounts none.
 	Workspace string
-	// Tools are those of other MCP servers and of skills; nil for none. The
-	// server does not close it.
+	// Tools holds the tools of other MCP servers and of skills; nil means
+	// none. The server does not close the set.
 	Tools *tools.Set
-	// ToolsFor returns the tools of a principal named by
-	// [HTTPOptions.Authenticate], nil for none. Tools is not used for such a
-	// principal, as a set belongs to one. It is called for each request, by
-	// several goroutines at once, and must return the same set while the
-	// principal has connections. The server does not close the set.
+	// ToolsFor returns the tools of a principal returned by
+	// [HTTPOptions.Authenticate], or nil for none. It replaces Tools for such
+	// a principal, because a set belongs to one principal. It is called for
+	// each request and must be safe for concurrent use. It must return the
+	// same set as long as the principal has connections. The server does not
+	// close the set.
 	ToolsFor func(policy.Principal) *tools.Set
-	// Session is the ID of the conversation if the server is for one alone:
-	// grants for a session apply to it. With "", each connection is a session.
+	// Session is the conversation ID if the server is for a single
+	// conversation. Grants for that session then apply. If it is "", each
+	// connection is a session.
 	Session string
-	// Principal makes the requests that name no other (see
-	// [HTTPOptions.Authenticate]); the zero value is the local user.
+	// Principal is the principal of requests that were not authenticated (see
+	// [HTTPOptions.Authenticate]). The zero value means the local user.
 	Principal policy.Principal
-	// SharedAnswers lets other servers accept answers to questions of this one;
-	// nil lets none.
+	// SharedAnswers lets other servers accept answers to this server's
+	// questions; nil disables this.
 	SharedAnswers *SharedAnswers
-	// HowToApprove returns how a user approves what err refused. For the code of
-	// a skill it completes a sentence that begins with "The user can". With nil
-	// or "", the hint of the refusal says it.
+	// HowToApprove returns how the user can approve what err refused. For a
+	// skill's code, it completes a sentence that starts with "The user can".
+	// If it is nil or returns "", the hint in the refusal is used.
 	HowToApprove func(err error) string
-	// HowToRevoke returns the command by which a user revokes the permission
-	// for a tool. If it is nil, texts do not name one.
+	// HowToRevoke returns the command with which the user can revoke the
+	// permission for a tool. If it is nil, messages do not name a command.
 	HowToRevoke func(tool string) string
-	// ToolsOnly serves neither prompts nor resources of skills, and no catalog
-	// text, for an agent of this program.
+	// ToolsOnly disables skill prompts, skill resources and the catalog text,
+	// for an agent in the same program.
 	ToolsOnly bool
-	// WithoutNotices omits notices about new and removed skills from results,
-	// if the owner of the conversation reports them.
+	// WithoutNotices omits notices about added and removed skills from
+	// results. Set it if the caller reports them itself.
 	WithoutNotices bool
-	// InvokedByUser reports whether the user loaded a skill that models may not
-	// load; its scripts may then run. With nil none was.
+	// InvokedByUser reports whether the user loaded a skill that models are
+	// not allowed to load. Its scripts may then run. Nil means that the user
+	// loaded none.
 	InvokedByUser func(*catalog.Entry) bool
-	// Grow also lists the tools that load_skill provides as tools of this
-	// server, per connection and for the older era only. Compat disables it.
+	// Grow adds the tools that load_skill provides to the connection's tool
+	// list. It applies only to the older era. Compat disables it.
 	Grow bool
-	// Refresh is called before each run of a script and each tool call, to
-	// apply revocations. An error prevents the run. Nil does nothing.
+	// Refresh is called before each script run and each tool call, to apply
+	// revocations. An error prevents the run or call. It may be nil.
 	Refresh func(context.Context) error
-	// OnUse receives each use of a skill. It is called by several goroutines at
-	// once and must not block. Nil ignores uses.
+	// OnUse is called for each use of a skill. It must be safe for concurrent
+	// use and must not block. It may be nil.
 	OnUse func(Use)
-	// Version is the version that the server reports; default: the build's.
+	// Version is the version that the server reports. The default is the
+	// version of the build.
 	Version string
-	// Logger receives background events; nil discards them.
+	// Logger receives log messages from background work; nil discards them.
 	Logger *slog.Logger
 }
 
-// Server serves a runtime. It is safe for concurrent use; the caller closes it.
+// Server serves a runtime over MCP. It is safe for concurrent use. The caller
+// must close it.
 type Server struct {
 	rt      *loadout.Runtime
 	opts    Options
@@ -109,19 +115,19 @@ type Server struct {
 	current atomic.Pointer[view]
 	cancel  func() // ends the subscription to the catalog
 	entries entryCache
-	// approvals asks users about calls of other servers' tools.
+	// approvals asks users to approve calls to other servers' tools.
 	approvals *approvals
 	growth    *toolGrowth // nil without Options.Grow
-	// loadTool is the name of the tool that loads skills; its description
-	// carries the catalog text.
+	// loadTool is the name of the tool that loads skills. Its description
+	// contains the catalog text.
 	loadTool string
 
-	mu      sync.Mutex // guards what the SDK's server was given
+	mu      sync.Mutex // guards the state registered with the SDK's server
 	offered map[string]*offer
 }
 
-// New returns a server of the runtime; nil opts are the zero value. It panics
-// for an unknown Compat, which callers check with [CompatSystems].
+// New returns a server for the runtime. opts may be nil. New panics if Compat
+// is unknown; see [CompatSystems].
 func New(rt *loadout.Runtime, opts *Options) *Server {
 	s := &Server{rt: rt, loadTool: toolname.LoadSkill, offered: map[string]*offer{}}
 	if opts != nil {
@@ -191,16 +197,16 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	return &o
 }
 
-// Freshness of lists. Changes are announced, so this only bounds how far a
-// client that does not listen lags behind. Lists are private to a user. Files
-// and the entry of one skill are not cached: a client that finds a wrong digest
-// asks again and must not get its own cached answer.
+// Cache lifetimes of lists. Since changes are announced, they limit only how
+// long a client that does not listen can be out of date. Lists are private to a
+// user. Files and entries of individual skills are not cached. A client that
+// finds a wrong digest requests them again and must not get a cached response.
 const (
 	cacheMillis = 30_000
 	cacheScope  = "private"
 )
 
-// Run serves one connection until the connection or ctx ends.
+// Run serves a connection until it is closed or ctx is done.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	if err := s.sdk.Run(ctx, t); err != nil {
 		return fmt.Errorf("serve MCP: %w", err)
@@ -208,8 +214,8 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	return nil
 }
 
-// Close ends all connections, detaches the server from its runtime, and waits
-// for running requests. It is safe to call twice.
+// Close closes all connections, detaches the server from its runtime, and waits
+// for running requests to finish. It may be called more than once.
 func (s *Server) Close() error {
 	s.cancel()
 	var errs []error
@@ -219,8 +225,9 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// sync updates the lists of the SDK's server to the snapshot, which announces
-// changes to clients. An older snapshot than the current one is ignored.
+// sync updates the lists of the SDK's server to match the snapshot. The SDK
+// notifies clients of the changes. Snapshots older than the current one are
+// ignored.
 func (s *Server) sync(snap *catalog.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,8 +244,8 @@ func (s *Server) sync(snap *catalog.Snapshot) {
 		s.syncOffers(v)
 	}
 	if before == nil || s.catalogTextOf(before) != s.catalogTextOf(v) {
-		// The description is part of the list of tools; adding the tool again
-		// makes the SDK announce a change.
+		// The description is part of the tool list. Adding the tool again
+		// makes the SDK send a notification.
 		s.addLoadTool(s.catalogTextOf(v))
 	}
 	s.texts.dropEnded(s)
@@ -246,7 +253,7 @@ func (s *Server) sync(snap *catalog.Snapshot) {
 
 func (s *Server) view() *view { return s.current.Load() }
 
-// buildVersion returns the module version of the build, or "devel".
+// buildVersion returns the module version in the build info, or "devel".
 func buildVersion() string {
 	if bi, ok := debug.ReadBuildInfo(); ok && bi.Main.Version != "" && bi.Main.Version != "(devel)" {
 		return bi.Main.Version
@@ -254,7 +261,7 @@ func buildVersion() string {
 	return "devel"
 }
 
-// middleware gives each connection the catalog text that it got first, and
+// middleware ensures that each connection keeps its initial catalog text, and
 // appends catalog changes to tool results.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -277,7 +284,7 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ListToolsResult:
 			s.setDescription(r, s.texts.get(s, req))
 		case *mcp.CallToolResult:
-			if r.NeedsInput() { // a question has no content
+			if r.NeedsInput() { // a result that requests input has no content
 				break
 			}
 			if news := s.texts.changesSince(s, req); news != "" {
@@ -290,8 +297,8 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // growStack grows the goroutine's stack for a request while it is nearly empty.
-// The SDK starts a goroutine for each request; growing its stack step by step
-// took a tenth of the time of a call.
+// The SDK starts a goroutine for each request, and growing its stack step by
+// step took a tenth of the time of a call.
 //
 //go:noinline
 func growStack(i int) byte {

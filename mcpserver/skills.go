@@ -21,13 +21,14 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// The Skills extension: specification/stable/skills.mdx of ext-skills.
+// This file implements the Skills extension: specification/stable/skills.mdx of
+// ext-skills.
 
-// pageSize is the number of skills in a page of skills/list; each entry lists
+// pageSize is the number of skills in a page of skills/list. Each entry lists
 // all files with their hashes.
 const pageSize = 50
 
-// dirPageSize is the number of children in a page of resources/directory/read.
+// dirPageSize is the number of entries in a page of resources/directory/read.
 const dirPageSize = 500
 
 type listSkillsParams struct {
@@ -41,7 +42,7 @@ type uriParams struct {
 	Cursor string `json:"cursor,omitempty"`
 }
 
-// skillEntry describes one skill.
+// skillEntry describes a skill in skills/list and skills/get.
 type skillEntry struct {
 	URI         string          `json:"uri"`
 	Frontmatter json.RawMessage `json:"frontmatter"`
@@ -54,7 +55,8 @@ type skillResource struct {
 	Size   int64  `json:"size"`
 }
 
-// cacheable holds the fields that results have since 2026-07-28.
+// cacheable holds the cache fields that protocol version 2026-07-28 added to
+// results.
 type cacheable struct {
 	TTLMs      *int   `json:"ttlMs,omitempty"`
 	CacheScope string `json:"cacheScope,omitempty"`
@@ -89,7 +91,7 @@ func (s *Server) addSkillMethods() {
 		mcp.AddReceivingCustomMethod(s.sdk, "resources/directory/read", s.readDirectory),
 	)
 	if err != nil {
-		panic(err) // a name that the SDK takes for itself
+		panic(err) // the method name is reserved by the SDK
 	}
 	s.sdk.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: scheme + "{+path}", Name: "skill-file", Title: "File of a skill",
 		Description: "A file of a skill, by the skill's path and the file's path inside it."}, s.readResource)
@@ -97,7 +99,7 @@ func (s *Server) addSkillMethods() {
 
 const modernVersion = "2026-07-28"
 
-// freshness returns the cache fields for the era of the request.
+// freshness returns the cache fields for the request's protocol era.
 func freshness(ss *mcp.ServerSession, meta map[string]any) cacheable {
 	version, _ := meta[mcp.MetaKeyProtocolVersion].(string)
 	if version == "" {
@@ -178,8 +180,8 @@ type entryCache struct {
 
 const maxFrontmatters = 20_000
 
-// entry describes a skill as it is now; its resources and frontmatter are of
-// the same bytes of SKILL.md.
+// entry returns the current description of a skill. Its resources and
+// frontmatter are from the same version of SKILL.md.
 func (s *Server) entry(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
 	for tries := 1; ; tries++ {
 		out, err := s.entryNow(ctx, v, e)
@@ -189,11 +191,11 @@ func (s *Server) entry(ctx context.Context, v *view, e *catalog.Entry) (*skillEn
 	}
 }
 
-// errSkillChanging means that SKILL.md changed between two reads.
+// errSkillChanging is returned if SKILL.md changed between two reads.
 var errSkillChanging = errors.New("SKILL.md changed while reading")
 
 func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
-	files, err := s.rt.Catalog().ListFiles(ctx, e) // which reads none of them
+	files, err := s.rt.Catalog().ListFiles(ctx, e) // does not read the files
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +225,8 @@ func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skil
 	return out, err
 }
 
-// checkPortable refuses skills that hosts need not accept.
+// checkPortable returns an error if the skill exceeds the limits that every
+// host must accept.
 func checkPortable(m skill.Manifest) error {
 	if len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes {
 		return fmt.Errorf("too large to serve: %d files, %d bytes (limits %d and %d)", len(m), m.Size(), skill.PortableFiles, skill.PortableBytes)
@@ -259,7 +262,7 @@ func (s *Server) frontmatter(ctx context.Context, e *catalog.Entry, sum string) 
 	return js, nil
 }
 
-// readResource answers resources/read for skill:// URIs.
+// readResource handles resources/read for skill:// URIs.
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
 	e, inside, ok := s.view().find(uri)
@@ -289,7 +292,8 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
 }
 
-// readWhole reads a file of at most skill.PortableBytes.
+// readWhole reads a file. It returns an error if the file exceeds
+// skill.PortableBytes.
 func readWhole(fsys fs.FS, name string) ([]byte, error) {
 	if !fs.ValidPath(name) || slices.ContainsFunc(strings.Split(name, "/"), skillpath.IsIgnored) {
 		return nil, errors.New("no such file")
@@ -323,7 +327,7 @@ func readWhole(fsys fs.FS, name string) ([]byte, error) {
 	return data, nil
 }
 
-// errUnreadable replaces the system's errors, which name paths of this machine.
+// errUnreadable replaces system errors, which contain local paths.
 var errUnreadable = errors.New("not a readable file inside the skill")
 
 func resourceType(name string, data []byte) string {
@@ -336,7 +340,7 @@ func resourceType(name string, data []byte) string {
 	return "application/octet-stream"
 }
 
-// readDirectory lists the direct children of a skill's directory.
+// readDirectory lists the immediate children of a directory in a skill.
 func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *uriParams) (*readDirectoryResult, error) {
 	if p == nil || p.URI == "" {
 		return nil, invalidParams("resources/directory/read needs the uri of a directory")

@@ -24,15 +24,15 @@ import (
 )
 
 // Claude Code shows a model only the structured content of a result, and only
-// the text of an error (anthropics/claude-code#79944, #86032); other clients
-// show only the text. So both carry everything they can, and an error says
-// everything in its text.
+// the text of an error (anthropics/claude-code#79944, #86032). Other clients
+// show only the text. Therefore both contain as much as possible, and the text
+// of an error is complete.
 
 var readOnly = &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 
 func (s *Server) addTools() {
 	if s.opts.Compat != "" {
-		return // sync adds the one there is
+		return // sync adds the tool of the earlier system
 	}
 	addTool(s.sdk, &mcp.Tool{Name: toolname.SearchSkills, Title: "Search skills", Annotations: readOnly,
 		Description: "Find skills by what they are for. An empty query lists all."}, s.searchSkills)
@@ -42,13 +42,13 @@ func (s *Server) addTools() {
 
 var ourTools = []string{toolname.SearchSkills, toolname.LoadSkill, toolname.ReadSkillFile, toolname.RunSkillScript, toolname.FindTools, toolname.CallTool}
 
-// isOurTool reports whether a tool is ours; our results have a field for
-// notices.
+// isOurTool reports whether the tool is one of this server's own, whose results
+// have a field for notices.
 func (s *Server) isOurTool(tool string) bool {
 	return s.opts.Compat == "" && slices.Contains(ourTools, tool)
 }
 
-// addLoadTool adds the tool that loads skills, or replaces it.
+// addLoadTool adds or replaces the tool that loads skills.
 func (s *Server) addLoadTool(t catalogText) {
 	if s.opts.Compat != "" {
 		s.addCompatTool(t)
@@ -58,13 +58,14 @@ func (s *Server) addLoadTool(t catalogText) {
 		InputSchema: schemaOf[loadArgs](), Description: t.description}, s.loadSkill)
 }
 
-// addTool is [mcp.AddTool] for a handler that may return no structured content.
+// addTool is like [mcp.AddTool], but its handler may omit the structured
+// content.
 func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
 	out := extensible(schemaOf[Out]())
 	if tools := out.Properties["tools"]; tools != nil && t.Name == toolname.LoadSkill {
-		tools.Items = &jsonschema.Schema{Type: "object"} // find_tools says more of them
+		tools.Items = &jsonschema.Schema{Type: "object"} // find_tools describes them in full
 	}
-	if messages := out.Properties["messages"]; messages != nil { // permissions, the other kind, are no business of a server
+	if messages := out.Properties["messages"]; messages != nil { // a server does not return the other kind of content, permissions
 		messages.Items.Properties["content"] = &jsonschema.Schema{Type: "string"}
 	}
 	t.OutputSchema = out
@@ -77,19 +78,19 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, 
 	})
 }
 
-// extensible allows objects to have properties that the schema does not name:
-// clients check results against the schema that they got first, and later
-// versions of ours add fields. Arguments are strict, so that a model learns of
-// a wrong one.
+// extensible allows objects to have properties that the schema does not
+// declare. Clients validate results against the first schema that they receive,
+// and later versions of this server may add fields. Arguments remain strict, so
+// that a model is told about wrong ones.
 func extensible(sch *jsonschema.Schema) *jsonschema.Schema {
 	top := sch.Required
-	walkSchema(sch, func(sch *jsonschema.Schema) { sch.AdditionalProperties, sch.Required = nil, nil }) // a list of schemas costs tokens at each start
+	walkSchema(sch, func(sch *jsonschema.Schema) { sch.AdditionalProperties, sch.Required = nil, nil }) // long schemas cost tokens at each start
 	sch.Required = top
 	return sch
 }
 
-// singleTypes gives every value one type: nothing is null, and some clients do
-// not support lists of types.
+// singleTypes gives every value a single type. No value is ever null, and some
+// clients do not support lists of types.
 func singleTypes(sch *jsonschema.Schema) *jsonschema.Schema {
 	return walkSchema(sch, func(sch *jsonschema.Schema) {
 		if i := slices.Index(sch.Types, "null"); i >= 0 && len(sch.Types) == 2 {
@@ -98,7 +99,7 @@ func singleTypes(sch *jsonschema.Schema) *jsonschema.Schema {
 	})
 }
 
-// walkSchema applies a function to a schema and all schemas below it.
+// walkSchema applies do to a schema and all its subschemas.
 func walkSchema(sch *jsonschema.Schema, do func(*jsonschema.Schema)) *jsonschema.Schema {
 	do(sch)
 	for _, p := range sch.Properties {
@@ -220,7 +221,8 @@ type loadResult struct {
 	Changes      string            `json:"news,omitempty"`
 }
 
-// maxFiles bounds the files that a load lists, as they use the model's context.
+// maxFiles is the maximum number of files that a load lists. File lists use the
+// model's context.
 const maxFiles = 100
 
 func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResult, *loadResult, error) {
@@ -266,8 +268,8 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 	return textResult(body + "\nDigest of these instructions: " + shortenDigest(m.Digest) + "\n"), out, nil
 }
 
-// connectTools connects the servers of the skills and returns the text about
-// their tools.
+// connectTools connects the servers of the skills and returns a text that
+// describes their tools.
 func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *loadResult) string {
 	set := s.tools(ctx)
 	if set == nil {
@@ -299,8 +301,8 @@ func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *lo
 	return b.String()
 }
 
-// renderAll renders a load as one text, and returns the instructions alone:
-// those of the dependencies as rendered, then the skill's own.
+// renderAll renders a load as a single text. It also returns the instructions
+// separately: those of the dependencies as rendered, then the skill's own.
 func renderAll(all []*session.Skill) (text, instructions string) {
 	var texts []string
 	for _, m := range all {
@@ -311,8 +313,8 @@ func renderAll(all []*session.Skill) (text, instructions string) {
 	return strings.Join(texts, "\n"), strings.Join(bodies, "\n")
 }
 
-// fetch is [loadout.Runtime.Fetch] for a model: it refuses skills that only
-// users may load. Each skill has the location where the client finds it.
+// fetch is like [loadout.Runtime.Fetch], but refuses skills that only users may
+// load. It sets the location of each skill to where the client can find it.
 func (s *Server) fetch(ctx context.Context, name string) ([]*session.Skill, error) {
 	e, err := s.rt.Catalog().Resolve(ctx, name)
 	if err != nil {
@@ -342,7 +344,7 @@ func (s *Server) fetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.S
 	return all, nil
 }
 
-// userOnlyError means that a model may not load a skill.
+// userOnlyError reports that only users may load a skill.
 type userOnlyError struct{ e *catalog.Entry }
 
 func (p *userOnlyError) Error() string {
@@ -353,15 +355,15 @@ func (p *userOnlyError) Error() string {
 	return s
 }
 
-// shortDigest is the number of digits that distinguish versions of one file. A
-// whole digest would cost a model 40 tokens a load.
+// shortDigest is the number of digest digits shown to a model, enough to
+// distinguish versions of a file. A full digest would cost 40 tokens per load.
 const shortDigest = 16
 
 func shortenDigest(digest string) string {
 	return strings.TrimPrefix(digest, "sha256:")[:shortDigest]
 }
 
-// matchesDigest reports whether have is the digest, whole or shortened.
+// matchesDigest reports whether have is the digest, in full or shortened.
 func matchesDigest(have, digest string) bool {
 	have = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(have), "sha256:"))
 	return len(have) >= shortDigest && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), have)
@@ -375,10 +377,10 @@ func unchangedText(m *session.Skill) string {
 	return s
 }
 
-// maxNamed is the number of skills up to which an error lists all names.
+// maxNamed is the maximum number of skills whose names an error lists.
 const maxNamed = 20
 
-// loadError returns the next step after a failed load.
+// loadError returns a message with the next step after a failed load.
 func (s *Server) loadError(err error) string {
 	snap := s.view().snap
 	if snap.Disabled {
@@ -398,8 +400,8 @@ func (s *Server) loadError(err error) string {
 	return msg + " Find skills with search_skills."
 }
 
-// errorText returns the text of an error for a client; a remote client is not
-// shown local paths.
+// errorText returns the text of an error for a client. For remote clients, it
+// omits local paths.
 func (s *Server) errorText(err error) string {
 	msg := err.Error()
 	if !s.opts.Remote {
@@ -414,7 +416,7 @@ func (s *Server) errorText(err error) string {
 	return msg
 }
 
-// namesOf lists at most most names.
+// namesOf lists the names of up to most entries.
 func namesOf(entries []*catalog.Entry, most int) string {
 	var names []string
 	for _, e := range entries[:min(len(entries), most)] {
@@ -427,8 +429,8 @@ func namesOf(entries []*catalog.Entry, most int) string {
 	return s
 }
 
-// location returns where the model's client finds a skill's files: a path on
-// the same machine, else the skill's URI.
+// location returns where the client can find a skill's files: a path if it runs
+// on the same machine, and the skill's URI otherwise.
 func (s *Server) location(m *session.Skill) string {
 	if m.Location != "" && !s.opts.Remote {
 		return m.Location
@@ -468,7 +470,8 @@ func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolR
 	return &mcp.CallToolResult{Content: s.fileContent(e, c)}, out, nil
 }
 
-// readFile reads a file, or returns the result or error that says why not.
+// readFile reads a file of a skill. If that fails, it returns a tool result or
+// an error that says why.
 func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *loadout.Content, *mcp.CallToolResult, error) {
 	if s.view().snap.Disabled {
 		return nil, nil, errorResult(skillsDisabled), nil
@@ -501,13 +504,13 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 	return e, c, nil, nil
 }
 
-// fileContent returns a file as content of a tool's result.
+// fileContent converts a file to the content of a tool result.
 func (s *Server) fileContent(e *catalog.Entry, c *loadout.Content) []mcp.Content {
 	switch {
 	case !c.Binary && c.Next > 0:
 		return []mcp.Content{&mcp.TextContent{Text: c.Text},
 			&mcp.TextContent{Text: fmt.Sprintf("[%d of %d bytes; go on with offset %d]", c.Next, c.Size, c.Next)}}
-	case !c.Binary && c.Text == "": // clients choke on text without any
+	case !c.Binary && c.Text == "": // some clients fail on empty text content
 		return []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("[%s ends at byte %d]", c.Path, c.Size)}}
 	case !c.Binary:
 		return []mcp.Content{&mcp.TextContent{Text: c.Text}}
@@ -529,7 +532,7 @@ func (s *Server) fileContent(e *catalog.Entry, c *loadout.Content) []mcp.Content
 	return out
 }
 
-// fileLocation returns where the model's client finds a file; see location.
+// fileLocation returns where the client can find a file; see location.
 func (s *Server) fileLocation(e *catalog.Entry, c *loadout.Content) string {
 	if dir := e.Location(); dir != "" && !s.opts.Remote {
 		return filepath.Join(dir, filepath.FromSlash(c.Path))
@@ -544,7 +547,7 @@ func textResult(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
 
-// errorResult returns a tool error for the model to read.
+// errorResult returns a tool error with a message for the model.
 func errorResult(s string) *mcp.CallToolResult {
 	res := textResult(s)
 	res.IsError = true

@@ -22,7 +22,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// addUpstreamTools adds the tools that find and call those of other servers.
+// addUpstreamTools adds the tools that find and call the tools of other
+// servers.
 func (s *Server) addUpstreamTools() {
 	if s.opts.Tools == nil && s.opts.ToolsFor == nil || s.opts.Compat != "" {
 		return
@@ -45,7 +46,7 @@ type findArgs struct {
 	Cursor  string `json:"cursor,omitempty"`
 }
 
-// toolInfo describes a tool to clients.
+// toolInfo describes an upstream tool to clients.
 type toolInfo struct {
 	Name             string `json:"name"`
 	Title            string `json:"title,omitempty"`
@@ -65,8 +66,9 @@ type findResult struct {
 
 const (
 	toolPage = 50
-	// maxToolText is the longest description in characters, and pageBytes the
-	// size of a page: servers may send anything.
+	// maxToolText is the maximum length of a description in characters, and
+	// pageBytes the maximum size of a page. Servers may send descriptions of
+	// any length.
 	maxToolText = 4000
 	pageBytes   = 64 << 10
 )
@@ -101,13 +103,13 @@ func (s *Server) findTools(ctx context.Context, in findArgs) (*mcp.CallToolResul
 	return textResult(toolText(page, out, schemas)), out, nil
 }
 
-// markApprovals marks the tools that need approval, apart from grants of one
-// connection.
+// markApprovals marks the tools that need approval. It does not consider grants
+// for a single connection.
 func (s *Server) markApprovals(ctx context.Context, all []tools.Tool) {
 	s.tools(ctx).ResolveApprovals(ctx, all, &tools.Call{Principal: s.principal(ctx), Session: s.opts.Session})
 }
 
-// pageLength returns the number of tools in a page.
+// pageLength returns the number of tools that fit in a page.
 func pageLength(all []tools.Tool) int {
 	size := 0
 	for i, t := range all {
@@ -119,8 +121,8 @@ func pageLength(all []tools.Tool) int {
 	return len(all)
 }
 
-// toolInfos describes tools to clients. Schemas are included if want is true,
-// or if it is nil and they fit.
+// toolInfos converts tools for clients. It includes schemas if *want is true,
+// or if want is nil and they fit.
 func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 	out := make([]toolInfo, 0, len(page))
 	size := 0
@@ -128,7 +130,7 @@ func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 		d := t.Definition
 		b, _ := json.Marshal(d.InputSchema)
 		if size += len(b); len(b) > pageBytes {
-			b = nil // no model reads that
+			b = nil // too large for a model
 		}
 		out = append(out, toolInfo{Name: t.Name, Title: truncate(d.Title, 200), Description: truncate(d.Description, maxToolText), InputSchema: json.RawMessage(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsApproval})
 	}
@@ -145,12 +147,12 @@ func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 	return out, schemas
 }
 
-// oneLine returns the beginning of a description in one line.
+// oneLine returns a description on one line, truncated to 160 characters.
 func oneLine(s string) string {
 	return truncate(printable.OneLine(s), 160)
 }
 
-// truncate returns at most most characters of a text.
+// truncate truncates s to most characters.
 func truncate(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -189,7 +191,8 @@ func writeTools(b *strings.Builder, infos []toolInfo) {
 	session.WriteTools(b, all, true)
 }
 
-// callTool forwards a call; the tool's answer is the result.
+// callTool handles call_tool: it forwards the call and returns the tool's
+// result.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var in struct {
 		Name      string          `json:"name"`
@@ -207,11 +210,11 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	return s.call(ctx, req, in.Name, in.Arguments)
 }
 
-// call calls a tool of another server. It asks the user if policy requires it
-// and the client can.
+// call calls another server's tool. If policy requires approval and the client
+// supports it, call asks the user first.
 func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string, args json.RawMessage) (*mcp.CallToolResult, error) {
 	p := req.Params
-	if s.opts.Refresh != nil { // what was switched off by now is
+	if s.opts.Refresh != nil { // tools disabled in the meantime are refused
 		if err := s.opts.Refresh(ctx); err != nil {
 			return errorResult("Nothing is called while the configuration cannot be read: " + s.errorText(err) + "."), nil
 		}
@@ -236,7 +239,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	}
 	res, err := set.Call(ctx, c)
 	if err == nil {
-		if res.NeedsInput() && c.Approved { // its own question, after ours was answered
+		if res.NeedsInput() && c.Approved { // the tool server asks its own question after the user approved the call
 			res.RequestState = s.approvals.wrapState(name, args, c.Subject, res.RequestState)
 		}
 		return res, nil
@@ -247,7 +250,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	return s.callError(ctx, err)
 }
 
-// caller returns the call's principal and session.
+// caller returns a call with the request's principal and session.
 func (s *Server) caller(ctx context.Context, req *mcp.CallToolRequest) *tools.Call {
 	return &tools.Call{Principal: s.principal(ctx), Session: cmp.Or(s.opts.Session, s.approvals.sessionName(s.sdk, req))}
 }
@@ -256,18 +259,19 @@ func notApproved(tool string) *mcp.CallToolResult {
 	return errorResult("The user declined the call of " + tool + ". Do not try it again unless they ask for it.")
 }
 
-// progressTo forwards progress notifications to a client without blocking: a
-// slow client misses some. done waits for those being sent.
+// progressTo returns a function that forwards progress notifications to a
+// client without blocking. A slow client misses some. done waits for
+// notifications being sent.
 func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell func(*mcp.ProgressNotificationParams), done func()) {
 	queue := make(chan *mcp.ProgressNotificationParams, 32)
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
 		for n := range queue {
-			_ = client.NotifyProgress(ctx, n) // the client may be gone
+			_ = client.NotifyProgress(ctx, n) // the client may have disconnected
 		}
 	}()
-	var mu sync.Mutex // no progress after done
+	var mu sync.Mutex // prevents progress after done
 	open := true
 	tell = func(n *mcp.ProgressNotificationParams) {
 		mu.Lock()
@@ -289,11 +293,12 @@ func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell
 	}
 }
 
-// Authorize decides on a call of another server's tool by its own name, for a
-// server that lists such tools directly. A nil result allows the call; another
-// one answers it. It asks the user through the client if policy requires it,
-// and removes our own state from the request. keep adds a given approval to the
-// state of a question that the tool's server asks.
+// Authorize decides whether another server's tool may be called under its own
+// name. It is for servers that list such tools directly. If the result is nil,
+// the call is allowed; otherwise return the result to the client. If policy
+// requires approval, Authorize asks the user through the client. It removes its
+// own state from the request. keep adds the approval to the state of a question
+// that the tool's server asks.
 func (s *Server) Authorize(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error) {
 	p, name := req.Params, upstream.ToolName(server, tool)
 	if s.opts.Refresh != nil {
@@ -321,8 +326,8 @@ func (s *Server) Authorize(ctx context.Context, req *mcp.CallToolRequest, server
 	return res, nil, err
 }
 
-// callError returns what a model reads after a failed call. Protocol errors
-// keep their code and data.
+// callError returns a tool result for a failed call. Protocol errors are
+// returned as errors with their code and data.
 func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult, error) {
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return nil, wire
@@ -349,7 +354,7 @@ func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult,
 	}
 	others := s.tools(ctx).Alternatives(name)
 	s.markApprovals(ctx, others)
-	if refused, ok := err.(*loadout.RefusedError); ok && refused.NeedsApproval { // those could not be approved either
+	if refused, ok := err.(*loadout.RefusedError); ok && refused.NeedsApproval { // the client could not approve these either
 		others = slices.DeleteFunc(others, func(t tools.Tool) bool { return t.NeedsApproval })
 	}
 	if len(others) > 0 {

@@ -10,17 +10,17 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Use is one use of a skill by a client, for counting. It names existing skills
-// only and has no arguments, results or texts. Tool calls are reported by
-// [tools.Options].
+// Use records that a client used a skill, for statistics. It contains only
+// names of existing skills, and no arguments, results or text. Tool calls are
+// reported by [tools.Options].
 type Use struct {
 	Kind UseKind
-	// Skill is the name of the skill and Key its [catalog.Entry.Key]; both are
-	// "" for an unknown skill.
+	// Skill is the skill's name, and Key its [catalog.Entry.Key]. Both are ""
+	// for an unknown skill.
 	Skill, Key string
 	Script     string        // path in the skill of the script that ran
-	Tokens     int           // estimate for the delivered text
-	Took       time.Duration // of a run; 0 if unknown
+	Tokens     int           // estimated tokens of the delivered text
+	Took       time.Duration // duration of a run; 0 if unknown
 	Outcome    UseOutcome
 }
 
@@ -50,7 +50,7 @@ func (s *Server) reportUse(u Use) {
 	}
 }
 
-// useOf returns the use of a skill; a nil e is an unknown one.
+// useOf returns a use of the skill e. A nil e means an unknown skill.
 func useOf(kind UseKind, e *catalog.Entry, outcome UseOutcome) Use {
 	u := Use{Kind: kind, Outcome: outcome}
 	if e != nil {
@@ -59,14 +59,14 @@ func useOf(kind UseKind, e *catalog.Entry, outcome UseOutcome) Use {
 	return u
 }
 
-// reportLoad reports a load of skills.
+// reportLoad reports that skills were loaded.
 func (s *Server) reportLoad(all []*session.Skill) {
 	for _, m := range all {
 		s.reportUse(Use{Kind: UseLoad, Skill: m.ID.Name, Key: m.ID.Key(), Tokens: m.Tokens, Outcome: UseOK})
 	}
 }
 
-// reportFile reports the delivery of a file's text.
+// reportFile reports that a file's text was delivered.
 func (s *Server) reportFile(e *catalog.Entry, kind UseKind, text string) {
 	if s.opts.OnUse == nil {
 		return
@@ -76,7 +76,7 @@ func (s *Server) reportFile(e *catalog.Entry, kind UseKind, text string) {
 	s.reportUse(u)
 }
 
-// reportScript reports a run; res is nil if nothing ran.
+// reportScript reports a script run. res is nil if nothing ran.
 func (s *Server) reportScript(e *catalog.Entry, res *loadout.RunResult, err error, took time.Duration) {
 	u := useOf(UseScript, e, UseOK)
 	switch {

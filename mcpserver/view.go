@@ -18,22 +18,22 @@ const (
 	extensionID = "io.modelcontextprotocol/skills"
 )
 
-// view is a snapshot as the Skills extension serves it: every skill has a URI
-// of its own that ends in its name. It caches the catalog text of the snapshot.
+// view is a snapshot as served by the Skills extension. Each skill has a unique
+// URI that ends in its name. The view caches the catalog text of the snapshot.
 type view struct {
 	snap     *catalog.Snapshot
-	entries  []*catalog.Entry          // served, in order of precedence
-	uris     map[string]string         // key of the skill → root URI
+	entries  []*catalog.Entry          // served skills, in order of precedence
+	uris     map[string]string         // skill key → root URI
 	byPath   map[string]*catalog.Entry // skill-path → skill
-	inside   map[string]bool           // every path above a skill-path
+	inside   map[string]bool           // all parents of skill-paths
 	unserved []NotServed
 
 	once sync.Once
 	text catalogText
 }
 
-// NotServed is a skill that the Skills extension cannot serve. It still works
-// through the tools.
+// NotServed is a skill that the Skills extension cannot serve. It remains
+// available through the tools.
 type NotServed struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"`
@@ -65,8 +65,9 @@ func newView(snap *catalog.Snapshot) *view {
 	return v
 }
 
-// unportable returns why a skill cannot be served, "" if it can: the extension
-// requires conformance to the specification, which every client would check.
+// unportable returns why a skill cannot be served, or "" if it can. The
+// extension requires conformance to the specification, which every client would
+// check.
 func unportable(e *catalog.Entry) string {
 	switch {
 	case !e.HasOwnName:
@@ -81,9 +82,10 @@ func unportable(e *catalog.Entry) string {
 	return ""
 }
 
-// choosePath chooses the unique skill path: below the enclosing skill, else its
-// name, else its name below its origin. No skill is placed inside another that
-// does not contain its files.
+// choosePath chooses a unique skill path. It is the path below the enclosing
+// skill if there is one, or else the skill's name, or else its name below its
+// origin. A skill is never placed inside another that does not contain its
+// files.
 func (v *view) choosePath(e *catalog.Entry, winners, at map[string]*catalog.Entry) string {
 	if p := v.nestedPath(e, at); p != "" && v.byPath[p] == nil {
 		return p
@@ -92,7 +94,7 @@ func (v *view) choosePath(e *catalog.Entry, winners, at map[string]*catalog.Entr
 		return e.Name
 	}
 	top := e.Origin
-	if winners[top] != nil { // or it could be a directory of that skill
+	if winners[top] != nil { // the path could be a directory of that skill
 		top = "from." + top
 	}
 	for _, p := range []string{top, path.Join(top, path.Dir(e.Dir)), path.Join(top, e.Dir)} {
@@ -107,8 +109,8 @@ func (v *view) choosePath(e *catalog.Entry, winners, at map[string]*catalog.Entr
 	}
 }
 
-// nestedPath returns the path of a skill below the enclosing skill, "" if there
-// is none or the path would not end in the skill's name.
+// nestedPath returns the path of a skill below the enclosing skill. It returns
+// "" if there is none or the path would not end in the skill's name.
 func (v *view) nestedPath(e *catalog.Entry, at map[string]*catalog.Entry) string {
 	if path.Base(e.Dir) != e.Name || e.Dir == "." {
 		return ""
@@ -129,7 +131,7 @@ func (v *view) nestedPath(e *catalog.Entry, at map[string]*catalog.Entry) string
 	}
 }
 
-// isFree reports whether no skill is at p, above it or below it.
+// isFree reports whether there is no skill at p, above it or below it.
 func (v *view) isFree(p string) bool {
 	if v.inside[p] {
 		return false
@@ -142,11 +144,11 @@ func (v *view) isFree(p string) bool {
 	return true
 }
 
-// uriOf returns the root URI of a skill, "" if it is not served.
+// uriOf returns the root URI of a skill, or "" if the skill is not served.
 func (v *view) uriOf(key string) string { return v.uris[key] }
 
 // find splits a URI into the innermost skill that contains it and the path
-// within; "" is the skill's root.
+// inside that skill; "" is the skill's root.
 func (v *view) find(uri string) (*catalog.Entry, string, bool) {
 	rest, ok := strings.CutPrefix(uri, scheme)
 	if !ok || len(rest) > 4096 {
@@ -175,8 +177,8 @@ func escapePath(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// unescapePath reverses escapePath. It refuses anything but a plain path: empty
-// or dot elements, separators, and queries.
+// unescapePath reverses escapePath. It accepts only plain paths: no empty or
+// dot elements, separators or queries.
 func unescapePath(p string) (string, bool) {
 	if strings.ContainsAny(p, "?#") {
 		return "", false
@@ -192,6 +194,6 @@ func unescapePath(p string) (string, bool) {
 	return strings.Join(parts, "/"), true
 }
 
-// NotServed returns the skills that the Skills extension cannot serve, with
+// NotServed returns the skills that the Skills extension cannot serve, with the
 // reasons.
 func (s *Server) NotServed() []NotServed { return s.view().unserved }

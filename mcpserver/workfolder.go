@@ -16,15 +16,16 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// folderScheme is the URI scheme for files of working folders, as in
-// loadout-work://HANDLE/out/report.csv. The handle is a secret of the client:
-// it comes with a result and cannot be guessed.
+// folderScheme is the scheme of URIs of files in working folders, as in
+// loadout-work://HANDLE/out/report.csv. The handle is the client's secret: it
+// is part of a result and cannot be guessed.
 const folderScheme = "loadout-work://"
 
-// maxResource is the largest file in bytes that is read as a resource.
+// maxResource is the maximum size, in bytes, of a file that is read as a
+// resource.
 const maxResource = 16 << 20
 
-// folderLinks returns resource links to the files of a run.
+// folderLinks returns resource links to a run's files.
 func (s *Server) folderLinks(r *loadout.RunResult) []mcp.Content {
 	var out []mcp.Content
 	for _, f := range r.Files[:min(len(r.Files), maxFiles)] {
@@ -39,7 +40,7 @@ func folderURI(handle string, f sandbox.File) string {
 	return folderScheme + handle + "/" + escapePath(f.Path)
 }
 
-// addFolders lets clients read files of working folders.
+// addFolders adds the resource template for files in working folders.
 func (s *Server) addFolders() {
 	s.sdk.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: folderScheme + "{folder}/{+path}", Name: "working-folder",
 		Title: "Files that scripts wrote", Description: "Files that scripts wrote"}, s.readFolder)
@@ -63,8 +64,9 @@ func (s *Server) readFolder(_ context.Context, req *mcp.ReadResourceRequest) (*m
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
 }
 
-// ReadFolderFile reads a file that a script wrote to its working folder, by its
-// link in the result of run_skill_script; at most 16 MiB.
+// ReadFolderFile reads a file that a script wrote to its working folder. link
+// is the file's link in the result of run_skill_script. Files larger than 16
+// MiB are refused.
 func ReadFolderFile(rt *loadout.Runtime, link string) ([]byte, error) {
 	rest, ok := strings.CutPrefix(link, folderScheme)
 	handle, name, _ := strings.Cut(rest, "/")
@@ -78,15 +80,15 @@ func ReadFolderFile(rt *loadout.Runtime, link string) ([]byte, error) {
 	}
 	data, err := readBelow(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("the file no longer exists") // without where it was
+		return nil, errors.New("the file no longer exists") // omits the local path
 	}
 	return data, err
 }
 
 var errTooLarge = errors.New("file too large for a resource (limit 16 MiB)")
 
-// readBelow reads a regular file of at most maxResource bytes below a
-// directory.
+// readBelow reads a regular file in a directory. It returns an error if the
+// file exceeds maxResource.
 func readBelow(dir, name string) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
