@@ -346,7 +346,7 @@ func TestRefusedRunSaysWhatToDo(t *testing.T) {
 		{"no such skill", args{"skill": "shh", "script": "do.sh"}, "did you mean sh?"},
 		{"no such script", args{"skill": "sh", "script": "scripts/do.sh"}, "did you mean do.sh?"},
 		{"no script", args{"skill": "sh", "script": "notes.txt"}, "notes.txt is not a script; its scripts are do.sh"},
-		{"outside", args{"skill": "sh", "script": "../fresh/do.sh"}, "is not a path inside the skill"},
+		{"outside", args{"skill": "sh", "script": "../fresh/do.sh"}, "is not a path in the skill"},
 		{"no such folder", line("echo ran", "folder", "abcdefghijklmnop"), "working folder not found; omit folder to start a new one"},
 		{"no folder", line("echo ran", "folder", "../../etc"), "working folder not found; omit folder to start a new one"},
 	} {
@@ -355,7 +355,7 @@ func TestRefusedRunSaysWhatToDo(t *testing.T) {
 		}
 	}
 	s.change(t, files{"sh/notes.txt": "y"})
-	if res := c.call("run_skill_script", line("echo ran")); !res.IsError || !strings.Contains(textOf(res), "changed since it was approved") || !strings.Contains(textOf(res), "loadout approve sh --skills") {
+	if res := c.call("run_skill_script", line("echo ran")); !res.IsError || !strings.Contains(textOf(res), "changed since it was approved") || !strings.Contains(textOf(res), "press the button for sh") {
 		t.Errorf("after a change: %q", textOf(res))
 	}
 	s.approve(t, "sh")
