@@ -14,11 +14,11 @@ const (
 	SkillRead     Action = "skill.read"     // see a skill, its files and its versions
 	SkillUse      Action = "skill.use"      // load it in a conversation
 	SkillRun      Action = "skill.run"      // run an approved version's code
-	SkillBind     Action = "skill.bind"     // name a skill in an agent or profile
+	SkillBind     Action = "skill.bind"     // load a skill in a conversation
 	SkillRate     Action = "skill.rate"     // rate and review a skill
 	SkillDownload Action = "skill.download" // download its package
 	SkillUpload   Action = "skill.upload"   // add a new skill, also by import
-	SkillChange   Action = "skill.change"   // add a version, choose the current one, change its source
+	SkillChange   Action = "skill.change"   // download a skill's package
 	SkillReview   Action = "skill.review"   // approve or reject a version's code
 	SkillPublish  Action = "skill.publish"  // offer a skill to others; also requires SkillUpload in their namespace
 	SkillHide     Action = "skill.hide"
@@ -42,13 +42,13 @@ const (
 	GrantRead   Action = "grant.read"
 	GrantWrite  Action = "grant.write"  // grant and revoke permissions of code
 	SecretList  Action = "secret.list"  // only names: nobody can read values
-	SecretWrite Action = "secret.write" // set and delete
-	SecretGrant Action = "secret.grant" // let a skill or server use one
+	SecretWrite Action = "secret.write" // set and delete secrets
+	SecretGrant Action = "secret.grant" // let a skill or server use a secret
 
 	GroupCreate  Action = "group.create"
-	GroupRead    Action = "group.read"    // its members and settings
+	GroupRead    Action = "group.read"    // see a group's members and settings
 	GroupMembers Action = "group.members" // add and remove members, within CanSetRole
-	GroupManage  Action = "group.manage"  // rename it
+	GroupManage  Action = "group.manage"  // rename a group
 	GroupDelete  Action = "group.delete"
 
 	UserList    Action = "user.list"   // names, to find a user

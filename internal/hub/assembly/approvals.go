@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// reviewedGrants is a grant store that also checks reviews: code may run only if
-// its version is approved, whatever the user permits.
+// reviewedGrants is a grant store that also checks reviews: code is allowed to
+// run only if its version is approved, regardless of what the user permits.
 type reviewedGrants struct {
 	policy.Store
 	db        *store.DB
@@ -30,7 +30,7 @@ type reviewedGrants struct {
 
 var _ policy.NeedsFinder = (*reviewedGrants)(nil)
 
-// maxVerdicts limits the cached results of checkRunnable.
+// maxVerdicts is the maximum number of cached checkRunnable results.
 const maxVerdicts = 1000
 
 // reviewers is the principal in the grants of approved code.
@@ -55,8 +55,8 @@ func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subje
 		Needs: slices.Clone(needs), Created: time.Unix(0, 0).UTC(), Scope: policy.Always}, nil
 }
 
-// checkCached caches the results of checkRunnable until a skill changes,
-// because a running script is checked several times a second.
+// checkCached caches the results of checkRunnable until a skill changes, because
+// a running script is checked several times a second.
 func (a *reviewedGrants) checkCached(ctx context.Context, d policy.Digest) error {
 	revisions, err := a.db.Revisions(ctx)
 	if err != nil {
@@ -84,16 +84,16 @@ func (a *reviewedGrants) checkCached(ctx context.Context, d policy.Digest) error
 	return said
 }
 
-// isVerdict reports whether an error says that code may not run, as opposed to
-// saying that the check failed.
+// isVerdict reports whether err means that code is not allowed to run, rather
+// than that the check failed.
 func isVerdict(err error) bool {
 	_, reviewed := errors.AsType[*library.ReviewError](err)
 	return reviewed || errors.Is(err, library.ErrNotFound) || isDenied(err)
 }
 
-// refusalError converts an error of checkRunnable to a [*policy.NotGrantedError]
-// that tells the user what to do. need names the dependency, if the code is one.
-// Other errors are returned unchanged.
+// refusalError converts an error from checkRunnable to a
+// [*policy.NotGrantedError] that tells the user what to do. need names the
+// dependency, if the code is one. Other errors are returned unchanged.
 func refusalError(err error, need string) error {
 	reason, next := "", ""
 	review, reviewed := errors.AsType[*library.ReviewError](err)
@@ -115,7 +115,7 @@ func refusalError(err error, need string) error {
 	return &policy.NotGrantedError{Reason: reason, Hint: next}
 }
 
-// truncate truncates a text to limit bytes without splitting a character.
+// truncate truncates text to limit bytes without splitting a character.
 func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text

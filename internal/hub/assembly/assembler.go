@@ -1,14 +1,13 @@
-// Package assembly prepares the setup of a conversation or an MCP endpoint of a
-// hub: the skills that a principal may use, the tools of servers and loaded
-// skills, the sandbox for their code, and a model. Start reading at
-// [Assembler.Open].
+// Package assembly prepares the setup of a hub's conversation or MCP endpoint:
+// the skills that a principal may use, the tools of servers and loaded skills,
+// the sandbox for their code, and a model. Start reading at [Assembler.Open].
 //
 // The package makes no authorization decisions; packages library and agents do.
-// It never runs code of a skill or document that is not approved. A [Setup]
+// It never runs code from a skill or document that is not approved. A [Setup]
 // belongs to one principal. Setups of a principal with the same skills and
 // servers share a catalog, connections and processes, which stay open for a while
-// after the last setup is closed. Changes of rights, documents, secrets or
-// reviews affect the next setup; changes of skills also affect open ones.
+// after the last setup is closed. Changes to permissions, documents, secrets or
+// reviews affect the next setup; changes to skills also affect open setups.
 //
 // If several skills have the same name, the first of these takes precedence:
 // skills that the agent names and default skills, including hidden ones and
@@ -52,48 +51,48 @@ type Options struct {
 	DB      *store.DB
 	Library *library.Library
 	Agents  *agents.Registry
-	// Model returns the model of a choice with its API key. A nil choice selects
+	// Model returns the model for a choice with its API key. A nil choice selects
 	// the hub's default model.
 	Model func(choice *agents.ModelChoice, key string) (llm.Model, error)
-	// Sandbox runs code; nil means that no code can run.
+	// Sandbox runs code. If it is nil, no code can run.
 	Sandbox sandbox.Backend
-	// Bounds limits the permissions of code. The zero value gives no network
-	// access and the default limits. Granted secrets and the working directory
-	// are always allowed.
+	// Bounds limits the permissions of code. The zero value permits no network
+	// access and applies the default limits. Granted secrets and the working
+	// directory are always allowed.
 	Bounds policy.Bounds
-	// Packages installs dependencies of scripts; nil means that scripts with
+	// Packages installs script dependencies. If it is nil, scripts with
 	// dependencies cannot run.
 	Packages *loadout.Packages
 	// Getenv is used to find interpreters; see [loadout.Scripts].
 	Getenv func(string) string
-	// RunQueue limits concurrent code; nil means no limit. Scripts and commands
-	// occupy a slot while they run, servers while they start.
+	// RunQueue limits the amount of code running at once; nil means no limit.
+	// Scripts and commands occupy a slot while they run, servers while they
+	// start.
 	RunQueue *queue.Queue
 	// Executable is the path of the loadout command; see [loadout.Scripts].
 	Executable string
-	// Dir is the directory for files of this node; "" means that there is none.
+	// Dir is the directory for this node's files; "" means that there is none.
 	Dir string
 	// PrivateNetworks lists non-public addresses to which servers may connect.
 	PrivateNetworks []netip.Prefix
-	// SignIns manages the sign-ins of users to servers; may be nil.
+	// SignIns manages users' sign-ins to servers. It may be nil.
 	SignIns *serverauth.Servers
-	// Providers holds the built-in servers by the name that skills use for them.
+	// Providers holds the built-in servers by the names that skills use for them.
 	Providers map[string]*mcp.Server
-	// StopTurn stops the turn of a conversation after skills are switched off.
+	// StopTurn stops a conversation's turn after skills are switched off.
 	StopTurn func(conversation, reason string)
 	// OnDecision is called with each policy decision and the context in which it
-	// was made; nil does nothing. It must be safe for concurrent use.
+	// was made. It must be safe for concurrent use. It may be nil.
 	OnDecision func(context.Context, policy.Record)
-	// IdleTimeout is the time for which shared parts stay open after their last
-	// setup is closed. 0 means 10 minutes; a negative value closes them
-	// immediately.
+	// IdleTimeout is how long shared parts stay open after their last setup is
+	// closed. 0 means 10 minutes; a negative value closes them immediately.
 	IdleTimeout time.Duration
 	// Version is the program version sent to servers.
 	Version string
 	Logger  *slog.Logger // nil discards
 }
 
-// Limits of a node.
+// Limits per node.
 const (
 	openTimeout    = 30 * time.Second
 	serverIdle     = 5 * time.Minute
@@ -142,7 +141,7 @@ func New(o Options) *Assembler {
 	return k
 }
 
-// Close closes all shared parts. Close all setups first.
+// Close closes all shared parts. All setups must be closed first.
 func (k *Assembler) Close() error {
 	k.mu.Lock()
 	k.closed = true
@@ -159,7 +158,7 @@ func (k *Assembler) Close() error {
 	return errors.Join(append(errs, k.pool.Close())...)
 }
 
-// createDir creates the named directory below [Options.Dir] and returns its path, or ""
+// createDir creates a directory below [Options.Dir] and returns its path, or ""
 // if that is not possible.
 func (k *Assembler) createDir(name string) string {
 	if k.o.Dir == "" {
@@ -192,8 +191,8 @@ func (k *Assembler) searchBundled(ctx context.Context, query string, limit int) 
 type Request struct {
 	Principal account.Principal
 	// Kind, Namespace and Name select a Ghost, Bot or Team; see
-	// [agents.Registry.Profile]. An empty Kind means no agent: the setup has all
-	// skills and servers that the principal can use.
+	// [agents.Registry.Profile]. An empty Kind means no agent: the setup then has
+	// all skills and servers that the principal can use.
 	Kind, Namespace, Name string
 	// Session is the ID of the conversation; "" for an MCP endpoint.
 	Session string
@@ -213,22 +212,22 @@ type Setup struct {
 	Preload []string        // skills to load at the start
 	// PreloadReason explains why a skill is in Preload.
 	PreloadReason func(skill string) string
-	// Problems describes the parts of the agent that are not available.
+	// Problems describes the parts of the agent that are unavailable.
 	Problems []string
 	// Principal is the user on whose behalf tools are called.
 	Principal policy.Principal
-	// SkillID returns the ID of a skill, or "" if the skill is not from the
+	// SkillID returns the ID of a skill, or "" if the skill is not in the
 	// library.
 	SkillID func(session.ID) string
-	// Refresh updates the skills. It costs little if none changed.
+	// Refresh updates the skills. It is cheap if none changed.
 	Refresh func(context.Context) error
 
 	base  *base
 	close func() error
 }
 
-// Open opens a setup. The skills of an endpoint are updated automatically,
-// those of a conversation by Refresh.
+// Open opens a setup. An endpoint's skills are updated automatically, a
+// conversation's skills by Refresh.
 func (k *Assembler) Open(ctx context.Context, w Request) (*Setup, error) {
 	p, err := k.newPlan(ctx, w)
 	if err != nil {
@@ -253,7 +252,7 @@ func (k *Assembler) Open(ctx context.Context, w Request) (*Setup, error) {
 	}, nil
 }
 
-// agentNamespace returns the namespace of the agent, or "" if there is no agent.
+// agentNamespace returns the agent's namespace, or "" if there is no agent.
 func (k *Setup) agentNamespace() store.Namespace {
 	if k.Profile == nil {
 		return ""
@@ -261,5 +260,5 @@ func (k *Setup) agentNamespace() store.Namespace {
 	return k.Profile.In
 }
 
-// Close releases the setup. It is safe to call twice.
+// Close releases the setup. It may be called more than once.
 func (k *Setup) Close() error { return k.close() }

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// auditor records policy decisions in the audit log of the hub.
+// auditor records policy decisions in the hub's audit log.
 type auditor struct {
 	db         *store.DB
 	onDecision func(context.Context, policy.Record) // may be nil
@@ -37,7 +37,7 @@ func (a auditor) Append(ctx context.Context, r policy.Record) error {
 		Namespace: store.UserNamespace(r.Principal.ID), Subject: truncate(r.Name, 256), Decision: auditDecision(r.Decision), Details: data})
 }
 
-// auditAction returns the audit log's name for a policy action.
+// auditAction returns the name of a policy action in the audit log.
 func auditAction(action string) string {
 	switch action {
 	case "run", "ran", "served":
@@ -46,7 +46,7 @@ func auditAction(action string) string {
 	return "tool." + action
 }
 
-// auditDecision returns the audit log's name for a policy decision.
+// auditDecision returns the name of a policy decision in the audit log.
 func auditDecision(decision string) string {
 	switch decision {
 	case policy.Allow:

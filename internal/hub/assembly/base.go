@@ -19,8 +19,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// base is what the setups of a user with the same skills, servers and rules
-// share: a runtime with its catalog, and the tools.
+// base holds what is shared by a user's setups with the same skills, servers and
+// rules: a runtime with its catalog, and the tools.
 type base struct {
 	assembler       *Assembler
 	key             string // identifies the base and its connections
@@ -38,7 +38,7 @@ type base struct {
 	stop         context.CancelFunc // ends the goroutines
 	running      sync.WaitGroup
 	stopWatching []func()
-	changed      chan struct{}                  // receives when settings change
+	changed      chan struct{}                  // receives a value when settings change
 	settings     atomic.Pointer[catalog.Filter] // current settings
 	seenRevision atomic.Int64                   // revision of the skills in the catalog
 
@@ -55,7 +55,7 @@ type base struct {
 	unwatch       func()
 }
 
-// newBase returns a base that is not open.
+// newBase returns a base that must be opened.
 func (k *Assembler) newBase(key string, p *plan) *base {
 	return &base{
 		assembler: k, key: key, principal: p.principal, policyPrincipal: policy.Principal{ID: string(p.principal.User), Kind: policy.UserPrincipal}, plan: p,
@@ -105,7 +105,7 @@ func (b *base) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// close closes everything that open has opened.
+// close closes everything that open opened.
 func (b *base) close() error {
 	for _, stop := range b.stopWatching {
 		stop()
@@ -118,7 +118,7 @@ func (b *base) close() error {
 	}
 	for _, s := range b.assembler.pool.Servers() {
 		if s.Config().Identity() == b.key {
-			s.Close() // other bases do not use it
+			s.Close() // no other base uses it
 		}
 	}
 	if b.rt != nil {
@@ -150,7 +150,7 @@ func (b *base) signalChange() {
 	}
 }
 
-// applySettings applies changed settings until ctx ends.
+// applySettings applies changed settings until ctx is done.
 func (b *base) applySettings(ctx context.Context) {
 	for {
 		select {
@@ -170,7 +170,7 @@ func (b *base) applySettings(ctx context.Context) {
 	}
 }
 
-// refresh updates the catalog to the current revision of the database.
+// refresh updates the catalog to the current revision in the database.
 func (b *base) refresh(ctx context.Context) error {
 	revisions, err := b.assembler.o.DB.Revisions(ctx)
 	if err != nil {
@@ -235,7 +235,7 @@ func (b *base) newTools() *tools.Set {
 	})
 }
 
-// newScripts returns the options for running scripts of skills.
+// newScripts returns the options for running skill scripts.
 func (b *base) newScripts() *loadout.Scripts {
 	k := b.assembler
 	return &loadout.Scripts{
@@ -246,8 +246,8 @@ func (b *base) newScripts() *loadout.Scripts {
 	}
 }
 
-// checkRunnable returns an error unless the code with a digest is bundled or
-// approved.
+// checkRunnable returns an error unless the code with the given digest is bundled
+// or approved.
 func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
 	known, err := b.assembler.bundledDigests()
 	if err != nil {
@@ -263,7 +263,7 @@ func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
 	return err
 }
 
-// catalogTokens limits the catalog text for a model, in tokens.
+// catalogTokens is the maximum length of the catalog text for a model, in tokens.
 const catalogTokens = 4000
 
 // catalogText returns the catalog text for a model. It is cached, because
@@ -277,7 +277,7 @@ func (b *base) catalogText() string {
 	return b.cachedText
 }
 
-// skillID returns the ID of a skill, or "" if the skill is not from the library.
+// skillID returns the ID of a skill, or "" if the skill is not in the library.
 func (b *base) skillID(origin, dir string) string {
 	if s := b.skillIDs[origin]; s != nil {
 		return s.SkillID(dir)
@@ -285,8 +285,7 @@ func (b *base) skillID(origin, dir string) string {
 	return ""
 }
 
-// search returns the names of matching skills of the library and of bundled
-// skills.
+// search returns the names of matching library and bundled skills.
 func (b *base) search(ctx context.Context, query string, limit int) ([]string, error) {
 	hits, err := b.searchLibrary(ctx, query, limit)
 	if err != nil {
@@ -308,8 +307,7 @@ func (b *base) search(ctx context.Context, query string, limit int) ([]string, e
 	return out, nil
 }
 
-// searchLibrary returns the names of matching skills of the library, best
-// first.
+// searchLibrary returns the names of matching library skills, best first.
 func (b *base) searchLibrary(ctx context.Context, query string, limit int) ([]string, error) {
 	if b.plan.draft != nil {
 		return b.plan.draft.Search(ctx, query, limit)

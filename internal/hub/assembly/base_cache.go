@@ -36,8 +36,8 @@ func (k *Assembler) acquireBase(ctx context.Context, p *plan) (*base, error) {
 	return b, nil
 }
 
-// reserveBase returns the base with a key and increments its number of users. If
-// the base is new, first is true and the caller must open it.
+// reserveBase returns the base with the given key and increments its number of
+// users. If the base is new, first is true and the caller must open it.
 func (k *Assembler) reserveBase(key string, p *plan) (b *base, first bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -67,7 +67,7 @@ func (k *Assembler) releaseBase(b *base) error {
 }
 
 // removeUser decrements the number of users of b. It returns a base to close, or
-// nil.
+// nil if there is none.
 func (k *Assembler) removeUser(b *base) *base {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,8 +96,8 @@ func (b *base) hasFailed() bool {
 	}
 }
 
-// oldestIdle returns the base that has been unused for the longest time, or nil
-// unless too many bases are unused. The caller holds k.mu.
+// oldestIdle returns the base that has been unused for the longest time if too
+// many bases are unused, and otherwise nil. The caller must hold k.mu.
 func (k *Assembler) oldestIdle() *base {
 	var oldest *base
 	idle := 0
@@ -133,8 +133,8 @@ func (k *Assembler) endBase(b *base) error {
 	return b.close()
 }
 
-// findBase returns the base whose connections have an identity, or nil if it is
-// closed.
+// findBase returns the base whose connections have the given identity, or nil if
+// it is closed.
 func (k *Assembler) findBase(identity string) *base {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -22,8 +22,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// ChatSetup opens the setup of a conversation, including its model. It implements
-// Setup of [chat.Options].
+// ChatSetup opens the setup of a conversation, including its model. It is used as
+// the Setup function in [chat.Options].
 func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 	w, err := parseRequest(r)
 	if err != nil {
@@ -45,7 +45,7 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 	}, nil
 }
 
-// parseRequest converts a request of package chat to a [Request].
+// parseRequest converts a request from package chat to a [Request].
 func parseRequest(r chat.Request) (Request, error) {
 	w := Request{Principal: r.Principal, Session: r.Conversation.ID, Draft: r.Conversation.Draft != ""}
 	if r.Conversation.Agent == "" {
@@ -59,8 +59,9 @@ func parseRequest(r chat.Request) (Request, error) {
 	return w, nil
 }
 
-// conversation holds what a conversation has open on this node. It is either a
-// user's conversation with an agent, or a leader's with a member of the Team.
+// conversation holds the open resources of a conversation on this node. It is
+// either a user's conversation with an agent, or a leader's with a member of the
+// Team.
 type conversation struct {
 	assembler *Assembler
 	setup     *Setup
@@ -72,7 +73,7 @@ type conversation struct {
 	closers []func() error // in opening order
 }
 
-// openConversation opens the setup and the model of a conversation.
+// openConversation opens a conversation's setup and model.
 func (k *Assembler) openConversation(ctx context.Context, w Request) (*conversation, error) {
 	kit, err := k.Open(ctx, w)
 	if err != nil {
@@ -85,8 +86,8 @@ func (k *Assembler) openConversation(ctx context.Context, w Request) (*conversat
 	return t, nil
 }
 
-// openModel returns the model of a profile with its API key, or the default
-// model.
+// openModel returns the model of a profile with its API key, or the default model
+// if the profile has none.
 func (k *Assembler) openModel(ctx context.Context, p account.Principal, profile *agents.Profile) (llm.Model, error) {
 	if profile == nil || profile.Model == nil {
 		return k.o.Model(nil, "")
@@ -117,8 +118,8 @@ func (t *conversation) close() error {
 	return errors.Join(errs...)
 }
 
-// stopWhenDisabled stops the current turn when skills are disabled. It fails if
-// they are already disabled.
+// stopWhenDisabled stops the current turn when skills are disabled. It returns an
+// error if they are already disabled.
 func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 	var under []store.Namespace
 	if t.setup.Profile != nil {
@@ -142,7 +143,7 @@ func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 	return nil
 }
 
-// maxAnnounced is the largest number of skills for which added and removed skills
+// maxAnnounced is the maximum number of skills for which added and removed skills
 // are announced to the model. If there are more, the model searches for them.
 const maxAnnounced = 1000
 
@@ -170,7 +171,7 @@ func (t *conversation) instructions() string {
 }
 
 // tools returns all tools of a conversation: the tools of skills, servers and the
-// working directory, those for team members, and those of the page.
+// working directory, the tools for team members, and the page's tools.
 func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.Tool, error) {
 	all, err := t.baseTools(ctx, c, agent.NewApprover(c.Approvals, c.ID, c.User), c.Session)
 	if err != nil {
@@ -182,7 +183,7 @@ func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.
 	return append(all, newDiagramTool(c)), nil
 }
 
-// baseTools returns the tools except those for team members and those of the page.
+// baseTools returns the tools except those for team members and the page's tools.
 func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, approve loadout.Approver, s *session.Session) ([]agent.Tool, error) {
 	elicit := (&agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}).Elicit(agent.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout))
 	caller := &agent.ToolCaller{Set: t.setup.Tools, Session: s, Principal: c.User, IsApproved: t.isApproved, Approve: approve, Elicit: elicit}
@@ -233,7 +234,7 @@ func (t *conversation) prepareRun(dir string) func(context.Context) error {
 	}
 }
 
-// approvalHint explains how refused code gets approved.
+// approvalHint explains how to get refused code approved.
 func approvalHint(err error) string {
 	refused, ok := errors.AsType[*loadout.RefusedError](err)
 	switch {

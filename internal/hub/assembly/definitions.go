@@ -14,13 +14,13 @@ import (
 )
 
 // definitions implements [tools.DefinitionStore] with the database. A definition
-// is accepted for all users of a server. A tool may have several accepted
+// is accepted for all of a server's users. A tool may have several accepted
 // definitions, because a server may describe it differently to each user.
 type definitions struct{ b *base }
 
 var _ tools.DefinitionStore = definitions{}
 
-// definitionTime limits the time that the database needs for one listing.
+// definitionTime is the timeout for the database operations per listing.
 const definitionTime = 10 * time.Second
 
 // Screen implements [tools.DefinitionStore].
@@ -50,8 +50,8 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 	return usable, changed, nil
 }
 
-// sortTools returns which tools of a listing are usable, which definitions changed
-// and which must be stored.
+// sortTools returns which tools in a listing are usable, which definitions
+// changed and which must be stored.
 func (d definitions) sortTools(known map[string]map[string]bool, c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, fresh []store.ToolDefinition) {
 	first := known == nil
 	for _, t := range l.Tools {
@@ -75,8 +75,8 @@ func (d definitions) sortTools(known map[string]map[string]bool, c *upstream.Con
 	return usable, changed, fresh
 }
 
-// ownerID returns the ID of the document or skill that defines a server, or "" for
-// a server of the operator.
+// ownerID returns the ID of the document or skill that defines a server, or ""
+// for an operator's server.
 func (d definitions) ownerID(c *upstream.Config) string {
 	if s, ok := d.b.servers[c.Name]; ok && s.Owner == c.Owner {
 		return s.ID

@@ -14,7 +14,7 @@ import (
 const diagramSkill = "mermaid-diagrams"
 
 // newDiagramTool returns a tool that draws a diagram in the user's browser and
-// returns whether it renders. A call fails if the user has no page open.
+// returns whether it renders. Calls fail if the user has no page open.
 func newDiagramTool(c *chat.ToolContext) agent.Tool {
 	client := &agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	tool := client.Tool(diagramSkill, llm.Tool{

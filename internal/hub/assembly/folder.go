@@ -25,15 +25,15 @@ import (
 // elicitor asks the user a question on behalf of a server.
 type elicitor = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
-// elicitTimeout limits the time that a server's question waits for an answer.
+// elicitTimeout is how long a server's question waits for an answer.
 const elicitTimeout = 15 * time.Minute
 
-// folderRules allow an agent to use the working directory of its conversation
+// folderRules allows an agent to use the working directory of its conversation
 // without approval. The directory contains nothing else.
 var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 
-// folderTools returns the tools of the working directory. Deny rules of the
-// agent apply.
+// folderTools returns the tools for the working directory. The agent's deny rules
+// apply.
 func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *agent.ToolCaller) ([]agent.Tool, error) {
 	rt := t.setup.Runtime
 	dir := root.Name()
@@ -55,9 +55,9 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *age
 	return caller.ServerTools(ctx, workspace.Name)
 }
 
-// commandRunner returns a function that runs commands in the working directory,
-// in the sandbox. It returns nil if there is no sandbox or the user may not run
-// code.
+// commandRunner returns a function that runs sandboxed commands in the working
+// directory. It returns nil if there is no sandbox or the user is not allowed to
+// run code.
 func (t *conversation) commandRunner(dir string) func(context.Context, []string, time.Duration) (*workspace.CommandResult, error) {
 	rt := t.setup.Runtime
 	if t.principal.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
@@ -82,7 +82,7 @@ func (t *conversation) commandRunner(dir string) func(context.Context, []string,
 	}
 }
 
-// firstLine returns the first line of an error text. Further lines are for the
+// firstLine returns err reduced to its first line. Further lines are for the
 // operator.
 func firstLine(err error) error {
 	if i := strings.IndexByte(err.Error(), '\n'); i >= 0 {
@@ -94,11 +94,12 @@ func firstLine(err error) error {
 // nobody is the user ID of sandboxes if the hub runs as root.
 const nobody = 65534
 
-// maxChown limits the files and directories that chownToSandbox changes.
+// maxChown is the maximum number of files and directories that chownToSandbox
+// changes.
 const maxChown = 20_000
 
-// chownToSandbox makes the user that runs code in the sandbox the owner of a
-// directory and its contents. It does not follow symbolic links.
+// chownToSandbox makes the sandbox user the owner of a directory and its
+// contents. It does not follow symbolic links.
 func chownToSandbox(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil

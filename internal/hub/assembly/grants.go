@@ -12,20 +12,21 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// NewGrantStore returns the grants of a principal in the database of a hub; the
-// zero value selects all principals. Reviews are not among them.
+// NewGrantStore returns a principal's grants in a hub's database; the zero value
+// selects all principals. Reviews are not included.
 func NewGrantStore(db *store.DB, p policy.Principal) policy.Store {
 	return policy.NewStore(&grantRows{db, p})
 }
 
-// grantRows are the rows of the table of grants that belong to package policy.
+// grantRows provides access to the rows of the grants table that belong to
+// package policy.
 type grantRows struct {
 	db        *store.DB
 	principal policy.Principal // owner of the grants; the zero value is all principals
 }
 
-// policyPrincipals lists the prefixes of stored principals that belong to
-// package policy. The table has others, too.
+// policyPrincipals lists the prefixes of stored principals that belong to package
+// policy. The table also contains others.
 var policyPrincipals = []string{policy.UserPrincipal + ":", policy.AgentPrincipal + ":", policy.ServicePrincipal + ":"}
 
 func principalKey(p policy.Principal) string { return p.Kind + ":" + p.ID }

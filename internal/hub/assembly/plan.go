@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// plan is a snapshot of what a setup contains, with all names resolved.
+// plan is a snapshot of a setup's contents, with all names resolved.
 type plan struct {
 	principal          account.Principal
 	profile            *agents.Profile      // nil if there is no agent
@@ -36,13 +36,13 @@ type plan struct {
 	problems           []string
 }
 
-// ref is a reference to a skill and the namespace that owns the skill.
+// ref is a reference to a skill, with the namespace that owns the skill.
 type ref struct {
 	library.Ref
 	home store.Namespace
 }
 
-// newPlan returns the plan for the setup that w requests.
+// newPlan returns the plan for the requested setup.
 func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}, stamps: map[string]string{}, preloadReasons: map[string]string{}}
 	if err := k.planAgent(ctx, p, w); err != nil {
@@ -147,7 +147,7 @@ func (k *Assembler) planDefaults(ctx context.Context, p *plan, w Request) error 
 	return nil
 }
 
-// defaultReason says whose default a skill is, for the owner in of the default.
+// defaultReason describes a default by the namespace that owns it.
 func defaultReason(in store.Namespace) string {
 	switch {
 	case in.User() != "":
@@ -168,8 +168,8 @@ func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namesp
 	return s.Namespace, err
 }
 
-// AgentName returns the name of an agent in conversations and in exceptions of
-// defaults.
+// AgentName returns the name by which conversations and exceptions to defaults
+// refer to an agent.
 func AgentName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
 // withSelection restricts a filter to the selected skills.

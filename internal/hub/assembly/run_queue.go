@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// queuedBackend is a back end that uses a queue to limit how many sandboxes run
-// at once. A script or command occupies a slot until its sandbox is closed, and a
+// queuedBackend is a backend that uses a queue to limit how many sandboxes run at
+// once. A script or command occupies a slot until its sandbox is closed, and a
 // long-running service only while it starts.
 type queuedBackend struct {
 	sandbox.Backend
@@ -18,7 +18,8 @@ type queuedBackend struct {
 	user  string
 }
 
-// newQueuedBackend returns b with a limit, or b itself if there is no queue.
+// newQueuedBackend wraps b with a queue. It returns b itself if there is no
+// queue.
 func newQueuedBackend(b sandbox.Backend, places *queue.Queue, user string) sandbox.Backend {
 	if b == nil || places == nil {
 		return b
@@ -26,13 +27,14 @@ func newQueuedBackend(b sandbox.Backend, places *queue.Queue, user string) sandb
 	return &queuedBackend{b, places, user}
 }
 
-// chooser is implemented by back ends that select another one, such as
+// chooser is implemented by backends that select another backend, such as
 // sandbox/auto.
 type chooser interface {
 	Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error)
 }
 
-// Choose returns the back end that the wrapped one selects, with the same queue.
+// Choose returns the backend that the wrapped backend selects, with the same
+// queue.
 func (p *queuedBackend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
 	c, ok := p.Backend.(chooser)
 	if !ok {
@@ -81,7 +83,7 @@ func (b *queuedSandbox) Close() error {
 	return b.Sandbox.Close()
 }
 
-// Limits of services defined by skills and documents, such as MCP servers.
+// Limits for services defined by skills and documents, such as MCP servers.
 const (
 	maxServices     = 64 // per node
 	maxUserServices = 8
@@ -94,8 +96,8 @@ type serviceLimits struct {
 	byUser map[string]int // by user
 }
 
-// acquire reserves a slot for a service of a user until release is called. It
-// fails if a limit is reached.
+// acquire reserves a slot for a user's service until release is called. It
+// returns an error if a limit is reached.
 func (s *serviceLimits) acquire(user string) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

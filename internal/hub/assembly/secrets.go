@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// grantedValues returns the secrets granted to the version of a skill with a
+// grantedValues returns the secrets granted to the skill version with the given
 // digest. The ID of a bundled skill is "".
 func (b *base) grantedValues(ctx context.Context, id string, d policy.Digest) (*agents.SecretValues, error) {
 	var in store.Namespace
@@ -25,8 +25,8 @@ func (b *base) grantedValues(ctx context.Context, id string, d policy.Digest) (*
 	return b.assembler.o.Agents.Secrets().GrantedValues(ctx, b.principal, d, thing, in)
 }
 
-// secretValue returns the value of a secret granted to a digest of a skill that
-// the user can see, or "" if there is none.
+// secretValue returns the value of a secret granted to a skill version that the
+// user can see, or "" if there is none.
 func (b *base) secretValue(ctx context.Context, d policy.Digest, name string) (string, error) {
 	versions, err := b.assembler.o.DB.Versions.ListByDigest(ctx, string(d))
 	if err != nil {

@@ -18,8 +18,8 @@ type ServerStatus struct {
 }
 
 // ServerStatuses returns the status of the servers that this node has used, by
-// the digest of their configuration. It covers shared connections and those of
-// the principal, or all connections for an administrator.
+// configuration digest. It covers shared connections and the principal's own, or
+// all connections for an administrator.
 func (k *Assembler) ServerStatuses(p account.Principal) map[string]ServerStatus {
 	seen := k.findVisible(p)
 	out := map[string]ServerStatus{}
@@ -47,8 +47,8 @@ func (k *Assembler) ServerStatuses(p account.Principal) map[string]ServerStatus 
 }
 
 // isBetterThan reports whether l is more relevant than other. The principal's own
-// connections are more relevant than shared ones, and working connections more
-// than failed ones.
+// connections are more relevant than shared ones, and working connections are
+// more relevant than failed ones.
 func (l ServerStatus) isBetterThan(other ServerStatus) bool {
 	rank := map[upstream.State]int{upstream.Ready: 3, upstream.Degraded: 2, upstream.Dead: 1}
 	switch {
@@ -60,7 +60,7 @@ func (l ServerStatus) isBetterThan(other ServerStatus) bool {
 	return l.Since.After(other.Since)
 }
 
-// visibleBases describes the bases that a principal may see.
+// visibleBases holds the bases that a principal may see.
 type visibleBases struct {
 	bases         map[string]account.UserID  // owners by base key
 	conversations map[string]map[string]bool // conversation IDs by server digest
@@ -88,7 +88,7 @@ func (k *Assembler) findVisible(p account.Principal) visibleBases {
 	return out
 }
 
-// addConversation counts a setup of a conversation as active until over is called.
+// addConversation counts a conversation's setup as active until over is called.
 func (b *base) addConversation(id string) (over func()) {
 	if id == "" {
 		return func() {}

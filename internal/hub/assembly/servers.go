@@ -16,9 +16,9 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// newPool returns the pool of this node's connections to servers. All setups share the
-// connections to servers of the operator that require no sign-in. Other connections are
-// shared only by the setups of one base.
+// newPool returns this node's pool of server connections. All setups share
+// connections to an operator's servers that require no sign-in. Other connections
+// are shared only among the setups of a base.
 func (k *Assembler) newPool() *upstream.Pool {
 	return upstream.NewPool(&upstream.PoolOptions{
 		Dialer: &upstream.Dialer{
@@ -33,8 +33,8 @@ func (k *Assembler) newPool() *upstream.Pool {
 // builtin is the transport type of servers that run inside this program.
 const builtin = "builtin"
 
-// providers returns the configurations of the built-in servers, by the name that skills
-// use for them.
+// providers returns the configurations of the built-in servers, by the names that
+// skills use for them.
 func (k *Assembler) providers() map[string]*upstream.Config {
 	out := map[string]*upstream.Config{}
 	for name := range k.o.Providers {
@@ -43,8 +43,8 @@ func (k *Assembler) providers() map[string]*upstream.Config {
 	return out
 }
 
-// spawn starts the command of a server. The command of a skill or document runs in the
-// sandbox, the command of an operator's server does not.
+// spawn starts a server's command. A command from a skill or document runs in the
+// sandbox; an operator's command does not.
 func (k *Assembler) spawn(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 	if c.Owner == "" {
 		return k.spawner.Start(ctx, c)
@@ -73,7 +73,7 @@ func (k *Assembler) spawn(ctx context.Context, c *upstream.Config) (upstream.Pro
 	return &service{started, leave}, nil
 }
 
-// service is a process of a server that occupies a slot of serviceLimits until it is
+// service is a server process that occupies a slot of serviceLimits until it is
 // closed.
 type service struct {
 	upstream.Process
@@ -85,12 +85,13 @@ func (s *service) Close() error {
 	return s.Process.Close()
 }
 
-// skillServers returns the options for servers of skills and documents.
+// skillServers returns the options for servers defined by skills and documents.
 func (b *base) skillServers() tools.SkillServers {
 	return tools.SkillServers{UserName: b.principal.Name, Values: b.skillValues, OtherService: b.documentService}
 }
 
-// documentService returns how to run the command of a server that a document defines.
+// documentService returns how to run the command of a server that a document
+// defines.
 func (b *base) documentService(_ context.Context, c *upstream.Config) (loadout.Service, error) {
 	if !b.isDocumentServer(c) {
 		return loadout.Service{}, &upstream.NotAllowedError{Reason: "its command was not reviewed"}
@@ -108,7 +109,8 @@ func (b *base) documentService(_ context.Context, c *upstream.Config) (loadout.S
 	return s, nil
 }
 
-// checkReviewed returns an error unless a server's command with a digest is approved.
+// checkReviewed returns an error unless the server command with the given digest
+// is approved.
 func (b *base) checkReviewed(ctx context.Context, d policy.Digest) error {
 	switch state, err := b.assembler.o.Agents.ReviewState(ctx, d); {
 	case err != nil:
@@ -121,7 +123,8 @@ func (b *base) checkReviewed(ctx context.Context, d policy.Digest) error {
 	return nil
 }
 
-// skillValues returns the user values and secrets that are granted to a skill with a digest.
+// skillValues returns the user values and secrets granted to the skill version
+// with the given digest.
 func (b *base) skillValues(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error) {
 	granted, err := b.grantedValues(ctx, b.skillID(e.Origin, e.Dir), d)
 	if err != nil {

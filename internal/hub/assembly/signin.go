@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// planSignIns adds the fingerprints of the user's sign-ins to the plan. They keep
-// connections to servers with a sign-in from being shared.
+// planSignIns adds the fingerprints of the user's sign-ins to the plan. They
+// prevent sharing connections to servers with a sign-in.
 func (k *Assembler) planSignIns(ctx context.Context, p *plan) error {
 	if k.o.SignIns == nil || len(p.servers) == 0 {
 		return nil
@@ -45,15 +45,16 @@ func (k *Assembler) oauthHandler(c *upstream.Config, at string) auth.OAuthHandle
 	}
 }
 
-// isDocumentServer reports whether a document of the base defines a server.
+// isDocumentServer reports whether one of the base's documents defines the
+// server.
 func (b *base) isDocumentServer(c *upstream.Config) bool {
 	defined, ok := b.servers[c.Name]
 	return ok && defined.Owner == c.Owner
 }
 
-// CloseConnections closes a user's connections on this node to the server whose
-// definition has a digest, or to all servers if digest is "". Call it after the
-// user has signed out of a server.
+// CloseConnections closes a user's connections on this node to the server with
+// the given definition digest, or to all servers if digest is "". Call it after
+// the user has signed out of a server.
 func (k *Assembler) CloseConnections(u account.UserID, digest string) {
 	for _, s := range k.pool.Servers() {
 		if b := k.findBase(s.Config().Identity()); b != nil && b.principal.User == u && (digest == "" || s.Digest() == digest) {

@@ -46,14 +46,14 @@ func (b *base) newSources(ctx context.Context, p *plan) ([]catalog.Source, error
 	return append(all, b.assembler.bundled), nil
 }
 
-// groupedRefs holds references to skills to which the settings of the same group
-// apply.
+// groupedRefs holds references to skills that are subject to the same group's
+// settings.
 type groupedRefs struct {
 	in   store.Namespace // the group; "" if no group owns the skills
 	refs []library.Ref
 }
 
-// groupByNamespace groups references by the group that owns the skill. It keeps
+// groupByNamespace groups references by the group that owns the skill, preserving
 // their order.
 func groupByNamespace(refs []ref) []groupedRefs {
 	var out []groupedRefs
@@ -73,8 +73,8 @@ func groupByNamespace(refs []ref) []groupedRefs {
 	return out
 }
 
-// agentOrigin returns the origin of the skills that an agent names. It must not
-// change, because conversations store it.
+// agentOrigin returns the origin of the skills that an agent names. It must
+// remain stable, because conversations store it.
 func agentOrigin(in store.Namespace) string {
 	if in == "" {
 		return "agent"
@@ -92,8 +92,7 @@ func sourceGroup(s catalog.Source) store.Namespace {
 	return ""
 }
 
-// addSource registers the skill IDs of a source and applies the settings of its
-// group.
+// addSource registers a source's skill IDs and applies the settings of its group.
 func (b *base) addSource(ctx context.Context, s catalog.Source, in store.Namespace) (catalog.Source, error) {
 	if known, ok := s.(library.SkillIdentifier); ok {
 		b.skillIDs[s.Origin()] = known
@@ -125,7 +124,8 @@ func (g *filteredSource) setFilter(f catalog.Filter) {
 	g.hides.Store(&hides)
 }
 
-// List implements [catalog.Source]. It omits skills that are not allowed.
+// List implements [catalog.Source]. It omits skills that the settings do not
+// allow.
 func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	l, err := g.Source.List(ctx)
 	hides := *g.hides.Load()
@@ -133,7 +133,8 @@ func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	return l, err
 }
 
-// Open implements [catalog.Source]. It fails for skills that are not allowed.
+// Open implements [catalog.Source]. It returns an error for skills that the
+// settings do not allow.
 func (g *filteredSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
 	if why := (*g.hides.Load())(e); why != "" {
 		return nil, &catalog.NotFoundError{Ref: e.Name, Reason: why}
@@ -141,7 +142,8 @@ func (g *filteredSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bun
 	return g.Source.Open(ctx, e)
 }
 
-// Watch watches the wrapped source.
+// Watch implements [catalog.Watcher]. It returns an error if the wrapped source does
+// not support watching.
 func (g *filteredSource) Watch(ctx context.Context, changed func()) error {
 	if w, ok := g.Source.(catalog.Watcher); ok {
 		return w.Watch(ctx, changed)
@@ -149,8 +151,7 @@ func (g *filteredSource) Watch(ctx context.Context, changed func()) error {
 	return fmt.Errorf("source %s does not support watching", g.Origin())
 }
 
-// staticSource is a source that never changes. Any number of catalogs may share
-// it.
+// staticSource is an immutable source. Any number of catalogs may share it.
 type staticSource struct {
 	catalog.Source
 	list func() (catalog.Listing, error)
@@ -162,19 +163,20 @@ func newBundled() *staticSource {
 	return &staticSource{s, sync.OnceValues(func() (catalog.Listing, error) { return s.List(context.Background()) })}
 }
 
-// List implements [catalog.Source]. It reads the skills once.
+// List implements [catalog.Source]. It reads the skills only once.
 func (c *staticSource) List(context.Context) (catalog.Listing, error) {
 	l, err := c.list()
 	return catalog.Listing{Entries: slices.Clone(l.Entries), Problems: slices.Clone(l.Problems)}, err
 }
 
-// Watch blocks until ctx is done.
+// Watch implements [catalog.Watcher]. It blocks until ctx is done, because the
+// source never changes.
 func (c *staticSource) Watch(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
-// skillDigests returns the set of the skills' digests.
+// skillDigests returns the set of skill digests.
 func (c *staticSource) skillDigests(ctx context.Context) (map[string]bool, error) {
 	l, err := c.list()
 	if err != nil {

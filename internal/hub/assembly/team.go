@@ -18,11 +18,11 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// memberSteps limits the model calls of a member for one task.
+// memberSteps is the maximum number of model calls a member may make per task.
 const memberSteps = 30
 
 // handOffTool returns the leader's tool for handing a task to a member. The
-// member works in a conversation of its own, during the same turn and in the same
+// member works in its own conversation, during the same turn and in the same
 // working directory. It cannot hand tasks to others.
 func (t *conversation) handOffTool(c *chat.ToolContext) agent.Tool {
 	return agent.Tool{Tool: *t.setup.Profile.HandOff, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
@@ -84,8 +84,8 @@ func (t *conversation) confirmTask(ctx context.Context, c *chat.ToolContext, m a
 	return &agent.Outcome{Text: text, Error: true, Denied: true}, nil
 }
 
-// delegateTask lets a member do a task and returns the result of the leader's tool
-// call.
+// delegateTask lets a member do a task and returns the result of the leader's
+// tool call.
 func (t *conversation) delegateTask(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
 	text, err := t.runMember(ctx, c, m, task)
 	switch {
@@ -99,8 +99,7 @@ func (t *conversation) delegateTask(ctx context.Context, c *chat.ToolContext, m 
 	return &agent.Outcome{Text: fmt.Sprintf("%s answers:\n%s", m.Name, text)}, nil
 }
 
-// runMember runs a member's conversation for a task and returns its last
-// answer.
+// runMember runs a member's conversation for a task and returns its last answer.
 func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (string, error) {
 	profile, err := t.assembler.o.Agents.MemberProfile(ctx, t.principal, t.setup.Profile, m.Name)
 	if err != nil {
@@ -134,7 +133,7 @@ func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m age
 	return lastAnswer(s), err
 }
 
-// reportProgress reports an event of a member's conversation as progress of the
+// reportProgress reports an event in a member's conversation as progress of the
 // leader's tool call.
 func reportProgress(ctx context.Context, name string, e agent.Event) {
 	switch e.Type {
@@ -155,8 +154,8 @@ func lastAnswer(s *session.Session) string {
 	return ""
 }
 
-// hideNotFound replaces not-found and permission errors by a single error, so that
-// the model cannot tell them apart.
+// hideNotFound replaces not-found and permission errors with a single error, so
+// that the model cannot tell them apart.
 func hideNotFound(err error) error {
 	if _, denied := errors.AsType[*account.DeniedError](err); denied || errors.Is(err, store.ErrNotFound) {
 		return errors.New("member not found or not permitted")

@@ -27,7 +27,7 @@ type activeConversation struct {
 }
 
 // open opens the conversation for an input. A worker opens it again for each
-// input, because rights, agent and secrets may have changed.
+// input, because permissions, the agent and secrets may have changed.
 func (w *worker) open(ctx context.Context, j *job) error {
 	if w.active != nil {
 		w.active.close()
@@ -103,7 +103,7 @@ func (w *worker) preload(ctx context.Context) error {
 	return nil
 }
 
-// close closes what open opened.
+// close closes everything that open opened.
 func (t *activeConversation) close() {
 	var err error
 	if t.session != nil {

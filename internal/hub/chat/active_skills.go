@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// InForce is an active skill of a conversation.
+// InForce describes an active skill in a conversation.
 type InForce struct {
 	Skill      session.ID            `json:"skill"`
 	Title      string                `json:"displayName"` // or its name
@@ -22,8 +22,8 @@ type InForce struct {
 	Tools      []string              `json:"tools,omitempty" doc:"Tools that the skill provides"`
 	RequiredBy string                `json:"for,omitempty" doc:"The skill that requires this one"`
 	Retention  session.RetentionMode `json:"keep,omitempty" enum:",pinned,once"`
-	// TurnsLeft is the number of further turns that the skill stays active
-	// without being used; nil is unlimited.
+	// TurnsLeft is the number of further turns for which the skill stays active
+	// without being used; nil means no limit.
 	TurnsLeft *int `json:"left" doc:"The number of further turns for which the skill stays active without being used; null means no limit"`
 
 	Origin    string    `json:"origin" doc:"The label of the skill's source"`
@@ -36,7 +36,7 @@ type InForce struct {
 	LoadReason
 }
 
-// LoadReason says why a skill is active, as far as the transcript shows.
+// LoadReason describes why a skill is active, as far as the transcript shows.
 type LoadReason struct {
 	By           session.Cause `json:"by,omitempty" enum:"model,person,preload,dependency" doc:"What activated the skill; absent if unknown"`
 	Why          string        `json:"why,omitempty" doc:"A sentence that says why the skill is active"`
@@ -67,8 +67,8 @@ func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id strin
 	return out, nil
 }
 
-// findLoadReason returns why a skill is active. before holds the steps before it
-// was loaded.
+// findLoadReason returns why a skill is active. before holds the steps before the
+// skill was loaded.
 func findLoadReason(before []step, a session.ActiveSkill) LoadReason {
 	c := LoadReason{By: loadCause(a)}
 	switch c.By {
@@ -96,7 +96,7 @@ func findLoadReason(before []step, a session.ActiveSkill) LoadReason {
 }
 
 // loadCause returns what activated a skill. Older transcripts do not record the
-// cause. For these, it is unknown if the skill was loaded before the first
+// cause. For them, it is unknown if the skill was loaded before the first
 // message.
 func loadCause(a session.ActiveSkill) session.Cause {
 	switch {
@@ -113,7 +113,8 @@ func loadCause(a session.ActiveSkill) session.Cause {
 }
 
 // findCall sets the call with which the model loaded a skill, the last search
-// before it in that turn, and the matching words of the user's message.
+// before that call in the same turn, and the matching words of the user's
+// message.
 func (c *LoadReason) findCall(before []step, a session.ActiveSkill) {
 	for _, s := range slices.Backward(before) {
 		switch {

@@ -30,11 +30,13 @@ const answerRetention = 24 * time.Hour
 
 // approvalStore stores approval requests in the database. In the same
 // transaction, it publishes each request and each resolution in the conversation,
-// and adds a note to the inbox. The note reaches the node whose turn waits.
+// and adds a note to the inbox. The note reaches the node on which the turn
+// waits.
 type approvalStore struct {
 	e *Engine
 	// handingOver reports whether another node will continue the turn that made
-	// the request. Its requests are then not cancelled. It is nil outside a turn.
+	// the request. Its requests are then not cancelled. handingOver is nil
+	// outside a turn.
 	handingOver func() bool
 }
 
@@ -154,7 +156,7 @@ func (k approvalStore) Delete(ctx context.Context, id string) error {
 	return k.e.db.ApprovalRequests.Delete(ctx, id)
 }
 
-// ListApprovals returns at most [store.MaxPage] pending approval requests in the
+// ListApprovals returns up to [store.MaxPage] pending approval requests in the
 // principal's conversations, oldest first.
 func (e *Engine) ListApprovals(ctx context.Context, p account.Principal) ([]approval.Request, error) {
 	if err := account.Check(p, account.ApprovalAnswer, account.OwnedBy(p.User)); err != nil {
@@ -164,10 +166,10 @@ func (e *Engine) ListApprovals(ctx context.Context, p account.Principal) ([]appr
 	return decodeApprovals(kept, err)
 }
 
-// AnswerApproval resolves an approval request. Its turn may wait on another node.
-// AnswerApproval fails with an [*approval.ResolvedError] if the request was
-// resolved or has expired, and with [approval.ErrNotFound] if it does not exist
-// or the principal may not see it.
+// AnswerApproval resolves an approval request, even if its turn waits on another
+// node. It fails with an [*approval.ResolvedError] if the request was resolved or
+// has expired, and with [approval.ErrNotFound] if it does not exist or the
+// principal may not see it.
 func (e *Engine) AnswerApproval(ctx context.Context, p account.Principal, id string, answer approval.Answer) error {
 	switch answer.Outcome {
 	case approval.Accepted, approval.Declined, approval.Cancelled:
@@ -198,8 +200,8 @@ func (e *Engine) AnswerApproval(ctx context.Context, p account.Principal, id str
 	return approval.NewQueue(approvalStore{e: e}).Resolve(ctx, id, answer)
 }
 
-// expireApprovals resolves requests that are past their deadline and whose turn
-// no longer waits, and deletes old requests.
+// expireApprovals resolves overdue requests whose turn no longer waits, and
+// deletes old requests.
 func (e *Engine) expireApprovals(ctx context.Context) error {
 	overdue, err := e.db.ApprovalRequests.ListOverdue(ctx, time.Now().Add(-e.opts.Poll)) // a waiting turn expires its own requests first
 	if err != nil {
@@ -214,8 +216,8 @@ func (e *Engine) expireApprovals(ctx context.Context) error {
 	return err
 }
 
-// approvalQueue holds the approval requests of a conversation while its turn
-// runs on this node.
+// approvalQueue holds a conversation's approval requests while its turn runs on
+// this node.
 type approvalQueue struct {
 	*approval.Queue
 	w *worker
@@ -262,8 +264,8 @@ func (d *approvalQueue) markDelivered(id string) {
 // format of a failed client response.
 var noClientAnswer = json.RawMessage(`{"success":false,"error":"no client of the conversation is open"}`)
 
-// answerUndelivered waits for [Options.ClientTimeout] and answers a request if no
-// client has received it.
+// answerUndelivered waits for [Options.ClientTimeout] and then answers the
+// request if no client has received it.
 func (d *approvalQueue) answerUndelivered(id string) {
 	patience := time.NewTimer(d.w.e.opts.ClientTimeout)
 	defer patience.Stop()
@@ -281,9 +283,9 @@ func (d *approvalQueue) answerUndelivered(id string) {
 	d.WakeWaiters(id)
 }
 
-// Response is a client's skill:response to a skill:request, an approval request
-// of kind [approval.KindAction]. The schema requires no field, because
-// [Engine.Respond] reports missing ones with the messages of older systems.
+// Response is a client's skill:response to a skill:request, which is an approval
+// request of kind [approval.KindAction]. The schema requires no fields, because
+// [Engine.Respond] reports missing ones with the error messages of older systems.
 type Response struct {
 	Request string          `json:"request_id,omitempty" maxLength:"512"`
 	Skill   string          `json:"skill_name,omitempty" maxLength:"1024"`
@@ -293,8 +295,8 @@ type Response struct {
 	Error   json.RawMessage `json:"error,omitempty" doc:"Error of the action"`
 }
 
-// Errors of [Engine.Respond]. Older systems call them "Missing request_id" and
-// "No pending request found".
+// Errors returned by [Engine.Respond]. Older systems call them "Missing
+// request_id" and "No pending request found".
 var (
 	ErrNoRequestID = errors.New("missing request_id")
 	ErrNoRequest   = errors.New("no pending request found")

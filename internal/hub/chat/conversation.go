@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Conversation describes a conversation.
+// Conversation holds the metadata of a conversation.
 type Conversation struct {
 	ID      string         `json:"id"`
 	Owner   account.UserID `json:"owner" doc:"The id of a user"`
@@ -29,17 +29,18 @@ type Conversation struct {
 
 // state is the stored state of a conversation.
 //
-// It is updated by every transaction that adds to the inbox, and by every one that
-// finds the inbox empty and releases the lease. If two such transactions run at
-// the same time, they conflict, and the second sees the change of the first. If
-// they only read the lease, PostgreSQL would not detect a conflict.
+// It is updated by every transaction that adds to the inbox, and by every
+// transaction that finds the inbox empty and releases the lease. If two such
+// transactions run at the same time, they conflict, and the second one sees the
+// first one's change. If they only read the lease, PostgreSQL would not detect a
+// conflict.
 type state struct {
 	// Wanted is the number of the last input in the inbox. Taken is the number
 	// of the last input that a node has started to process.
 	Wanted int64 `json:"wanted"`
 	Taken  int64 `json:"taken"`
-	// Running is set while a turn has not ended. Tries counts the nodes that
-	// have started it.
+	// Running is set from the start of a turn until it ends. Tries counts the nodes
+	// that have started the turn.
 	Running bool `json:"running,omitempty"`
 	Tries   int  `json:"tries,omitempty"`
 	// Draft names the draft skill under test.
@@ -52,8 +53,8 @@ func conversation(s store.Session) Conversation {
 	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Busy: st.Running, Created: s.Created, Updated: s.Updated}
 }
 
-// Create creates a conversation of the principal with an agent, or without one if
-// agent is "". The agent is given by kind, namespace and name.
+// Create creates a conversation for the principal with an agent, or without one
+// if agent is "". agent has the form KIND/NAMESPACE/NAME.
 func (e *Engine) Create(ctx context.Context, p account.Principal, agent, title string) (Conversation, error) {
 	return e.create(ctx, p, agent, title, nil)
 }
@@ -65,7 +66,8 @@ type Draft struct {
 	Package []byte
 }
 
-// DraftLimitError says that another draft would exceed a limit of the user.
+// DraftLimitError reports that another draft would exceed one of the user's
+// limits.
 type DraftLimitError struct {
 	Count, MaxCount int64
 	Bytes, MaxBytes int64 // Bytes includes the refused draft
@@ -79,14 +81,13 @@ func (e *DraftLimitError) Error() string {
 }
 
 // CreateWithDraft is like [Engine.Create], and stores a draft with the
-// conversation. It fails with a [*DraftLimitError] if the draft would exceed a
-// limit of the user.
+// conversation. It fails with a [*DraftLimitError] if the draft would exceed one
+// of the user's limits.
 func (e *Engine) CreateWithDraft(ctx context.Context, p account.Principal, agent, title string, d Draft) (Conversation, error) {
 	return e.create(ctx, p, agent, title, &d)
 }
 
-// draftDetails holds the details of the audit record for a conversation with a
-// draft.
+// draftDetails holds the audit record details for a conversation with a draft.
 type draftDetails struct {
 	Draft  string `json:"draft"`
 	Digest string `json:"digest"`
@@ -130,8 +131,8 @@ func (e *Engine) create(ctx context.Context, p account.Principal, agent, title s
 	return conversation(made), nil
 }
 
-// checkDraftLimits fails with a [*DraftLimitError] if a draft with a number of
-// bytes would exceed the user's limits.
+// checkDraftLimits fails with a [*DraftLimitError] if another draft of the given
+// size would exceed the user's limits.
 func (e *Engine) checkDraftLimits(ctx context.Context, tx *store.Tx, user account.UserID, bytes int64) error {
 	has, err := tx.Drafts.Total(ctx, string(user))
 	if err != nil {
@@ -193,7 +194,7 @@ func (e *Engine) Rename(ctx context.Context, p account.Principal, id, title stri
 }
 
 // Delete deletes a conversation with its transcript, approval requests and files.
-// It stops a running turn and ends all calls of [Engine.Watch].
+// It stops a running turn and ends all calls to [Engine.Watch].
 func (e *Engine) Delete(ctx context.Context, p account.Principal, id string) error {
 	if _, err := e.authorize(ctx, p, account.SessionDelete, id); err != nil {
 		return err
@@ -241,8 +242,8 @@ func (e *Engine) authorize(ctx context.Context, p account.Principal, a account.A
 	return store.Session{}, err
 }
 
-// auditRecord returns the audit record for an action on a conversation. Pass no
-// messages in details.
+// auditRecord returns the audit record for an action on a conversation. details
+// must not contain messages.
 func auditRecord(by account.UserID, action, id string, details any) store.AuditRecord {
 	r := store.AuditRecord{Actor: string(by), Action: action, Namespace: store.UserNamespace(string(by)), Subject: "session/" + id, Decision: "allowed"}
 	if details != nil {
@@ -251,8 +252,8 @@ func auditRecord(by account.UserID, action, id string, details any) store.AuditR
 	return r
 }
 
-// checkTitle returns the title with line breaks replaced. It fails if the title is
-// too long or not UTF-8.
+// checkTitle returns the title with line breaks replaced. It returns an error if
+// the title is too long or not UTF-8.
 func checkTitle(title string) (string, error) {
 	title = strings.TrimSpace(printable.OneLine(title))
 	if len(title) > MaxTitle || !utf8.ValidString(title) {

@@ -1,30 +1,29 @@
-// Package chat runs the conversations of a hub on any of its nodes. Start
-// reading at [Engine].
+// Package chat runs a hub's conversations on any of its nodes. Start reading at
+// [Engine].
 //
 // A conversation consists of three streams in the database. Its inbox contains
-// incoming messages and cancellations in order of arrival. Its transcript contains
-// all messages, calls and results; package agent appends to it through package
-// session. Its event stream is for watchers. It contains transcript steps, partial
-// answers, approval requests, and the start and end of turns. A watcher can
-// continue from any event number, on any node, without missing an event.
+// incoming messages and cancellations in order of arrival. Its transcript
+// contains all messages, calls and results; package agent appends to it through
+// package session. Its event stream is for watchers. It contains transcript
+// steps, partial answers, approval requests, and the start and end of turns. A
+// watcher can continue from any event number, on any node, without missing an
+// event.
 //
-// One node at a time holds the lease of a conversation and processes its inbox
-// in order. Each write checks the lease in the same transaction, so a node that
-// lost its lease cannot change anything. If a node dies, its lease expires and
-// another node continues. Events are not published twice. As in package agent,
-// a tool call that started and has no result is not repeated.
+// One node at a time holds the lease of a conversation and processes its inbox in
+// order. Each write checks the lease in the same transaction, so a node that lost
+// its lease cannot change anything. If a node dies, its lease expires and another
+// node continues. Events are not published twice. As in package agent, a tool
+// call that started and has no result is not repeated.
 //
 // All state that another node needs is in the database. A bus notifies nodes of
 // changes; nodes also poll the database, because the bus may lose notifications.
 //
-// Each method takes the calling principal and authorizes it with package
-// account. Changes and denials are recorded in the audit log. If a principal may
-// not see a conversation, the error is [store.ErrNotFound], as for one that does
-// not exist.
+// Each method takes the calling principal and authorizes it with package account.
+// Changes and denials are recorded in the audit log. If a principal may not see a
+// conversation, the error is [store.ErrNotFound], as if it did not exist.
 //
 // The package never serves HTTP and does not depend on a model provider or a
-// catalog: [Options.Setup] selects the skills, the model and the tools of a
-// conversation.
+// catalog: [Options.Setup] selects a conversation's skills, model and tools.
 package chat
 
 import (
@@ -47,7 +46,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Limits of a conversation.
+// Limits per conversation.
 const (
 	MaxText   = 256 << 10 // bytes of a message
 	MaxTitle  = 1024      // bytes
@@ -60,49 +59,50 @@ const (
 // Errors that a caller can handle, in addition to those of packages store,
 // account and approval.
 var (
-	// ErrClosed says that the node is shutting down. Another node can handle the
-	// request.
+	// ErrClosed is returned if the node is shutting down. Another node can handle
+	// the request.
 	ErrClosed = errors.New("server is shutting down; try again")
-	// ErrQueueFull says that the conversation has too many waiting inputs.
+	// ErrQueueFull is returned if the conversation has too many waiting inputs.
 	ErrQueueFull = errors.New("too many messages are waiting in the conversation; wait for its turn to end, or cancel it")
-	// ErrKeyUsed says that a different message was already sent with the same
-	// key.
+	// ErrKeyUsed is returned if a different message was already sent with the
+	// same key.
 	ErrKeyUsed = errors.New("a different message was already sent with this key")
-	// ErrInvalid says that an argument is invalid.
+	// ErrInvalid is returned if an argument is invalid.
 	ErrInvalid = errors.New("invalid input")
 )
 
-// Request asks for the setup of a conversation on behalf of a user.
+// Request identifies the conversation and the user for whom to open a [Setup].
 type Request struct {
 	Principal    account.Principal
 	Conversation Conversation
 }
 
 // Setup holds the skills, model and tools of a conversation while this node
-// processes an input. The package calls Close when the input is processed.
+// processes an input. The package calls Close after processing the input.
 type Setup struct {
 	// Runtime provides the skills that the principal may use.
 	Runtime *loadout.Runtime
 	Model   llm.Model
-	// Agent configures the agent, for example its instructions and the limits of
-	// a turn. Its Tools come before those of the function Tools. The package sets
-	// its Approvals and Folder.
+	// Agent configures the agent, for example its instructions and the limits for
+	// a turn. Its Tools precede those returned by the function Tools. The package
+	// sets its Approvals and Folder.
 	Agent agent.Options
-	// Tools returns additional tools that use the conversation; nil adds none.
+	// Tools returns additional tools that use the conversation. It may be nil.
 	Tools func(ctx context.Context, t *ToolContext) ([]agent.Tool, error)
-	// SkillTools provides the tools of skills for this conversation; nil
-	// provides none.
+	// SkillTools provides the tools of skills for this conversation. It may be
+	// nil.
 	SkillTools session.Tools
 	// Preload names skills that are loaded and pinned before the first turn.
 	Preload []string
-	// PreloadReason returns why a skill is preloaded; nil records no reason.
+	// PreloadReason returns why a skill is preloaded. If it is nil, no reason is
+	// recorded.
 	PreloadReason func(skill string) string
-	// Namespace is the namespace of the agent, "" if there is no agent.
+	// Namespace is the agent's namespace, or "" if there is no agent.
 	Namespace store.Namespace
 	// SkillID returns the store ID for counting the use of a skill, or "" if its
 	// use is not counted. If SkillID is nil, nothing is counted.
 	SkillID func(session.ID) string
-	// Close releases the setup; nil does nothing.
+	// Close releases the setup. It may be nil.
 	Close func() error
 }
 
@@ -111,67 +111,68 @@ type ToolContext struct {
 	ID      string
 	Session *session.Session
 	// Approvals is the queue for approval requests in the conversation. If the
-	// node shuts down, the next one continues pending requests under the same
-	// ID: see [agent.CallID].
+	// node shuts down, the next one continues pending requests under the same ID;
+	// see [agent.CallID].
 	Approvals *approval.Queue
 	User      policy.Principal
-	// Folder is the directory with the files of the conversation. Changed files
-	// are stored before the result of a call is.
+	// Folder is the directory with the conversation's files. Changed files are
+	// stored before the result of a call.
 	Folder *os.Root
 }
 
 // Options configures an engine. Setup and Principal are required.
 type Options struct {
-	// Setup opens the setup of a conversation. The setup must stay usable after
-	// ctx is done, until its Close is called. An error ends the turn and is shown
-	// to watchers.
+	// Setup opens a conversation's setup. The setup must remain usable after ctx
+	// is done, until its Close is called. An error ends the turn and is shown to
+	// watchers.
 	Setup func(ctx context.Context, r Request) (*Setup, error)
-	// Principal returns the current rights of a user. A turn may start long
-	// after it was requested, on another node.
+	// Principal returns a user's current permissions. A turn may start long after
+	// it was requested, on another node.
 	Principal func(ctx context.Context, user account.UserID) (account.Principal, error)
 	// Token returns the current scopes of an API token. It fails with
 	// [account.ErrInvalidCredentials] if the token was revoked or has expired;
-	// turns that it started then end. Nil accepts all tokens.
+	// turns started with the token then end. If Token is nil, all tokens are
+	// accepted.
 	Token func(ctx context.Context, id string) (account.Scopes, error)
-	// Bus notifies other nodes of changes; if nil, they only poll. The caller
-	// closes it.
+	// Bus notifies other nodes of changes. If it is nil, they only poll. The
+	// caller must close it.
 	Bus bus.Bus
-	// Dir is the directory for the folders of active conversations; "" is the
+	// Dir is the directory for the folders of active conversations. "" means the
 	// system's temporary directory. A killed process leaves its folders behind,
 	// so give each new process an empty directory.
 	Dir string
-	// Turns limits the turns that run at once on this node; 0 means 256. Further
-	// turns wait. A free slot goes to the waiting users in rotation.
+	// Turns is the maximum number of turns that run at once on this node; 0 means
+	// 256. Further turns wait. Free slots go to the waiting users in rotation.
 	Turns int
 	// Lease is the time after which another node can continue a conversation
 	// whose node does not renew its lease; 0 means 15 s.
 	Lease time.Duration
-	// Poll is the interval at which the engine checks for changes that the bus
-	// did not announce; 0 means 1 s. It looks for conversations of crashed nodes
-	// every five intervals, or every third of a lease if that is shorter.
+	// Poll is how often the engine checks for changes that the bus did not
+	// announce; 0 means 1 s. It looks for conversations of crashed nodes every
+	// five intervals, or every third of a lease if that is shorter.
 	Poll time.Duration
-	// ClientTimeout limits the time that a request to a client waits until a
-	// client receives it; 0 means 5 s.
+	// ClientTimeout is how long a request to a client waits for a client to
+	// receive it; 0 means 5 s.
 	ClientTimeout time.Duration
-	// Drafts limits the drafts stored per user, and DraftBytes their total
-	// package size; 0 means 50, and 64 MiB.
+	// Drafts is the maximum number of drafts stored per user, and DraftBytes the
+	// maximum total size of their packages; 0 means 50, and 64 MiB.
 	Drafts, DraftBytes int64
-	// Retention and Budget are passed to sessions: see [session.Options].
+	// Retention and Budget are passed to sessions; see [session.Options].
 	Retention, Budget int
-	// Trace starts tracing a turn and returns the context for the turn. Nil
-	// traces nothing.
+	// Trace starts tracing a turn and returns the context for the turn. If it is
+	// nil, turns are not traced.
 	Trace func(ctx context.Context, c Conversation, kind InputKind) (context.Context, Trace)
 	// Logger logs failures of background work; nil discards them.
 	Logger *slog.Logger
 }
 
-// Trace observes one turn on one node. Its methods are called one at a time and
+// Trace observes a turn on a node. Its methods are not called concurrently and
 // must not block.
 type Trace interface {
-	// Step reports a stored event of the transcript.
+	// Step reports a stored transcript event.
 	Step(e *session.Event)
 	// End reports why the turn ended. If err is not nil, the turn has not ended
-	// but another node continues it.
+	// but continues on another node.
 	End(reason Reason, err error)
 }
 
@@ -202,10 +203,10 @@ func (o Options) orDefaults() Options {
 	return o
 }
 
-// maxSlots limits the conversations of one node that wait for a turn.
+// maxSlots is the maximum number of conversations on a node that wait for a turn.
 const maxSlots = 1 << 16
 
-// Engine runs conversations on one node of a hub. It is safe for concurrent
+// Engine runs conversations on one of a hub's nodes. It is safe for concurrent
 // use.
 type Engine struct {
 	db       *store.DB
@@ -225,12 +226,12 @@ type Engine struct {
 	idle      chan struct{}       // closed when draining and the last worker has finished
 }
 
-// errStopping is the cause of work cancelled by a shutdown.
+// errStopping is the cancellation cause of work cancelled by a shutdown.
 var errStopping = errors.New("server is shutting down")
 
-// New starts the engine of a node. The engine also continues conversations of
-// crashed nodes. Close it when done; the caller closes the database. New panics
-// if a required option is missing.
+// New starts a node's engine, which also continues conversations of crashed
+// nodes. Close the engine when done; the caller must close the database. New
+// panics if a required option is missing.
 func New(db *store.DB, o Options) *Engine {
 	if o.Setup == nil || o.Principal == nil {
 		panic("chat: Setup and Principal are required")
@@ -245,8 +246,8 @@ func New(db *store.DB, o Options) *Engine {
 }
 
 // Close shuts the engine down. It accepts no new work and waits for running turns
-// until ctx is done. It then cancels the remaining turns, and other nodes continue
-// them. Close returns when all goroutines have finished.
+// until ctx is done. It then cancels the remaining turns, which other nodes
+// continue. Close returns when all goroutines have finished.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if !e.isClosing() {
@@ -266,7 +267,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	return nil
 }
 
-// isClosing reports whether the engine accepts no new work.
+// isClosing reports whether the engine rejects new work.
 func (e *Engine) isClosing() bool {
 	select {
 	case <-e.draining:
@@ -295,8 +296,8 @@ func (e *Engine) removeWorker() {
 	}
 }
 
-// runEvery calls do at the interval d until the engine closes. Of consecutive
-// failures, it logs only the first.
+// runEvery calls do at interval d until the engine closes. It logs only the first
+// of consecutive failures.
 func (e *Engine) runEvery(d time.Duration, do func(context.Context) error) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
@@ -315,7 +316,7 @@ func (e *Engine) runEvery(d time.Duration, do func(context.Context) error) {
 	}
 }
 
-// userPrincipal returns the policy principal of a user.
+// userPrincipal returns a user's policy principal.
 func userPrincipal(u account.UserID) policy.Principal {
 	return policy.Principal{ID: string(u), Kind: policy.UserPrincipal}
 }

@@ -15,7 +15,7 @@ import (
 // Type is the type of an event.
 type Type string
 
-// The types of events.
+// The event types.
 const (
 	MessageReceived   Type = "said"     // a message or command was added to the inbox
 	TurnStarted       Type = "begun"    // the turn of the input started
@@ -31,15 +31,15 @@ const (
 	ApprovalResolved  Type = "answered"
 )
 
-// Event is an event of a conversation. Its type determines which fields are set.
+// Event is an event in a conversation. Its type determines which fields are set.
 // In its JSON form, fields may be added but are never renamed.
 type Event struct {
 	Seq  int64     `json:"seq"` // from 1, without gaps
 	Time time.Time `json:"time"`
 	Type Type      `json:"type"`
-	// Input is the number of the message or command to which the event belongs.
+	// Input is the number of the message or command that the event belongs to.
 	Input int64 `json:"input,omitempty"`
-	// Kind is the kind of the input, set on [MessageReceived].
+	// Kind is the kind of the input. It is set on [MessageReceived].
 	Kind InputKind `json:"kind,omitempty"`
 	Text string    `json:"text,omitempty"`
 	// Skill is the skill that a message names, or that a command loads or
@@ -48,11 +48,11 @@ type Event struct {
 	Step            *session.Event    `json:"step,omitempty"`
 	Call            *session.Call     `json:"call,omitempty"`
 	ApprovalRequest *approval.Request `json:"ask,omitempty"`
-	// Answer says how an approval request was resolved. It does not include the
-	// content of the answer.
+	// Answer describes how an approval request was resolved. It does not include
+	// the content of the answer.
 	Answer *Settled `json:"answer,omitempty"`
-	// Reason says why a turn ended. If the turn failed, Text describes the
-	// failure.
+	// Reason is the reason why a turn ended. If the turn failed, Text describes
+	// the failure.
 	Reason Reason `json:"reason,omitempty"`
 	// Loaded is the result of a load command. Unloaded lists the skills that an
 	// unload command removed.
@@ -62,10 +62,10 @@ type Event struct {
 	NeedsResponse bool `json:"-"`
 }
 
-// Reason says why a turn ended.
+// Reason is the reason why a turn ended.
 type Reason string
 
-// The reasons why turns end.
+// Reasons why a turn ended.
 const (
 	Done            Reason = "done"      // the model or the command finished
 	WaitingForInput Reason = "wait"      // the turn needs input from the next message
@@ -73,21 +73,21 @@ const (
 	Failed          Reason = "failed"    // the turn failed
 )
 
-// Settled says how an approval request was resolved.
+// Settled describes how an approval request was resolved.
 type Settled struct {
 	ID      string           `json:"id"`
 	Outcome approval.Outcome `json:"outcome"`
 }
 
 // eventRow is a stored event. For a step, it contains only the step's number in
-// the transcript, so that the step itself is stored once.
+// the transcript, so that the step itself is stored only once.
 type eventRow struct {
 	Event
 	TranscriptSeq int64 `json:"of,omitempty"`
 }
 
-// Names of the inbox and the event stream of a conversation. The transcript is the
-// stream with the ID of the conversation as its name.
+// Names of a conversation's inbox and event stream. The name of the transcript
+// stream is the ID of the conversation.
 func inboxStream(id string) string { return id + "/in" }
 func eventStream(id string) string { return id + "/out" }
 
@@ -98,14 +98,15 @@ type conversationTx struct {
 	appended map[string]int64 // last numbers of the streams that the transaction appended to
 }
 
-// errLeaseLost says that this node no longer holds the lease of the conversation.
+// errLeaseLost is returned if this node no longer holds the conversation's lease.
 var errLeaseLost = errors.New("another node continues the conversation")
 
-// maxCommitAttempts limits the attempts after conflicting appends to a stream.
+// maxCommitAttempts is the maximum number of attempts after conflicting appends
+// to a stream.
 const maxCommitAttempts = 20
 
-// update calls f in a transaction and then wakes the listeners of the streams to
-// which f appended. If another writer appended to a stream at the same time, it
+// update calls f in a transaction and then wakes the listeners of the streams
+// that f appended to. If another writer appended to a stream at the same time, it
 // calls f again, so f must have no effects outside the transaction.
 func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx) error) error {
 	for try := 1; ; try++ {
@@ -149,7 +150,7 @@ func (c *conversationTx) appendEvents(ctx context.Context, stream string, rows .
 	return last, nil
 }
 
-// publish appends events to the event stream of the conversation.
+// publish appends events to the conversation's event stream.
 func (c *conversationTx) publish(ctx context.Context, events ...eventRow) error {
 	if len(events) == 0 {
 		return nil
@@ -166,7 +167,8 @@ func (c *conversationTx) publish(ctx context.Context, events ...eventRow) error 
 	return err
 }
 
-// readEventPage returns a page of the events after a number, with their steps.
+// readEventPage returns a page of the events after the given number, with their
+// steps.
 func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]Event, error) {
 	const page = 32 // a step may contain images
 	rows, err := e.db.Events.Read(ctx, eventStream(id), after, page)
@@ -214,8 +216,8 @@ func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]E
 	return out, nil
 }
 
-// redactStart returns a start event without the instructions and the folder. Users
-// of an agent may not see them.
+// redactStart returns a start event without the instructions and the folder,
+// which an agent's users are not allowed to see.
 func redactStart(e *session.Event) *session.Event {
 	if e.Start != nil {
 		begun := *e.Start

@@ -14,14 +14,14 @@ import (
 // Format is an export format.
 type Format string
 
-// The formats.
+// Export formats.
 const (
 	Markdown Format = "markdown" // messages and calls, for reading
 	JSONL    Format = "jsonl"    // one transcript event per line, readable by [session.FileLog]
 )
 
-// Export writes a conversation to w. It reads the conversation in parts. An error
-// of w is returned unchanged.
+// Export writes a conversation to w. It reads the conversation in parts. Errors
+// from w are returned unchanged.
 func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f Format, w io.Writer) error {
 	s, err := e.authorize(ctx, p, account.SessionRead, id)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Limits of the files of one conversation.
+// Limits for the files of a conversation.
 const (
 	MaxFile      = 8 << 20  // bytes of a file
 	MaxFiles     = 200      // number of files
@@ -25,7 +25,7 @@ const (
 	maxPath      = 512      // bytes of a path
 )
 
-// File is a file of a conversation.
+// File describes a file in a conversation.
 type File struct {
 	Path    string    `json:"path"`
 	Size    int64     `json:"size"`
@@ -33,7 +33,7 @@ type File struct {
 	Updated time.Time `json:"updated"`
 }
 
-// Files returns the files of a conversation, sorted by path.
+// Files returns a conversation's files, sorted by path.
 func (e *Engine) Files(ctx context.Context, p account.Principal, id string) ([]File, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (e *Engine) Files(ctx context.Context, p account.Principal, id string) ([]F
 	return out, nil
 }
 
-// ReadFile returns the contents of a file of a conversation.
+// ReadFile returns the contents of a file in a conversation.
 func (e *Engine) ReadFile(ctx context.Context, p account.Principal, id, path string) ([]byte, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (e *Engine) ReadFile(ctx context.Context, p account.Principal, id, path str
 	return e.db.Attachments.Read(ctx, id, path)
 }
 
-// WriteFile creates or replaces a file of a conversation. The change is visible
+// WriteFile creates or replaces a file in a conversation. The change is visible
 // from the next turn on.
 func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path string, data []byte) error {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
@@ -71,7 +71,7 @@ func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path st
 	})
 }
 
-// DeleteFile removes a file of a conversation.
+// DeleteFile deletes a file in a conversation.
 func (e *Engine) DeleteFile(ctx context.Context, p account.Principal, id, path string) error {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return err
@@ -114,8 +114,8 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 	return c.Attachments.Put(ctx, store.Attachment{Session: c.id, Path: path, SHA256: hex.EncodeToString(sum[:])}, data)
 }
 
-// checkPath fails unless path is a relative path to a file on every operating
-// system.
+// checkPath returns an error unless path is a relative path to a file on every
+// operating system.
 func checkPath(path string) error {
 	var why error
 	switch {

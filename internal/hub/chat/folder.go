@@ -20,7 +20,7 @@ import (
 )
 
 // folder is the directory with the files of a conversation that is active on a
-// node. Files are fetched from the database before each input, and saved before
+// node. Files are fetched from the database before each input, and stored before
 // the result of each call.
 type folder struct {
 	w    *worker
@@ -32,15 +32,15 @@ type folder struct {
 	reported map[string]bool // files that cannot be saved and were reported to the user
 }
 
-// fileState is the state of a file that is the same in the folder and the
-// database.
+// fileState describes a file that is identical in the folder and the database.
 type fileState struct {
 	sha256 string
 	size   int64
 	time   time.Time
 }
 
-// maxFolderEntries limits the files and directories that one scan visits.
+// maxFolderEntries is the maximum number of files and directories visited per
+// scan.
 const maxFolderEntries = 10_000
 
 func newFolder(ctx context.Context, w *worker) (*folder, error) {
@@ -63,7 +63,7 @@ func (f *folder) close() error {
 	return errors.Join(f.root.Close(), os.RemoveAll(f.dir))
 }
 
-// sync fetches files that were changed in the database.
+// sync fetches the files that were changed in the database.
 func (f *folder) sync(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +121,7 @@ func (f *folder) fetchFile(ctx context.Context, a store.Attachment) error {
 }
 
 // save stores the changed files in the database. If a file cannot be stored, save
-// reports it to the user once.
+// notifies the user once.
 func (f *folder) save(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -217,7 +217,7 @@ func (f *folder) findChanges() (changed map[string]changedFile, gone map[string]
 }
 
 // writeFile writes a file. Like readFile, it opens the file without blocking,
-// because code may have replaced it by a named pipe.
+// because code may have replaced the file with a named pipe.
 func (f *folder) writeFile(name string, data []byte) error {
 	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -227,7 +227,7 @@ func (f *folder) writeFile(name string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// readFile reads a file, but at most one byte more than [MaxFile].
+// readFile reads up to one byte more than [MaxFile] from a file.
 func (f *folder) readFile(name string) ([]byte, error) {
 	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Line is a message of a conversation in the format that other programs use. An
+// Line is a message in a conversation, in the format that other programs use. An
 // answer lists the skills that were loaded or used for it.
 type Line struct {
 	Seq   int64     `json:"seq"` // number of the step
@@ -21,19 +21,19 @@ type Line struct {
 // History is a page of messages.
 type History struct {
 	Messages []Line `json:"lines"`
-	// Next is the step number after which the next page starts; 0 means that
-	// there is no next page.
+	// Next is the step number after which the next page starts, or 0 if there is
+	// no next page.
 	Next int64 `json:"next,omitempty"`
 	// LastEvent is the number of the last event before the history was read. Pass
-	// it to [Engine.Watch] to see everything that follows.
+	// it to [Engine.Watch] to receive everything that follows.
 	LastEvent int64 `json:"told"`
 }
 
-// maxHistoryMessages limits the messages of one page.
+// maxHistoryMessages is the maximum number of messages per page.
 const maxHistoryMessages = 200
 
 // History returns the messages after a step, or all messages if after is 0. It
-// returns at most limit messages and never more than 200. The last answer of each
+// returns up to limit messages, but no more than 200. The last answer of each
 // finished turn has loaded_skills, from which [session.Restore] computes the
 // active skills.
 func (e *Engine) History(ctx context.Context, p account.Principal, id string, after int64, limit int) (*History, error) {
@@ -64,7 +64,7 @@ func (e *Engine) History(ctx context.Context, p account.Principal, id string, af
 	return out, nil
 }
 
-// historyMessages returns the messages of a transcript. The last answer of a turn
+// historyMessages returns the messages in a transcript. The last answer of a turn
 // lists the skills that were loaded in the turn (W13).
 func historyMessages(steps []step) []Line {
 	var (
@@ -123,7 +123,7 @@ func historyMessage(s step) Line {
 }
 
 // loadedSkills returns the skills that the model loaded or used in the current
-// turn, without those that the user named (W14): see
+// turn, without those that the user named (W14); see
 // [session.Session.LoadedSkills].
 func loadedSkills(s *session.State, named []session.ID) []string {
 	used := slices.DeleteFunc(s.Active(), func(a session.ActiveSkill) bool {

@@ -17,7 +17,7 @@ import (
 // InputKind is the kind of an input to a conversation.
 type InputKind string
 
-// The kinds of inputs. All but messages are commands.
+// Input kinds. All except messages are commands.
 const (
 	MessageInput InputKind = "message"
 	LoadInput    InputKind = "load"
@@ -30,11 +30,11 @@ const (
 	seenNote   InputKind = "seen"   // a client received a request
 )
 
-// isNote reports whether an input is for the running turn and starts no turn of
-// its own.
+// isNote reports whether an input is for the running turn and does not start a
+// turn.
 func (k InputKind) isNote() bool { return k == cancelNote || k == answerNote || k == seenNote }
 
-// input is an entry of the inbox.
+// input is an entry in the inbox.
 type input struct {
 	seq  int64
 	Kind InputKind `json:"-"`
@@ -44,25 +44,25 @@ type input struct {
 	Text         string                `json:"text,omitempty"`
 	Skill        string                `json:"skill,omitempty"`
 	Retention    session.RetentionMode `json:"keep,omitempty"`
-	SetRetention bool                  `json:"set,omitempty"` // whether to shorten a longer retention, too
+	SetRetention bool                  `json:"set,omitempty"` // whether to also shorten a longer retention
 	Cascade      bool                  `json:"cascade,omitempty"`
 	Approval     string                `json:"ask,omitempty"` // ID of the approval request that a note is about
 }
 
-// Message is a message of a user.
+// Message is a message from a user.
 type Message struct {
 	Text string
-	// Skill is the skill that the user names at the start of the message; Text
-	// is the rest of the message. "" lets the model choose skills.
+	// Skill is the skill that the user names at the start of the message; Text is
+	// the rest of the message. If Skill is "", the model chooses skills.
 	Skill string
 	// Key identifies the message, so that the client can send it again without
-	// adding it twice. It has at most [MaxKey] bytes and is unique for the user
-	// in the conversation. "" means that there is no key.
+	// adding it twice. It has at most [MaxKey] bytes and is unique per user and
+	// conversation. "" means that there is no key.
 	Key string
 }
 
-// SendMessage adds a message to the inbox of a conversation and returns the number
-// that its events have in [Event.Input]. It does not wait for the turn. It fails
+// SendMessage adds a message to a conversation's inbox and returns its number,
+// which its events have in [Event.Input]. It does not wait for the turn. It fails
 // with [ErrQueueFull] if [MaxQueued] inputs are waiting, and with [ErrKeyUsed] if
 // a different message was sent with the key.
 func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
@@ -122,8 +122,8 @@ func (in input) digest() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Compact adds a command to the inbox that replaces the messages before it with a
-// summary: see [agent.Agent.Compact]. It returns the number of the command.
+// Compact adds a command to the inbox that replaces the preceding messages with a
+// summary; see [agent.Agent.Compact]. It returns the number of the command.
 func (e *Engine) Compact(ctx context.Context, p account.Principal, id string) (int64, error) {
 	return e.submit(ctx, p, id, input{Kind: CompactInput}, nil)
 }
@@ -157,8 +157,8 @@ func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in 
 	})
 }
 
-// enqueue adds an input to the inbox and calls with in the same transaction. If no
-// node holds the lease of the conversation, the transaction also acquires it for
+// enqueue adds an input to the inbox and calls with in the same transaction. If
+// no node holds the conversation's lease, the transaction also acquires it for
 // this node, so that some node processes the input.
 func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *conversationTx, seq int64) error) (int64, error) {
 	if !e.addWorker() {
@@ -230,7 +230,7 @@ func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st st
 	return st.Wanted, c.publish(ctx, eventRow{Event: Event{Type: MessageReceived, Input: st.Wanted, Kind: in.Kind, Text: in.Text, Skill: in.Skill}})
 }
 
-// readInputs returns the inputs in the inbox after a number.
+// readInputs returns the inputs in the inbox after the given number.
 func readInputs(ctx context.Context, from store.Events, id string, after int64) ([]input, error) {
 	rows, err := from.Read(ctx, inboxStream(id), after, store.MaxRead)
 	if err != nil {

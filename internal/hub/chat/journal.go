@@ -14,11 +14,11 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// step is a stored event of the transcript.
+// step is a stored transcript event.
 type step struct {
 	session.Event
-	// Input is the number of the message in a user step. It prevents storing a
-	// message twice.
+	// Input is the number of the message in a user step. It prevents a message
+	// from being stored twice.
 	Input int64 `json:"input,omitempty"`
 	// SkillID is the store ID of a loaded skill.
 	SkillID string `json:"skill_id,omitempty"`
@@ -32,7 +32,7 @@ func readStep(r store.Event) (step, error) {
 	return s, nil
 }
 
-// readSteps returns the steps of a transcript after a number.
+// readSteps returns the steps in a transcript after the given number.
 func readSteps(ctx context.Context, from store.Events, id string, after int64) ([]step, error) {
 	var out []step
 	for {
@@ -54,19 +54,18 @@ func readSteps(ctx context.Context, from store.Events, id string, after int64) (
 	}
 }
 
-// writeTimeout limits a single write of a turn. A write continues if the turn is
-// cancelled, because its outcome would otherwise be unknown.
+// writeTimeout is the timeout for a single write in a turn. A write continues if
+// the turn is cancelled, because its outcome would otherwise be unknown.
 const writeTimeout = 20 * time.Second
 
 // journal writes the transcript and the events of a conversation while this node
-// holds the lease. It collects partial answers for a moment to save transactions,
-// and preserves the order of events.
+// holds the lease. It batches partial answers to save transactions, and preserves
+// the order of events.
 type journal struct {
 	e     *Engine
 	id    string
 	lease func() store.Lease
-	// beforeResults is called before results of calls are appended; nil does
-	// nothing.
+	// beforeResults is called before call results are appended. It may be nil.
 	beforeResults func(ctx context.Context) error
 	uses          *usage.SkillCounter // nil counts nothing
 	meter         *usage.Meter        // nil counts nothing
@@ -76,10 +75,10 @@ type journal struct {
 	lastMessage    int64      // number of the last message in the transcript
 	pendingMessage int64      // number of the message in the next user step; 0 means none
 	broken         error      // first fatal write error; stops all writes
-	trace          Trace      // of the turn; nil traces nothing
+	trace          Trace      // of the turn; nil if the turn is not traced
 
 	pendingMu sync.Mutex // locked after mu; guards the fields below
-	input     int64      // number of the turn's input; changed only with mu held, too
+	input     int64      // number of the turn's input; changed only while mu is held
 	pending   []eventRow
 	size      int // bytes of the text in pending
 	wakeup    chan struct{}
@@ -181,7 +180,7 @@ func hasResult(events []*session.Event) bool {
 }
 
 // write publishes the pending events and then calls f, in a transaction that
-// checks the lease. f may be nil. The caller holds j.mu.
+// checks the lease. f may be nil. The caller must hold j.mu.
 func (j *journal) write(ctx context.Context, f func(c *conversationTx) error) error {
 	if j.broken != nil {
 		return j.broken
@@ -212,8 +211,8 @@ func (j *journal) write(ctx context.Context, f func(c *conversationTx) error) er
 	return err
 }
 
-// mustHandOver reports whether err is a failure of the database or the lease, so
-// that another node must continue the turn.
+// mustHandOver reports whether another node must continue the turn, because err
+// is a failure of the database or the lease.
 func mustHandOver(err error) bool {
 	for _, e := range []error{errLeaseLost, store.ErrConflict, store.ErrBusy, store.ErrFull, store.ErrUnavailable, store.ErrNotFound, context.DeadlineExceeded} {
 		if errors.Is(err, e) {
@@ -223,14 +222,14 @@ func mustHandOver(err error) bool {
 	return false
 }
 
-// writeError returns the error that stopped all writes, or nil.
+// writeError returns the error that stopped all writes, or nil if there is none.
 func (j *journal) writeError() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.broken
 }
 
-// setInput sets the input to which further events belong.
+// setInput sets the input that further events belong to.
 func (j *journal) setInput(in int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -250,15 +249,15 @@ func (j *journal) hasMessage(in int64) bool {
 	return j.lastMessage >= in
 }
 
-// Limits of pending events.
+// Limits for pending events.
 const (
 	maxWords      = 32 << 10 // bytes in one event
 	maxPending    = 1 << 20  // bytes; further text is published only with the step
 	flushInterval = 50 * time.Millisecond
 )
 
-// queueAgentEvent queues an event of the agent for publishing. It skips events
-// that are published as steps of the transcript.
+// queueAgentEvent queues an agent event for publishing. It skips events that are
+// published as transcript steps.
 func (j *journal) queueAgentEvent(a agent.Event) {
 	r := eventRow{Event: Event{Text: a.Text}}
 	switch a.Type {
@@ -323,8 +322,8 @@ func (j *journal) restorePending(words []eventRow) {
 	}
 }
 
-// flush publishes pending events until ctx is done: the first immediately, further
-// ones in batches.
+// flush publishes pending events until ctx is done: the first one immediately,
+// further ones in batches.
 func (j *journal) flush(ctx context.Context) {
 	wait := time.NewTimer(0)
 	defer wait.Stop()

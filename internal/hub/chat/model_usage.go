@@ -9,13 +9,14 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// ModelUsage is the token usage of a conversation.
+// ModelUsage holds the token usage of a conversation.
 type ModelUsage struct {
 	Models map[string]llm.Usage // by model name
-	// Unreported counts the answers whose usage was not reported, by model name.
+	// Unreported counts the responses whose usage was not reported, by model
+	// name.
 	Unreported map[string]int
-	// Last is the usage of the last request, and Model is the model. It shows how
-	// much of the context is used. It is nil before the first answer, after
+	// Last is the usage of the last request, and Model is its model. Last shows
+	// how much of the context is used. It is nil before the first response, after
 	// compaction, and if the provider reported no usage.
 	Last  *llm.Usage
 	Model string

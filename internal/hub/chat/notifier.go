@@ -11,9 +11,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// notifier wakes the listeners on this node when their streams grow. The bus wakes
-// them without delay. For notifications that the bus has lost, poll checks all
-// streams with one query.
+// notifier wakes the listeners on this node when their streams grow. The bus
+// wakes them immediately. To compensate for lost notifications, poll checks all
+// streams with a single query.
 type notifier struct {
 	db  *store.DB
 	bus bus.Bus
@@ -22,8 +22,8 @@ type notifier struct {
 	listeners map[string]map[*listener]bool
 }
 
-// listener waits until a stream grows. A single goroutine may use it. Close it
-// when done.
+// listener waits until a stream grows. It must be used by only one goroutine.
+// Close it when done.
 type listener struct {
 	notifier     *notifier
 	stream       string
@@ -69,7 +69,7 @@ func (l *listener) wait(ctx context.Context, seen int64) error {
 	return nil
 }
 
-// wake wakes the listeners of a stream. The caller holds b.mu.
+// wake wakes the listeners of a stream. The caller must hold b.mu.
 func (b *notifier) wake(stream string) {
 	for l := range b.listeners[stream] {
 		select {

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Errors of a turn whose user has lost rights, either before or during the turn.
+// Errors for a turn whose user has lost permissions before or during the turn.
 var (
 	errUserRefused   = errors.New("the user is no longer permitted to have conversations")
 	errUserNarrowed  = errors.New("the user has fewer rights than when the turn started; send the message again to use the current rights")
@@ -17,8 +17,8 @@ var (
 	errTokenEnded    = errors.New("the API token that sent this message was revoked or has expired; send the message again with another token")
 )
 
-// watchRights cancels the turn of j if its user or token loses rights that they had when the
-// turn started. It returns when ctx is done.
+// watchRights cancels the turn of j if its user or token loses permissions that
+// they had when the turn started. It returns when ctx is done.
 func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(min(w.e.opts.Poll, time.Minute))
 	defer tick.Stop()
@@ -39,8 +39,9 @@ func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelC
 	}
 }
 
-// checkRights returns an error if the turn must end because the principal then has lost
-// rights. It returns nil if the current rights cannot be read.
+// checkRights returns an error if the turn must end because the principal has
+// lost permissions since the turn started. It returns nil if the current
+// permissions cannot be read.
 func (w *worker) checkRights(ctx context.Context, j *job, then account.Principal) error {
 	now, err := w.principal(ctx, j)
 	switch {

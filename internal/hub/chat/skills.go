@@ -19,7 +19,7 @@ type Loaded struct {
 	Problems     []string          `json:"problems,omitempty"`
 }
 
-// CommandError says that a queued command was cancelled or failed.
+// CommandError reports that a queued command was cancelled or failed.
 type CommandError struct {
 	Reason Reason // [Cancelled] or [Failed]
 	Text   string // describes the failure
@@ -32,7 +32,7 @@ func (e *CommandError) Error() string {
 	return e.Text
 }
 
-// replay returns a read-only session with the current state of a conversation, and
+// replay returns a read-only session with the conversation's current state, and
 // the steps of its transcript.
 func (e *Engine) replay(ctx context.Context, p account.Principal, id string) (*session.Session, []step, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
@@ -53,10 +53,10 @@ func (e *Engine) replay(ctx context.Context, p account.Principal, id string) (*s
 }
 
 // Load adds a command to the inbox that loads a skill, waits for it and returns
-// the result. It can also load skills that models may not load. It never shortens
-// the retention of an active skill. Load fails with a [*CommandError] if the
-// command is cancelled or fails. If ctx is done first, the command stays in the
-// inbox.
+// the result. It can also load skills that models are not allowed to load. It
+// never shortens the retention of an active skill. Load fails with a
+// [*CommandError] if the command is cancelled or fails. If ctx is done first, the
+// command remains in the inbox.
 func (e *Engine) Load(ctx context.Context, p account.Principal, id, skill string, keep session.RetentionMode) (*Loaded, error) {
 	return e.loadSkill(ctx, p, id, input{Kind: LoadInput, Skill: skill, Retention: keep})
 }
@@ -81,8 +81,8 @@ func (e *Engine) loadSkill(ctx context.Context, p account.Principal, id string, 
 }
 
 // Unload adds a command to the inbox that unloads a skill, waits for it and
-// returns the names of all unloaded skills. If cascade is set, it also unloads the
-// skills that require the skill. It fails like [Engine.Load].
+// returns the names of all unloaded skills. If cascade is set, it also unloads
+// the skills that require the skill. It fails like [Engine.Load].
 func (e *Engine) Unload(ctx context.Context, p account.Principal, id, skill string, cascade bool) ([]string, error) {
 	if err := checkSkillName(skill); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func checkSkillName(name string) error {
 	return nil
 }
 
-// command adds a command to the inbox and waits for its last event.
+// command adds a command to the inbox and waits for its final event.
 func (e *Engine) command(ctx context.Context, p account.Principal, id string, in input) (Event, error) {
 	after, err := e.db.Events.Last(ctx, eventStream(id))
 	if err != nil {

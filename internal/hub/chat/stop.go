@@ -7,8 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// stoppedError is the cancellation cause of a turn that the user or the hub
-// stopped.
+// stoppedError is the cancellation cause of a turn stopped by the user or the
+// hub.
 type stoppedError struct {
 	reason  Reason
 	text    string // shown to watchers
@@ -21,8 +21,8 @@ func (e *stoppedError) Error() string { return "the turn was stopped" }
 var errCancelled = &stoppedError{reason: Cancelled, toModel: "The user cancelled the turn."}
 
 // StopTurns stops the turns on this node for which the function which returns
-// true, for example those of a disabled agent. The turns fail with the reason.
-// Waiting inputs are processed next; [Options.Setup] may refuse them.
+// true, for example those of a disabled agent. The turns fail with the given
+// reason. Waiting inputs are processed next; [Options.Setup] may refuse them.
 func (e *Engine) StopTurns(which func(Conversation) bool, reason string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -33,7 +33,7 @@ func (e *Engine) StopTurns(which func(Conversation) bool, reason string) {
 	}
 }
 
-// TurnStats returns the number of running and of waiting turns on this node.
+// TurnStats returns the numbers of running and waiting turns on this node.
 func (e *Engine) TurnStats() (running, waiting int) { return e.turns.Stats() }
 
 // liveTurn is a running turn.
@@ -54,7 +54,7 @@ func (e *Engine) registerTurn(c Conversation, cancel context.CancelCauseFunc) (d
 	}
 }
 
-// closeCalls adds a result to the transcript for each call that has none, so that
+// closeCalls adds a result to the transcript for each call without one, so that
 // no later turn makes the call.
 func (w *worker) closeCalls(ctx context.Context, why string) error {
 	var events []session.Event
@@ -92,7 +92,7 @@ type openCall struct {
 	started bool
 }
 
-// openCalls returns the calls of the model's last message that have no result.
+// openCalls returns the calls in the model's last message that have no result.
 func openCalls(events []session.Event) []openCall {
 	var out []openCall
 	for _, e := range events {

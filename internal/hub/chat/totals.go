@@ -13,16 +13,16 @@ type TotalsQuery struct {
 	By    store.GroupBy
 	Since time.Time // the first day, in UTC
 	// User selects a user. "" selects all users whose usage the principal may
-	// see: all for administrators, all users of the group's agents for
-	// maintainers of the group, and only the principal otherwise.
+	// see: all users for administrators, all users of a group's agents for the
+	// group's maintainers, and only the principal otherwise.
 	User account.UserID
-	// In selects the agents of a namespace; "" selects all conversations.
-	// Maintainers of a group may see the totals of its agents.
+	// In selects the agents in a namespace; "" selects all conversations. A
+	// group's maintainers may see the totals of its agents.
 	In store.Namespace
 }
 
 // Totals returns the total usage of conversations by model and by the column
-// [TotalsQuery.By]: see [store.Meter.Sum].
+// [TotalsQuery.By]; see [store.Meter.Sum].
 func (e *Engine) Totals(ctx context.Context, p account.Principal, q TotalsQuery) ([]store.MeterEntry, error) {
 	if err := account.Check(p, account.MeterRead, account.OwnedBy(p.User)); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (e *Engine) Totals(ctx context.Context, p account.Principal, q TotalsQuery)
 	return e.db.Meter.Sum(ctx, store.MeterQuery{GroupBy: q.By, Since: q.Since, Owner: string(q.User), Namespace: q.In})
 }
 
-// canReadAll reports whether a principal may see how all users use the agents of
+// canReadAll reports whether a principal may see how all users use the agents in
 // a namespace. "" means all agents.
 func canReadAll(p account.Principal, in store.Namespace) bool {
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// runInput processes an input and returns its final event. If it returns an error,
-// another node must continue the input.
+// runInput processes an input and returns its final event. If it returns an
+// error, another node must continue processing the input.
 func (w *worker) runInput(ctx context.Context, j *job) (ended *Event, err error) {
 	leave, err := w.e.turns.Acquire(ctx, string(j.owner))
 	if err != nil {
@@ -38,7 +38,7 @@ func (w *worker) runInput(ctx context.Context, j *job) (ended *Event, err error)
 	return w.runTurn(ctx, j)
 }
 
-// runTurn runs a turn. The caller has acquired a slot for it.
+// runTurn runs a turn. The caller must have acquired a slot for the turn.
 func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
 	w.journal.setInput(j.seq)
 	turn, cancel := context.WithCancelCause(ctx)
@@ -96,8 +96,8 @@ func (w *worker) followInbox(ctx context.Context, heeded int64, cancel context.C
 	}
 }
 
-// handleNotes handles the notes in the inbox after a number. It returns the number
-// of the last one.
+// handleNotes handles the notes in the inbox after the given number. It returns
+// the number of the last note.
 func (w *worker) handleNotes(ctx context.Context, after int64, cancel context.CancelCauseFunc) (int64, error) {
 	all, err := readInputs(ctx, w.e.db.Events, w.id, after) // at most maxNotes
 	for _, in := range all {
@@ -197,9 +197,9 @@ func (w *worker) recordMessage(ctx context.Context, j *job) error {
 	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: text}})
 }
 
-// principal returns the user of an input with the current rights of the user and the token.
-// It fails with errUserRefused, errTokenEnded or errTokenNarrowed if they no longer permit
-// the turn.
+// principal returns the user of an input with the current permissions of the user
+// and the token. It fails with errUserRefused, errTokenEnded or errTokenNarrowed
+// if they no longer permit the turn.
 func (w *worker) principal(ctx context.Context, j *job) (account.Principal, error) {
 	p, err := w.e.opts.Principal(ctx, j.owner)
 	if errors.Is(err, account.ErrInvalidCredentials) {

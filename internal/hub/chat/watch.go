@@ -10,11 +10,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Watch yields the events of a conversation after a number, each once and in
-// order, including those of other nodes. If after is 0, it yields all events. It
-// runs until the consumer stops, ctx is done, the conversation is deleted or the
-// database fails; in the last three cases it yields an error at the end. A caller
-// that watches again after the number of its last event misses nothing.
+// Watch yields the events of a conversation after the given number, each once and
+// in order, including events from other nodes. If after is 0, it yields all
+// events. It runs until the consumer stops, ctx is done, the conversation is
+// deleted or the database fails; in the last three cases it yields an error at
+// the end. A caller that watches again after the number of its last event misses
+// nothing.
 func (e *Engine) Watch(ctx context.Context, p account.Principal, id string, after int64) iter.Seq2[Event, error] {
 	return e.watch(ctx, p, id, after, watchMode{follow: true})
 }
@@ -27,12 +28,12 @@ func (e *Engine) ReadEvents(ctx context.Context, p account.Principal, id string,
 
 // WatchAsClient is like [Engine.Watch] for a client that executes requests. An
 // event with [Event.NeedsResponse] is a request that the client must answer with
-// [Engine.Respond]. The principal must be allowed to answer it.
+// [Engine.Respond]. The principal must be allowed to answer requests.
 func (e *Engine) WatchAsClient(ctx context.Context, p account.Principal, id string, after int64) iter.Seq2[Event, error] {
 	return e.watch(ctx, p, id, after, watchMode{follow: true, asClient: true})
 }
 
-// watchMode holds the options of watch.
+// watchMode configures watch.
 type watchMode struct {
 	follow   bool // wait for later events
 	asClient bool // receive requests to clients
@@ -84,8 +85,8 @@ func (e *Engine) watch(ctx context.Context, p account.Principal, id string, afte
 	}
 }
 
-// waitForEvents waits until the stream may have events after a number. It fails
-// if the engine closes.
+// waitForEvents waits until the stream may have events after the given number. It
+// returns an error if the engine closes.
 func (e *Engine) waitForEvents(ctx context.Context, l *listener, after int64) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -26,7 +26,7 @@ type worker struct {
 }
 
 // startWorker starts a worker for a conversation whose lease this node holds. The
-// caller has called addWorker.
+// caller must have called addWorker.
 func (e *Engine) startWorker(id string, l store.Lease) {
 	w := &worker{e: e, id: id, lease: l}
 	w.journal = &journal{e: e, id: id, lease: w.currentLease, wakeup: make(chan struct{}, 1)}
@@ -59,8 +59,8 @@ func (w *worker) run() {
 	}
 }
 
-// processInputs processes inputs. When the inbox is empty, it releases the lease and returns
-// nil.
+// processInputs processes inputs. When the inbox is empty, it releases the lease
+// and returns nil.
 func (w *worker) processInputs(ctx context.Context) error {
 	var ended *Event
 	for {
@@ -74,7 +74,7 @@ func (w *worker) processInputs(ctx context.Context) error {
 	}
 }
 
-// renew keeps renewing the lease. If that fails, it cancels the work before
+// renew renews the lease periodically. If that fails, it cancels the work before
 // another node can acquire the lease.
 func (w *worker) renew(ctx context.Context, lost context.CancelCauseFunc) {
 	span := w.e.opts.Lease
@@ -105,8 +105,8 @@ func (w *worker) renew(ctx context.Context, lost context.CancelCauseFunc) {
 	}
 }
 
-// expireLease shortens the lease, so that a node can continue immediately. If that
-// fails, a node continues when the lease expires.
+// expireLease shortens the lease, so that a node can continue immediately. If
+// that fails, a node continues when the lease expires.
 func (w *worker) expireLease(why error) {
 	if !errors.Is(why, errStopping) && !errors.Is(why, errLeaseLost) && !errors.Is(why, store.ErrNotFound) {
 		w.e.opts.Logger.Warn("turn interrupted, to be resumed", "conversation", w.id, "error", why)
@@ -120,7 +120,7 @@ func (w *worker) expireLease(why error) {
 	}
 }
 
-// job is an input that is being processed.
+// job tracks an input that is being processed.
 type job struct {
 	input
 	owner     account.UserID
@@ -130,9 +130,9 @@ type job struct {
 }
 
 // nextJob publishes the final event of the previous input, if any, and takes the
-// next input. If the inbox is empty, it releases the lease and returns nil. If the
-// node is closing, it fails instead of taking an input. It uses a single
-// transaction, so that no input is missed.
+// next input. If the inbox is empty, it releases the lease and returns nil. If
+// the node is closing, it returns an error instead of taking an input. It uses a
+// single transaction, so that no input is missed.
 func (w *worker) nextJob(ctx context.Context, ended *Event) (*job, error) {
 	var out *job
 	var stopping bool
@@ -177,7 +177,7 @@ func (w *worker) update(ctx context.Context, f func(c *conversationTx) error) er
 	return w.journal.write(ctx, f)
 }
 
-// resumeInput returns the input that another node has started.
+// resumeInput returns the input for continuing a turn started on another node.
 func (c *conversationTx) resumeInput(ctx context.Context, s store.Session, st state) (*job, error) {
 	all, err := readInputs(ctx, c.Events, c.id, st.Taken-1)
 	if err != nil {
@@ -232,7 +232,7 @@ func (c *conversationTx) takeInput(ctx context.Context, s store.Session, st stat
 	return &job{input: *next, owner: account.UserID(s.Owner), session: s}, nil
 }
 
-// adoptExpired continues conversations of crashed nodes and resolves overdue
+// adoptExpired continues the conversations of crashed nodes and resolves overdue
 // approval requests.
 func (e *Engine) adoptExpired(ctx context.Context) error {
 	lapsed, err := e.db.Leases.ListExpired(ctx, store.MaxPage)
@@ -242,7 +242,7 @@ func (e *Engine) adoptExpired(ctx context.Context) error {
 	return errors.Join(err, e.expireApprovals(ctx))
 }
 
-// adoptConversation continues the conversation of a crashed node.
+// adoptConversation continues a crashed node's conversation.
 func (e *Engine) adoptConversation(ctx context.Context, id string) error {
 	if _, err := e.db.Sessions.Get(ctx, id); errors.Is(err, store.ErrNotFound) {
 		return nil // not the lease of a conversation

@@ -20,8 +20,8 @@ func (m *Metrics) CountUse(u mcpserver.Use) {
 type verdictKey struct{}
 
 // RecordDecision records in ctx whether the policy denied a call, because the
-// result of the call says so only in its text. A call of an unknown tool counts as
-// an error.
+// call's result indicates that only in its text. A call to an unknown tool counts
+// as an error.
 func RecordDecision(ctx context.Context, r policy.Record) {
 	RecordRefusal(ctx, r.Decision != policy.Allow && r.Details["code"] != string(policy.UnknownTool))
 }
@@ -34,7 +34,7 @@ func RecordRefusal(ctx context.Context, is bool) {
 	}
 }
 
-// Instrument executes a call of an MCP client and counts it. A call that needs an
+// Instrument executes a call by an MCP client and counts it. A call that needs an
 // answer from the user is counted when the client repeats it with the answer.
 func (m *Metrics) Instrument(ctx context.Context, call func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
 	refused := new(atomic.Bool)

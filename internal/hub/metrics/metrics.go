@@ -1,4 +1,4 @@
-// Package metrics collects the Prometheus metrics of a node. Start reading at
+// Package metrics collects a node's Prometheus metrics. Start reading at
 // [Metrics].
 package metrics
 
@@ -10,8 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Metrics holds the metrics of this process. Labels have a fixed set of values, to
-// limit the number of time series: they contain no names of skills, tools or users.
+// Metrics holds the metrics of this process. Labels have a fixed set of values to
+// limit the number of time series; they contain no names of skills, tools or
+// users.
 type Metrics struct {
 	Registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -33,7 +34,7 @@ var (
 	turnBuckets    = []float64{.1, .5, 1, 2, 5, 10, 30, 60, 120, 300, 600}
 )
 
-// New returns the metrics of a program version.
+// New returns the metrics for the given program version.
 func New(version string) *Metrics {
 	count := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -62,8 +63,8 @@ func New(version string) *Metrics {
 	return m
 }
 
-// CountAnswer counts an HTTP request and its duration. It counts unknown routes
-// together, so that clients cannot create labels.
+// CountAnswer counts an HTTP request and records its duration. It counts unknown
+// routes together, so that clients cannot create labels.
 func (m *Metrics) CountAnswer(route string, status int, took time.Duration, stream bool) {
 	route = routeLabel(route)
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
@@ -86,7 +87,7 @@ func routeLabel(route string) string {
 	return route
 }
 
-// CountSignIn counts an attempt to sign in.
+// CountSignIn counts a sign-in attempt.
 func (m *Metrics) CountSignIn(by string, err error) {
 	result := "ok"
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// State is a collector of metrics that are computed when Prometheus reads them.
+// State collects metrics that are computed when Prometheus reads them.
 type State struct {
 	Turns, Runs func() (running, waiting int)
 	Pools       func() map[string]sql.DBStats

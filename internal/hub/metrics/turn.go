@@ -18,7 +18,7 @@ func (m *Metrics) ObserveTurn(span *telemetry.Turn, kind chat.InputKind) chat.Tr
 	return &turnObserver{metrics: m, span: span, kind: kind, began: time.Now()}
 }
 
-// turnObserver observes a running turn.
+// turnObserver counts the events of a running turn.
 type turnObserver struct {
 	metrics *Metrics
 	span    *telemetry.Turn
@@ -57,7 +57,7 @@ func (f *turnObserver) End(reason chat.Reason, err error) {
 	f.metrics.turnSeconds.Observe(time.Since(f.began).Seconds())
 }
 
-// CountModel returns a model whose requests are counted.
+// CountModel wraps a model so that its requests are counted.
 func (m *Metrics) CountModel(model llm.Model) llm.Model { return countedModel{model, m} }
 
 // countedModel counts the requests to a model by vendor.

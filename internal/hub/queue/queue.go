@@ -1,8 +1,8 @@
 // Package queue limits how many operations run at once and shares the slots
-// fairly: users with waiting operations take turns, however many operations each
-// of them has. Start reading at [Queue].
+// fairly: users with waiting operations take turns, regardless of how many
+// operations each of them has. Start reading at [Queue].
 //
-// A queue works within one process.
+// A queue works within a single process.
 package queue
 
 import (
@@ -12,28 +12,28 @@ import (
 	"sync"
 )
 
-// ErrFull says that too many operations are waiting.
+// ErrFull is returned if too many operations are waiting.
 var ErrFull = errors.New("too many operations waiting; try again later")
 
 // Queue shares slots between users. It is safe for concurrent use.
 type Queue struct {
-	places, maxWaiting int // number of slots, and limit of waiting operations
+	places, maxWaiting int // number of slots, and maximum number of waiting operations
 
 	mu      sync.Mutex // guards the fields below
 	free    int
 	room    int // number of further operations that may wait
 	users   map[string]*userQueue
-	waiting list.List // lines with waiting operations; the first one is served next
+	waiting list.List // user queues with waiting operations; the first one is served next
 }
 
-// userQueue holds the waiting operations of one user, oldest first.
+// userQueue holds a user's waiting operations, oldest first.
 type userQueue struct {
 	user    string
 	calls   list.List // of chan struct{}, closed when a slot is granted
 	element *list.Element
 }
 
-// New returns a queue with places slots and at most waiting waiting operations. It
+// New returns a queue with places slots and up to waiting waiting operations. It
 // panics if places is less than 1.
 func New(places, waiting int) *Queue {
 	if places < 1 {
@@ -42,16 +42,17 @@ func New(places, waiting int) *Queue {
 	return &Queue{places: places, maxWaiting: max(waiting, 0), free: places, room: max(waiting, 0), users: map[string]*userQueue{}}
 }
 
-// Stats returns the number of slots in use and of waiting operations.
+// Stats returns the number of slots in use and the number of waiting operations.
 func (q *Queue) Stats() (taken, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.places - q.free, q.maxWaiting - q.room
 }
 
-// Acquire waits for a slot and returns a function that releases it. The caller must
-// call leave; further calls of leave do nothing. Acquire fails with [ErrFull] if
-// too many operations are waiting, and with the cause of ctx if ctx is done first.
+// Acquire waits for a slot and returns a function that releases it. The caller
+// must call leave; further calls to leave do nothing. Acquire fails with
+// [ErrFull] if too many operations are waiting, and with the cause of ctx if ctx
+// is done first.
 func (q *Queue) Acquire(ctx context.Context, user string) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -69,7 +70,7 @@ func (q *Queue) Acquire(ctx context.Context, user string) (leave func(), err err
 	return sync.OnceFunc(q.release), nil
 }
 
-// acquireOrEnqueue takes a free slot or joins the line of the user.
+// acquireOrEnqueue takes a free slot or joins the user's queue.
 func (q *Queue) acquireOrEnqueue(user string) (chan struct{}, *list.Element, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -115,7 +116,7 @@ func (q *Queue) release() {
 	q.grantNext()
 }
 
-// grantNext gives a released slot to the next user. The caller holds q.mu.
+// grantNext gives a released slot to the next user. The caller must hold q.mu.
 func (q *Queue) grantNext() {
 	first := q.waiting.Front()
 	if first == nil {
@@ -129,7 +130,8 @@ func (q *Queue) grantNext() {
 	q.removeEmpty(l)
 }
 
-// removeEmpty removes a line without operations. The caller holds q.mu.
+// removeEmpty removes a user queue that has no waiting operations. The caller
+// must hold q.mu.
 func (q *Queue) removeEmpty(l *userQueue) {
 	if l.calls.Len() == 0 {
 		q.waiting.Remove(l.element)

@@ -8,28 +8,28 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Meter counts the tokens and calls in the transcript of a conversation. The
-// counts are stored in the same transaction as the steps, so each step counts
-// once. The caller serializes calls.
+// Meter counts the tokens and calls in a conversation's transcript. The counts
+// are stored in the same transaction as the steps, so that each step counts once.
+// A Meter is not safe for concurrent use.
 type Meter struct {
 	template store.MeterEntry  // owner, agent and model of the entries
 	calls    map[string]string // tool names in the last message, by call ID
 }
 
-// NewMeter returns a meter of the conversations of a user with an agent and its
+// NewMeter returns a meter for a user's conversations with an agent and its
 // model.
 func NewMeter(owner string, agent string, in store.Namespace, model string) *Meter {
 	return &Meter{template: store.MeterEntry{Owner: owner, Agent: agent, Namespace: in, Model: modelName(model)}, calls: map[string]string{}}
 }
 
-// modelName returns the name of a model for its counts.
+// modelName truncates a model name for use in a [store.MeterEntry].
 func modelName(name string) string {
 	const most = 512
 	return strings.ToValidUTF8(name[:min(len(name), most)], "")
 }
 
-// Count returns the counts for new steps. Turns, loads and calls count for
-// the conversation's model, tokens for the model that used them.
+// Count returns the counts for new steps. Turns, loads and calls count for the
+// conversation's model, tokens for the model that used them.
 func (m *Meter) Count(events []*session.Event) []store.MeterEntry {
 	if m == nil {
 		return nil
@@ -69,10 +69,10 @@ func (m *Meter) Count(events []*session.Event) []store.MeterEntry {
 	return out
 }
 
-// IsReported reports whether the provider reported the usage of an answer.
+// IsReported reports whether the provider reported the usage of a response.
 func IsReported(u *session.Usage) bool { return u != nil && *u != (session.Usage{}) }
 
-// addUsage adds the usage of an answer to the entry of its model.
+// addUsage adds the usage of a response to the entry of its model.
 func addUsage(at func(string, *session.Event) *store.MeterEntry, model string, u *session.Usage, e *session.Event) {
 	if !IsReported(u) {
 		at(modelName(model), e).Unreported++
@@ -81,7 +81,7 @@ func addUsage(at func(string, *session.Event) *store.MeterEntry, model string, u
 	at(modelName(model), e).Add(store.MeterEntry{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite)})
 }
 
-// Apply updates the state with steps that were stored.
+// Apply updates the meter's state with stored steps.
 func (m *Meter) Apply(events []*session.Event) {
 	if m == nil {
 		return

@@ -9,17 +9,17 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// SkillCounter counts the use of skills in the transcript of a conversation. The
-// counts are stored in the same transaction as the steps, so each step counts
-// once. The caller serializes calls.
+// SkillCounter counts the use of skills in a conversation's transcript. The
+// counts are stored in the same transaction as the steps, so that each step
+// counts once. A SkillCounter is not safe for concurrent use.
 type SkillCounter struct {
 	skillID func(session.ID) string
 	state   session.State
 	calls   map[string]session.Call // calls in the last message, by ID
 }
 
-// NewSkillCounter returns a counter that finds the IDs of skills with skillID, or
-// nil without it. A nil counter counts nothing.
+// NewSkillCounter returns a counter that finds skill IDs with skillID, or nil if
+// skillID is nil. A nil counter counts nothing.
 func NewSkillCounter(skillID func(session.ID) string) *SkillCounter {
 	if skillID == nil {
 		return nil
@@ -35,7 +35,7 @@ func (u *SkillCounter) StoreID(l *session.SkillLoad) string {
 	return u.skillID(l.Skill)
 }
 
-// Count returns the counts for new steps.
+// Count returns the skill usage in new steps.
 func (u *SkillCounter) Count(events []*session.Event) []store.SkillUsage {
 	if u == nil {
 		return nil
@@ -78,7 +78,7 @@ func (u *SkillCounter) skillOfCall(call string) (session.ID, bool) {
 	return session.ID{}, false
 }
 
-// Apply updates the state with steps that were stored.
+// Apply updates the counter's state with stored steps.
 func (u *SkillCounter) Apply(events []*session.Event) {
 	if u == nil {
 		return

@@ -1,8 +1,8 @@
-// Package usage counts what users of a hub consume: the use of skills, and the
+// Package usage counts what a hub's users consume: the use of skills, and the
 // turns, calls and tokens of conversations and MCP clients.
 //
-// It never stores anything: a caller writes the counts in the transaction of what
-// they count. Start reading at [SkillCounter] and [Meter].
+// It never stores anything: callers write the counts in the same transaction as
+// the counted steps. Start reading at [SkillCounter] and [Meter].
 package usage
 
 import (
@@ -20,7 +20,7 @@ type Tally struct {
 	all map[string]*store.SkillUsage // by skill ID
 }
 
-// Add adds the counts of one use. It ignores a use without a skill ID.
+// Add adds a single use. It ignores a use without a skill ID.
 func (t *Tally) Add(u store.SkillUsage) {
 	if u.SkillID == "" {
 		return

@@ -55,8 +55,8 @@ func (s SignIns) CreateFirstAdmin(ctx context.Context, text, name, password stri
 	return s.CreateFirstAdminAsOperator(ctx, name, password)
 }
 
-// CreateFirstAdminAsOperator is like [SignIns.CreateFirstAdmin], but needs no
-// token. Only the operator of the hub may call it.
+// CreateFirstAdminAsOperator is like [SignIns.CreateFirstAdmin], but requires no
+// token. Only the hub's operator may call it.
 func (s SignIns) CreateFirstAdminAsOperator(ctx context.Context, name, password string) (account.UserID, error) {
 	if vacant, err := s.HasNoAdmin(ctx); err != nil {
 		return "", err
