@@ -17,34 +17,34 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// commandTimeout is the maximum time of one command.
+// commandTimeout is the time limit for one command.
 const commandTimeout = 5 * time.Minute
 
-// cost is the time and memory of a command.
+// cost is the time and peak memory that a command used.
 type cost struct {
 	measure.Cost       // CPU includes child processes
-	peak         int64 // bytes of the largest process
+	peak         int64 // in bytes, of the largest process
 }
 
-// command is a command line with its own home directory.
+// command is a command line to measure, with its own home directory.
 type command struct {
 	home string
-	dir  string // working directory; default home
+	dir  string // working directory; "" means home
 	env  []string
 	code int // expected exit code
 	args []string
 }
 
-// run runs a command and waits for its end. It syncs the disk first, so that the command does
-// not wait for earlier writes.
+// run runs a command and waits for it to exit. It first syncs the disk, so that the command
+// does not wait for earlier writes.
 func (b *bench) run(c command) (cost, error) {
 	if err := syncDisk(b.dir); err != nil {
 		return cost{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
-	// Start it through a shell: the kernel reports at least the memory of the parent as the
-	// peak of a child.
+	// Start the command through a shell, because the kernel reports at least the parent's
+	// memory as a child's peak.
 	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", `"$@"; exit $?`, "sh"}, c.args...)...)
 	cmd.Env = append([]string{"HOME=" + c.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(b.dir, "tmp")}, c.env...)
 	cmd.Dir = c.dir
@@ -63,7 +63,7 @@ func (b *bench) run(c command) (cost, error) {
 	return cost{measure.Cost{Wall: wall, CPU: s.UserTime() + s.SystemTime()}, s.SysUsage().(*syscall.Rusage).Maxrss << 10}, nil
 }
 
-// syncDisk writes the file system of a directory to the disk.
+// syncDisk flushes a directory's file system to disk.
 func syncDisk(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

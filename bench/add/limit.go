@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/scan"
 )
 
-// hashFiles reads and hashes every file of the skills.
+// hashFiles reads and hashes every file in the skills.
 func (r *repository) hashFiles() error {
 	return filepath.WalkDir(r.work, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -44,8 +44,8 @@ func (r *repository) scanSkills() error {
 	return nil
 }
 
-// syncCopy measures how long the disk takes to write a copy of the skills. The copying itself
-// does not count.
+// syncCopy measures how long the disk takes to write a copy of the skills. It does not measure
+// the copying itself.
 func (b *bench) syncCopy() (measure.Cost, error) {
 	dir := filepath.Join(b.dir, "copy")
 	defer os.RemoveAll(dir)

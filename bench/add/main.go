@@ -62,7 +62,7 @@ func run(skills string, n int, program, peerDir string, rounds int) (err error) 
 	ways := []*way{b.newWay("http", b.repo.http), b.newWay("file", b.repo.file)}
 	for i := range rounds + 1 {
 		for _, w := range ways {
-			if err := w.runRound(i > 0); err != nil { // the first round fills the page cache
+			if err := w.runRound(i > 0); err != nil { // the first round only fills the page cache
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
 		}
@@ -78,14 +78,14 @@ func run(skills string, n int, program, peerDir string, rounds int) (err error) 
 	return nil
 }
 
-// bench is one run, shared by all ways to reach the repository.
+// bench holds the state of one run, shared by all ways to reach the repository.
 type bench struct {
 	dir, loadout string
 	repo         *repository
-	peer         *peer // nil for none
+	peer         *peer // nil if not installed
 }
 
-// newHome creates a home directory.
+// newHome creates an empty home directory.
 func (b *bench) newHome() (string, error) {
 	if err := os.MkdirAll(filepath.Join(b.dir, "tmp"), 0o700); err != nil {
 		return "", err

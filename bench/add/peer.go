@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// peer is the npm program skills and the node to run it with.
+// peer is the npm program skills, and the node executable that runs it.
 type peer struct{ node, program, version string }
 
-// findPeer finds the peer below an npm prefix. It prefers the node below the prefix over the
-// one on PATH.
+// findPeer finds the peer under an npm prefix. It prefers a node executable under the prefix
+// over the one in PATH.
 func findPeer(prefix string) (*peer, error) {
 	if prefix == "" {
 		return nil, errors.New("no -peer given")
@@ -41,12 +41,12 @@ func findPeer(prefix string) (*peer, error) {
 	return p, nil
 }
 
-// command returns a command of the peer without telemetry. Its project is home.
+// command returns a command of the peer, with telemetry disabled and home as its project.
 func (p *peer) command(home string, args ...string) command {
 	return command{home: home, env: []string{"DISABLE_TELEMETRY=1", "DO_NOT_TRACK=1", "NO_COLOR=1"}, args: append([]string{p.node, p.program}, args...)}
 }
 
-// output runs a command without measuring it.
+// output runs a command without measuring it and returns its output.
 func (c command) output() (string, error) {
 	cmd := exec.Command(c.args[0], c.args[1:]...)
 	cmd.Env = append([]string{"HOME=" + c.home, "PATH=" + os.Getenv("PATH")}, c.env...)

@@ -18,12 +18,12 @@ import (
 	"time"
 )
 
-// repository is a Git repository with skills, in two states, and its server.
+// repository is a Git repository of skills with two commits, and its server.
 type repository struct {
 	http, file    string // URLs
 	skill         string // directory name of the skill that changes
-	work, bare    string // working tree and repository
-	before, after string // commits; after has one skill changed
+	work, bare    string // working tree and bare repository
+	before, after string // the two commits; one skill differs in after
 	skills, files int
 	bytes         int64
 
@@ -31,7 +31,8 @@ type repository struct {
 	server *http.Server
 }
 
-// newRepository commits the first n skills of a directory and serves them until close.
+// newRepository commits the first n skills of a directory and serves them until close is
+// called.
 func newRepository(dir, skills string, n int) (*repository, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {
@@ -85,7 +86,7 @@ func (r *repository) copySkills(skills string, n int) error {
 	})
 }
 
-// commit creates both commits in one pack, as hosts do.
+// commit writes both test commits in a single pack, as Git hosting services do.
 func (r *repository) commit() error {
 	if _, err := r.run("init", "--quiet", "--bare", "--template=", "--initial-branch=main"); err != nil {
 		return err
@@ -115,13 +116,13 @@ func (r *repository) commit() error {
 	return r.setMain(r.before)
 }
 
-// setMain moves the branch main to a commit.
+// setMain moves the main branch to a commit.
 func (r *repository) setMain(commit string) error {
 	_, err := r.run("update-ref", "refs/heads/main", commit)
 	return err
 }
 
-// run runs git on the repository and returns its output.
+// run runs git in the repository and returns its output.
 func (r *repository) run(args ...string) (string, error) {
 	cmd := exec.Command(r.git, append([]string{"--git-dir=" + r.bare, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0"}, args...)...)
 	cmd.Env = gitEnvironment()
@@ -132,7 +133,7 @@ func (r *repository) run(args ...string) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// serve serves the repositories below root on a loopback address.
+// serve serves the repositories under root on a loopback address.
 func (r *repository) serve(root string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -146,13 +147,13 @@ func (r *repository) serve(root string) error {
 		},
 		ReadHeaderTimeout: 10 * time.Second,
 	}
-	go r.server.Serve(l) // until close
+	go r.server.Serve(l) // runs until close
 	return nil
 }
 
 func (r *repository) close() error { return r.server.Close() }
 
-// gitEnvironment returns an environment without the user's Git settings.
+// gitEnvironment returns environment variables that exclude the user's Git settings.
 func gitEnvironment() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// row is one measured command or limit.
+// row holds the measurements of one command or limit.
 type row struct {
 	name      string
 	limit     *row
-	goal      float64 // maximum × limit of wall time; 0 for none
+	goal      float64 // maximum ratio of wall time to limit; 0 if none
 	wall, cpu *measure.Row
 	peak      *measure.Row
 }
 
-// way is one way to reach the repository, and its measurements.
+// way is a way to reach the repository, with its measurements.
 type way struct {
 	*bench
 	name, url string
 	rows      []*row
-	record    bool // whether the current round counts
+	record    bool // whether to record the current round
 
 	clone, refs, version, hash, scan, sync, budget, question *row
 	addAll, addOne, list, current, changed, verify, frozen   *row
@@ -68,7 +68,7 @@ func (w *way) row(name string, limit *row) *row {
 	return r
 }
 
-// runRound runs everything once. If record is not set, the figures do not count.
+// runRound runs everything once. It records the measurements if record is set.
 func (w *way) runRound(record bool) error {
 	w.record = record
 	limits, err := w.measureLimits()
@@ -87,7 +87,8 @@ func (w *way) withHome(do func(home string) error) error {
 	return errors.Join(do(home), os.RemoveAll(home))
 }
 
-// measureLimits measures, in this process, the work that any program must do with the files.
+// measureLimits measures, in this process, the minimum work that any program must do with the
+// files.
 func (w *way) measureLimits() (all measure.Cost, err error) {
 	for _, part := range []struct {
 		row *row
@@ -107,8 +108,8 @@ func (w *way) measureLimits() (all measure.Cost, err error) {
 	return all, nil
 }
 
-// measureGit measures git alone and a start of loadout that does nothing. These and limits
-// give the budgets for installing all skills and for checking for updates.
+// measureGit measures git alone, and a start of loadout that does nothing. Together with
+// limits, they are the budgets for installing all skills and for checking for updates.
 func (w *way) measureGit(home string, limits measure.Cost) error {
 	clone, err := w.run(command{home: home, args: []string{w.repo.git, "clone", "--quiet", "--depth", "1", w.url, "clone"}})
 	if err != nil {
@@ -130,7 +131,7 @@ func (w *way) measureGit(home string, limits measure.Cost) error {
 	return nil
 }
 
-// installAll installs all skills, then lists, verifies and checks them for updates.
+// installAll installs all skills, then lists and verifies them and checks for updates.
 func (w *way) installAll(home string) error {
 	do := func(r *row, code int, args ...string) error {
 		return w.measure(r, command{home: home, code: code, args: append([]string{w.loadout}, args...)})
@@ -154,7 +155,7 @@ func (w *way) installAll(home string) error {
 	return w.withHome(func(other string) error { return w.installFrozen(other, filepath.Join(installed, "loadout.lock")) })
 }
 
-// installFrozen installs the skills of a lockfile into another home.
+// installFrozen installs the skills of a lockfile into a new home.
 func (w *way) installFrozen(home, lock string) error {
 	text, err := os.ReadFile(lock)
 	if err != nil {
@@ -175,9 +176,9 @@ func (w *way) installOne(home string) error {
 	return w.measure(w.addOne, command{home: home, args: []string{w.loadout, "add", w.url, "--skill", w.repo.skill}})
 }
 
-// measurePeer does the same with the peer. It installs into a project, because only there the
-// peer records the repositories of any host. The peer cannot check for updates without
-// installing them.
+// measurePeer measures the same operations with the peer. It installs into a project, because
+// only there the peer records repositories of any host. The peer cannot check for updates
+// without installing them.
 func (w *way) measurePeer() error {
 	if w.peer == nil {
 		return nil
@@ -197,7 +198,7 @@ func (w *way) measurePeer() error {
 	}), w.withHome(func(home string) error { return add(home, w.peerOne, w.repo.skill) }))
 }
 
-// checkComplete checks that a directory has all skills.
+// checkComplete returns an error unless a directory contains all skills.
 func (w *way) checkComplete(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
 	if err == nil && len(files) != w.repo.skills {
@@ -224,7 +225,7 @@ func (w *way) add(r *row, c cost) {
 	r.peak.Add(float64(c.peak) / 1e6)
 }
 
-// printTable writes the table. Ratios compare with the limit of the same round.
+// printTable prints the table. Each ratio compares a row with the limit of the same round.
 func (w *way) printTable() {
 	out := [][]string{{"what", "wall", "range", "× limit", "CPU", "× limit", "largest process", "goal"}}
 	for _, r := range w.rows {

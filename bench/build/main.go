@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command build measures a build of cmd/loadout with an empty build cache and downloaded
-// modules, and the size of the program. It compares them with a program that only links the
-// standard HTTP server:
+// Command build measures the time for building cmd/loadout with an empty build cache and
+// downloaded modules, and the size of the binary. It compares them with a program that only
+// links the standard HTTP server:
 //
 //	go run ./build
 package main
@@ -31,7 +31,7 @@ import "net/http"
 func main() { panic(http.ListenAndServe("127.0.0.1:0", nil)) }
 `
 
-// bench holds the directories of one run and its tables.
+// bench holds the directories and tables of one run.
 type bench struct {
 	tmp, root        string
 	wall, cpu, sizes measure.Table
@@ -91,7 +91,7 @@ func (b *bench) measureColdBuilds(peer string, rounds int) error {
 	return nil
 }
 
-// measureSizes measures the size of each program, with default and with release flags.
+// measureSizes measures the size of each binary, with default and with release flags.
 func (b *bench) measureSizes(peer string) error {
 	for _, flags := range [][]string{nil, {"-trimpath", "-ldflags=-s -w"}} {
 		var limit *measure.Row

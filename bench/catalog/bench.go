@@ -15,12 +15,12 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// bench holds the measurements of one directory.
+// bench holds the measurements for one directory.
 type bench struct {
 	dir, tmp string
-	names    []string // of the directories of skills
+	names    []string // of the skill directories
 	skills   int
-	text     int // bytes of names and descriptions
+	text     int // total size of names and descriptions in bytes
 
 	table measure.Table
 	read, parse, stat, scan, saved, restart, rescan,
@@ -49,7 +49,7 @@ func newBench(dir string) (*bench, error) {
 
 func (b *bench) close() { os.RemoveAll(b.tmp) }
 
-// addRows adds the rows. Goals apply to 10,000 skills only.
+// addRows adds the rows of the table. Goals apply only to 10,000 skills.
 func (b *bench) addRows() {
 	goal := func(ms float64) float64 {
 		if b.skills != 10_000 {
@@ -121,7 +121,7 @@ func (b *bench) openCatalog(ctx context.Context, index string) (*catalog.Catalog
 	return c, c.Reload(ctx)
 }
 
-// measureRescan edits one skill, scans again and restores the skill.
+// measureRescan edits one skill, rescans the catalog and restores the skill.
 func (b *bench) measureRescan(ctx context.Context, c *catalog.Catalog) (err error) {
 	file := filepath.Join(b.dir, b.names[len(b.names)/2], "SKILL.md")
 	old, err := os.ReadFile(file)
@@ -159,8 +159,8 @@ func (b *bench) measureTexts(all []*catalog.Entry) error {
 	return nil
 }
 
-// measureActivation loads skills of about 15 KB, a new one each time, and reads the same files
-// with bare system calls.
+// measureActivation loads a different skill of about 15 KB each time. As a limit, it reads the
+// same files with plain system calls.
 func (b *bench) measureActivation(ctx context.Context, c *catalog.Catalog) error {
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: c.Sources()})
 	if err != nil {

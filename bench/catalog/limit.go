@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// The limits: bare system calls with one buffer and no checks.
+// The limits are measured with plain system calls, one buffer and no checks.
 
 const headSize = 4 << 10
 
@@ -36,10 +36,10 @@ func (b *bench) eachHead(do func(head []byte)) error {
 
 func (b *bench) readHeads() error { return b.eachHead(func([]byte) {}) }
 
-// level1 is the minimum that a catalog keeps of a skill.
+// level1 holds the minimum that a catalog stores for a skill.
 type level1 struct{ name, description string }
 
-// parseAll finds name and description by the start of their lines.
+// parseAll finds each name and description by searching for lines with these prefixes.
 func (b *bench) parseAll() ([]level1, error) {
 	all := make([]level1, 0, len(b.names))
 	err := b.eachHead(func(head []byte) {
@@ -64,7 +64,7 @@ func (b *bench) statAll() error {
 	return nil
 }
 
-// readWhole reads a file that is no larger than buf.
+// readWhole reads a file that is no larger than buf into buf.
 func readWhole(file string, buf []byte) error {
 	fd, err := syscall.Open(file, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {

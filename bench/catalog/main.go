@@ -74,7 +74,7 @@ func run(dirs []string, rounds int) error {
 	return nil
 }
 
-// printGrowth prints how much more the larger directory costs than the smaller one in the
+// printGrowth prints the ratio of the larger directory's cost to the smaller one's, within the
 // same round.
 func printGrowth(small, large *bench) {
 	n := float64(large.skills) / float64(small.skills)
@@ -94,7 +94,7 @@ func printGrowth(small, large *bench) {
 	measure.WriteMarkdown(os.Stdout, rows)
 }
 
-// memory is the memory in bytes of a process that scanned once.
+// memory is the memory usage, in bytes, of a process that scanned once.
 type memory struct{ heap, peak float64 }
 
 func (b *bench) printMemory() error {
@@ -136,8 +136,8 @@ func measureMemory(self, mode, dir string) (m memory, err error) {
 	return m, err
 }
 
-// scanOnce scans and prints the growth of the heap and the peak before a forced garbage
-// collection.
+// scanOnce scans a directory and prints the heap growth and the peak memory before a forced
+// garbage collection.
 func scanOnce(mode, dir string) error {
 	b, err := newBench(dir)
 	if err != nil {

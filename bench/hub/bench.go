@@ -14,15 +14,15 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// bench measures a hub on one database.
+// bench measures a hub with one database.
 type bench struct {
 	size
 	program, home, database string
-	tokens                  []string // of users
+	tokens                  []string // one per user
 	admin                   string
 	node                    *node
 	client                  *http.Client
-	retries                 atomic.Int64 // of uploads
+	retries                 atomic.Int64 // number of repeated uploads
 }
 
 func (b *bench) run(name, skills string) (err error) {
@@ -46,7 +46,7 @@ func (b *bench) run(name, skills string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := b.node.stop(); err != nil { // measure without garbage of the uploads
+	if err := b.node.stop(); err != nil { // restart, so that garbage from the uploads is not measured
 		return err
 	}
 	if b.node, err = b.start(); err != nil {
@@ -84,8 +84,8 @@ func memoryRow(name string, m measure.Memory) []string {
 	return out
 }
 
-// send sends a request with a token and returns the response body and the time it took. It
-// fails with a [*statusError] if the status is not 2xx.
+// send sends a request with a token and returns the response body and the elapsed time. It
+// returns a [*statusError] if the status is not 2xx.
 func (b *bench) send(token, method, url, contentType string, body io.Reader) ([]byte, time.Duration, error) {
 	req, err := http.NewRequest(method, url, body)
 	if err != nil {
@@ -109,7 +109,7 @@ func (b *bench) send(token, method, url, contentType string, body io.Reader) ([]
 	return data, took, err
 }
 
-// statusError is a response with a status other than 2xx.
+// statusError reports a response with a status other than 2xx.
 type statusError struct {
 	status int
 	text   string

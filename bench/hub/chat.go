@@ -16,16 +16,16 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// turnTimes are times since the message of a turn was sent.
+// turnTimes holds times measured from sending a turn's message.
 type turnTimes struct {
-	accepted time.Duration // the response to the message
-	first    time.Duration // the first event of the model: text or a tool call
+	accepted time.Duration // response to the message
+	first    time.Duration // first event from the model: text or a tool call
 	end      time.Duration
 }
 
-// measureChats measures conversations, first one at a time, then all concurrently. The
-// demo model answers immediately, so the times are those of the hub. In each turn it
-// searches for a skill with a tool and reports the result.
+// measureChats measures conversations, first one at a time, then all concurrently. The demo
+// model responds immediately, so the times are those of the hub. In each turn it searches for a
+// skill with a tool and reports the result.
 func (b *bench) measureChats() error {
 	var all []*chat
 	for i := range b.chats {
@@ -98,7 +98,7 @@ func (b *bench) measureChats() error {
 	return nil
 }
 
-// sendToAll plays one turn in all conversations concurrently.
+// sendToAll runs one turn in every conversation concurrently.
 func (b *bench) sendToAll(all []*chat) ([]turnTimes, error) {
 	out, errs := make([]turnTimes, len(all)), make([]error, len(all))
 	var talking sync.WaitGroup
@@ -109,7 +109,7 @@ func (b *bench) sendToAll(all []*chat) ([]turnTimes, error) {
 	return out, errors.Join(errs...)
 }
 
-// chat is a conversation and its event stream.
+// chat is a client's connection to a conversation and its event stream.
 type chat struct {
 	token, url string
 	events     *bufio.Reader
@@ -143,7 +143,7 @@ func (b *bench) startChat(token string) (*chat, error) {
 
 func (c *chat) close() { c.body.Close() }
 
-// sendMessage sends a message and waits for the end of the turn.
+// sendMessage sends a message and waits until the turn has finished.
 func (c *chat) sendMessage(b *bench) (s turnTimes, err error) {
 	start := time.Now()
 	sent := make(chan error, 1)

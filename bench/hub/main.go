@@ -23,7 +23,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// size holds the numbers of objects and rounds.
+// size holds the number of objects to create and rounds to run.
 type size struct{ skills, users, groups, chats, rounds int }
 
 func main() {

@@ -14,7 +14,7 @@ import (
 // key encrypts the secrets of the temporary hub.
 const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-// node is a process of `loadout serve`.
+// node is a running `loadout serve` process.
 type node struct {
 	cmd *exec.Cmd
 	log bytes.Buffer
@@ -45,7 +45,7 @@ func (b *bench) start() (*node, error) {
 
 func (n *node) pid() int { return n.cmd.Process.Pid }
 
-// stop ends the node. It is safe to call twice.
+// stop terminates the node's process. It can be called more than once.
 func (n *node) stop() error {
 	if n.cmd.ProcessState != nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // drivers for the limits
+	_ "github.com/jackc/pgx/v5/stdlib" // driver for the limits
 	_ "modernc.org/sqlite"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
@@ -24,25 +24,25 @@ import (
 )
 
 const (
-	perRound    = 100 // requests of each kind
+	perRound    = 100 // requests of each kind per round
 	manyClients = 16
 )
 
-// question is one kind of request.
+// question is a kind of request to measure.
 type question struct {
 	name  string
-	limit string             // the name of another question
-	url   func(i int) string // of request i
-	token string             // "" for the tokens of all users in turn
+	limit string             // name of the question that is its limit
+	url   func(i int) string // URL of request i
+	token string             // "" rotates through the tokens of all users
 }
 
-// skillPage is the part of a page of skills that the measurements need.
+// skillPage holds the fields of a page of skills used by the benchmarks.
 type skillPage struct {
 	Items []struct{ ID, Name string }
 	Next  string
 }
 
-// measureReads measures lists, searches and downloads.
+// measureReads measures list, search and download requests.
 func (b *bench) measureReads() error {
 	data, first, err := b.send(b.tokens[0], "GET", b.node.url+"/api/v1/search?q=pdf+tables", "", nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *bench) measureReads() error {
 	return nil
 }
 
-// measureQuestions sends all questions in turn and prints their times.
+// measureQuestions sends all questions in turn and prints their latencies.
 func (b *bench) measureQuestions(questions []question, clients int) error {
 	var table measure.Table
 	median, high, cpu := map[string]*measure.Row{}, map[string]*measure.Row{}, map[string]*measure.Row{}
@@ -107,7 +107,7 @@ func (b *bench) measureQuestions(questions []question, clients int) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", q.name, err)
 			}
-			if round == 0 { // fills the caches
+			if round == 0 { // the first round only fills the caches
 				continue
 			}
 			median[q.name].Add(measure.Quantile(took, 0.5))
@@ -123,7 +123,8 @@ func (b *bench) measureQuestions(questions []question, clients int) error {
 	return nil
 }
 
-// sendMany sends a question perRound times from several clients and returns each time in ms.
+// sendMany sends a question perRound times from several clients and returns the latency of each
+// request in ms.
 func (b *bench) sendMany(q question, round, clients int) (ms []float64, failed error) {
 	var mu sync.Mutex
 	var sending sync.WaitGroup
@@ -149,15 +150,15 @@ func (b *bench) sendMany(q question, round, clients int) (ms []float64, failed e
 	return ms, failed
 }
 
-// questionURL calls q.url under a lock, as some use a random source.
+// questionURL calls q.url with mu locked, because some functions use a shared random source.
 func questionURL(mu *sync.Mutex, q question, n int) string {
 	mu.Lock()
 	defer mu.Unlock()
 	return q.url(n)
 }
 
-// serveLimits serves the limits: rows of the same database as JSON, a package from a file, and
-// responses from memory by path.
+// serveLimits serves the limits: rows from the same database as JSON, a package from a file,
+// and stored responses by path.
 func (b *bench) serveLimits(skill string, responses map[string][]byte) (*limitServer, error) {
 	pkg, _, err := b.send(b.admin, "GET", b.node.url+"/api/v1/skills/"+skill+"/versions/1/package", "", nil)
 	if err != nil {
@@ -201,7 +202,7 @@ func (l *limitServer) Close() {
 	l.db.Close()
 }
 
-// selectSkills returns the first 50 public skills by name, using an index.
+// selectSkills returns the first 50 public skills in name order, using an index.
 func selectSkills(ctx context.Context, db *sql.DB) ([]any, error) {
 	rows, err := db.QueryContext(ctx, "SELECT id, namespace, name, created_by, created, updated FROM skills WHERE namespace = 'public' ORDER BY name LIMIT 50")
 	if err != nil {

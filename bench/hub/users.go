@@ -36,7 +36,7 @@ func (b *bench) createUsers() (err error) {
 		}
 		groups = append(groups, g.ID)
 	}
-	for i := range b.users + 1 { // the last one is an administrator
+	for i := range b.users + 1 { // the last user is an administrator
 		u, err := db.Users.Create(ctx, store.User{Name: fmt.Sprint("user", i), Admin: i == b.users})
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func groupName(i int) string { return fmt.Sprint("group", i) }
 // uploads is the number of concurrent uploads.
 const uploads = 4
 
-// upload uploads the skills of a directory and returns the time it took.
+// upload uploads the skills in a directory and returns the elapsed time.
 func (b *bench) upload(dir string) (time.Duration, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -99,8 +99,8 @@ func (b *bench) upload(dir string) (time.Duration, error) {
 	return took, err
 }
 
-// uploadSkill uploads skill i: two of four to the public namespace, one to a group, one to a
-// user.
+// uploadSkill uploads skill i. Of four skills, two go to the public namespace, one to a group
+// and one to a user.
 func (b *bench) uploadSkill(dir string, i int) error {
 	var data bytes.Buffer
 	if _, _, err := skill.WriteZIP(&data, os.DirFS(dir), filepath.Base(dir)); err != nil {

@@ -22,13 +22,13 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// call is one kind of call.
+// call is a kind of call to measure.
 type call struct {
 	name    string
 	method  string
 	params  func(i int) any
-	minimum func(i int) error // the limit; nil for a tool call that does nothing
-	goal    float64           // wall time in ms; 0 for none
+	minimum func(i int) error // limit; nil means a tool call that does nothing
+	goal    float64           // maximum wall time in ms; 0 if none
 }
 
 type args = map[string]any
@@ -40,7 +40,7 @@ func measureCalls(ctx context.Context, tmp, program, self, dir string, n int) (e
 		return err
 	}
 	defer rt.Close()
-	if err := rt.Catalog().Warm(ctx); err != nil { // as the command does after its start
+	if err := rt.Catalog().Warm(ctx); err != nil { // as the command does after it starts
 		return err
 	}
 	server := mcpserver.New(rt, nil)
@@ -64,7 +64,7 @@ func measureCalls(ctx context.Context, tmp, program, self, dir string, n int) (e
 	}
 	r := &report{rows: [][]string{{"call", "over", "wall p50", "p95", "CPU p50", "limit CPU p50", "× limit", "goal"}}}
 	const pageCount = 20
-	if err := warmFiles(rt.Catalog().Snapshot(), pageCount*60); err != nil { // more than the pages list
+	if err := warmFiles(rt.Catalog().Snapshot(), pageCount*60); err != nil { // more than the pages contain
 		return err
 	}
 	pages, err := measureColdPages(r, ways, dir, pageCount)
@@ -81,7 +81,7 @@ func measureCalls(ctx context.Context, tmp, program, self, dir string, n int) (e
 	return nil
 }
 
-// page is a page of skills/list and the files whose hashes it lists.
+// page is a page of skills/list: its cursor, and the files whose hashes it contains.
 type page struct {
 	cursor string
 	files  []string
@@ -120,7 +120,7 @@ func measureColdPages(r *report, ways []*way, dir string, n int) (pages []page, 
 	return pages, nil
 }
 
-// readPage returns the files and the next cursor of a page.
+// readPage returns the files listed in a page and its next cursor.
 func readPage(res json.RawMessage, dir string) (files []string, next string, err error) {
 	var list struct {
 		Skills     []struct{ Resources []struct{ URI string } }
@@ -154,7 +154,8 @@ func warmFiles(s *catalog.Snapshot, n int) error {
 	return nil
 }
 
-// newCalls returns the kinds of calls. They use up to n skills of about 15 KB in turn.
+// newCalls returns the kinds of calls to measure. They alternate between up to n skills of
+// about 15 KB.
 func newCalls(rt *loadout.Runtime, pages []page, n int) []call {
 	var chosen []*catalog.Entry
 	for _, e := range rt.Catalog().Snapshot().Skills() {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// The limits: bare system calls with one buffer and no checks.
+// The limits are measured with plain system calls, one buffer and no checks.
 
 var buffer = make([]byte, 1<<20)
 

@@ -42,7 +42,7 @@ func main() {
 	})
 }
 
-// newEmptyServer returns a server of the bare SDK with one tool.
+// newEmptyServer returns an SDK server with a single tool.
 func newEmptyServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "empty", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "nothing", Description: "Does nothing."},
@@ -76,8 +76,8 @@ func run(ctx context.Context, dir string, idle []string, calls int) (err error) 
 	return measureIdle(tmp, program, self, append(idle, dir))
 }
 
-// startServer starts a server as a child process without the user's settings and opens the
-// connection.
+// startServer starts a server as a child process without the user's settings, and connects to
+// it.
 func startServer(tmp, program string, args ...string) (*measure.Process, error) {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = tmp
@@ -92,8 +92,8 @@ func startServer(tmp, program string, args ...string) (*measure.Process, error) 
 	return p, nil
 }
 
-// measureIdle starts a server for each directory, lists the tools, waits until the server is
-// idle, and reads its memory. The first start saves the index for the others.
+// measureIdle measures the memory of an idle server for each directory, after it has listed the
+// tools. The first start saves the index for the others.
 func measureIdle(tmp, program, self string, dirs []string) error {
 	var t measure.Table
 	limit := t.Row(measure.Row{Name: "limit: a server of the bare SDK with one tool", Unit: "MB"})
@@ -141,7 +141,7 @@ func measureIdle(tmp, program, self string, dirs []string) error {
 	return nil
 }
 
-// countSkills returns the number of directories in dir with a SKILL.md.
+// countSkills returns the number of directories in dir that contain a SKILL.md.
 func countSkills(dir string) (int, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
 	return len(files), err

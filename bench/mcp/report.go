@@ -10,13 +10,13 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// way is a transport with our server and an empty server.
+// way is a transport that connects to our server and to an empty server.
 type way struct {
 	name        string
 	to, nothing target
 }
 
-// costs are the costs of one kind of call over one transport.
+// costs holds the costs of one kind of call over one transport.
 type costs struct{ wall, cpu measure.Row }
 
 func (c *costs) addSample(took measure.Cost) {
@@ -24,7 +24,7 @@ func (c *costs) addSample(took measure.Cost) {
 	c.cpu.AddTime(took.CPU)
 }
 
-// report collects rows of the table. Times are in µs.
+// report collects the rows of the table. Times are in µs.
 type report struct{ rows [][]string }
 
 func (r *report) addRow(name, over string, c *costs, limit *measure.Row, goalMillis float64) {
@@ -43,7 +43,7 @@ func formatMicros(v float64) string {
 	return measure.FormatNumber(v) + " µs"
 }
 
-// measure makes the call and its limit n times over each transport.
+// measure makes the call, and the call that is its limit, n times over each transport.
 func (r *report) measure(c call, ways []*way, n int) error {
 	cost := make([]costs, len(ways))
 	limit := make([]measure.Row, len(ways))
@@ -79,14 +79,14 @@ func measureLimit(c call, w *way, i int) (measure.Cost, error) {
 	return took, err
 }
 
-// checkToolResult returns the error of a tool, which the protocol reports as a result.
+// checkToolResult returns a tool's error, which the protocol reports as a result.
 func checkToolResult(res json.RawMessage) error {
 	var r struct {
 		IsError bool
 		Content []struct{ Text string }
 	}
 	if err := json.Unmarshal(res, &r); err != nil || !r.IsError {
-		return nil // a success, or the result of another method
+		return nil // a successful tool result, or another method's result
 	}
 	return errors.New(r.Content[0].Text)
 }

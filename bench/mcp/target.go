@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// target is a server that answers calls.
+// target is a server whose calls can be measured.
 type target interface {
 	// Measure makes one call and returns its cost and result.
 	Measure(method string, params any) (measure.Cost, json.RawMessage, error)
@@ -20,13 +20,13 @@ type target interface {
 
 var _ target = (*measure.Process)(nil)
 
-// handler calls an HTTP handler without a network. The cost includes only the work of the
-// handler.
+// handler calls an HTTP handler directly, without a network. The cost includes only the
+// handler's work.
 type handler struct{ http.Handler }
 
 const protocolVersion = "2026-07-28"
 
-// meta is the metadata of every request: its version and client.
+// meta is the metadata sent with every request: protocol version and client.
 var meta = map[string]any{
 	"io.modelcontextprotocol/protocolVersion":    protocolVersion,
 	"io.modelcontextprotocol/clientCapabilities": struct{}{},
@@ -55,7 +55,7 @@ func (h handler) Measure(method string, params any) (measure.Cost, json.RawMessa
 	return took, res, nil
 }
 
-// newRequest returns a call as an HTTP request.
+// newRequest encodes a call as an HTTP request.
 func newRequest(method string, params any) (*http.Request, error) {
 	fields, err := toMap(params)
 	if err != nil {

@@ -60,7 +60,7 @@ func main() {
 	})
 }
 
-// openRuntime opens the bundled skills and those of directories.
+// openRuntime opens the bundled skills and those in the directories.
 func openRuntime(ctx context.Context, dirs []string) (*loadout.Runtime, error) {
 	sources := []catalog.Source{catalog.NewFS("bundled", catalog.Bundled, bundled.FS())}
 	for i, dir := range dirs {

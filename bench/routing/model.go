@@ -26,11 +26,11 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// modelFlags select the model.
+// modelFlags holds the flags that select the model.
 type modelFlags struct{ model, record, baseURL, key string }
 
-// openModel returns the model of the flags. It sends the key of a vendor to the vendor only:
-// another server gets the key named with -key, or none.
+// openModel returns the model selected by the flags. It sends a vendor's key only to that
+// vendor. Another server gets the key specified by -key, or none.
 func (o *modelFlags) openModel() (llm.Model, error) {
 	vendor, name, _ := strings.Cut(o.model, ":")
 	variable := map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}[vendor]
@@ -61,12 +61,12 @@ func (o *modelFlags) openModel() (llm.Model, error) {
 	return replay.Record(m, o.record, &replay.Options{Secrets: []string{key}})
 }
 
-// choice is the answer of a model to a question.
+// choice is a model's answer to a question: the skill that it loaded.
 type choice struct {
 	question
-	loaded string // the first skill loaded, "" for none
+	loaded string // first skill loaded; "" if none
 	usage  llm.Usage
-	steps  int // model responses
+	steps  int // number of model responses
 }
 
 func runModel(ctx context.Context, o *modelFlags, questions []question, dirs []string, verbose bool) error {
@@ -92,7 +92,7 @@ func runModel(ctx context.Context, o *modelFlags, questions []question, dirs []s
 	return nil
 }
 
-// askModel asks each question once, in a conversation of its own.
+// askModel asks each question once, in a separate conversation.
 func askModel(ctx context.Context, m llm.Model, rt *loadout.Runtime, questions []question) ([]choice, error) {
 	server := mcpserver.New(rt, nil)
 	defer server.Close()
@@ -112,11 +112,11 @@ func askModel(ctx context.Context, m llm.Model, rt *loadout.Runtime, questions [
 	return out, nil
 }
 
-const maxSteps = 4 // model responses; a search and a load take two
+const maxSteps = 4 // maximum number of model responses; a search and a load take two
 
 var errLoaded = errors.New("skill loaded")
 
-// askOne asks one question and stops at the first load.
+// askOne asks one question and stops at the first skill load.
 func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *agent.Connection, q question) (choice, error) {
 	c := choice{question: q}
 	tools, err := client.Tools(ctx, toolname.LoadSkill)
@@ -137,7 +137,7 @@ func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *agent
 			c.steps++
 			c.usage = c.usage.Add(llm.Usage{Input: e.Usage.Input, CacheRead: e.Usage.CacheRead, CacheWrite: e.Usage.CacheWrite, Output: e.Usage.Output})
 		case e.Type == agent.ToolResult && e.Call.Name == toolname.LoadSkill:
-			stop(errLoaded) // the answer is known
+			stop(errLoaded) // stop the turn, because the answer is known
 		}
 	})
 	c.loaded = firstLoad(s)
@@ -147,7 +147,7 @@ func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *agent
 	return c, nil
 }
 
-// firstLoad returns the skill that the first load_skill call of a conversation names, or "".
+// firstLoad returns the skill named in a conversation's first load_skill call, or "".
 func firstLoad(s *loadout.Session) string {
 	for _, e := range s.Events(0) {
 		if e.Message == nil {
@@ -164,13 +164,13 @@ func firstLoad(s *loadout.Session) string {
 	return ""
 }
 
-// instructions returns the system prompt with the list of skills, as in `loadout chat`.
+// instructions returns the system prompt with the list of skills, as `loadout chat` does.
 func instructions(rt *loadout.Runtime) string {
 	return "You help the person you talk to. Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. Load none where none is for the task.\n\nSkills:\n" +
 		rt.CatalogText(loadout.TextOptions{Tokens: 4000})
 }
 
-// choiceRows returns a table of the answers of a model, in total and by language.
+// choiceRows returns a table of a model's answers, in total and by language.
 func choiceRows(all []choice) [][]string {
 	rows := [][]string{{"questions", "right skill", "wrong skill", "none", "loads for questions without a skill", "responses per question", "prompt tokens per question", "output"}}
 	rows = append(rows, tallyRow("all", all))
@@ -184,7 +184,7 @@ func choiceRows(all []choice) [][]string {
 	return rows
 }
 
-// tallyRow returns a row with the shares of answers.
+// tallyRow returns a table row with the proportion of each kind of answer.
 func tallyRow(name string, all []choice) []string {
 	var with, right, another, idle, without, loads, steps int
 	var u llm.Usage
@@ -212,7 +212,7 @@ func tallyRow(name string, all []choice) []string {
 		fmt.Sprintf("%.1f", float64(steps)/n), measure.FormatNumber(float64(u.Prompt()) / n), measure.FormatNumber(float64(u.Output) / n)}
 }
 
-// wrongRows returns a table of the questions with a wrong answer.
+// wrongRows returns a table of the questions answered incorrectly.
 func wrongRows(all []choice) [][]string {
 	rows := [][]string{{"question", "skill", "loaded"}}
 	for _, c := range all {

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// question is a question of a user and the skill for it, "" if there is none.
+// question is a user's question and the skill that it should lead to, or "" if none.
 type question struct {
 	Ask      string `json:"ask"`
 	Want     string `json:"want"`
@@ -22,7 +22,8 @@ type question struct {
 //go:embed questions.json
 var bundledQuestions []byte
 
-// readQuestions reads a file of questions. For "" it returns those about the bundled skills.
+// readQuestions reads questions from a file. If file is empty, it returns the questions for the
+// bundled skills.
 func readQuestions(file string) ([]question, error) {
 	data := bundledQuestions
 	if file != "" {

@@ -14,19 +14,19 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// searchResult is the result of the search for a question.
+// searchResult is the search result for a question.
 type searchResult struct {
 	question
-	rank  int     // of the right skill, from 1; 0 if it is not among the hits
-	first string  // the best hit, "" for none
-	score float64 // of the best hit
+	rank  int     // rank of the right skill, from 1; 0 if it was not found
+	first string  // best hit; "" if none
+	score float64 // score of the best hit
 }
 
 // depth is the maximum number of hits.
 const depth = 10
 
-// runSearch asks the search, adding the skills of one directory at a time. If verbose is set, it
-// prints the wrong answers with all skills.
+// runSearch searches for each question, adding the skills of one directory at a time. If
+// verbose is set, it prints the wrong results with all skills.
 func runSearch(ctx context.Context, questions []question, dirs []string, verbose bool) error {
 	fmt.Printf("\nSearch, %d questions with a skill:\n\n", len(questions)-countWithoutSkill(questions))
 	rows := [][]string{{"skills", "questions", "hit@1", "hit@3", "MRR", "nothing found"}}
@@ -70,7 +70,7 @@ func runSearch(ctx context.Context, questions []question, dirs []string, verbose
 	return nil
 }
 
-// countWithoutSkill returns the number of questions without a skill.
+// countWithoutSkill returns the number of questions that should not lead to a skill.
 func countWithoutSkill(all []question) int {
 	n := 0
 	for _, q := range all {
@@ -97,14 +97,14 @@ func askSearch(ctx context.Context, rt *loadout.Runtime, questions []question) (
 	return out, nil
 }
 
-// figures count the results of questions with a skill.
+// figures summarizes the results for the questions with a skill.
 type figures struct {
 	asked             int
 	hit1, hit3, empty int
-	reciprocal        float64 // sum
+	reciprocal        float64 // sum of reciprocal ranks
 }
 
-// measureQuality computes the figures of questions with a skill.
+// measureQuality computes the figures from the results for questions with a skill.
 func measureQuality(all []searchResult) figures {
 	var q figures
 	for _, f := range all {
@@ -140,8 +140,8 @@ func formatShare(n, of int) string {
 	return fmt.Sprintf("%.2f", float64(n)/float64(of))
 }
 
-// confidenceRows shows how well scores separate questions with a skill from those without: the
-// share of both with any hit, and with a best hit of at least some score.
+// confidenceRows shows how well scores separate questions with a skill from those without. For
+// both, it shows the proportion with any hit, and with a best hit of at least a given score.
 func confidenceRows(all []searchResult) [][]string {
 	rows := [][]string{{"best hit", "questions with a skill", "right skill", "questions without a skill"}}
 	for _, minScore := range []float64{0, 0.5, 1, 2, 3} {
@@ -173,7 +173,7 @@ func confidenceRows(all []searchResult) [][]string {
 	return rows
 }
 
-// wrongSearchRows returns a table of the questions with a wrong first hit.
+// wrongSearchRows returns a table of the questions whose first hit is wrong.
 func wrongSearchRows(all []searchResult) [][]string {
 	rows := [][]string{{"question", "skill", "rank", "first", "score"}}
 	for _, f := range all {

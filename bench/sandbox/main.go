@@ -36,7 +36,7 @@ func main() {
 	measure.Main("sandbox", false, func() error { return run(*rounds, *cgo) })
 }
 
-// bench holds the rows and the resources of a run.
+// bench holds the rows and resources of one run.
 type bench struct {
 	tmp, loadout string
 	table        measure.Table
@@ -44,7 +44,7 @@ type bench struct {
 	closers      []func() error
 }
 
-// benchmark is a row and the operation it measures.
+// benchmark is a table row with the operation it measures.
 type benchmark struct {
 	row *measure.Row
 	do  func() error
@@ -80,7 +80,7 @@ func run(rounds int, cgo bool) error {
 			if err := c.do(); err != nil {
 				return fmt.Errorf("%s: %w", c.row.Name, err)
 			}
-			if took := time.Since(began); i > 0 { // the first round fills caches
+			if took := time.Since(began); i > 0 { // the first round only fills the caches
 				c.row.AddTime(took)
 			}
 		}
@@ -97,7 +97,7 @@ func (b *bench) add(name string, limit *measure.Row, goal float64, do func() err
 	return row
 }
 
-// addAll adds all rows.
+// addAll adds all rows of the table.
 func (b *bench) addAll() error {
 	ungrouped := native.New(&native.Options{Stage: b.loadout, NoGroups: true})
 	grouped := native.New(&native.Options{Stage: b.loadout})
@@ -126,7 +126,7 @@ func (b *bench) addAll() error {
 	return b.addWASM(ungrouped)
 }
 
-// prepare starts a sandbox that runs until the end.
+// prepare starts a sandbox that runs until the end of the benchmark.
 func (b *bench) prepare(be sandbox.Backend, spec *sandbox.Spec) (sandbox.Sandbox, *sandbox.Spec, error) {
 	s, err := be.Start(context.Background(), spec)
 	if err != nil {
@@ -148,7 +148,7 @@ func runIn(s sandbox.Sandbox, spec *sandbox.Spec, args []string) error {
 	return checkResult(res, err)
 }
 
-// checkResult returns an error if the command failed.
+// checkResult returns an error if the command could not be run or failed.
 func checkResult(res *sandbox.Result, err error) error {
 	if err == nil && res.Reason != sandbox.OK {
 		err = fmt.Errorf("%s, exit code %d: %s%s", res.Reason, res.ExitCode, res.Detail, res.Stderr)
@@ -157,15 +157,15 @@ func checkResult(res *sandbox.Result, err error) error {
 }
 
 // runPlainBwrap runs a command with a common bubblewrap command line: the whole system
-// read-only, all namespaces, no seccomp filter and no limits. As root this is no
-// security boundary.
+// read-only, all namespaces, no seccomp filter and no limits. For root this is not a security
+// boundary.
 func runPlainBwrap(path string, args []string) error {
 	return exec.Command(path, append([]string{"--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
 		"--tmpfs", "/tmp", "--clearenv", "--"}, args...)...).Run()
 }
 
-// printMemory prints the memory of the first process of a sandbox. Much of it is the program
-// file and shared.
+// printMemory prints the memory of a sandbox's first process. Much of it is the program file,
+// which is shared.
 func (b *bench) printMemory() error {
 	s, spec, err := b.prepare(native.New(&native.Options{Stage: b.loadout, NoGroups: true}), &sandbox.Spec{})
 	if err != nil {
@@ -186,7 +186,7 @@ func (b *bench) printMemory() error {
 	return nil
 }
 
-// newestChild returns the highest process ID among the children of this process.
+// newestChild returns the highest process ID among this process's children.
 func newestChild() (newest int, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getpid()))
 	for _, f := range files {

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// hello is the source of a module with a runtime of 2 MB.
+// hello is the source of a module that includes a runtime of 2 MB.
 const hello = `package main
 
 import "fmt"
@@ -20,10 +20,10 @@ import "fmt"
 func main() { fmt.Println("hello") }
 `
 
-// tiny is a module that returns at once. It shows the cost of everything around a module.
+// tiny is a module that returns immediately. It shows the overhead of running any module.
 var tiny = []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x05\x03\x01\x00\x01\x07\x13\x02\x06memory\x02\x00\x06_start\x00\x00\x0a\x04\x01\x02\x00\x0b")
 
-// addWASM adds rows for modules from the cache, run by the process inside a sandbox.
+// addWASM adds rows for cached modules, run by a process inside a sandbox.
 func (b *bench) addWASM(be sandbox.Backend) error {
 	modules := filepath.Join(b.tmp, "modules")
 	if err := os.Mkdir(modules, 0o755); err != nil {
@@ -68,8 +68,8 @@ func (b *bench) addWASM(be sandbox.Backend) error {
 	return nil
 }
 
-// makeReadable lets every user read the files below dir: started by root, a sandbox runs code
-// as another user.
+// makeReadable makes the files under dir readable for every user. A sandbox started by root
+// runs code as another user.
 func makeReadable(dir string) error {
 	return filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 		if err != nil {

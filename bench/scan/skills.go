@@ -24,7 +24,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// findSkills returns the directories of skills below dir.
+// findSkills returns the skill directories under dir.
 func findSkills(dir string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -57,7 +57,7 @@ func forEach(dirs []string, do func(string) error) error {
 	return nil
 }
 
-// readFiles reads every byte, the minimum work of a scan.
+// readFiles reads every byte of a skill, which is the minimum work for a scan.
 func readFiles(dir string) error {
 	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -75,7 +75,8 @@ func readFiles(dir string) error {
 
 var buffer = make([]byte, 64<<10)
 
-// openSet opens a labelled set: a directory, or a txtar archive with \u{HEX} for characters.
+// openSet opens a labeled set: a directory, or a txtar archive in which \u{HEX} stands for a
+// character.
 func openSet(name string) (fs.FS, error) {
 	if filepath.Ext(name) != ".txtar" {
 		return os.DirFS(name), nil
@@ -87,7 +88,7 @@ func openSet(name string) (fs.FS, error) {
 	files := fstest.MapFS{}
 	for _, f := range archive.Files {
 		files[f.Name] = &fstest.MapFile{Data: escaped().ReplaceAllFunc(f.Data, func(m []byte) []byte {
-			r, _ := strconv.ParseUint(string(m[3:len(m)-1]), 16, 21) // always valid because of the pattern
+			r, _ := strconv.ParseUint(string(m[3:len(m)-1]), 16, 21) // cannot fail, because the pattern matched
 			return utf8.AppendRune(nil, rune(r))
 		})}
 	}
@@ -96,7 +97,7 @@ func openSet(name string) (fs.FS, error) {
 
 var escaped = lazyregexp.New(`\\u\{[0-9a-f]{1,5}\}`)
 
-// measureRecall counts the attacks with a high finding.
+// measureRecall counts the attacks that have a high finding.
 func measureRecall(ctx context.Context, name string, list bool) error {
 	set, err := openSet(name)
 	if err != nil {

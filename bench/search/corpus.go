@@ -19,15 +19,15 @@ import (
 // corpus is a set of skills to search.
 type corpus struct {
 	catalog *catalog.Catalog
-	docs    []bm25.Doc     // the same skills, for the other ways
-	index   map[string]int // of each name in docs
+	docs    []bm25.Doc     // the same skills, for the other ways to search
+	index   map[string]int // index in docs by name
 }
 
-// tasksOrigin is the source that dropHalf keeps whole.
+// tasksOrigin is the origin of the task skills, which dropHalf keeps.
 const tasksOrigin = "tasks"
 
-// openCorpus reads the skills of the directories. The first directory has the tasks. If keep is
-// not nil, the corpus has only the skills for which it returns true.
+// openCorpus reads the skills in the directories, of which the first contains the tasks. If
+// keep is not nil, the corpus contains only the skills for which it returns true.
 func openCorpus(ctx context.Context, dirs []string, keep func(*catalog.Entry) bool) (*corpus, error) {
 	var sources []catalog.Source
 	for i, dir := range dirs {
@@ -69,7 +69,7 @@ func newCorpus(ctx context.Context, sources []catalog.Source, keep func(*catalog
 	return c, nil
 }
 
-// filteredSource is a source without the skills that keep rejects.
+// filteredSource is a source that omits the skills that keep rejects.
 type filteredSource struct {
 	catalog.Source
 	keep func(*catalog.Entry) bool
@@ -82,7 +82,7 @@ func (s filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	return l, err
 }
 
-// withoutIndex returns the corpus with a catalog that has no search index.
+// withoutIndex returns the corpus with a catalog that has no search index yet.
 func (c *corpus) withoutIndex(ctx context.Context) (*corpus, error) {
 	cat, err := catalog.New(c.catalog.Sources(), nil)
 	if err != nil {
@@ -91,18 +91,18 @@ func (c *corpus) withoutIndex(ctx context.Context) (*corpus, error) {
 	return &corpus{cat, c.docs, c.index}, cat.Reload(ctx)
 }
 
-// dropHalf returns a corpus without a random half of the pools.
+// dropHalf returns a corpus without a random half of the pool skills.
 func (c *corpus) dropHalf(ctx context.Context, seed uint64) (*corpus, error) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	out := map[string]bool{}
-	for _, e := range c.catalog.Snapshot().Skills() { // ordered by name, so the same for a seed
+	for _, e := range c.catalog.Snapshot().Skills() { // ordered by name, so that a seed always has the same result
 		out[e.Key()] = e.Origin != tasksOrigin && r.IntN(2) == 0
 	}
 	return newCorpus(ctx, c.catalog.Sources(), func(e *catalog.Entry) bool { return !out[e.Key()] })
 }
 
-// taskSkills returns the names of the skills in the directory of a task. Other tasks may have
-// them too.
+// taskSkills returns the names of the skills in a task's directory. Other tasks may have skills
+// with the same names.
 func (c *corpus) taskSkills(task string) map[string]bool {
 	names := map[string]bool{}
 	for e := range c.catalog.Snapshot().All() {
@@ -113,7 +113,7 @@ func (c *corpus) taskSkills(task string) map[string]bool {
 	return names
 }
 
-// knownItemQuestions returns a question for each prompt that the author of a skill suggests.
+// knownItemQuestions returns a test case for each prompt that a skill's author suggests.
 func (c *corpus) knownItemQuestions() []question {
 	var out []question
 	for _, e := range c.catalog.Snapshot().Skills() {
@@ -130,11 +130,11 @@ var (
 	skillName  = regexp.MustCompile(`\$[a-zA-Z0-9:-]+`)
 )
 
-// readPrompts returns the suggested prompts of a skill without its name.
+// readPrompts returns a skill's suggested prompts, with its name removed.
 func readPrompts(folder string) []string {
 	data, err := os.ReadFile(filepath.Join(folder, "agents", "openai.yaml"))
 	if err != nil {
-		return nil // most have none
+		return nil // most skills have none
 	}
 	var out []string
 	for _, m := range promptLine.FindAllSubmatch(data, -1) {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// question is one or more queries for one goal, with the names of the right skills.
+// question is a test case: one or more queries for one goal, and the names of the right skills.
 type question struct {
 	id      string
 	queries []string
 	want    map[string]bool
 }
 
-// splitQueries returns a question for each single query.
+// splitQueries returns a separate test case for each query.
 func splitQueries(asked []question) []question {
 	var out []question
 	for _, q := range asked {
@@ -49,7 +49,7 @@ func readQueries(file string, c *corpus) ([]question, error) {
 	return asked, nil
 }
 
-// figures are means over questions.
+// figures holds quality measures, averaged over questions.
 type figures struct{ hit1, mrr, r5, r10, r20 float64 }
 
 func (f figures) formatCells() []string {
@@ -64,7 +64,7 @@ func (f figures) divide(n float64) figures {
 	return figures{f.hit1 / n, f.mrr / n, f.r5 / n, f.r10 / n, f.r20 / n}
 }
 
-// judge returns the mean figures of a way over all questions.
+// judge returns the mean figures of a way to search over all questions.
 func judge(w way, c *corpus, asked []question, depth int) (sum figures, err error) {
 	search, err := w.build(c)
 	if err != nil {
@@ -76,7 +76,7 @@ func judge(w way, c *corpus, asked []question, depth int) (sum figures, err erro
 	return sum.divide(float64(len(asked))), nil
 }
 
-// score computes the figures of one question from the ranks of the wanted skills that were
+// score computes the figures for one question from the ranks of the right skills that were
 // found.
 func score(at []int, wanted int) figures {
 	within := func(k int) float64 {
@@ -98,7 +98,7 @@ func score(at []int, wanted int) figures {
 	return f
 }
 
-// findRanks returns the ranks of the wanted skills in the fused list, from 1.
+// findRanks returns the ranks of the right skills in the fused results, from 1.
 func findRanks(search searcher, c *corpus, q question, depth int) []int {
 	var at []int
 	for i, doc := range searchFused(search, q, depth) {
@@ -109,7 +109,7 @@ func findRanks(search searcher, c *corpus, q question, depth int) []int {
 	return at
 }
 
-// searchFused searches for each query of a question and fuses the lists.
+// searchFused searches for each query of a question and fuses the results.
 func searchFused(search searcher, q question, depth int) []int {
 	var lists [][]int
 	for _, s := range q.queries {

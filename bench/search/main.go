@@ -84,11 +84,11 @@ func run(ctx context.Context, queries, tasks string, pools []string, halves int,
 	return nil
 }
 
-// goals are the targets for the default ranking.
+// goals holds the targets for the default ranking.
 var goals = figures{hit1: 0.66, r5: 0.68, r10: 0.79, r20: 0.88}
 
-// printQuality prints a row for each way. If withGoals is set, it also compares the last way,
-// which ships, with the goals.
+// printQuality prints a row for each way to search. If withGoals is set, it also compares the
+// last way, which is the one in use, with the goals.
 func printQuality(withGoals bool, of func(way) (figures, error)) error {
 	rows := [][]string{{"way", "hit@1", "MRR", "recall@5", "@10", "@20"}}
 	var last figures
@@ -110,7 +110,8 @@ func printQuality(withGoals bool, of func(way) (figures, error)) error {
 	return nil
 }
 
-// judgeHalves returns the mean figures over n catalogs without a random half of the pools.
+// judgeHalves returns the mean figures over n corpora, each without a random half of the pool
+// skills.
 func judgeHalves(ctx context.Context, w way, c *corpus, asked []question, n int) (sum figures, err error) {
 	for seed := range n {
 		half, err := c.dropHalf(ctx, uint64(seed))
@@ -126,8 +127,8 @@ func judgeHalves(ctx context.Context, w way, c *corpus, asked []question, n int)
 	return sum.divide(float64(n)), nil
 }
 
-// printCosts measures the build of an index, its heap and its queries. The ways alternate in
-// each round.
+// printCosts measures the time for building an index, its heap size and the time for queries.
+// The ways alternate in each round.
 func printCosts(ctx context.Context, c *corpus, asked []question) error {
 	const rounds = 7
 	type cost struct {
@@ -176,7 +177,7 @@ func printCosts(ctx context.Context, c *corpus, asked []question) error {
 	return nil
 }
 
-// printRanks prints the ranks of the skills of each task.
+// printRanks prints the ranks of each task's skills.
 func printRanks(c *corpus, asked []question) error {
 	search, err := ways[len(ways)-1].build(c)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/bm25"
 )
 
-// searcher returns the indexes of the best skills for a query.
+// searcher returns the indexes of the best documents for a query.
 type searcher func(query string, limit int) []int
 
-// way is a way to search. The last way ships; the others serve for comparison.
+// way is a way to search. The last way is the one in use; the others are for comparison.
 type way struct {
 	name  string
 	build func(*corpus) (searcher, error)
@@ -29,8 +29,8 @@ var ways = []way{
 	{"both, added: the default", searchCatalog},
 }
 
-// searchCatalog searches the catalog. Its build includes reading the start of every skill; the
-// other ways get the texts.
+// searchCatalog searches with the catalog. Building it includes reading the start of every
+// skill, whereas the other ways receive the texts.
 func searchCatalog(c *corpus) (searcher, error) {
 	ctx := context.Background()
 	if err := c.catalog.Warm(ctx); err != nil {
@@ -39,7 +39,7 @@ func searchCatalog(c *corpus) (searcher, error) {
 	return func(query string, limit int) []int {
 		hits, err := c.catalog.Search(ctx, query, catalog.SearchOptions{Limit: limit})
 		if err != nil {
-			return nil // cannot happen: ctx is never cancelled
+			return nil // cannot happen, because ctx is never cancelled
 		}
 		out := make([]int, len(hits))
 		for i, h := range hits {
@@ -61,12 +61,12 @@ func newBM25(docs []bm25.Doc) searcher {
 	}
 }
 
-// indexMetadata indexes name, description and tags.
+// indexMetadata indexes the name, description and tags.
 func indexMetadata(c *corpus) (searcher, error) {
 	return newBM25(mapDocs(c.docs, func(d *bm25.Doc) { d.Body = "" })), nil
 }
 
-// indexAll indexes the same and the start of the body as one text.
+// indexAll indexes the metadata and the start of the body as one text.
 func indexAll(c *corpus) (searcher, error) {
 	return newBM25(mapDocs(c.docs, func(d *bm25.Doc) {
 		head := []rune(d.Body)
@@ -95,7 +95,7 @@ func fuseByRank(c *corpus) (searcher, error) {
 	}, err
 }
 
-// countWords ranks by the number of query words that occur in name and description.
+// countWords ranks by the number of query words in the name and description.
 func countWords(c *corpus) (searcher, error) {
 	texts := make([]string, len(c.docs))
 	for i, d := range c.docs {

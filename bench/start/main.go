@@ -30,7 +30,7 @@ func main() {
 	measure.Main("start", false, func() error { return run(*dirs, *rounds) })
 }
 
-// trivial is the source of a minimal Go program.
+// trivial is the source of a Go program that does nothing.
 const trivial = `package main
 
 import "os"
@@ -38,7 +38,7 @@ import "os"
 func main() { os.Stdout.WriteString("trivial\n") }
 `
 
-// bench holds the programs, their directory and the tables.
+// bench holds the programs, the directory and the tables of one run.
 type bench struct {
 	tmp, loadout, trivial string
 
@@ -46,10 +46,10 @@ type bench struct {
 	cases     []*start
 }
 
-// start is one way to start a program, and its rows.
+// start is a way to start a program, with its rows.
 type start struct {
 	name string
-	// once starts the program and returns the cost of each row.
+	// once starts the program once and returns the cost for each row.
 	once func() ([]measure.Cost, error)
 	wall []*measure.Row
 	cpu  []*measure.Row
@@ -78,7 +78,7 @@ func run(dirs []string, rounds int) error {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
 			if i == 0 {
-				continue // the first round fills the page cache and saves the indexes
+				continue // the first round only fills the page cache and saves the indexes
 			}
 			for k, t := range took {
 				c.wall[k].AddTime(t.Wall)
@@ -94,8 +94,8 @@ func run(dirs []string, rounds int) error {
 	return nil
 }
 
-// addAll adds all ways to start. Goals are for wall time; the goal of `loadout mcp` is for the
-// first directory, as excess over `loadout version`.
+// addAll adds all ways to start. Goals apply to wall time. The goal of `loadout mcp` applies to
+// the first directory, as the excess over `loadout version`.
 func (b *bench) addAll(dirs []string) error {
 	limit := b.add("limit: a Go program that prints a word", nil, func() ([]measure.Cost, error) { return b.runProgram(b.trivial) })
 	version := b.add("loadout version", limit, func() ([]measure.Cost, error) { return b.runProgram(b.loadout, "version") })
@@ -125,7 +125,7 @@ func (b *bench) addAll(dirs []string) error {
 	return nil
 }
 
-// addMCP adds the starts of `loadout mcp` with the skills of a directory.
+// addMCP adds the ways to start `loadout mcp` with the skills in a directory.
 func (b *bench) addMCP(dir string, skills int, version *start) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -165,7 +165,7 @@ func (b *bench) addRow(s *start, name string, limit *start) {
 	s.wall, s.cpu = append(s.wall, b.wall.Row(wall)), append(s.cpu, b.cpu.Row(cpu))
 }
 
-// runProgram runs a program and waits for its end.
+// runProgram runs a program and waits for it to exit.
 func (b *bench) runProgram(program string, args ...string) ([]measure.Cost, error) {
 	cmd := b.command(filepath.Join(b.tmp, "cache"), program, args...)
 	start := time.Now()
@@ -176,7 +176,7 @@ func (b *bench) runProgram(program string, args ...string) ([]measure.Cost, erro
 	return []measure.Cost{{Wall: time.Since(start), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}}, nil
 }
 
-// startMCP starts the server and sends two requests.
+// startMCP starts the server and measures the time until its first two responses.
 func (b *bench) startMCP(dir, cache string) (took []measure.Cost, err error) {
 	p, err := measure.Start(b.command(cache, b.loadout, "mcp", "--skills", dir))
 	if err != nil {
@@ -192,7 +192,7 @@ func (b *bench) startMCP(dir, cache string) (took []measure.Cost, err error) {
 	return took, nil
 }
 
-// command returns a command without the user's settings.
+// command returns a command that does not use the user's settings.
 func (b *bench) command(cache, program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = b.tmp
@@ -200,7 +200,7 @@ func (b *bench) command(cache, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// countSkills returns the number of directories in dir with a SKILL.md.
+// countSkills returns the number of directories in dir that contain a SKILL.md.
 func countSkills(dir string) (n int, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {

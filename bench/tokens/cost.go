@@ -11,12 +11,12 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// After a base prompt, a turn has a message of the user, some tool calls and an answer. Every
-// call is a request with the whole history. A turn needs two skills; each of them stays for
-// the next turn with the probability sticky.
+// After a base prompt, each turn has a user message, some tool calls and a response. Every call
+// is a request with the whole history. A turn needs two skills; each remains needed in the next
+// turn with probability sticky.
 const (
 	turns       = 10
-	seeds       = 4000 // with 40 the mean has an error of 7,000
+	seeds       = 4000 // with 40, the mean has an error of 7,000
 	baseTokens  = 6000
 	userTokens  = 150
 	toolCalls   = 3
@@ -27,34 +27,34 @@ const (
 	sticky      = 0.7
 )
 
-// Prices of tokens that are written to the prompt cache and read from it.
+// Prices of tokens written to and read from the prompt cache.
 const (
 	writePrice = 1.25
 	readPrice  = 0.1
 )
 
-// prompt is a conversation as the vendor bills it.
+// prompt is the part of a conversation that the vendor bills as input tokens.
 type prompt struct {
 	size, cached int
-	tokens       int     // of all requests together
-	cost         float64 // in input tokens without a cache
+	tokens       int     // sum over all requests
+	cost         float64 // in uncached input tokens
 }
 
 func (p *prompt) add(tokens int) { p.size += tokens }
 
-// sendRequest sends the whole history. Nothing in it changes, so the cache has all of the previous
-// request.
+// sendRequest bills a request with the whole history. History never changes, so the previous
+// request is read from the cache.
 func (p *prompt) sendRequest() {
 	p.tokens += p.size
 	p.cost += writePrice*float64(p.size-p.cached) + readPrice*float64(p.cached)
 	p.cached = p.size
 }
 
-// strategy is a way to deliver skills in a conversation.
+// strategy is a way of delivering skills in a conversation.
 type strategy struct {
 	name   string
 	system int   // tokens in the base prompt
-	load   []int // tokens of a load of each skill; nil if nothing is loaded
+	load   []int // tokens for loading each skill; nil if skills are not loaded
 	goal   float64
 }
 
@@ -76,7 +76,7 @@ func newStrategies(n count, all []deliveredSkill) []strategy {
 	}
 }
 
-// play plays one conversation.
+// play simulates one conversation and returns its billed prompts.
 func (s strategy) play(seed uint64, skills int) prompt {
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := prompt{size: baseTokens + s.system}
@@ -92,7 +92,7 @@ func (s strategy) play(seed uint64, skills int) prompt {
 				continue
 			}
 			inHistory[k] = true
-			p.sendRequest() // the answer is a load_skill call
+			p.sendRequest() // the response is a load_skill call
 			p.add(callTokens + s.load[k])
 		}
 		for range toolCalls {
@@ -105,8 +105,8 @@ func (s strategy) play(seed uint64, skills int) prompt {
 	return p
 }
 
-// chooseSkills returns the skills of the next turn: the skills of the last turn, each
-// replaced at random by any other.
+// chooseSkills returns the skills needed in the next turn. Each skill of the last turn is kept
+// or replaced by another at random.
 func chooseSkills(r *rand.Rand, last []int, skills int) []int {
 	var next []int
 	used := map[int]bool{}
@@ -124,7 +124,7 @@ func chooseSkills(r *rand.Rand, last []int, skills int) []int {
 	return next
 }
 
-// strategyRows plays every strategy with the same seeds and returns a table.
+// strategyRows simulates every strategy with the same seeds and returns a table.
 func strategyRows(n count, all []deliveredSkill) [][]string {
 	rows := [][]string{{"strategy", "prompt tokens, median", "cost, mean", "range", "against static", "goal"}}
 	static := 0.0

@@ -38,7 +38,7 @@ func main() {
 	})
 }
 
-// count returns the number of tokens of a text.
+// count returns the number of tokens in a text.
 type count func(text string) int
 
 func newCount() (count, error) {
@@ -50,7 +50,7 @@ func newCount() (count, error) {
 	return func(text string) int { return len(enc.EncodeOrdinary(text)) }, nil
 }
 
-// deliveredSkill is a skill in the catalog and as delivered to a model.
+// deliveredSkill holds a skill's catalog entry and the text delivered to a model.
 type deliveredSkill struct {
 	entry    *catalog.Entry
 	material *session.Skill

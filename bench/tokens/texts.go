@@ -19,10 +19,10 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// report collects rows of the table.
+// report collects the rows of the table.
 type report struct{ rows [][]string }
 
-// addRow adds a value with its limit, 0 for none, and its goal, "" for none.
+// addRow adds a row. limit is 0 if there is none, and goal is "" if there is none.
 func (r *report) addRow(what string, value, limit float64, goal string) {
 	row := []string{what, measure.FormatNumber(value), "", "", goal}
 	if limit > 0 {
@@ -31,7 +31,7 @@ func (r *report) addRow(what string, value, limit float64, goal string) {
 	r.rows = append(r.rows, row)
 }
 
-// addCatalog counts the catalog text.
+// addCatalog adds token counts of the catalog text.
 func (r *report) addCatalog(n count, all []deliveredSkill) {
 	var entries []*catalog.Entry
 	bare := 0
@@ -49,7 +49,7 @@ func (r *report) addCatalog(n count, all []deliveredSkill) {
 	}
 }
 
-// addDelivery counts instructions as delivered.
+// addDelivery adds token counts of the delivered instructions.
 func (r *report) addDelivery(n count, all []deliveredSkill) {
 	var bodies, rendered, plain int
 	for _, s := range all {
@@ -64,7 +64,7 @@ func (r *report) addDelivery(n count, all []deliveredSkill) {
 	r.addRow("delivered instructions with file names; limit: as written", float64(rendered), float64(bodies), "")
 }
 
-// addTools counts the list of tools of a server without skills.
+// addTools adds the token count of the tool list of a server without skills.
 func (r *report) addTools(ctx context.Context, n count) error {
 	list, err := listTools(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func listTools(ctx context.Context) ([]*mcp.Tool, error) {
 	return res.Tools, nil
 }
 
-// accuracyRows compares the estimates of tokencount.Estimate with the counts.
+// accuracyRows compares the estimates of tokencount.Estimate with exact counts.
 func accuracyRows(n count, all []deliveredSkill) [][]string {
 	rows := [][]string{{"texts", "of the total", "mean", "mean absolute", "p90", "p99", "worst"}}
 	for _, kind := range []struct {

@@ -28,7 +28,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// flags are the options of a run.
+// flags holds the command-line options.
 type flags struct {
 	peer, peerURL, peerTool string
 	gc                      string
@@ -47,7 +47,7 @@ func main() {
 	measure.Main("upstream", false, func() error { return run(f) })
 }
 
-// site holds the programs and files of a run.
+// site holds the programs and files of one run.
 type site struct {
 	dir, echo, loadout, empty string
 	one, fifty                string // configuration files
@@ -73,7 +73,7 @@ func newSite(dir string) (*site, error) {
 	return s, nil
 }
 
-// writeConfig writes a configuration of n different servers.
+// writeConfig writes a configuration with n different servers.
 func (s *site) writeConfig(file string, n int) error {
 	all := map[string]any{}
 	for i := range n {
@@ -94,18 +94,18 @@ func callToolParams(tool string) map[string]any {
 	return map[string]any{"name": toolname.CallTool, "arguments": echoParams(tool)}
 }
 
-// newDirect returns the way without a gateway.
+// newDirect returns a way that connects to the server without a gateway.
 func (s *site) newDirect() *way {
 	return &way{name: "direct", args: []string{s.echo}, call: func(int) map[string]any { return echoParams("echo") }}
 }
 
-// newOurs returns the way through `loadout mcp`.
+// newOurs returns a way that connects through `loadout mcp`.
 func (s *site) newOurs(name, config string, more ...string) *way {
 	return &way{name: name, args: append([]string{s.loadout, "mcp", "--skills", s.empty, "--mcp-config", config}, more...),
 		call: func(i int) map[string]any { return callToolParams(fmt.Sprintf("e%d__echo", i)) }}
 }
 
-// newPeer returns the way through the peer, or nil if there is none.
+// newPeer returns a way that connects through the peer, or nil if there is no peer.
 func (s *site) newPeer(f flags, config string) (*way, error) {
 	if f.peer == "" {
 		return nil, nil
@@ -152,7 +152,7 @@ func run(f flags) error {
 	return nil
 }
 
-// measureCalls prints the latency of one caller and the throughput of sixteen.
+// measureCalls prints the latency with one caller and the throughput with sixteen.
 func (s *site) measureCalls(f flags) error {
 	ways := []*way{s.newDirect(), s.newOurs("`loadout mcp`, call_tool", s.one)}
 	exposed := s.newOurs("`loadout mcp --expose direct`", s.one, "--expose", "direct")

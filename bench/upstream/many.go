@@ -19,7 +19,8 @@ const (
 	used    = 3
 )
 
-// measureMemory prints memory and processes with many configured servers, few of them used.
+// measureMemory prints memory and processes with many configured servers, of which few are
+// used.
 func (s *site) measureMemory(f flags) error {
 	ways := []*way{s.newOurs("`loadout mcp`", s.fifty)}
 	peer, err := s.newPeer(f, s.fifty)
@@ -54,14 +55,14 @@ func (w *way) measureFootprint(home string) ([]string, error) {
 			return nil, err
 		}
 	}
-	time.Sleep(2 * time.Second) // background work ends
+	time.Sleep(2 * time.Second) // let background work finish
 	own, err := readPss(w.cmd.Process.Pid)
 	if err != nil {
 		return nil, err
 	}
 	whole, processes := own, 1
 	for _, pid := range descendants(w.cmd.Process.Pid) {
-		if n, err := readPss(pid); err == nil { // else the process has ended
+		if n, err := readPss(pid); err == nil { // otherwise the process has exited
 			whole += n
 			processes++
 		}
@@ -70,7 +71,7 @@ func (w *way) measureFootprint(home string) ([]string, error) {
 	return []string{w.name, strconv.Itoa(processes), mb(own), mb(whole)}, nil
 }
 
-// readPss returns the memory of a process, with its proportional share of shared pages.
+// readPss returns the memory of a process, including its proportional share of shared pages.
 func readPss(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
@@ -82,7 +83,7 @@ func readPss(pid int) (int64, error) {
 	return kb << 10, err
 }
 
-// descendants returns all direct and indirect child processes.
+// descendants returns the IDs of all direct and indirect child processes.
 func descendants(parent int) []int {
 	children := map[int][]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -106,7 +107,7 @@ func descendants(parent int) []int {
 	return all
 }
 
-// measureStarts prints the time from the start of a program to the first result of a tool.
+// measureStarts prints the time from starting a program to the first tool result.
 func (s *site) measureStarts(f flags) error {
 	var table measure.Table
 	direct := table.Row(measure.Row{Name: "limit: the server itself", Unit: "ms"})

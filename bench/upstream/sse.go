@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// connectSSE starts the program and connects to its SSE endpoint, waiting until it exists.
+// connectSSE starts the program, waits until its SSE endpoint is available, and connects to it.
 func (w *way) connectSSE() error {
 	if err := w.cmd.Start(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (w *way) connectSSE() error {
 	return nil
 }
 
-// readEvents dispatches the events of a stream. It sends the endpoint for messages to at.
+// readEvents dispatches the events in a stream. It sends the message endpoint to at.
 func (w *way) readEvents(in *bufio.Reader, at chan<- string) {
 	kind := ""
 	for {

@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// answerTimeout is the maximum time of one answer.
+// answerTimeout is the time limit for one response.
 const answerTimeout = 30 * time.Second
 
-// way is one way to call the echo tool.
+// way is a way to call the echo tool.
 type way struct {
 	name string
 	args []string
 	env  []string
 	url  string                   // SSE endpoint; "" for standard input and output
-	call func(int) map[string]any // parameters of a call to the tool of server i
+	call func(int) map[string]any // parameters for calling the tool of server i
 
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -34,7 +34,7 @@ type way struct {
 	id      int
 	waiting map[int]chan error
 
-	one, many []float64 // milliseconds, calls per second
+	one, many []float64 // latencies in ms, and calls per second
 }
 
 // start starts the program with its own home, connects, and calls the tool of server i once.
@@ -67,7 +67,7 @@ func (w *way) start(home string, i int) error {
 	}
 	err = w.callTool(i)
 	for end := time.Now().Add(answerTimeout); err != nil && w.url != "" && time.Now().Before(end); err = w.callTool(i) {
-		time.Sleep(5 * time.Millisecond) // the peer answers before it has connected its servers
+		time.Sleep(5 * time.Millisecond) // the peer responds before it has connected to its servers
 	}
 	return err
 }
@@ -97,8 +97,8 @@ func (w *way) readLines(out *bufio.Reader) {
 	}
 }
 
-// close closes the input of the program, and interrupts it if it serves SSE. It kills the
-// program after ten seconds.
+// close closes the program's input, and interrupts the program if it serves SSE. It kills the
+// program if it has not exited after ten seconds.
 func (w *way) close() {
 	if w.cmd == nil || w.cmd.Process == nil {
 		return
@@ -116,7 +116,7 @@ func (w *way) close() {
 	w.cmd = nil
 }
 
-// deliverAnswer passes an answer to its request.
+// deliverAnswer passes a response to the pending request.
 func (w *way) deliverAnswer(line []byte) {
 	var m struct {
 		ID     int
@@ -140,7 +140,7 @@ func (w *way) deliverAnswer(line []byte) {
 	}
 }
 
-// failRequests fails all requests after the connection is lost.
+// failRequests fails all pending requests after the connection is lost.
 func (w *way) failRequests() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,7 +181,7 @@ func (w *way) sendRequest(method string, params any) error {
 	}
 }
 
-// runRound calls the tool from one caller, then four times as often from sixteen.
+// runRound calls the tool from one caller, then four times as often from sixteen callers.
 func (w *way) runRound(calls int) error {
 	for range calls {
 		began := time.Now()

@@ -81,7 +81,7 @@ func run(ctx context.Context, dirs []string, rounds int) error {
 	return nil
 }
 
-// packAll packs every skill below the directories. It returns the archives and their total
+// packAll packs every skill under the directories. It returns the archives and their total
 // size.
 func packAll(ctx context.Context, dirs []string, into string) (files []string, size int64, err error) {
 	var sources []catalog.Source
@@ -110,7 +110,7 @@ func packAll(ctx context.Context, dirs []string, into string) (files []string, s
 		if errors.Is(err, skill.ErrTooLarge) {
 			continue
 		}
-		dir := filepath.Join(into, strconv.Itoa(len(files))) // names repeat
+		dir := filepath.Join(into, strconv.Itoa(len(files))) // skill names may repeat
 		file := filepath.Join(dir, b.Folder+".zip")
 		if err := errors.Join(err, os.Mkdir(dir, 0o700), os.WriteFile(file, buf.Bytes(), 0o600)); err != nil {
 			return nil, 0, err
@@ -120,7 +120,7 @@ func packAll(ctx context.Context, dirs []string, into string) (files []string, s
 	return files, size, nil
 }
 
-// splitByCheck separates packages that the default limits refuse.
+// splitByCheck separates the packages that the default limits reject from the others.
 func splitByCheck(files []string) (ok, refused []string) {
 	for _, f := range files {
 		if err := checkPackage(f); err != nil {
@@ -141,7 +141,7 @@ func forEach(files []string, do func(string) error) error {
 	return nil
 }
 
-// readMinimum does what every implementation must do. It refuses nothing.
+// readMinimum does the minimum that every implementation must do. It rejects nothing.
 func readMinimum(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package chatlog stores the conversations of the terminal, one file per
-// conversation in a directory of the user. The content of a conversation is
-// defined by package session. Start reading at [Dir].
+// Package chatlog stores the conversations of the terminal chat, one file per
+// conversation in a user's directory. Package session defines their content.
+// Start reading at [Dir].
 package chatlog
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Dir is the path of a directory with conversations. It need not exist.
+// Dir is the path of a directory of conversations. It need not exist.
 type Dir string
 
 // Entry describes a saved conversation.
@@ -34,9 +34,9 @@ type Entry struct {
 }
 
 var (
-	// ErrName reports that a text is not a valid ID of a conversation.
+	// ErrName is returned for an invalid conversation ID.
 	ErrName = errors.New("invalid conversation name")
-	// ErrNotFound reports that no conversation has the given ID.
+	// ErrNotFound is returned if no conversation has the given ID.
 	ErrNotFound = errors.New("conversation not found")
 )
 
@@ -44,12 +44,12 @@ const suffix = ".jsonl"
 
 var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// ValidID reports whether id is a valid ID of a conversation.
+// ValidID reports whether id is a valid conversation ID.
 func ValidID(id string) bool { return validID().MatchString(id) }
 
 func (d Dir) file(id string) string { return filepath.Join(string(d), id+suffix) }
 
-// List returns all conversations that are not empty, newest first.
+// List returns all nonempty conversations, newest first.
 func (d Dir) List() ([]Entry, error) {
 	all, err := os.ReadDir(string(d))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -67,8 +67,8 @@ func (d Dir) List() ([]Entry, error) {
 	return out, nil
 }
 
-// Open opens the log of a conversation and returns its ID. If id is "", it
-// creates a conversation. It returns [ErrName], [ErrNotFound],
+// Open opens a conversation's log and returns the conversation's ID. If id is
+// "", it creates a conversation. It returns [ErrName], [ErrNotFound],
 // [session.ErrInUse], or another error if the file cannot be read.
 func (d Dir) Open(id string) (*session.FileLog, string, error) {
 	if id == "" {
@@ -82,7 +82,7 @@ func (d Dir) Open(id string) (*session.FileLog, string, error) {
 	return log, id, err
 }
 
-// maxScan limits the bytes that are searched for the first message.
+// maxScan is the maximum number of bytes searched for the first message.
 const maxScan = 256 << 10
 
 // FirstMessage returns the user's first message in a conversation, or "" if it
@@ -117,8 +117,8 @@ func Similar(all []Entry, id string) []string {
 	return out
 }
 
-// Folder returns the working directory of a conversation, as recorded when it
-// started, or "".
+// Folder returns the working directory recorded when the conversation started,
+// or "" if none was recorded.
 func Folder(ctx context.Context, log session.Log) (string, error) {
 	events, err := log.Read(ctx, 0)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package clientname extracts the name of an MCP client from its requests,
+// Package clientname finds out the name of an MCP client from its requests,
 // without changing or delaying messages.
 package clientname
 
@@ -14,34 +14,34 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// Observer extracts the name of a client from its requests. It is safe for
-// concurrent use.
+// Observer finds the client's name in its requests. It is safe for concurrent
+// use.
 type Observer struct {
 	changed func()
 
 	mu   sync.Mutex
 	name string
-	read int // number of requests that were searched
+	read int // number of requests searched
 }
 
-// New returns an observer that calls changed when it finds the name.
+// New returns an observer that calls changed when it finds the client's name.
 func New(changed func()) *Observer { return &Observer{changed: changed} }
 
-// Name returns the name of the client, or "" if it is not known.
+// Name returns the client's name, or "" if it is not known yet.
 func (o *Observer) Name() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.name
 }
 
-// Transport returns a transport that passes its requests to the observer.
+// Transport wraps t so that the observer sees all requests.
 func (o *Observer) Transport(t mcp.Transport) mcp.Transport { return &transport{t, o} }
 
-// observe searches a request for the name of the client. In the older protocol
-// era the first request contains it, in the newer era each request.
+// observe searches a request for the client's name. In older protocol versions
+// only the first request contains it, in newer versions every request.
 func (o *Observer) observe(req *jsonrpc.Request) {
 	const (
-		most    = 10 // requests to search; a client sends its name by then or never
+		most    = 10 // maximum number of requests to search
 		maxSize = 64 << 10
 		maxName = 100
 	)

@@ -1,6 +1,6 @@
-// Package doctor diagnoses a setup: sources of skills, the sandbox, MCP servers
-// and secrets. It opens no connections and changes nothing. Its types are the
-// JSON output of the command doctor.
+// Package doctor diagnoses a setup: skill sources, the sandbox, MCP servers and
+// secrets. It opens no connections and changes nothing. Its types are the JSON
+// output of the doctor command.
 package doctor
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Source describes a source of skills.
+// Source describes a skill source.
 type Source struct {
 	Origin   string        `json:"origin"`
 	Scope    catalog.Scope `json:"scope"`
@@ -30,11 +30,11 @@ type Source struct {
 	Problems int           `json:"problems"`
 }
 
-// Sources returns the sources of a catalog with their numbers of skills and
-// problems.
+// Sources returns a catalog's sources with the number of skills and problems in
+// each.
 func Sources(c *catalog.Catalog) []Source {
 	snap := c.Snapshot()
-	skills, problems := map[string]int{}, map[string]int{} // counted by origin
+	skills, problems := map[string]int{}, map[string]int{} // counts by origin
 	for e := range snap.All() {
 		skills[e.Origin]++
 	}
@@ -62,7 +62,7 @@ type Oversized struct {
 }
 
 // OversizedSkills returns the skills with more files or bytes than every MCP
-// client must accept. It omits skills at the known paths.
+// client must accept. It omits skills whose paths are in known.
 func OversizedSkills(ctx context.Context, c *catalog.Catalog, known []string) []Oversized {
 	var out []Oversized
 	for e := range c.Snapshot().All() {
@@ -77,22 +77,23 @@ func OversizedSkills(ctx context.Context, c *catalog.Catalog, known []string) []
 	return out
 }
 
-// Sandbox describes the sandbox in which scripts run.
+// Sandbox describes the sandbox for scripts.
 type Sandbox struct {
 	Enabled bool            `json:"enabled"`
-	Backend string          `json:"backend"` // "" if no back end is usable
+	Backend string          `json:"backend"` // "" if no backend is usable
 	Tier    int             `json:"tier"`
 	Layers  []sandbox.Layer `json:"layers"`
-	Missing []string        `json:"missing"` // reasons why no back end is usable
-	Fixes   []string        `json:"fixes"`   // steps that make a back end usable
+	Missing []string        `json:"missing"` // reasons why no backend is usable
+	Fixes   []string        `json:"fixes"`   // steps that make a backend usable
 }
 
-// probeTimeout limits the test of the sandboxes. A working sandbox answers
-// within a tenth of a second.
+// probeTimeout is the time limit for testing the sandboxes. A working sandbox
+// responds within 0.1 seconds.
 const probeTimeout = 5 * time.Second
 
-// CheckSandbox tests the available sandboxes. choose returns the best one; nil
-// means that sandboxes are disabled. minTier is the configured minimum tier.
+// CheckSandbox tests the available sandboxes. choose returns the best one; if
+// choose is nil, sandboxes are disabled. minTier is the configured minimum
+// tier.
 func CheckSandbox(ctx context.Context, choose func(context.Context) (sandbox.Backend, *sandbox.Report, error), minTier sandbox.Tier) Sandbox {
 	out := Sandbox{Enabled: choose != nil, Layers: []sandbox.Layer{}, Missing: []string{}, Fixes: []string{}}
 	if choose == nil {
@@ -134,7 +135,7 @@ type ServerFile struct {
 	Servers int    `json:"servers"`
 }
 
-// Server is an MCP server that cannot be started.
+// Server describes an MCP server that cannot be started.
 type Server struct {
 	Name    string `json:"name"`
 	File    string `json:"file"`
@@ -142,7 +143,7 @@ type Server struct {
 }
 
 // CheckServers reports servers whose variables have no value. problems lists
-// the problems of reading the configuration.
+// problems from reading the configuration.
 func CheckServers(all []*upstream.Config, problems []string, v upstream.Variables) Servers {
 	out := Servers{Files: []ServerFile{}, Count: len(all), NotConfigured: []Server{}, Problems: append([]string{}, problems...)}
 	for _, s := range all {
@@ -156,7 +157,7 @@ func CheckServers(all []*upstream.Config, problems []string, v upstream.Variable
 			continue
 		}
 		known := v
-		if s.Owner != "" { // servers of a trusted project do not get the user's variables
+		if s.Owner != "" { // a trusted project's servers do not receive the user's variables
 			known = upstream.Variables{User: v.User, Workspace: v.Workspace}
 		}
 		if _, unset := s.Resolve(known); len(unset) > 0 {
@@ -170,13 +171,13 @@ func CheckServers(all []*upstream.Config, problems []string, v upstream.Variable
 	return out
 }
 
-// Secrets describes the user's secrets.
+// Secrets describes the store of the user's secrets.
 type Secrets struct {
 	Count   int    `json:"count"`
 	Problem string `json:"problem"` // why the secrets cannot be read, or ""
 }
 
-// CheckSecrets lists the names of the secrets, or the problem of reading them.
+// CheckSecrets counts the stored secrets, or reports why they cannot be read.
 func CheckSecrets(s *secrets.Store) Secrets {
 	list, err := s.List()
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package secrets stores secret values for skills and servers in a file of the
-// user. Package policy decides who may read a value. No error or log contains a
-// value.
+// Package secrets stores secret values for skills and servers in a file in the
+// user's home. Package policy decides who may read a value. No error or log
+// contains a value.
 //
-// The file is not encrypted but has mode 0600, like the keys of ssh. A file
-// that other users can read or write is rejected.
+// The file is not encrypted but has mode 0600, like SSH keys. A file that other
+// users can read or write is rejected.
 package secrets
 
 import (
@@ -24,20 +24,20 @@ import (
 
 // Limits of a store.
 const (
-	MaxValue = 64 << 10 // bytes of one value
+	MaxValue = 64 << 10 // maximum size of a value in bytes
 	MaxCount = 1000
 	maxFile  = 8 << 20
 	version  = 1
 )
 
-// ErrNotSet reports that the secret does not exist.
+// ErrNotSet is returned if the secret does not exist.
 var ErrNotSet = errors.New("not set")
 
-// errDamaged includes no details, because they could contain part of a value.
+// errDamaged contains no details, because they could include part of a value.
 var errDamaged = errors.New("file is damaged: move it away and set the secrets again")
 
-// Store reads and writes the file of secrets. It caches nothing and keeps no
-// file open. It is safe for concurrent use by several processes.
+// Store reads and writes the secrets file. It caches nothing and keeps no file
+// open. It is safe for concurrent use by several processes.
 type Store struct {
 	file *privatefile.File
 	path string
@@ -59,13 +59,12 @@ type entry struct {
 	Changed time.Time `json:"changed"`
 }
 
-// New returns the store for the file at path. Set creates the file if it does
-// not exist.
+// New returns a store for the file at path. Set creates the file if necessary.
 func New(path string) *Store { return &Store{privatefile.New(path, maxFile), path} }
 
-// Set stores the value of a secret and replaces the previous one. It rejects an
-// invalid name, and a value that is empty, too long, not UTF-8, or contains a
-// zero byte.
+// Set stores a secret and replaces its previous value. It returns an error for
+// an invalid name, and for a value that is empty, too long, not UTF-8, or
+// contains a zero byte.
 func (s *Store) Set(ctx context.Context, name, value string) error {
 	return s.SetAll(ctx, map[string]string{name: value})
 }
@@ -103,8 +102,8 @@ func checkSecret(name, value string) error {
 	return nil
 }
 
-// Get returns the value of a secret. The error is [ErrNotSet] if the secret
-// does not exist. It is another error if the file cannot be read.
+// Get returns a secret's value. The error is [ErrNotSet] if the secret does not
+// exist, or another error if the file cannot be read.
 func (s *Store) Get(name string) (string, error) {
 	c, err := s.read()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 func machine() string { return "" }
 
-// startTime returns the start time of a process. It returns false if the
-// process does not exist.
+// startTime returns a process's start time. It returns false if the process
+// does not exist.
 func startTime(pid int) (string, bool) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(k.Proc.P_pid) != pid {

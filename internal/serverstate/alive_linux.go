@@ -8,16 +8,15 @@ import (
 	"sync"
 )
 
-// machine returns a text that identifies the boot of the system and the PID
-// namespace.
+// machine identifies the current boot of the system and the PID namespace.
 var machine = sync.OnceValue(func() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	space, _ := os.Readlink("/proc/self/ns/pid")
 	return strings.TrimSpace(string(boot)) + " " + space
 })
 
-// startTime returns the start time of a process. It returns false if the
-// process does not exist.
+// startTime returns a process's start time. It returns false if the process
+// does not exist.
 func startTime(pid int) (string, bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

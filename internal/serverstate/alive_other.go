@@ -10,8 +10,8 @@ import (
 
 func machine() string { return "" }
 
-// startTime reports whether a process exists. The start time is unknown on this
-// system.
+// startTime returns "", because start times are not available on this system,
+// and reports whether the process exists.
 func startTime(pid int) (string, bool) {
 	p, err := os.FindProcess(pid)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 func machine() string { return "" }
 
-// startTime returns the start time of a process. It returns false if the
-// process does not exist.
+// startTime returns a process's start time. It returns false if the process
+// does not exist.
 func startTime(pid int) (string, bool) {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {

@@ -23,20 +23,21 @@ type Options struct {
 	// Snapshot returns the current state of the servers. It is never called
 	// concurrently.
 	Snapshot func() (client string, servers []Server)
-	// MinInterval is the minimum time between two writes. Zero means
+	// MinInterval is the minimum time between writes. Zero means
 	// [DefaultMinInterval].
 	MinInterval time.Duration
-	// MaxInterval is the maximum time between two snapshots, for changes that
-	// are not reported, such as latencies. Zero means [DefaultMaxInterval].
+	// MaxInterval is the maximum time between snapshots. They detect changes
+	// that are not reported, such as latencies. Zero means
+	// [DefaultMaxInterval].
 	MaxInterval time.Duration
-	Logger      *slog.Logger // nil discards
+	Logger      *slog.Logger // nil discards messages
 }
 
-// Publisher maintains the state file of this process. It is safe for concurrent
-// use.
+// Publisher keeps the state file of this process up to date. It is safe for
+// concurrent use.
 type Publisher struct {
 	o     Options
-	path  string // path of the file without extension
+	path  string // path of the file without its extension
 	since time.Time
 	last  []byte // last content of the file
 
@@ -46,9 +47,10 @@ type Publisher struct {
 	once sync.Once
 }
 
-// Publish writes the state file of this process to dir and updates it until
-// [Publisher.Close] is called. Use one publisher per directory. Of several
-// write errors in a row only the first is logged; the next change tries again.
+// Publish writes this process's state file to dir and updates it until
+// [Publisher.Close] is called. Use only one publisher per directory. It logs
+// only the first of several write errors in a row, and tries again on the next
+// change.
 func Publish(dir string, o Options) *Publisher {
 	if o.MinInterval <= 0 {
 		o.MinInterval = DefaultMinInterval
@@ -65,7 +67,8 @@ func Publish(dir string, o Options) *Publisher {
 	return p
 }
 
-// Update reports that the state may have changed. It does not block.
+// Update notifies the publisher that the state may have changed. It does not
+// block.
 func (p *Publisher) Update() {
 	select {
 	case p.kick <- struct{}{}:
@@ -73,7 +76,7 @@ func (p *Publisher) Update() {
 	}
 }
 
-// Close waits for pending writes and deletes the file.
+// Close waits for pending writes to finish and deletes the file.
 func (p *Publisher) Close() {
 	p.once.Do(func() { close(p.quit) })
 	p.done.Wait()
@@ -130,9 +133,9 @@ func (p *Publisher) write() (wrote bool, err error) {
 	return true, nil
 }
 
-// replace writes a file atomically.
+// replace writes a file atomically by way of a temporary file.
 func replace(tmp, path string, data []byte) error {
-	os.Remove(tmp) // may be left by a killed process, or be a symlink
+	os.Remove(tmp) // may be left over from a killed process, or be a symlink
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -1,10 +1,10 @@
-// Package serverstate shares the state of MCP servers between the processes of
-// a user. A [Publisher] maintains a file for its process, and [List] reads the
-// files of all running processes.
+// Package serverstate shares the state of MCP servers between a user's
+// processes. A [Publisher] maintains a file for its process, and [List] reads
+// the files of all running processes.
 //
 // The files contain names, states and errors, but no configuration and no
 // secrets. Files of other users are ignored, and a directory that other users
-// can write is rejected.
+// can write to is rejected.
 package serverstate
 
 import (
@@ -23,25 +23,25 @@ import (
 
 const (
 	maxFile  = 4 << 20 // maximum size of a file in bytes
-	maxFiles = 1000    // maximum number of files that are read
-	// foreignTTL is how long List uses a file from another machine or
-	// container, because it cannot check whether that process is running.
+	maxFiles = 1000    // maximum number of files to read
+	// foreignTTL is how long List keeps a file from another machine or
+	// container, whose process it cannot check.
 	foreignTTL = 24 * time.Hour
 
 	maxTools   = 1_000_000
 	maxLatency = float64(24 * time.Hour / time.Millisecond)
 )
 
-// Process describes a process and its servers.
+// Process describes a running process and its servers.
 type Process struct {
 	PID    int       `json:"pid"`
-	Client string    `json:"client"` // name of the MCP client that the process serves; "" if unknown
+	Client string    `json:"client"` // name of the MCP client connected to the process; "" if unknown
 	Since  time.Time `json:"since"`
-	// Servers lists the servers in the order of the process.
+	// Servers lists the servers in the order given by the process.
 	Servers []Server `json:"servers"`
 }
 
-// Server describes the state of one server of a process.
+// Server describes the state of one of a process's servers.
 type Server struct {
 	Name      string    `json:"name"`
 	Profile   string    `json:"profile,omitempty"` // profile through which the server is served, or ""
@@ -63,10 +63,11 @@ type record struct {
 	Process
 }
 
-// List returns the running processes that have a file in dir, oldest first. If
-// dir does not exist, there are none. List ignores files that cannot be read or
-// that other users can change, and deletes files of processes that have exited.
-// If other users can write to dir, it returns a [*privatefile.UnsafeError].
+// List returns the running processes with a file in dir, oldest first. If dir
+// does not exist, there are none. List ignores files that cannot be read or
+// that other users can change, and deletes the files of processes that have
+// exited. If other users can write to dir, it returns a
+// [*privatefile.UnsafeError].
 func List(dir string) ([]Process, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +116,8 @@ func (r *record) isAlive() bool {
 	return ok && r.Machine == machine() && at == r.Started
 }
 
-// isStale reports whether a file is so old that its process must have exited.
+// isStale reports whether a file is older than foreignTTL, so that its process
+// has probably exited.
 func isStale(path string) bool {
 	fi, err := os.Lstat(path)
 	return err == nil && time.Since(fi.ModTime()) > foreignTTL

@@ -1,5 +1,5 @@
-// Package transcript renders the events of a session as Markdown, to export or
-// print conversations. It treats all text as untrusted. Start reading at
+// Package transcript renders session events as Markdown, for exporting or
+// printing conversations. It treats all text as untrusted. Start reading at
 // [Markdown].
 package transcript
 
@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// maxResult limits the bytes of a call's result that are shown.
+// maxResult is the maximum number of bytes shown of a call's result.
 const maxResult = 4000
 
 // Markdown renders one event as Markdown: messages, tool calls and the first
@@ -56,7 +56,7 @@ func answerMarkdown(m *session.Message) string {
 	return b.String()
 }
 
-// Escape returns untrusted text on one line and escapes its Markdown
+// Escape joins untrusted text into one line and escapes its Markdown
 // characters.
 func Escape(text string) string {
 	var b strings.Builder

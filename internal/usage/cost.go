@@ -2,11 +2,11 @@ package usage
 
 import "github.com/loadout-dev/loadout/llm"
 
-// ModelCost is the usage of a model with its cost.
+// ModelCost is a model's usage with its cost.
 type ModelCost struct {
 	Model
 	// Cost and Uncached are the costs in US dollars, with and without the
-	// vendor's cache. They are null if no price is configured.
+	// vendor's prompt cache. They are null if no price is configured.
 	Cost     *float64 `json:"cost_usd"`
 	Uncached *float64 `json:"cost_uncached_usd"`
 	// Equivalents and UncachedEquivalents are the costs in input tokens, which
@@ -15,7 +15,7 @@ type ModelCost struct {
 	UncachedEquivalents float64 `json:"equivalents_uncached"`
 }
 
-// AtPrice returns the usage with its cost at price p. known is false if no
+// AtPrice returns the usage with its cost at price p. known must be false if no
 // price is configured.
 func (m Model) AtPrice(p llm.Price, known bool) ModelCost {
 	out := ModelCost{Model: m}

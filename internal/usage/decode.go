@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// decoder decodes log lines. It caches names, because a log contains few names
-// very often.
+// decoder decodes log lines. It caches names, because the same names occur
+// often in a log.
 type decoder struct {
 	names map[string]string
 }
 
-// maxNames limits the number of cached names.
+// maxNames is the maximum number of cached names.
 const maxNames = 10_000
 
 // decode parses a line without its newline.
@@ -28,7 +28,7 @@ func (d *decoder) decode(b []byte) (Use, error) {
 	return l.validate()
 }
 
-// decodePlain decodes the common form of a line without encoding/json: known
+// decodePlain decodes the usual form of a line without encoding/json: known
 // fields, strings without escapes, integers and times. It returns false for any
 // other line.
 func (d *decoder) decodePlain(b []byte) (l logLine, ok bool) {
@@ -115,7 +115,7 @@ func (d *decoder) internName(b []byte) string {
 	return s
 }
 
-// validate validates a log line and returns the use that it records.
+// validate checks a log line and returns the use that it records.
 func (l logLine) validate() (Use, error) {
 	u := l.Use
 	if u.Time.IsZero() || u.Interface == "" || !u.Kind.known() || !u.Outcome.known() || !validTokens(u.Tokens) || l.Millis < 0 || l.Millis > maxMillis {

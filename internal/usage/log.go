@@ -19,8 +19,8 @@ import (
 const MaxBytes = 8 << 20
 
 // Log is a usage log that several processes can share. It is safe for
-// concurrent use, keeps no file open, and needs no closing. A nil *Log records
-// nothing.
+// concurrent use and keeps no file open. It does not need to be closed. A nil
+// *Log records nothing.
 type Log struct {
 	path string
 	half int64 // size at which the file is rotated
@@ -29,8 +29,8 @@ type Log struct {
 }
 
 // NewLog returns a log that writes to path. The first use creates the file,
-// which only the user can read. The first write failure is logged to logger;
-// nil discards it.
+// which only the user can read. The first write error is logged to logger; nil
+// discards it.
 func NewLog(path string, logger *slog.Logger) *Log {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -38,8 +38,8 @@ func NewLog(path string, logger *slog.Logger) *Log {
 	return &Log{path: path, half: MaxBytes / 2, log: logger}
 }
 
-// Note records a use. It truncates long names. It takes a few microseconds and
-// never fails.
+// Note records a use in a few microseconds. It truncates long names. It does
+// not report errors; NewLog's logger receives the first one.
 func (l *Log) Note(u Use) {
 	if l == nil {
 		return
@@ -57,8 +57,9 @@ func (l *Log) Note(u Use) {
 	}
 }
 
-// append writes a line. It opens the file each time, so that no line goes to a
-// deleted file. A file that was just rotated is still read by reports.
+// append writes a line. It opens the file each time, so that no line is written
+// to a deleted file. If the file was rotated meanwhile, reports still read the
+// line.
 func (l *Log) append(b []byte) error {
 	info, err := os.Lstat(l.path)
 	switch {
@@ -68,7 +69,7 @@ func (l *Log) append(b []byte) error {
 		}
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular(): // opening a pipe would wait for a reader
+	case !info.Mode().IsRegular(): // opening a pipe would block
 		return fmt.Errorf("not a regular file: %s", l.path)
 	case info.Size() >= l.half:
 		if err := l.rotate(); err != nil && info.Size() >= 2*l.half {
@@ -114,8 +115,8 @@ func (l *Log) lock(acquire func(*os.File) error) (*os.File, error) {
 	return f, nil
 }
 
-// Clear deletes all recorded uses. Uses that are recorded meanwhile go to a new
-// file. It waits for a rotation by another process until ctx is done.
+// Clear deletes all recorded uses. Uses recorded meanwhile go to a new file.
+// Clear waits for another process's rotation until ctx is done.
 func (l *Log) Clear(ctx context.Context) error {
 	if err := l.clear(ctx); err != nil {
 		return fmt.Errorf("clear usage log: %w", err)
@@ -139,5 +140,5 @@ func (l *Log) clear(ctx context.Context) error {
 	return errors.Join(err, lock.Close(), os.Remove(lock.Name()))
 }
 
-// rotatedPath returns the path to which the file at path is rotated.
+// rotatedPath returns the path to which rotation moves the file at path.
 func rotatedPath(path string) string { return path + ".old" }

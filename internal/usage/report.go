@@ -17,12 +17,12 @@ import (
 
 // Options selects the log and the period of a report.
 type Options struct {
-	Path  string    // path of the log
+	Path  string    // path of the log file
 	Since time.Time // uses before this time are ignored; zero means no limit
 }
 
 // Report summarizes a usage log. Its lists are sorted by count in descending
-// order. Its JSON format is stable: fields are added but never renamed.
+// order. Its JSON format is stable: fields may be added but are never renamed.
 type Report struct {
 	First      time.Time `json:"first,omitzero"` // time of the oldest counted use
 	Interfaces []Face    `json:"faces"`
@@ -30,14 +30,15 @@ type Report struct {
 	Tools      []Tool    `json:"tools"`
 	Scripts    []Tool    `json:"scripts"`
 	Models     []Model   `json:"models"`
-	// Unknown is the number of loads, files, scripts and calls whose name is
-	// unknown.
+	// Unknown is the number of loads, files, scripts and calls without a known
+	// name.
 	Unknown int `json:"unknown"`
-	// Damaged is the number of lines that could not be read.
+	// Damaged is the number of unreadable lines.
 	Damaged int `json:"damaged"`
 }
 
-// Counts holds numbers of uses. They include failed and refused uses.
+// Counts holds the number of uses of each kind, including failed and refused
+// ones.
 type Counts struct {
 	Loads    int       `json:"loads"`
 	Files    int       `json:"files"` // files read
@@ -76,7 +77,7 @@ func (c *Counts) add(u *Use) {
 }
 
 // Face summarizes the uses through one interface of the program. Answers is the
-// number of model answers.
+// number of model responses.
 type Face struct {
 	Name string `json:"face"`
 	Counts
@@ -93,7 +94,7 @@ type Skill struct {
 }
 
 // Tool summarizes the calls of one tool or script. The percentiles are in
-// milliseconds; they are 0 if there are no calls.
+// milliseconds, or 0 if there were no calls.
 type Tool struct {
 	Name    string    `json:"name"`
 	Skill   string    `json:"skill"` // skill that provides the tool; "" for the user's own servers
@@ -135,7 +136,7 @@ func percentile(sorted []time.Duration, p int) float64 {
 	return float64(sorted[(len(sorted)*p+99)/100-1]) / float64(time.Millisecond)
 }
 
-// Model summarizes the uses of one model.
+// Model summarizes the requests to one model.
 type Model struct {
 	Name    string `json:"name"`
 	Answers int    `json:"answers"`
@@ -144,7 +145,7 @@ type Model struct {
 }
 
 // Tool returns the summary of an MCP tool by its local name. It returns false
-// if the tool was not called.
+// if the tool has not been called.
 func (r *Report) Tool(name string) (Tool, bool) {
 	if i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == name }); i >= 0 {
 		return r.Tools[i], true
@@ -152,8 +153,8 @@ func (r *Report) Tool(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// Read reads a usage log and returns a report. An empty log gives an empty
-// report. Damaged lines are skipped and counted.
+// Read reads a usage log and returns a report, which is empty for an empty log.
+// It skips and counts damaged lines.
 func Read(o Options) (*Report, error) {
 	c := counter{since: o.Since, faces: map[string]*Face{}, skills: map[string]*Skill{}, models: map[string]*Model{},
 		tools: map[toolID]*Tool{}, scripts: map[toolID]*Tool{}}
@@ -184,8 +185,8 @@ func Read(o Options) (*Report, error) {
 	return c.report(), nil
 }
 
-// open opens one of the two files of the log. It returns nil if the file does
-// not exist.
+// open opens one of the log's two files. It returns nil if the file does not
+// exist.
 func open(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -236,7 +237,7 @@ func (c *counter) read(r io.Reader) error {
 	for {
 		b, err := in.ReadSlice('\n')
 		long := false
-		for errors.Is(err, bufio.ErrBufferFull) { // the line is longer than any that this package writes
+		for errors.Is(err, bufio.ErrBufferFull) { // longer than any line that this package writes
 			long = true
 			_, err = in.ReadSlice('\n')
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// sessionLog wraps the log of a conversation. It counts skill loads and model
-// answers when they are appended.
+// sessionLog wraps a conversation's log and records skill loads and model
+// responses as they are appended.
 type sessionLog struct {
 	session.Log
 	uses    *Log
@@ -22,12 +22,12 @@ type sessionLog struct {
 	loads map[string]string // skill names of pending load_skill calls, by call ID
 }
 
-// Resolver returns the name and the key of the skill that a model named. It
-// returns false if there is no such skill. Only resolved names are recorded.
+// Resolver returns the name and key of the skill that a model named. It returns
+// false if no such skill exists. Only resolved names are recorded.
 type Resolver func(ctx context.Context, name string) (skill, key string, ok bool)
 
-// CountSession returns a session log that records the use of skills and models
-// that is appended to log. If l is nil, it returns log.
+// CountSession returns a session log that also records in l the skill and model
+// uses appended to log. If l is nil, it returns log.
 func (l *Log) CountSession(log session.Log, face string, resolve Resolver) session.Log {
 	if l == nil {
 		return log
@@ -73,7 +73,7 @@ func (l *sessionLog) countMessage(m *session.Message) {
 	}
 }
 
-// countFailedLoad records a failed load. A successful load has an event.
+// countFailedLoad records a failed load. Successful loads have their own event.
 func (l *sessionLog) countFailedLoad(ctx context.Context, r *session.CallResult) {
 	l.mu.Lock()
 	name, load := l.loads[r.Call]

@@ -19,33 +19,33 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Interfaces of the program.
+// Interfaces of the program through which skills and tools are used.
 const (
 	FaceMCP  = "mcp"
 	FaceChat = "chat"
 	FaceRun  = "run"
 )
 
-// Kind says what was used.
+// Kind is the kind of a use.
 type Kind string
 
 // Kinds of uses.
 const (
-	KindLoad   Kind = "load"   // the instructions of a skill were delivered
-	KindFile   Kind = "file"   // a file of a skill was delivered
-	KindScript Kind = "script" // a script of a skill was run
-	KindCall   Kind = "call"   // a tool of an MCP server was called
-	KindModel  Kind = "model"  // a model answered a request
+	KindLoad   Kind = "load"   // a skill's instructions were delivered
+	KindFile   Kind = "file"   // a skill's file was delivered
+	KindScript Kind = "script" // a skill's script was run
+	KindCall   Kind = "call"   // an MCP server's tool was called
+	KindModel  Kind = "model"  // a model completed a response
 )
 
-// Outcome is the outcome of a use.
+// Outcome tells how a use ended.
 type Outcome string
 
 // Outcomes of a use.
 const (
 	OK      Outcome = "ok"
 	Failed  Outcome = "failed"
-	Refused Outcome = "refused" // refused by policy or by the user; nothing was done
+	Refused Outcome = "refused" // refused by policy or by the user; nothing was run
 )
 
 // Use is one recorded use. If Skill and Key are not empty, they identify an
@@ -59,7 +59,7 @@ type Use struct {
 	Tool      string        `json:"tool,omitempty"`   // local name of a tool, or path of a script within the skill
 	Model     string        `json:"model,omitempty"`  // as vendor:name
 	Tokens    int           `json:"tokens,omitempty"` // estimated number of delivered tokens
-	Usage     *llm.Usage    `json:"usage,omitempty"`  // token usage of a model answer
+	Usage     *llm.Usage    `json:"usage,omitempty"`  // token usage of a model response
 	Took      time.Duration `json:"-"`                // 0 means unknown
 	Outcome   Outcome       `json:"outcome"`
 }
@@ -82,7 +82,7 @@ var (
 	errDamaged = errors.New("line is damaged")
 )
 
-// encode encodes a use as a line of the log, including the newline.
+// encode encodes a use as a line of the log, including its newline.
 func (u Use) encode() ([]byte, error) {
 	u.Skill, u.Tool, u.Model = truncate(u.Skill, maxName), truncate(u.Tool, maxName), truncate(u.Model, maxName)
 	u.Key, u.Interface = truncate(u.Key, maxKey), truncate(u.Interface, maxName)
@@ -106,7 +106,7 @@ func (k Kind) known() bool {
 
 func (o Outcome) known() bool { return o == OK || o == Failed || o == Refused }
 
-// truncate cuts a name to at most n bytes at a rune boundary.
+// truncate cuts s to at most n bytes at a rune boundary.
 func truncate(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {

@@ -7,34 +7,34 @@ import (
 	"fmt"
 )
 
-// Prices of tokens in a prompt cache, relative to a token without a cache. A block is read
-// from the cache if the previous request had it in the same position, else it is written.
+// Prices of tokens with a prompt cache, relative to those without one. A block is read from the
+// cache if the previous request had it in the same position; otherwise it is written.
 const (
 	writePrice = 1.25
 	readPrice  = 0.1
 )
 
-// Bill is the cost of some requests.
+// Bill is the cost of one or more requests.
 type Bill struct {
 	Requests int
-	Tokens   int     // of all prompts together
-	Cost     float64 // in tokens at the price without a cache
-	// Rewritten counts tokens that were written to the cache because they replaced others.
+	Tokens   int     // sum over all prompts
+	Cost     float64 // in tokens at the uncached price
+	// Rewritten is the number of tokens written to the cache because they replaced others.
 	Rewritten int
 }
 
-// Meter computes bills. It remembers the token count of each block.
+// Meter computes bills. It caches the token count of each block.
 type Meter struct {
 	count Count
 	known map[string]int // token counts by block
 }
 
-// NewMeter returns a meter that counts tokens with count.
+// NewMeter returns a Meter that counts tokens with count.
 func NewMeter(count Count) *Meter { return &Meter{count, map[string]int{}} }
 
-// Bill returns the cost of the requests of one conversation. It compares each request with
-// the previous one block by block, in the order tools, system, messages. The common prefix
-// is read from the cache, and the rest is written to it.
+// Bill returns the cost of the requests of one conversation. It compares each request with the
+// previous one block by block, in the order tools, system, messages. The common prefix is read
+// from the cache, and the rest is written to it.
 func (m *Meter) Bill(bodies [][]byte) (Bill, error) {
 	var b Bill
 	var before []string
@@ -70,8 +70,8 @@ func (m *Meter) sumTokens(blocks []string) int {
 	return n
 }
 
-// countTokens counts the texts in a block: names, descriptions, schemas, arguments and content.
-// The framing that a vendor adds is unknown and not counted.
+// countTokens counts the tokens of a block's texts: names, descriptions, schemas, arguments and
+// content. It does not count the vendor's framing, which is unknown.
 func (m *Meter) countTokens(block string) int {
 	_, data, _ := bytes.Cut([]byte(block), []byte(" "))
 	var b struct {
@@ -85,7 +85,7 @@ func (m *Meter) countTokens(block string) int {
 		} `json:"content"`
 	}
 	if err := json.Unmarshal(data, &b); err != nil {
-		panic(err) // promptBlocks has parsed it before
+		panic(err) // promptBlocks has already parsed it
 	}
 	n := m.count(b.Name) + m.count(b.Description) + m.count(string(b.Schema)) + m.count(string(b.Input)) + m.count(b.Text)
 	for _, c := range b.Content {
@@ -94,8 +94,8 @@ func (m *Meter) countTokens(block string) int {
 	return n
 }
 
-// promptBlocks returns the blocks of a request in the order of the vendor's cache. Each is
-// prefixed with its role and has no cache_control.
+// promptBlocks returns the blocks of a request in cache order. Each is prefixed with its role
+// and has no cache_control.
 func promptBlocks(body []byte) ([]string, error) {
 	var r struct {
 		Tools    []json.RawMessage `json:"tools"`
@@ -126,7 +126,7 @@ func promptBlocks(body []byte) ([]string, error) {
 	return out, err
 }
 
-// removeCacheControl returns a block without its cache_control.
+// removeCacheControl removes the cache_control field from a block.
 func removeCacheControl(block []byte) ([]byte, error) {
 	const mark = `"cache_control":{"type":"ephemeral"}`
 	block = bytes.Replace(block, []byte(mark+","), nil, 1)

@@ -1,14 +1,14 @@
-// Package conversation plays one conversation with each way to deliver the instructions of
-// skills to a model, and computes what its requests cost with a prompt cache. It uses the
+// Package conversation runs the same conversation with each way of delivering skill
+// instructions to a model, and computes what the requests cost with a prompt cache. It uses the
 // agent loop and the Anthropic client of this project.
 //
-// After a base prompt of 6,000 tokens, a turn has a message of 150, three tool calls of 60
-// with results of 700, and an answer of 400. A turn needs two skills; each of them stays for
-// the next turn with a probability of 0.7. A skill that is needed but not active is loaded
-// by a call in a request of its own.
+// The base prompt has 6,000 tokens. Each turn has a message of 150 tokens, three tool calls of
+// 60 with results of 700, and a response of 400. A turn needs two skills; each remains needed
+// in the next turn with a probability of 0.7. A skill that is needed but not active is loaded
+// by a call in a separate request.
 //
-// The package opens no connection: a scripted vendor answers in its wire format inside the
-// process. The caller chooses how to count tokens.
+// The package opens no connection: a scripted vendor responds in its wire format within the
+// process. The caller provides the token counter.
 //
 // Start reading at [Play] and [Meter.Bill].
 package conversation
@@ -40,11 +40,11 @@ const (
 	sticky      = 0.7
 )
 
-// Count returns the number of tokens of a text.
+// Count returns the number of tokens in a text.
 type Count func(text string) int
 
-// Play plays one conversation and returns the bodies of its requests. The same seed needs the
-// same skills with every way. c must not be used concurrently.
+// Play runs one conversation and returns the bodies of its requests. With the same seed, each
+// way needs the same skills. c must not be used concurrently.
 func Play(ctx context.Context, c *Corpus, w *Way, turns int, seed uint64) ([][]byte, error) {
 	s, err := c.runtime.NewSession(ctx, &loadout.SessionOptions{RetentionTurns: w.retention})
 	if err != nil {
@@ -67,23 +67,23 @@ func Play(ctx context.Context, c *Corpus, w *Way, turns int, seed uint64) ([][]b
 	return p.bodies, nil
 }
 
-// play is a running conversation and its scripted vendor.
+// play holds the state of a conversation and its scripted vendor.
 type play struct {
 	corpus  *Corpus
 	way     *Way
 	session *loadout.Session
-	needed  []int // skills of this turn, as indexes in the corpus
-	made    int   // tool calls of this turn without loads
-	calls   int   // calls of all turns
+	needed  []int // skills needed in this turn, as indexes into the corpus
+	made    int   // tool calls in this turn, without loads
+	calls   int   // tool calls in all turns
 	bodies  [][]byte
 }
 
-// nextAnswer returns the answer of the model to the next request. The model first loads the
-// skills that it needs, then calls its tool, then answers.
+// nextAnswer returns the model's next response. The model first loads the skills that it needs,
+// then calls its tool, then answers.
 func (p *play) nextAnswer() llm.Answer {
 	p.calls++
 	call := func(name string, args map[string]string) llm.Answer {
-		text, _ := json.Marshal(args) // a map of strings always encodes
+		text, _ := json.Marshal(args) // cannot fail for a map of strings
 		return llm.Answer{Stop: llm.StopTools, Message: llm.Message{Parts: []llm.Part{llm.Call{ID: fmt.Sprintf("toolu_%d", p.calls), Name: name, Arguments: string(text)}}}}
 	}
 	if name := p.missingSkill(); name != "" {
@@ -97,7 +97,7 @@ func (p *play) nextAnswer() llm.Answer {
 	return llm.Answer{Stop: llm.StopEnd, Message: llm.Message{Parts: []llm.Part{llm.Text(p.corpus.text(fmt.Sprintf("answer %d", p.calls), replyTokens))}}}
 }
 
-// missingSkill returns a skill that this turn needs and that is not active, or "".
+// missingSkill returns a skill that this turn needs but that is not active, or "".
 func (p *play) missingSkill() string {
 	if p.way.static {
 		return ""
@@ -112,8 +112,8 @@ func (p *play) missingSkill() string {
 	return ""
 }
 
-// lookTool returns the tool that stands for all work of the model except loading skills. A
-// call names a skill and so keeps it in use.
+// lookTool returns the tool that represents all of the model's work except loading skills. A
+// call names a skill and thereby keeps it in use.
 func lookTool(c *Corpus) agent.Tool {
 	return agent.Tool{
 		Tool: llm.Tool{Name: "look", Description: "Look something up by the rules of a skill.",
@@ -125,8 +125,8 @@ func lookTool(c *Corpus) agent.Tool {
 	}
 }
 
-// chooseSkills returns the skills of the next turn: the skills of the last turn, each
-// replaced at random by any other.
+// chooseSkills returns the skills needed in the next turn. Each skill of the last turn is kept
+// or replaced by another at random.
 func chooseSkills(r *rand.Rand, last []int, skills int) []int {
 	var next []int
 	for slot := range slots {

@@ -12,28 +12,28 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// Sizes are the token counts of the instructions of 17 skills, distributed as in a real
+// Sizes lists the instruction sizes of 17 skills in tokens, distributed as in a real
 // collection: median 1,972, mean 3,260, p90 7,171, total 55,435.
 var Sizes = []int{420, 610, 780, 950, 1130, 1310, 1520, 1740, 1972, 2210, 2520, 2890, 3340, 3950, 4586, 7171, 18336}
 
-const descriptionTokens = 60 // the median of real ones
+const descriptionTokens = 60 // median of real descriptions
 
 // Skill is a generated skill.
 type Skill struct{ Name, Description, Instructions string }
 
-// Corpus holds generated skills and the texts of conversations. A subject always has the same
-// text. It is not safe for concurrent use.
+// Corpus holds generated skills and the texts of conversations. The text for a subject is
+// always the same. A Corpus is not safe for concurrent use.
 type Corpus struct {
 	Skills []Skill
 
 	count   Count
 	runtime *loadout.Runtime
-	base    string // start of the instructions, the same with every way
+	base    string // start of the instructions, the same for every way
 	texts   map[string]string
 }
 
-// NewCorpus generates one skill for each size, the token count of its instructions. Close the
-// corpus when done.
+// NewCorpus generates one skill for each size, given in tokens of instructions. The caller must
+// close the corpus.
 func NewCorpus(ctx context.Context, sizes []int, count Count) (*Corpus, error) {
 	c := &Corpus{count: count, texts: map[string]string{}}
 	files := fstest.MapFS{}
@@ -56,10 +56,10 @@ func NewCorpus(ctx context.Context, sizes []int, count Count) (*Corpus, error) {
 	return c, nil
 }
 
-// Close releases the skills.
+// Close closes the runtime that serves the skills.
 func (c *Corpus) Close() error { return c.runtime.Close() }
 
-// Tokens returns the token count of all instructions.
+// Tokens returns the number of tokens in all instructions.
 func (c *Corpus) Tokens() int {
 	n := 0
 	for _, s := range c.Skills {
@@ -77,8 +77,8 @@ func (c *Corpus) instructions(skill string) string {
 	return ""
 }
 
-// text returns a text about a subject with about so many tokens. It is off by less than one
-// percent or one word.
+// text returns a text about a subject with about the given number of tokens. The error is less
+// than one percent or one word.
 func (c *Corpus) text(subject string, tokens int) string {
 	key := fmt.Sprint(tokens, " ", subject)
 	if text, ok := c.texts[key]; ok {
@@ -86,7 +86,7 @@ func (c *Corpus) text(subject string, tokens int) string {
 	}
 	h := fnv.New64a()
 	h.Write([]byte(key))
-	low, high := 0, 2*tokens+8 // words; a word is at least half a token
+	low, high := 0, 2*tokens+8 // number of words; a word has at least half a token
 	generated := make([]string, high)
 	r := rand.New(rand.NewPCG(h.Sum64(), 0))
 	for i := range generated {
@@ -105,7 +105,7 @@ func (c *Corpus) text(subject string, tokens int) string {
 	return text
 }
 
-// sentences joins words to sentences of up to 14 words.
+// sentences joins words into sentences of up to 14 words.
 func sentences(words []string) string {
 	var out []string
 	for len(words) > 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // RoundTrip implements [http.RoundTripper] as the scripted vendor. It stores the request and
-// answers with an event stream of the Messages API.
+// returns an event stream of the Messages API.
 func (p *play) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -27,14 +27,14 @@ func (p *play) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// encodeStream returns an answer as server-sent events of the vendor.
+// encodeStream encodes a model response as the vendor's server-sent events.
 func encodeStream(a *llm.Answer) string {
 	var b strings.Builder
 	emit := func(name string, members map[string]any) {
 		members["type"] = name
 		data, err := json.Marshal(members)
 		if err != nil {
-			panic(err) // texts and numbers always encode
+			panic(err) // cannot fail for texts and numbers
 		}
 		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", name, data)
 	}

@@ -11,22 +11,21 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Way is a way to deliver the instructions of skills to a model.
+// Way is a way of delivering skill instructions to a model.
 type Way struct {
 	Name string
 
-	static    bool // all instructions are in the system prompt
-	retention int  // of the session in turns; 0 is the default, negative keeps skills active
-	// rewrite converts the messages of our requests into those of the way. nil keeps
-	// them.
+	static    bool // whether the system prompt contains all instructions
+	retention int  // session retention in turns; 0 is the default, negative keeps skills active
+	// rewrite converts the messages of a request to this way's form; nil leaves them unchanged.
 	rewrite  func(p *play, r *llm.Request) []llm.Message
-	unlisted bool // the system prompt has no list of skills
+	unlisted bool // whether the system prompt omits the list of skills
 }
 
-// Ours is the way of Loadout.
+// Ours is Loadout's way.
 var Ours = &Way{Name: "tool result, the default: active for 5 turns after its last use"}
 
-// Ways are the ways to compare. The first is the baseline.
+// Ways lists the ways to compare. The first is the baseline.
 var Ways = []*Way{
 	{Name: "static: all instructions in the system prompt", static: true},
 	Ours,
@@ -50,7 +49,7 @@ func (w *Way) instructions(c *Corpus) string {
 	return "\n\nSkills:\n" + c.runtime.CatalogText(loadout.TextOptions{})
 }
 
-// rewritingModel rewrites requests into the form of another way.
+// rewritingModel is a model that rewrites requests to the form of another way.
 type rewritingModel struct {
 	llm.Model
 	*play
@@ -66,7 +65,7 @@ func (m *rewritingModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[l
 	return m.Model.Stream(ctx, r)
 }
 
-// loadedSkills returns the skills that load_skill calls name, by call ID.
+// loadedSkills returns the skills named in load_skill calls, by call ID.
 func loadedSkills(all []llm.Message) map[string]string {
 	out := map[string]string{}
 	for _, m := range all {
@@ -79,8 +78,8 @@ func loadedSkills(all []llm.Message) map[string]string {
 	return out
 }
 
-// replaceResults replaces the texts of load_skill results. For each, replace returns the new
-// text, or "" to keep it, and messages to insert after the message of the result.
+// replaceResults rewrites the results of load_skill calls. For each, replace returns the new
+// text, or "" to keep it, and messages to insert after it.
 func replaceResults(all []llm.Message, replace func(call, skill string) (text string, after []llm.Message)) []llm.Message {
 	loaded := loadedSkills(all)
 	var out []llm.Message
@@ -102,10 +101,10 @@ func replaceResults(all []llm.Message, replace func(call, skill string) (text st
 	return out
 }
 
-// removeInactive removes the instructions of skills that are not active, and earlier copies
-// of skills that were loaded again.
+// removeInactive removes the instructions of inactive skills, and earlier copies of skills that
+// were loaded again.
 func removeInactive(p *play, r *llm.Request) []llm.Message {
-	last := map[string]string{} // the last call that loaded each skill
+	last := map[string]string{} // last call that loaded each skill
 	replaceResults(r.Messages, func(call, skill string) (string, []llm.Message) {
 		last[skill] = call
 		return "", nil
@@ -115,20 +114,20 @@ func removeInactive(p *play, r *llm.Request) []llm.Message {
 		active[last[a.Skill.Name]] = true
 	}
 	return replaceResults(r.Messages, func(call, skill string) (string, []llm.Message) {
-		if active[call] { // even if the result was a note about an earlier copy, which was removed
+		if active[call] { // even if the result only refers to an earlier copy, which was removed
 			return p.corpus.instructions(skill), nil
 		}
 		return "Skill " + skill + " was loaded here. Its instructions were removed because it was not used for 5 turns.", nil
 	})
 }
 
-// useMessages delivers instructions as the messages of [session.Activation].
+// useMessages delivers instructions as [session.Activation] messages.
 func useMessages(p *play, r *llm.Request) []llm.Message {
 	return replaceResults(r.Messages, func(_, skill string) (string, []llm.Message) {
 		a := session.NewActivation(&session.Skill{ID: session.ID{Name: skill}}, p.corpus.instructions(skill))
 		var after []llm.Message
 		for _, m := range a.Messages {
-			if text, ok := m.Content.(string); ok { // other content, such as permissions, is not for the model
+			if text, ok := m.Content.(string); ok { // other content, such as permissions, is not meant for the model
 				after = append(after, llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text(text)}})
 			}
 		}
@@ -136,7 +135,7 @@ func useMessages(p *play, r *llm.Request) []llm.Message {
 	})
 }
 
-// useBlock delivers the list of skills and the instructions of active ones as one block
+// useBlock delivers the list of skills and the instructions of active skills as one block
 // before the history.
 func useBlock(p *play, r *llm.Request) []llm.Message {
 	var available []session.ListedSkill

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package measure provides what the programs under bench share: CPU clocks, memory of a
-// process, samples with median and range, and tables that compare them with a limit of the
-// same run. It measures on Linux only.
+// Package measure provides shared code for the programs under bench: CPU clocks, process
+// memory, samples with median and range, and tables that compare them with a limit measured in
+// the same run. It works only on Linux.
 //
 // Start reading at [Main] and [Table].
 package measure
@@ -25,7 +25,7 @@ import (
 // CPU returns the user and system CPU time of this process.
 func CPU() time.Duration { return readClock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-// CPUOf returns the CPU time of a running process, or 0 if there is none with that ID.
+// CPUOf returns the CPU time of a running process, or 0 if no process has the ID pid.
 func CPUOf(pid int) time.Duration {
 	const cpuClockSched = 2 // the kernel numbers the clock of a process ~pid<<3 | cpuClockSched
 	return readClock(int32(^pid<<3 | cpuClockSched))
@@ -39,7 +39,7 @@ func readClock(id int32) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// Cost is the time that an operation took.
+// Cost is the wall time and CPU time of an operation.
 type Cost struct{ Wall, CPU time.Duration }
 
 // Run runs f and returns its cost.
@@ -49,22 +49,22 @@ func Run(f func() error) (Cost, error) {
 	return Cost{time.Since(start), CPU() - cpu}, err
 }
 
-// RunClean collects garbage, then runs f and returns its cost. Thus f does not pay for the
+// RunClean runs f after a garbage collection and returns its cost, which then excludes the
 // garbage of earlier operations.
 func RunClean(f func() error) (Cost, error) {
 	runtime.GC()
 	return Run(f)
 }
 
-// Memory is the memory of a process in bytes.
+// Memory is the memory usage of a process in bytes.
 type Memory struct {
 	Resident  int64 // includes pages of the program file
-	Anonymous int64 // the part of Resident without pages of files
+	Anonymous int64 // part of Resident that is not mapped from files
 	Peak      int64 // maximum of Resident since exec
 }
 
-// MemoryOf reads the memory of a running process. Its Peak counts the process only; the
-// maximum in an exit status starts with the memory of the parent.
+// MemoryOf returns the memory usage of a running process. Its Peak counts only the process,
+// unlike the maximum in an exit status, which starts with the parent's memory.
 func MemoryOf(pid int) (Memory, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -82,7 +82,7 @@ func MemoryOf(pid int) (Memory, error) {
 	return Memory{field("VmRSS"), field("RssAnon"), field("VmHWM")}, nil
 }
 
-// HeapInUse collects garbage and returns the bytes of the heap in use.
+// HeapInUse returns the size of the heap in use, in bytes, after a garbage collection.
 func HeapInUse() int64 {
 	runtime.GC()
 	runtime.GC() // frees what finalizers and pools released
@@ -91,7 +91,7 @@ func HeapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// DirsFlag defines a flag that can be repeated and returns its values.
+// DirsFlag defines a repeatable flag and returns a pointer to its values.
 func DirsFlag(name, usage string) *[]string {
 	var dirs []string
 	flag.Func(name, usage, func(s string) error {
@@ -101,8 +101,8 @@ func DirsFlag(name, usage string) *[]string {
 	return &dirs
 }
 
-// Main parses the flags, calls run, and exits with its error if there is one. If asMCP is
-// set, the garbage collector is tuned as in `loadout mcp`.
+// Main parses the flags, calls run, and exits with status 1 if run returns an error. If asMCP
+// is set, it tunes the garbage collector as `loadout mcp` does.
 func Main(name string, asMCP bool, run func() error) {
 	log.SetFlags(0)
 	log.SetPrefix(name + ": ")
@@ -119,13 +119,13 @@ func Main(name string, asMCP bool, run func() error) {
 	}
 }
 
-// Environment returns a line about the Go version, the machine, its load and the date.
+// Environment describes the Go version, the machine, its load and the date in one line.
 func Environment() string {
 	return fmt.Sprintf("%s, %d CPUs, load %s, %s", runtime.Version(), runtime.NumCPU(), loadAverage(), time.Now().Format(time.DateOnly))
 }
 
-// loadAverage returns the load of the last minute. On a shared machine it says how far to
-// trust a figure.
+// loadAverage returns the load average of the last minute. On a shared machine it shows how
+// reliable the results are.
 func loadAverage() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

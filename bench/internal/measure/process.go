@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// Build builds a package of the module bench into dir and returns the path of the program.
+// Build builds a package of the bench module into dir and returns the binary's path.
 func Build(dir, pkg string) (string, error) {
 	return build("", filepath.Join(dir, filepath.Base(pkg)), pkg)
 }
 
-// BuildLoadout builds the loadout program of this repository into dir and returns its path.
+// BuildLoadout builds this repository's loadout binary into dir and returns its path.
 func BuildLoadout(dir string) (string, error) {
 	root, err := Root()
 	if err != nil {
@@ -39,7 +39,7 @@ func Root() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// BuildSource builds a program from one source file into dir and returns its path.
+// BuildSource builds a binary from one source file into dir and returns its path.
 func BuildSource(dir, name, source string) (string, error) {
 	src := filepath.Join(dir, name+".src")
 	if err := os.Mkdir(src, 0o755); err != nil {
@@ -61,10 +61,10 @@ func build(workDir, out, pkg string) (string, error) {
 	return out, nil
 }
 
-// Process is an MCP server that runs as a child process. It is called over standard input
-// and output, one call at a time.
+// Process is an MCP server running as a child process. It is called over standard input and
+// output, one call at a time.
 type Process struct {
-	Started time.Time // just before exec
+	Started time.Time // immediately before exec
 
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -72,7 +72,7 @@ type Process struct {
 	id  int
 }
 
-// Start starts an MCP server. Close it when done.
+// Start starts an MCP server. The caller must close it.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd}
 	var err error
@@ -91,13 +91,13 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// PID returns the process ID.
+// PID returns the process ID of the server.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// CPU returns the CPU time of the process.
+// CPU returns the CPU time used by the process so far.
 func (p *Process) CPU() time.Duration { return CPUOf(p.PID()) }
 
-// Initialize performs the handshake of the protocol version 2025-11-25.
+// Initialize performs the handshake of protocol version 2025-11-25.
 func (p *Process) Initialize() error {
 	if _, err := p.Call("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": struct{}{},
 		"clientInfo": map[string]string{"name": "bench", "version": "1"}}); err != nil {
@@ -121,7 +121,7 @@ func (p *Process) Call(method string, params any) (json.RawMessage, error) {
 	return Result(answer)
 }
 
-// Measure sends a request and returns the cost of the answer.
+// Measure sends a request and returns its cost and the result.
 func (p *Process) Measure(method string, params any) (Cost, json.RawMessage, error) {
 	p.id++
 	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": p.id, "method": method, "params": params})
@@ -136,7 +136,7 @@ func (p *Process) Measure(method string, params any) (Cost, json.RawMessage, err
 	return c, res, err
 }
 
-// exchange writes a request and reads lines up to its answer.
+// exchange writes a request and reads lines until its response.
 func (p *Process) exchange(line []byte) (Cost, []byte, error) {
 	line = append(line, '\n')
 	start, cpu := time.Now(), p.CPU()
@@ -155,7 +155,7 @@ func (p *Process) exchange(line []byte) (Cost, []byte, error) {
 	}
 }
 
-// Result returns the result of a JSON-RPC response, or its error as an error.
+// Result returns the result of a JSON-RPC response. It converts an error response to an error.
 func Result(answer []byte) (json.RawMessage, error) {
 	var m struct {
 		Result json.RawMessage
@@ -177,9 +177,9 @@ func (p *Process) WaitIdle() {
 	}
 }
 
-// Close closes the standard input of the process, as clients do, and waits for its end.
+// Close closes the process's standard input, as clients do, and waits for it to exit.
 func (p *Process) Close() error {
 	p.in.Close()
-	_, _ = io.Copy(io.Discard, p.out) // until the process ends
+	_, _ = io.Copy(io.Discard, p.out) // until the process exits
 	return p.cmd.Wait()
 }

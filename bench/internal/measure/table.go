@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Row is one measurement with its samples.
+// Row is one measured quantity with its samples.
 type Row struct {
 	Name  string
 	Unit  string  // such as µs, ms or MB
-	Limit *Row    // the row to compare with
-	Goal  float64 // maximum; 0 for none
-	Over  bool    // the goal is for the excess over the limit
+	Limit *Row    // row to compare with
+	Goal  float64 // maximum value; 0 if none
+	Over  bool    // whether the goal applies to the excess over the limit
 
 	samples []float64
 }
@@ -24,7 +24,7 @@ type Row struct {
 // Add adds a sample.
 func (r *Row) Add(v float64) { r.samples = append(r.samples, v) }
 
-// AddTime adds a time as a sample in the unit of the row, ms or µs.
+// AddTime adds a duration as a sample, converted to the row's unit: ms or µs.
 func (r *Row) AddTime(d time.Duration) {
 	if r.Unit == "ms" {
 		r.Add(d.Seconds() * 1e3)
@@ -36,11 +36,11 @@ func (r *Row) AddTime(d time.Duration) {
 // Median returns the median of the samples.
 func (r *Row) Median() float64 { return r.Quantile(0.5) }
 
-// Quantile returns the smallest sample that is not below a share q of all.
+// Quantile returns the q-quantile of the samples.
 func (r *Row) Quantile(q float64) float64 { return Quantile(r.samples, q) }
 
-// Quantile returns the smallest value that is not below a share q of all values, or 0 if
-// there are none.
+// Quantile returns the q-quantile of values: the smallest value that is not below a share q of
+// them. It returns 0 if there are no values.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -49,10 +49,10 @@ func Quantile(values []float64, q float64) float64 {
 	return s[min(int(q*float64(len(s))), len(s)-1)]
 }
 
-// Ratio returns the median over the rounds of r divided by its limit.
+// Ratio returns the median, over all rounds, of r divided by its limit.
 func (r *Row) Ratio() float64 { return r.RatioTo(r.Limit) }
 
-// RatioTo returns the median over the rounds of r divided by o.
+// RatioTo returns the median, over all rounds, of r divided by o.
 func (r *Row) RatioTo(o *Row) float64 {
 	if len(r.samples) != len(o.samples) {
 		return r.Median() / o.Median()
@@ -64,7 +64,7 @@ func (r *Row) RatioTo(o *Row) float64 {
 	return Quantile(ratios, 0.5)
 }
 
-// Excess returns the median over the rounds of r minus its limit.
+// Excess returns the median, over all rounds, of r minus its limit.
 func (r *Row) Excess() float64 {
 	if len(r.samples) != len(r.Limit.samples) {
 		return r.Median() - r.Limit.Median()
@@ -76,7 +76,7 @@ func (r *Row) Excess() float64 {
 	return Quantile(d, 0.5)
 }
 
-// Verdict compares the median with the goal. It returns "" if there is no goal.
+// Verdict tells whether the median meets the goal. It returns "" if there is no goal.
 func (r *Row) Verdict() string {
 	if r.Goal == 0 {
 		return ""
@@ -88,7 +88,7 @@ func (r *Row) Verdict() string {
 	return FormatVerdict(fmt.Sprintf("≤ %s %s%s", FormatNumber(r.Goal), r.Unit, of), got <= r.Goal)
 }
 
-// FormatVerdict returns the goal and whether it was met.
+// FormatVerdict formats a goal and whether it was met.
 func FormatVerdict(goal string, met bool) string {
 	if met {
 		return goal + ": met"
@@ -96,7 +96,7 @@ func FormatVerdict(goal string, met bool) string {
 	return goal + ": **missed**"
 }
 
-// Table is a list of rows.
+// Table collects rows for printing.
 type Table struct{ rows []*Row }
 
 // Row appends a row and returns it.
@@ -105,11 +105,11 @@ func (t *Table) Row(r Row) *Row {
 	return &r
 }
 
-// Rows returns the rows in the order of their addition.
+// Rows returns the rows in the order in which they were added.
 func (t *Table) Rows() []*Row { return t.rows }
 
-// Print writes the table as Markdown with the median, the range and the ratio to the limit
-// of each row. It skips rows without samples.
+// Print writes the table as Markdown with the median, the range and the ratio to the limit of
+// each row. It omits rows without samples.
 func (t *Table) Print(w io.Writer) {
 	rows := [][]string{{"what", "median", "range", "× limit", "goal"}}
 	for _, r := range t.rows {
@@ -126,7 +126,7 @@ func (t *Table) Print(w io.Writer) {
 	WriteMarkdown(w, rows)
 }
 
-// WriteMarkdown writes a table. The first row is its header.
+// WriteMarkdown writes rows as a Markdown table. The first row is the header.
 func WriteMarkdown(w io.Writer, rows [][]string) {
 	for i, r := range rows {
 		fmt.Fprintf(w, "| %s |\n", strings.Join(r, " | "))

@@ -66,7 +66,7 @@ func run(ctx context.Context, lengths []int, seeds int) error {
 	return nil
 }
 
-// goal is the cost of our way over 10 turns relative to the static way, in percent.
+// goal is the cost of Loadout's way over 10 turns relative to the static way, in percent.
 const goal = -40
 
 func wayRows(ctx context.Context, c *conversation.Corpus, count conversation.Count, turns, seeds int) ([][]string, error) {
