@@ -327,7 +327,7 @@ func (h *Hub) gateOptions() auth.Options {
 	return o
 }
 
-// state returns functions with which metrics read the state of this node.
+// state returns the functions through which metrics read this node's state.
 func (h *Hub) state() metrics.State {
 	return metrics.State{Turns: func() (int, int) { return h.chat.TurnStats() }, Runs: h.runs.Stats, Pools: h.db.Pools, Bus: h.bus.Healthy,
 		DiskFree: func() (uint64, bool) { return h.diskFree(h.opts.Data) }}

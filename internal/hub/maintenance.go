@@ -43,8 +43,8 @@ func (h *Hub) wakeLibrary(ctx context.Context) error {
 	}
 }
 
-// maintain runs, until ctx is done, the periodic jobs that only one node at a time
-// may run.
+// maintain runs the periodic jobs of the hub until ctx is done. Only one node at a
+// time runs a job.
 func (h *Hub) maintain(ctx context.Context) {
 	var workers sync.WaitGroup
 	workers.Go(func() { h.runPeriodically(ctx, "sweep", sweepEvery, h.sweep) })

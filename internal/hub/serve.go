@@ -71,7 +71,7 @@ type requestCounter struct {
 	closed bool
 }
 
-// wrap returns a handler that counts requests to next.
+// wrap returns a handler that counts running requests to next.
 func (v *requestCounter) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !v.enter() {

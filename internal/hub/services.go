@@ -152,7 +152,7 @@ func (h *Hub) endStreams() {
 	}
 }
 
-// followTurn returns a trace that counts and traces a turn's events.
+// followTurn starts a turn's span and returns a trace that counts the turn's events.
 func (h *Hub) followTurn(ctx context.Context, c chat.Conversation, kind chat.InputKind) (context.Context, chat.Trace) {
 	ctx, span := h.opts.Tracer.StartTurn(ctx, c.ID, c.Agent)
 	return ctx, h.metrics.ObserveTurn(span, kind)

@@ -120,8 +120,8 @@ func serverFailed(why string) serverTried {
 	return serverTried{Error: printable.OneLine(why), Tools: []serverTriedTool{}}
 }
 
-// tryServer connects to a server and lists its tools. Operator commands run
-// outside the sandbox. All others run inside it and must be approved.
+// tryServer connects to a server and lists its tools. Operator commands run outside
+// the sandbox. Other commands must be approved and run inside it.
 func (h *Handlers) tryServer(ctx context.Context, s agents.Server, v upstream.Variables) serverTried {
 	switch {
 	case !s.Usable():

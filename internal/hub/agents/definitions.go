@@ -43,8 +43,8 @@ func (r *Registry) ListToolChanges(ctx context.Context, server string) ([]store.
 
 // AcceptTools accepts the tool definitions with the given digests for all users of
 // a server, and returns the names of the tools. The principal must be allowed to
-// review the server, or own it if it has a URL and needs no review. If of.Kind is
-// empty, of names an operator's server. If a definition has changed since,
+// review the server, or own it if it has a URL and needs no review. If the subject
+// has no kind, it names an operator server. If a definition has changed since,
 // AcceptTools accepts none and returns [store.ErrConflict].
 func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subject, digests []string) (tools []string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
@@ -95,8 +95,8 @@ func (r *Registry) operatorServer(a actor, name string) (Server, error) {
 
 // AuthorizeRestart checks that the principal may restart a server, records the
 // restart in the audit log and returns the server's digest. The principal must be
-// allowed to change the server's definition. If of.Kind is empty, of names an
-// operator's server.
+// allowed to change the server's definition. If the subject has no kind, it names
+// an operator server.
 func (r *Registry) AuthorizeRestart(ctx context.Context, p account.Principal, of Subject) (digest string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}

@@ -219,7 +219,7 @@ func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, 
 	return by, hidden, nil
 }
 
-// refersTo reports whether ref, a reference in from, resolves to the resource to.
+// refersTo reports whether the reference ref in one resource resolves to another.
 func (a actor) refersTo(ctx context.Context, from store.Kind, ref store.Reference, to store.Kind) (bool, error) {
 	if ref.ToNamespace != "" {
 		return ref.ToNamespace == to.Namespace, nil

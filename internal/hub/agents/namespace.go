@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// actor gives a principal's operations access to the tables, either directly or in
+// actor performs a principal's operations on the tables, either directly or within
 // a transaction.
 type actor struct {
 	store.Tables

@@ -66,9 +66,9 @@ type SkillChoice struct {
 type ModelChoice struct {
 	ID   string
 	In   store.Namespace
-	Name string // of the Model
+	Name string // name of the Model resource
 	Model
-	// Digest identifies the model and its address when the API key is granted.
+	// Digest identifies the model and its address. API keys are granted to it.
 	Digest policy.Digest
 }
 
@@ -125,7 +125,7 @@ func (r *Registry) readConsistent(ctx context.Context, get func() (*Profile, err
 }
 
 // findForUse returns a resource that the actor may use. If namespace is empty, it
-// searches the namespaces that home can refer to.
+// searches the namespaces that a document in home can refer to.
 func (a actor) findForUse(ctx context.Context, home store.Namespace, kind, namespace, name string) (store.Kind, error) {
 	if namespace != "" {
 		return a.getKind(ctx, account.KindUse, kind, namespace, name)

@@ -312,8 +312,8 @@ func (g *SecretValues) Secret(name string) (string, bool) { v, ok := g.secret[na
 
 // GrantedValues returns the values that the resource with digest d may use on
 // behalf of a principal. The principal's own secrets take precedence over those of
-// the owner thing, which take precedence over those of its namespace. The caller
-// must authorize the use of the resource.
+// the resource, which take precedence over those of its namespace. The caller must
+// authorize the use of the resource.
 func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, thing Owner, in store.Namespace) (*SecretValues, error) {
 	a := s.r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {

@@ -20,7 +20,8 @@ type ServerDefinition struct {
 	Namespace, Resource string
 }
 
-// serverKinds lists the kinds that define servers, in the order of [Registry.ListServers].
+// serverKinds lists the kinds that define servers, in the order of
+// [Registry.ListServers].
 var serverKinds = []string{ServerKind, GhostKind, BotKind}
 
 // maxEmptyPages is the maximum number of pages without servers that ListServers
@@ -90,7 +91,7 @@ func (a actor) listDefinitions(ctx context.Context, kind string, page store.Page
 }
 
 // ServerForTest returns a server and its variables for a connection test. The
-// principal must be allowed to change the definition. If of.Kind is empty, of
+// principal must be allowed to change the definition. If the subject has no kind, it
 // names an operator server. The server need not be [Server.Usable].
 func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	a := r.newActor(p)

@@ -11,8 +11,8 @@ import (
 )
 
 // ServerForUse returns a server that the principal may use, and its variables. It
-// ignores the scopes of the principal's token. If of.Kind is empty, of names an
-// operator server.
+// ignores the scopes of the principal's token. If the subject has no kind, it names
+// an operator server.
 func (r *Registry) ServerForUse(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	p.Scopes = account.AllScopes
 	a := r.newActor(p)

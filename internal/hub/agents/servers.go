@@ -116,7 +116,8 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 	}
 	var out []Server
 	for _, c := range configs {
-		// The ID prevents an approval from applying to a new resource with the same name.
+		// The ID prevents an approval from applying to a new resource with the
+		// same name.
 		c.Owner = upstream.Owner(fmt.Sprintf("%s %s (%s)", res.Kind, res.Name, res.ID))
 		s := Server{Config: c, Kind: res.Kind, ID: res.ID, In: res.In, By: res.ServersBy}
 		if c.Command != "" {
@@ -190,7 +191,7 @@ func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Sub
 	return r.recordDenied(ctx, p, account.SkillReview, of.String(), err)
 }
 
-// getServer returns the server that of identifies.
+// getServer returns the server that a subject identifies.
 func (a actor) getServer(ctx context.Context, of Subject) (Server, error) {
 	k, err := a.getKind(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SkillFile is a SKILL.md to apply, created from a skill document.
+// SkillFile is the SKILL.md created from a skill document.
 type SkillFile struct {
 	In   store.Namespace
 	Name string
@@ -57,7 +57,7 @@ func (s *Skill) equalTo(name string) func(other []byte) bool {
 	}
 }
 
-// diffFile compares the skill with its previous SKILL.md. was may be nil.
+// diffFile compares the skill with its previous SKILL.md, which may be nil.
 func (s *Skill) diffFile(name string, was []byte) []FieldChange {
 	return diffFields(skillFileFields(name, was), s.flatFields())
 }

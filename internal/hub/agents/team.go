@@ -53,8 +53,8 @@ func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team 
 	})
 }
 
-// teamProfile returns the profile of a Team's leader and lists the other members
-// in it.
+// teamProfile returns the profile of a Team's leader, including the list of other
+// members.
 func (r *Registry) teamProfile(ctx context.Context, a actor, k store.Kind) (*Profile, error) {
 	res, err := a.decodeResource(ctx, k)
 	if err != nil {

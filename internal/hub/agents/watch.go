@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// DisabledError reports that skills are disabled. Unread means that the settings
-// have been unreadable for too long.
+// DisabledError reports that skills are disabled. If Unread is set, the reason is
+// that the settings could not be read for too long.
 type DisabledError struct{ Unread bool }
 
 func (e *DisabledError) Error() string {
@@ -87,8 +87,8 @@ func (w *watcher) updateLocked(f catalog.Filter, why error) {
 
 // Run calls the functions registered with [Registry.WatchFilter] when settings
 // change. It reads the settings after each bus notification and every
-// [Options.Poll]. When ctx is done, it waits for its goroutines and returns the
-// cause.
+// [Options.Poll]. When ctx is done, it waits for its goroutines to finish and returns
+// the cause.
 //
 // While the settings cannot be read, the last known settings stay in effect. After
 // [Options.FailClosedAfter], skills are disabled until the settings can be read

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SkillText is a skill whose only file is a SKILL.md.
+// SkillText is a skill that consists of a single SKILL.md file.
 type SkillText struct {
 	In   Namespace
 	Name string

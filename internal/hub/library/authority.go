@@ -126,7 +126,7 @@ func (l *Library) update(ctx context.Context, p account.Principal, a account.Act
 	return l.updateIf(ctx, p, a, id, func(_ *store.Tx, h *skillRecord) error { return h.check(p, a, h.CreatedBy) }, f)
 }
 
-// updateIf is like update, but calls may to authorize the change.
+// updateIf is like update, but authorizes the change with the given function.
 func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.Action, id string, may func(*store.Tx, *skillRecord) error, f editFunc) error {
 	var denied error
 	var in Namespace
@@ -162,8 +162,8 @@ func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.A
 	return nil
 }
 
-// recordDenied records a denial in the audit log. It returns why, joined with
-// the error if recording failed.
+// recordDenied records a denial in the audit log. It returns the reason, joined with
+// any error from recording it.
 func (l *Library) recordDenied(ctx context.Context, p account.Principal, a account.Action, in Namespace, subject string, why error) error {
 	if err := appendAudit(ctx, l.db.Audit, p, a, in, subject, "denied", nil); err != nil {
 		return errors.Join(why, err)
@@ -181,7 +181,7 @@ func (l *Library) authorizeIn(ctx context.Context, p account.Principal, a accoun
 }
 
 // checkNamespace returns an error if the principal is not allowed to perform the
-// action in the namespace. The error is [ErrNotFound] if the principal must not
+// action in the namespace. The error wraps [ErrNotFound] if the principal must not
 // see the namespace.
 func checkNamespace(p account.Principal, a account.Action, n Namespace) error {
 	err := account.Check(p, a, resourceOf(n, ""))

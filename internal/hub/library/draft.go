@@ -28,7 +28,7 @@ type DraftFile struct {
 	Data []byte
 }
 
-// draft is a [Draft] after its files were checked.
+// draft is a [Draft] whose files have been checked.
 type draft struct {
 	of       *skillRecord // nil for a new skill
 	folder   string
@@ -134,7 +134,7 @@ type DraftPackage struct {
 	Name     string // name of the skill
 	FileName string
 	Digest   string // digest of the files, as after an upload
-	Of       string // ID of the skill to which the draft adds a version
+	Of       string // ID of the skill to which the draft adds a version, or ""
 	Data     []byte
 }
 

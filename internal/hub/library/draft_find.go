@@ -106,7 +106,7 @@ type searchIndex struct {
 }
 
 // withDraft returns an overlay that adds a draft to a search. The draft replaces
-// the skill with the ID of and the skill with the draft's name.
+// any skill that has the ID in of or the draft's name.
 func (s *skillIndex) withDraft(e *catalog.Entry, of string, in []Namespace) *draftOverlay {
 	t := &draftOverlay{draft: &indexedSkill{id: draftID, entry: e}, in: in, indexes: map[Namespace]searchIndex{}}
 	for _, n := range in {

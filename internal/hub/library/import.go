@@ -120,8 +120,8 @@ func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remo
 	return o, ctx.Err()
 }
 
-// ImportSelection selects the skills to import. Dirs and Overwrite have at most
-// 2,000 entries in total.
+// ImportSelection selects the skills to import. Dirs and Overwrite may each have
+// up to 2,000 entries.
 type ImportSelection struct {
 	Commit string   `json:"commit,omitempty"` // commit of the [SourceListing]; "" means the latest
 	Dirs   []string `json:"dirs"`             // directories of the skills; empty selects all

@@ -122,8 +122,8 @@ func (s *skillIndex) notify(changed ...*indexedSkill) {
 }
 
 // watch calls changed after each change to a skill for which wants returns true,
-// until ctx is done. It calls changed immediately if such a skill has changed
-// since the given revision. Calls to changed never overlap.
+// until ctx is done. It calls changed immediately if any skill has changed since
+// the given revision. Calls to changed never overlap.
 func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*indexedSkill) bool, changed func()) {
 	w := &watcher{matches: wants, pending: make(chan struct{}, 1)}
 	s.mu.Lock()
@@ -215,13 +215,13 @@ func (s *skillIndex) addListing(n Namespace, new *indexedSkill) {
 	sh.search, sh.order, sh.sorted = nil, nil, nil
 }
 
-// isShadowed reports whether the skill's name resolves to another skill in the
-// namespaces, which are in order of precedence.
+// isShadowed reports whether the skill's name resolves to another skill. The
+// namespaces are in order of precedence.
 func (s *skillIndex) isShadowed(id, name string, in []Namespace) bool {
 	return s.isShadowedWith(nil, id, name, in)
 }
 
-// isShadowedWith is like isShadowed, but includes the draft in t. t may be nil.
+// isShadowedWith is like isShadowed, but includes the draft in t, if any.
 func (s *skillIndex) isShadowedWith(t *draftOverlay, id, name string, in []Namespace) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,7 +291,7 @@ func (s *skillIndex) search(query string, in []Namespace, limit int) []rankedSki
 	return s.searchWith(nil, query, in, limit)
 }
 
-// searchWith is like search, but includes the draft in t. t may be nil.
+// searchWith is like search, but includes the draft in t, if any.
 func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, limit int) []rankedSkill {
 	const smooth = 60 // the usual constant k of reciprocal rank fusion
 	best := map[string]float64{}

@@ -26,7 +26,7 @@ import (
 // Options configures a [Library]. The zero value selects the defaults.
 type Options struct {
 	// CacheDir is the directory of the file cache; "" disables the cache. New
-	// creates the directory. No other program must use it.
+	// creates the directory. Other programs must not use it.
 	CacheDir string
 	// CacheBytes is the maximum size of the cache; 0 means 1 GiB.
 	CacheBytes int64
@@ -168,14 +168,13 @@ func (l *Library) TriggerRefresh() {
 	}
 }
 
-// NotifyChanged tells this node and other nodes that skills have changed.
+// NotifyChanged notifies this node and other nodes that skills have changed.
 func (l *Library) NotifyChanged() {
 	l.TriggerRefresh()
 	l.opts.Notify()
 }
 
-// acquireSlot waits for a free slot in turns. It returns a function that releases
-// the slot.
+// acquireSlot waits for a free slot. It returns a function that releases the slot.
 func acquireSlot(ctx context.Context, turns chan struct{}) (func(), error) {
 	select {
 	case turns <- struct{}{}:

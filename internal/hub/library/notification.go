@@ -42,7 +42,7 @@ func (a recipients) add(id string) {
 	}
 }
 
-// notify adds a notification for each recipient except but, the user who usually
+// notify adds a notification for each recipient except one user, usually the one who
 // caused the event.
 func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, but account.UserID, kind, subject string, news NotificationDetails) error {
 	data, err := json.Marshal(news)
@@ -60,7 +60,7 @@ func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, but a
 	return nil
 }
 
-// notifyUsers tells the users and managers of a skill about a new version.
+// notifyUsers notifies the users and managers of a skill of a new version.
 func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
 	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Princ
 	return l.notify(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
 }
 
-// notifyReviewed tells the managers of a skill that a version was reviewed.
+// notifyReviewed notifies a skill's managers that a version was reviewed.
 func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, d Decision) error {
 	if d.Review == Pending {
 		return nil
@@ -83,7 +83,7 @@ func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillReco
 	return l.notify(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
 }
 
-// notifyRemoved tells the users of a skill that it was deleted.
+// notifyRemoved notifies a skill's users that the skill was deleted.
 func (l *Library) notifyRemoved(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord) error {
 	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
@@ -121,8 +121,8 @@ func (l *Library) affectedUsers(ctx context.Context, tx *store.Tx, h *skillRecor
 // ranks lists the group roles, lowest first.
 var ranks = []store.Role{store.Reporter, store.Developer, store.Maintainer, store.Owner}
 
-// addMembers adds the user who owns a namespace, or the group members whose role
-// is at least least. It reads up to maxRecipients members.
+// addMembers adds the user who owns a namespace, or the group members with
+// the role least or a higher one. It reads up to maxRecipients members.
 func (l *Library) addMembers(ctx context.Context, tx *store.Tx, to recipients, n Namespace, least store.Role) error {
 	to.add(n.User())
 	if n.Group() == "" {

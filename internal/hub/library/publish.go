@@ -68,8 +68,8 @@ func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string,
 	return &lost, nil
 }
 
-// findLostReferences returns the references that become invalid if the namespace
-// from no longer lists the skill.
+// findLostReferences returns the references that become invalid when a namespace
+// stops listing the skill.
 func (l *Library) findLostReferences(ctx context.Context, tx *store.Tx, h *skillRecord, all References, from Namespace) (References, error) {
 	listed := map[Namespace]bool{}
 	for _, n := range h.listings {

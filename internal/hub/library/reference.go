@@ -191,8 +191,8 @@ func canSee(p account.Principal, a account.Action, n Namespace) bool {
 	return account.Can(p, a, resourceOf(n, ""))
 }
 
-// describeReferrer returns the reference stored in a row and whether the
-// principal may see it.
+// describeReferrer returns the reference stored in a row. It also reports whether
+// the principal may see the reference.
 func (l *Library) describeReferrer(ctx context.Context, t *store.Tables, p account.Principal, row store.Reference) (Reference, bool, error) {
 	out := Reference{Kind: row.FromKind, ID: row.FromID, Slot: row.Slot, Precise: row.ToID != "", Digest: row.Digest}
 	if row.FromKind == store.SkillKind {
@@ -223,8 +223,8 @@ func (l *Library) resolvesTo(ctx context.Context, t *store.Tables, row store.Ref
 	return err == nil && len(found) > 0 && found[0].ID == h.ID, err
 }
 
-// reachableNamespaces returns the namespaces in which names are resolved that
-// occur in a document of namespace in.
+// reachableNamespaces returns the namespaces in which skill names in a namespace's
+// documents are resolved.
 func (l *Library) reachableNamespaces(ctx context.Context, t *store.Tables, in Namespace) ([]Namespace, error) {
 	out := []Namespace{in}
 	if in.User() != "" {

@@ -101,7 +101,7 @@ func (s *namespaceSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bu
 	return s.l.openDigest(ctx, found[0].ID, found[0].Name, found[0].Digest)
 }
 
-// notExist returns an error that wraps [fs.ErrNotExist], for a deleted skill.
+// notExist returns the [fs.ErrNotExist] error for a deleted skill.
 func notExist(origin, name string) error {
 	return fmt.Errorf("skill %q of %s: %w", name, origin, fs.ErrNotExist)
 }

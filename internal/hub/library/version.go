@@ -212,7 +212,7 @@ type currentDetails struct {
 	To   int64  `json:"to"`
 }
 
-// DeleteVersion deletes a version that is not current. It fails with a
+// DeleteVersion deletes a version that is not current. It returns a
 // [*ReferencedError] if a reference pins the version.
 func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id string, number int64) error {
 	return l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {

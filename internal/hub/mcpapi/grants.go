@@ -35,7 +35,7 @@ func grantOf(g policy.Grant) grantJSON {
 		Session: g.Session, Created: g.Created, Expires: api.OptionalTime(g.Expires)}
 }
 
-// grantRequest requests permission to call a tool of an agent.
+// grantRequest is a request for permission to call an agent's tool.
 type grantRequest struct {
 	Tool      string          `json:"tool" minLength:"1" maxLength:"256" doc:"Name for calls"`
 	Kind      string          `json:"kind,omitempty" enum:"Ghost,Bot,Team" doc:"Agent with the tool; default everything that you can access"`

@@ -155,7 +155,7 @@ func (h *Handlers) forwardEvents(ctx context.Context, out *deadlineWriter, event
 	}
 }
 
-// sendEnd tells a connected client why the stream ends early.
+// sendEnd sends a connected client the reason why the stream ends early.
 func (h *Handlers) sendEnd(ctx context.Context, out *deadlineWriter, err error) {
 	switch {
 	case ctx.Err() != nil:

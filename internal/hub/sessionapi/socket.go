@@ -203,7 +203,7 @@ func (s *socket) read() {
 // send sends a message unless the socket is closing.
 func (s *socket) send(v any) { s.write(s.open, v) }
 
-// write sends a message after any other write has finished. It closes the socket
+// write sends a message once other writes have finished. It closes the socket
 // if the client is too slow.
 func (s *socket) write(ctx context.Context, v any) {
 	data, err := json.Marshal(v)

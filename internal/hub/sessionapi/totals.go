@@ -28,7 +28,7 @@ type SumJSON struct {
 	Unpriced   int64    `json:"unpriced,omitempty" doc:"Tokens of models without a known price, not included in cost"`
 }
 
-// totalJSON is the consumption by day, model, user or agent.
+// totalJSON is the consumption of one day, model, user or agent.
 type totalJSON struct {
 	Day       string `json:"day,omitempty" format:"date" doc:"In UTC"`
 	Model     string `json:"model,omitempty" doc:"As vendor:name; absent for MCP clients, whose model is unknown"`
@@ -80,7 +80,7 @@ func (h *Handlers) getTotals(ctx context.Context, in *struct {
 	return api.BodyOf(out, h.nameUsers(ctx, out.Items))
 }
 
-// totals adds up entries, grouped as requested, across models.
+// totals returns the sum of each group of entries and the overall sum.
 func (h *Handlers) totals(found []store.MeterEntry, by store.GroupBy) ([]totalJSON, SumJSON) {
 	type key struct{ day, model, user, in, agent string }
 	at := map[key]int{}

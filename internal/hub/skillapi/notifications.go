@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-// noticeJSON is a notification about a skill.
+// noticeJSON is the JSON form of a notification.
 type noticeJSON struct {
 	ID      string     `json:"id"`
 	Kind    string     `json:"kind" doc:"skill.version, skill.upstream, skill.review or skill.removed"`

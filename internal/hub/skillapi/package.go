@@ -24,8 +24,7 @@ import (
 // downloadTime is the timeout for sending a package or a file.
 const downloadTime = 5 * time.Minute
 
-// The wildcard for the rest of a path, as the mux and the OpenAPI document write
-// it.
+// Wildcards for a file path, in the syntax of the mux and of OpenAPI.
 const (
 	fileRest  = "{path...}"
 	fileParam = "{path}"
