@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Caller identifies the principal that starts a run, and what typing the
-// command grants.
+// Caller describes who starts a run: the principal, the session, and the
+// permissions granted by typing the command.
 type Caller struct {
 	Principal policy.Principal
 	Session   string

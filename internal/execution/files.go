@@ -104,7 +104,7 @@ func (g mergedFS) Open(name string) (fs.File, error) {
 // Its Open method ignores the file name.
 func TextFile(data []byte) fs.FS { return singleFile{data} }
 
-// singleFile is a file system that contains one file, which is in memory.
+// singleFile is an in-memory file system that contains one file.
 type singleFile struct{ data []byte }
 
 // Open opens the file, ignoring its name argument.

@@ -48,7 +48,7 @@ func (i installer) lookup(p *program) (*Package, error) {
 	}
 	installed, err := b.Lookup(p.plan.Needs, p.pkg.files, p.plan)
 	if err != nil {
-		return nil, err // starting the service will report the error
+		return nil, err // starting the service also reports this error
 	}
 	found, _, err := p.pkg.resolve(installed)
 	return found, err

@@ -24,7 +24,7 @@ import (
 // environment variables in the configuration.
 type Project struct {
 	Dir    string        // absolute path
-	Name   string        // display name of the owner of the command; "" means Dir
+	Name   string        // display name of the command's owner; "" means Dir
 	Subdir string        // slash-separated working directory relative to Dir; "" means Dir
 	Digest policy.Digest // digest of the configuration
 	// Check returns nil while the user trusts the configuration that the

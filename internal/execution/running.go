@@ -47,7 +47,7 @@ type Service struct {
 	boxOnce        sync.Once
 	boxErr         error
 	closeRequested chan struct{} // closed by Close
-	drained        chan struct{} // closed after ended, when standard error was read completely
+	drained        chan struct{} // closed after ended, once standard error has been read completely
 
 	stderr tailBuffer
 }

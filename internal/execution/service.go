@@ -33,7 +33,7 @@ type ServiceRequest struct {
 	// Hosts further restricts the granted hosts. If nil, all granted hosts are
 	// allowed.
 	Hosts     []string
-	Redact    []sandbox.Secret // removed from the output, in addition to the secrets of the sandbox
+	Redact    []sandbox.Secret // redacted in the output, in addition to the sandbox's secrets
 	Caller    Caller
 	Workspace string // user's directory to mount; "" for none
 	Progress  Progress

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what is deprecated still passes between old peers
+//lint:file-ignore SA1019 legacy clients and servers still use deprecated features
 
 package mcpproxy
 
@@ -73,7 +73,7 @@ func (s *Server) clientFor(ss *mcp.ServerSession) *legacyClient {
 	return c
 }
 
-// setServerLogLevel sends the log level that the client has set to a server.
+// setServerLogLevel forwards the client's log level to a server.
 func (c *legacyClient) setServerLogLevel(ctx context.Context, l *upstreamConn) {
 	c.mu.Lock()
 	level := c.level
@@ -140,8 +140,8 @@ func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNot
 }
 
 // askClient sends an input request to a legacy client and waits for the
-// response until ctx is done. It sends the input request on the stream of the
-// client's request that has the context at.
+// response until ctx is done. It uses the stream of the client's request whose
+// context is at.
 func (s *Server) askClient(ctx, at context.Context, ss *mcp.ServerSession, method string, p mcp.Params) (mcp.Result, error) {
 	at, cancel := context.WithCancel(at)
 	defer cancel()

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what is deprecated still passes between old peers
+//lint:file-ignore SA1019 legacy clients and servers still use deprecated features
 
 package mcpproxy_test
 

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what is deprecated still passes between old peers
+//lint:file-ignore SA1019 legacy clients and servers still use deprecated features
 
 // Package mcpproxy serves several MCP servers as a single server, with all
 // their tools, prompts, resources, templates and completions. It supports
@@ -10,10 +10,10 @@
 // (elicitation, sampling, roots) are converted to the client's era:
 //
 //	client   server   what happens
-//	legacy   legacy   one connection to the server per client session; requests and notifications pass both ways
-//	modern   modern   one shared connection; input_required results and their answers pass
-//	legacy   modern   input_required results are answered by asking the client
-//	modern   legacy   the call stays open, its question becomes an input_required result, and the retry continues the call
+//	legacy   legacy   one connection to the server per client session; requests and notifications pass through both ways
+//	modern   modern   one shared connection; input_required results and the responses to them pass through
+//	legacy   modern   input_required results are handled by sending requests to the client
+//	modern   legacy   the call stays open, its input request becomes an input_required result, and the retry continues the call
 package mcpproxy
 
 import (
@@ -113,9 +113,9 @@ type Server struct {
 	headers       map[string]string // JSON schemas of tools with arguments in headers, by tool name
 }
 
-// New returns a server for the given upstream servers. Lists contain their
-// items in the same order. opts may be nil. New panics if two upstream servers
-// have the same name or an Opener is nil.
+// New returns a server for the given upstream servers. Lists contain the
+// servers' items in this order. opts may be nil. New panics if two upstream
+// servers have the same name or an Opener is nil.
 func New(upstreams []Upstream, opts *Options) *Server {
 	s := &Server{clients: map[*mcp.ServerSession]*legacyClient{}, subscriptions: map[*subscription]bool{}, headers: map[string]string{}}
 	if opts != nil {

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what is deprecated still passes between old peers
+//lint:file-ignore SA1019 legacy clients and servers still use deprecated features
 
 package mcpproxy
 
@@ -17,9 +17,9 @@ import (
 type upstreamServer struct {
 	Upstream
 	s      *Server
-	shared *connSlot // for lists, notifications, and calls without input requests or logging
+	shared *connSlot // for lists, notifications, and calls that need no connection of their own
 
-	mu          sync.Mutex // mu guards the fields below
+	mu          sync.Mutex // guards the fields below
 	idle        map[string][]*idleConn
 	legacyConns int // number of connections opened by acquireConn, including idle connections
 	lists       lists

@@ -65,7 +65,7 @@ func (f *flow) accept(q url.Values) bool {
 }
 
 // wait waits for the response with the given state, from the browser or from a
-// line read from paste. It reports rejected lines with say.
+// line read from paste. It calls say for each rejected line.
 func (c *callback) wait(ctx context.Context, state string, paste io.Reader, say func(string)) (url.Values, error) {
 	f := &flow{state: state, answer: make(chan url.Values, 1)}
 	s := &http.Server{Handler: c.handler(f), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10}

@@ -65,7 +65,7 @@ func plainTransport() *http.Transport {
 }
 
 // checkRedirect allows redirects only for GET requests, so that codes and
-// tokens are not forwarded, and not from HTTPS to HTTP.
+// tokens are not forwarded. It does not allow redirects from HTTPS to HTTP.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if via[0].Method != http.MethodGet {
 		return http.ErrUseLastResponse

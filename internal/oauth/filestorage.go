@@ -24,8 +24,8 @@ type Storage interface {
 	Read(ctx context.Context, k Key) ([]byte, error)
 	// Change replaces the data with the result of edit; a nil result deletes
 	// the data. It locks the key for all processes while edit runs. edit may
-	// contact servers and take 30 seconds. If edit returns an error, Change
-	// leaves the data unchanged and returns that error.
+	// contact servers and take up to 30 seconds. If edit returns an error,
+	// Change leaves the data unchanged and returns that error.
 	Change(ctx context.Context, k Key, edit func(old []byte) ([]byte, error)) error
 }
 

@@ -57,8 +57,8 @@ func (s *Store) PublicOnly(private []netip.Prefix) *Store {
 
 // grant is a stored token with the data to refresh and revoke it. Its key
 // consists of the principal and the server, because the issuer is unknown until
-// the server is contacted. The endpoints belong to the issuer. A grant whose
-// token was rejected for good has no token.
+// the server is contacted. The endpoints belong to the issuer. A permanently
+// rejected token is removed from its grant.
 type grant struct {
 	Version       int              `json:"version"`
 	Principal     string           `json:"principal"`

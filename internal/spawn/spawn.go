@@ -61,7 +61,7 @@ var _ upstream.Spawner = (*Spawner)(nil).Start
 // "", the directory of this program. ctx applies only to the start.
 //
 // When the process exits, the rest of its group is killed. When this program is
-// killed, Linux kills the process immediately, and on Unix a waiting shell
+// killed, Linux kills the process immediately, and on Unix a guard process
 // kills the group. A descendant that moves to another session escapes; only a
 // sandbox prevents that.
 func (s *Spawner) Start(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
@@ -173,7 +173,7 @@ type process struct {
 	ring   ring
 	work   sync.WaitGroup // tracks the goroutine that reads stderr
 
-	mu     sync.Mutex // mu prevents signals to a reused group ID.
+	mu     sync.Mutex // prevents signals to a reused group ID
 	reaped bool
 
 	closing  sync.Once

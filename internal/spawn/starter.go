@@ -48,7 +48,8 @@ func (k *starter) remove(p *process) {
 	k.release()
 }
 
-// release stops the thread and the guard after the last process has exited.
+// release decrements living. If no process is left, it stops the thread and the
+// guard. The caller must hold mu.
 func (k *starter) release() {
 	k.living--
 	if k.living > 0 {
@@ -60,8 +61,8 @@ func (k *starter) release() {
 	k.guard = nil
 }
 
-// runThread runs functions on one thread and keeps the thread alive until
-// starts is closed.
+// runThread runs functions from starts on a single thread and keeps the thread
+// alive until starts is closed.
 func runThread(starts <-chan func(), over chan<- struct{}) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread() // ending the thread would kill its children

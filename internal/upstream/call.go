@@ -116,7 +116,7 @@ func callMeta(meta mcp.Meta, era string) mcp.Meta {
 	if era != Modern {
 		delete(m, mcp.MetaKeyClientInfo)
 		delete(m, mcp.MetaKeyClientCapabilities)
-		//lint:ignore SA1019 servers of the older era may log
+		//lint:ignore SA1019 legacy servers may still log
 		delete(m, mcp.MetaKeyLogLevel)
 	}
 	return m
@@ -200,8 +200,10 @@ func (s *Server) sendCall(ctx context.Context, p *mcp.CallToolParams, o *CallOpt
 	}
 }
 
-// acquireInstance returns the instance with the fewest running calls and the
-// request to send to it. It returns a nil instance if none is connected.
+// acquireInstance registers a call with the connected instance that has the
+// fewest running calls. It returns the instance, its connection, the request to
+// send, and the call's token. If no instance is connected, it returns a nil
+// instance.
 func (s *Server) acquireInstance(p *mcp.CallToolParams, o *CallOptions) (*instance, *Conn, *mcp.CallToolParams, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +247,7 @@ func (s *Server) releaseInstance(i *instance, token string, elapsed time.Duratio
 	s.latency = elapsed
 }
 
-// progress passes a progress notification to the call with its token.
+// progress passes a progress notification to the call identified by its token.
 func (i *instance) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 	token, _ := req.Params.ProgressToken.(string)
 	i.server.mu.Lock()

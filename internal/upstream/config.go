@@ -84,8 +84,8 @@ type Config struct {
 	OAuth *OAuthClient `json:"oauth,omitempty"`
 
 	Disabled       bool          `json:"disabled,omitempty"`
-	ConnectTimeout time.Duration `json:"connect_timeout,omitempty"` // 0 is 30 s
-	CallTimeout    time.Duration `json:"call_timeout,omitempty"`    // 0 is 180 s
+	ConnectTimeout time.Duration `json:"connect_timeout,omitempty"` // 0 means 30 s
+	CallTimeout    time.Duration `json:"call_timeout,omitempty"`    // 0 means 180 s
 	Concurrency    int           `json:"concurrency,omitempty"`     // concurrent calls; 0 means unlimited
 	AtStart        bool          `json:"at_start,omitempty"`        // connect when the program starts, not on first use
 	Stateful       bool          `json:"stateful,omitempty"`        // use a separate connection for each session

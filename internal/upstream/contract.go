@@ -31,7 +31,7 @@ const (
 // Process is a running server process.
 type Process interface {
 	io.Reader      // standard output of the process
-	io.WriteCloser // standard input of the process; Close stops the process and waits for it
+	io.WriteCloser // standard input of the process; Close stops the process and waits for it to exit
 	// Stderr returns the last 64 KiB of standard error.
 	Stderr() string
 }
@@ -46,7 +46,7 @@ type Status struct {
 	State     State         `json:"state"`
 	Era       string        `json:"era"`
 	Tools     int           `json:"tools"`
-	Latency   time.Duration `json:"-"` // of the last health check or call
+	Latency   time.Duration `json:"-"` // duration of the last health check or call
 	Error     string        `json:"error"`
 	Since     time.Time     `json:"since"`
 	Stderr    string        `json:"-"`

@@ -227,7 +227,7 @@ func (d *Dialer) dialOnce(ctx context.Context, c *Config, o *DialOptions, typ, u
 	}
 	client := mcp.NewClient(d.client(), &opts)
 	client.AddReceivingMiddleware(l.observeListChanges)
-	if typ == Stdio { // HTTP requests depend on the SDK's context
+	if typ == Stdio { // HTTP requests need more context from the SDK
 		client.AddSendingMiddleware(l.interceptToolCalls)
 	}
 	if o.Prepare != nil {

@@ -135,8 +135,8 @@ func (r *resolver) merge(out *Config, values map[string]string) {
 
 // parseEnvFile parses NAME=VALUE lines in dotenv syntax: an optional export,
 // quotes that may span lines, and comments after #. It ignores other lines. If
-// a name is repeated, the last value wins. In double quotes it replaces \n, \r,
-// \t, \", \\ and \$. It does not expand variables.
+// a name is repeated, the last value wins. In double quotes, it replaces \n,
+// \r, \t, \", \\ and \$. It does not expand variables.
 func parseEnvFile(data []byte) map[string]string {
 	out := map[string]string{}
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")

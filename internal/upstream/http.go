@@ -230,8 +230,8 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// limitedBody is a response body that returns an error when more than the
-// remaining number of bytes is read.
+// limitedBody is a response body with a size limit. Reading beyond the limit
+// returns an error that wraps errTooBig.
 type limitedBody struct {
 	io.ReadCloser
 	left int

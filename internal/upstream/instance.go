@@ -190,7 +190,7 @@ func (i *instance) setConnected(conn *Conn, l *Listing) {
 	s := i.server
 	s.cacheListing(l) // before notifying subscribers, which may read the cache
 	s.mu.Lock()
-	select { // left from the previous connection
+	select { // discard a request left from the previous connection
 	case <-i.quit:
 	default:
 	}

@@ -139,8 +139,8 @@ func (p *parser) parseFile(doc *configfile.Node) {
 	p.parseServers(doc, 0)
 }
 
-// wrappers lists groups of keys that contain a map or list of servers. The
-// first group with a key in the file is used.
+// wrappers lists groups of keys whose values contain a map or list of servers.
+// The first group with a key in the file is used.
 var wrappers = [][]string{
 	{"mcpServers", "mcp_servers", "mcp-servers", "mcpservers"},
 	{"mcp", "spec"}, // VS Code settings and similar; Ghost documents

@@ -105,7 +105,7 @@ func (e *serverEntry) serverMessage(msg string) string {
 	return "server " + quoteText(e.c.Name) + ": " + msg
 }
 
-// parseField parses one key of a server and its value.
+// parseField parses a field of a server's configuration.
 func (e *serverEntry) parseField(f configfile.Field) {
 	c, v := e.c, f.Value
 	switch key := canonicalKey(f.Key); key {

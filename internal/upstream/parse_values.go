@@ -34,7 +34,8 @@ func (e *serverEntry) expandShell(s string) string {
 	})
 }
 
-// parseString parses a string.
+// parseString parses a string. It rejects the server if the value is not a
+// scalar or contains a NUL character.
 func (e *serverEntry) parseString(f configfile.Field) string {
 	if !f.Value.IsScalar() {
 		e.reject("server-value", f.Value, fmt.Sprintf("%s is a %s", f.Key, f.Value.Kind), "write a string")

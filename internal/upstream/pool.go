@@ -216,7 +216,7 @@ func (p *Pool) releaseConn() {
 	p.open--
 }
 
-// removeUnused removes s from the pool if it has no users and no connections.
+// removeUnused removes s from the pool if s has no users and no connections.
 func (p *Pool) removeUnused(s *Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

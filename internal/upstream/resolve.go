@@ -53,7 +53,7 @@ var skillNames = []string{"SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT",
 // UnsetVariable describes a variable that has no value or an invalid one. It
 // never contains values.
 type UnsetVariable struct {
-	Kind  string // [FromEnv] and the others
+	Kind  string // such as [FromEnv]
 	Name  string // name of the variable; "" for kind [Invalid]
 	Where string // such as: header Authorization of server "x"
 	Hint  string // what the user can do
@@ -335,7 +335,7 @@ func invalidReason(where, s string) string {
 
 // VariableUse describes where a configuration uses a variable.
 type VariableUse struct {
-	Kind  string `json:"kind" doc:"For example user or secret"` // [FromEnv] and the others
+	Kind  string `json:"kind" doc:"For example user or secret"` // such as [FromEnv]
 	Name  string `json:"name"`
 	Where string `json:"where" doc:"For example header Authorization"`
 	// Target may contain unresolved variables.

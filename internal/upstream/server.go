@@ -107,7 +107,8 @@ func (s *Server) idleSince() (time.Time, bool) {
 	return s.used, connected
 }
 
-// disconnect requests closing all connections. The next use reconnects.
+// disconnect asks all instances to close their connections. The next use
+// reconnects.
 func (s *Server) disconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,9 +10,10 @@ import (
 // working directory. A cloned repository could control them.
 var packageRunners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "uvx", "uv", "pipx"}
 
-// workDir returns the working directory for a command without a configured one.
-// It returns v.Dir, or "" (the current directory) if the configuration mentions
-// the workspace and the command does not load code from its working directory.
+// workDir returns the working directory for a command without a configured
+// directory. It returns v.Dir, or "" (the current directory) if the
+// configuration mentions the workspace and the command does not load code from
+// its working directory.
 func (c *Config) workDir(v Variables) string {
 	if c.mentionsWorkspace() && !c.loadsFromWorkDir() {
 		return ""
@@ -31,8 +32,8 @@ func (c *Config) mentionsWorkspace() bool {
 }
 
 // loadsFromWorkDir reports whether the command loads code from its working
-// directory. Package runners, even if wrapped as in cmd /c npx, and python -m
-// do.
+// directory. This is the case for package runners, even if wrapped as in cmd /c
+// npx, and for python -m.
 func (c *Config) loadsFromWorkDir() bool {
 	python := false
 	for _, text := range append([]string{c.Command}, c.Args...) {

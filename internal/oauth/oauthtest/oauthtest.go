@@ -1,7 +1,7 @@
-// Package oauthtest provides an authorization server, and MCP servers that
-// require its tokens, for tests. Clients register dynamically. Codes are bound
-// to a PKCE challenge and a redirect URI, refresh tokens work only once, and
-// each token is valid for a single resource.
+// Package oauthtest provides a test authorization server and test MCP servers
+// that require its tokens. Clients register dynamically. Codes are bound to a
+// PKCE challenge and a redirect URI, refresh tokens work only once, and each
+// token is valid for a single resource.
 package oauthtest
 
 import (
