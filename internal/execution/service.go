@@ -30,7 +30,7 @@ type ServiceRequest struct {
 	// Files are added to [provider.Dir] as read-only files. The keys are base
 	// names.
 	Files map[string][]byte
-	// Hosts further restricts the granted hosts. If nil, all granted hosts are
+	// Hosts restricts the granted hosts further. If nil, all granted hosts are
 	// allowed.
 	Hosts     []string
 	Redact    []sandbox.Secret // redacted in the output, in addition to the sandbox's secrets

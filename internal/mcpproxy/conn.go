@@ -158,10 +158,10 @@ func (l *upstreamConn) removeCall(c *call) {
 	l.calls = slices.DeleteFunc(l.calls, func(x *call) bool { return x == c })
 }
 
-// waitForNotifications waits until the notifications that preceded a response
-// have been handled. The SDK handles them in other goroutines, in no particular
-// order. If the transport does not count notifications, waitForNotifications
-// only yields to those goroutines.
+// waitForNotifications waits for up to notificationTimeout until the
+// notifications that preceded a response have been handled. The SDK handles
+// them in other goroutines, in no particular order. If the transport does not
+// count notifications, waitForNotifications only yields to those goroutines.
 func (l *upstreamConn) waitForNotifications() {
 	if l.conn.NotificationCount == nil {
 		for quiet := 0; quiet < 30; quiet++ {

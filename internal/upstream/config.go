@@ -95,7 +95,7 @@ type Config struct {
 	RequireApproval bool   `json:"ask,omitempty"`    // each call needs approval
 	Strict          bool   `json:"strict,omitempty"` // quarantine tools with changed definitions (pin: strict)
 
-	// Owner identifies who provides the server; "" means the user.
+	// Owner identifies the provider of the server; "" means the user.
 	Owner Owner `json:"owner,omitempty"`
 
 	// Source is the digest of the configuration before [Config.Resolve]

@@ -325,7 +325,7 @@ func (e *serverEntry) parseCommand() {
 }
 
 // parseURLs parses one or more URLs. For each URL, it stores a node with the
-// URL's position. The node's text is "httpUrl" if key is.
+// URL's position. If the key is httpUrl, so is the node's text.
 func (e *serverEntry) parseURLs(f configfile.Field, key string) {
 	list := []*configfile.Node{f.Value}
 	if f.Value.Kind == configfile.List {
