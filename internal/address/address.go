@@ -1,7 +1,7 @@
-// Package address classifies IP addresses: public addresses, addresses of this
-// machine, and the client address behind reverse proxies. It is used before
-// connecting on behalf of untrusted code or configuration. It resolves no names
-// and opens no connections. Start reading at [NonPublicReason].
+// Package address classifies IP addresses as public or as belonging to this
+// machine, and finds the client address behind reverse proxies. It is used
+// before connecting on behalf of untrusted code or configuration. It resolves
+// no names and opens no connections. Start reading at [NonPublicReason].
 package address
 
 import (
@@ -48,12 +48,13 @@ var specialNetworks = []struct {
 	{netip.MustParsePrefix("3fff::/20"), "documentation"},
 }
 
-// globalUnicast is the part of IPv6 that is allocated for public use.
+// globalUnicast is the part of the IPv6 address space that is allocated for
+// public use.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
 // NonPublicReason returns a short reason why an address is not public, such as
-// "private". For a public address it returns "". An IPv4 address must not be
-// mapped into IPv6.
+// "private". It returns "" for a public address. The address must not be an
+// IPv4-mapped IPv6 address.
 func NonPublicReason(a netip.Addr) string {
 	if !a.IsValid() || a.Zone() != "" {
 		return "not usable"
@@ -70,8 +71,8 @@ func NonPublicReason(a netip.Addr) string {
 }
 
 // IsThisMachine reports whether an address belongs to this machine. A service
-// on such an address may trust local callers more than others. If the addresses
-// of the machine cannot be listed, it returns true.
+// on such an address may trust local callers more than others. If the machine's
+// addresses cannot be listed, it returns true.
 func IsThisMachine(a netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 )
 
 // IsLoopback reports whether a host, as in a URL or a Host header, always means
-// this machine. That is the case for localhost and for literal loopback
-// addresses, with or without brackets and a port. Other names may resolve
-// differently at the next lookup, so it returns false for them.
+// this machine. That is true for localhost and for literal loopback addresses,
+// with or without brackets and a port. Other names may resolve differently at
+// the next lookup, so IsLoopback returns false for them.
 func IsLoopback(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -24,7 +24,7 @@ func IsLoopback(hostport string) bool {
 	return err == nil && a.Zone() == "" && a.Unmap().IsLoopback()
 }
 
-// CustomerNetwork returns the smallest network that a provider assigns to one
+// CustomerNetwork returns the smallest network that a provider assigns to a
 // customer: a single IPv4 address, or 64 bits of IPv6. Rate limits use it,
 // because an IPv6 customer has many addresses.
 func CustomerNetwork(a netip.Addr) netip.Prefix {

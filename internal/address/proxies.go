@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// maxHops is the maximum number of chained proxies that are trusted.
+// maxHops is the maximum number of trusted proxies in a chain.
 const maxHops = 16
 
-// Proxies is a set of trusted reverse proxies. The zero value trusts none. It
-// is safe for concurrent use.
+// Proxies is a set of trusted reverse proxies. The zero value is an empty set.
+// Proxies is safe for concurrent use.
 type Proxies struct{ trusted []netip.Prefix }
 
 // ParseProxies parses addresses and networks such as 10.0.0.5 and 10.0.0.0/8.
-// It rejects networks that contain all addresses.
+// It returns an error for a network that contains all addresses.
 func ParseProxies(texts []string) (Proxies, error) {
 	var p Proxies
 	for _, text := range texts {
@@ -45,17 +45,17 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// Trusts reports whether an address belongs to a trusted proxy.
+// Trusts reports whether a is the address of a trusted proxy.
 func (p Proxies) Trusts(a netip.Addr) bool {
 	a = a.Unmap()
 	return slices.ContainsFunc(p.trusted, func(t netip.Prefix) bool { return t.Contains(a) })
 }
 
-// Client returns the address of the client of a request. remote is the address
-// and port of the connection's peer. If the peer is a trusted proxy, Client
-// reads the X-Forwarded-For values from the end to the first address that is
-// not a trusted proxy. Addresses before it can be forged. If remote is invalid,
-// Client returns the zero Addr.
+// Client returns the client address of a request. remote is the address and
+// port of the connection's peer. If the peer is a trusted proxy, Client reads
+// the X-Forwarded-For values from the end up to the first address that is not a
+// trusted proxy. Earlier addresses can be forged. If remote is invalid, Client
+// returns the zero Addr.
 func (p Proxies) Client(remote string, forwardedFor []string) netip.Addr {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -68,7 +68,7 @@ func (p Proxies) Client(remote string, forwardedFor []string) netip.Addr {
 		rest, last = cutLast(rest)
 		next, ok := parseHop(last)
 		if !ok {
-			break // the client is unknown, but it is behind this proxy
+			break // the client is unknown, but behind this proxy
 		}
 		client = next
 	}

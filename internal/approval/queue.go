@@ -19,7 +19,8 @@ type Event struct {
 	Answer  *Answer // nil while pending
 }
 
-// Queue submits and resolves requests. It is safe for concurrent use.
+// Queue stores requests and connects the code that waits for answers with the
+// code that gives them. It is safe for concurrent use.
 type Queue struct {
 	store Store
 
@@ -29,14 +30,14 @@ type Queue struct {
 	lastSubscriber int
 }
 
-// NewQueue returns a queue that stores its requests in store.
+// NewQueue returns a queue that keeps its requests in store.
 func NewQueue(store Store) *Queue {
 	return &Queue{store: store, waiters: map[string][]chan struct{}{}, subscribers: map[int]func(Event){}}
 }
 
-// SubmitAndWait submits a request and waits for its answer. If ctx ends first,
-// the request stays pending: call [Queue.Wait] to wait again, or [Queue.Cancel]
-// to withdraw it.
+// SubmitAndWait submits a request and waits for its answer. If ctx is done
+// first, the request stays pending: call [Queue.Wait] to wait again, or
+// [Queue.Cancel] to withdraw it.
 func (d *Queue) SubmitAndWait(ctx context.Context, a Request) (Answer, error) {
 	id, err := d.Submit(ctx, a)
 	if err != nil {
@@ -45,9 +46,10 @@ func (d *Queue) SubmitAndWait(ctx context.Context, a Request) (Answer, error) {
 	return d.Wait(ctx, id)
 }
 
-// Submit stores a request, notifies subscribers, and returns the ID of the
-// request without waiting. If a request with the same ID and content exists, as
-// after a crash, Submit returns its ID. That request may already be resolved.
+// Submit stores a request, notifies subscribers, and returns the request's ID
+// without waiting for an answer. If a request with the same ID and content
+// exists, for example after a crash, Submit returns its ID. That request may
+// already be resolved.
 func (d *Queue) Submit(ctx context.Context, a Request) (string, error) {
 	if a.ID == "" {
 		a.ID = a.Session + "." + rand.Text()
@@ -72,8 +74,9 @@ func (d *Queue) Submit(ctx context.Context, a Request) (string, error) {
 	return a.ID, nil
 }
 
-// Wait waits for the answer to a request. Another process may have submitted
-// the request. When the deadline passes, Wait resolves it as [Expired].
+// Wait waits for the answer to a request, which may have been submitted by
+// another process. When the deadline passes, Wait resolves the request as
+// [Expired].
 func (d *Queue) Wait(ctx context.Context, id string) (Answer, error) {
 	changed, done := d.addWaiter(id)
 	defer done()
@@ -111,8 +114,8 @@ func deadlineTimer(at time.Time) (<-chan time.Time, func()) {
 }
 
 // Resolve answers a request. If the request was already resolved or has
-// expired, the error is a [*ResolvedError]. If answer.By may not answer it, the
-// error is a [*NotAllowedError].
+// expired, the error is a [*ResolvedError]. If answer.By is not allowed to
+// answer, the error is a [*NotAllowedError].
 func (d *Queue) Resolve(ctx context.Context, id string, answer Answer) error {
 	a, resolved, err := d.store.Get(ctx, id)
 	switch {
@@ -135,8 +138,8 @@ func (d *Queue) Resolve(ctx context.Context, id string, answer Answer) error {
 	return err
 }
 
-// Cancel withdraws a request. If the request is already resolved, it does
-// nothing.
+// Cancel withdraws a request. It does nothing if the request is already
+// resolved.
 func (d *Queue) Cancel(ctx context.Context, id string) error {
 	a, resolved, err := d.store.Get(ctx, id)
 	if err != nil || resolved != nil {
@@ -149,8 +152,9 @@ func (d *Queue) Cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// Delete removes a request and its answer from the store. If the request does
-// not exist, it does nothing. Call it after use if the answer may be a secret.
+// Delete removes a request and its answer from the store. It does nothing if
+// the request does not exist. If the answer may contain a secret, the caller
+// must delete the request after use.
 func (d *Queue) Delete(ctx context.Context, id string) error {
 	if err := d.store.Delete(ctx, id); err != nil {
 		return fmt.Errorf("delete approval request %s: %w", id, err)
@@ -159,7 +163,8 @@ func (d *Queue) Delete(ctx context.Context, id string) error {
 }
 
 // Pending returns the pending requests of a session that a principal may
-// answer, oldest first. For the zero principal it returns all.
+// answer, oldest first. For the zero principal, it returns all pending requests
+// of the session.
 func (d *Queue) Pending(ctx context.Context, session string, by policy.Principal) ([]Request, error) {
 	all, err := d.store.Pending(ctx, session)
 	var out []Request
@@ -171,8 +176,8 @@ func (d *Queue) Pending(ctx context.Context, session string, by policy.Principal
 	return out, err
 }
 
-// WakeWaiters makes all waiters for a request read the store again. Call it
-// when another process may have resolved the request.
+// WakeWaiters makes all waiters for a request read the store again. It must be
+// called when another process may have resolved the request.
 func (d *Queue) WakeWaiters(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,7 +185,8 @@ func (d *Queue) WakeWaiters(id string) {
 }
 
 // Subscribe calls f for each request that is submitted or resolved through this
-// queue, on the same goroutine. f must not block. cancel ends the subscription.
+// queue, on the goroutine that does so. f must not block. cancel ends the
+// subscription.
 func (d *Queue) Subscribe(f func(Event)) (cancel func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -210,7 +216,7 @@ func (d *Queue) resolve(ctx context.Context, a Request, answer Answer) error {
 }
 
 // addWaiter returns a channel that receives a value when the request may have
-// been resolved, and a function that removes the waiter.
+// been resolved. The returned function removes the waiter.
 func (d *Queue) addWaiter(id string) (<-chan struct{}, func()) {
 	c := make(chan struct{}, 1)
 	d.mu.Lock()

@@ -23,7 +23,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Kind is the kind of a [Request].
+// Kind says what a [Request] asks for.
 type Kind string
 
 // Kinds of requests.
@@ -34,26 +34,28 @@ const (
 	KindAction      Kind = "action"      // an action of a client
 )
 
-// Request is a question that waits for an answer.
+// Request is a question for a user or client. It stays pending until it is
+// answered, withdrawn or expired.
 type Request struct {
-	// ID is set by [Queue.Submit] if it is "". A given ID must start with the
-	// session and a dot, so that a store can find the request by it.
+	// ID is set by [Queue.Submit] if it is "". Any other ID must start with the
+	// session and a dot, so that a store can find the request by its ID.
 	ID      string `json:"id"`
 	Kind    Kind   `json:"kind"`
 	Session string `json:"session"`
-	// Principal is the only principal that may answer.
+	// Principal is the only principal that is allowed to answer.
 	Principal policy.Principal `json:"principal"`
 	Message   string           `json:"message"`
-	// Payload describes the subject as JSON. For an approval, that is the tool
-	// call.
+	// Payload describes the subject as JSON. For an approval, the subject is
+	// the tool call.
 	Payload json.RawMessage `json:"payload,omitempty"`
-	// Schema is the JSON Schema of the answer's content; nil means yes or no.
+	// Schema is the JSON Schema of the answer's content. If it is nil, the
+	// answer is yes or no.
 	Schema   json.RawMessage `json:"schema,omitempty"`
 	Created  time.Time       `json:"asked"`             // set by [Queue.Submit]
 	Deadline time.Time       `json:"deadline,omitzero"` // zero means none
 }
 
-// Outcome is the way in which a request was resolved.
+// Outcome says how a request was resolved.
 type Outcome string
 
 // Outcomes of requests.
@@ -64,7 +66,7 @@ const (
 	Expired   Outcome = "expired"   // not answered before the deadline
 )
 
-// Answer resolves a request.
+// Answer is the answer that resolves a request.
 type Answer struct {
 	Outcome Outcome `json:"outcome"`
 	// Content matches [Request.Schema]. For an approval, it contains the
@@ -72,13 +74,13 @@ type Answer struct {
 	Content json.RawMessage `json:"content,omitempty"`
 	// Feedback is the user's comment, such as why the call was declined.
 	Feedback string `json:"feedback,omitempty"`
-	// Scope is how long an approval lasts; "" means once.
+	// Scope is how long an approval is valid; "" means once.
 	Scope      policy.Scope     `json:"scope,omitempty"`
 	By         policy.Principal `json:"by,omitzero"`
 	ResolvedAt time.Time        `json:"at"`
 }
 
-// Limits of requests and answers.
+// Limits on requests and answers.
 const (
 	MaxMessage = 16 << 10 // bytes
 	MaxPayload = 1 << 20
@@ -88,7 +90,7 @@ const (
 // ErrNotFound is returned if a request does not exist.
 var ErrNotFound = errors.New("approval request not found; it may have expired")
 
-// ResolvedError is returned for a request that was already resolved.
+// ResolvedError is returned if a request was already resolved.
 type ResolvedError struct {
 	ID     string
 	Answer Answer // the answer that resolved it
@@ -101,7 +103,8 @@ func (e *ResolvedError) Error() string {
 	return fmt.Sprintf("approval request %s was already %s by %s", e.ID, e.Answer.Outcome, e.Answer.By)
 }
 
-// NotAllowedError is returned if a principal may not answer a request.
+// NotAllowedError is returned if a principal is not allowed to answer a
+// request.
 type NotAllowedError struct {
 	ID string
 	By policy.Principal
@@ -111,7 +114,7 @@ func (e *NotAllowedError) Error() string {
 	return fmt.Sprintf("%[2]s may not answer approval request %[1]s", e.ID, e.By)
 }
 
-// validate returns all problems of a request, joined.
+// validate returns an error that joins all problems of a request.
 func (a *Request) validate() error {
 	var errs []error
 	switch a.Kind {

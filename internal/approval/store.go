@@ -20,24 +20,23 @@ import (
 // concurrent use, including use by several processes if they share the store.
 // They must not share mutable data with callers.
 type Store interface {
-	// Put stores a pending request. It returns an error if the ID exists, or if
-	// the session already has [MaxOpen] pending requests.
+	// Put stores a pending request. It returns an error if the ID already
+	// exists, or if the session already has [MaxOpen] pending requests.
 	Put(ctx context.Context, a Request) error
 	// Get returns a request, and its answer if it is resolved. If there is no
 	// such request, the error is [ErrNotFound].
 	Get(ctx context.Context, id string) (Request, *Answer, error)
-	// Resolve stores the answer of a pending request. If the request is already
+	// Resolve stores the answer to a pending request. If the request is already
 	// resolved, it returns the existing answer as stands. Of several concurrent
 	// answers, exactly one is stored.
 	Resolve(ctx context.Context, id string, answer Answer) (stands *Answer, err error)
 	// Pending returns the pending requests of a session, oldest first.
 	Pending(ctx context.Context, session string) ([]Request, error)
-	// Delete removes a request and its answer. If there is none, it does
-	// nothing.
+	// Delete removes a request and its answer, if they exist.
 	Delete(ctx context.Context, id string) error
 }
 
-// storedRequest is a request with its answer, as stored.
+// storedRequest is the JSON format of a stored request and its answer.
 type storedRequest struct {
 	Request
 	Answer *Answer `json:"answer,omitempty"`
@@ -94,23 +93,23 @@ func (m *MemoryStore) Delete(_ context.Context, id string) error {
 	return nil
 }
 
-// FileStore stores requests in a directory, in one file of mode 0600 for each
-// session. Several processes can use it at the same time.
+// FileStore stores requests in a directory, with a file of mode 0600 per
+// session. Several processes can use the directory at the same time.
 type FileStore struct{ dir string }
 
 var _ Store = (*FileStore)(nil)
 
-// NewFileStore returns the store in dir. The directory is created when the
-// first request is stored.
+// NewFileStore returns a store in dir. The directory is created when the first
+// request is stored.
 func NewFileStore(dir string) *FileStore { return &FileStore{dir} }
 
-// maxFile is the maximum size in bytes of the file of one session.
+// maxFile is the maximum size of a session's file in bytes.
 const maxFile = 64 << 20
 
-// sessionName matches valid session names. They are also file names.
+// sessionName matches valid session names, which are also used as file names.
 var sessionName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
-// sessionFile returns the file of a session.
+// sessionFile returns the file that stores a session's requests.
 func (f *FileStore) sessionFile(session string) (*privatefile.File, error) {
 	if !sessionName().MatchString(session) {
 		return nil, fmt.Errorf("invalid session name %q", session)
@@ -144,7 +143,7 @@ func decodeRecords(data []byte) ([]storedRequest, error) {
 	return all, nil
 }
 
-// update modifies the requests of a session.
+// update replaces a session's requests with the result of edit.
 func (f *FileStore) update(ctx context.Context, session string, edit func([]storedRequest) ([]storedRequest, error)) error {
 	file, err := f.sessionFile(session)
 	if err != nil {
@@ -162,8 +161,7 @@ func (f *FileStore) update(ctx context.Context, session string, edit func([]stor
 	})
 }
 
-// findSession returns the session of a request, and all requests of the
-// session.
+// findSession returns a request's session and all requests of that session.
 func (f *FileStore) findSession(id string) (string, []storedRequest, error) {
 	i := strings.IndexByte(id, '.') // session names contain no dot
 	if i < 0 || !sessionName().MatchString(id[:i]) {
@@ -223,8 +221,7 @@ func (f *FileStore) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// addRequest adds a request and removes the requests whose retention has
-// expired.
+// addRequest adds a request and removes requests whose retention has expired.
 func addRequest(all []storedRequest, a Request) ([]storedRequest, error) {
 	if indexOf(all, a.ID) >= 0 {
 		return nil, fmt.Errorf("approval request %s already exists", a.ID)

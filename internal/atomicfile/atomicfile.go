@@ -1,5 +1,5 @@
 // Package atomicfile replaces files atomically: a reader sees either the old
-// content or the new one.
+// content or the new content.
 package atomicfile
 
 import (
@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Write replaces or creates the file at path, and syncs it to disk. After an
-// error the old file is unchanged. A symlink is replaced, not followed.
+// Write replaces or creates the file at path and syncs it to disk. If it
+// returns an error, the old file is unchanged. A symlink is replaced, not
+// followed.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".loadout-*.tmp") // mode 0600
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package audit stores decisions of package policy in a log file: which script
-// or tool was allowed, for whom, and why. It makes no decisions and stores no
-// secrets. Start reading at [Log].
+// Package audit writes the decisions of package policy to a log file: which
+// script or tool was allowed, for whom, and why. It makes no decisions and
+// stores no secrets. Start reading at [Log].
 package audit
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Limits of one record and of reading the log. maxText is the limit of each
-// string in bytes.
+// Limits on a record and on reading the log. maxText is the maximum length of
+// each string in bytes.
 const (
 	maxText     = 1024
 	maxDetails  = 32
@@ -34,13 +34,13 @@ const (
 )
 
 // Log is a log file with one JSON record per line. Several processes of one
-// user can append to it at the same time. Only that user can read it. If it is
-// a symlink, or if it or its directory belongs to another user or is writable
-// by others, methods return an [*privatefile.UnsafeError]. The file stays open
-// between appends. If it was moved or removed, the next append creates a new
-// one. Log is safe for concurrent use.
+// user can append to it at the same time. Only that user can read it. If the
+// file is a symlink, or if the file or its directory belongs to another user or
+// is writable by others, methods return a [*privatefile.UnsafeError]. The file
+// stays open between appends. If it was moved or removed, the next append
+// creates a new file. Log is safe for concurrent use.
 //
-// A record survives the end of the process. It may be lost in a power failure,
+// A record survives a crash of the process. It may be lost in a power failure,
 // because appends are not synced.
 type Log struct {
 	path string
@@ -53,8 +53,8 @@ type Log struct {
 func New(path string) *Log { return &Log{path: path, sem: make(chan struct{}, 1)} }
 
 // Append adds a record. It truncates long strings, escapes unprintable
-// characters, and keeps only the first 32 details by name. If the verdict is
-// invalid, it returns an error.
+// characters, and keeps only the first 32 details, in order of their names. If
+// the verdict is invalid, it returns an error.
 func (a *Log) Append(ctx context.Context, r policy.Record) error {
 	if r.Decision != policy.Allow && r.Decision != policy.Deny && r.Decision != policy.Ask {
 		return fmt.Errorf("append to the audit log: unknown verdict %.50q", r.Decision)
@@ -86,10 +86,10 @@ func (a *Log) append(ctx context.Context, r policy.Record) error {
 	return err
 }
 
-// lock opens and locks the file that is currently at the path, and returns its
-// size.
+// lock opens and locks the file that is currently at the path. It returns the
+// size of the file.
 func (a *Log) lock(ctx context.Context) (int64, error) {
-	for range 100 { // each time the file was replaced meanwhile
+	for range 100 { // once for each time the file was replaced meanwhile
 		if a.file == nil {
 			if err := a.reopen(); err != nil {
 				return 0, err
@@ -110,7 +110,7 @@ func (a *Log) lock(ctx context.Context) (int64, error) {
 	return 0, privatefile.ErrReplaced
 }
 
-// reopen opens the file. If it does not exist, reopen creates it.
+// reopen opens the file, creating it if necessary.
 func (a *Log) reopen() error {
 	if err := os.MkdirAll(filepath.Dir(a.path), 0o700); err != nil {
 		return err
@@ -127,8 +127,8 @@ func (a *Log) reopen() error {
 	return nil
 }
 
-// statLog checks the directory and the file at the path, and returns the
-// information about the file.
+// statLog checks the directory and the file at the path, and returns the file's
+// info.
 func (a *Log) statLog() (fs.FileInfo, error) {
 	dir := filepath.Dir(a.path)
 	info, err := os.Lstat(dir)
@@ -151,7 +151,7 @@ func (a *Log) closeFile() {
 	}
 }
 
-// write appends a record to the file of the given size in a single write.
+// write appends a record in a single write. size is the file's current size.
 func (a *Log) write(r policy.Record, size int64) error {
 	if r.Time.IsZero() {
 		r.Time = time.Now() // set while locked, so that records are in order of time
@@ -192,8 +192,7 @@ func endsMidLine(f *os.File, size int64) (bool, error) {
 	return last[0] != '\n', err
 }
 
-// truncate limits the length of the strings of a record and escapes unprintable
-// characters.
+// truncate shortens the strings of a record and escapes unprintable characters.
 func truncate(r policy.Record) policy.Record {
 	cut := func(s string) string { return printable.Text(s, maxText) }
 	r.Principal = policy.Principal{ID: cut(r.Principal.ID), Kind: cut(r.Principal.Kind)}
@@ -230,7 +229,7 @@ func (a *Log) Read(ctx context.Context, n int) ([]policy.Record, []policy.Proble
 	return t.records, t.problems, nil
 }
 
-// tailReader reads a log backward from its end.
+// tailReader reads a log backward from its end, block by block.
 type tailReader struct {
 	path      string
 	want      int
@@ -263,7 +262,7 @@ func (t *tailReader) read(ctx context.Context, f *os.File) error {
 	return nil
 }
 
-// addBlock processes the block that precedes the previous one.
+// addBlock processes the block that precedes the last one read.
 func (t *tailReader) addBlock(b []byte) {
 	for len(t.records) < t.want {
 		i := bytes.LastIndexByte(b, '\n')
@@ -281,8 +280,8 @@ func (t *tailReader) addBlock(b []byte) {
 	}
 }
 
-// addLine parses a line. It ignores the last line if that does not end with a
-// line feed.
+// addLine parses a line. It ignores the log's last line if that does not end
+// with a line feed.
 func (t *tailReader) addLine(line []byte) {
 	if !t.lineEnded || len(t.records) >= t.want || len(line) == 0 && !t.tooLong {
 		return

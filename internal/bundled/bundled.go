@@ -11,7 +11,7 @@ import (
 //go:embed skills
 var files embed.FS
 
-// FS returns the bundled skills. Each is a directory.
+// FS returns a file system with a directory for each bundled skill.
 func FS() fs.FS {
 	sub, err := fs.Sub(files, "skills")
 	if err != nil {
@@ -28,7 +28,7 @@ func Names() []string {
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
-		names[i] = e.Name() // a skill has the name of its directory
+		names[i] = e.Name() // a skill has the same name as its directory
 	}
 	return names
 }

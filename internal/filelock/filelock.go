@@ -1,6 +1,6 @@
-// Package filelock locks files between open file handles, in one process or in
-// several. A lock is held until [Unlock], until its handle is closed, or until
-// its process exits.
+// Package filelock provides advisory locks on open files, within a process and
+// between processes. A lock is held until [Unlock] is called, its file is
+// closed, or its process exits.
 package filelock
 
 import (
@@ -15,14 +15,14 @@ var ErrLocked = errors.New("file is locked by another process or handle")
 
 // TryLock locks a file until f is closed or unlocked. If another handle holds
 // the lock, the error is [ErrLocked]. If the system or the file system does not
-// support such locks, it is [errors.ErrUnsupported].
+// support locks, the error is [errors.ErrUnsupported].
 func TryLock(f *os.File) error { return tryLock(f) }
 
-// Unlock releases the lock of f. It does not close f.
+// Unlock releases the lock on f. It does not close f.
 func Unlock(f *os.File) error { return unlock(f) }
 
-// Lock locks a file like [TryLock]. If another handle holds the lock, it waits
-// until ctx is done.
+// Lock is like [TryLock], but if another handle holds the lock, it waits for
+// the lock until ctx is done.
 func Lock(ctx context.Context, f *os.File) error {
 	// ctx could not interrupt a blocking system call.
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {

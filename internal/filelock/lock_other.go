@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// tryLock always fails, because this system has no locks that belong to a file
-// handle.
+// tryLock always fails, because this system has no locks that belong to an open
+// file.
 func tryLock(f *os.File) error { return fmt.Errorf("lock %s: %w", f.Name(), errors.ErrUnsupported) }
 
 func unlock(f *os.File) error { return fmt.Errorf("unlock %s: %w", f.Name(), errors.ErrUnsupported) }

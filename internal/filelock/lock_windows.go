@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockRange returns one byte far beyond the end of the file, because on Windows
-// a lock also blocks readers of the range.
+// lockRange returns a range of one byte far beyond the end of the file. On
+// Windows, a lock also blocks readers of its range.
 func lockRange() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
 
 func tryLock(f *os.File) error {

@@ -1,6 +1,6 @@
-// Package filetype determines the MIME types of the files of skills. It uses
-// the extension and the content, but never the tables of the operating system,
-// so a file has the same type on every machine.
+// Package filetype determines the MIME types of skill files. It uses the
+// extension and the content, but never the tables of the operating system, so a
+// file has the same type on every machine.
 package filetype
 
 import (
@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Of returns the MIME type of a file by its extension. If the extension is
-// unknown, it uses the content.
+// Of returns the MIME type for a file's extension. If the extension is unknown,
+// it detects the type from data.
 func Of(name string, data []byte) string {
 	switch t := ByName(name); {
 	case t != "":
@@ -22,8 +22,8 @@ func Of(name string, data []byte) string {
 	return "application/octet-stream"
 }
 
-// ByName returns the MIME type of a file by its extension. If the extension is
-// unknown, it returns "".
+// ByName returns the MIME type for a file's extension, or "" if the extension
+// is unknown.
 func ByName(name string) string { return typesByExtension[strings.ToLower(path.Ext(name))] }
 
 // IsText reports whether data is UTF-8 text without NUL bytes. It checks all of
@@ -32,9 +32,9 @@ func IsText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
 }
 
-// Image returns the MIME type of an image that models accept, according to its
-// first bytes. It returns "" for other data. It does not use the file name,
-// because vendors reject a request with a wrong type.
+// Image returns the MIME type of an image that models accept, based on its
+// first bytes, or "" for other data. It does not use the file name, because
+// vendors reject a request with a wrong type.
 func Image(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):

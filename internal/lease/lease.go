@@ -1,5 +1,5 @@
-// Package lease begins runs and calls that a grant permits, and ends runs whose
-// grant expires or is revoked.
+// Package lease starts runs and calls that a grant permits, and cancels runs
+// whose grant expires or is revoked.
 //
 // It never decides whether something is permitted; package policy does.
 //
@@ -19,8 +19,8 @@ const defaultInterval = 200 * time.Millisecond
 
 // Check returns nil if a new decision would still permit everything that g
 // permits: the newest applicable grant has the same dependencies and covers g.
-// Otherwise it returns an error, which is [policy.ErrNotGranted] if the grant is known
-// to be gone.
+// Otherwise it returns an error. The error is [policy.ErrNotGranted] if the
+// grant is known to be gone.
 func Check(ctx context.Context, s policy.Store, g policy.Grant) error {
 	now, err := find(ctx, s, g)
 	switch {
@@ -34,7 +34,7 @@ func Check(ctx context.Context, s policy.Store, g policy.Grant) error {
 	return nil
 }
 
-// find finds the grant that permits now what g permitted.
+// find returns the grant that now permits what g permitted.
 func find(ctx context.Context, s policy.Store, g policy.Grant) (*policy.Grant, error) {
 	if n, ok := s.(policy.NeedsFinder); ok {
 		return n.FindWith(ctx, g.Principal, g.Subject, g.Session, g.Needs)
@@ -42,15 +42,14 @@ func find(ctx context.Context, s policy.Store, g policy.Grant) (*policy.Grant, e
 	return s.Find(ctx, g.Principal, g.Subject, g.Session)
 }
 
-// Acquire begins a run that g permits. The returned context is cancelled,
-// with the reason as its cause, when g expires, and within the interval (0
-// means 200 ms) after [Check] fails. The caller must call stop at the end
-// of the run; stop waits for the goroutine to end. The caller must not change g
-// meanwhile.
+// Acquire starts a run that g permits. The returned context is cancelled when g
+// expires, and within interval (0 means 200 ms) after [Check] fails. Its cause
+// is the reason. The caller must call stop when the run ends; stop waits for
+// the goroutine to finish. Until then, the caller must not modify g.
 //
-// Acquire consumes a grant for one run: it revokes the grant, or returns
-// [policy.ErrNotGranted] if another run consumed it. Such a run ends only when the
-// grant expires.
+// If g is valid for a single run, Acquire consumes it: it revokes the grant, or
+// returns [policy.ErrNotGranted] if another run consumed it. Such a run is
+// cancelled only when the grant expires.
 func Acquire(ctx context.Context, s policy.Store, g policy.Grant, interval time.Duration) (held context.Context, stop func(), err error) {
 	if interval <= 0 {
 		interval = defaultInterval
@@ -69,22 +68,23 @@ func Acquire(ctx context.Context, s policy.Store, g policy.Grant, interval time.
 	return held, func() { cancel(context.Canceled); <-done }, nil
 }
 
-// Consume begins one run or call that g permits. It returns an error if
-// [Check] does, and consumes a grant for one use: among concurrent callers
-// one succeeds and the others get [policy.ErrNotGranted].
+// Consume starts a run or call that g permits. It returns an error if [Check]
+// does. If g is valid for a single use, Consume revokes it: of several
+// concurrent callers, only one succeeds and the others get
+// [policy.ErrNotGranted].
 func Consume(ctx context.Context, s policy.Store, g policy.Grant) error {
 	if err := Check(ctx, s, g); err != nil || g.Scope != policy.Once {
 		return err
 	}
 	gone, err := s.Revoke(ctx, g.ID)
-	if err == nil && gone[0].ID != g.ID { // a skill is named like the ID
+	if err == nil && gone[0].ID != g.ID { // a skill has the same name as the ID
 		return fmt.Errorf("%s was used already: %w", g.Name, policy.ErrNotGranted)
 	}
 	return err
 }
 
-// watch polls the grant until it expires or fails the check. It returns
-// nil if ctx ended first.
+// watch polls the grant until it expires or fails the check. It returns nil if
+// ctx is done first.
 func watch(ctx context.Context, s policy.Store, g policy.Grant, interval time.Duration) error {
 	for {
 		wait := interval

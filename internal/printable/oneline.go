@@ -5,10 +5,10 @@ import (
 	"unicode"
 )
 
-// OneLine replaces each run of white space and control characters by one space,
+// OneLine replaces each run of white space and control characters with a space,
 // so that the text fits on one line.
 func OneLine(s string) string {
-	// Nearly all texts are on one line already. The check avoids a branch that
+	// Nearly all texts are already on one line. The check avoids a branch that
 	// is mispredicted at every space.
 	odd, space := len(s) == 0, true
 	for i := 0; i < len(s); i++ {

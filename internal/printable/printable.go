@@ -10,7 +10,7 @@ import (
 )
 
 // Text returns s with unprintable characters escaped. If s has more than most
-// bytes, the rest is replaced by the number of missing bytes.
+// bytes, the rest is replaced with the number of omitted bytes.
 func Text(s string, most int) string {
 	cut := ""
 	if len(s) <= most && isASCII(s) {
@@ -46,7 +46,7 @@ func Text(s string, most int) string {
 	return b.String() + cut
 }
 
-// isASCII reports whether s is printable ASCII only.
+// isASCII reports whether s contains only printable ASCII.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {

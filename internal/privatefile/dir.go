@@ -13,8 +13,8 @@ import (
 // ErrNoDir is returned if a directory of files does not exist.
 var ErrNoDir = errors.New("directory does not exist")
 
-// LockDir opens a directory and runs change while it holds the lock of the
-// directory. If the directory does not exist, the error is [ErrNoDir].
+// LockDir opens a directory and runs change while holding the directory's lock.
+// If the directory does not exist, the error is [ErrNoDir].
 func LockDir(ctx context.Context, dir string, change func(*os.Root) error) error {
 	root, err := OpenDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,7 +32,7 @@ func LockDir(ctx context.Context, dir string, change func(*os.Root) error) error
 	return change(root)
 }
 
-// DamagedError is returned for a file whose content is invalid.
+// DamagedError is returned if the content of a file is invalid.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -41,8 +41,8 @@ type DamagedError struct {
 func (e *DamagedError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Reason returns the message of err without the path that the message of an
-// [*UnsafeError] or a [*DamagedError] starts with.
+// Reason returns the message of err. For an [*UnsafeError] or a
+// [*DamagedError], it omits the path at the start.
 func Reason(err error) string {
 	if u, ok := errors.AsType[*UnsafeError](err); ok {
 		return u.Reason

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// unsafeReason returns "". On this system, access control lists decide who can
-// write, and a directory inherits them from the user's profile.
+// unsafeReason always returns "". On this system, access control lists decide
+// who can write, and a directory inherits them from the user's profile.
 func unsafeReason(fs.FileInfo) string { return "" }
 
 // SyncDir does nothing: this system cannot sync directories.

@@ -1,7 +1,7 @@
 // Package privatefile reads and replaces files that belong only to the current
 // user: grants, secrets, tokens and logs. It rejects files and directories that
 // another user could have written, and never follows symlinks. Start reading at
-// [File] for one file and [OpenDir] for a directory of files.
+// [File] for a single file and [OpenDir] for a directory of files.
 package privatefile
 
 import (
@@ -31,10 +31,11 @@ type File struct {
 	maxBytes int64
 }
 
-// New returns the file at path. maxBytes is the maximum size of its content.
+// New returns the file at path. maxBytes is its maximum size. New does not
+// access the file.
 func New(path string, maxBytes int64) *File { return &File{path, maxBytes} }
 
-// Read returns the content. If the file does not exist, the error is
+// Read returns the file's content. If the file does not exist, the error is
 // [fs.ErrNotExist].
 func (f *File) Read() ([]byte, error) {
 	root, err := OpenDir(filepath.Dir(f.path))
@@ -57,10 +58,10 @@ func (f *File) read(root *os.Root) ([]byte, error) {
 	return ReadFile(root, name, f.path, f.maxBytes)
 }
 
-// Change replaces the content with the result of edit. No other process can
-// change it at the same time. If there is no file, old is nil. If edit returns
-// an error, the file is unchanged. Change creates the directory if necessary
-// and syncs the content.
+// Change replaces the file's content with the result of edit. No other process
+// can change the file at the same time. If the file does not exist, old is nil.
+// If edit returns an error, the file is unchanged. Change creates the directory
+// if necessary and syncs the content.
 func (f *File) Change(ctx context.Context, edit func(old []byte) ([]byte, error)) error {
 	dir, name := filepath.Split(f.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -104,7 +105,7 @@ func lockFile(ctx context.Context, root *os.Root, name, path string) (*os.File, 
 	return lock, nil
 }
 
-// ReplaceFile replaces a file of root atomically and syncs it. If the process
+// ReplaceFile atomically replaces a file in root and syncs it. If the process
 // is killed, a file with the prefix [TempPrefix] may be left.
 func ReplaceFile(root *os.Root, name string, data []byte) error {
 	temp := TempPrefix + rand.Text()

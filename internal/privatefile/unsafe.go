@@ -8,8 +8,9 @@ import (
 	"os"
 )
 
-// UnsafeError is returned for a file or directory that another user may have
-// written, or that is not a regular file or directory. It was not read.
+// UnsafeError is returned if a file or directory may have been written by
+// another user, or is not a regular file or directory. Its content was not
+// read.
 type UnsafeError struct {
 	Path   string
 	Reason string
@@ -18,8 +19,8 @@ type UnsafeError struct {
 // Error returns the path and the reason.
 func (e *UnsafeError) Error() string { return e.Path + " cannot be trusted: " + e.Reason }
 
-// CheckInfo returns an [*UnsafeError] unless the file or directory belongs to the user
-// who runs this program and no other user can write it.
+// CheckInfo returns an [*UnsafeError] unless the file or directory belongs to
+// the current user and no other user can write to it.
 func CheckInfo(path string, info fs.FileInfo, want fs.FileMode) error {
 	reason := ""
 	switch t := info.Mode().Type(); {
@@ -38,7 +39,7 @@ func CheckInfo(path string, info fs.FileInfo, want fs.FileMode) error {
 	return &UnsafeError{Path: path, Reason: reason}
 }
 
-// OpenDir opens a directory after checking that only this user can write it.
+// OpenDir opens a directory after checking that only this user can write to it.
 func OpenDir(dir string) (*os.Root, error) {
 	before, err := os.Lstat(dir)
 	if err != nil {
@@ -65,8 +66,8 @@ func OpenDir(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// OpenFile opens a file of root after checking that only this user can write it.
-// It creates the file if flag has os.O_CREATE. path is for messages.
+// OpenFile opens a file in root after checking that only this user can write to
+// it. It creates the file if flag has os.O_CREATE. path is for messages.
 func OpenFile(root *os.Root, name, path string, flag int) (*os.File, error) {
 	before, err := root.Lstat(name) // opening a pipe would block
 	if err == nil {
@@ -83,8 +84,8 @@ func OpenFile(root *os.Root, name, path string, flag int) (*os.File, error) {
 	}
 	now, err := f.Stat()
 	if err == nil && before != nil && !os.SameFile(before, now) {
-		// This may be another process that replaced the file by a rename, so
-		// the caller can try again.
+		// Another process may have replaced the file by a rename, so the caller
+		// can try again.
 		err = ErrReplaced
 	}
 	if err == nil {
@@ -98,14 +99,15 @@ func OpenFile(root *os.Root, name, path string, flag int) (*os.File, error) {
 }
 
 // ErrReplaced is returned if another process replaced the file while it was
-// opened.
+// being opened.
 var ErrReplaced = errors.New("replaced while being opened")
 
-// ReadFile reads a file of at most maxBytes bytes, as [OpenFile] opens it.
+// ReadFile opens a file like [OpenFile] and reads it. It returns an error if
+// the file has more than maxBytes bytes.
 func ReadFile(root *os.Root, name, path string, maxBytes int64) ([]byte, error) {
 	var f *os.File
 	var err error
-	for range 100 { // each time the file was replaced meanwhile
+	for range 100 { // once for each time the file was replaced meanwhile
 		if f, err = OpenFile(root, name, path, os.O_RDONLY); !errors.Is(err, ErrReplaced) {
 			break
 		}

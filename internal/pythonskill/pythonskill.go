@@ -1,5 +1,5 @@
-// Package pythonskill reads skills of an earlier system, which are Python modules
-// that declare
+// Package pythonskill reads skills of an earlier system. These are Python
+// modules that declare
 //
 //	SKILL_MANIFEST = SkillManifest(name="…", description="…", tools=[…])
 //
@@ -25,11 +25,11 @@ const (
 	maxTools   = 1000 // further tools are ignored
 )
 
-// ErrNoManifest is returned for a Python file that does not declare a skill.
+// ErrNoManifest is returned if a Python file does not declare a skill.
 var ErrNoManifest = errors.New("SKILL_MANIFEST not found at the top level")
 
 // ReadDraft parses the literal SKILL_MANIFEST of a Python module. If there are
-// several, it uses the first one with a name. If there is none, the error is
+// several, it uses the first that has a name. If there is none, the error is
 // [ErrNoManifest].
 func ReadDraft(src []byte) (*skill.Draft, error) {
 	if len(src) > maxBytes {
@@ -47,8 +47,8 @@ func ReadDraft(src []byte) (*skill.Draft, error) {
 	return nil, err
 }
 
-// newDraft converts a manifest to a draft. If the manifest has no name, it
-// returns nil.
+// newDraft converts a manifest to a draft. It returns nil if the manifest has
+// no name.
 func newDraft(v pyValue) *skill.Draft {
 	name := printable.OneLine(v.text("name"))
 	if name == "" {
@@ -84,7 +84,8 @@ type pyValue struct {
 	fields  map[string]pyValue
 }
 
-// text returns the value of a field that is a string or a number.
+// text returns the value of a field if it is a string or a number, and ""
+// otherwise.
 func (v pyValue) text(field string) string {
 	if f := v.fields[field]; f.kind == pyText || f.kind == pyNumber {
 		return f.literal
@@ -92,7 +93,7 @@ func (v pyValue) text(field string) string {
 	return ""
 }
 
-// scanner reads the source of a Python module in one pass.
+// scanner reads a Python module's source in a single pass.
 type scanner struct {
 	src   string
 	pos   int
@@ -125,7 +126,7 @@ func (p *scanner) findManifest() bool {
 	return false
 }
 
-// skipToken skips one character, string literal, comment or bracket.
+// skipToken skips a character, string literal, comment or bracket.
 func (p *scanner) skipToken() {
 	switch c := p.src[p.pos]; c {
 	case '#':
@@ -251,7 +252,7 @@ func (p *scanner) readSequence(level int) pyValue {
 	return v
 }
 
-// readDict reads a dict. If a key is repeated, the last value counts.
+// readDict reads a dict. If a key is repeated, the last value is used.
 func (p *scanner) readDict(level int) map[string]pyValue {
 	fields := map[string]pyValue{}
 	p.readItems(func() {
@@ -311,7 +312,7 @@ func (p *scanner) readItems(item func(), commas *int) {
 	p.depth--
 }
 
-// readTexts reads adjacent string literals. If one is not plain text, for
+// readTexts reads adjacent string literals. If any is not plain text, for
 // example an f-string, the whole value is opaque.
 func (p *scanner) readTexts() pyValue {
 	v := pyValue{kind: pyText}
@@ -338,8 +339,8 @@ func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
-// readQuoted reads a string literal and returns its value. If the literal is
-// not closed, it returns false.
+// readQuoted reads a string literal and returns its value. It returns false if
+// the literal is not closed.
 func (p *scanner) readQuoted(raw bool) (string, bool) {
 	s := p.src[p.pos:]
 	quote := s[:1]
@@ -401,8 +402,8 @@ func decodeEscape(s string) (string, int) {
 	return s[:2], 2
 }
 
-// decodeRune returns the character with the given number, or "" if there is
-// none.
+// decodeRune returns the character with the given number, or "" if the number
+// is invalid.
 func decodeRune(number string, base int) string {
 	n, err := strconv.ParseUint(number, base, 32)
 	if err != nil || n > utf8.MaxRune {

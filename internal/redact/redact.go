@@ -1,6 +1,6 @@
-// Package redact replaces secrets in texts before they are displayed, logged or
-// sent. It only replaces given values and never guesses what may be a secret.
-// Start reading at [New].
+// Package redact replaces secrets in text that is displayed, logged or sent. It
+// only replaces given values and never guesses what may be a secret. Start
+// reading at [New].
 package redact
 
 import (
@@ -16,28 +16,28 @@ import (
 const Marker = "•••"
 
 const (
-	// MinLength is the length in bytes from which callers should redact a
-	// value. Shorter values occur in unrelated texts. [New] accepts them
-	// anyway.
+	// MinLength is the minimum length in bytes of a value that callers should
+	// redact. Shorter values occur in unrelated text, but [New] accepts them.
 	MinLength = 6
 
 	minFragment = 4
 	maxLine     = 1 << 20
 )
 
-// Secret is a value and the text that replaces it.
+// Secret is a value to redact and its replacement.
 type Secret struct {
 	Value       string
 	Replacement string // "" for [Marker]
 }
 
-// Redactor replaces secrets in texts. It is immutable and safe for concurrent use.
+// Redactor replaces secrets in text. It is immutable and safe for concurrent
+// use.
 type Redactor struct {
 	secrets []Secret // longest first
 }
 
-// New returns a redactor for secrets. It ignores empty values. If several
-// secrets have the same value, the first one is used.
+// New returns a redactor for the given secrets. It ignores empty values. If
+// several secrets have the same value, it uses the first one.
 func New(secrets ...Secret) *Redactor {
 	r := &Redactor{}
 	for _, s := range secrets {
@@ -68,8 +68,8 @@ func (r *Redactor) String(text string) string {
 	return text
 }
 
-// Bytes returns b with each secret replaced. If b contains none, it returns b
-// itself.
+// Bytes returns b with each secret replaced. If b contains no secret, it
+// returns b itself.
 func (r *Redactor) Bytes(b []byte) []byte {
 	for _, s := range r.secrets {
 		if bytes.Contains(b, []byte(s.Value)) {
@@ -79,9 +79,9 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// Fragment is like [Redactor.String] for a part of a longer text. It also
-// replaces the end of a secret at the start of the text, and the start of a
-// secret at its end, if they have at least four bytes.
+// Fragment is like [Redactor.String], but text is part of a longer text.
+// Fragment also replaces the end of a secret at the start of text, and the
+// start of a secret at the end, if they have at least four bytes.
 func (r *Redactor) Fragment(text string) string {
 	text = r.String(text)
 	for _, s := range r.secrets {
@@ -102,9 +102,9 @@ func (r *Redactor) Fragment(text string) string {
 	return text
 }
 
-// FoldString is like [Redactor.String] but ignores case, for host names and
-// other short texts. If folding changes the length of the text, the whole text
-// is replaced.
+// FoldString is like [Redactor.String], but ignores case. It is for host names
+// and other short text. If folding changes the length, the whole text is
+// replaced.
 func (r *Redactor) FoldString(text string) string {
 	for _, s := range r.secrets {
 		lower, value := strings.ToLower(text), strings.ToLower(s.Value)
@@ -122,7 +122,7 @@ func (r *Redactor) FoldString(text string) string {
 	return text
 }
 
-// Stream returns a redactor for one text that is received in chunks.
+// Stream returns a redactor for a text that is received in chunks.
 func (r *Redactor) Stream() *Stream {
 	s := &Stream{redactor: r}
 	if len(r.secrets) > 0 {
@@ -140,9 +140,9 @@ type Stream struct {
 }
 
 // Write adds a chunk and returns the text that can be released. The result is
-// valid until the next call. Input that may be the start of a secret is
-// retained before other secrets are replaced, because it may contain a shorter
-// one.
+// valid until the next call. Input that may be the start of a secret is held
+// back before other secrets are replaced, because it may contain a shorter
+// secret.
 func (s *Stream) Write(chunk []byte) []byte {
 	if s.longest == 0 {
 		return chunk
@@ -176,7 +176,8 @@ func (s *Stream) alignToSecrets(b []byte, end int) int {
 	return end
 }
 
-// partialLength returns the length of the longest suffix of b that is the start of a secret.
+// partialLength returns the length of the longest suffix of b that is the start
+// of a secret.
 func (s *Stream) partialLength(b []byte) int {
 	for n := min(s.longest-1, len(b)); n > 0; n-- {
 		suffix := b[len(b)-n:]
@@ -189,9 +190,9 @@ func (s *Stream) partialLength(b []byte) int {
 	return 0
 }
 
-// Lines returns a reader that passes each line of from through redactLine. It
-// returns a line as soon as the line is complete. Lines longer than 1 MiB are
-// split, so a secret across such a split is not found.
+// Lines returns a reader that passes each line of from through redactLine as
+// soon as the line is complete. Lines longer than 1 MiB are split, so a secret
+// across a split is not found.
 func Lines(from io.Reader, redactLine func([]byte) []byte) io.Reader {
 	return &lineReader{from: bufio.NewReaderSize(from, maxLine), redactLine: redactLine}
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ParseInjections returns the entries of "inject" in the requested bounds of a
-// skill (see [Parse]). Each entry is a mapping with secret, host
-// (name or name:port) and optionally header and prefix; the default is
-// Authorization with the prefix "Bearer ". Invalid entries are dropped;
-// [Parse] reports them and adds the hosts and secrets of the
-// others.
+// ParseInjections returns the entries of "inject" in a skill's requested bounds
+// (see [Parse]). Each entry is a mapping with secret, host (name or name:port)
+// and optionally header and prefix. The default header is Authorization with
+// the prefix "Bearer ". Invalid entries are dropped; [Parse] reports them and
+// adds the hosts and secrets of the valid entries.
 func ParseInjections(frontmatter json.RawMessage) []policy.Injection {
 	p := boundsParser{}
 	_, ask := p.findSandbox(frontmatter)

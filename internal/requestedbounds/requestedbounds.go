@@ -1,5 +1,5 @@
-// Package requestedbounds parses what a skill requests from the sandbox in its
-// frontmatter.
+// Package requestedbounds parses the sandbox bounds that a skill requests in
+// its frontmatter.
 //
 // It never grants anything; package policy does.
 //
@@ -24,7 +24,8 @@ const (
 	maxList             = 256 // entries of a list
 )
 
-// unbounded are the widest bounds. An intersection with them is in normal form.
+// unbounded holds the widest bounds. Intersecting other bounds with it
+// normalizes them.
 var unbounded = policy.Bounds{Network: []string{"*"}, Secrets: []string{"*"}, WorkspaceWrite: true}
 
 // checkHost returns an error unless s is a host pattern.
@@ -33,8 +34,8 @@ func checkHost(s string) error {
 	return err
 }
 
-// numericLimits lists the numeric fields that a skill can request, with their
-// largest values.
+// numericLimits maps the numeric fields that a skill can request to their
+// maximum values.
 var numericLimits = map[string]struct {
 	most  int
 	field func(*policy.Bounds) *int
@@ -46,18 +47,17 @@ var numericLimits = map[string]struct {
 	"min_tier":  {9, func(b *policy.Bounds) *int { return &b.MinTier }},
 }
 
-// Parse returns the bounds that a skill requests in its
-// frontmatter, a JSON object. They are in the mapping "sandbox" at the top
-// level or under "metadata", with these fields:
+// Parse returns the bounds that a skill requests in its frontmatter, which is a
+// JSON object. They are in the mapping "sandbox" at the top level or under
+// "metadata", with these fields:
 //
 // - network and secrets: a list, or a string with commas or spaces between entries
 // - memory_mb, seconds, processes, disk_mb, min_tier: integers from 1
 // - workspace_write: true or false
 // - inject: see [ParseInjections]
 //
-// A field that is missing is zero: no host, no secret, and no limit beyond
-// those of the operator. A field that is unknown or invalid is ignored and
-// reported as a problem.
+// A missing field is zero: no host, no secret, and no limit beyond the
+// operator's. An unknown or invalid field is ignored and reported as a problem.
 func Parse(frontmatter json.RawMessage) (policy.Bounds, []policy.Problem) {
 	p := boundsParser{}
 	where, ask := p.findSandbox(frontmatter)
@@ -78,7 +78,8 @@ func (p *boundsParser) addProblem(format string, args ...any) {
 	p.problems = append(p.problems, policy.Problem{Where: p.position, Message: printable.Text(fmt.Sprintf(format, args...), 1000)})
 }
 
-// findSandbox returns the sandbox mapping and its position in the frontmatter.
+// findSandbox returns the path of the sandbox mapping in the frontmatter, and
+// the mapping.
 func (p *boundsParser) findSandbox(frontmatter json.RawMessage) (string, map[string]json.RawMessage) {
 	p.position = "frontmatter"
 	if len(frontmatter) == 0 {
@@ -145,7 +146,7 @@ func (p *boundsParser) parseEntry(key string, raw json.RawMessage) {
 	}
 }
 
-// parseNumber reads an integer, which may be in quotes.
+// parseNumber parses an integer, which may be in quotes.
 func parseNumber(raw json.RawMessage) (int, bool) {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -155,7 +156,7 @@ func parseNumber(raw json.RawMessage) (int, bool) {
 	return int(n), err == nil
 }
 
-// parseList reads a list of strings, or one string with several entries, and
+// parseList parses a list of strings, or a string with several entries, and
 // returns the valid entries.
 func (p *boundsParser) parseList(raw json.RawMessage, check func(string) error) []string {
 	var all []string

@@ -1,7 +1,7 @@
 // Package rpcmessage encodes and decodes simple JSON-RPC messages faster than
 // the SDK, and passes other messages to the SDK. The SDK allocates two buffers
 // of 32 KiB to decode a message and scans encoded messages twice, which used to
-// be most of the cost of a proxied call.
+// account for most of the cost of a proxied call.
 package rpcmessage
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 // DecodePlain decodes a request or a result whose ID is an integer or a simple
-// string. It returns nil for other messages and for invalid ones, which the SDK
-// must decode.
+// string. It returns nil for other messages and for invalid messages, which the
+// SDK must decode.
 func DecodePlain(text []byte) jsonrpc.Message {
 	var parts map[string]json.RawMessage // unlike a struct, a map distinguishes the case of names
 	if json.Unmarshal(text, &parts) != nil || string(parts["jsonrpc"]) != `"2.0"` {
@@ -79,8 +79,8 @@ func plainText(raw json.RawMessage) (string, bool) {
 	return string(s), true
 }
 
-// EncodeLine encodes a message as one line, including the newline. The parts of
-// the message must be JSON that the SDK encoded.
+// EncodeLine encodes a message as a single line, including the newline. The
+// parts of the message must be JSON encoded by the SDK.
 func EncodeLine(msg jsonrpc.Message) ([]byte, error) {
 	line := plainLine(msg)
 	if line == nil {

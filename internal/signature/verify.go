@@ -10,10 +10,11 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ErrUnsigned is returned for a skill without a signature.
+// ErrUnsigned is returned if a skill has no signature.
 var ErrUnsigned = errors.New("skill is not signed")
 
-// KeyError is returned for a skill that is signed by another key than expected.
+// KeyError is returned if a skill is signed by a key other than the expected
+// one.
 type KeyError struct {
 	SignedBy string // public key in the signature
 	Expected string // expected public key
@@ -28,19 +29,20 @@ func describeKey(key string) string {
 	return fmt.Sprintf("%q (%s)", KeyName(key), Fingerprint(key))
 }
 
-// MismatchError is returned for a skill that differs from the signed one. Paths
-// are sorted and spelled as in the skill or the signature.
+// MismatchError is returned if a skill differs from what was signed. Paths are
+// sorted and spelled as in the skill or the signature.
 type MismatchError struct {
-	Name       string // name of the skill
+	Name       string // skill name
 	SignedName string // name in the signature
-	// Changed lists files that differ from the signed ones, Missing signed
-	// files that do not exist, and Added files that were not signed.
+	// Changed lists files whose content is not what was signed, Missing lists
+	// signed files that do not exist, and Added lists files that were not
+	// signed.
 	Changed []string
 	Missing []string
 	Added   []string
 }
 
-// Error lists the first files of each kind.
+// Error lists the first few files of each kind.
 func (e *MismatchError) Error() string {
 	var parts []string
 	if e.Name != e.SignedName {
@@ -57,7 +59,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("skill %q differs from the signed one: %s", e.Name, strings.Join(parts, "; "))
 }
 
-// formatPaths formats the first paths and the number of the others.
+// formatPaths formats the first few paths and the number of the others.
 func formatPaths(paths []string) string {
 	const most = 5
 	shown := make([]string, 0, most)
@@ -71,14 +73,14 @@ func formatPaths(paths []string) string {
 	return text
 }
 
-// Verify verifies that sig is a signature by the key public over the skill with
-// that name and exactly the files of m. It returns nil only if that is true. If
-// there is no signature, the error is ErrUnsigned. For an invalid signature it
-// is a [*DamagedError], for another key a [*KeyError], and for another skill or
-// other files a [*MismatchError].
+// Verify verifies that sig is a signature by the key public for the skill with
+// the given name and exactly the files of m. It returns nil only if that is
+// true. If there is no signature, the error is ErrUnsigned. If the signature is
+// invalid, it is a [*DamagedError]; if the key differs, a [*KeyError]; and if
+// the name or the files differ, a [*MismatchError].
 //
-// Verify checks the hashes in m. The caller must ensure that the files have
-// these hashes when it uses them.
+// Verify checks the hashes in m. The caller must ensure that the files still
+// have these hashes when it uses them.
 func Verify(m skill.Manifest, name string, sig []byte, public string) error {
 	v, err := newVerifier(public)
 	if err != nil {
@@ -100,7 +102,7 @@ func Verify(m skill.Manifest, name string, sig []byte, public string) error {
 	return nil
 }
 
-// compare returns a [*MismatchError] if the skill differs from the signed one,
+// compare returns a [*MismatchError] if the skill differs from what was signed,
 // and nil otherwise. Both lists must be sorted. A repeated path in files counts
 // as added.
 func (s *Signature) compare(files skill.Manifest, name string) error {

@@ -1,4 +1,5 @@
-// Package skillname has the rules for names of skills. It never looks at files.
+// Package skillname implements the rules for skill names. It never looks at
+// files.
 package skillname
 
 import (
@@ -8,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normalize returns the form in which names are compared: trimmed, in NFKC.
+// Normalize returns s in the form used to compare names: trimmed and in NFKC.
 func Normalize(s string) string { return Trim(norm.NFKC.String(Trim(s))) }
 
 // Slug turns any text into a valid name: at most 64 lower-case ASCII letters,
@@ -38,8 +39,8 @@ func Slug(s string) string {
 	return strings.TrimRight(b.String(), "-")
 }
 
-// IsPortable reports whether every consumer of skills accepts the name: 1
-// to 64 lower-case ASCII letters, digits and single inner hyphens.
+// IsPortable reports whether every consumer of skills accepts the name s: 1 to
+// 64 lower-case ASCII letters, digits and single inner hyphens.
 func IsPortable(s string) bool {
 	if s == "" || len(s) > 64 || s[0] == '-' || s[len(s)-1] == '-' || strings.Contains(s, "--") {
 		return false
@@ -49,8 +50,8 @@ func IsPortable(s string) bool {
 	})
 }
 
-// Trim trims the same characters as Python's str.strip, which the reference
-// validator uses.
+// Trim trims the same characters as Python's str.strip, which is what the
+// reference validator uses.
 func Trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }

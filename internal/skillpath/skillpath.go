@@ -1,5 +1,5 @@
-// Package skillpath has the rules for paths of files in a skill. It never opens
-// files.
+// Package skillpath implements the rules for file paths in a skill. It never
+// opens files.
 package skillpath
 
 import (
@@ -12,15 +12,16 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBytes is the maximum length of a path.
+// MaxBytes is the maximum length of a path in bytes.
 const MaxBytes = 512
 
 const maxPart = 255 // bytes
 
-// Check explains why a slashed path cannot be the path of a skill's file on
-// every system. Either it leaves the skill, or some system cannot store it or
-// confuses it with another path. The code is stable: lower-case words with
-// hyphens, as in a Refusal of package skill. Both results are empty for a valid path.
+// Check returns why a slash-separated path cannot be the path of a skill's file
+// on every system. The path may lead out of the skill, or some system may be
+// unable to store it or may confuse it with another path. The code is stable:
+// lower-case words with hyphens, as in a Refusal of package skill. Both results
+// are empty for a valid path.
 func Check(p string) (code, message string) {
 	switch {
 	case len(p) > MaxBytes:
@@ -66,8 +67,8 @@ func isBidiControl(r rune) bool {
 	return r == 0x200e || r == 0x200f || r == 0x061c || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// reserved reports whether the name stands for a device on Windows, where it
-// cannot be a file, with any extension.
+// reserved reports whether a name, with any extension, is that of a device on
+// Windows.
 func reserved(part string) bool {
 	stem, _, _ := strings.Cut(strings.ToUpper(part), ".")
 	switch stem = strings.TrimRight(stem, " "); stem {
@@ -81,9 +82,9 @@ func reserved(part string) bool {
 	return (device == "COM" || device == "LPT") && strings.Contains("123456789¹²³", number) && utf8.RuneCountInString(number) == 1
 }
 
-// IsIgnored reports whether files and directories of this name never belong to
-// a skill: version control data, caches, and files that desktops and editors
-// create.
+// IsIgnored reports whether files and directories with this name never belong
+// to a skill: version control data, caches, and files created by desktops and
+// editors.
 func IsIgnored(name string) bool {
 	switch name {
 	case ".git", ".hg", ".svn", "__pycache__", ".DS_Store", "Thumbs.db", "__MACOSX":
@@ -110,8 +111,9 @@ func IsScript(p string, mode fs.FileMode) bool {
 	return slices.Contains(scriptExtensions, strings.ToLower(path.Ext(p))) || mode&0o111 != 0
 }
 
-// IsSkillFile reports whether name is SKILL.md in any letter case. The reference
-// validator knows SKILL.md and skill.md; published skills use two more.
+// IsSkillFile reports whether name is SKILL.md in any letter case. The
+// reference validator accepts SKILL.md and skill.md; published skills use two
+// more.
 func IsSkillFile(name string) bool {
 	return len(name) == len("SKILL.md") && strings.EqualFold(name, "SKILL.md")
 }

@@ -1,6 +1,6 @@
-// Package testprogram builds the programs that tests start. The packages of a test run
-// share each built program, because linking the main program takes most of a minute.
-// Only tests import it.
+// Package testprogram builds the programs that tests start. All packages tested
+// together share each built program, because linking the main program takes
+// most of a minute. Only tests import it.
 //
 // Start reading at [Program].
 package testprogram
@@ -22,8 +22,8 @@ import (
 
 const module = "github.com/loadout-dev/loadout"
 
-// Program is a program of this module. By default it is built without cgo, so
-// that it runs in every sandbox.
+// Program is a program of this module to build. By default it is built without
+// cgo, so that it runs in every sandbox.
 type Program struct {
 	Package string   // path relative to the module, such as cmd/loadout
 	Race    bool     // build with the race detector
@@ -33,11 +33,11 @@ type Program struct {
 // Loadout is the loadout command.
 var Loadout = Program{Package: "cmd/loadout"}
 
-// Build builds the program and returns the path of the executable. The go
-// command checks on each call that the executable is up to date, which takes a
-// third of a second. All tests of this work tree share the executable, so do
-// not modify it. Other users may not be able to access it; use
-// [Program.Install] for them.
+// Build builds the program and returns the path of the executable. Each call
+// lets the go command check that the executable is up to date, which takes a
+// third of a second. All tests in this work tree share the executable, so do
+// not modify it. It may not be accessible to other users; use [Program.Install]
+// for them.
 func (p Program) Build() (path string, err error) {
 	root, err := findRoot()
 	if err != nil {
@@ -73,8 +73,9 @@ func (p Program) Build() (path string, err error) {
 }
 
 // openSources opens the directories and embedded files that the program is
-// built from. The go command records the files that a test opens. When they
-// change, it runs the test again instead of using a cached result.
+// built from. The go command records the files that a test opens. When the
+// files change, the go command runs the test again instead of using a cached
+// result.
 func (p Program) openSources(root string, env []string) error {
 	const list = "{{with .Module}}{{if .Main}}{{$.Dir}}{{range $.EmbedFiles}}\n{{$.Dir}}/{{.}}{{end}}{{end}}{{end}}"
 	cmd := exec.Command("go", "list", "-deps", "-f", list, module+"/"+p.Package)
@@ -93,7 +94,7 @@ func (p Program) openSources(root string, env []string) error {
 	return nil
 }
 
-// Install builds the program and writes a copy to path, which every user may
+// Install builds the program and writes a copy to path, which every user can
 // read and run. The directory of path must exist.
 func (p Program) Install(path string) error {
 	built, err := p.Build()
@@ -103,8 +104,9 @@ func (p Program) Install(path string) error {
 	if os.Link(built, path) == nil {
 		return os.Chmod(path, 0o755)
 	}
-	// Another process writes the copy. If this one did, children that other tests start
-	// meanwhile would inherit the open file, and running it would fail with ETXTBSY.
+	// Another process writes the copy. If this process did, children started by
+	// other tests meanwhile would inherit the open file, and running it would
+	// fail with ETXTBSY.
 	if runtime.GOOS != "windows" {
 		if out, err := exec.Command("cp", built, path).CombinedOutput(); err != nil {
 			return fmt.Errorf("copy %s: %w\n%s", p.Package, err, out)
@@ -140,8 +142,8 @@ func findRoot() (string, error) {
 	}
 }
 
-// lockFile waits for the lock of the file at path. On systems without file
-// locks it does nothing.
+// lockFile waits for a lock on the file at path. On systems without file locks
+// it does nothing.
 func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

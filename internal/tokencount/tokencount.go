@@ -1,5 +1,5 @@
-// Package tokencount estimates how many tokens a text has, for budgets and
-// warnings. It knows no vocabulary.
+// Package tokencount estimates the number of tokens in a text, for budgets and
+// warnings. It uses no vocabulary.
 package tokencount
 
 import (
@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// Estimate estimates how many tokens a language model counts in text. It
-// was fitted to the o200k vocabulary on published skills in English, Chinese
-// and code; bench/README.md has the comparison. Other languages in Latin
-// letters may have up to 40 % more tokens, and other vocabularies differ by up
-// to 20 %. A text never has fewer tokens than its beginning. Use the estimate
-// for budgets and warnings, not for billing.
+// Estimate returns the approximate number of tokens that a language model
+// counts in text. The estimate was fitted to the o200k vocabulary on published
+// skills in English, Chinese and code; bench/README.md has the comparison.
+// Other languages in Latin letters may have up to 40 % more tokens, and other
+// vocabularies differ by up to 20 %. The estimate for a text is never lower
+// than for its beginning. Use it for budgets and warnings, not for billing.
 func Estimate(text string) int {
 	const unit = 100 // hundredths of a token
 	total, state := 0, afterLine
@@ -62,7 +62,7 @@ const (
 	maxClasses = 8
 )
 
-// States of the automaton that splits a text like a vocabulary does. A word is
+// States of the automaton that splits a text as a vocabulary does. A word is
 // usually one token with the space before it, and more tokens inside a name. In
 // a run of capitals before a small letter, the last capital starts a word.
 const (
@@ -111,7 +111,8 @@ var classes = func() (t [utf8.RuneSelf]uint8) {
 	return t
 }()
 
-// steps was fitted by least squares to the relative errors on published skills.
+// steps is the automaton's transition table. It was fitted by least squares to
+// the relative errors on published skills.
 var steps = func() (t [maxStates][maxClasses]step) {
 	for s := range t { // the default for most states
 		t[s] = [maxClasses]step{
@@ -157,8 +158,8 @@ var steps = func() (t [maxStates][maxClasses]step) {
 	return t
 }()
 
-// pairs holds the steps for two characters at once, which is faster because
-// each step waits for the one before it.
+// pairs holds the steps for two characters at once. This is faster, because
+// each step depends on the previous one.
 var pairs = func() (t [maxStates][maxClasses * maxClasses]step) {
 	for state := range t {
 		for i := range t[state] {

@@ -4,7 +4,7 @@
 // import it.
 package toolname
 
-// Tools for skills and for the tools of other MCP servers.
+// Names of tools for skills and for the tools of other MCP servers.
 const (
 	SearchSkills   = "search_skills"
 	LoadSkill      = "load_skill"
@@ -15,7 +15,7 @@ const (
 	CallTool       = "call_tool"
 )
 
-// Tools for the working folder of a conversation.
+// Names of tools for the working folder of a conversation.
 const (
 	ReadFile   = "read_file"
 	ListFiles  = "list_files"
@@ -25,10 +25,11 @@ const (
 	SaveSkill  = "save_skill"
 )
 
-// RenderMermaid is the tool that renders diagrams on the page of a hub.
+// RenderMermaid is the name of the tool that renders diagrams on the hub's
+// page.
 const RenderMermaid = "render_mermaid"
 
-// Tools of earlier systems, served by mcpserver.Options.Compat.
+// Names of tools from earlier systems, served by mcpserver.Options.Compat.
 const (
 	ReadSkill          = "read_skill"
 	ActivateSkill      = "activate_skill"

@@ -16,7 +16,7 @@ import (
 )
 
 // Compile checks module and writes its compiled code to dir. The directory must
-// be used only for this module, and is created if necessary. Existing code for
+// be used only for this module; it is created if necessary. Existing code for
 // the same processor and runtime version is kept. The compiler reads untrusted
 // bytes and only the process limits its memory and time, so call Compile in the
 // sandbox, or use the --compile option of the worker. When ctx is done, Compile
@@ -37,7 +37,7 @@ func Compile(ctx context.Context, module []byte, dir string) error {
 	return nil
 }
 
-// program is a compiled module with its runtime.
+// program is a compiled module and the runtime that runs it.
 type program struct {
 	runtime wazero.Runtime
 	module  wazero.CompiledModule
@@ -51,8 +51,8 @@ func (p *program) close() {
 	}
 }
 
-// loadProgram prepares a module to run. If dir contains compiled code, it is
-// used.
+// loadProgram prepares a module to run. It uses compiled code in dir if there
+// is any.
 func loadProgram(ctx context.Context, module []byte, dir string, pages uint32) (*program, error) {
 	if err := checkModule(module); err != nil {
 		return nil, err
@@ -70,8 +70,8 @@ func loadProgram(ctx context.Context, module []byte, dir string, pages uint32) (
 	return compileModule(ctx, module, nil, pages)
 }
 
-// compileModule compiles a module and takes ownership of cache. The settings
-// that affect the compiled code are the same in every run.
+// compileModule compiles a module and takes ownership of cache. Settings that
+// affect the compiled code are the same in every run.
 func compileModule(ctx context.Context, module []byte, cache wazero.CompilationCache, pages uint32) (*program, error) {
 	config := wazero.NewRuntimeConfig(). // the compiler if there is one, else the interpreter
 						WithCloseOnContextDone(true).
@@ -96,8 +96,8 @@ func compileModule(ctx context.Context, module []byte, cache wazero.CompilationC
 	return p, nil
 }
 
-// checkCommand checks that m is a command: a module with a function _start that
-// has no parameters and no results.
+// checkCommand returns an error unless m is a command: a module with a function
+// _start that has no parameters and no results.
 func checkCommand(m wazero.CompiledModule) error {
 	start := m.ExportedFunctions()["_start"]
 	if start == nil || len(start.ParamTypes()) != 0 || len(start.ResultTypes()) != 0 {
@@ -107,17 +107,18 @@ func checkCommand(m wazero.CompiledModule) error {
 }
 
 // hasCompiledCode reports whether dir contains code compiled by this runtime
-// version. Otherwise wazero would try to write to dir.
+// version. If it does not, wazero would try to write to dir.
 func hasCompiledCode(dir string) bool {
 	if dir == "" {
 		return false
 	}
-	fsys := os.DirFS(dir) // not filepath.Glob, because dir is not a pattern
+	fsys := os.DirFS(dir) // not filepath.Glob, because dir may contain pattern characters
 	codes, _ := fs.Glob(fsys, "wazero-*-"+runtime.GOARCH+"-"+runtime.GOOS+"/*")
 	return slices.ContainsFunc(codes, func(name string) bool { return !strings.HasSuffix(name, ".tmp") })
 }
 
-// checkModule rejects invalid modules before the compiler reads them.
+// checkModule returns an error for an invalid module, before the compiler reads
+// it.
 func checkModule(module []byte) error {
 	switch {
 	case len(module) > MaxModule:
@@ -133,7 +134,7 @@ func checkModule(module []byte) error {
 	return nil
 }
 
-// readModule reads a regular file up to [MaxModule]+1 bytes.
+// readModule reads up to [MaxModule]+1 bytes of a regular file.
 func readModule(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -4,6 +4,6 @@ package wasm
 
 import "syscall"
 
-// nonblock prevents blocking when a pipe is opened. It has no effect on files
-// and directories.
+// nonblock is the flag that keeps opening a pipe from blocking. It has no
+// effect on files and directories.
 const nonblock = syscall.O_NONBLOCK

@@ -7,7 +7,7 @@ import (
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// limitedWriter is an output stream of the guest. After left bytes it calls
+// limitedWriter is an output stream of the guest. After left bytes, it calls
 // exceeded, because a guest may ignore write errors until the deadline. It is
 // safe for concurrent use.
 type limitedWriter struct {

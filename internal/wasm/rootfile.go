@@ -14,12 +14,12 @@ import (
 type rootFile struct {
 	experimentalsys.UnimplementedFile
 	fs    *rootFS
-	name  string // name at the time of opening, even after a rename
+	name  string // name when the file was opened, even after a rename
 	file  *os.File
 	isDir bool
 
 	appendMode      bool // writes go to the end
-	openedForAppend bool // the system appends, even with several writers
+	openedForAppend bool // the system appends, even with concurrent writers
 	wasListed       bool // entries were read since the directory was opened
 }
 
@@ -42,7 +42,7 @@ func (f *rootFile) Ino() (sys.Inode, experimentalsys.Errno) {
 func (f *rootFile) IsAppend() bool { return f.appendMode }
 
 // SetAppend sets whether writes go to the end. It cannot disable append mode
-// for a file that was opened with it.
+// for a file that was opened in append mode.
 func (f *rootFile) SetAppend(enable bool) experimentalsys.Errno {
 	switch {
 	case f.isDir:
@@ -83,8 +83,8 @@ func (f *rootFile) Write(b []byte) (int, experimentalsys.Errno) {
 	return ioResult(f.file.Write(b))
 }
 
-// Pwrite writes at an offset. In append mode it appends, as on Linux; Go would
-// return an error.
+// Pwrite writes at an offset. In append mode it appends, as on Linux, where Go
+// would return an error.
 func (f *rootFile) Pwrite(b []byte, off int64) (int, experimentalsys.Errno) {
 	if f.isDir || f.appendMode {
 		return f.Write(b)
@@ -96,10 +96,11 @@ func (f *rootFile) Pwrite(b []byte, off int64) (int, experimentalsys.Errno) {
 }
 
 // position is an alias of int64. It hides Seek from vet, which expects the
-// signature of io.Seeker, while wazero requires another result type.
+// signature of io.Seeker, while wazero requires a different result type.
 type position = int64
 
-// Seek on a directory supports only the start. It makes new entries visible.
+// Seek on a directory supports only seeking to the start, which makes new
+// entries visible.
 func (f *rootFile) Seek(offset position, whence int) (int64, experimentalsys.Errno) {
 	if f.isDir {
 		if offset != 0 || whence != io.SeekStart {
@@ -114,8 +115,8 @@ func (f *rootFile) Seek(offset position, whence int) (int64, experimentalsys.Err
 	return at, errno(err)
 }
 
-// rewind reopens the directory, which works on every system. It fails if the
-// directory was replaced.
+// rewind reopens the directory, which works on every system. It returns an
+// error if the directory was replaced.
 func (f *rootFile) rewind() experimentalsys.Errno {
 	if !f.wasListed {
 		return 0
@@ -140,8 +141,8 @@ func (f *rootFile) rewind() experimentalsys.Errno {
 	return 0
 }
 
-// Readdir returns the next n entries, or all if n is not positive. It omits
-// entries that were removed after the listing.
+// Readdir returns the next n entries, or all entries if n is not positive. It
+// omits entries that were removed after the listing.
 func (f *rootFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.Errno) {
 	if !f.isDir {
 		return nil, experimentalsys.EBADF
@@ -178,7 +179,7 @@ func (f *rootFile) Sync() experimentalsys.Errno { return errno(f.file.Sync()) }
 
 func (f *rootFile) Datasync() experimentalsys.Errno { return f.Sync() }
 
-// Utimens uses the name with which the file was opened.
+// Utimens sets times by the name with which the file was opened.
 func (f *rootFile) Utimens(atim, mtim int64) experimentalsys.Errno {
 	return f.fs.Utimens(f.name, atim, mtim)
 }
@@ -186,7 +187,7 @@ func (f *rootFile) Utimens(atim, mtim int64) experimentalsys.Errno {
 func (f *rootFile) Close() experimentalsys.Errno { return errno(f.file.Close()) }
 
 // ioResult returns the result of reading or writing n bytes. If n > 0, it drops
-// the error, which the next call returns.
+// the error; the next call returns it.
 func ioResult(n int, err error) (int, experimentalsys.Errno) {
 	if n > 0 {
 		return n, 0

@@ -14,14 +14,13 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// rootFS is a mount of a guest: the directory tree below root. Symlinks cannot
-// lead outside it. The guest can use regular files and directories. It can
-// follow and read symlinks but not create them, and cannot open other types of
-// files.
+// rootFS is a directory tree mounted in a guest. Symlinks cannot lead outside
+// root. The guest can use regular files and directories. It can follow and read
+// symlinks but not create them, and cannot open other types of files.
 //
 // Names are slash-separated. They may start with a slash, because wazero joins
-// the name of the open directory, which may be empty, and the name in it. A
-// name of a directory may end with a slash.
+// the name of the open directory, which may be empty, with the name in that
+// directory. The name of a directory may end with a slash.
 type rootFS struct {
 	experimentalsys.UnimplementedFS
 	root     *os.Root
@@ -38,8 +37,8 @@ func localName(name string) string {
 	return filepath.FromSlash(name)
 }
 
-// openFlags maps flags of the guest to flags of the host. OpenFile handles
-// O_NOFOLLOW, O_DIRECTORY and O_NONBLOCK.
+// openFlags maps the guest's flags to the host's. OpenFile handles O_NOFOLLOW,
+// O_DIRECTORY and O_NONBLOCK.
 var openFlags = [...]struct {
 	guest experimentalsys.Oflag
 	host  int
@@ -56,8 +55,8 @@ var openFlags = [...]struct {
 }
 
 // OpenFile opens a regular file or a directory. It ignores the permissions,
-// because WASI has none, and the 0600 of wazero would make results unreadable.
-// The umask applies as usual.
+// because WASI has none, and wazero's 0600 would make results unreadable. The
+// umask applies as usual.
 func (f *rootFS) OpenFile(name string, flag experimentalsys.Oflag, _ fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
 	const writes = experimentalsys.O_WRONLY | experimentalsys.O_RDWR | experimentalsys.O_CREAT | experimentalsys.O_TRUNC
 	if f.readOnly && flag&writes != 0 {
@@ -132,8 +131,8 @@ func (f *rootFS) Unlink(name string) experimentalsys.Errno {
 	})
 }
 
-// remove removes a file or an empty directory if fits returns 0. The guest
-// cannot run between the two calls.
+// remove removes a file or an empty directory if fits returns 0 for it. The
+// guest cannot run between the two calls.
 func (f *rootFS) remove(name string, fits func(isDir bool) experimentalsys.Errno) experimentalsys.Errno {
 	return f.modify(func() error {
 		info, err := f.root.Lstat(localName(name))
@@ -151,7 +150,7 @@ func (f *rootFS) Utimens(name string, atim, mtim int64) experimentalsys.Errno {
 	return f.modify(func() error { return f.root.Chtimes(localName(name), timeOf(atim), timeOf(mtim)) })
 }
 
-// Symlink always fails, like Link. The worker would not follow a link out of
+// Symlink always fails, like Link. The worker would not follow a symlink out of
 // the mount, but a program that reads the results might.
 func (f *rootFS) Symlink(string, string) experimentalsys.Errno { return experimentalsys.EPERM }
 
@@ -165,8 +164,8 @@ func (f *rootFS) modify(do func() error) experimentalsys.Errno {
 	return errno(do())
 }
 
-// timeOf converts nanoseconds since 1970. For UTIME_OMIT, which leaves the time
-// of a file unchanged, it returns the zero time.
+// timeOf converts nanoseconds since 1970. It returns the zero time for
+// UTIME_OMIT, which leaves a file's time unchanged.
 func timeOf(nanos int64) time.Time {
 	if nanos == experimentalsys.UTIME_OMIT {
 		return time.Time{}
@@ -181,8 +180,8 @@ func stat(info fs.FileInfo, err error) (sys.Stat_t, experimentalsys.Errno) {
 	return sys.NewStat_t(info), 0
 }
 
-// errno returns the code for an error of the os package. An unknown error means
-// that [os.Root] refused to leave the mount.
+// errno returns the WASI error code for an error of package os. An unknown
+// error means that [os.Root] refused to leave the mount.
 func errno(err error) experimentalsys.Errno {
 	if err == nil || err == io.EOF {
 		return 0

@@ -22,13 +22,13 @@ const (
 	pageSize = 64 << 10
 	maxPages = 1 << 16
 
-	// exitGrace is the time for a guest to exit after its context is done. A
-	// guest checks its context at each call, loop and return from the host. One
-	// that takes longer is blocked in the host.
+	// exitGrace is how long to wait for a guest to exit after its context is
+	// done. A guest checks its context at each call, loop and return from the
+	// host. A guest that takes longer is blocked in the host.
 	exitGrace = 250 * time.Millisecond
 )
 
-// workerRun holds the options of one run of the worker.
+// workerRun holds the options of a worker's run.
 type workerRun struct {
 	cache          string
 	memory, output int64
@@ -41,7 +41,7 @@ type workerRun struct {
 	stdout, stderr io.Writer
 }
 
-// Causes with which the context of a run is cancelled.
+// Causes of cancelling a run's context.
 var (
 	errTimeout = &failure{ExitTimeout, errors.New("timeout exceeded")}
 	errOutput  = &failure{ExitWorker, errors.New("output limit exceeded")}
@@ -98,7 +98,7 @@ func (j *workerRun) run(ctx context.Context) (int, error) {
 	return r.code, r.err
 }
 
-// compileOrRun compiles the module, or runs it.
+// compileOrRun either compiles or runs the module, depending on the options.
 func (j *workerRun) compileOrRun(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 	module, err := readModule(j.args[0])
 	if err != nil {
@@ -139,21 +139,21 @@ func (j *workerRun) runGuest(ctx context.Context, p *program, config wazero.Modu
 	return guestResult(ctx, err, ExitTrap)
 }
 
-// guestResult returns the exit code of the guest. If the guest did not exit by
+// guestResult returns the guest's exit code. If the guest did not exit by
 // itself, it returns an error with the given code.
 func guestResult(ctx context.Context, err error, code int) (int, error) {
 	exit, ok := errors.AsType[*sys.ExitError](err)
 	if !ok {
 		return 0, contextError(ctx, &failure{code, err})
 	}
-	// A guest can also exit with the codes that mean a cancelled context.
+	// A guest can also exit with the codes that indicate a cancelled context.
 	if c := exit.ExitCode(); ctx.Err() == nil || c != sys.ExitCodeContextCanceled && c != sys.ExitCodeDeadlineExceeded {
 		return int(min(c, 255)), nil
 	}
 	return 0, context.Cause(ctx)
 }
 
-// contextError returns the context's cause if ctx is done, since err is then
+// contextError returns the context's cause if ctx is done, because err is then
 // likely a consequence. Otherwise it returns err.
 func contextError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
@@ -162,8 +162,8 @@ func contextError(ctx context.Context, err error) error {
 	return err
 }
 
-// config returns the module configuration of the guest, and a function that
-// closes its mounts.
+// config returns the guest's module configuration and a function that closes
+// its mounts.
 func (j *workerRun) config(ctx context.Context) (wazero.ModuleConfig, func(), error) {
 	config := wazero.NewModuleConfig().
 		WithName(""). // the name section could say wasi_snapshot_preview1
@@ -199,7 +199,7 @@ func (j *workerRun) config(ctx context.Context) (wazero.ModuleConfig, func(), er
 	return config.WithFSConfig(files), closeAll, nil
 }
 
-// sleep implements sleeping in poll_oneoff. It returns when ctx is done,
+// sleep implements sleeping in poll_oneoff. It returns early when ctx is done,
 // because wazero cannot stop a guest that is blocked in the host.
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)

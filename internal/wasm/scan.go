@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// maxLocals is the maximum number of local variables in a function. Most
-// engines have the same limit.
+// maxLocals is the maximum number of local variables in a function. It is the
+// limit of most engines.
 const maxLocals = 50_000
 
-// IDs of sections, and of the subsection of the name section that is not a
+// IDs of sections, and of the only subsection of the name section that is not a
 // list.
 const (
 	customSection = 0
@@ -24,11 +24,11 @@ var (
 	errLocals   = errors.New("invalid module: too many local variables in a function (limit 50000)")
 )
 
-// checkSections rejects small modules that would make wazero allocate
-// gigabytes. wazero allocates the declared number of elements or local
+// checkSections returns an error for a small module that would make wazero
+// allocate gigabytes. wazero allocates the declared number of elements or local
 // variables before it reads them. checkSections checks the lists of sections,
-// locals and names. Nested lists are left to the decoder, whose memory the
-// process limits.
+// locals and names. Nested lists are left to the decoder, whose memory is
+// limited by the process.
 func checkSections(module []byte) error {
 	c := cursor{rest: module[8:]}
 	for len(c.rest) > 0 {
@@ -62,7 +62,7 @@ func scanSection(id byte, body *cursor) error {
 	return nil
 }
 
-// scanNames checks the lists of the name section, including the nested lists of
+// scanNames checks the lists in the name section, including the nested lists of
 // local names.
 func scanNames(body *cursor) {
 	const localNames = 2
@@ -115,8 +115,8 @@ func scanCode(body *cursor) error {
 	return nil
 }
 
-// cursor reads bytes from the front of rest. After a read past the end, failed
-// is set, and reads return nothing.
+// cursor reads bytes from the front of rest. A read past the end sets failed;
+// later reads return nothing.
 type cursor struct {
 	rest   []byte
 	failed bool
@@ -142,7 +142,7 @@ func (c *cursor) readBytes(n uint64) []byte {
 	return b
 }
 
-// readCount reads the number of elements of a list. Each element takes at least
+// readCount reads the number of elements in a list. Each element takes at least
 // one byte.
 func (c *cursor) readCount() uint64 {
 	n := c.readNumber()

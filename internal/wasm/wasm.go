@@ -1,11 +1,11 @@
-// Package wasm implements the worker that runs one WebAssembly script of a
-// skill, a WASI preview 1 command.
+// Package wasm implements the worker that runs a skill's WebAssembly script,
+// which is a WASI preview 1 command.
 //
-// The worker is a separate process. The sandbox starts it inside the sandbox
-// like a shell for a shell script, with the same directories and variables. The
-// process calls [Main] and exits with its result. The security boundary is the
-// process, not this package, because the machine code comes from an untrusted
-// module. Inside the process this package adds:
+// The worker is a separate process. It is started inside the sandbox, like a
+// shell for a shell script, with the same directories and variables. The
+// process calls [Main] and exits with the returned code. The security boundary
+// is the process, not this package, because the machine code comes from an
+// untrusted module. Inside the process this package adds:
 //
 //   - Files are accessed through [os.Root], so a symlink cannot lead out of a
 //     mount. A mount can be read-only, and a guest cannot create links, open
@@ -40,7 +40,7 @@ import (
 	"time"
 )
 
-// Exit codes of [Main], in addition to those of the guest. They follow env(1),
+// Exit codes of [Main], in addition to the guest's. They follow env(1),
 // timeout(1) and the shell.
 const (
 	ExitTimeout = 124 // the deadline passed
@@ -63,24 +63,27 @@ const (
 const Usage = "[--cache DIR] [--memory BYTES] [--timeout D] [--output BYTES] [--dir GUEST=HOST[:ro]]... -- MODULE [ARG]..." +
 	" or --compile --cache DIR [--timeout D] -- MODULE"
 
-// Main runs the worker and returns the exit code for the process. It is called once, by a process that exits with
-// that code: after a deadline a guest that is blocked in a read of stdin, a write to stdout or the compiler is left
-// behind in its goroutine, because nothing but the end of the process can stop it.
+// Main runs the worker and returns the exit code for the process. It must be
+// called once, by a process that then exits with that code. A guest that is
+// blocked after a deadline, in the compiler or in reading stdin or writing
+// stdout, keeps its goroutine until the process exits.
 //
-// args are (see [Usage]):
+// The arguments are (see [Usage]):
 //
-//	--dir GUEST=HOST[:ro]   HOST is the directory GUEST of the guest, repeatable. The first one is the working
-//	                        directory of a guest that has none in PWD. GUEST is absolute, or "." for C and Rust
-//	                        programs that open relative paths.
+//	--dir GUEST=HOST[:ro]   mount the directory HOST at GUEST; repeatable. GUEST is absolute, or "."
+//	                        for C and Rust programs that open relative paths. The first mount is the
+//	                        working directory of a guest without PWD.
 //	--memory BYTES          the guest's linear memory, default 512 MiB, rounded down to 64 KiB
-//	--timeout D             a Go duration, default 1m; 0 is none, for a server
-//	--output BYTES          each of stdout and stderr, default 4 MiB; 0 is none. The guest ends when it writes more.
-//	--cache DIR             the directory of this module, read only
+//	--timeout D             a Go duration, default 1m; 0 means none, for a server
+//	--output BYTES          limit for each of stdout and stderr, default 4 MiB; 0 means none. A guest
+//	                        that writes more is stopped.
+//	--cache DIR             the directory of this module, read-only
 //	--compile               fill --cache and run nothing
 //	-- MODULE ARG…          the guest's argv, with MODULE as its first element
 //
-// environ is the whole environment of the guest. The result is the guest's exit code (255 for a larger one), or one
-// of the Exit codes with one line on stderr that says why; a trap is followed by the stack of the guest.
+// environ is the guest's whole environment. The result is the guest's exit code
+// (255 for a larger one), or one of the Exit codes after printing the reason to
+// stderr on a single line. After a trap, the guest's stack follows.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) (code int) {
 	j, err := parseArgs(args)
 	if err == nil {
@@ -133,7 +136,7 @@ func parseArgs(args []string) (*workerRun, error) {
 	return j, nil
 }
 
-// mount maps a host directory to a path of the guest.
+// mount maps a host directory to a path in the guest.
 type mount struct {
 	guest, host string
 	readOnly    bool
@@ -149,7 +152,7 @@ func parseMount(s string) (mount, error) {
 	return mount{guest: guest, host: host, readOnly: readOnly}, nil
 }
 
-// failure is an error with an exit code.
+// failure is an error with the exit code that it causes.
 type failure struct {
 	code int
 	err  error

@@ -36,7 +36,7 @@ type saveFile struct {
 	Content string `json:"content"`
 }
 
-// save validates a skill and writes it atomically.
+// save validates a skill and writes it to the project atomically.
 func (f *folder) save(ctx context.Context, _ *mcp.CallToolRequest, in saveArgs) (*mcp.CallToolResult, any, error) {
 	files, err := in.checkFiles()
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *folder) save(ctx context.Context, _ *mcp.CallToolRequest, in saveArgs) 
 	return textResult(text + "It can be loaded now."), nil, nil
 }
 
-// checkFiles returns the skill's files by path. The error describes all
+// checkFiles returns the skill's files by path. Its error describes all
 // problems.
 func (in *saveArgs) checkFiles() (map[string]string, error) {
 	var errs []error
@@ -91,8 +91,8 @@ func (in *saveArgs) checkFiles() (map[string]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// writeSkill writes a skill to a temporary directory and renames it. It does
-// not follow symlinks.
+// writeSkill writes a skill to a temporary directory and then renames the
+// directory. It does not follow symlinks.
 func (f *folder) writeSkill(name string, files map[string]string, replace bool) error {
 	project, err := os.OpenRoot(f.opts.Project)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// SkillPathHint returns a hint if text contains the path of a file of an active
+// SkillPathHint returns a hint if text contains a path that exists in an active
 // skill, and "" otherwise. Skills tell agents to read and run their files as if
-// these were in the working directory. location returns the directory of a
-// skill as it is written in the instructions, or "".
+// these were in the working directory. location returns a skill's directory as
+// written in the instructions, or "".
 func SkillPathHint(text string, active []session.ActiveSkill, location func(session.ID) string) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`();&|<>", r) })
 	for _, a := range active {

@@ -3,7 +3,7 @@
 // a function that the caller provides.
 //
 // The server does not request approval. The caller must decide whether a call
-// is allowed before it passes the call on. Start reading at [New].
+// is allowed before passing it on. Start reading at [New].
 package workspace
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// Limits on one call.
+// Limits on a single call.
 const (
 	MaxRead  = 64 << 10 // bytes of a file in one result
 	MaxFile  = 8 << 20  // bytes of a file that is written or edited
@@ -36,27 +36,28 @@ const (
 	maxDepth = 32
 )
 
-// CommandResult is the result of a command.
+// CommandResult describes how a command exited and what it printed.
 type CommandResult struct {
 	ExitCode       int
 	Stdout, Stderr string
-	Note           string // additional information, for example that the command timed out
+	Note           string // additional information, such as that the command timed out
 }
 
-// Options configure a server.
+// Options configures a server.
 type Options struct {
-	// Run runs a command in the folder. If nil, there is no run_command tool.
+	// Run runs a command in the folder. If it is nil, there is no run_command
+	// tool.
 	Run func(ctx context.Context, args []string, timeout time.Duration) (*CommandResult, error)
 	// ReadOutput reads a file that a script created. link is the link in the
-	// result of the script. With it, write_file can copy such files into the
-	// folder. It may be nil.
+	// script's result. It lets write_file copy such files into the folder. It
+	// may be nil.
 	ReadOutput func(link string) ([]byte, error)
 	// Hint returns a hint about a path that does not exist in the folder, or
-	// about a command that failed. It returns "" if it has none. It may be nil.
+	// about a failed command, or "" if there is none. It may be nil.
 	Hint func(text string) string
-	// Project is the directory of the project; skills are saved in its
-	// .loadout/skills. If it is "", there is no save_skill tool. OnSave is
-	// called after a skill was saved and may be nil.
+	// Project is the project's directory; skills are saved in its
+	// .loadout/skills. If it is "", there is no save_skill tool. OnSave, if not
+	// nil, is called after a skill was saved.
 	Project string
 	OnSave  func(context.Context) error
 }
@@ -64,8 +65,8 @@ type Options struct {
 // Name is the server name in permission rules.
 const Name = "workspace"
 
-// New returns a server for the folder root. The caller closes root when the
-// server is no longer used.
+// New returns a server for the folder root. The caller must close root after
+// use.
 func New(root *os.Root, o *Options) *mcp.Server {
 	if o == nil {
 		o = &Options{}
@@ -140,7 +141,7 @@ func (f *folder) hint(text string) string {
 }
 
 // readPart reads up to MaxRead+1 bytes of a regular file. The additional byte
-// shows that the file continues.
+// indicates that the file continues.
 func (f *folder) readPart(name string, offset int64) ([]byte, error) {
 	file, err := f.open(name)
 	if err != nil {
@@ -150,8 +151,8 @@ func (f *folder) readPart(name string, offset int64) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(file, max(offset, 0), MaxRead+1))
 }
 
-// open opens a regular file. It rejects other kinds, because opening a pipe
-// could block.
+// open opens a regular file. It rejects other types of files, because opening a
+// pipe could block.
 func (f *folder) open(name string) (*os.File, error) {
 	fi, err := f.root.Stat(name)
 	if err != nil {
@@ -222,7 +223,7 @@ type writeArgs struct {
 	From    string  `json:"from,omitempty" jsonschema:"or the link of a file that a script left, as loadout-work://…"`
 }
 
-// content returns the content to write.
+// content returns the content to write, which is given as text or as a link.
 func (f *folder) content(in *writeArgs) ([]byte, error) {
 	switch {
 	case in.From == "" && in.Content == nil:
@@ -258,7 +259,7 @@ func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) 
 	return textResult(fmt.Sprintf("Wrote %s, %d bytes.", in.Path, len(data))), nil, nil
 }
 
-// writeFile writes a file atomically. It creates missing parent directories.
+// writeFile writes a file atomically, creating missing parent directories.
 func (f *folder) writeFile(name string, data []byte) error {
 	if len(data) > MaxFile {
 		return fmt.Errorf("file too large (%d bytes, limit %d)", len(data), MaxFile)
@@ -296,9 +297,8 @@ func (f *folder) writeFile(name string, data []byte) error {
 	return nil
 }
 
-// openDir opens a directory for writing. It creates missing directories. It
-// does not follow symlinks, because one may lead to files that programs
-// execute.
+// openDir opens a directory for writing, creating missing directories. It does
+// not follow symlinks, because they may lead to files that programs execute.
 func (f *folder) openDir(name string) (*os.Root, error) {
 	at, err := f.root.OpenRoot(".")
 	if err != nil || name == "." {
@@ -315,7 +315,7 @@ func (f *folder) openDir(name string) (*os.Root, error) {
 	return at, nil
 }
 
-// openSubdir opens a subdirectory. If it does not exist, openSubdir creates it.
+// openSubdir opens a subdirectory, creating it if necessary.
 func openSubdir(at *os.Root, name string) (*os.Root, error) {
 	if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -418,8 +418,8 @@ func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*
 	return res, nil, nil
 }
 
-// localPath returns a path relative to the folder, with the separators of the
-// operating system.
+// localPath returns a path relative to the folder, with the operating system's
+// separators.
 func localPath(name string) (string, error) {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "/workspace/"), "./")
 	if name == "" || name == "/workspace" {
@@ -432,7 +432,7 @@ func localPath(name string) (string, error) {
 	return p, nil
 }
 
-// pathlessError returns an error without host paths.
+// pathlessError returns err without host paths.
 func pathlessError(name string, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err

@@ -1,11 +1,11 @@
 // Package demo implements [llm.Model] with fixed rules instead of a language
 // model. The rules find a skill, load it, and call a script or tool that the
 // user names. The model needs no key and no network. It always gives the same
-// answer to the same conversation, so that first steps and tests can use all of
-// Loadout without a real model.
+// response to the same conversation, so that first steps and tests can use all
+// of Loadout without a real model.
 //
-// Every answer says that no language model wrote it. A turn makes each kind of
-// call at most once.
+// Every response says that no language model wrote it. Within a turn, the model
+// makes each kind of call at most once.
 package demo
 
 import (
@@ -19,8 +19,8 @@ import (
 
 // Options configures the model. The zero value is valid.
 type Options struct {
-	// Next is a sentence that tells the user how to configure a real model; ""
-	// means a general sentence.
+	// Next is a sentence that tells the user how to configure a real model. The
+	// default is a general sentence.
 	Next string
 }
 
@@ -94,7 +94,7 @@ func (m *Model) answer(r *llm.Request) llm.Answer {
 }
 
 // limitTokens truncates a text to at most limit tokens; 0 means no limit. cut
-// reports whether the text was truncated.
+// reports whether it did.
 func limitTokens(text string, limit int) (short string, cut bool) {
 	if limit <= 0 {
 		return text, false
@@ -108,7 +108,8 @@ func limitTokens(text string, limit int) (short string, cut bool) {
 	return text, false
 }
 
-// answerEvents splits an answer into events as a remote model would send them.
+// answerEvents splits a response into events, as a remote model would send
+// them.
 func answerEvents(a *llm.Answer) []llm.Event {
 	var out []llm.Event
 	for _, p := range a.Message.Parts {
@@ -184,7 +185,7 @@ func textTokens(text string) int {
 	return int(n + 0.999)
 }
 
-// tokenWeight estimates the number of tokens of a letter.
+// tokenWeight estimates the number of tokens of a character.
 func tokenWeight(r rune) float64 {
 	if isWide(r) {
 		return 0.67
@@ -192,7 +193,7 @@ func tokenWeight(r rune) float64 {
 	return 0.25
 }
 
-// isWide reports whether a letter belongs to a script without spaces between
+// isWide reports whether a character belongs to a script without spaces between
 // words.
 func isWide(r rune) bool {
 	return r >= 0x2e80 && r <= 0x9fff || r >= 0xac00 && r <= 0xd7ff || r >= 0xf900 && r <= 0xfaff

@@ -7,7 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// A result is either the text of a tool or its structured content in JSON.
+// hit is a skill in a search result. A result is either the text of a tool or
+// its structured content in JSON.
 
 type hit struct {
 	Name        string  `json:"name"`
@@ -15,7 +16,7 @@ type hit struct {
 	Score       float64 `json:"score"`
 }
 
-// skill is what a load result says about a skill.
+// skill holds what a load result says about a skill.
 type skill struct {
 	name           string
 	instructions   string
@@ -36,8 +37,8 @@ func newStep(c llm.Call) *step {
 	return s
 }
 
-// asJSON encodes a value as a model would write it. The value must come from
-// JSON or from text.
+// asJSON encodes a value as a model would write it. The value must be decoded
+// JSON or a string.
 func asJSON(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -48,7 +49,8 @@ func asJSON(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// text returns the argument with the given name if it is a string, else "".
+// text returns the argument with the given name if it is a string, and ""
+// otherwise.
 func (s *step) text(name string) string {
 	v, _ := s.args[name].(string)
 	return v
@@ -113,8 +115,8 @@ func readTools(result string) []tool {
 	return all
 }
 
-// readLoad returns the skills in a load result: the loaded skill, after the
-// skills that it depends on.
+// readLoad returns the skills in a load result: the skills that the loaded
+// skill depends on, and then the loaded skill.
 func readLoad(result, name string) []*skill {
 	var told struct {
 		Name         string
@@ -178,7 +180,7 @@ func readLoadText(result, name string) []*skill {
 }
 
 // loadedName returns the name in a line such as "Skill NAME (from ORIGIN) is
-// loaded …". It returns false for other lines.
+// loaded …", and whether the line has this form.
 func loadedName(line string) (string, bool) {
 	rest, ok := strings.CutPrefix(line, "Skill ")
 	if !ok {
@@ -195,8 +197,8 @@ func isAlreadyLoaded(line, name string) bool {
 	return ok && (strings.HasPrefix(rest, "already loaded and unchanged;") || strings.HasPrefix(rest, "loaded again and unchanged;"))
 }
 
-// readInstructions returns the available skills, which the instructions list
-// one per line, and the loaded skills.
+// readInstructions returns the available skills, which instructions list one
+// per line, and the loaded skills.
 func readInstructions(text string) (available []hit, loaded []*skill) {
 	for _, h := range readHits(text) {
 		if !strings.ContainsAny(h.Name, " \t") && h.Description != "" {
@@ -227,8 +229,8 @@ func findOrAdd(all []*skill, name string) *skill {
 	return nil
 }
 
-// parseList returns the items in a line such as "WHAT (in PLACE): a, b". It
-// returns false for other lines.
+// parseList returns the items in a line such as "WHAT (in PLACE): a, b", and
+// whether the line has this form.
 func parseList(line, what string) ([]string, bool) {
 	rest, ok := strings.CutPrefix(line, what)
 	if !ok {

@@ -17,8 +17,8 @@ const (
 	callTool  = toolname.CallTool
 )
 
-// turn holds the user's last message, the steps since then, and what earlier
-// results said.
+// turn holds the user's last message, the steps since then, and the skills and
+// tools found in earlier results.
 type turn struct {
 	words  string
 	has    map[string]bool // available tools
@@ -28,7 +28,7 @@ type turn struct {
 	tools  []tool   // tools found by a tool search
 }
 
-// step is a call and its result.
+// step is a tool call and its result.
 type step struct {
 	id, name string
 	args     map[string]any
@@ -61,7 +61,7 @@ func readTurn(r *llm.Request) *turn {
 				}
 			}
 		}
-		if m.Role == llm.Notice { // a skill was loaded by the user or at the start
+		if m.Role == llm.Notice { // the user loaded a skill, or it was loaded at the start
 			for _, k := range readLoaded(truncate(m.Words(), maxRead)) {
 				t.skills = append(removeSkill(t.skills, k), k)
 			}
@@ -73,7 +73,7 @@ func readTurn(r *llm.Request) *turn {
 	return t
 }
 
-// Limits of what the rules read, because results may have any size.
+// Limits on the input of the rules, because results may have any size.
 const (
 	maxWords = 4000    // bytes of a user message
 	maxRead  = 1 << 20 // bytes of a result
@@ -96,7 +96,7 @@ func (t *turn) addResult(s *step) {
 
 // removeSkill returns the known skills except k. If k has no details, it copies
 // them from the older entry, because a repeated load may only refer to the
-// first one.
+// first load.
 func removeSkill(known []*skill, k *skill) []*skill {
 	var out []*skill
 	for _, old := range known {
@@ -114,8 +114,8 @@ func removeSkill(known []*skill, k *skill) []*skill {
 	return out
 }
 
-// next returns the next call. ok is false if there is none: a turn calls each
-// tool at most once and stops after a failure.
+// next returns the next tool call. ok is false if there is none: a turn calls
+// each tool at most once and stops after a failure.
 func (t *turn) next() (name string, args map[string]any, ok bool) {
 	for _, s := range t.steps {
 		if s.failed || !s.answered {
@@ -147,7 +147,7 @@ func (t *turn) callOnce(name string, args map[string]any) (string, map[string]an
 	return name, args, t.has[name] && t.findStep(name) == nil
 }
 
-// findStep returns the step of this turn that called a tool, or nil.
+// findStep returns this turn's step that called the named tool, or nil.
 func (t *turn) findStep(name string) *step {
 	for _, s := range t.steps {
 		if s.name == name {
@@ -157,13 +157,13 @@ func (t *turn) findStep(name string) *step {
 	return nil
 }
 
-// hasActed reports whether this turn already made its final call.
+// hasActed reports whether this turn has already made its final call.
 func (t *turn) hasActed() bool {
 	return t.findStep(runScript) != nil || t.findStep(callTool) != nil || t.findStep(readFile) != nil
 }
 
-// finalCall returns a call of a script, file or tool that the user names. It
-// prefers skills that the user names, then newer skills.
+// finalCall returns a call to a script, file or tool that the user names. It
+// prefers skills named by the user, then newer skills.
 func (t *turn) finalCall() (string, map[string]any, bool) {
 	for _, named := range []bool{true, false} {
 		for i := len(t.skills) - 1; i >= 0; i-- {
@@ -203,8 +203,8 @@ func (t *turn) callNamed(all []tool) (string, map[string]any, bool) {
 	return "", nil, false
 }
 
-// chooseSkill returns the skill to load: one of the search results of this turn
-// or, without a search, one of the listed skills.
+// chooseSkill returns the skill to load: one of this turn's search results or,
+// without a search, one of the listed skills.
 func (t *turn) chooseSkill() *hit {
 	hits := t.listed
 	if s := t.findStep(search); s != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// tongue holds the texts of one language.
+// tongue holds the demo's texts in a language.
 type tongue struct {
 	none, next                         string
 	noWords, noTools                   string
@@ -73,8 +73,8 @@ const (
 	maxListed = 20
 )
 
-// finalAnswer returns the answer that ends a turn. It describes the steps and
-// their results and says that this is the demo model.
+// finalAnswer returns the response that ends a turn. It describes the steps and
+// their results and says that it comes from the demo model.
 func (t *turn) finalAnswer(next string) string {
 	l := &english
 	if isChinese(t.words) {
@@ -135,7 +135,7 @@ func (t *turn) describeStep(l *tongue, s *step) []string {
 	return nil
 }
 
-// subject returns the name of the skill or tool that a call was for.
+// subject returns the name of the skill or tool that a call refers to.
 func (t *turn) subject(s *step) string {
 	for _, arg := range []string{"script", "path", "name"} {
 		if of := s.text(arg); of != "" {
@@ -211,7 +211,7 @@ func list(names []string) string {
 	return strings.Join(names, ", ") + more
 }
 
-// quote formats a result as a Markdown quotation and truncates a long one.
+// quote formats a result as a Markdown quotation, truncating a long result.
 func quote(result string) string {
 	text := strings.ToValidUTF8(outputText(result), "")
 	if short := truncate(text, maxShown); short != text {

@@ -12,7 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// truncate cuts a text to at most limit bytes without splitting a character.
+// truncate shortens a text to at most limit bytes without splitting a
+// character.
 func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -25,8 +26,8 @@ func truncate(text string, limit int) string {
 
 func isChinese(text string) bool { return strings.ContainsFunc(text, isWide) }
 
-// mentions reports whether a text contains a name as a separate word. It
-// ignores case, and spaces match hyphens.
+// mentions reports whether a text contains a name as a separate word. Case is
+// ignored, and a space matches a hyphen.
 func mentions(text, name string) bool {
 	name = strings.ToLower(name)
 	text = strings.ToLower(text)
@@ -62,8 +63,8 @@ func isWordRune(r rune) bool {
 	return r != 0 && !isWide(r) && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r))
 }
 
-// continuesWord is like isWordRune for the text after a word, where a full stop
-// may end a sentence.
+// continuesWord is like isWordRune, but for the text after a word, where a full
+// stop may end a sentence.
 func continuesWord(after string) bool {
 	if after == "" {
 		return false
@@ -81,7 +82,8 @@ var (
 		"你能做什么", "你会什么", "你可以做什么", "有哪些技能", "有什么技能", "列出技能", "你是谁", "帮助", "你好"}
 )
 
-// asksForOverview reports whether the user only asks what is available.
+// asksForOverview reports whether the user only asks what skills or tools are
+// available.
 func (t *turn) asksForOverview() bool {
 	text := strings.Trim(strings.ToLower(t.words), " \t\r\n?!.,。？！，")
 	for _, q := range questions {
@@ -102,8 +104,8 @@ func hasVerb(text string, verbs ...string) bool {
 	return false
 }
 
-// namedFile returns the file that a text names by its path or its base name. If
-// the text asks to run something, the extension may be missing.
+// namedFile returns the file that a text names by path or base name. If the
+// text asks to run something, the file extension may be missing.
 func namedFile(text string, paths []string) string {
 	lower := strings.ToLower(text)
 	for _, of := range []func(string) string{
@@ -127,7 +129,7 @@ func namedFile(text string, paths []string) string {
 }
 
 // namesTool reports whether a text names a tool by its full name. If the text
-// asks for a call, the last part of the name is sufficient.
+// asks for a call, the last part of the name is enough.
 func namesTool(text, name string) bool {
 	if mentions(text, name) {
 		return true
@@ -139,8 +141,8 @@ func namesTool(text, name string) bool {
 	return len(own) >= 3 && hasVerb(text, slices.Concat(runs, uses)...) && mentions(text, own)
 }
 
-// textValues holds the values in a text: a JSON object, or key=value pairs,
-// options and quoted words in order.
+// textValues holds the values found in a text: a JSON object, or key=value
+// pairs, options and quoted words in order.
 type textValues struct {
 	object json.RawMessage
 	values []value
@@ -180,7 +182,7 @@ func parseValues(text string) textValues {
 const maxValues = 50
 
 // scriptArguments returns the arguments for a script: the values in a text or,
-// without values, the words after "with".
+// if there are none, the words after "with".
 func scriptArguments(text, skill, script string) []string {
 	g := parseValues(text)
 	var out []string
@@ -211,7 +213,7 @@ func scriptArguments(text, skill, script string) []string {
 	return nil
 }
 
-// isName reports whether a word names the skill or the script, so that it is
+// isName reports whether a word names the skill or the script and is therefore
 // not a value.
 func isName(word, skill, script string) bool {
 	return strings.EqualFold(word, skill) || strings.EqualFold(word, script) || strings.EqualFold(word, path.Base(script))
@@ -237,7 +239,8 @@ func toolArguments(text string, t tool) any {
 	return out
 }
 
-// parseScalar returns a number or boolean if the text is one, else the text.
+// parseScalar returns the number or boolean that a text represents, or else the
+// text.
 func parseScalar(text string) any {
 	var v any
 	if strings.TrimSpace(text) == text && json.Unmarshal([]byte(text), &v) == nil {
@@ -251,7 +254,7 @@ func parseScalar(text string) any {
 	return text
 }
 
-// requiredProperties returns the required properties of a schema, or its only
+// requiredProperties returns a schema's required properties, or its only
 // property.
 func requiredProperties(schema json.RawMessage) []string {
 	var s struct {
@@ -269,7 +272,7 @@ func requiredProperties(schema json.RawMessage) []string {
 	return s.Required
 }
 
-// commonWords lists words that say nothing about the topic of a text.
+// commonWords lists words that are ignored when comparing topics.
 var commonWords = map[string]bool{
 	"with": true, "this": true, "that": true, "please": true, "what": true, "have": true, "from": true, "your": true, "skill": true, "skills": true,
 	"using": true, "make": true, "want": true, "need": true, "could": true, "would": true, "should": true, "about": true, "when": true, "some": true,
@@ -277,9 +280,9 @@ var commonWords = map[string]bool{
 	"帮我": true, "一个": true, "请问": true, "使用": true, "技能": true, "我想": true, "可以": true, "什么": true, "这个": true, "怎么": true,
 }
 
-// shareWord reports whether two texts have a significant word in common. Words
-// match if one is a prefix of the other. In scripts without spaces, two common
-// letters are required.
+// shareWord reports whether two texts have a significant word in common. Two
+// words match if one is a prefix of the other. In scripts without spaces, two
+// common letters are required.
 func shareWord(a, b string) bool {
 	others := significantWords(b)
 	for _, w := range significantWords(a) {

@@ -8,7 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Anthropic returns the format of the Messages API. The caller must set Open.
+// Anthropic returns the vendor format of the Messages API. The caller must set
+// Open.
 func Anthropic() *Vendor {
 	return &Vendor{
 		Answer: anthropicAnswer,
@@ -19,7 +20,7 @@ func Anthropic() *Vendor {
 	}
 }
 
-// object is a JSON object.
+// object is a JSON object in a request or response.
 type object = map[string]any
 
 // toJSON encodes a value as JSON.

@@ -1,15 +1,14 @@
 // Package llmtest provides a conformance test for implementations of
-// [llm.Model]. The test runs an implementation against a server that answers in
-// the vendor's format.
+// [llm.Model]. The test runs an implementation against a server that uses the
+// vendor's format.
 //
-// The test of a vendor describes the format and calls [Run]:
+// A vendor's test describes the format and calls [Run]:
 //
 //	func TestModel(t *testing.T) {
 //		llmtest.Run(t, &llmtest.Vendor{Open: …, Answer: …, Refuse: …, Prompt: …})
 //	}
 //
-// The package of each vendor tests its own features, with a [Server] if
-// necessary.
+// Each vendor's package tests its own features, with a [Server] if necessary.
 package llmtest
 
 import (
@@ -31,16 +30,16 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Key is the API key of the tested models. No error may contain it.
+// Key is the API key of the tested models. It must not appear in any error.
 const Key = "sk-llmtest-0123456789abcdef"
 
-// Vendor describes the format of a vendor.
+// Vendor describes a vendor's API format.
 type Vendor struct {
 	// Open returns a model that sends requests to url with [Key] and the given
 	// client.
 	Open func(url string, client *http.Client) (llm.Model, error)
 	// Answer returns a turn as a stream in two parts: the content, and the end
-	// with the stop reason. Texts and arguments should be split into several
+	// with the stop reason. Text and arguments should be split into several
 	// pieces.
 	Answer func(turn *Turn, stop llm.Stop) (body, end string)
 	// Refuse returns the body of an error response with the turn's message.
@@ -49,9 +48,9 @@ type Vendor struct {
 	// values in the order in which they are cached (tools, instructions,
 	// messages), without cache breakpoints.
 	Prompt func(body []byte) ([]any, error)
-	// NoThinking is set if thinking is never sent back to the vendor.
+	// NoThinking reports that thinking is never sent back to the vendor.
 	NoThinking bool
-	// NoRefusal is set if the format cannot express [llm.StopRefuse].
+	// NoRefusal reports that the format cannot express [llm.StopRefuse].
 	NoRefusal bool
 }
 
@@ -82,7 +81,7 @@ func Run(t *testing.T, v *Vendor) {
 }
 
 // open starts a server with a script and returns a model that sends requests to
-// it.
+// the server.
 func open(t *testing.T, v *Vendor, script ...Turn) (llm.Model, *Server) {
 	t.Helper()
 	s := NewServer(t, v, script...)
@@ -100,7 +99,8 @@ func model(t *testing.T, v *Vendor, url string) llm.Model {
 	return m
 }
 
-// conversation returns a request with a tool, instructions and a question.
+// conversation returns a request with a tool, instructions and a user message
+// with parts.
 func conversation(parts ...llm.Part) *llm.Request {
 	if len(parts) == 0 {
 		parts = []llm.Part{llm.Text("How is the weather in Rome?")}
@@ -218,7 +218,7 @@ func results(calls ...llm.Call) llm.Message {
 }
 
 // testCutByLength checks that a call truncated by the token limit is not made
-// with other arguments.
+// with incomplete arguments.
 func testCutByLength(t *testing.T, v *Vendor) {
 	cut := llm.Call{ID: "call_1", Name: "weather", Arguments: `{"place": "Ro`}
 	m, s := open(t, v, Turn{Calls: []llm.Call{cut}, Stop: llm.StopLength}, Turn{Text: []string{"Sorry."}})
@@ -247,7 +247,7 @@ func testCutStream(t *testing.T, v *Vendor) {
 	}
 }
 
-// testNothingCame checks that a request is repeated if no part of the answer
+// testNothingCame checks that a request is retried if no part of the response
 // was shown.
 func testNothingCame(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Cut: true}, Turn{Text: []string{"Sunny."}})
@@ -305,7 +305,7 @@ func testEndsWithContext(t *testing.T, v *Vendor) {
 	<-s.done
 }
 
-// testEndsMidAnswer checks that the received part of an answer is returned, so
+// testEndsMidAnswer checks that the received part of a response is returned, so
 // that it can be shown.
 func testEndsMidAnswer(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Text: []string{"It is"}, Hang: true})
@@ -390,7 +390,7 @@ func testOnlyAddsTo(t *testing.T, v *Vendor) {
 	}
 }
 
-// testSchemas checks that the schema of a tool is sent completely.
+// testSchemas checks that a tool's schema is sent completely.
 func testSchemas(t *testing.T, v *Vendor) {
 	const schema = `{"type":"object","properties":{"at":{"$ref":"#/$defs/point"},"unit":{"oneOf":[{"const":"C"},{"const":"F"}]}},"required":["at"],"additionalProperties":false,"$defs":{"point":{"type":"object","properties":{"x":{"type":"number"}}}}}`
 	m, s := open(t, v, Turn{Text: []string{"Sunny."}})

@@ -7,8 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// OpenAI returns the format of chat completions. The caller must set Open and
-// NoThinking.
+// OpenAI returns the vendor format of chat completions. The caller must set
+// Open and NoThinking.
 func OpenAI() *Vendor {
 	return &Vendor{
 		Answer: openaiAnswer,
@@ -43,7 +43,8 @@ func openaiAnswer(turn *Turn, stop llm.Stop) (body, end string) {
 		SSE("", toJSON(object{"choices": []any{}, "usage": usage})) + SSE("", "[DONE]")
 }
 
-// openaiPrompt returns the tools and then the messages of a request.
+// openaiPrompt returns the tools and then the messages of a request, in the
+// order in which the vendor caches them.
 func openaiPrompt(body []byte) ([]any, error) {
 	var r struct{ Tools, Messages []any }
 	if err := json.Unmarshal(body, &r); err != nil {

@@ -12,28 +12,28 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Turn is the response of a server to one request.
+// Turn is the server's response to a request.
 type Turn struct {
-	// From, if set, returns the turn for a request in place of the fields
-	// below, for example if a call needs part of a result.
+	// From, if set, returns the turn for a request and the fields below are
+	// ignored. It is needed, for example, if a call uses part of a result.
 	From func(body []byte) Turn
 
-	Thinking  string   // thinking before the answer
+	Thinking  string   // thinking before the text
 	Signature string   // signature of the thinking, if the vendor signs it
-	Text      []string // pieces of the answer
+	Text      []string // pieces of the text
 	Calls     []llm.Call
 	Usage     llm.Usage
-	// Stop is the stop reason; "" means [llm.StopTools] if there are calls,
-	// else [llm.StopEnd].
+	// Stop is the stop reason. The default is [llm.StopTools] if there are
+	// calls, and [llm.StopEnd] otherwise.
 	Stop llm.Stop
 
-	// Cut closes the connection before the answer is complete.
+	// Cut closes the connection before the response is complete.
 	Cut bool
 	// Hang keeps the connection open until the client closes it.
 	Hang bool
 
-	// Status is the HTTP status of an error response, or 0. After is its
-	// Retry-After header.
+	// Status is the HTTP status of an error response, or 0 for no error. After
+	// is the Retry-After header.
 	Status  int
 	After   string
 	Message string
@@ -49,9 +49,9 @@ func (turn *Turn) stop() llm.Stop {
 	return llm.StopEnd
 }
 
-// Server is an HTTP server on the loopback interface. It answers each request
-// with the next turn of a script, or with the last turn if there are no more,
-// and records the requests.
+// Server is an HTTP server on the loopback interface. It responds to each
+// request with the next turn of a script, or with the last turn if there are no
+// more, and records the requests.
 type Server struct {
 	URL string
 
@@ -65,7 +65,8 @@ type Server struct {
 	bodies [][]byte
 }
 
-// NewServer starts a server that runs until the test ends.
+// NewServer starts a server that responds with script. The server is stopped
+// when the test ends.
 func NewServer(t testing.TB, v *Vendor, script ...Turn) *Server {
 	s := &Server{t: t, vendor: v, script: script, hangs: make(chan struct{}, 16), done: make(chan struct{}, 16)}
 	web := httptest.NewServer(s)
@@ -88,8 +89,8 @@ func (s *Server) Bodies() [][]byte {
 	return slices.Clone(s.bodies)
 }
 
-// Prompts returns the prompts of all requests so far, as [Vendor.Prompt]
-// extracts them.
+// Prompts returns the prompts of all requests so far, extracted by
+// [Vendor.Prompt].
 func (s *Server) Prompts() [][]any {
 	var out [][]any
 	for _, body := range s.Bodies() {
@@ -102,8 +103,8 @@ func (s *Server) Prompts() [][]any {
 	return out
 }
 
-// recordRequest records a request. It returns the turn that answers the
-// request, and the body.
+// recordRequest records a request. It returns the turn to respond with and the
+// request body.
 func (s *Server) recordRequest(r *http.Request) (*Turn, []byte) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// maxDepth limits the nesting of results. Results of a conversation are not
-// nested.
+// maxDepth is the maximum nesting depth of results. Results in a conversation
+// are not nested.
 const maxDepth = 2
 
 // validText replaces invalid UTF-8, which JSON cannot represent.
@@ -37,7 +37,7 @@ func (a *answer) check() error {
 
 func (m *message) check() error {
 	switch m.Role {
-	case llm.User, llm.Assistant, llm.Notice, "": // the role of a truncated answer may be missing
+	case llm.User, llm.Assistant, llm.Notice, "": // a truncated response may have no role
 	default:
 		return fmt.Errorf("invalid role %.50q of a message", m.Role)
 	}

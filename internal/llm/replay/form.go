@@ -84,8 +84,8 @@ type answer struct {
 	Model   string    `json:"model,omitempty"`
 }
 
-// failure is the error of a stream: a refusal, or the reason why the answer was
-// cut off.
+// failure is the error of a stream: a refusal, or the reason why the response
+// was cut off.
 type failure struct {
 	Refused *refusal `json:"refused,omitempty"`
 	Cut     string   `json:"cut,omitempty"`
@@ -99,8 +99,8 @@ type refusal struct {
 	After   time.Duration `json:"after_ns,omitempty"`
 }
 
-// newRequest converts a request. It fails if the schema of a tool is not valid
-// JSON.
+// newRequest converts a request to the file format. It returns an error if a
+// tool's schema is not valid JSON.
 func newRequest(r *llm.Request) (*request, error) {
 	q := &request{Instructions: validText(r.Instructions), MaxTokens: r.MaxTokens, Thinking: r.Thinking}
 	for _, t := range r.Tools {
@@ -162,8 +162,8 @@ func newAnswer(a *llm.Answer) *answer {
 	return &answer{newMessage(&a.Message), a.Stop, a.Usage, validText(a.Model)}
 }
 
-// fail records the error of a stream. It returns false if such errors are not
-// stored.
+// fail records the error of a stream. It returns false if errors of its kind
+// are not recorded.
 func (r *recording) fail(err error) bool {
 	if cut, ok := errors.AsType[*llm.CutError](err); ok {
 		r.Answer, r.Failed = newAnswer(&cut.Answer), &failure{}

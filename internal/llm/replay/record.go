@@ -16,14 +16,14 @@ import (
 
 // Options configures a [Recorder].
 type Options struct {
-	// Secrets must not appear in any file. If a request or an answer contains
-	// one, Stream returns an error and stores nothing. Secrets shorter than 8
-	// bytes are ignored.
+	// Secrets must not appear in any file. If a request or response contains a
+	// secret, Stream returns an error and stores nothing. Secrets shorter than
+	// 8 bytes are ignored.
 	Secrets []string
 }
 
-// Recorder is a model that records the answers of another model. It is safe for
-// concurrent use, and several recorders may use the same directory.
+// Recorder is a model that records the responses of another model. It is safe
+// for concurrent use, and several recorders may use the same directory.
 type Recorder struct {
 	model   llm.Model
 	dir     string
@@ -32,9 +32,9 @@ type Recorder struct {
 
 var _ llm.Model = (*Recorder)(nil)
 
-// Record returns a model that stores the requests to m, and the answers, in a
-// directory. It creates the directory if necessary. It fails if the directory
-// cannot be read or contains recordings of another model.
+// Record returns a model that stores the requests to m and their responses in a
+// directory, creating the directory if necessary. It returns an error if the
+// directory cannot be read or contains recordings of another model.
 func Record(m llm.Model, dir string, o *Options) (*Recorder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("record into %s: %w", dir, err)
@@ -56,9 +56,9 @@ func Record(m llm.Model, dir string, o *Options) (*Recorder, error) {
 // Name returns the name of the recorded model.
 func (r *Recorder) Name() string { return r.model.Name() }
 
-// Stream implements [llm.Model] by calling the recorded model. It stores an
-// answer that ends normally or with a [*llm.CutError] or [*llm.StatusError]. It
-// stores nothing if ctx is done, the consumer stops, or the vendor cannot be
+// Stream implements [llm.Model] by calling the recorded model. It stores a
+// response that ends normally or with a [*llm.CutError] or [*llm.StatusError].
+// It stores nothing if ctx is done, the consumer stops, or the vendor cannot be
 // reached. If storing fails, the stream ends with that error.
 func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
@@ -89,7 +89,7 @@ func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.E
 }
 
 // storeError returns the error of a stream whose recording could not be stored.
-// It includes the part of the answer that was already yielded.
+// It includes the part of the response that was already yielded.
 func (r *recording) storeError(err error) error {
 	if len(r.Events) == 0 || r.Answer == nil {
 		return err

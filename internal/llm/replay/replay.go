@@ -1,17 +1,17 @@
-// Package replay records requests to a model with their answers, and replays
+// Package replay records requests to a model with their responses, and replays
 // them. A replayed model costs nothing, needs no key and always gives the same
-// answer.
+// response.
 //
 // [Record] wraps a model. It stores each request in a file whose name is
 // derived from the digest of the request. The file contains the request as
-// readable JSON and the events of the answer. If a request is repeated, its
-// file is replaced. [Open] returns a model that answers the requests recorded
-// in a directory. For any other request it returns an [*UnknownError], which
-// describes the first difference.
+// readable JSON and the events of the response. If a request is repeated, its
+// file is replaced. [Open] returns a model that responds to the requests
+// recorded in a directory. For any other request it returns an [*UnknownError],
+// which describes the first difference.
 //
 // A file contains the whole conversation, so only its owner can read it. It
 // contains no keys, URLs or headers, because implementations of [llm.Model]
-// hide them. The answer in a file may be edited, but not the request, because
+// hide them. The response in a file may be edited, but not the request, because
 // the file name depends on it.
 //
 // The package opens no connections and does not retry.
@@ -36,27 +36,27 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Limits of a directory with recordings, which may be untrusted.
+// Limits on a directory of recordings, which may be untrusted.
 const (
 	maxFiles = 20_000
 	maxFile  = 32 << 20  // bytes
 	maxAll   = 512 << 20 // bytes of all files together
 )
 
-// fileName matches the file names of recordings. Half of a digest is enough to
-// distinguish them.
+// fileName matches the file names of recordings. They contain only half of a
+// digest, which is enough to distinguish them.
 var fileName = lazyregexp.New(`^[0-9a-f]{32}\.json$`)
 
-// recording is the content of one file.
+// recording is the JSON content of a file: a request and its response.
 type recording struct {
 	Model   string   `json:"model"`
 	Request request  `json:"request"`
 	Events  []event  `json:"events,omitempty"`
-	Answer  *answer  `json:"answer,omitempty"` // the received part of the answer
+	Answer  *answer  `json:"answer,omitempty"` // the received part of the response
 	Failed  *failure `json:"failed,omitempty"`
 }
 
-// Model answers requests from recordings. It is safe for concurrent use.
+// Model responds to requests from recordings. It is safe for concurrent use.
 type Model struct {
 	name  string
 	known map[string]*recording // recordings by file name
@@ -65,9 +65,9 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// Open reads the recordings in a directory. It ignores other files. It fails if
-// there are no recordings, if one cannot be read or does not match its file
-// name, or if they belong to different models.
+// Open reads the recordings in a directory, ignoring other files. It returns an
+// error if there are no recordings, if any cannot be read or does not match its
+// file name, or if they belong to different models.
 func Open(dir string) (*Model, error) {
 	m, err := open(dir)
 	if err != nil {
@@ -112,7 +112,7 @@ func open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// list returns the file names of the recordings in a directory, sorted.
+// list returns the sorted file names of the recordings in a directory.
 func list(root *os.Root) ([]string, error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -159,7 +159,7 @@ func decode(data []byte) (*recording, error) {
 	return &r, r.check()
 }
 
-// check validates a recording.
+// check returns an error if the recording is invalid.
 func (r *recording) check() error {
 	if vendor, name, _ := strings.Cut(r.Model, ":"); vendor == "" || name == "" {
 		return fmt.Errorf("invalid model name %q, want vendor:name", r.Model)
@@ -173,8 +173,8 @@ func (r *recording) check() error {
 // Name returns the name of the recorded model.
 func (m *Model) Name() string { return m.name }
 
-// Stream implements [llm.Model]. It yields the recorded events and, if there is
-// one, the recorded error. If the request was not recorded, it returns an
+// Stream implements [llm.Model]. It yields the recorded events and the recorded
+// error, if any. If the request was not recorded, it returns an
 // [*UnknownError].
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
@@ -223,8 +223,8 @@ func contextError(ctx context.Context, answer llm.Answer) error {
 }
 
 // Digest returns "sha256:" and the hexadecimal hash of everything in a request
-// that a model receives. It replaces invalid UTF-8 with U+FFFD. It fails if the
-// schema of a tool is not valid JSON.
+// that a model receives. It replaces invalid UTF-8 with U+FFFD. It returns an
+// error if a tool's schema is not valid JSON.
 func Digest(r *llm.Request) (string, error) {
 	q, err := newRequest(r)
 	if err != nil {
@@ -240,7 +240,7 @@ func (q *request) digest() string {
 
 func (q *request) file() string { return q.digest()[:32] + ".json" }
 
-// encode encodes a value as it is stored in a file.
+// encode returns the JSON encoding of a value as stored in a file.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// UnknownError reports that a request was not recorded. It describes the first
-// difference from the most similar recording.
+// UnknownError is returned if a request was not recorded. It describes the
+// first difference from the most similar recording.
 type UnknownError struct {
 	Digest  string // digest of the request
 	Nearest string // name of the file with the most similar request
@@ -22,15 +22,15 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no recording for this request: %s matches up to %s, where it has %s instead of %s", e.Nearest, e.Where, e.Recorded, e.Asked)
 }
 
-// item is a piece of a request that is compared as a whole. All items of a
+// item is a part of a request that is compared as a whole. All items of a
 // section are consecutive.
 type item struct {
 	section     int
 	where, text string
 }
 
-// items splits a request into items. Their order makes the first difference the
-// most helpful one.
+// items splits a request into items, ordered so that the first difference is
+// the most helpful one.
 func (q *request) items() []item {
 	out := []item{
 		{0, "the limits", fmt.Sprintf("max_tokens %d, thinking %d", q.MaxTokens, q.Thinking)},
@@ -82,8 +82,8 @@ func commonItems(a, b []item) int {
 	return n
 }
 
-// firstDifference returns the items at which two requests differ. The item of a
-// request that has no more items is empty.
+// firstDifference returns the items at which two requests differ. If a request
+// has no more items, its item is empty.
 func firstDifference(recorded, asked []item, i int) (a, b item) {
 	if i < len(recorded) {
 		a = recorded[i]

@@ -34,8 +34,8 @@ func CheckKeyTransport(base, key string, private []netip.Prefix) error {
 
 // PublicClient returns an HTTP client that connects only to public addresses
 // and the given private networks. It checks the address of each connection and
-// follows no redirects, because a model that a user defines must not give
-// access to the network of the hub.
+// follows no redirects, because a user-defined model must not give access to
+// the hub's network.
 func PublicClient(private []netip.Prefix) *http.Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, Control: func(_, resolved string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(resolved)

@@ -1,6 +1,6 @@
-// Package vendors lists the supported vendors of models. A new vendor is a row
-// in the table. The package does not look up keys or choose models; callers
-// pass both.
+// Package vendors lists the supported model vendors. A new vendor is a row in
+// the table. The package does not look up keys or choose models; callers pass
+// both.
 package vendors
 
 import (
@@ -28,7 +28,7 @@ type Vendor struct {
 	new         func(model string, o Options) (llm.Model, error)
 }
 
-// Options configures a model.
+// Options configures the connection to a model.
 type Options struct {
 	Key       string
 	BaseURL   string // "" for the vendor's own server
@@ -67,7 +67,8 @@ func Parse(name string) (v Vendor, model string, ok bool) {
 	return v, model, ok && v.Name == vendor && (model != "" || v.Name == Demo)
 }
 
-// New returns a model of the vendor that connects when it is used.
+// New returns a model of the vendor. It makes no connection until the model is
+// used.
 func (v Vendor) New(model string, o Options) (llm.Model, error) {
 	if v.new == nil {
 		return nil, fmt.Errorf("unknown vendor %q", v.Name)

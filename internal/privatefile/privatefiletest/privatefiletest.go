@@ -15,9 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// Tamper maps the name of a modification to a function that applies it. After
-// each of them, another user could have written the path, or it has another
-// type.
+// Tamper maps names of modifications to functions that apply them. After a
+// modification, another user could have written the path, or its type differs.
 var Tamper = map[string]func(t *testing.T, path string){
 	"writable by the group": func(t *testing.T, p string) { chmod(t, p, 0o020) },
 	"writable by others":    func(t *testing.T, p string) { chmod(t, p, 0o002) },
@@ -55,7 +54,7 @@ func link(t *testing.T, path string) {
 	try(t, os.Symlink(filepath.Base(path)+".real", path))
 }
 
-// swapType replaces a file by a directory and a directory by a file.
+// swapType replaces a file with a directory and a directory with a file.
 func swapType(t *testing.T, path string) {
 	info, err := os.Stat(path)
 	try(t, err)

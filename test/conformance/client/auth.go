@@ -13,11 +13,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// redirect is the redirect URI of the client. No server listens there, because
-// the code is read from the redirect itself.
+// redirect is the client's redirect URI. No server listens there, because the
+// code is read from the redirect itself.
 const redirect = "http://localhost:3000/callback"
 
-// authorizer signs in at the authorization servers of the suite.
+// authorizer returns a function that creates OAuth handlers for the suite's
+// authorization servers.
 func authorizer(given suiteContext) func(*upstream.Config, string) auth.OAuthHandler {
 	return func(*upstream.Config, string) auth.OAuthHandler {
 		c := &auth.AuthorizationCodeHandlerConfig{
@@ -43,7 +44,7 @@ func authorizer(given suiteContext) func(*upstream.Config, string) auth.OAuthHan
 	}
 }
 
-// fetchCode replaces the browser of an authorization. The suite's server
+// fetchCode replaces the browser in an authorization flow. The suite's server
 // redirects immediately.
 func fetchCode(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, args.URL, nil)

@@ -1,7 +1,7 @@
-// Command client is tested by the official conformance suite. It connects with an
-// [upstream.Dialer], like Loadout does for the servers of skills, and then does what the
-// scenario expects. MCP_CONFORMANCE_SCENARIO names the scenario; the only argument is
-// the URL.
+// Command client is tested by the official conformance suite. It connects with
+// an [upstream.Dialer], as Loadout does for skill servers, and then does what
+// the scenario expects. MCP_CONFORMANCE_SCENARIO names the scenario; the only
+// argument is the URL.
 package main
 
 import (
@@ -30,10 +30,10 @@ func main() {
 	}
 }
 
-// scenario runs the steps of a client after it connected.
+// scenario runs a client's steps after it has connected.
 type scenario func(ctx context.Context, s *mcp.ClientSession, given suiteContext) error
 
-// suiteContext is additional input of a scenario.
+// suiteContext is the additional input of a scenario.
 type suiteContext struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
@@ -125,8 +125,8 @@ func orEmpty(args map[string]any) map[string]any {
 	return args
 }
 
-// echoSchema sends a schema back, so that the suite can check that the client
-// preserved it.
+// echoSchema sends a received schema back, so that the suite can check that the
+// client preserved it.
 func echoSchema(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	res, err := s.ListTools(ctx, nil)
 	if err != nil {
@@ -141,8 +141,8 @@ func echoSchema(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error
 	return fmt.Errorf("json_schema_2020_12_tool is not listed")
 }
 
-// rounds calls tools that need input. The suite expects the client to reject
-// some requests, so errors are only logged.
+// rounds calls tools that need input. Errors are only logged, because the suite
+// expects the client to reject some requests.
 func rounds(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	for _, name := range []string{"test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"} {
 		try(s.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: map[string]any{}}))
@@ -150,15 +150,16 @@ func rounds(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	return nil
 }
 
-// try logs an error. It does not fail, because the suite checks the requests
-// that it received.
+// try logs an error and continues, because the suite checks the requests that
+// it received.
 func try(_ any, err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
 	}
 }
 
-// oneOfEach uses the first tool, the first resource and the first prompt.
+// oneOfEach calls the first tool, reads the first resource and gets the first
+// prompt.
 func oneOfEach(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	if res, err := s.ListTools(ctx, nil); err == nil && len(res.Tools) > 0 {
 		try(s.CallTool(ctx, &mcp.CallToolParams{Name: res.Tools[0].Name, Arguments: map[string]any{}}))
@@ -172,7 +173,7 @@ func oneOfEach(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error 
 	return nil
 }
 
-// callsOfSuite makes the calls that the suite lists in its context.
+// callsOfSuite makes the calls listed in the suite's context.
 func callsOfSuite(ctx context.Context, s *mcp.ClientSession, given suiteContext) error {
 	if err := list(ctx, s, given); err != nil {
 		return err
@@ -183,7 +184,7 @@ func callsOfSuite(ctx context.Context, s *mcp.ClientSession, given suiteContext)
 	return nil
 }
 
-// callAll calls every tool that the client accepts.
+// callAll calls every tool accepted by the client.
 func callAll(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	res, err := s.ListTools(ctx, nil)
 	if err != nil {

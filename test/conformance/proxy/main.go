@@ -1,5 +1,5 @@
-// Command proxy exposes the MCP server at a URL over HTTP for both eras, so that the
-// conformance suite can test direct exposure.
+// Command proxy exposes the MCP server at a URL over HTTP for old and new
+// protocol versions, so that the conformance suite can test direct exposure.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends.
+// run serves until ctx is done.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("proxy", flag.ExitOnError)
 	address := flags.String("http", "127.0.0.1:0", "serve at `ADDR`")

@@ -1,5 +1,5 @@
-// Command report judges the results of the conformance suite. It prints one line of
-// figures and every unexpected result.
+// Command report evaluates the results of the conformance suite. It prints a
+// summary line and every unexpected result.
 package main
 
 import (
@@ -37,20 +37,21 @@ func main() {
 	}
 }
 
-// check is one check of a scenario in the suite's format.
+// check is the result of a check in the suite's format.
 type check struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"` // SUCCESS, FAILURE, WARNING, SKIPPED or INFO
 	Message string `json:"errorMessage"`
 }
 
-// run is one run of the suite.
+// run holds the results and expectations of a suite run.
 type run struct {
 	scored    []string           // scenarios that count; nil means all
 	scenarios map[string][]check // by name
 
-	// expected lists the scenarios and checks (scenario:check) that may fail,
-	// warn or be skipped. skipped lists the checks that may be skipped.
+	// expected lists the scenarios and checks (scenario:check) that are allowed
+	// to fail, warn or be skipped. skipped lists the checks that are allowed to
+	// be skipped.
 	expected, skipped []string
 }
 
@@ -77,7 +78,7 @@ func newRun(scored, expected string) (*run, error) {
 	return r, nil
 }
 
-// resultDir matches the name of the directory with the results of a scenario.
+// resultDir matches the name of a scenario's result directory.
 var resultDir = regexp.MustCompile(`^(?:server-)?(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
 func (r *run) read(dir string) error {
@@ -118,8 +119,8 @@ func (r *run) counts(scenario string) bool {
 	return r.scored == nil || slices.Contains(r.scored, scenario)
 }
 
-// figures formats the number of scenarios that passed, of other scenarios that
-// were expected to fail, and of checks that passed in the scored scenarios.
+// figures formats the number of scenarios that passed, of other scenarios
+// expected to fail, and of checks that passed in the scored scenarios.
 func (r *run) figures() string {
 	var passed, expected, others, otherPassed, checks int
 	for name, all := range r.scenarios {
@@ -168,8 +169,7 @@ func (r *run) expects(scenario string, c check) string {
 	return ""
 }
 
-// bad reports whether a check did not pass, or was skipped although it must not
-// be.
+// bad reports whether a check did not pass, or was skipped without permission.
 func (r *run) bad(scenario string, c check) bool {
 	switch c.Status {
 	case "SUCCESS", "INFO":
@@ -181,7 +181,7 @@ func (r *run) bad(scenario string, c check) bool {
 }
 
 // problems returns the unexpected results: checks that did not pass, scenarios
-// that did not run or checked nothing, and expectations that were not needed.
+// that did not run or checked nothing, and unused expectations.
 func (r *run) problems() []string {
 	var out []string
 	used := map[string]bool{}

@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// changeTools returns tools that change the lists of the server, so that it
+// changeTools returns tools that change the server's lists, so that the server
 // notifies its clients.
 func changeTools(s *mcp.Server) []tool {
 	const name = "test_comes_and_goes"
@@ -31,7 +31,7 @@ func changeTools(s *mcp.Server) []tool {
 	}
 }
 
-// toggle returns a tool that alternates between do and undo.
+// toggle returns a handler that alternates between do and undo.
 func toggle(do, undo func()) mcp.ToolHandler {
 	var mu sync.Mutex // guards done
 	done := false

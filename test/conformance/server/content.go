@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// contentTools returns tools with one kind of content each.
+// contentTools returns tools that each return one kind of content.
 func contentTools() []tool {
 	picture := &mcp.ImageContent{Data: redPixel, MIMEType: "image/png"}
 	var tools []tool

@@ -15,35 +15,35 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// dialogue is a tool or prompt that needs input from the client. In the modern
-// era, the client receives the questions as a result, and calls again with the
-// answers. In the legacy era, it receives one round of requests, which the SDK
-// creates from the same questions.
+// dialogue is a tool or prompt that needs input from the client. With new
+// protocol versions, the client receives the questions as a result, and calls
+// again with the answers. With old versions, it receives a single round of
+// requests, which the SDK creates from the same questions.
 type dialogue struct {
 	name, description string
 	schema            string // of the arguments; "" for no arguments
 	// rounds returns the questions of each round by key. A round starts when
-	// the previous one is answered.
+	// the previous round is answered.
 	rounds func(args map[string]string) []mcp.InputRequestMap
 	// signed stores the progress in a signed state that the client returns. It
 	// is required if there is more than one round.
 	signed bool
-	// lenient omits questions that the client does not support. Otherwise such
-	// a client gets an error.
+	// lenient omits questions that the client does not support. If it is not
+	// set, such a client gets an error.
 	lenient bool
-	// say returns the result for the answers. They have the keys of the
+	// say returns the result for the answers, which have the keys of the
 	// questions.
 	say func(answers map[string]string) string
 }
 
-// state is the progress of a dialogue.
+// state records the progress of a dialogue.
 type state struct {
 	Round   int               `json:"round"`
 	Answers map[string]string `json:"answers"`
 }
 
-// next processes one call. It returns the open questions and the state to return with
-// their answers, or the final result.
+// next processes a call. It returns the open questions and the state to return
+// with their answers, or the final result.
 func (d *dialogue) next(caps *mcp.ClientCapabilities, args map[string]string, given mcp.InputResponseMap, handed string) (open mcp.InputRequestMap, sealed, text string, err error) {
 	at, err := d.open(handed)
 	if err != nil {
@@ -103,12 +103,12 @@ func (d *dialogue) askable(questions mcp.InputRequestMap, caps *mcp.ClientCapabi
 	return out, nil
 }
 
-// key signs the states. It is valid for this process only.
+// key signs states. It is valid only for this process.
 var key = []byte(rand.Text())
 
 func (d *dialogue) sign(payload string) []byte {
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(d.name + "\n" + payload)) // bind the state to this dialogue
+	mac.Write([]byte(d.name + "\n" + payload)) // binds the state to this dialogue
 	return mac.Sum(nil)
 }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// dialogueTools returns the dialogues of the suite. The first ones, up to the
-// enumerations, are for the legacy era. The others use multi round-trip
-// requests (SEP-2322).
+// dialogueTools returns the dialogues of the suite. The first dialogues, up to
+// the enumerations, are for old protocol versions. The others use multi
+// round-trip requests (SEP-2322).
 func dialogueTools() []tool {
 	var tools []tool
 	for _, d := range []*dialogue{
@@ -75,7 +75,7 @@ func promptDialogue() *dialogue {
 		say:    sayKey("Use this context: %s", "user_context")}
 }
 
-// rounds returns questions that do not depend on arguments.
+// rounds returns a function whose questions do not depend on arguments.
 func rounds(all ...mcp.InputRequestMap) func(map[string]string) []mcp.InputRequestMap {
 	return func(map[string]string) []mcp.InputRequestMap { return all }
 }
@@ -88,8 +88,8 @@ func everything(prompt string) mcp.InputRequestMap {
 	}
 }
 
-// sayKey returns a function that inserts the answer to one question in a format
-// string.
+// sayKey returns a function that formats the answer to the question with the
+// given key.
 func sayKey(format, key string) func(map[string]string) string {
 	return func(answers map[string]string) string { return fmt.Sprintf(format, answers[key]) }
 }

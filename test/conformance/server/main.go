@@ -1,8 +1,9 @@
 //lint:file-ignore SA1019 the suite still tests what is deprecated
 
-// Command server is a Loadout MCP server with the tools, resources and prompts that the
-// official conformance suite expects. It adds them with the options of
-// [mcpserver.Server] that any host has. Its endpoint is that of loadout mcp --http.
+// Command server is a Loadout MCP server with the tools, resources and prompts
+// that the official conformance suite expects. It adds them with the public
+// options of [mcpserver.Server]. Its endpoint is the same as that of loadout
+// mcp --http.
 package main
 
 import (

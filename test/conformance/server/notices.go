@@ -21,7 +21,7 @@ func noticeTools() []tool {
 	}
 }
 
-// logging returns a tool that logs messages at intervals.
+// logging returns a handler that logs messages at intervals.
 func logging(messages ...string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for i, m := range messages {
@@ -52,8 +52,8 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResul
 	return say("Done, 100 of 100."), nil
 }
 
-// hangUp closes the stream on which the client waits. The event store stores
-// the result until the client requests it.
+// hangUp closes the stream on which the client waits. The event store keeps the
+// result until the client requests it.
 func hangUp(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if req.Extra != nil && req.Extra.CloseSSEStream != nil {
 		req.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: step})

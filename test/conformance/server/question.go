@@ -20,7 +20,7 @@ func form(message, schema string) mcp.InputRequest {
 	return &mcp.ElicitParams{Message: message, RequestedSchema: json.RawMessage(schema)}
 }
 
-// field asks the user for the value of one required property.
+// field asks the user for the value of a single required property.
 func field(message, name, kind string) mcp.InputRequest {
 	return form(message, fmt.Sprintf(`{"type": "object", "properties": {%q: {"type": %q}}, "required": [%[1]q]}`, name, kind))
 }
@@ -34,8 +34,8 @@ func completion(prompt string, tokens int64) mcp.InputRequest {
 // roots requests the client's root directories.
 func roots() mcp.InputRequest { return &mcp.ListRootsParams{} }
 
-// needs returns the capability that a question requires and that the client did
-// not declare. It is the data of an error, or nil.
+// needs returns the capability that a question requires if the client did not
+// declare it, and nil otherwise. The capability is the data of an error.
 func needs(q mcp.InputRequest, caps *mcp.ClientCapabilities) map[string]any {
 	if caps == nil {
 		caps = &mcp.ClientCapabilities{}
@@ -57,8 +57,8 @@ func needs(q mcp.InputRequest, caps *mcp.ClientCapabilities) map[string]any {
 
 func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// answer formats the client's answer. ok is false if the answer does not match
-// the question.
+// answer formats the client's response. ok is false if it does not match the
+// question.
 func answer(q mcp.InputRequest, r mcp.InputResponse) (words string, ok bool) {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
@@ -82,7 +82,7 @@ func answer(q mcp.InputRequest, r mcp.InputResponse) (words string, ok bool) {
 }
 
 // filledIn formats a form that matches its schema, or the user's refusal. It
-// returns the value of a single field, or JSON for several.
+// returns the value of a single field, or JSON for several fields.
 func filledIn(q *mcp.ElicitParams, r *mcp.ElicitResult) (words string, ok bool) {
 	if r.Action != "accept" {
 		return r.Action, true

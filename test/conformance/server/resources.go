@@ -45,7 +45,8 @@ func readTemplate(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadRes
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}}}, nil
 }
 
-// The SDK stores subscriptions; these functions decide which resources support them.
+// The SDK stores subscriptions; these functions decide which resources support
+// them.
 
 func subscribe(_ context.Context, req *mcp.SubscribeRequest) error { return watchable(req.Params.URI) }
 
@@ -60,7 +61,7 @@ func watchable(uri string) error {
 	return nil
 }
 
-// watch notifies subscribers of changes of the watched resource.
+// watch notifies subscribers of changes to the watched resource.
 type watch struct{ server *mcp.Server }
 
 // run sends notifications until ctx is done.

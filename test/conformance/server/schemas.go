@@ -27,7 +27,7 @@ const headerSchema = `{
 	}
 }`
 
-// richSchema is a schema of the suite, which compares it with the one that it
+// richSchema is the suite's schema. The suite compares it with the schema it
 // receives.
 const richSchema = `{
 	"$schema": "https://json-schema.org/draft/2020-12/schema",

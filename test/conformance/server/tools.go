@@ -6,7 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tool is a fixture: its entry in the tool list and its result.
+// tool is a test tool: its entry in the tool list and its result.
 type tool struct {
 	name, description string
 	schema            string // of the arguments; "" for no arguments
@@ -30,7 +30,7 @@ func addTool(s *mcp.Server, t tool) {
 	s.AddTool(&mcp.Tool{Name: t.name, Description: t.description, InputSchema: json.RawMessage(t.schema)}, t.call)
 }
 
-// say returns a result with one text.
+// say returns a result with a single text.
 func say(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }

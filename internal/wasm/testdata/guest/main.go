@@ -1,4 +1,5 @@
-// Command guest is what the tests of package wasm run: one subcommand for each thing a script can try.
+// Command guest is the guest program for the tests of package wasm. It has a
+// subcommand for each action that a script can try.
 package main
 
 import (
@@ -44,7 +45,7 @@ func do(what string, args []string) error {
 		return err
 	case "write":
 		return os.WriteFile(args[0], []byte(args[1]), 0o644)
-	case "linkread": // make a link and read through it
+	case "linkread": // create a link and read through it
 		if err := os.Symlink(args[0], args[1]); err != nil {
 			return err
 		}
@@ -62,7 +63,7 @@ func do(what string, args []string) error {
 	case "flood":
 		line := bytes.Repeat([]byte("x"), 64<<10)
 		for range 300 << 20 / len(line) {
-			os.Stdout.Write(line) // the error does not matter to it
+			os.Stdout.Write(line) // the error does not matter
 		}
 	case "alloc":
 		n, _ := strconv.Atoi(args[0])
@@ -99,7 +100,8 @@ func recurse(n int) int {
 	return recurse(n+1) + 1
 }
 
-// files does with a writable directory what programs do, and says what is not as it should be.
+// files uses a writable directory as programs do, and prints what does not work
+// as expected.
 func files(dir string) error {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	var problems []string
@@ -191,7 +193,8 @@ func files(dir string) error {
 	return nil
 }
 
-// readonly tries every change to a directory that has the file f and the directory d.
+// readonly tries every kind of change to a directory that contains the file f
+// and the directory d.
 func readonly(dir string) error {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for what, err := range map[string]error{
