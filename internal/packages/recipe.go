@@ -16,7 +16,7 @@ const (
 	appDir    = mountpoint.Work + "/" + appName
 	targetDir = appDir + "/packages" // directory of Python packages
 	// lastFile is the last file of the work directory. If it is missing, the
-	// back end collected only some of the files.
+	// backend collected only some of the files.
 	lastFile = "~last"
 )
 

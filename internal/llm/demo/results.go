@@ -7,9 +7,9 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// hit is a skill in a search result. A result is either the text of a tool or
-// its structured content in JSON.
+// A tool result is either text or structured content in JSON.
 
+// hit is a skill in a search result.
 type hit struct {
 	Name        string  `json:"name"`
 	Description string  `json:"description"`

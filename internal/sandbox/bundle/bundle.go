@@ -1,5 +1,5 @@
 // Package bundle caches verified copies of read-only trees on the host, for
-// back ends that cannot copy files into a running sandbox. A copy is stored at
+// backends that cannot copy files into a running sandbox. A copy is stored at
 // bundles/KEY in a cache directory. KEY is derived from the paths and hashes in
 // the manifest, so a changed skill gets a new bundle.
 //

@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configures the back end. The zero value is ready to use.
+// Options configures the backend. The zero value is ready to use.
 type Options struct {
 	// Program is the bubblewrap executable. The default is bwrap in PATH.
 	Program string
@@ -54,7 +54,7 @@ type program struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns the back end. opts may be nil.
+// New returns the backend. opts may be nil.
 func New(opts *Options) *Backend {
 	b := &Backend{}
 	if opts != nil {

@@ -27,14 +27,14 @@ import (
 // set.
 const DefaultImage = "python:3-slim"
 
-// Options configures the back end. The zero value is ready to use.
+// Options configures the backend. The zero value is ready to use.
 type Options struct {
 	// Engine is docker, podman, or the path of a client. The default is the
 	// first of docker and podman that is found.
 	Engine string
 	// Image is the image of the containers. The default is [DefaultImage].
 	Image string
-	// Pull allows the back end to pull a missing image.
+	// Pull allows the backend to pull a missing image.
 	Pull bool
 	// Runtime is the runtime that the engine uses, such as runsc. The default
 	// is the engine's default runtime.
@@ -55,7 +55,7 @@ type Backend struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns the back end. opts may be nil.
+// New returns the backend. opts may be nil.
 func New(opts *Options) *Backend {
 	b := &Backend{}
 	if opts != nil {

@@ -1,8 +1,8 @@
 //go:build linux
 
 // Package launcher starts a stage (package stage) and communicates with it, for
-// all Linux back ends. It streams verified files to the stage and implements
-// [sandbox.Sandbox] with the messages of the stage. The back end decides how to
+// all Linux backends. It streams verified files to the stage and implements
+// [sandbox.Sandbox] with the messages of the stage. The backend decides how to
 // isolate the stage.
 package launcher
 

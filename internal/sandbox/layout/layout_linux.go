@@ -1,5 +1,5 @@
 // Package layout defines the file system view of a sandbox that has its own
-// mounts. The back ends native and bwrap create the same view. Other backends
+// mounts. The backends native and bwrap create the same view. Other backends
 // use the lists of host paths for access rules.
 package layout
 

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configures the back end. The zero value is ready to use.
+// Options configures the backend. The zero value is ready to use.
 type Options struct {
 	// Stage is an executable that links package stage. The default is the
 	// current executable.
@@ -30,7 +30,7 @@ type Backend struct{ opts Options }
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns the back end. opts may be nil.
+// New returns the backend. opts may be nil.
 func New(opts *Options) *Backend {
 	b := &Backend{}
 	if opts != nil {

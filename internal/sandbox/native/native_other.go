@@ -14,10 +14,10 @@ func unavailable() error {
 		Fix: "use a container engine, or run it on Linux"}
 }
 
-// Probe returns an error, because the back end requires Linux.
+// Probe returns an error, because the backend requires Linux.
 func (b *Backend) Probe(context.Context) (*sandbox.Report, error) { return nil, unavailable() }
 
-// Start returns an error, because the back end requires Linux.
+// Start returns an error, because the backend requires Linux.
 func (b *Backend) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
 	return nil, unavailable()
 }

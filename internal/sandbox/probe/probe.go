@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package probe tests whether a back end isolates code. It starts a sandbox and
-// tries forbidden actions from inside. All Linux back ends use it.
+// Package probe tests whether a backend isolates code. It starts a sandbox and
+// tries forbidden actions from inside. All Linux backends use it.
 package probe
 
 import (
@@ -24,9 +24,9 @@ import (
 // limit is the timeout of a probe.
 const limit = 10 * time.Second
 
-// Run probes the back end with the executable exe, which must link package
-// stage; "" means the current executable. must lists what the tier of the back
-// end requires: file, process, network, namespaces, mount, privileges,
+// Run probes the backend with the executable exe, which must link package
+// stage; "" means the current executable. must lists what the tier of the backend
+// requires: file, process, network, namespaces, mount, privileges,
 // syscalls, survivors. Run returns an error if any of these is not contained.
 func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sandbox.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)

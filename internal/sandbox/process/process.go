@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configures the back end.
+// Options configures the backend.
 type Options struct {
 	// Allow reports whether code with the given digest may run without
 	// isolation. It is called at each start. If Allow is nil, no code may run.

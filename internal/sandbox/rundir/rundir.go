@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package rundir creates the directory of a sandbox on the host, for back ends
+// Package rundir creates the directory of a sandbox on the host, for backends
 // without mounts. The directory contains the layout, with symlinks to verified
 // copies of the read-only trees. It is removed when the sandbox is closed. If
 // the program is killed, the next program that creates a directory removes the

@@ -76,7 +76,7 @@ func allAttacks() []attack {
 	return slices.Concat(readAttacks(), writeAttacks(), networkAttacks(), hostAttacks(), resourceAttacks())
 }
 
-// TestAttacks runs the attacks against a back end and prints the results.
+// TestAttacks runs the attacks against a backend and prints the results.
 func TestAttacks(t *testing.T, b sandbox.Backend, opts Options) {
 	s := newScene(t)
 	var rows []Row

@@ -20,7 +20,7 @@
 // The results show what code can reach. They do not cover bugs in the kernel.
 //
 // A result names the layer that contained the attack by its key in [sandbox.State],
-// which is the same for all back ends: see [LayerNames].
+// which is the same for all backends: see [LayerNames].
 //
 // The suites run on Linux. They change TMPDIR, so tests that call them are not parallel.
 package sandboxtest

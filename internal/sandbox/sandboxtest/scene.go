@@ -25,7 +25,7 @@ import (
 type scene struct {
 	dir     string // parent of all directories of the scene
 	home    string
-	tmp     string // TMPDIR of the test, where back ends store files
+	tmp     string // TMPDIR of the test, where backends store files
 	bin     string // payload for the host to run
 	key     string // ~/.ssh/id_rsa
 	rc      string // ~/.bashrc

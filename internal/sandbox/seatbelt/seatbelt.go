@@ -1,6 +1,6 @@
 // Package seatbelt confines code on macOS with sandbox-exec and a profile for
 // each sandbox. Code can read the programs and libraries of the system and the
-// skill, and write to the directory of the sandbox. The back end is used only
+// skill, and write to the directory of the sandbox. The backend is used only
 // if the operator selects it.
 //
 // There are no namespaces and few limits: the process group of a command is
@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options configures the back end. The zero value is ready to use.
+// Options configures the backend. The zero value is ready to use.
 type Options struct {
 	// Read lists additional directories that code can read, such as those of
 	// interpreters.
@@ -36,7 +36,7 @@ type Backend struct{ opts Options }
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns the back end. opts may be nil.
+// New returns the backend. opts may be nil.
 func New(opts *Options) *Backend {
 	b := &Backend{}
 	if opts != nil {

@@ -1,4 +1,4 @@
-// Package seccomp builds the seccomp programs of the Linux back ends. The
+// Package seccomp builds the seccomp programs of the Linux backends. The
 // programs deny system calls that scripts do not need and that were used to
 // attack kernels and other processes, and allow all others. A call for a
 // foreign architecture kills the process, because its number has a different

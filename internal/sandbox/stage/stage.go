@@ -21,7 +21,7 @@ const Name = "loadout-stage"
 const ProbeName = "loadout-stage-probe"
 
 // Guard is the argument that starts a stage under a guard, which kills all
-// remaining processes when the stage exits. Back ends without a PID namespace
+// remaining processes when the stage exits. Backends without a PID namespace
 // need it.
 const Guard = "guard"
 
