@@ -54,7 +54,7 @@ type Doc struct {
 	Body        string // text after the description; may be empty; only the first BodyHead characters are indexed
 }
 
-// Hit is a text that matches a query.
+// Hit is a search result.
 type Hit struct {
 	Doc   int     // index in the sequence passed to New
 	Score float64 // higher is better; comparable only within one search

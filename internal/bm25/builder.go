@@ -53,9 +53,9 @@ func (bld *builder) add(d Doc) {
 	bld.current = bld.current[:0]
 }
 
-// addWords counts the words of one field of the current text. Parts of
-// camelCase words and single characters of unspaced words are only counted in
-// fields that describe the skill, not in bodies.
+// addWords counts the words in a field of the current text. Parts of camelCase
+// words and single characters of unspaced words are only counted in fields that
+// describe the skill, not in bodies.
 func (bld *builder) addWords(text string, max int, meta bool) {
 	tally := func(w []byte) { bld.countWord(w, meta) }
 	for bld.lex.reset(text, max); bld.lex.next(); {

@@ -160,7 +160,7 @@ func (l *lexer) pieces(yield func(piece []byte)) {
 	yield(l.word[from:])
 }
 
-// charKind classifies a character for the lexer.
+// charKind classifies characters for the lexer.
 type charKind uint8
 
 const (

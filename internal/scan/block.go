@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// maxUnit is the maximum size in bytes of a statement or paragraph that
+// maxUnit is the maximum size, in bytes, of a statement or paragraph that
 // patterns are applied to. Longer ones are truncated.
 const maxUnit = 8 << 10
 
@@ -162,8 +162,8 @@ func (t *source) indentedBlocks(start, end int) []*block {
 var warningWords = lazyregexp.New(`(?i)(?:^|[\s"'(*_#/|>` + "`" + `])(?:vulnerab\w*|malicious\w*|dangerous|insecure|unsafe|attack(?:er|s|ers|ing)?|exploit\w*|payloads?|arbitrary|injections?|anti-?patterns?|red flags?|suspicious|backdoors?|malware|bypass\w*|trojan\w*|exfiltrat\w*|compromised?|detect\w*|pitfalls?|mistakes?|risky?|` +
 	`bad|wrong|avoid|forbidden|prohibited|blocked|refuse[sd]?|reject(?:s|ed)?|never|flag(?:s|ged)?\s+(?:these|this|any|it|them|when|if|every|each)|(?:do|does|must|should) not (?:run|use|execute|call|commit)|don'?t (?:run|use|execute|call|commit))(?:$|[\s,:;!?)"'*_/|<-]|\.(?:\s|$))|❌|✗|🚫|⛔|⚠`)
 
-// hasWarning reports whether the last lines before a block, or the heading
-// above it, contain a warning.
+// hasWarning reports whether the text before a block contains a warning, either
+// in its last lines or in the heading above the block.
 func hasWarning(before []byte) bool {
 	tail := before[max(0, len(before)-4096):]
 	lines := bytes.Split(bytes.TrimRight(tail, " \n"), []byte("\n"))

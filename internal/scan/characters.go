@@ -85,7 +85,7 @@ func stateAfter(ascii []byte) characterState {
 	return characterState{letter: letter, last: rune(last)}
 }
 
-// characterState describes the characters before the current one.
+// characterState holds what is known about the characters before the current one.
 type characterState struct {
 	run    int  // preceding invisible characters
 	letter bool // the previous character was a letter
@@ -93,7 +93,8 @@ type characterState struct {
 	last   rune
 }
 
-// check returns the ID of the rule that a character violates, or "".
+// check returns the ID of the rule that a character violates, or "" if there is
+// none.
 func (c *characterState) check(r rune, at int, rest []byte) string {
 	defer func() { c.last = r }()
 	letter := c.letter

@@ -68,7 +68,7 @@ func (s *scanner) checkFileName(f skill.File) {
 	}
 }
 
-// magicNumbers maps the first bytes of files to rules.
+// magicNumbers maps the first bytes of a file to a rule.
 var magicNumbers = []struct{ magic, rule string }{
 	{"\x7fELF", "executable"}, {"MZ", "executable"}, {"\xfe\xed\xfa\xce", "executable"}, {"\xfe\xed\xfa\xcf", "executable"}, {"\xcf\xfa\xed\xfe", "executable"}, {"\xce\xfa\xed\xfe", "executable"},
 	{"\xca\xfe\xba\xbe", "executable"}, {"dex\n", "executable"}, {"!<arch>\n", "executable"},

@@ -15,7 +15,8 @@ const (
 // hit is an occurrence of a rule's word. end is the offset after the word.
 type hit struct{ end, rule int }
 
-// scanText scans a text file.
+// scanText checks a text file for suspicious characters, matches of the rules,
+// and MCP servers.
 func (s *scanner) scanText(ctx context.Context, name string, data []byte) {
 	t := newSource(name, data)
 	defer func() { s.work += t.work }()

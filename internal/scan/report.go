@@ -45,7 +45,7 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Finding is a part of a skill that a user should review.
+// Finding describes a part of a skill that a user should review.
 type Finding struct {
 	// Rule is the ID of the rule: lower-case words joined with hyphens. IDs are
 	// stable.

@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// Rule describes one kind of finding.
+// Rule describes a kind of finding.
 type Rule struct {
 	ID       string   `json:"id"`
 	Severity Severity `json:"severity"` // default; lower for an example with a warning

@@ -24,7 +24,7 @@ func serverRules() []Rule {
 	}
 }
 
-// server is the configuration of an MCP server.
+// server holds the part of an MCP server's configuration that is scanned.
 type server struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`

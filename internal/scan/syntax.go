@@ -28,7 +28,7 @@ var syntaxes = map[language]*syntax{
 	plainText:  {},
 }
 
-// lexer tokenizes one block.
+// lexer tokenizes a block.
 type lexer struct {
 	*syntax
 	src      []byte

@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Change is a kind of difference between two files.
+// Change is the kind of difference between two files.
 type Change string
 
 // Kinds of [Change].
@@ -59,7 +59,7 @@ type File struct {
 	Omitted string `json:"omitted,omitempty" doc:"What is omitted, and why"`
 }
 
-// compareFiles finds the files that differ.
+// compareFiles records the files that differ.
 func (c *comparison) compareFiles() error {
 	paths := map[string]bool{}
 	for _, m := range []skill.Manifest{c.old.manifest, c.new.manifest} {

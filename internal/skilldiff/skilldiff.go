@@ -47,8 +47,8 @@ type Options struct {
 	TotalBytes int
 	// LineBytes is the maximum length of a line. The default is 500.
 	LineBytes int
-	// NoScan skips the scan, which is most of the work. [Diff.Findings] is then
-	// empty.
+	// NoScan disables the scan, which is most of the work. [Diff.Findings] is
+	// then empty.
 	NoScan bool
 }
 
@@ -72,7 +72,7 @@ type Diff struct {
 	Problems []string `json:"problems"`
 }
 
-// Version describes one of the two versions.
+// Version describes one of the two compared versions.
 type Version struct {
 	Version string `json:"version,omitempty" doc:"As stated by the skill"`
 	Digest  string `json:"digest"` // digest of all files

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// ApprovalRequest is a question for a user, pending or answered.
+// ApprovalRequest is a question that a user must answer, with the answer if there
+// is one.
 type ApprovalRequest struct {
 	ID        string
 	Session   string
@@ -80,7 +81,7 @@ func (t ApprovalRequests) Resolve(ctx context.Context, id string, answer json.Ra
 	return stands, false, err
 }
 
-// ListPending returns all pending requests of a session, oldest first.
+// ListPending returns all of a session's pending requests, oldest first.
 func (t ApprovalRequests) ListPending(ctx context.Context, session string) ([]ApprovalRequest, error) {
 	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE session = $1 AND settled = 0 ORDER BY created, id LIMIT $2", session, MaxPendingRequests)
 	if err != nil {
@@ -109,7 +110,7 @@ func (t ApprovalRequests) ListOverdue(ctx context.Context, by time.Time) ([]Appr
 	return found, nil
 }
 
-// Delete removes a request. It does nothing if the request does not exist.
+// Delete deletes a request. It does nothing if the request does not exist.
 func (t ApprovalRequests) Delete(ctx context.Context, id string) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM asks WHERE id = $1", id); err != nil {
 		return fmt.Errorf("delete approval request %q: %w", id, err)

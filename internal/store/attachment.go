@@ -21,12 +21,12 @@ func (a *Attachment) fields() []any {
 	return []any{&a.Session, &a.Path, &a.SHA256, &a.Size, (*timestamp)(&a.Updated)}
 }
 
-// Attachments stores the files of conversations. Deleting a session deletes its
+// Attachments stores files in conversations. Deleting a session deletes its
 // files.
 type Attachments struct{ c conn }
 
-// Put stores a file of at most [MaxValue] bytes and replaces any file at the
-// same path. It fails with [ErrNotFound] if the session does not exist.
+// Put stores a file of up to [MaxValue] bytes, replacing any file at the same
+// path. It fails with [ErrNotFound] if the session does not exist.
 func (t Attachments) Put(ctx context.Context, a Attachment, data []byte) error {
 	if len(data) > MaxValue {
 		return fmt.Errorf("store file %.200q: %w: %d bytes, limit %d", a.Path, ErrInvalid, len(data), MaxValue)
@@ -54,7 +54,8 @@ func (t Attachments) List(ctx context.Context, session string) ([]Attachment, er
 	return found, nil
 }
 
-// Read returns the content of a file.
+// Read returns the content of a file. It fails with [ErrNotFound] if the file
+// does not exist.
 func (t Attachments) Read(ctx context.Context, session, path string) ([]byte, error) {
 	data, err := queryScalar[[]byte](ctx, t.c, "SELECT data FROM attachments WHERE session = $1 AND path = $2", session, path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// AuditRecord is one entry of the audit log.
+// AuditRecord is an entry in the audit log.
 type AuditRecord struct {
 	Seq       int64           `json:"number"` // set by Append
 	At        time.Time       `json:"at"`
@@ -28,11 +28,11 @@ func (r *AuditRecord) columns() []any {
 	return []any{(*timestamp)(&r.At), &r.Actor, &r.Action, (*string)(&r.Namespace), &r.Subject, &r.Decision, (*jsonText)(&r.Details)}
 }
 
-// Audit stores the audit log. Records never change; only [Audit.Prune] deletes
+// Audit stores the audit log. Records are immutable; only [Audit.Prune] deletes
 // them.
 type Audit struct{ c conn }
 
-// Append adds a record. It sets At if it is zero.
+// Append adds a record. If At is zero, it is set to the current time.
 func (t Audit) Append(ctx context.Context, r AuditRecord) error {
 	setDefaultTime(&r.At)
 	if err := t.c.insert(ctx, "audit", recordColumns, r.columns()); err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 // Backup writes a consistent copy of an SQLite database to a new file at path
-// while the database stays in use. Only the owner can read the file. Backup
-// never overwrites a file and leaves none if it fails. For PostgreSQL it fails
-// with [ErrUnsupported]: use pg_dump.
+// while the database is in use. Only the owner can read the file. Backup never
+// overwrites a file, and removes an incomplete copy if it fails. For PostgreSQL
+// it fails with [ErrUnsupported]; use pg_dump.
 func (db *DB) Backup(ctx context.Context, path string) error {
 	if db.path == "" {
 		return fmt.Errorf("back up database: %w: use pg_dump, and pg_restore to restore", ErrUnsupported)
@@ -73,7 +73,7 @@ func checkBackup(ctx context.Context, path string) (_ Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	// Immutable keeps SQLite from writing files beside the database.
+	// Immutable prevents SQLite from creating files beside the database.
 	reader, err := sql.Open("sqlite", "file:"+escapePath(full)+"?immutable=1&mode=ro&_pragma=query_only(1)")
 	if err != nil {
 		return Report{}, err

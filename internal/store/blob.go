@@ -70,8 +70,7 @@ func (t Blobs) Size(ctx context.Context, hash string) (int64, error) {
 	return n, nil
 }
 
-// Read returns a whole file of at most [MaxValue] bytes. It fails with
-// [ErrCorrupt] if the file is damaged.
+// Read returns a whole file. It fails with [ErrCorrupt] if the file is damaged.
 func (t Blobs) Read(ctx context.Context, hash string) ([]byte, error) {
 	var out bytes.Buffer
 	if _, err := t.WriteTo(ctx, &out, hash); err != nil {

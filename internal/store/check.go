@@ -14,8 +14,8 @@ type Report struct {
 	Files    int64       // stored files, each counted once
 	Bytes    int64       // size of these files
 	Orphans  SweepResult // files that no version refers to; [Blobs.Sweep] deletes them
-	// Problems describes at most [MaxPage] inconsistencies, one sentence each.
-	// It is empty if the database is intact.
+	// Problems describes up to [MaxPage] inconsistencies, one sentence each. It
+	// is empty if the database is intact.
 	Problems []string
 }
 
@@ -142,7 +142,7 @@ func (db *DB) checkFiles(ctx context.Context, r *Report) error {
 	}
 }
 
-// addProblem adds a problem unless there are [MaxPage] already.
+// addProblem adds a problem unless there are already [MaxPage].
 func (r *Report) addProblem(format, id string) {
 	if len(r.Problems) < MaxPage {
 		r.Problems = append(r.Problems, fmt.Sprintf(format, id))

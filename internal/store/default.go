@@ -23,7 +23,7 @@ func (d *Default) fields() []any {
 	return []any{(*string)(&d.Namespace), &d.SkillID, &d.Preload, (*jsonText)(&d.Exceptions), &d.CreatedBy, (*timestamp)(&d.Created)}
 }
 
-// Defaults stores the default skills of namespaces.
+// Defaults stores each namespace's default skills.
 type Defaults struct{ c conn }
 
 // Put stores a default, replacing any default for the same namespace and skill.

@@ -50,7 +50,7 @@ func (t Drafts) Total(ctx context.Context, owner string) (Amount, error) {
 	return a, nil
 }
 
-// Get returns the draft of a session, without its package.
+// Get returns a session's draft, without its package.
 func (t Drafts) Get(ctx context.Context, session string) (Draft, error) {
 	d, err := queryOne[Draft](ctx, t.c, "SELECT "+draftColumns+" FROM drafts WHERE session = $1", session)
 	if err != nil {

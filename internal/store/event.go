@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Event is an entry in a stream. A stream is numbered from 1 without gaps.
+// Event is an entry in a stream. The events in a stream are numbered from 1
+// without gaps.
 type Event struct {
 	Seq     int64 // set by Append
 	Kind    string
@@ -29,7 +30,7 @@ const (
 	MaxRead   = 1000 // events per Read
 )
 
-// Events stores streams of events.
+// Events stores append-only streams, each identified by its name.
 type Events struct{ c conn }
 
 // Append adds events to a stream, all or none, and returns the number of the

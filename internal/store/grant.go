@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Grant permits a principal to use a subject. Data holds the details.
+// Grant permits a principal to use a skill or tool with a certain digest. Data
+// holds the details.
 type Grant struct {
 	Seq       int64 // set by Put; increases with every grant
 	ID        string

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Listing makes a skill visible in a namespace.
+// Listing records that a namespace lists a skill.
 type Listing struct {
 	Namespace Namespace
 	SkillID   string
@@ -120,7 +120,7 @@ func (t Skills) find(ctx context.Context, name string, in []Namespace) ([]Candid
 // MaxSearchText is the maximum length of a search text, in bytes.
 const MaxSearchText = 256
 
-// SkillQuery selects skills.
+// SkillQuery selects skills for [Skills.List].
 type SkillQuery struct {
 	// Namespaces are the namespaces to search, at most [MaxNamespaces]. If it
 	// is empty, no skill matches.

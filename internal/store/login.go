@@ -23,7 +23,7 @@ func (l *Login) fields() []any {
 	return []any{&l.Hash, &l.UserID, &l.Agent, (*timestamp)(&l.Created), (*timestamp)(&l.LastUsed), (*timestamp)(&l.Expires)}
 }
 
-// Logins stores the browser sessions of users.
+// Logins stores users' browser sessions.
 type Logins struct{ c conn }
 
 // Create adds a login and returns it as stored. It fails with [ErrNotFound] if

@@ -30,7 +30,7 @@ func (s *MeterEntry) counterFields() []*int64 {
 
 const meterCounts = "turns, loads, calls, errors, input, output, cache_read, cache_write, untold"
 
-// Add adds the counters of another entry.
+// Add adds the counters of another entry to s.
 func (s *MeterEntry) Add(other MeterEntry) {
 	for i, n := range other.counterFields() {
 		*s.counterFields()[i] += *n
@@ -40,13 +40,13 @@ func (s *MeterEntry) Add(other MeterEntry) {
 // Tokens returns the total number of tokens read and written.
 func (s *MeterEntry) Tokens() int64 { return s.Input + s.Output + s.CacheRead + s.CacheWrite }
 
-// Meter stores the usage of conversations by day, user, agent and model.
+// Meter stores the usage in conversations by day, user, agent and model.
 type Meter struct{ c conn }
 
 // Add adds each entry to the day of its Date, all or none.
 func (t Meter) Add(ctx context.Context, all ...MeterEntry) error {
 	all = slices.Clone(all)
-	// A fixed order keeps concurrent calls from deadlocks.
+	// A fixed order prevents deadlocks between concurrent calls.
 	slices.SortFunc(all, func(a, b MeterEntry) int {
 		return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model))
 	})
@@ -83,7 +83,7 @@ const (
 	ByAgent GroupBy = "agent"
 )
 
-// MeterQuery selects entries and groups their totals.
+// MeterQuery selects entries and specifies how to group their totals.
 type MeterQuery struct {
 	GroupBy   GroupBy
 	Since     time.Time // this day and later ones

@@ -73,8 +73,8 @@ func (db *DB) migrate(ctx context.Context, files fs.FS) error {
 		return err
 	}
 	for try := 1; ; try++ {
-		// Not serializable: PostgreSQL would hide the changes of the node that
-		// held the lock before.
+		// Not serializable: PostgreSQL would hide the changes made by the
+		// previous holder of the lock.
 		err := conn{db: db}.runTx(ctx, sql.LevelDefault, func(c conn) error { return c.applyMigrations(ctx, known) })
 		if !errors.Is(err, ErrBusy) {
 			return err

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Notification is a message for one user, shown until it is seen.
+// Notification is a message for a user, displayed until it is seen.
 type Notification struct {
 	ID      string // set by Add if ""
 	UserID  string
@@ -42,7 +42,7 @@ func (t Notifications) Add(ctx context.Context, n Notification) (bool, error) {
 	return added == 1, nil
 }
 
-// NotificationQuery selects notifications.
+// NotificationQuery selects a user's notifications.
 type NotificationQuery struct {
 	UserID        string
 	SubjectPrefix string // "" for all

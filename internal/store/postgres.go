@@ -65,8 +65,8 @@ func isIdle(conn net.Conn) bool {
 		return false
 	}
 	silent := false
-	// Control instead of Read, which waits for other readers: after a slow
-	// write the driver may have a pending Read.
+	// Use Control instead of Read, which waits for other readers. After a slow
+	// write, the driver may have a pending Read.
 	err = raw.Control(func(fd uintptr) { silent = hasNoInput(fd) })
 	return err == nil && silent
 }

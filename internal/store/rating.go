@@ -45,8 +45,8 @@ func (t Ratings) Put(ctx context.Context, r Rating) error {
 	return nil
 }
 
-// List returns the ratings of a skill, sorted by user id, and the cursor of the
-// next page.
+// List returns a skill's ratings, sorted by user id, and the cursor of the next
+// page.
 func (t Ratings) List(ctx context.Context, skillID string, p Page) ([]Rating, string, error) {
 	keys, err := p.decodeCursor(1)
 	if err != nil {

@@ -58,8 +58,7 @@ func (t Refs) Set(ctx context.Context, fromKind, fromID string, refs []Reference
 	return nil
 }
 
-// ListFrom returns the references of an item in the order in which they were
-// set.
+// ListFrom returns an item's references in the order in which they were set.
 func (t Refs) ListFrom(ctx context.Context, fromKind, fromID string) ([]Reference, error) {
 	found, err := queryAll[Reference](ctx, t.c, "SELECT "+refColumns+" FROM refs WHERE from_kind = $1 AND from_id = $2 ORDER BY position", fromKind, fromID)
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	SettingsRevision = "settings"
 )
 
-// revision is a row of the revisions table.
+// revision is a named counter.
 type revision struct {
 	Name  string
 	Value int64

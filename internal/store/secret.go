@@ -25,7 +25,7 @@ func (s *Secret) fields() []any {
 // MaxEncrypted is the maximum size of an encrypted value, in bytes.
 const MaxEncrypted = 256 << 10
 
-// Secrets stores encrypted values.
+// Secrets stores encrypted values by owner and name.
 type Secrets struct{ c conn }
 
 // Put stores a secret, replacing any secret with the same owner and name.

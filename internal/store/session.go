@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Session is a conversation. Its messages are in the event stream with the same
-// id.
+// Session is a conversation. Its messages are in the event stream whose name is
+// the session's id.
 type Session struct {
 	ID         string // set by Create if ""
 	Owner      string // a user id

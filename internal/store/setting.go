@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Setting is a value set for the hub or for a namespace.
+// Setting is a configuration value for the hub or a namespace.
 type Setting struct {
 	Scope      string // "hub" or a namespace
 	Name       string
@@ -24,7 +24,7 @@ func (s *Setting) fields() []any {
 	return []any{&s.Scope, &s.Name, (*jsonText)(&s.Value), &s.Generation, &s.UpdatedBy, (*timestamp)(&s.Updated)}
 }
 
-// Settings stores settings.
+// Settings stores the settings of the hub and of namespaces.
 type Settings struct{ c conn }
 
 // Set stores a setting and returns its new generation. It fails with

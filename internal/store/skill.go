@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Skill is a skill with the metadata of its current version.
+// Skill holds a skill's metadata, including that of its current version.
 type Skill struct {
 	ID        string // set by Create if ""
 	Namespace Namespace

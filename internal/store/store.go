@@ -1,12 +1,12 @@
-// Package store is the database of a hub: users, skills with their versions and
-// files, other resources, conversations, approval requests, grants, usage. It
-// uses the same SQL for SQLite and PostgreSQL and gives the same guarantees on
-// both.
+// Package store provides the database of a hub. It stores users, skills with
+// their versions and files, other resources, conversations, approval requests,
+// grants and usage. It uses the same SQL for SQLite and PostgreSQL and gives the
+// same guarantees on both.
 //
-// A [DB] has one field for each table or group of tables, for example db.Skills
-// or db.Users. Each method makes one change or one query. [DB.Tx] combines
-// several in a transaction. Rows are plain structs. JSON in them is stored
-// unchanged. Start reading at [Open].
+// A [DB] has a field for each table or group of tables, for example db.Skills or
+// db.Users. Each method makes one change or one query. [DB.Tx] combines several
+// in a transaction. Rows are plain structs. JSON in them is stored unchanged.
+// Start reading at [Open].
 //
 // The package does not check permissions; callers do. It neither parses skills
 // nor encrypts: callers pass digests, manifests and encrypted bytes. It compares
@@ -14,9 +14,9 @@
 //
 // # Times
 //
-// Times are stored in milliseconds and returned in UTC. The zero time stays
+// Times are stored in milliseconds and returned in UTC. The zero time remains
 // zero. Sequence numbers, not clocks, define the order of events. Leases expire
-// by the clock of the database.
+// according to the database's clock.
 //
 // # Limits
 //
@@ -177,7 +177,7 @@ func (db *DB) Ping(ctx context.Context) error {
 // Kind returns the name of the database system: SQLite or PostgreSQL.
 func (db *DB) Kind() string { return db.dialect.name }
 
-// Close waits for running statements and closes the database.
+// Close waits for running statements to finish and closes the database.
 func (db *DB) Close() error {
 	err := db.reader.Close()
 	if db.writer != db.reader {

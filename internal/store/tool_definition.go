@@ -64,7 +64,7 @@ func (t ToolDefinitions) Digests(ctx context.Context, server string) (map[string
 // servers change a definition on every request, for example to include a date.
 const maxAccepted = 16
 
-// Add stores new definitions. A pending definition replaces the pending
+// Add stores new definitions. A pending definition replaces any pending
 // definition of the same tool. If a tool has too many accepted definitions, Add
 // deletes the oldest.
 func (t ToolDefinitions) Add(ctx context.Context, all ...ToolDefinition) error {

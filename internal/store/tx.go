@@ -51,9 +51,9 @@ func (c conn) inTransaction(ctx context.Context, f func(conn) error) error {
 		}
 		return err
 	}
-	// The limit is a time, not a number of tries: PostgreSQL reports conflicts
-	// between transactions that only use the same index page. Under load a
-	// dozen in a row are normal.
+	// The limit is a duration rather than a number of attempts, because
+	// PostgreSQL reports conflicts between transactions that merely use the same
+	// index page. Under load, a dozen in a row are normal.
 	start := time.Now()
 	for try := 1; ; try++ {
 		err := c.runTx(ctx, sql.LevelSerializable, f)

@@ -54,7 +54,7 @@ type Usage struct{ c conn }
 // of deleted skills.
 func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
 	uses = slices.Clone(uses)
-	// A fixed order keeps concurrent calls from deadlocks.
+	// A fixed order prevents deadlocks between concurrent calls.
 	slices.SortFunc(uses, func(a, b SkillUsage) int { return cmp.Compare(a.SkillID, b.SkillID) })
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, u := range uses {

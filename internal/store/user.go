@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// User is an account.
+// User is an account on the hub.
 type User struct {
 	ID       string // set by Create if ""
 	Name     string // unique
@@ -25,7 +25,7 @@ func (u *User) fields() []any {
 	return []any{&u.ID, &u.Name, &u.Display, &u.Email, &u.Password, &u.Admin, &u.Disabled, (*timestamp)(&u.Created), (*timestamp)(&u.LastSeen)}
 }
 
-// Users stores accounts.
+// Users stores accounts and their links to identity providers.
 type Users struct{ c conn }
 
 // Create adds a user and returns it as stored. It fails with [ErrExists] if the

@@ -53,7 +53,7 @@ func (v *Version) fields() []any {
 		&v.CreatedBy, (*timestamp)(&v.Created), &v.Display, &v.Description, (*stringList)(&v.Tags), &v.Note, (*jsonText)(&v.Source), (*jsonText)(&v.Meta)}
 }
 
-// File is a file of a version.
+// File describes a file in a version.
 type File struct {
 	Path   string
 	SHA256 string // of the content; see [Blobs]
@@ -126,7 +126,7 @@ func (c conn) requireRow(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// insertFiles adds the files of a version in batches of 200 rows.
+// insertFiles adds a version's files in batches of 200 rows.
 func (c conn) insertFiles(ctx context.Context, version string, files []File) error {
 	const rows = 200
 	for len(files) > 0 {
@@ -255,7 +255,7 @@ func (t Versions) File(ctx context.Context, id, path string) (File, error) {
 	return f, nil
 }
 
-// Findings returns the scan findings of a version, or nil if there are none.
+// Findings returns a version's scan findings, or nil if there are none.
 func (t Versions) Findings(ctx context.Context, id string) (json.RawMessage, error) {
 	d, err := queryScalar[jsonText](ctx, t.c, "SELECT findings FROM versions WHERE id = $1", id)
 	if err != nil {
@@ -264,7 +264,7 @@ func (t Versions) Findings(ctx context.Context, id string) (json.RawMessage, err
 	return json.RawMessage(d), nil
 }
 
-// SetFindings replaces the scan findings of a version.
+// SetFindings replaces a version's scan findings.
 func (t Versions) SetFindings(ctx context.Context, id string, findings json.RawMessage) error {
 	if err := t.c.execAffecting(ctx, "UPDATE versions SET findings = $2 WHERE id = $1", id, jsonText(findings)); err != nil {
 		return fmt.Errorf("set the findings of version %q: %w", id, err)

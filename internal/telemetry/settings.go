@@ -53,7 +53,7 @@ func (e environment) warn(name string, err error) {
 	}
 }
 
-// readSettings returns the settings, with the defaults of the specification.
+// readSettings returns the settings, with the specification's defaults.
 func (e environment) readSettings() settings {
 	s := settings{endpoint: url.URL{Scheme: "https", Host: "localhost:4318", Path: "/v1/traces"}, timeout: 10 * time.Second}
 	e.readEndpoint(&s.endpoint)

@@ -196,7 +196,8 @@ func checkPartialSuccess(contentType string, answer []byte) error {
 	var message string
 	switch contentType {
 	case "application/x-protobuf":
-		// Importing the package of ExportTraceServiceResponse would link gRPC.
+		// Importing the package that defines ExportTraceServiceResponse would
+		// link gRPC.
 		err := forEachField(answer, func(n protowire.Number, _ uint64, partial []byte) error {
 			if n != 1 {
 				return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Action names an operation that needs authorization, in the form KIND.VERB.
+// Action identifies an operation that needs authorization, in the form KIND.VERB.
 type Action string
 
 // The actions. Each applies to a [Resource]: an existing item, or the namespace of

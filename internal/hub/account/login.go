@@ -168,8 +168,8 @@ func (l *Logins) End(ctx context.Context, r *http.Request) (*http.Cookie, error)
 	return gone, nil
 }
 
-// CookieName returns the name of the cookie. With https, the __Host- prefix
-// makes browsers accept it only from this host and for all paths.
+// CookieName returns the name of the cookie. With https, the __Host- prefix makes
+// browsers accept the cookie only from this host and for all paths.
 func (l *Logins) CookieName() string { return cookieName("loadout", l.opts.Secure) }
 
 func cookieName(name string, secure bool) string {

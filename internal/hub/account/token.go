@@ -45,8 +45,8 @@ type Token struct {
 
 // TokenStore stores tokens.
 type TokenStore interface {
-	// AddToken stores a token and returns it with its new ID. It fails if the
-	// prefix is taken.
+	// AddToken stores a token and returns it with its new ID. It returns an error
+	// if the prefix is taken.
 	AddToken(ctx context.Context, t Token) (Token, error)
 	// GetToken returns the token with the given prefix. It fails with [ErrNotFound]
 	// if there is none.

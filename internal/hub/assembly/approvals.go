@@ -33,7 +33,7 @@ var _ policy.NeedsFinder = (*reviewedGrants)(nil)
 // maxVerdicts is the maximum number of cached checkRunnable results.
 const maxVerdicts = 1000
 
-// reviewers is the principal in the grants of approved code.
+// reviewers is the principal recorded in grants for approved code.
 var reviewers = policy.Principal{ID: "reviewers", Kind: policy.UserPrincipal}
 
 // FindWith implements [policy.NeedsFinder]. It returns a grant only if the code

@@ -46,7 +46,7 @@ type base struct {
 	cachedText  string     // catalog text of the snapshot with version textVersion
 	textVersion uint64
 
-	// The mutex of assembler guards the fields below.
+	// The following fields are guarded by assembler.mu.
 	users         int
 	idle          *time.Timer    // closes an unused base
 	since         time.Time      // when users became 0

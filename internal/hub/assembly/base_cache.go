@@ -56,8 +56,8 @@ func (k *Assembler) reserveBase(key string, p *plan) (b *base, first bool, err e
 	return b, first, nil
 }
 
-// releaseBase decrements the number of users of a base. An unused base stays open
-// for a while.
+// releaseBase decrements the number of users of a base. An unused base remains
+// open for a while.
 func (k *Assembler) releaseBase(b *base) error {
 	over := k.removeUser(b)
 	if over == nil {

@@ -147,7 +147,7 @@ func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 // are announced to the model. If there are more, the model searches for them.
 const maxAnnounced = 1000
 
-// agentOptions returns the options of the agent loop.
+// agentOptions returns the options for the agent loop.
 func (t *conversation) agentOptions() agent.Options {
 	o := agent.Options{Instructions: t.instructions(), RenewInstructions: t.instructions, BeforeCall: t.setup.Refresh}
 	if len(t.setup.Runtime.Catalog().Snapshot().Skills()) <= maxAnnounced {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// diagramSkill is the name of the skill that the drawing tool belongs to.
+// diagramSkill is the name of the skill that provides the drawing tool.
 const diagramSkill = "mermaid-diagrams"
 
 // newDiagramTool returns a tool that draws a diagram in the user's browser and

@@ -243,7 +243,8 @@ func (d *Gate) CurrentPrincipal(ctx context.Context, v *api.Request) (account.Pr
 	return now.Principal, nil
 }
 
-// PrincipalOf returns the current principal of a user.
+// PrincipalOf returns the current principal of a user, or of a hub without
+// accounts.
 func (d *Gate) PrincipalOf(ctx context.Context, user account.UserID) (account.Principal, error) {
 	if d.single {
 		return d.users.SignIns.LocalPrincipal(ctx)

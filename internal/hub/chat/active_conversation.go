@@ -51,7 +51,7 @@ func (w *worker) open(ctx context.Context, j *job) error {
 	return w.preload(ctx)
 }
 
-// openSession opens the session, the agent and its tools.
+// openSession opens the session and creates the agent with its tools.
 func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 	var err error
 	w.journal.uses = usage.NewSkillCounter(t.setup.SkillID)

@@ -59,7 +59,7 @@ func (e *Engine) Create(ctx context.Context, p account.Principal, agent, title s
 	return e.create(ctx, p, agent, title, nil)
 }
 
-// Draft is a draft skill to test in a conversation.
+// Draft is an unpublished skill to test in a conversation.
 type Draft struct {
 	Name    string
 	Digest  string // of its files
@@ -145,7 +145,8 @@ func (e *Engine) checkDraftLimits(ctx context.Context, tx *store.Tx, user accoun
 	return nil
 }
 
-// Get returns a conversation.
+// Get returns a conversation. It fails with [store.ErrNotFound] if the principal
+// may not see it.
 func (e *Engine) Get(ctx context.Context, p account.Principal, id string) (Conversation, error) {
 	s, err := e.authorize(ctx, p, account.SessionRead, id)
 	if err != nil {
@@ -262,7 +263,7 @@ func checkTitle(title string) (string, error) {
 	return title, nil
 }
 
-// state returns the conversation and its state.
+// state returns the session row and the decoded state of the conversation.
 func (c *conversationTx) state(ctx context.Context) (store.Session, state, error) {
 	s, err := c.Sessions.Get(ctx, c.id)
 	if err != nil {
@@ -275,7 +276,7 @@ func (c *conversationTx) state(ctx context.Context) (store.Session, state, error
 	return s, st, nil
 }
 
-// setState stores the state.
+// setState stores the state in the session row.
 func (c *conversationTx) setState(ctx context.Context, s store.Session, st state) error {
 	data, err := json.Marshal(st)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Type is the type of an event.
+// Type identifies what an event reports.
 type Type string
 
 // The event types.

@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Format is an export format.
+// Format is a file format for [Engine.Export].
 type Format string
 
 // Export formats.

@@ -167,7 +167,7 @@ func (f *folder) save(ctx context.Context) error {
 	return nil
 }
 
-// changedFile is a new or changed file with its content.
+// changedFile is a new or modified file with its content.
 type changedFile struct {
 	fileState
 	data []byte

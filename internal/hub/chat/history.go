@@ -18,7 +18,7 @@ type Line struct {
 	session.PastMessage
 }
 
-// History is a page of messages.
+// History is a page of a conversation's messages.
 type History struct {
 	Messages []Line `json:"lines"`
 	// Next is the step number after which the next page starts, or 0 if there is

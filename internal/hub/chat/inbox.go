@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// InputKind is the kind of an input to a conversation.
+// InputKind distinguishes messages, commands and notes in the inbox.
 type InputKind string
 
 // Input kinds. All except messages are commands.
@@ -24,7 +24,7 @@ const (
 	UnloadInput  InputKind = "unload"
 	CompactInput InputKind = "compact"
 
-	// The kinds below are notes for the running turn.
+	// The following kinds are notes for the running turn.
 	cancelNote InputKind = "cancel"
 	answerNote InputKind = "answer" // an approval request was resolved
 	seenNote   InputKind = "seen"   // a client received a request
@@ -116,7 +116,7 @@ func (e *Engine) findSentMessage(ctx context.Context, p account.Principal, s sto
 	return before.Input, nil
 }
 
-// digest returns a hash of the text and the skill.
+// digest returns a hash of the input's text and skill.
 func (in input) digest() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", in.Text, in.Skill))
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -277,7 +277,7 @@ func (j *journal) queueAgentEvent(a agent.Event) {
 	j.queueEvent(r)
 }
 
-// queueEvent queues an event, which flush publishes soon.
+// queueEvent queues an event for the next flush.
 func (j *journal) queueEvent(r eventRow) {
 	j.pendingMu.Lock()
 	defer j.pendingMu.Unlock()
@@ -306,7 +306,6 @@ func (j *journal) takePending() []eventRow {
 	return words
 }
 
-// hasPending reports whether events are pending.
 func (j *journal) hasPending() bool {
 	j.pendingMu.Lock()
 	defer j.pendingMu.Unlock()

@@ -36,7 +36,7 @@ func (e *Engine) StopTurns(which func(Conversation) bool, reason string) {
 // TurnStats returns the numbers of running and waiting turns on this node.
 func (e *Engine) TurnStats() (running, waiting int) { return e.turns.Stats() }
 
-// liveTurn is a running turn.
+// liveTurn allows a running turn to be cancelled.
 type liveTurn struct {
 	conversation Conversation
 	cancel       context.CancelCauseFunc
@@ -86,7 +86,7 @@ func (w *worker) closeCalls(ctx context.Context, why string) error {
 	return nil
 }
 
-// openCall is a call without a result.
+// openCall is a tool call without a result.
 type openCall struct {
 	id      string
 	started bool

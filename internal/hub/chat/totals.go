@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// TotalsQuery selects and groups the usage of conversations.
+// TotalsQuery selects the usage of conversations and specifies how to group it.
 type TotalsQuery struct {
 	By    store.GroupBy
 	Since time.Time // the first day, in UTC

@@ -60,7 +60,7 @@ func (f *turnObserver) End(reason chat.Reason, err error) {
 // CountModel wraps a model so that its requests are counted.
 func (m *Metrics) CountModel(model llm.Model) llm.Model { return countedModel{model, m} }
 
-// countedModel counts the requests to a model by vendor.
+// countedModel counts requests to a model by vendor.
 type countedModel struct {
 	llm.Model
 	metrics *Metrics
@@ -87,7 +87,7 @@ func (c countedModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.
 	}
 }
 
-// countTokens counts the tokens of a model request.
+// countTokens counts the tokens used by a model request.
 func (m *Metrics) countTokens(vendor string, u llm.Usage) {
 	for kind, n := range map[string]int{"input": u.Input, "cache_read": u.CacheRead, "cache_write": u.CacheWrite, "output": u.Output} {
 		m.tokens.WithLabelValues(vendor, kind).Add(float64(max(n, 0)))

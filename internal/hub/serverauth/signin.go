@@ -39,7 +39,7 @@ const (
 	finishTime = 30 * time.Second
 )
 
-// Actions in the audit log.
+// Actions recorded in the audit log.
 const (
 	signIn  account.Action = "server.sign_in"
 	signOut account.Action = "server.sign_out"

@@ -129,7 +129,7 @@ func appendAudit(ctx context.Context, audit store.Audit, a auditedAction, decisi
 	return audit.Append(ctx, r)
 }
 
-// reserved lists names with a special meaning.
+// reserved lists names that users and groups must not have.
 var reserved = []string{"public", "default", "bundled", "system", "hub", "me", "local"}
 
 // checkName returns an error if the name of a user or group is invalid. Names are

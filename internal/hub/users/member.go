@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Member is a member of a group.
+// Member describes a user's membership in a group.
 type Member struct {
 	User  User
 	Role  account.Role

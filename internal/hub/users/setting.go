@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Scope and names of the settings that this package stores.
+// Scope and names of the settings stored by this package.
 const (
 	hubScope     = "hub"
 	rulesSetting = "sign_in"

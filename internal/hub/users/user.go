@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// User is an account, with the details that the caller may see.
+// User describes an account, with the details that the caller may see.
 type User struct {
 	ID       account.UserID
 	Name     string // unique, never changes

@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// server is the PostgreSQL server of this process.
+// server is the PostgreSQL server shared by the tests of this process.
 var server struct {
 	once    sync.Once
 	running *Server

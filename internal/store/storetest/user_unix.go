@@ -27,7 +27,7 @@ func serverUser() (uid, gid int) {
 	return 65534, 65534
 }
 
-// changeOwner gives a directory to the user that runs the server.
+// changeOwner makes the user that runs the server the owner of a directory.
 func changeOwner(dir string) error {
 	if os.Getuid() != 0 {
 		return nil
