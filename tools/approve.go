@@ -11,7 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// refusal returns the error for a refused call with arguments.
+// refusal returns a [*loadout.RefusedError] for a call with the given
+// arguments.
 func (t *Tool) refusal(args json.RawMessage, d policy.ToolDecision) *loadout.RefusedError {
 	return &loadout.RefusedError{
 		Skill: t.Skill, NeedsApproval: d.NeedsApproval(), Decision: policy.Decision{Code: d.Code, Reason: d.Reason, Hint: d.Hint},
@@ -20,10 +21,10 @@ func (t *Tool) refusal(args json.RawMessage, d policy.ToolDecision) *loadout.Ref
 	}
 }
 
-// needsSameArguments reports whether an approval for more than one call applies
-// to the same arguments only, because the tool may destroy data. A tool of the
-// user's own server counts as destructive only if it says so; a tool of a
-// skill, unless it denies it.
+// needsSameArguments reports whether an approval for more than one call covers
+// only calls with the same arguments, because the tool may destroy data. A tool
+// of the user's own server counts as destructive only if it is annotated as
+// such. A skill's tool counts as destructive unless it is annotated otherwise.
 func (t *Tool) needsSameArguments() bool {
 	a := t.Definition.Annotations
 	switch {
@@ -35,7 +36,7 @@ func (t *Tool) needsSameArguments() bool {
 	return t.Skill != ""
 }
 
-// approver returns the function that asks the user about a call, or nil.
+// approver returns the function that asks the user to approve a call, or nil.
 func (s *Set) approver(c *Call) loadout.Approver {
 	if c.Approve == nil && s.starter != nil {
 		return s.starter.rt.Approver()
@@ -43,9 +44,9 @@ func (s *Set) approver(c *Call) loadout.Approver {
 	return c.Approve
 }
 
-// callApproved asks the user about a refused call, and makes it if they approve.
-// It stores an approval for more than this call. For a tool that may destroy
-// data, the stored approval applies to the same arguments only.
+// callApproved asks the user to approve a refused call and makes the call if they do. It stores an
+// approval that covers more than this call. For a tool that may destroy data, the stored approval
+// covers only the same arguments.
 func (s *Set) callApproved(ctx context.Context, c *Call, refused *loadout.RefusedError, ask loadout.Approver) (*mcp.CallToolResult, error) {
 	about := *refused.Call
 	about.Arguments = c.Arguments

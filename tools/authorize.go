@@ -14,25 +14,25 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Authorize decides on a call of a tool by the server's own name for it,
-// without calling it. The error is a [*loadout.RefusedError] or an
-// [*UnknownServerError].
+// Authorize decides whether a tool may be called, without calling it. c.Name is
+// the server's own name for the tool. The error is a [*loadout.RefusedError] or
+// an [*UnknownServerError].
 func (s *Set) Authorize(ctx context.Context, server string, c *Call) error {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {
 		return &UnknownServerError{Name: server, Names: s.serverNames()}
 	}
 	t := s.knownTool(sv, upstream.ToolName(server, c.Name))
-	if t == nil { // listed by another connection than the set's
+	if t == nil { // listed on a connection outside the set
 		t = &Tool{Name: upstream.ToolName(server, c.Name), Server: server, Skill: sv.skill, Definition: &mcp.Tool{Name: c.Name}, server: sv}
 	}
 	return s.authorize(ctx, t, c)
 }
 
-// AuthorizeResource decides on access to a resource or prompt of a server; kind
-// is "resource" or "prompt". A rule for mcp.SERVER.resource or
-// mcp.SERVER.prompt covers all of them. There is no prompt, so a rule that asks
-// refuses.
+// AuthorizeResource decides whether a server's resource or prompt may be
+// accessed; kind is "resource" or "prompt". A rule for mcp.SERVER.resource or
+// mcp.SERVER.prompt applies to all of them. The user is not asked, so an ask
+// rule refuses access.
 func (s *Set) AuthorizeResource(server, kind, name string) error {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {
@@ -46,8 +46,8 @@ func (s *Set) AuthorizeResource(server, kind, name string) error {
 }
 
 // authorize returns nil if policy allows the call or the user approved it, now
-// or earlier for this exact tool. It replaces t with the tool that the decision
-// is about.
+// or earlier for this exact tool. It updates t to the definition that the
+// decision is based on.
 func (s *Set) authorize(ctx context.Context, t *Tool, c *Call) error {
 	d, approved := s.decide(t, c), false
 	if d.NeedsApproval() {
@@ -65,9 +65,9 @@ func (s *Set) authorize(ctx context.Context, t *Tool, c *Call) error {
 	return t.refusal(c.Arguments, d)
 }
 
-// applyApproval decides a call that needs approval by the approval in c or by
-// stored grants. The approval must be for the tool as its server defines it
-// now, which may differ from the last listing.
+// applyApproval applies the approval in c, or else stored grants, to a call
+// that needs approval. The approval must be for the server's current definition
+// of the tool, which may differ from the last listing.
 func (s *Set) applyApproval(ctx context.Context, t *Tool, c *Call, d policy.ToolDecision) (policy.ToolDecision, bool, error) {
 	if s.opts.Grants == nil && c.Subject == "" {
 		return d, c.Approved, nil
@@ -94,7 +94,8 @@ func (s *Set) applyApproval(ctx context.Context, t *Tool, c *Call, d policy.Tool
 	return s.applyGrants(ctx, t, c, d), false, nil
 }
 
-// applyGrants decides by stored grants. It uses up a grant for a single call.
+// applyGrants applies stored grants to the decision. It uses up a one-time
+// grant.
 func (s *Set) applyGrants(ctx context.Context, t *Tool, c *Call, d policy.ToolDecision) policy.ToolDecision {
 	if s.opts.Grants == nil {
 		return d
@@ -113,7 +114,8 @@ func (s *Set) applyGrants(ctx context.Context, t *Tool, c *Call, d policy.ToolDe
 	return g
 }
 
-// hasStaleGrant reports whether the tool was always allowed in an earlier form.
+// hasStaleGrant reports whether an earlier definition of the tool has a
+// permanent grant.
 func (s *Set) hasStaleGrant(ctx context.Context, t *Tool, c *Call) bool {
 	all, _, err := s.opts.Grants.List(ctx)
 	return err == nil && slices.ContainsFunc(all, func(g policy.Grant) bool {
@@ -122,8 +124,8 @@ func (s *Set) hasStaleGrant(ctx context.Context, t *Tool, c *Call) bool {
 	})
 }
 
-// currentTool asks the server for the tool as it is now. It returns nil if the
-// server has none of that name.
+// currentTool requests the current definition of the tool from its server. It
+// returns nil if the server no longer has a tool with that name.
 func (s *Set) currentTool(ctx context.Context, t *Tool) (*Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 	defer cancel()
@@ -151,19 +153,19 @@ func (s *Set) recordDecision(ctx context.Context, d policy.ToolDecision, call po
 	return s.opts.Audit(ctx, r)
 }
 
-// recordRefusal records that a call was refused. The call stays refused if
-// recording fails.
+// recordRefusal records a refused call in the audit log. The call is refused
+// even if that fails.
 func (s *Set) recordRefusal(ctx context.Context, d policy.ToolDecision, call policy.ToolCall, c *Call) {
 	if err := s.recordDecision(ctx, d, call, c, false); err != nil {
 		s.log().Error("cannot record a refusal", "tool", call.Permission(), "error", err)
 	}
 }
 
-// policyCall describes a call of the tool for policy.
+// policyCall describes a call to the tool for a policy decision.
 func (s *Set) policyCall(t *Tool, args json.RawMessage) policy.ToolCall {
 	level := s.opts.DefaultSafety
 	if stated := t.server.config.Safety; stated != "" {
-		own, _ := policy.ParseLevel(stated) // unknown if invalid; then the call needs approval
+		own, _ := policy.ParseLevel(stated) // an invalid level is unknown, so the call needs approval
 		if level = max(level, own); t.server.config.Owner == "" || own == policy.Unknown {
 			level = own // only the user may lower the level
 		}

@@ -14,25 +14,25 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SettingsKey is the _meta key of a call with the tool's configuration as
-// declared by the skill, for providers of the embedding program.
+// SettingsKey is the _meta key of a call that holds the tool's configuration as
+// declared by the skill. It is for providers of the embedding program.
 const SettingsKey = "loadout/config"
 
-// borrowedTools are tools that a skill declares from another provider: of a
-// skill that it depends on, or of the embedding program.
+// borrowedTools are tools that a skill declares but whose provider belongs to a
+// skill that it depends on, or to the embedding program.
 type borrowedTools struct {
 	provider   string
 	tools      []skill.Tool
-	entry      *catalog.Entry // the skill with the provider; nil for the program's
+	entry      *catalog.Entry // the skill that defines the provider; nil for the program's
 	owner      *skill.Skill
-	permission *Permission      // to use that skill
-	config     *upstream.Config // of the program's server
+	permission *Permission      // permission to use that skill
+	config     *upstream.Config // configuration of the program's server
 }
 
 // borrowTools finds the providers of the tools that a skill declares. Its own
-// provider comes first, then those of its dependencies, then the program's. It
-// returns the skill with only the tools of its own provider, the borrowed
-// tools, and problems with skipped ones.
+// provider takes precedence, then those of its dependencies, then the
+// program's. borrowTools returns the skill with only its own provider's tools,
+// the borrowed tools, and the problems with tools that it skipped.
 func (s *Set) borrowTools(ctx context.Context, e *catalog.Entry, sk *skill.Skill) (*skill.Skill, []borrowedTools, []string) {
 	var loans []borrowedTools
 	var problems []string
@@ -51,22 +51,22 @@ func (s *Set) borrowTools(ctx context.Context, e *catalog.Entry, sk *skill.Skill
 		switch {
 		case s.findLender(ctx, e, &l):
 			loans = append(loans, l)
-		case sk.Provider != nil: // the name may be an alias that only the provider knows
+		case sk.Provider != nil: // only the provider can resolve aliases
 			own.Tools = append(own.Tools, t)
 		default:
 			problems = append(problems, fmt.Sprintf("tool %s skipped: provider %s not found; add the skill that has it to the dependencies", t.Name, t.Provider))
 		}
 	}
 	if len(own.Tools) == 0 && len(sk.Tools) > 0 {
-		own.Provider = nil // without a list it would provide all its tools
+		own.Provider = nil // without a tool list, it would provide all its tools
 	}
 	return &own, loans, problems
 }
 
-// findLender finds the skill or server with the provider of b, and reports
-// whether there is one.
+// findLender finds the skill or server that has the provider of l, and reports
+// whether it was found.
 func (s *Set) findLender(ctx context.Context, e *catalog.Entry, l *borrowedTools) bool {
-	order, _ := s.opts.Skills.Catalog().LoadOrder(ctx, e) // the load reports an error
+	order, _ := s.opts.Skills.Catalog().LoadOrder(ctx, e) // the load reports errors
 	for _, d := range order {
 		if d.Entry != e && provider.Offers(d.Skill, l.provider) {
 			l.entry, l.owner = d.Entry, d.Skill
@@ -88,8 +88,9 @@ func (l *borrowedTools) toolNames() []string {
 	return out
 }
 
-// borrowedConfig returns the server for borrowed tools. A server of the program
-// gets the settings with each call, since its process is not started for them.
+// borrowedConfig returns the server configuration for borrowed tools. A server
+// of the program receives the settings with each call, because its process is
+// not started for this skill.
 func (s *Set) borrowedConfig(ctx context.Context, l *borrowedTools, to *skill.Skill) (c *upstream.Config, settings map[string]any, notes []string, err error) {
 	if l.entry == nil {
 		c := *l.config
@@ -113,7 +114,7 @@ func (s *Set) borrowedConfig(ctx context.Context, l *borrowedTools, to *skill.Sk
 	return c, nil, notes, err
 }
 
-// withSettings adds the settings of the tool to the _meta of a call.
+// withSettings returns meta with the tool's settings added.
 func (sv *server) withSettings(tool string, meta mcp.Meta) mcp.Meta {
 	settings, ok := sv.settings[tool]
 	if !ok {
@@ -127,9 +128,9 @@ func (sv *server) withSettings(tool string, meta mcp.Meta) mcp.Meta {
 	return meta
 }
 
-// MemoryTransport returns a transport for servers of this program, by the URL
-// in their configuration. Assign it to [upstream.Dialer.Transports]. The server
-// side of a connection ends with the client side.
+// MemoryTransport returns a function that connects to servers in this program,
+// by the URL in their configuration. Assign it to [upstream.Dialer.Transports].
+// When the client closes a connection, its server side is closed too.
 func MemoryTransport(all map[string]*mcp.Server) func(c *upstream.Config, url string) (mcp.Transport, error) {
 	return func(_ *upstream.Config, url string) (mcp.Transport, error) {
 		s := all[url]

@@ -17,50 +17,50 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// leaseRevoked is the code of a refusal because the lease of a server was
-// revoked.
+// leaseRevoked is the code of a refusal because a server's lease was revoked.
 const leaseRevoked policy.Code = "withdrawn"
 
-// Call is one tool call.
+// Call is a tool call.
 type Call struct {
 	Name      string
 	Arguments json.RawMessage // a JSON object; nil means empty
-	// Approved says that the user approved this call. Subject is the
-	// [Tool.Subject] that the prompt showed; if the tool is another by now, the
-	// call needs approval again. With an empty Subject the approval covers any.
+	// Approved means that the user approved this call. Subject is the
+	// [Tool.Subject] shown in the prompt. If the tool has changed since, the
+	// call needs approval again. With an empty Subject, the approval covers
+	// any definition.
 	Approved bool
 	Subject  policy.Digest
-	// Approve asks the user if the call needs approval. If nil, the Approve of
-	// [loadout.Options] asks. Notify receives notices about the approval for the
-	// user; it may be nil.
+	// Approve asks the user if the call needs approval. If it is nil, the
+	// Approve function of [loadout.Options] is called. Notify, if not nil,
+	// receives notices about the approval for the user.
 	Approve loadout.Approver
 	Notify  func(text string)
-	// Principal and Session select the stored grants. Session is "" outside of
-	// a conversation.
+	// Principal and Session select the stored grants. Session is "" outside a
+	// conversation.
 	Principal policy.Principal
 	Session   string
-	// Allow are the rules of active skills. They only allow what the rules of
-	// the set do not mention, see [policy.Rules.DecideWith].
+	// Allow holds the rules of active skills. They can allow only calls that
+	// the rules of the set do not decide; see [policy.Rules.DecideWith].
 	Allow policy.Rules
-	// The remaining fields are passed to the server unchanged, and their
-	// replies back.
+	// The remaining fields are passed to the server unchanged, as are its
+	// replies.
 	Meta           mcp.Meta
 	InputResponses mcp.InputResponseMap
 	RequestState   string
 	Progress       func(*mcp.ProgressNotificationParams) // may be nil; must not block
-	// Begin, if set, is called right before the call is sent. If it fails, the
-	// call is not sent.
+	// Begin, if set, is called right before the call is sent. If it returns an
+	// error, the call is not sent.
 	Begin func() error
-	// Elicit answers requests for user input from servers of the older protocol
-	// era. Nil cancels them.
+	// Elicit answers requests for user input from servers of the older
+	// protocol era. If it is nil, they are cancelled.
 	Elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 }
 
-// UnknownToolError reports that no tool has the name.
+// UnknownToolError reports that there is no tool with the given name.
 type UnknownToolError struct {
 	Name     string
 	Similar  []string
-	Problems []string // with servers that may have the tool
+	Problems []string // problems with servers that may have the tool
 }
 
 func (e *UnknownToolError) Error() string {
@@ -74,7 +74,7 @@ func (e *UnknownToolError) Error() string {
 	return msg
 }
 
-// ArgumentsError lists everything that is wrong with the arguments of a call.
+// ArgumentsError lists all problems with the arguments of a call.
 type ArgumentsError struct {
 	Tool     string
 	Problems []string
@@ -84,8 +84,8 @@ func (e *ArgumentsError) Error() string {
 	return fmt.Sprintf("invalid arguments for %s: %s", e.Tool, strings.Join(e.Problems, "; "))
 }
 
-// FailedError reports that a call produced no result: the server is dead,
-// exceeded a timeout or disconnected.
+// FailedError reports that a call returned no result: the server is dead, timed
+// out or disconnected.
 type FailedError struct {
 	Tool Tool
 	Err  error
@@ -97,8 +97,8 @@ func (e *FailedError) Unwrap() error { return e.Err }
 // Call calls a tool and returns the server's result unchanged. A protocol error
 // is a [*jsonrpc.Error] with the server's code and data. Any other error is an
 // [*UnknownToolError], [*ArgumentsError], [*loadout.RefusedError] or
-// [*FailedError]; only with a FailedError the call may have reached the server.
-// If ctx ends, the error is its cause.
+// [*FailedError]. Only if it is a FailedError may the call have reached the
+// server. If ctx is done, Call returns its cause.
 //
 // If the call needs approval, Call asks the user with [Call.Approve].
 func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
@@ -110,10 +110,10 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 	return res, err
 }
 
-// call calls a tool that needs no approval or is approved.
+// call calls a tool if no approval is needed or it was given.
 func (s *Set) call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err error) {
 	var t *Tool
-	var began time.Time // when the call was sent
+	var began time.Time // time when the call was sent
 	defer func() { s.reportOutcome(ctx, t, began, res, err) }()
 	t, err = s.resolveTool(ctx, c)
 	if err != nil {
@@ -149,16 +149,16 @@ func (s *Set) call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err e
 	return nil, &FailedError{Tool: *t, Err: err}
 }
 
-// fitArguments returns the call with arguments converted to the types in the
-// tool's schema. Decisions and records use these arguments.
+// fitArguments returns a copy of c with the arguments converted to the types in
+// the tool's schema. Decisions and audit records use these arguments.
 func (t *Tool) fitArguments(c *Call) *Call {
 	out := *c
 	out.Arguments = t.definition.schema().convert(c.Arguments)
 	return &out
 }
 
-// resolveTool finds the tool of a call in its current form. If there is none,
-// it records that as a refusal.
+// resolveTool returns the current definition of the called tool. If there is no
+// such tool, resolveTool records a refusal.
 func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
 	t, problems := s.findTool(ctx, c.Name)
 	if t == nil {
@@ -179,16 +179,16 @@ func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
 	return now, err
 }
 
-// recordUnknown records a call of an unknown tool and returns the error.
+// recordUnknown records a call to an unknown tool and returns e.
 func (s *Set) recordUnknown(ctx context.Context, c *Call, e *UnknownToolError) error {
 	d := policy.ToolDecision{Effect: policy.Deny, Code: policy.UnknownTool, Reason: "no such tool"}
 	s.recordRefusal(ctx, d, policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}, c)
 	return e
 }
 
-// recheckTool checks before a call that the permission of a skill still holds.
-// For tools with pinned definitions it also asks the server for the current
-// definition.
+// recheckTool checks before a call that the skill's permission is still valid.
+// For tools with pinned definitions, it also requests the current definition
+// from the server.
 func (s *Set) recheckTool(ctx context.Context, t *Tool) (*Tool, error) {
 	sv := t.server
 	if b := sv.group; b != nil {
@@ -211,7 +211,7 @@ func (s *Set) recheckTool(ctx context.Context, t *Tool) (*Tool, error) {
 	return now, nil
 }
 
-// checkPermissions returns an error if a permission of the group ended.
+// checkPermissions returns an error if any permission of the group has ended.
 func (b *serverGroup) checkPermissions(ctx context.Context) error {
 	for _, l := range b.permissions {
 		if l.Check != nil {
@@ -223,12 +223,12 @@ func (b *serverGroup) checkPermissions(ctx context.Context) error {
 	return nil
 }
 
-// similarNames returns up to three names of tools similar to name.
+// similarNames returns up to three names of similarly named tools.
 func (s *Set) similarNames(name string) []string {
 	var all, same []string
 	for _, sv := range s.allServers() {
 		for _, t := range s.knownTools(sv) {
-			if t.Definition.Name == name { // given without its server
+			if t.Definition.Name == name { // the name lacks its server
 				same = append(same, t.Name)
 			}
 			all = append(all, t.Name)

@@ -14,47 +14,47 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Capability describes one thing that an agent can use, for a planner.
+// Capability describes a skill or a tool to a planner.
 type Capability struct {
 	ID           string          `json:"id"`   // skill.NAME or mcp.SERVER.TOOL
 	Kind         string          `json:"kind"` // "skill" or "mcp"
-	Name         string          `json:"name"` // to load or call it by
+	Name         string          `json:"name"` // name to load or call it by
 	Description  string          `json:"description"`
-	InputSchema  json.RawMessage `json:"input_schema"`  // JSON schema; of a skill, an empty object
+	InputSchema  json.RawMessage `json:"input_schema"`  // JSON schema; an empty object for a skill
 	OutputSchema json.RawMessage `json:"output_schema"` // {} if unknown
-	// SafetyLevel of a skill is SAFE if it runs nothing, MEDIUM if its code is
-	// approved and runs in the sandbox, else UNKNOWN.
+	// SafetyLevel is the safety level of the tool. For a skill, it is SAFE if
+	// the skill runs no code, MEDIUM if its code is approved and runs in the
+	// sandbox, and UNKNOWN otherwise.
 	SafetyLevel policy.Level `json:"safety_level"`
-	Permission  string       `json:"permission"` // its name in rules and the audit log
-	// WhenToUse is the skill's own text, apart from its description. It may be
-	// "".
+	Permission  string       `json:"permission"` // name in rules and the audit log
+	// WhenToUse is the skill's own text about when to use it, or "".
 	WhenToUse string `json:"when_to_use"`
-	// RequiresApproval reports whether the user must approve a call of the
-	// tool, or the code of the skill. The instructions of a skill load without
-	// approval.
+	// RequiresApproval reports whether the user must approve the tool call or
+	// the skill's code. A skill's instructions can be loaded without approval.
 	RequiresApproval bool   `json:"requires_approval"`
-	CostHint         string `json:"cost_hint,omitempty"`    // tokens of the instructions
-	LatencyHint      string `json:"latency_hint,omitempty"` // of the server's last answer
+	CostHint         string `json:"cost_hint,omitempty"`    // number of tokens in the instructions
+	LatencyHint      string `json:"latency_hint,omitempty"` // duration of the server's last response
 }
 
-// Inventory lists everything available to an agent. Its JSON form is stable.
+// Inventory lists all skills and tools available to an agent. Its JSON form is
+// stable.
 type Inventory struct {
-	Skills []string `json:"available_skills"`    // names, in order
-	Tools  []string `json:"available_mcp_tools"` // names to call them by
-	// Hints describes them for a planner. Policy decides again when a plan is
-	// carried out.
+	Skills []string `json:"available_skills"`    // names, in the order of the hints
+	Tools  []string `json:"available_mcp_tools"` // names to call the tools by
+	// Hints describes the skills and tools to a planner. Policy decides again
+	// when a plan is executed.
 	Hints struct {
 		Capabilities []Capability `json:"capabilities"`
 	} `json:"planning_hints"`
-	// Problems says what is missing and why, such as servers that were never
-	// connected.
+	// Problems explains what is missing, such as the tools of servers that
+	// were never connected.
 	Problems []string `json:"problems"`
 }
 
 // Capabilities lists the skills and tools for a planner, and whether they need
-// approval for the principal, session and rules of c. It includes only tools
-// known without connecting, and omits tools that rules deny and skills that
-// only users may load. It fails if ctx ends.
+// approval for the principal, session and rules of c. It lists only tools that
+// are known without connecting. It omits tools that the rules deny and skills
+// that only users may load. It returns an error only if ctx is done.
 func (s *Set) Capabilities(ctx context.Context, c *Call) (*Inventory, error) {
 	out := &Inventory{Skills: []string{}, Tools: []string{}, Problems: []string{}}
 	out.Hints.Capabilities = []Capability{}
@@ -88,7 +88,8 @@ func (s *Set) Capabilities(ctx context.Context, c *Call) (*Inventory, error) {
 	return out, nil
 }
 
-// unlistedProblem says why tools of a server are missing. It is "" if none are.
+// unlistedProblem returns why a server's tools are missing, or "" if they are
+// not.
 func (s *Set) unlistedProblem(sv *server) string {
 	switch {
 	case sv.Server == nil:
@@ -126,7 +127,7 @@ func (s *Set) skillCapability(ctx context.Context, e *catalog.Entry) (*Capabilit
 }
 
 // startsServers reports whether a skill has servers or tools that need
-// permission. Those of the user and of the embedding program do not.
+// permission. Servers of the user and of the embedding program need none.
 func (s *Set) startsServers(ctx context.Context, e *catalog.Entry, sk *skill.Skill) bool {
 	if !e.ProvidesTools {
 		return false
@@ -135,10 +136,10 @@ func (s *Set) startsServers(ctx context.Context, e *catalog.Entry, sk *skill.Ski
 	return needsPermission(own, loans)
 }
 
-// isScript reports whether a file can be run.
+// isScript reports whether a file is a script.
 func isScript(f skill.File) bool { return f.Script }
 
-// Schemas of tools and skills that state none.
+// Default schemas for tools and skills that declare none.
 var (
 	noInput  = json.RawMessage(`{"type":"object","properties":{}}`)
 	anything = json.RawMessage(`{}`)
@@ -155,8 +156,8 @@ func (s *Set) toolCapability(t *Tool) Capability {
 	return k
 }
 
-// schemaOr returns the schema that a server states as JSON, or none if it
-// states none.
+// schemaOr returns a server's schema as JSON, or none if the server declares no
+// schema.
 func schemaOr(stated any, none json.RawMessage) json.RawMessage {
 	b, err := json.Marshal(stated)
 	if err != nil || string(b) == "null" {

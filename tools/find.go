@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Query selects tools.
+// Query selects tools for a search.
 type Query struct {
 	Text   string // search text; "" selects all
 	Skill  string // only tools of this skill
@@ -29,15 +29,17 @@ type FindResult struct {
 	Problems []string // reasons why tools are missing
 }
 
-// maxConcurrentLists limits how many unknown servers a search lists at a time.
+// maxConcurrentLists is the maximum number of servers that a search lists
+// concurrently.
 const maxConcurrentLists = 4
 
-// unknownServerWait is how long a search with some known tools waits for
-// unknown servers. They continue to connect.
+// unknownServerWait is how long a search waits for servers with unknown tools
+// if some tools are known. The servers continue to connect in the background.
 const unknownServerWait = 3 * time.Second
 
-// Find searches tools. The tools of unconnected servers are known from earlier
-// processes. Find connects unknown servers, within the deadline of the set.
+// Find searches for tools. It knows the tools of unconnected servers if an
+// earlier process listed them. Otherwise it connects to these servers, within
+// the deadline of the set.
 func (s *Set) Find(ctx context.Context, q Query) (*FindResult, error) {
 	out := &FindResult{}
 	var servers []*server
@@ -66,10 +68,10 @@ func (s *Set) Find(ctx context.Context, q Query) (*FindResult, error) {
 	return out, nil
 }
 
-// UnknownServerError reports that no server has the name.
+// UnknownServerError reports that there is no server with the given name.
 type UnknownServerError struct {
 	Name  string
-	Names []string // known servers
+	Names []string // names of the known servers
 }
 
 func (e *UnknownServerError) Error() string {
@@ -87,8 +89,8 @@ func (s *Set) serverNames() []string {
 	return out
 }
 
-// listTools returns the tools of servers. It asks those whose tools are
-// unknown.
+// listTools returns the tools of servers. It connects only to servers whose
+// tools are unknown.
 func (s *Set) listTools(ctx context.Context, servers []*server) ([]Tool, []string) {
 	patience := s.opts.Deadline
 	if slices.ContainsFunc(servers, func(sv *server) bool { return sv.Server != nil && sv.LastListing() != nil }) {
@@ -129,8 +131,8 @@ func (s *Set) listTools(ctx context.Context, servers []*server) ([]Tool, []strin
 	return all, problems
 }
 
-// rankTools orders tools by relevance and drops the irrelevant ones. Without a
-// text it keeps the order. Usable tools come before others.
+// rankTools sorts tools by relevance to text and drops irrelevant ones. If text
+// is empty, it keeps the order. Usable tools precede others.
 func rankTools(all []Tool, text string) []Tool {
 	if strings.TrimSpace(text) != "" {
 		index := bm25.New(func(yield func(bm25.Doc) bool) {
@@ -150,8 +152,8 @@ func rankTools(all []Tool, text string) []Tool {
 	return all
 }
 
-// stateRank is 0 for a tool that works or was not tried, and higher for
-// unusable ones.
+// stateRank returns 0 for a tool that is usable or was not tried, and a higher
+// rank for an unusable tool.
 func stateRank(t Tool) int {
 	switch t.State {
 	case upstream.Degraded:
@@ -162,8 +164,8 @@ func stateRank(t Tool) int {
 	return 0
 }
 
-// Alternatives returns up to three tools that resemble the named one and work
-// or were not tried. Tools of connected servers come first.
+// Alternatives returns up to three tools that are similar to the named one and
+// usable or untried. Tools of connected servers come first.
 func (s *Set) Alternatives(name string) []Tool {
 	var all []Tool
 	like := &Tool{Definition: &mcp.Tool{Name: name}}
@@ -191,8 +193,9 @@ func readyRank(t Tool) int {
 	return 0
 }
 
-// areSimilar reports whether two tools do similar things: the other's name or
-// description contains most words of the shorter name.
+// areSimilar reports whether two tools seem to do similar things. That is the
+// case if one tool's name or description contains most words of the shorter
+// name.
 func areSimilar(a, b *mcp.Tool) bool {
 	few, other := words(a.Name), b
 	if more := words(b.Name); len(more) < len(few) {
@@ -208,7 +211,7 @@ func areSimilar(a, b *mcp.Tool) bool {
 	return len(few) > 0 && 2*common > len(few)
 }
 
-// words returns the words of a text in lower case.
+// words returns the lower-case words of text.
 func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
@@ -219,11 +222,11 @@ func searchDoc(t Tool) bm25.Doc {
 	return bm25.Doc{Name: words.Replace(d.Name), Description: strings.TrimSpace(d.Title + " " + d.Description), Tags: []string{t.Server}}
 }
 
-// maxTried limits how many skills a search for one tool connects.
+// maxTried is the maximum number of skills that a lookup of one tool connects.
 const maxTried = 5
 
-// findTool returns the tool with a name. If it may belong to a skill that is
-// not loaded, it connects the servers of the skill.
+// findTool returns the tool with the given name. If a skill that is not loaded
+// may have it, findTool connects the skill's servers.
 func (s *Set) findTool(ctx context.Context, name string) (*Tool, []string) {
 	for _, sv := range s.allServers() {
 		if t := s.knownTool(sv, name); t != nil {
@@ -234,7 +237,7 @@ func (s *Set) findTool(ctx context.Context, name string) (*Tool, []string) {
 	tried := 0
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 	defer cancel()
-	for _, sv := range s.allServers() { // that were not listed yet, or that changed
+	for _, sv := range s.allServers() { // servers that were not listed yet or whose tools changed
 		if !upstream.MatchesServer(sv.name, name) || sv.skill != "" {
 			continue
 		}
@@ -270,8 +273,8 @@ func (s *Set) findTool(ctx context.Context, name string) (*Tool, []string) {
 }
 
 // OpenPermittedServers opens the servers of permitted skills that are not
-// loaded, so that searches find the tools that earlier processes listed. It
-// connects nothing and skips skills without approval.
+// loaded, so that searches find the tools listed by earlier processes. It does
+// not connect to them and skips skills without approval.
 func (s *Set) OpenPermittedServers(ctx context.Context) {
 	if s.opts.IsPermitted == nil {
 		return
@@ -290,11 +293,11 @@ func (s *Set) OpenPermittedServers(ctx context.Context) {
 	}
 }
 
-// maxRecalled limits how many skills one search checks with policy.
+// maxRecalled is the maximum number of skills whose permission a search checks.
 const maxRecalled = 100
 
-// isUnusedSkillServer reports whether a server belongs to a skill that nobody
-// loaded, with unknown tools. A search does not start it.
+// isUnusedSkillServer reports whether a server with unknown tools belongs to a
+// skill that is not loaded. A search does not start such servers.
 func (s *Set) isUnusedSkillServer(sv *server) bool {
 	if sv.group == nil || sv.Server == nil || sv.LastListing() != nil {
 		return false

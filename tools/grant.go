@@ -8,22 +8,21 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ErrNoGrantStore reports that a set does not store grants.
+// ErrNoGrantStore is returned if a set does not store grants.
 var ErrNoGrantStore = errors.New("approvals are not stored here")
 
 // StoresGrants reports whether [Set.Grant] can store grants.
 func (s *Set) StoresGrants() bool { return s.opts.Grants != nil }
 
-// Grant stores a permission for calls like c, given by the user by. It applies
-// to the principal of c: once, in its session, or always, and with exact only
-// to the same arguments. It covers the tool as defined and its server as
-// configured now; after a change a call needs approval again. The next call
-// that needs it uses up a grant for one call, so prefer [Call.Approved] for a
-// call in progress.
+// Grant stores a grant for calls like c, given by the user by. It applies to the principal of c:
+// once, in its session, or always. If exact is set, it covers only the same arguments. The grant
+// covers the current definition of the tool and configuration of its server; after a change, calls
+// need approval again. A one-time grant is used up by the next call that needs it. For a call in
+// progress, prefer [Call.Approved].
 //
-// Grant fails with [ErrNoGrantStore] without a store, with an
-// [*UnknownToolError], or with a [*loadout.RefusedError] if a rule denies the call or
-// the tool is not that of [Call.Subject].
+// Grant returns [ErrNoGrantStore] if the set has no store, and an [*UnknownToolError] if the tool
+// is unknown. It returns a [*loadout.RefusedError] if a rule denies the call or the tool does not
+// match [Call.Subject].
 func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool, by policy.Principal) error {
 	if s.opts.Grants == nil {
 		return ErrNoGrantStore
@@ -58,17 +57,17 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	}
 	err = s.opts.Audit(ctx, policy.Record{Principal: by, Action: "approve", Subject: kept.Subject, Name: call.Permission(), Decision: policy.Allow,
 		Details: map[string]string{"grant": kept.ID, "scope": string(kept.Scope), "for": kept.Principal.String()}})
-	if err != nil { // a permission must not exist without an audit record
+	if err != nil { // a grant must not exist without an audit record
 		_, undone := s.opts.Grants.Revoke(ctx, kept.ID)
 		return errors.Join(fmt.Errorf("record permission for %s: %w", t.Name, err), undone)
 	}
 	return nil
 }
 
-// GrantProvided is [Set.Grant] for a tool that a skill provides, as part of the
-// user's approval of the skill. It does nothing for tools of the user's own
-// servers, for tools that the user's rules or settings require approval for,
-// and for tools marked as destructive.
+// GrantProvided is like [Set.Grant], for a tool that a skill provides. The
+// grant is part of the user's approval of the skill. GrantProvided does nothing
+// for tools of the user's own servers, tools that the user's rules or settings
+// require approval for, and tools annotated as destructive.
 func (s *Set) GrantProvided(ctx context.Context, c *Call, scope policy.Scope, by policy.Principal) error {
 	t, err := s.resolveTool(ctx, c)
 	if err != nil {
@@ -83,7 +82,7 @@ func (s *Set) GrantProvided(ctx context.Context, c *Call, scope policy.Scope, by
 	return s.Grant(ctx, c, scope, false, by)
 }
 
-// RecordDecline records that the user declined a call.
+// RecordDecline records in the audit log that the user declined a call.
 func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 	call := policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}
 	for _, sv := range s.allServers() {
@@ -97,8 +96,8 @@ func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 
 // ResolveApprovals sets [Tool.NeedsApproval] of each tool for a call like c
 // with unknown arguments. It considers the rules, those of active skills, and
-// stored grants, and uses up none. The call itself is decided again, with its
-// arguments.
+// stored grants, without using up any. The decision is made again for the
+// actual call and its arguments.
 func (s *Set) ResolveApprovals(ctx context.Context, all []Tool, c *Call) {
 	for i := range all {
 		t := &all[i]

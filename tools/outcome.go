@@ -9,20 +9,20 @@ import (
 	"github.com/loadout-dev/loadout"
 )
 
-// CallOutcome describes how a call ended, for statistics. It holds names and no
-// content.
+// CallOutcome describes how a call ended, for statistics. It contains names but
+// no content.
 type CallOutcome struct {
-	// Tool is its name in the set, "" for an unknown tool. Skill provides the
-	// tool, SkillKey is its [catalog.Entry.Key]; both are "" for the user's own
-	// tools.
+	// Tool is the tool's name in the set, or "" for an unknown tool. Skill is
+	// the skill that provides the tool, and SkillKey its [catalog.Entry.Key].
+	// Both are "" for the user's own tools.
 	Tool, Skill, SkillKey string
-	Refused               bool          // by policy; the server was not reached
-	Failed                bool          // not sent, not answered, or an error result
-	Duration              time.Duration // of the server's answer; 0 if not reached
+	Refused               bool          // refused by policy; the call did not reach the server
+	Failed                bool          // not sent, no response, or an error result
+	Duration              time.Duration // response time of the server; 0 if not reached
 }
 
-// reportOutcome reports the outcome of a call. A call that waits for approval
-// or for input has not ended.
+// reportOutcome reports the outcome of a call, unless the call still waits for
+// approval or input.
 func (s *Set) reportOutcome(ctx context.Context, t *Tool, began time.Time, res *mcp.CallToolResult, err error) {
 	if s.opts.OnCallEnd == nil || ctx.Err() != nil || err == nil && res.NeedsInput() {
 		return

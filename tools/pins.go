@@ -21,30 +21,30 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// DefinitionStore remembers the definitions of tools when they were first seen
-// or accepted, to detect servers that change a tool after its approval. It is
-// safe for concurrent use.
+// DefinitionStore stores the definitions of tools as first seen or accepted, to
+// detect servers that change a tool after its approval. It must be safe for
+// concurrent use.
 type DefinitionStore interface {
-	// Screen divides a listing into usable tools and the names of changed ones.
-	// The first listing of a server is accepted whole. Later, new and changed
-	// tools are named in changed; with strict they are not usable until
-	// accepted, otherwise they are accepted and usable.
+	// Screen divides a listing into usable tools and the names of changed
+	// tools. All tools in a server's first listing are accepted. Afterwards,
+	// changed lists new and modified tools. If strict is set, they cannot be
+	// used until they are accepted; otherwise they are accepted immediately.
 	Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error)
-	// Accept accepts the definitions of a listing and returns the names of
-	// changed tools.
+	// Accept accepts the definitions in a listing and returns the names of the
+	// tools that changed.
 	Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error)
-	// Next returns the command by which the user accepts changes, or "".
+	// Next returns the command with which the user can accept changes, or "".
 	Next(server string) string
 }
 
 var _ DefinitionStore = (*Pins)(nil)
 
-// Pins is a [DefinitionStore] with one file for each configuration in a
-// directory. It is safe for concurrent use by several processes.
+// Pins is a [DefinitionStore] that stores a file for each server configuration
+// in a directory. Several processes can use the directory concurrently.
 type Pins struct {
 	Dir string
-	// HowToAccept returns the command by which the user accepts changes of a
-	// server. If it is nil, texts do not name one.
+	// HowToAccept returns the command with which the user can accept changes
+	// to a server's tools. If it is nil, messages do not name a command.
 	HowToAccept func(server string) string
 }
 
@@ -56,9 +56,9 @@ func (p *Pins) Next(server string) string {
 	return p.HowToAccept(server)
 }
 
-// toolSubject identifies a tool by its definition, the configuration of its
-// server and the settings of a skill. It is "" if the settings cannot be
-// encoded.
+// toolSubject returns a digest of a tool's definition, its server's
+// configuration and the skill's settings. It returns "" if the settings cannot
+// be encoded.
 func (sv *server) toolSubject(t *mcp.Tool) policy.Digest {
 	settings, err := json.Marshal(sv.settings[t.Name])
 	if err != nil {
@@ -72,14 +72,14 @@ func (p *Pins) file(key string) string {
 	return filepath.Join(p.Dir, strings.TrimPrefix(key, "sha256:")+".json")
 }
 
-// maxPins limits the size of a file of pins, in bytes.
+// maxPins is the maximum size of a pins file in bytes.
 const maxPins = 4 << 20
 
 func (p *Pins) ownFile(key string) *privatefile.File {
 	return privatefile.New(p.file(key), maxPins)
 }
 
-// load returns the accepted hashes by tool name, or nil if nothing was ever
+// load returns the accepted hashes by tool name, or nil if none was ever
 // accepted.
 func (p *Pins) load(key string) (map[string]string, error) {
 	b, err := p.ownFile(key).Read()
@@ -103,9 +103,9 @@ func (p *Pins) decode(key string, b []byte) (map[string]string, error) {
 	return pins, nil
 }
 
-// update changes the pins of a configuration under a lock.
+// update modifies a configuration's pins while holding a lock.
 func (p *Pins) update(key string, change func(map[string]string) map[string]string) error {
-	return p.ownFile(key).Change(context.Background(), func(old []byte) ([]byte, error) { // waits only for another write
+	return p.ownFile(key).Change(context.Background(), func(old []byte) ([]byte, error) { // waits only for other writes
 		pins, err := p.decode(key, old)
 		if err != nil {
 			return nil, err
@@ -170,24 +170,24 @@ func (p *Pins) Accept(c *upstream.Config, l *upstream.Listing) (changed []string
 }
 
 // recheckInterval is how long tools stay quarantined before the pins are read
-// again. Another process may have accepted them.
+// again, because another process may have accepted the tools.
 const recheckInterval = 2 * time.Second
 
-// screened is a listing divided into usable and quarantined tools.
+// screened is a listing split into usable and quarantined tools.
 type screened struct {
 	listing      *upstream.Listing
-	until        time.Time // zero: as long as the listing is current
+	until        time.Time // zero if valid as long as the listing
 	usable       []*mcp.Tool
-	quarantined  []string // names of unusable tools
+	quarantined  []string // names of quarantined tools
 	problem      string
-	byServerName map[string]*definition // usable tools by the server's name
-	byLocalName  map[string]*definition // usable tools by the name in the set
+	byServerName map[string]*definition // usable tools by the server's own names
+	byLocalName  map[string]*definition // usable tools by their names in the set
 }
 
-// definition is a tool as its server defines it, with values computed once.
+// definition is a server's definition of a tool, with cached derived values.
 type definition struct {
 	*mcp.Tool
-	name    string // in the set
+	name    string // name in the set
 	schema  func() *schema
 	subject func() policy.Digest
 }
@@ -201,9 +201,9 @@ func (s *screened) index(sv *server) {
 	}
 }
 
-// screenListing returns the tools of a listing whose definitions were accepted.
-// Changed tools of skills, and of servers with pin: strict, are quarantined;
-// changes of the user's other servers are only reported.
+// screenListing returns the tools in a listing whose definitions were accepted.
+// Changed tools of skills and of servers with pin: strict are quarantined.
+// Changes to the user's other servers are only reported.
 func (s *Set) screenListing(sv *server, l *upstream.Listing) *screened {
 	if have := sv.screened.Load(); have != nil && have.listing == l && (have.until.IsZero() || time.Now().Before(have.until)) {
 		return have
@@ -213,7 +213,7 @@ func (s *Set) screenListing(sv *server, l *upstream.Listing) *screened {
 		strict := s.isStrict(sv)
 		usable, changed, err := s.opts.Pins.Screen(sv.config, l, strict)
 		switch {
-		case err != nil && strict: // the accepted definitions are unknown
+		case err != nil && strict: // unknown accepted definitions: quarantine all tools
 			out.usable, out.until = nil, time.Now().Add(recheckInterval)
 			out.problem = fmt.Sprintf("tools of MCP server %s are quarantined: cannot read the accepted definitions: %v", sv.name, err)
 		case err != nil:
@@ -233,12 +233,13 @@ func (s *Set) screenListing(sv *server, l *upstream.Listing) *screened {
 	return out
 }
 
-// isStrict reports whether changed tools of a server are quarantined.
+// isStrict reports whether a server's changed tools are quarantined.
 func (s *Set) isStrict(sv *server) bool { return sv.config.Owner != "" || sv.config.Strict }
 
-// Usable reports whether a caller with its own connection to a server may show
-// and call a tool that the server defines as t. It is false if the tool changed
-// and was not accepted. It connects to a strict server whose tools are unknown.
+// Usable reports whether the tool definition t may be shown and called on a
+// caller's own connection to the server. It returns false if the tool changed
+// and the change was not accepted. If the server is strict and its tools are
+// unknown, Usable connects to it first.
 func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {
@@ -260,8 +261,8 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 	return slices.ContainsFunc(s.screenListing(sv, l).usable, func(u *mcp.Tool) bool { return u.Name == t.Name && upstream.DefinitionDigest(u) == hash })
 }
 
-// Accept connects a server and accepts its current tool definitions. It returns
-// the names of changed tools.
+// Accept connects to a server and accepts its current tool definitions. It
+// returns the names of the tools that changed.
 func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
 	sv := s.findServer(ctx, name)
 	if sv == nil {

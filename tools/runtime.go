@@ -19,35 +19,36 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SkillServers configure how [ForRuntime] starts the servers and providers of
-// skills. The zero value is ready to use.
+// SkillServers configures how [ForRuntime] starts skill servers and providers.
+// The zero value is ready to use.
 type SkillServers struct {
-	// Session is the conversation that uses the servers; grants for a session
-	// apply to it. "" means none.
+	// Session is the conversation that uses the servers, so that grants for a
+	// session apply. "" means none.
 	Session string
-	// UserName is the name of the user for providers; "" omits it.
+	// UserName is the user's name as passed to providers; "" omits it.
 	UserName string
-	// Values returns the user values and secrets granted to a skill at a digest.
-	// If nil, skills get the User of [Options.Variables], and the secrets that
-	// their approval includes.
+	// Values returns the user values and secrets granted to a skill with the
+	// given digest. If it is nil, skills receive the User of
+	// [Options.Variables] and the secrets included in their approval.
 	Values func(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error)
-	// HowToApprove returns how a user approves the skill that err refused. If
-	// nil or "", only the reason is reported.
+	// HowToApprove returns how the user can approve the skill that err
+	// refused. If it is nil or returns "", only the reason is reported.
 	HowToApprove func(err *loadout.RefusedError) string
-	// Disabled says why no command of a skill or project starts. "" allows them.
+	// Disabled is the reason why skill and project commands are not started.
+	// "" allows them.
 	Disabled string
 	// OtherService describes the command of a server that belongs neither to
-	// the user nor to a skill, with its [loadout.Service.Project]. If nil, such
-	// commands are refused.
+	// the user nor to a skill, with its [loadout.Service.Project]. If it is
+	// nil, such commands are refused.
 	OtherService func(ctx context.Context, c *upstream.Config) (loadout.Service, error)
 }
 
 // ForRuntime returns a set for the skills of a runtime. Their servers and
-// providers need an approval of the runtime, and their commands run in its
-// sandbox; see [ReadServers] for [loadout.Scripts]. o may be nil. The caller
-// closes the set before the runtime.
+// providers need the runtime's approval, and their commands run in its sandbox.
+// See [ReadServers] for [loadout.Scripts]. o may be nil. The caller must close
+// the set before the runtime.
 //
-// Without [Options.Pool], the set has a pool of its own. A pool that several
+// Without [Options.Pool], the set creates its own pool. A pool that several
 // sets share must start commands with [Set.Start].
 func ForRuntime(rt *loadout.Runtime, o *Options) *Set {
 	opts := Options{}
@@ -71,8 +72,8 @@ func ForRuntime(rt *loadout.Runtime, o *Options) *Set {
 	return newSet(&opts, r, nil)
 }
 
-// Start starts the command of a server that does not belong to the user, in the
-// sandbox of the runtime.
+// Start starts the command of a server that does not belong to the user. The
+// command runs in the runtime's sandbox.
 func (s *Set) Start(ctx context.Context, c *ServerConfig) (Process, error) {
 	if s.starter == nil {
 		return nil, &upstream.NotAllowedError{Reason: "no runtime starts commands of skills"}
@@ -80,8 +81,8 @@ func (s *Set) Start(ctx context.Context, c *ServerConfig) (Process, error) {
 	return s.starter.start(ctx, c)
 }
 
-// ReadServers reads the MCP servers of a skill with the parser that is also used
-// to start them. Assign it to [loadout.Scripts.ReadServers].
+// ReadServers reads a skill's MCP servers with the same parser that is used to start them. Assign
+// it to [loadout.Scripts.ReadServers].
 func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
 	f, findings := upstream.ParseMap(configs, file)
 	var wrong []string
@@ -104,7 +105,7 @@ func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedServi
 	return out, nil
 }
 
-// DescribeServer describes a server for the user who approves it.
+// DescribeServer describes a server to the user who is asked to approve it.
 func DescribeServer(c *ServerConfig) loadout.RequestedService {
 	s := loadout.RequestedService{Name: c.Name, Env: slices.Sorted(maps.Keys(c.Env))}
 	if c.Command != "" {
@@ -126,10 +127,10 @@ type runtimeServers struct {
 	SkillServers
 	rt    *loadout.Runtime
 	user  func(name string) (string, bool)
-	files sync.Map // of providers, by variant
+	files sync.Map // provider files, by variant
 }
 
-// acquirePermission acquires a lease for what the skill provides.
+// acquirePermission acquires a lease for a skill's servers and provider.
 func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry) (*Permission, error) {
 	l, err := r.rt.AcquireLease(ctx, e.Key(), policy.Principal{}, r.Session)
 	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
@@ -164,7 +165,7 @@ func (r *runtimeServers) isPermitted(ctx context.Context, e *catalog.Entry) bool
 	return r.rt.CanAcquireLease(ctx, e.Key(), policy.Principal{}, r.Session)
 }
 
-// provide returns the server of a skill's provider.
+// provide returns the server configuration of a skill's provider.
 func (r *runtimeServers) provide(_ context.Context, _ *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error) {
 	start, err := provider.Plan(s, provider.Options{Person: r.UserName})
 	if err != nil {
@@ -175,7 +176,7 @@ func (r *runtimeServers) provide(_ context.Context, _ *catalog.Entry, s *skill.S
 }
 
 // spawner returns a spawner that starts the user's commands with own and all
-// others in the sandbox.
+// other commands in the sandbox.
 func (r *runtimeServers) spawner(own Spawner) Spawner {
 	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		switch {
@@ -199,7 +200,7 @@ func (r *runtimeServers) start(ctx context.Context, c *upstream.Config) (upstrea
 	return r.rt.Serve(ctx, service)
 }
 
-// service describes the command of a server.
+// service describes a server's command as a service of the runtime.
 func (r *runtimeServers) service(ctx context.Context, c *upstream.Config) (loadout.Service, error) {
 	key, digest, ok := c.Owner.Skill()
 	switch {

@@ -11,12 +11,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// schema validates the arguments of a tool. A schema that cannot be resolved
-// here validates nothing; the server has to check the arguments.
+// schema validates a tool's arguments. If the schema cannot be resolved, no
+// validation is done and the server must check the arguments.
 type schema struct {
 	*jsonschema.Schema
-	whole *jsonschema.Resolved // nil validates nothing
-	alone *jsonschema.Resolved // validates a single property; nil if impossible
+	whole *jsonschema.Resolved // nil if there is no validation
+	alone *jsonschema.Resolved // validates a single property; nil if not possible
 }
 
 func newSchema(t *mcp.Tool) *schema {
@@ -29,7 +29,7 @@ func newSchema(t *mcp.Tool) *schema {
 		s.whole = nil
 		return s
 	}
-	// Properties may refer to definitions of the whole schema.
+	// Properties may refer to definitions in the whole schema.
 	one := &jsonschema.Schema{}
 	if json.Unmarshal(b, one) == nil {
 		one.Required, one.MinProperties, one.DependentRequired = nil, nil, nil
@@ -40,7 +40,7 @@ func newSchema(t *mcp.Tool) *schema {
 	return s
 }
 
-// check returns the problems of the arguments, one for each property.
+// check returns the problems with the arguments, one for each property.
 func (s *schema) check(args json.RawMessage) []string {
 	var in any = map[string]any{}
 	if len(args) > 0 {
@@ -79,9 +79,10 @@ func (s *schema) check(args json.RawMessage) []string {
 	return problems
 }
 
-// convert returns arguments that match the schema if only the type of some
-// values is wrong and the intended value is certain: models write numbers and
-// objects as strings. Otherwise it returns the arguments unchanged.
+// convert converts values with a wrong type to the type in the schema, if the
+// intended value is certain. Models write numbers and objects as strings. If
+// the result does not match the schema, convert returns the arguments
+// unchanged.
 func (s *schema) convert(args json.RawMessage) json.RawMessage {
 	if len(s.check(args)) == 0 {
 		return args
@@ -115,8 +116,8 @@ func propertyProblem(schema *jsonschema.Schema, name string, err error) string {
 	return name + ": " + said + describeProperty(schema, name, said)
 }
 
-// innermostError returns the last part of a validation error, without the path
-// to it.
+// innermostError returns the innermost part of a validation error, without its
+// path.
 func innermostError(err error) string {
 	msg := err.Error()
 	if i := strings.LastIndex(msg, "validating /"); i >= 0 {
@@ -128,8 +129,8 @@ func innermostError(err error) string {
 	return msg
 }
 
-// describeProperty returns what the schema says about a property, to help the
-// caller. It omits the type if the error already names it.
+// describeProperty returns the schema's description of a property, to help the
+// caller. It omits the type if the error message already contains it.
 func describeProperty(schema *jsonschema.Schema, name, said string) string {
 	p := schema.Properties[name]
 	if p == nil {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Limits of schemas that validate arguments.
+// Limits on schemas used to validate arguments.
 const (
 	maxSchema = 256 << 10 // bytes
-	maxWork   = 20_000    // schemas; referenced ones count at each reference
+	maxWork   = 20_000    // number of schemas; referenced schemas count for each reference
 )
 
-// isBounded reports whether validation with a schema ends soon: the schema is
-// small, and its references are neither cyclic nor expand too far. A hostile
-// server could otherwise exhaust this program.
+// isBounded reports whether validation with a schema takes bounded time: the
+// schema is small, and its references are not cyclic and do not expand too far.
+// Otherwise a hostile server could exhaust this program.
 func isBounded(schema []byte) bool {
 	var root any
 	if len(schema) > maxSchema || json.Unmarshal(schema, &root) != nil {
@@ -23,13 +23,14 @@ func isBounded(schema []byte) bool {
 	return w.count(root, 0) <= maxWork
 }
 
-// schemaCost counts the schemas that validation can reach.
+// schemaCost counts the schemas that a validation can reach.
 type schemaCost struct {
 	root any
-	work map[string]int // by reference; -1 while it is counted
+	work map[string]int // by reference; -1 while being counted
 }
 
-// count returns the cost of a value, or more than maxWork if it is unbounded.
+// count returns the cost of validating with v, or more than maxWork if it is
+// unbounded.
 func (w *schemaCost) count(v any, depth int) int {
 	const never = maxWork + 1
 	if depth > 200 {
@@ -56,7 +57,7 @@ func (w *schemaCost) count(v any, depth int) int {
 				}
 			case "$dynamicRef", "$recursiveRef", "$id", "id", "$anchor", "$dynamicAnchor":
 				if _, text := item.(string); text {
-					return never // these references are not resolved here
+					return never // these references are not supported
 				}
 				fallthrough
 			default:
@@ -87,7 +88,7 @@ func (w *schemaCost) countReference(ref string, depth int) int {
 	return n
 }
 
-// resolve returns the value that a pointer inside the schema refers to.
+// resolve returns the value that a JSON pointer in the schema refers to.
 func (w *schemaCost) resolve(ref string) (any, bool) {
 	pointer, ok := strings.CutPrefix(ref, "#/")
 	if !ok {

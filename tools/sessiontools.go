@@ -11,20 +11,20 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// sessionTools connects the tools that one conversation needs. Connections that
-// several conversations share are released with the last one.
+// sessionTools connects the tools of a conversation. A connection shared by
+// several conversations is released when the last one releases it.
 type sessionTools struct{ set *Set }
 
 var _ session.Tools = (*sessionTools)(nil)
 
-// ForSession returns the tools of one conversation, for
-// [session.Options.Tools]. The session connects the servers of the skills that
-// it loads and releases them. Connections that several conversations share are
-// released with the last one. The result is safe for concurrent use.
+// ForSession returns the tools of a conversation, for [session.Options.Tools].
+// The session connects the servers of the skills that it loads, and later
+// releases them. A connection shared by several conversations is released when
+// the last one releases it. The result is safe for concurrent use.
 func (s *Set) ForSession() session.Tools { return &sessionTools{s} }
 
-// Connect implements [session.Tools]. It connects the servers of the skills in
-// parallel. A tool that several skills name is returned once.
+// Connect implements [session.Tools]. It connects the skills' servers
+// concurrently. A tool listed by several skills is returned once.
 func (t *sessionTools) Connect(ctx context.Context, skills []session.ID) ([]session.Tool, []string) {
 	answers := make([]*SkillTools, len(skills))
 	var running sync.WaitGroup
@@ -53,8 +53,8 @@ func (t *sessionTools) Connect(ctx context.Context, skills []session.ID) ([]sess
 	return found, problems
 }
 
-// Release implements [session.Tools]. The pool keeps idle connections for a
-// while in case a skill is loaded again.
+// Release implements [session.Tools]. The pool keeps idle connections open for
+// a while, in case a skill is loaded again.
 func (t *sessionTools) Release(skills []session.ID) {
 	for _, id := range skills {
 		if b := t.set.removeConversation(id.Key(), t); b != nil {
@@ -63,8 +63,8 @@ func (t *sessionTools) Release(skills []session.ID) {
 	}
 }
 
-// sessionTool converts the tool for the conversation, with the skill that
-// provides it.
+// sessionTool converts the tool for a session. id is the skill that provides
+// it.
 func (t *Tool) sessionTool(id session.ID) session.Tool {
 	schema, _ := json.Marshal(t.Definition.InputSchema)
 	return session.Tool{
@@ -81,8 +81,8 @@ func (s *Set) addConversation(key string, t *sessionTools) {
 	}
 }
 
-// removeConversation records that a conversation no longer needs a skill. It returns
-// the group that nothing needs any more, or nil.
+// removeConversation records that a conversation no longer uses a skill. It returns the skill's
+// group if no conversation uses it any more, and nil otherwise.
 func (s *Set) removeConversation(key string, t *sessionTools) *serverGroup {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,20 +16,20 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SkillTools is the result of connecting the servers of skills.
+// SkillTools is the result of connecting skill servers.
 type SkillTools struct {
 	Tools    []Tool
-	Problems []string // failed servers and reasons, for the model and the user
+	Problems []string // failed servers with reasons, for the model and the user
 }
 
-// ConnectSkills connects the servers and providers of skills in parallel and
+// ConnectSkills connects the servers and providers of skills concurrently and
 // returns the callable tools. It waits until the deadline of the set; slower
-// servers continue to connect in the background. Failures of single servers are
-// in the problems of the result.
+// servers continue to connect in the background. If individual servers fail,
+// the result lists them as problems.
 //
-// Concurrent calls for one skill share its connections. The servers stay until
-// the permission ends. Conversations that load and unload skills use
-// [Set.ForSession] instead.
+// Concurrent calls for the same skill share its connections. The servers remain
+// available until the permission ends. Conversations that load and unload
+// skills should use [Set.ForSession] instead.
 func (s *Set) ConnectSkills(ctx context.Context, entries []*catalog.Entry) *SkillTools {
 	s.mu.Lock()
 	for _, e := range entries {
@@ -61,7 +61,7 @@ func (s *Set) connectSkills(ctx context.Context, entries []*catalog.Entry) *Skil
 	for i, sv := range wanted {
 		running.Go(func() {
 			if sv.Server != nil {
-				sv.Retry() // the user loads the skill again: the server may work by now
+				sv.Retry() // the user loads the skill again, and the server may work by now
 			}
 			answers[i].tools, answers[i].problem = s.connect(ctx, sv)
 		})
@@ -76,7 +76,8 @@ func (s *Set) connectSkills(ctx context.Context, entries []*catalog.Entry) *Skil
 	return out
 }
 
-// connect connects a server and lists its tools. The problem is "" on success.
+// connect connects to a server and lists its tools. The problem is "" on
+// success.
 func (s *Set) connect(ctx context.Context, sv *server) ([]Tool, string) {
 	if sv.Server == nil {
 		return nil, "MCP server " + sv.name + " is " + describeUnset(sv.unset)
@@ -93,13 +94,13 @@ func (s *Set) connect(ctx context.Context, sv *server) ([]Tool, string) {
 	return s.listedTools(sv, l), joinProblems(s.screenListing(sv, l).problem, s.checkListing(sv, l))
 }
 
-// joinProblems joins the problems that are not empty.
+// joinProblems joins the nonempty problems.
 func joinProblems(all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(p string) bool { return p == "" }), "; ")
 }
 
-// checkListing returns the problems of a listing: those that the server
-// reported, and configured tools that it lacks.
+// checkListing returns the problems with a listing: those reported by the
+// server, and configured tools that are missing from it.
 func (s *Set) checkListing(sv *server, l *upstream.Listing) string {
 	var gone []string
 	for _, name := range sv.config.Tools {
@@ -117,7 +118,7 @@ func (s *Set) checkListing(sv *server, l *upstream.Listing) string {
 	return "MCP server " + sv.name + ": " + strings.Join(odd, "; ")
 }
 
-// serversOf returns the servers of a skill: those that it names in the user's
+// serversOf returns a skill's servers: those that it references in the user's
 // configuration or the profile, those that it defines, and its provider.
 func (s *Set) serversOf(ctx context.Context, e *catalog.Entry) ([]*server, []string) {
 	sk, src, err := s.opts.Skills.Catalog().Read(ctx, e)
@@ -156,9 +157,9 @@ func (s *Set) ownServer(name string) *server {
 	return nil
 }
 
-// openSkillServers returns the servers that a skill defines and those of its
-// borrowed tools. They need permission for the current skills, and end with it.
-// hash is the hash of the skill's SKILL.md.
+// openSkillServers opens the servers that a skill defines and those of its
+// borrowed tools. They need permission for the current version of the skills
+// and are closed when it ends. hash is the hash of the skill's SKILL.md.
 func (s *Set) openSkillServers(ctx context.Context, e *catalog.Entry, sk *skill.Skill, loans []borrowedTools, hash string) ([]*server, []string) {
 	b := &serverGroup{key: e.Key(), version: hash}
 	problems := s.acquirePermissions(ctx, b, e, sk, &loans)
@@ -184,17 +185,17 @@ func (s *Set) openSkillServers(ctx context.Context, e *catalog.Entry, sk *skill.
 }
 
 // needsPermission reports whether the skill has servers, a provider or borrowed
-// tools that belong neither to the user nor to the program.
+// tools that belong neither to the user nor to the embedding program.
 func needsPermission(sk *skill.Skill, loans []borrowedTools) bool {
 	return sk.MCPServers.Configs != nil || sk.Provider != nil || slices.ContainsFunc(loans, func(l borrowedTools) bool { return l.entry != nil })
 }
 
-// acquirePermissions requests permission for the servers that the skill defines
-// and for the providers that it uses. It removes borrowed tools without
-// permission.
+// acquirePermissions acquires permission for the servers that the skill defines
+// and for the providers that it uses. It removes borrowed tools whose
+// permission is denied.
 func (s *Set) acquirePermissions(ctx context.Context, b *serverGroup, e *catalog.Entry, sk *skill.Skill, loans *[]borrowedTools) []string {
 	if !needsPermission(sk, *loans) {
-		return nil // all of it belongs to the program
+		return nil // everything belongs to the embedding program
 	}
 	if s.opts.AcquirePermission == nil {
 		*loans = nil
@@ -222,8 +223,8 @@ func (s *Set) acquirePermissions(ctx context.Context, b *serverGroup, e *catalog
 	return problems
 }
 
-// openServers opens the servers of a group and returns the problems. The first
-// permission of the group, if any, is that of the skill itself.
+// openServers opens a group's servers and returns the problems. The group's
+// first permission, if any, is for the skill itself.
 func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry, sk *skill.Skill, loans []borrowedTools) []string {
 	var problems []string
 	add := func(c *upstream.Config, of string, leave *Permission, settings map[string]any) {
@@ -267,8 +268,8 @@ func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry,
 	return problems
 }
 
-// definedServers returns the servers in a skill's frontmatter and the server of
-// its provider.
+// definedServers returns the servers in a skill's frontmatter and its
+// provider's server.
 func (s *Set) definedServers(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([]*upstream.Config, []string) {
 	var configs []*upstream.Config
 	var problems []string
@@ -292,10 +293,10 @@ func (s *Set) definedServers(ctx context.Context, e *catalog.Entry, sk *skill.Sk
 	return configs, problems
 }
 
-// storeGroup makes g the group of the skill and returns the current one: the
-// group of a concurrent load if that was first. The group is removed when its
-// permission ends. Servers whose name another skill already uses are skipped,
-// because rules go by names.
+// storeGroup stores b as the skill's group and returns the current group, which
+// a concurrent load may have stored first. The group is removed when its
+// permission ends. Servers whose names another skill already uses are skipped,
+// because rules refer to names.
 func (s *Set) storeGroup(key string, b *serverGroup) (*serverGroup, []string) {
 	s.mu.Lock()
 	problems := s.removeNameClashes(b)
@@ -318,14 +319,14 @@ func (s *Set) storeGroup(key string, b *serverGroup) (*serverGroup, []string) {
 		}
 	}
 	s.mu.Unlock()
-	if old != nil { // of another version
+	if old != nil { // a group for another version
 		old.close()
 	}
 	return b, problems
 }
 
-// removeNameClashes removes the servers of g whose names other skills use. The
-// caller holds s.mu.
+// removeNameClashes removes the servers in b whose names other skills use. The
+// caller must hold s.mu.
 func (s *Set) removeNameClashes(b *serverGroup) []string {
 	var problems []string
 	b.servers = slices.DeleteFunc(b.servers, func(sv *server) bool {
@@ -342,7 +343,7 @@ func (s *Set) removeNameClashes(b *serverGroup) []string {
 	return problems
 }
 
-// removeGroup removes the group of a skill: g, or any if g is nil.
+// removeGroup removes a skill's group if it is b, or any group if b is nil.
 func (s *Set) removeGroup(key string, b *serverGroup) {
 	s.mu.Lock()
 	have := s.groups[key]
@@ -355,8 +356,8 @@ func (s *Set) removeGroup(key string, b *serverGroup) {
 	have.close()
 }
 
-// close ends the connections of the group, for all their users, and releases
-// it.
+// close closes the group's connections, for all their users, and releases its
+// permissions.
 func (b *serverGroup) close() {
 	for _, sv := range b.servers {
 		if sv.Server != nil {

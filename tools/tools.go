@@ -1,8 +1,9 @@
 // Package tools finds and calls MCP tools: those of the user's servers, of a
 // profile's servers, and of the servers that skills provide.
-// [Set.ConnectSkills] connects the servers of skills, [Set.Find] searches
-// tools, and [Set.Call] calls one under the policy rules and the grants of
-// [Set.Grant]. [Set.Capabilities] lists everything for a planner. Start reading
+// [Set.ConnectSkills] connects skill servers. [Set.Find] searches for tools.
+// [Set.Call] calls a tool if the policy rules and the grants of [Set.Grant]
+// allow it. [Set.Capabilities] lists all tools and skills for a planner. Start
+// with [Set].
 // at [Set].
 //
 // The package never starts a server of a skill that was not approved, stores no
@@ -29,106 +30,109 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Permission allows a set to use the servers and providers of a skill until it
-// is released or revoked.
+// Permission allows a set to use a skill's servers and providers until it is
+// released or revoked.
 type Permission struct {
-	Digest  policy.Digest // of the skill
+	Digest  policy.Digest // digest of the skill
 	Done    <-chan struct{}
 	Release func()
-	// Check checks the permission again before a call. It fails if the
-	// permission was revoked or the skill changed.
+	// Check is called before each call. It returns an error if the permission
+	// was revoked or the skill changed.
 	Check func(ctx context.Context) error
-	// User and Secret return the values granted to the skill.
+	// User and Secret return values granted to the skill. The second result is
+	// false if there is no such value.
 	User, Secret func(name string) (string, bool)
 }
 
-// Options configure a [Set].
+// Options configures a [Set].
 type Options struct {
-	// Skills is the runtime with the catalog of skills.
+	// Skills is the runtime whose catalog contains the skills.
 	Skills *loadout.Runtime
-	// Pool holds the connections. Closing the set releases its servers but does
-	// not close the pool.
+	// Pool holds the connections. Closing the set releases its servers, but
+	// does not close the pool.
 	Pool *upstream.Pool
-	// PoolOptions are the settings of the pool that [ForRuntime] creates if Pool
-	// is nil. The Spawn of its dialer starts the commands of Own; see
+	// PoolOptions configures the pool that [ForRuntime] creates if Pool is
+	// nil. The Spawn function of its dialer starts the commands of Own; see
 	// [NewSpawner].
 	PoolOptions *PoolOptions
-	// SkillServers configure the servers and providers of skills.
+	// SkillServers configures skill servers and providers.
 	SkillServers SkillServers
 	// Own are the user's servers. Profile are the servers of the active
 	// profile; they take precedence over Own.
 	Own, Profile []*upstream.Config
-	// Variables resolve the variables of Own and Profile.
+	// Variables are the values for the variables in Own and Profile.
 	Variables upstream.Variables
 	// VariablesFor, if set, replaces Variables for each server of Own and
 	// Profile, so that values can be granted per server. [New] calls it.
 	VariablesFor func(c *upstream.Config) upstream.Variables
 	// Identity identifies the owner of connections to servers that have an
-	// owner. Sets of one pool share connections with the same identity. Servers
-	// without an owner are shared by all, see Personal.
+	// owner. Sets of the same pool share connections with the same identity.
+	// All sets share connections to servers without an owner; but see
+	// Personal.
 	Identity string
 	// Personal reports whether connections to a server without an owner belong
 	// to Identity too, for example because the user signed in to it. Nil means
 	// false. [New] calls it.
 	Personal func(c *upstream.Config) bool
-	// AcquirePermission requests permission to use the servers and providers of
-	// a skill. The error says how to approve the skill. If nil, no skill has
-	// permission.
+	// AcquirePermission acquires permission to use a skill's servers and
+	// providers. Its error says how to approve the skill. If it is nil, no
+	// skill has permission.
 	AcquirePermission func(ctx context.Context, e *catalog.Entry) (*Permission, error)
 	// IsPermitted reports whether AcquirePermission would succeed, without
-	// recording anything. Searches call it for skills that are not loaded. If
-	// nil, their tools are not found.
+	// recording a decision. Searches call it for skills that are not loaded.
+	// If it is nil, their tools are not found.
 	IsPermitted func(ctx context.Context, e *catalog.Entry) bool
-	// Provide returns the server configuration of a skill's provider, without a
-	// name, and notes for the user. If nil, skills have no providers.
+	// Provide returns the server configuration of a skill's provider, without
+	// a name, and notes for the user. If it is nil, skills have no providers.
 	Provide func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)
-	// Providers are servers of the embedding program, by the provider name that
-	// skills use. A skill sees only the tools that it declares and needs no
-	// approval for them. Because the skill chooses their configuration, calls
-	// that may modify something need approval.
+	// Providers are servers of the embedding program, by the provider name
+	// that skills use. A skill can use only the tools that it declares and
+	// needs no approval for them. Because the skill chooses their
+	// configuration, calls that may modify something need approval.
 	Providers map[string]*upstream.Config
-	// Rules decide on calls until [Set.SetRules] replaces them. The zero value
-	// has the defaults of [policy.Rules].
+	// Rules decide on calls until [Set.SetRules] replaces them. For the zero
+	// value, see [policy.Rules].
 	Rules policy.Rules
-	// DefaultSafety is the level of servers that state none. The zero value
-	// means MEDIUM.
+	// DefaultSafety is the safety level of servers that declare none. The zero
+	// value means MEDIUM.
 	DefaultSafety policy.Level
-	// Grants stores permissions that outlive one call. If nil, none are stored.
+	// Grants stores permissions for more than one call. If it is nil, none are
+	// stored.
 	Grants policy.Store
-	// Audit records each decision on a call. If it fails, the call is refused.
-	// Nil discards decisions.
+	// Audit records each decision on a call. If it returns an error, the call
+	// is refused. Nil discards decisions.
 	Audit func(ctx context.Context, r policy.Record) error
-	// OnCallEnd, if set, receives the outcome of each call. It is called
-	// concurrently and must not block.
+	// OnCallEnd, if set, is called with the outcome of each call. It must be
+	// safe for concurrent use and must not block.
 	OnCallEnd func(CallOutcome)
-	// Deadline limits how long a load waits for its servers. The default is 20
-	// s.
+	// Deadline is how long a load waits for its servers; default 20 seconds.
 	Deadline time.Duration
-	// Pins remembers how tools were defined. If nil, changes go unnoticed.
+	// Pins stores the definitions of tools. If it is nil, changes are not
+	// detected.
 	Pins   DefinitionStore
-	Logger *slog.Logger // nil discards
+	Logger *slog.Logger // nil discards messages
 }
 
 // Set is a set of tools from several servers. It is safe for concurrent use.
-// The caller closes it.
+// The caller must close it.
 type Set struct {
 	opts    Options
 	rules   atomic.Pointer[policy.Rules]
-	starter *runtimeServers // nil without a runtime
+	starter *runtimeServers // nil if the set has no runtime
 	pool    *upstream.Pool  // closed with the set; nil if the caller owns the pool
 
 	mu            sync.Mutex
-	own           []*server                  // in the order of the configuration, the profile's first
+	own           []*server                  // in configuration order, the profile's first
 	groups        map[string]*serverGroup    // by skill key
-	conversations map[string][]*sessionTools // by skill key, those that need it
-	persistent    map[string]bool            // by skill key: connected for no conversation, stays until the set is closed
+	conversations map[string][]*sessionTools // conversations that use each skill, by skill key
+	persistent    map[string]bool            // by skill key: connected outside a conversation, until the set is closed
 	closed        bool
 	cancel        context.CancelFunc // stops the connections started by New
-	running       sync.WaitGroup     // these connections, and watchers of permissions
+	running       sync.WaitGroup     // these connections, and goroutines that watch permissions
 }
 
-// serverGroup holds the servers of one skill, for one version of it and of the
-// skills whose providers it uses.
+// serverGroup holds the servers of a skill, for one version of the skill and of
+// the skills whose providers it uses.
 type serverGroup struct {
 	version     string // digests of these skills
 	servers     []*server
@@ -136,25 +140,25 @@ type serverGroup struct {
 	key         string
 }
 
-// server is one server under the name that its tools use.
+// server is a server with the name under which its tools are listed.
 type server struct {
 	name   string
 	skill  string // the skill that provides it; "" for the user's own
 	config *upstream.Config
-	group  *serverGroup             // the group that it belongs to; nil for the user's own
-	full   *upstream.Config         // with the values of its variables; nil if some are missing
-	unset  []upstream.UnsetVariable // variables without a value; then it is not configured
+	group  *serverGroup             // the server's group; nil for the user's own
+	full   *upstream.Config         // configuration with variables resolved; nil if values are missing
+	unset  []upstream.UnsetVariable // variables without a value, which prevent a connection
 	// settings are sent with calls, by tool name.
 	settings map[string]any
 	*upstream.Server
 	screened atomic.Pointer[screened]
 }
 
-// New returns a set. It connects servers marked to connect at start, and the
-// servers of preloaded skills, in the background until the set is closed.
+// New returns a set. In the background, it connects to servers configured to
+// connect at start and to those of preloaded skills, until the set is closed.
 func New(opts *Options) *Set { return newSet(opts, nil, nil) }
 
-// newSet returns a set that starts commands with starter and closes pool. Both
+// newSet returns a set that starts commands with starter and owns pool. Both
 // may be nil.
 func newSet(opts *Options, starter *runtimeServers, pool *upstream.Pool) *Set {
 	s := &Set{opts: *opts, starter: starter, pool: pool, groups: map[string]*serverGroup{}, conversations: map[string][]*sessionTools{}, persistent: map[string]bool{}}
@@ -167,8 +171,8 @@ func newSet(opts *Options, starter *runtimeServers, pool *upstream.Pool) *Set {
 	}
 	taken := map[string]bool{}
 	profile := slices.DeleteFunc(slices.Clone(opts.Profile), func(c *upstream.Config) bool {
-		// A server of somebody else must not take the name of a user's server:
-		// rules go by names.
+		// Another owner's server must not use the name of a user's server,
+		// because rules refer to names.
 		return c.Owner != "" && slices.ContainsFunc(opts.Own, func(o *upstream.Config) bool { return o.Name == c.Name })
 	})
 	for _, c := range slices.Concat(profile, opts.Own) {
@@ -183,40 +187,40 @@ func newSet(opts *Options, starter *runtimeServers, pool *upstream.Pool) *Set {
 	s.cancel = cancel
 	for _, sv := range s.own {
 		if sv.Server != nil && sv.config.AtStart {
-			s.running.Go(func() { s.connect(ctx, sv) }) // its status has the outcome
+			s.running.Go(func() { s.connect(ctx, sv) }) // the outcome is in the server's status
 		}
 	}
 	for _, e := range opts.Skills.Catalog().Snapshot().ForModel() {
 		if e.Preload && e.ProvidesTools && opts.AcquirePermission != nil {
-			s.running.Go(func() { s.ConnectSkills(ctx, []*catalog.Entry{e}) }) // the load reports problems
+			s.running.Go(func() { s.ConnectSkills(ctx, []*catalog.Entry{e}) }) // a later load reports problems
 		}
 	}
 	return s
 }
 
-// variables returns the variables for a server of Own or Profile.
+// variables returns the variables for a server in Own or Profile.
 func (o *Options) variables(c *upstream.Config) upstream.Variables {
 	switch v := o.Variables; {
 	case o.VariablesFor != nil:
 		return o.VariablesFor(c)
-	case c.Owner != "": // of a trusted project, which gets no secrets of the user
+	case c.Owner != "": // server of a trusted project, which must not get the user's secrets
 		return upstream.Variables{User: v.User, Workspace: v.Workspace}
 	default:
 		return v
 	}
 }
 
-// Pool returns the pool with the connections of the set.
+// Pool returns the pool that holds the set's connections.
 func (s *Set) Pool() *Pool { return s.opts.Pool }
 
-// SetRules replaces the rules for all later decisions.
+// SetRules replaces the rules. Later decisions use r.
 func (s *Set) SetRules(r policy.Rules) { s.rules.Store(&r) }
 
-// openServer resolves the variables of a server and takes it from the pool. It
-// does not connect.
+// openServer resolves a server's variables and opens it in the pool, without
+// connecting.
 func (s *Set) openServer(name, skill string, c *upstream.Config, v upstream.Variables) *server {
 	sv := &server{name: name, skill: skill, config: c}
-	resolved, unset := c.Resolve(v) // different values make different connections
+	resolved, unset := c.Resolve(v) // different values use different connections
 	identity := ""
 	if c.Owner != "" || s.opts.Personal != nil && s.opts.Personal(c) {
 		identity = s.opts.Identity
@@ -227,7 +231,8 @@ func (s *Set) openServer(name, skill string, c *upstream.Config, v upstream.Vari
 	return sv
 }
 
-// Close releases the connections of the set and waits for its background work.
+// Close releases the set's connections and waits for its background work to
+// finish.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	brought, own := s.groups, s.own
@@ -262,7 +267,7 @@ func (sv *server) release() {
 	}
 }
 
-// allServers returns the known servers, own ones first.
+// allServers returns the known servers. The user's own servers come first.
 func (s *Set) allServers() []*server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,7 +292,8 @@ func (sv *server) status() upstream.Status {
 	return st
 }
 
-// describeUnset lists the variables without a value and how to set them.
+// describeUnset lists the variables without a value and explains how to set
+// them.
 func describeUnset(unset []upstream.UnsetVariable) string {
 	var parts []string
 	for _, u := range unset {
@@ -296,20 +302,21 @@ func describeUnset(unset []upstream.UnsetVariable) string {
 	return "not configured: " + strings.Join(parts, "; ")
 }
 
-// Tool is a callable tool.
+// Tool is a tool in a [Set].
 type Tool struct {
-	Name          string // as callers name it
-	Server        string // name of its server in the set
+	Name          string // name for calls
+	Server        string // server name in the set
 	Skill         string // the skill that provides it; "" for the user's own
 	State         upstream.State
-	Definition    *mcp.Tool // as its server defines it; read-only
+	Definition    *mcp.Tool // as defined by its server; must not be modified
 	NeedsApproval bool      // whether a call needs approval; see [Set.ResolveApprovals]
 	server        *server
 	definition    *definition
 }
 
-// Subject identifies the tool for remembered decisions: its definition, and its
-// server as configured. It is "" if the definition is unknown.
+// Subject identifies the tool in grants. It is a digest of the tool's
+// definition and its server's configuration, or "" if the definition is
+// unknown.
 func (t *Tool) Subject() policy.Digest {
 	if t.definition == nil {
 		return ""
@@ -317,8 +324,8 @@ func (t *Tool) Subject() policy.Digest {
 	return t.definition.subject()
 }
 
-// SkillKey identifies the skill that provides the tool, as [catalog.Entry.Key]
-// does. It is "" for the user's own tools.
+// SkillKey returns the [catalog.Entry.Key] of the skill that provides the tool.
+// It returns "" for the user's own tools.
 func (t *Tool) SkillKey() string {
 	if t.server == nil || t.server.group == nil {
 		return ""
@@ -326,7 +333,7 @@ func (t *Tool) SkillKey() string {
 	return t.server.group.key
 }
 
-// Owner describes who provides the tool's server, for display.
+// Owner returns a description of the owner of the tool's server, for display.
 func (t *Tool) Owner() string {
 	switch {
 	case t.Skill != "":
@@ -340,7 +347,7 @@ func (t *Tool) Owner() string {
 	return "your MCP server " + t.Server
 }
 
-// knownTools returns the tools of a server that are known without connecting.
+// knownTools returns a server's tools that are known without connecting.
 func (s *Set) knownTools(sv *server) []Tool {
 	if sv.Server == nil {
 		return nil
@@ -363,25 +370,25 @@ func (s *Set) listedTools(sv *server, l *upstream.Listing) []Tool {
 	return out
 }
 
-// visibleTool returns the tool for an agent. It is nil if a rule denies all its
-// calls: agents do not see such tools.
+// visibleTool returns the tool as visible to an agent. It returns nil if a rule
+// denies all calls to the tool, because agents do not see such tools.
 func (s *Set) visibleTool(sv *server, d *definition, state upstream.State) *Tool {
 	t := s.newTool(sv, d, state)
 	decision := s.decide(t, &Call{})
-	t.NeedsApproval = decision.NeedsApproval() // without grants; ResolveApprovals considers them
+	t.NeedsApproval = decision.NeedsApproval() // ignores grants; ResolveApprovals considers them
 	if !decision.Allowed() && !decision.NeedsApproval() {
 		return nil
 	}
 	return t
 }
 
-// newTool returns the tool, whatever the rules say.
+// newTool returns the tool regardless of the rules.
 func (s *Set) newTool(sv *server, d *definition, state upstream.State) *Tool {
 	return &Tool{Name: d.name, Server: sv.name, Skill: sv.skill, State: state, Definition: d.Tool, server: sv, definition: d}
 }
 
-// knownTool returns the tool with a name in the set. It is nil if the server is
-// not known to have it.
+// knownTool returns a server's tool by its name in the set. It returns nil if
+// the server is not known to have the tool.
 func (s *Set) knownTool(sv *server, name string) *Tool {
 	if sv.Server == nil {
 		return nil
@@ -394,7 +401,7 @@ func (s *Set) knownTool(sv *server, name string) *Tool {
 	if d == nil {
 		return nil
 	}
-	return s.newTool(sv, d, sv.Status().State) // the call reports the rule that denies it
+	return s.newTool(sv, d, sv.Status().State) // the call itself reports a denying rule
 }
 
 func (s *Set) log() *slog.Logger {
@@ -404,11 +411,11 @@ func (s *Set) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// errClosed reports that the set was closed.
+// errClosed is returned if the set was closed.
 var errClosed = errors.New("tool set is closed")
 
-// Connect connects all known servers, or only the named one, in parallel and
-// within the set's deadline. It returns the problems by server name.
+// Connect connects to all known servers, or only to the named one, concurrently
+// and within the set's deadline. It returns the problems by server name.
 func (s *Set) Connect(ctx context.Context, name string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 	defer cancel()
@@ -434,8 +441,8 @@ func (s *Set) Connect(ctx context.Context, name string) map[string]string {
 	return out
 }
 
-// findServer returns the server with a name. If necessary, it opens the servers
-// of the skill that may provide it.
+// findServer returns the server with the given name. If necessary, it opens the
+// servers of the skill that may have it.
 func (s *Set) findServer(ctx context.Context, name string) *server {
 	if sv := s.serverByName(name); sv != nil {
 		return sv
@@ -459,23 +466,23 @@ func (s *Set) serverByName(name string) *server {
 	return nil
 }
 
-// Server describes one server of a set.
+// Server describes a server in a [Set].
 type Server struct {
 	upstream.Status
-	Skill   string           // the skill that provides it
-	Config  *upstream.Config // with variables, not their values
+	Skill   string           // skill that provides the server; "" for the user's own
+	Config  *upstream.Config // configuration with unresolved variables
 	Listing *upstream.Listing
-	// Problem describes quarantined tools, and tools that its configuration
-	// names but it lacks.
+	// Problem describes quarantined tools, and tools that are configured but
+	// missing.
 	Problem string
-	// Quarantined are the tools that may not be used until accepted, by the
-	// server's names.
+	// Quarantined lists the tools that cannot be used until they are accepted,
+	// by the server's own names.
 	Quarantined []string
 }
 
-// ResolvedConfig returns the configuration of a server with its variables
-// resolved, for a connection outside the pool. It contains secrets. It is nil
-// if there is no such server or a value is missing.
+// ResolvedConfig returns a server's configuration with its variables resolved,
+// for a connection outside the pool. It contains secrets. It is nil if there is
+// no such server or a value is missing.
 func (s *Set) ResolvedConfig(name string) *upstream.Config {
 	if sv := s.serverByName(name); sv != nil {
 		return sv.full
@@ -483,7 +490,7 @@ func (s *Set) ResolvedConfig(name string) *upstream.Config {
 	return nil
 }
 
-// Servers describes each known server. It connects nothing.
+// Servers describes all known servers. It does not connect to them.
 func (s *Set) Servers() []Server {
 	var out []Server
 	for _, sv := range s.allServers() {
