@@ -57,7 +57,7 @@ type Doc struct {
 // Hit is a search result.
 type Hit struct {
 	Doc   int     // index in the sequence passed to New
-	Score float64 // higher is better; comparable only within one search
+	Score float64 // higher is better; comparable only within a search
 }
 
 // Index is an immutable search index. It does not retain the strings from which
@@ -67,7 +67,7 @@ type Index struct {
 	terms terms
 	names []name // by key, then doc
 
-	scratch sync.Pool // of *scratch
+	scratch sync.Pool // of *queryBuffers
 }
 
 // name is a text's name with its words joined, so that textToSpeech,

@@ -139,7 +139,7 @@ func (s *Cipher) decrypt(sealed string, l Label) ([]byte, error) {
 	}
 	value, err := c.Open(nil, nil, b, l.associatedData(id))
 	if err != nil {
-		return nil, ErrAltered // without the cause, which is always the same
+		return nil, ErrAltered // omit the cause, which is always the same
 	}
 	return value, nil
 }
@@ -154,7 +154,7 @@ func (s *Cipher) Stale(sealed string) bool {
 // splitEncrypted splits an encrypted value into its key id and base64 text.
 func splitEncrypted(sealed string) (id, text string, ok bool) {
 	rest, ok := strings.CutPrefix(sealed, formatPrefix)
-	if !ok || len(rest) > idSize+2*MaxValue || strings.ContainsAny(rest, "\r\n") { // base64 skips line breaks
+	if !ok || len(rest) > idSize+2*MaxValue || strings.ContainsAny(rest, "\r\n") { // base64 decoding ignores line breaks
 		return "", "", false
 	}
 	id, text, ok = strings.Cut(rest, ".")

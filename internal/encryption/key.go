@@ -21,7 +21,7 @@ import (
 
 const (
 	keySize = 32
-	idSize  = 12      // characters
+	idSize  = 12      // length in characters
 	maxKeys = 16      // per text
 	maxFile = 8 << 10 // maximum size of a key file, in bytes
 )

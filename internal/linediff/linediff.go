@@ -13,7 +13,7 @@ import (
 // Step keeps, removes or adds a line.
 type Step struct {
 	Op   byte // ' ' keeps, '-' removes, '+' adds
-	A, B int  // indexes in the old and new text; for '+' A is the next old line, for '-' B is the next new line
+	A, B int  // line indexes in the old and new text; for '+' A is the next old line, for '-' B is the next new line
 }
 
 // Line returns the step's line: from the new text b if it is added, or else from the old

@@ -30,7 +30,7 @@ const (
 // value describes a variable's tainted value.
 type value struct {
 	origin
-	secrets map[string]bool // names of the environment variables that it contains
+	secrets map[string]bool // names of the environment variables in the value
 }
 
 func (v *value) merge(o value) {

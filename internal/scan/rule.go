@@ -11,7 +11,7 @@ import (
 // Rule describes a kind of finding.
 type Rule struct {
 	ID       string   `json:"id"`
-	Severity Severity `json:"severity"` // default; lower for an example with a warning
+	Severity Severity `json:"severity"` // default; lower if the text warns about an example
 	Target   Target   `json:"looks"`
 	Message  string   `json:"message"`
 	Advice   string   `json:"advice"`
@@ -20,7 +20,7 @@ type Rule struct {
 	words     []string // lower-case; every match of the pattern contains one of them
 	pattern   func() *regexp.Regexp
 	unless    func() *regexp.Regexp // statements that match are skipped
-	bare      bool                  // ignore the content of strings
+	bare      bool                  // ignore string contents
 	flows     bool                  // track tainted values (flow.go) if one of the words occurs
 	accept    func(match []string) bool
 	note      func(s *scanner, match []string, p position) // called for each match instead of adding a finding

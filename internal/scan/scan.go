@@ -85,7 +85,7 @@ type scanner struct {
 	manifest     []byte       // content of the SKILL.md; nil before it is read
 	report       *Report
 
-	mentions  [][]byte // text of all Markdown files, searched for the names of scripts
+	mentions  [][]byte // text of all Markdown files, searched for script names
 	mentioned int
 	scripts   map[string]bool     // paths of code files
 	hosts     map[string]position // hosts in code, with their first positions
@@ -93,7 +93,7 @@ type scanner struct {
 
 	buffer    []byte    // reused for files that are not retained
 	work      int       // bytes that patterns and searches have processed
-	last, hit []int     // buffers of hits, by rule
+	last, hit []int     // reused buffers, by rule
 	at        *position // position to report for text that is not literally in a file
 	seen      map[findingKey]bool
 	count     map[findingKey]int

@@ -21,7 +21,7 @@ type Change string
 const (
 	Added   Change = "added"
 	Removed Change = "removed"
-	Changed Change = "changed" // other content
+	Changed Change = "changed" // different content
 	Renamed Change = "renamed" // same content at another path
 	// Mode means that only the executable bit differs.
 	Mode Change = "mode"

@@ -29,12 +29,12 @@ const (
 	Network    = "network"   // a host pattern
 	Secret     = "secret"    // the name of a secret
 	Inject     = "inject"    // a secret that the proxy adds to requests to a host
-	Workspace  = "workspace" // write access to the working directory of agents
+	Workspace  = "workspace" // write access to the agent's working directory
 	Limit      = "limit"     // memory_mb, seconds, processes, disk_mb: a higher limit or none
-	Isolation  = "isolation" // min_tier: the minimum isolation of the sandbox
+	Isolation  = "isolation" // min_tier: the sandbox's minimum isolation
 	Server     = "server"    // an MCP server: its command or URLs, or the name of a server on the host
 	Variable   = "variable"  // a variable in a server configuration, and the target of its value
-	Tool       = "tool"      // a pattern of allowed-tools: these need no approval while the skill is active
+	Tool       = "tool"      // a pattern in allowed-tools: matching tools need no approval while the skill is active
 	Package    = "package"   // a package for a script, as "pypi:NAME" or "npm:NAME"
 	Dependency = "needs"     // another skill
 	Model      = "model"     // another model while the skill is active
@@ -61,7 +61,7 @@ const maxRequests = 20_000
 
 // requests holds the permissions that a version requests.
 type requests struct {
-	isMissing bool // there is no such version
+	isMissing bool // the version does not exist
 	bounds    policy.Bounds
 	other     map[permission][]string // details by permission, without duplicates
 	seen      map[request]bool

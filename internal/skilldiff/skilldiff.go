@@ -60,7 +60,7 @@ type Diff struct {
 	New  *Version `json:"new"`  // nil if there is none
 	// Files lists the files that differ, sorted by path.
 	Files     []File `json:"files"`
-	Unchanged int    `json:"same"` // number of equal files
+	Unchanged int    `json:"same"` // number of identical files
 	// Instructions contains the changed lines of SKILL.md, including the
 	// frontmatter, in the format of [Unified]. It is "" if there are none.
 	Instructions string `json:"instructions,omitempty"`

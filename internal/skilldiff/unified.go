@@ -96,7 +96,7 @@ type hunkWriter struct {
 	*textPair
 	out                 strings.Builder
 	maxBytes, lineBytes int
-	omitted             int // lines
+	omitted             int // number of omitted lines
 }
 
 func (w *hunkWriter) line(s string) {

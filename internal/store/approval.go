@@ -12,7 +12,7 @@ import (
 type ApprovalRequest struct {
 	ID        string
 	Session   string
-	Principal string // who may answer
+	Principal string // user who may answer
 	Data      json.RawMessage
 	Created   time.Time // set by Add if zero
 	Deadline  time.Time // zero for none

@@ -48,7 +48,7 @@ type AuditQuery struct {
 	Namespace Namespace
 	Subject   string
 	Decision  string
-	Before    int64 // lists only records with a lower Seq; 0 means all
+	Before    int64 // only records with a lower Seq; 0 means all
 	Limit     int   // 0 means 50; at most [MaxPage]
 }
 

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Grant permits a principal to use a skill or tool with a certain digest. Data
-// holds the details.
+// Grant permits a principal to use an item, such as a skill or a tool, that has the
+// digest Subject. Data holds the details.
 type Grant struct {
 	Seq       int64 // set by Put; increases with every grant
 	ID        string
 	Principal string
-	Subject   string // a digest
+	Subject   string // digest of the item
 	Name      string // of the skill or tool
 	Session   string // "" for all sessions
 	Data      json.RawMessage

@@ -27,7 +27,7 @@ func (t Kinds) Find(ctx context.Context, kind, name string, in []Namespace) ([]K
 	for _, n := range in {
 		if k, ok := found[n]; ok {
 			out = append(out, k)
-			delete(found, n) // a namespace may be given twice
+			delete(found, n) // the same namespace may be given twice
 		}
 	}
 	return out, nil

@@ -111,7 +111,7 @@ func (t Skills) find(ctx context.Context, name string, in []Namespace) ([]Candid
 	for _, n := range in {
 		if c, ok := byNamespace[n]; ok {
 			out = append(out, c)
-			delete(byNamespace, n) // a namespace may be given twice
+			delete(byNamespace, n) // the same namespace may be given twice
 		}
 	}
 	return out, nil

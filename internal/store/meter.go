@@ -86,7 +86,7 @@ const (
 // MeterQuery selects entries and specifies how to group their totals.
 type MeterQuery struct {
 	GroupBy   GroupBy
-	Since     time.Time // this day and later ones
+	Since     time.Time // first day to include
 	Owner     string    // a user id; "" for all
 	Namespace Namespace // of agents; "" for all
 }

@@ -46,7 +46,7 @@ func (t Notifications) Add(ctx context.Context, n Notification) (bool, error) {
 type NotificationQuery struct {
 	UserID        string
 	SubjectPrefix string // "" for all
-	Unseen        bool   // lists only those that the user has not seen
+	Unseen        bool   // only notifications that the user has not seen
 	Page          Page
 }
 

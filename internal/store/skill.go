@@ -15,7 +15,7 @@ type Skill struct {
 	Namespace Namespace
 	Name      string // unique within the namespace
 	Hidden    bool   // omitted from lists, but usable by name
-	Origin    string // where it came from; "" for an upload
+	Origin    string // where the skill came from; "" for an upload
 	Source    json.RawMessage
 	CreatedBy string
 	Created   time.Time // set by Create if zero

@@ -38,7 +38,7 @@ func openSQLite(path string, opts Options) (*DB, error) {
 	}
 	reader.SetMaxOpenConns(opts.Connections)
 	reader.SetMaxIdleConns(opts.Connections)
-	reader.SetConnMaxIdleTime(5 * time.Minute) // each has a page cache
+	reader.SetConnMaxIdleTime(5 * time.Minute) // each connection has a page cache
 	return &DB{dialect: sqliteDialect, writer: writer, reader: reader, path: path}, nil
 }
 

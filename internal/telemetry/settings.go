@@ -18,9 +18,9 @@ import (
 
 // settings configures the endpoint for traces and how to send to it.
 type settings struct {
-	endpoint url.URL // its scheme is http or https
+	endpoint url.URL // scheme is http or https
 	headers  map[string]string
-	tls      *tls.Config // nil selects the system's certificates
+	tls      *tls.Config // nil selects the system certificates
 	gzip     bool
 	timeout  time.Duration // for each attempt
 }

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	maxRequestSize  = 64 << 20 // of a batch, before compression
+	maxRequestSize  = 64 << 20 // size of a batch before compression, in bytes
 	maxResponseSize = 4 << 20
 )
 
@@ -179,7 +179,7 @@ func (u *uploader) send(ctx context.Context, body []byte) error {
 // parseRetryAfter parses a Retry-After header, which is a number of seconds or a date. It
 // returns 0 if the header is invalid.
 func parseRetryAfter(v string) time.Duration {
-	const longest = 24 * time.Hour // longer than any backoff, and too short to overflow
+	const longest = 24 * time.Hour // longer than any backoff, and short enough not to overflow
 	if n, err := strconv.ParseInt(v, 10, 64); err == nil && n >= 0 {
 		return time.Duration(min(n, int64(longest/time.Second))) * time.Second
 	}

@@ -18,7 +18,7 @@ import (
 type Server struct {
 	dir   string
 	cmd   *exec.Cmd
-	alive io.Closer // closing it, or the end of this process, stops the server
+	alive io.Closer // closing it stops the server, as does the end of this process
 }
 
 // Start starts a server and stops it when the test ends. If Redis is missing,

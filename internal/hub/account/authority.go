@@ -12,13 +12,13 @@ type Action string
 // a new item.
 const (
 	SkillRead     Action = "skill.read"     // see a skill, its files and its versions
-	SkillUse      Action = "skill.use"      // load it in a conversation
+	SkillUse      Action = "skill.use"      // load a skill in a conversation
 	SkillRun      Action = "skill.run"      // run an approved version's code
-	SkillBind     Action = "skill.bind"     // load a skill in a conversation
+	SkillBind     Action = "skill.bind"     // name a skill in an agent or profile
 	SkillRate     Action = "skill.rate"     // rate and review a skill
-	SkillDownload Action = "skill.download" // download its package
+	SkillDownload Action = "skill.download" // download a skill's package
 	SkillUpload   Action = "skill.upload"   // add a new skill, also by import
-	SkillChange   Action = "skill.change"   // download a skill's package
+	SkillChange   Action = "skill.change"   // add a version, choose the current one, change a skill's source
 	SkillReview   Action = "skill.review"   // approve or reject a version's code
 	SkillPublish  Action = "skill.publish"  // offer a skill to others; also requires SkillUpload in their namespace
 	SkillHide     Action = "skill.hide"
@@ -51,20 +51,20 @@ const (
 	GroupManage  Action = "group.manage"  // rename a group
 	GroupDelete  Action = "group.delete"
 
-	UserList    Action = "user.list"   // names, to find a user
-	UserRead    Action = "user.read"   // all details of a user
-	UserWrite   Action = "user.write"  // own name and password
+	UserList    Action = "user.list"   // see users' names, to find a user
+	UserRead    Action = "user.read"   // see all details of a user
+	UserWrite   Action = "user.write"  // change one's own name and password
 	UserManage  Action = "user.manage" // create, disable and delete users, and make them admin
 	TokenList   Action = "token.list"
 	TokenCreate Action = "token.make"
 	TokenRevoke Action = "token.end" // revoke tokens and sign-ins
 
 	SettingsRead  Action = "settings.read"
-	SettingsWrite Action = "settings.write" // kill switch, allow-list and others
+	SettingsWrite Action = "settings.write" // change the kill switch, the allow-list and other settings
 	UsageRead     Action = "usage.read"
-	MeterRead     Action = "meter.read" // usage of conversations
+	MeterRead     Action = "meter.read" // see the usage of conversations
 	AuditRead     Action = "audit.read"
-	HubOperate    Action = "hub.operate" // metrics, backup, state of a node
+	HubOperate    Action = "hub.operate" // see metrics and node state, make backups
 )
 
 // Resource describes the owner and the visibility of the item to which an action
@@ -74,7 +74,7 @@ type Resource struct {
 	Owner  UserID  // user who owns the item, or who is the item
 	Group  GroupID // group that owns the item
 	Author UserID  // creator within a group; for SkillReview, the uploader of the version
-	Shared bool    // whether all users see it: in the public namespace or published to all
+	Shared bool    // whether all users can see the item: in the public namespace or published to all
 	// Hidden restricts the item to users who manage it. Set it to false if the
 	// action uses an existing reference to the item, which remains valid.
 	Hidden bool
@@ -89,7 +89,7 @@ func OwnedByGroup(g GroupID, author UserID) Resource { return Resource{Group: g,
 // rule specifies who may perform an action. Everything else is denied.
 type rule struct {
 	action Action
-	scopes Scopes // one of them is required
+	scopes Scopes // any of these is required
 
 	own       bool // the owning user may
 	group     Role // members of the owning group may if they have at least this role; Outsider means none

@@ -145,7 +145,7 @@ func (l *Logins) Find(ctx context.Context, r *http.Request) (row Login, next *ht
 func (l *Logins) rotate(ctx context.Context, row Login, now time.Time) (Login, *http.Cookie, error) {
 	value := newCookieValue(now)
 	err := l.store.ReplaceLogin(ctx, row.Hash, hashToken(value))
-	if errors.Is(err, ErrNotFound) { // another request of the browser has replaced the cookie
+	if errors.Is(err, ErrNotFound) { // another request from the browser has replaced the cookie
 		return row, nil, nil
 	}
 	if err != nil {

@@ -269,7 +269,7 @@ func (o *OIDC) discover(ctx context.Context) error {
 	}
 	if err != nil {
 		failed := providerError("find the provider", err)
-		if !errors.Is(ctx.Err(), context.Canceled) { // a cancelled request is no failure of the provider
+		if !errors.Is(ctx.Err(), context.Canceled) { // a request cancelled by the client is not the provider's failure
 			o.failed, o.failedAt = failed, time.Now()
 		}
 		return failed
@@ -302,7 +302,7 @@ func LocalPath(path string) string {
 // GroupRule assigns a role in one of the hub's groups to the members of a group at
 // the provider.
 type GroupRule struct {
-	Claimed string  `json:"claimed" minLength:"1" maxLength:"255" doc:"Name of the group at the provider"` // exact
+	Claimed string  `json:"claimed" minLength:"1" maxLength:"255" doc:"Name of the group at the provider"` // compared exactly
 	Group   GroupID `json:"group,omitempty" maxLength:"64" doc:"ID of a group of the hub; the rules then control its members"`
 	Role    Role    `json:"role,omitempty" enum:"reporter,developer,maintainer,owner"`
 	Admin   bool    `json:"admin,omitempty" doc:"Whether they become administrators of the hub"`

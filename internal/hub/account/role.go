@@ -52,7 +52,7 @@ type Scopes uint8
 // The scopes. Combine them with |.
 const (
 	ScopeRead   Scopes = 1 << iota // read skills, kinds, sessions, usage
-	ScopeWrite                     // upload and change them, and secrets
+	ScopeWrite                     // upload and change skills, kinds and secrets
 	ScopeRun                       // run skill code
 	ScopeChat                      // chat, and answer approval requests
 	ScopeMCP                       // connect an MCP client

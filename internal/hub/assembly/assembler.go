@@ -106,7 +106,7 @@ var errClosed = errors.New("server is shutting down; try again")
 type Assembler struct {
 	o        Options
 	pool     *upstream.Pool
-	spawner  *spawn.Spawner // for servers of the operator
+	spawner  *spawn.Spawner // for the operator's servers
 	services serviceLimits
 	bundled  *staticSource
 
@@ -209,7 +209,7 @@ type Setup struct {
 	Runtime *loadout.Runtime
 	Tools   *tools.Set
 	Profile *agents.Profile // nil if the request has no Kind
-	Preload []string        // skills to load at the start
+	Preload []string        // skills to load when the conversation starts
 	// PreloadReason explains why a skill is in Preload.
 	PreloadReason func(skill string) string
 	// Problems describes the parts of the agent that are unavailable.

@@ -29,8 +29,8 @@ type base struct {
 	plan            *plan
 	rt              *loadout.Runtime
 	set             *tools.Set
-	servers         map[string]agents.Server           // servers of documents, by name
-	skillIDs        map[string]library.SkillIdentifier // by the origin of the source
+	servers         map[string]agents.Server           // servers defined by documents, by name
+	skillIDs        map[string]library.SkillIdentifier // by source origin
 
 	ready chan struct{} // closed when open has returned err
 	err   error

@@ -22,7 +22,7 @@ func newDiagramTool(c *chat.ToolContext) agent.Tool {
 		Description: "Draw a Mermaid diagram in the user's page. Returns whether it renders, and the position of errors so that you can fix them.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"code":{"type":"string"},"title":{"type":"string"}},"required":["code"]}`),
 	})
-	tool.Repeatable, tool.ReadOnly = true, true // has no lasting effect
+	tool.Repeatable, tool.ReadOnly = true, true // drawing has no lasting effect
 	draw := tool.Call
 	tool.Call = func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 		out, err := draw(ctx, args)

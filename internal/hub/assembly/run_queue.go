@@ -93,7 +93,7 @@ const (
 type serviceLimits struct {
 	mu     sync.Mutex
 	all    int
-	byUser map[string]int // by user
+	byUser map[string]int
 }
 
 // acquire reserves a slot for a user's service until release is called. It

@@ -54,7 +54,7 @@ type Options struct {
 	DB       *store.DB
 	Users    *users.Directory
 	Single   bool                 // whether the hub has no accounts
-	Public   string               // public address of the hub; "" if unknown
+	Public   string               // public URL of the hub; "" if unknown
 	Proxies  []string             // addresses and networks of trusted proxies
 	Rate     int                  // maximum requests per second and user; 0 or less for no limit
 	Provider *account.OIDCOptions // identity provider; nil if there is none
@@ -229,7 +229,7 @@ func (d *Gate) CurrentPrincipal(ctx context.Context, v *api.Request) (account.Pr
 	ctx, stop := context.WithTimeout(ctx, api.OperationTimeout)
 	defer stop()
 	r := v.HTTP.Clone(ctx)
-	r.Header.Del("Sec-Fetch-Mode") // keeps the cookie from being replaced
+	r.Header.Del("Sec-Fetch-Mode") // prevents the cookie from being replaced
 	now := &api.Request{Client: v.Client}
 	_, err := d.identify(r, now)
 	switch {

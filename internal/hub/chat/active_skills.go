@@ -17,7 +17,7 @@ import (
 // InForce describes an active skill in a conversation.
 type InForce struct {
 	Skill      session.ID            `json:"skill"`
-	Title      string                `json:"displayName"` // or its name
+	Title      string                `json:"displayName"` // display name, or else the name
 	Tokens     int                   `json:"tokens"`
 	Tools      []string              `json:"tools,omitempty" doc:"Tools that the skill provides"`
 	RequiredBy string                `json:"for,omitempty" doc:"The skill that requires this one"`

@@ -48,12 +48,12 @@ import (
 
 // Limits per conversation.
 const (
-	MaxText   = 256 << 10 // bytes of a message
-	MaxTitle  = 1024      // bytes
+	MaxText   = 256 << 10 // maximum length of a message, in bytes
+	MaxTitle  = 1024      // maximum length of a title, in bytes
 	MaxKey    = store.MaxLabel
-	MaxQueued = 100  // waiting messages and commands
-	maxNotes  = 1000 // inputs in the inbox, including cancellations and answers
-	maxTries  = 5    // nodes that try the same turn
+	MaxQueued = 100  // maximum number of waiting messages and commands
+	maxNotes  = 1000 // maximum number of inputs in the inbox, including cancellations and answers
+	maxTries  = 5    // maximum number of nodes that try the same turn
 )
 
 // Errors that a caller can handle, in addition to those of packages store,
@@ -215,7 +215,7 @@ type Engine struct {
 	notifier *notifier
 	turns    *queue.Queue
 
-	ctx     context.Context // of all background work; cancelled by stop
+	ctx     context.Context // context of all background work; cancelled by stop
 	stop    context.CancelCauseFunc
 	running sync.WaitGroup
 

@@ -19,10 +19,10 @@ import (
 
 // Limits for the files of a conversation.
 const (
-	MaxFile      = 8 << 20  // bytes of a file
-	MaxFiles     = 200      // number of files
-	MaxFileBytes = 64 << 20 // bytes of all files
-	maxPath      = 512      // bytes of a path
+	MaxFile      = 8 << 20  // maximum size of a file, in bytes
+	MaxFiles     = 200      // maximum number of files
+	MaxFileBytes = 64 << 20 // maximum total size of all files, in bytes
+	maxPath      = 512      // maximum length of a path, in bytes
 )
 
 // File describes a file in a conversation.

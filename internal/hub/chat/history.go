@@ -12,7 +12,7 @@ import (
 // Line is a message in a conversation, in the format that other programs use. An
 // answer lists the skills that were loaded or used for it.
 type Line struct {
-	Seq   int64     `json:"seq"` // number of the step
+	Seq   int64     `json:"seq"` // step number
 	Time  time.Time `json:"time"`
 	Model string    `json:"model,omitempty"`
 	session.PastMessage

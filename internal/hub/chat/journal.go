@@ -136,7 +136,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	err := j.write(ctx, func(c *conversationTx) error {
 		for at := 0; at < len(rows); at += store.MaxAppend {
 			_, err := c.Events.Append(ctx, j.id, j.last+int64(at), rows[at:min(at+store.MaxAppend, len(rows))]...)
-			if errors.Is(err, store.ErrConflict) { // another node had the lease meanwhile
+			if errors.Is(err, store.ErrConflict) { // another node held the lease in the meantime
 				return errLeaseLost
 			}
 			if err != nil {

@@ -29,7 +29,7 @@ type listener struct {
 	stream       string
 	wakeup       chan struct{} // capacity 1
 	subscription *bus.Subscription
-	seen         int64 // last number that its user has read
+	seen         int64 // number of the last event that its user has read
 }
 
 func (b *notifier) listen(stream string, seen int64) *listener {

@@ -12,7 +12,7 @@ import (
 type Loaded struct {
 	State        session.LoadState `json:"state"`
 	Skill        string            `json:"skill,omitempty"`
-	Title        string            `json:"displayName,omitempty"` // or its name
+	Title        string            `json:"displayName,omitempty"` // display name, or else the name
 	Tokens       int               `json:"tokens,omitempty"`
 	Tools        []string          `json:"tools,omitempty"`
 	Dependencies []string          `json:"brought,omitempty"` // skills that it requires

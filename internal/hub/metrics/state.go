@@ -12,7 +12,7 @@ import (
 type State struct {
 	Turns, Runs func() (running, waiting int)
 	Pools       func() map[string]sql.DBStats
-	Bus         func() error                      // nil if healthy
+	Bus         func() error                      // returns nil if the bus is healthy
 	DiskFree    func() (bytes uint64, known bool) // free space for the data directory
 }
 

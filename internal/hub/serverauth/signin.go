@@ -76,9 +76,9 @@ type Options struct {
 	DB      *store.DB
 	Kinds   *agents.Registry
 	Cipher  *encryption.Cipher
-	Private []netip.Prefix // nonpublic addresses that servers may have
+	Private []netip.Prefix // non-public addresses that servers may have
 	Node    string         // unique among all processes
-	Page    string         // address of the hub; "" if unknown
+	Page    string         // public URL of the hub; "" if unknown
 	Logger  *slog.Logger   // nil discards
 }
 
