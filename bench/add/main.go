@@ -1,16 +1,15 @@
 //go:build linux
 
-// Command add measures the installation of skills from a repository with `loadout add`, and
-// add --frozen, list, update --check and verify. It compares them with git alone and with
-// the npm program skills:
+// Command add measures `loadout add`, add --frozen, list, update --check and verify with the
+// skills of a repository. It compares them with git alone and with the npm program skills:
 //
 //	go run ./add -skills DIR [-n 400] [-peer DIR]
 //
 // The program commits the skills to a repository and serves it on a loopback address with
-// git http-backend. It reads the repository as file:// too. Each command has its own home
-// directory, and the commands of a round alternate. The figures do not include the server,
-// except with file://, where git itself serves. bench/README.md says how to install the peer.
-// Without it, its rows are missing.
+// git http-backend. It also accesses the repository through a file:// URL. Each command has
+// its own home directory, and the commands of a round alternate. The measurements exclude the
+// server, except with file://, where git itself is the server. bench/README.md describes how
+// to install the peer; without it, its rows are omitted.
 package main
 
 import (

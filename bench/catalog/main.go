@@ -1,15 +1,15 @@
 //go:build linux
 
-// Command catalog measures a catalog of many skills. It compares it with the bare system
-// calls that every implementation needs, interleaved in one process:
+// Command catalog measures a catalog of many skills. It compares each operation with the plain
+// system calls that every implementation needs, interleaved in one process:
 //
 //	genskills -n 10000 -out /tmp/sk-10000
 //	genskills -n 50000 -bundle-scale 0.05 -out /tmp/sk-50000
 //	go run ./catalog -dir /tmp/sk-10000 -dir /tmp/sk-50000
 //
-// Times are CPU time of the process. With several directories, the rounds alternate, and the
+// Times are CPU times of the process. With several directories, the rounds alternate, and the
 // program prints the growth of each row from the first directory to the last. It measures
-// memory in a separate process that scans once. It changes and restores one skill of each
+// memory in a separate process that scans once. It modifies and restores one skill in each
 // directory.
 package main
 

@@ -5,11 +5,12 @@
 //
 //	go run ./hub -skills DIR [-n 10000] [-users 200] [-groups 20] [-chats 200]
 //
-// The hub is a process of `loadout serve`, once with SQLite and once with a PostgreSQL server
-// that the program starts. The program uploads skills through the API: half of them public, a
-// quarter to groups, a quarter to users. It compares each figure with one of the same run: an
-// indexed SELECT of as many rows from the same database, served over HTTP; http.ServeFile of
-// the same package; and the same bytes from memory. The measurements alternate.
+// The hub is a `loadout serve` process, once with SQLite and once with a PostgreSQL server that
+// the program starts. The program uploads skills through the API: half of them to the public
+// namespace, a quarter to groups and a quarter to users. It compares each request with a limit
+// measured in the same run: an indexed SELECT of as many rows from the same database, served
+// over HTTP; http.ServeFile with the same package; and the same bytes from memory. The
+// measurements alternate.
 package main
 
 import (

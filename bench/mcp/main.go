@@ -1,15 +1,15 @@
 //go:build linux
 
-// Command mcp measures the calls of `loadout mcp` with many skills: pages of skills/list,
+// Command mcp measures calls to `loadout mcp` with many skills: pages of skills/list,
 // skills/get, files, the list of tools, loading and searching. It calls a child process over
-// standard input and output (protocol 2025-11-25) and the HTTP handler in its own process
-// (protocol 2026-07-28). It also measures the memory of the idle server:
+// standard input and output (protocol version 2025-11-25) and the HTTP handler in its own
+// process (protocol version 2026-07-28). It also measures the memory of the idle server:
 //
 //	go run ./mcp -skills DIR [-idle DIR]…
 //
-// Each call has a limit of the same run: reading and hashing the same files with bare system
-// calls. If a call reads no file, the limit is a tool call that does nothing on a server of
-// the bare SDK over the same transport.
+// Each call has a limit measured in the same run: reading and hashing the same files with
+// plain system calls. If a call reads no file, the limit is a call to a tool that does nothing,
+// on a plain SDK server over the same transport.
 package main
 
 import (

@@ -1,18 +1,18 @@
 //go:build linux
 
-// Command routing measures whether a question leads to the right skill. It asks about the
-// bundled skills, alone and among others.
+// Command routing measures whether a user's question leads to the right skill. The questions
+// are for the bundled skills, which are tested alone and among others.
 //
 //	go run ./routing [-skills DIR]…
 //	go run ./routing -model anthropic:NAME [-record DIR] [-skills DIR]…
 //
-// Without a model it asks the search, once for each set of skills: the bundled ones, then with
-// each directory added. With a model it asks each question once, in a conversation of its own
-// that lists all skills; the answer is the first skill that the model loads. Keys are read
+// Without a model it tests the search, once for each set of skills: the bundled ones, then with
+// each directory added. With a model it asks each question once, in a separate conversation
+// that lists all skills. The answer is the first skill that the model loads. API keys are read
 // from ANTHROPIC_API_KEY and OPENAI_API_KEY.
 //
-// -record stores the requests and responses of the model in files. -model replay:DIR answers
-// from them, without a key.
+// -record stores the model's requests and responses in files. -model replay:DIR replays them
+// without a key.
 package main
 
 import (

@@ -1,15 +1,15 @@
 //go:build linux
 
 // Command sandbox measures the cost of isolation. It runs commands without a sandbox, with a
-// common bubblewrap command line, and with our back ends, each in a new and in a prepared
-// sandbox. It also measures WebAssembly modules from the cache, and the memory of the first
-// process of a sandbox.
+// common bubblewrap command line, and with our backends, each in a new and in a prepared
+// sandbox. It also measures cached WebAssembly modules, and the memory of a sandbox's first
+// process.
 //
 //	go run ./sandbox [-rounds 101]
 //
-// The run builds the loadout program as it is released, with CGO_ENABLED=0; -cgo builds it with
-// the defaults of go build. The rounds of all rows alternate. Run it as root and as another
-// user: control groups usually exist for root only.
+// The run builds loadout as released, with CGO_ENABLED=0; -cgo builds it with the defaults of
+// go build. The rounds of all rows alternate. Run it as root and as another user, because
+// control groups are usually available only to root.
 package main
 
 import (

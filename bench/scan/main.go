@@ -1,13 +1,13 @@
 //go:build linux
 
-// Command scan measures the scan of skills: its time compared with reading the same files, the
-// share of real skills with high findings, and the share of attacks in a labelled set with
-// high findings.
+// Command scan measures the skill scanner: its time compared with reading the same files, the
+// proportion of real skills with high findings, and the proportion of attacks in a labeled set
+// with high findings.
 //
 //	go run ./scan -speed DIR -real DIR… -labelled SET… -growth
 //
-// A labelled set is the directory benchmarks of github.com/qualixar/skillfortify, or
-// bench/scan/testdata/ours.txtar. Its manifest.json says which directories are malicious.
+// A labeled set is the directory benchmarks of github.com/qualixar/skillfortify, or
+// bench/scan/testdata/ours.txtar. Its manifest.json lists the malicious directories.
 // -list prints every real skill with a finding and every attack without one. -growth compares
 // the times of hostile texts at two sizes.
 package main

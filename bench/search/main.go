@@ -1,17 +1,18 @@
 //go:build linux
 
-// Command search measures the quality and the speed of the search in a catalog. It compares the
-// search with other ways that were considered, over the same skills in the same run:
+// Command search measures the quality and speed of the catalog search. It compares the search
+// with alternatives that were considered, on the same skills in the same run:
 //
 //	go run ./search -queries FILE -tasks DIR -pool DIR [-pool DIR]…
 //
-// FILE holds {"queries": {TASK: [QUERY, …]}}. A task is a directory in DIR, the tasks of
-// github.com/KaiserWhoLearns/skillsbench. The right skills of a task are those in its
-// directory. The search covers the skills of all tasks and pools; of skills with the same
-// name the first wins. Several queries of a task are fused by reciprocal rank.
+// FILE contains {"queries": {TASK: [QUERY, …]}}. A task is a directory in DIR, the tasks of
+// github.com/KaiserWhoLearns/skillsbench. The right skills for a task are those in its
+// directory. The search covers the skills of all tasks and pools. Of several skills with the
+// same name, the first is used. The results for several queries of a task are fused by
+// reciprocal rank.
 //
-// If a skill of a pool has an agents/openai.yaml, its default_prompt and short_description
-// become known-item queries: one skill is right, and the query does not name it.
+// If a pool skill has an agents/openai.yaml, its default_prompt and short_description become
+// known-item queries: only that skill is right, and the query does not name it.
 package main
 
 import (

@@ -1,15 +1,15 @@
 //go:build linux
 
 // Command start measures the time of `loadout version`, and of `loadout mcp` from exec to its
-// first answers over standard input and output. It starts the server without skills and with
-// those of each directory, with and without a saved index. It compares the times with a Go
+// first responses over standard input and output. It starts the server without skills and with
+// those in each directory, with and without a saved index. It compares the times with a Go
 // program that does nothing:
 //
 //	go run ./start -skills DIR [-skills DIR]…
 //
-// The run builds both programs, and the rounds of all rows alternate. The figures do not
-// include work after the answer, such as indexing skills for the search, but that work may
-// run at the same time.
+// The run builds both programs, and the rounds of all rows alternate. The times exclude work
+// after the response, such as indexing skills for the search, although that work may run
+// concurrently.
 package main
 
 import (

@@ -1,12 +1,13 @@
 //go:build linux
 
-// Command tokens counts tokens with the real o200k vocabulary: the catalog text, delivered
-// instructions and the list of tools. It also measures the error of tokencount.Estimate, and the cost
-// of a conversation with a prompt cache:
+// Command tokens counts the tokens of the catalog text, delivered instructions and the list of
+// tools with the real o200k vocabulary. It also measures the error of tokencount.Estimate, and
+// the cost of a conversation with a prompt cache:
 //
 //	go run ./tokens -cost DIR [-skills DIR]…
 //
-// The conversation uses the skills of -cost. Everything else covers those of -skills too.
+// The conversation uses only the skills of -cost. All other measurements also use those of
+// -skills.
 package main
 
 import (

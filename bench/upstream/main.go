@@ -1,17 +1,16 @@
 //go:build linux
 
-// Command upstream measures the cost of Loadout in front of other MCP servers. It calls an echo
-// server directly and through `loadout mcp`, from one caller and from sixteen concurrent
-// ones. It also measures memory and processes with fifty configured servers, three of them
-// used, and the time to the first result of a tool, with and without the saved listing of an
-// earlier start:
+// Command upstream measures the overhead of Loadout in front of other MCP servers. It calls an
+// echo server directly and through `loadout mcp`, from one caller and from sixteen concurrent
+// callers. It also measures memory and processes with fifty configured servers, of which three
+// are used, and the time to the first tool result, with and without a saved tool list:
 //
 //	go run ./upstream [-peer "COMMAND" -peer-url URL] [-gc 100,400]
 //
-// All ways stay connected, and their rounds alternate. A peer is another gateway. In its
+// All connections stay open, and their rounds alternate. A peer is another gateway. In its
 // command, {config} stands for a file with mcpServers and {port} for a free port. It serves
-// on standard input and output, or at the URL over HTTP with SSE. bench/README.md says how to
-// install one.
+// over standard input and output, or at the URL over HTTP with SSE. bench/README.md describes
+// how to install one.
 package main
 
 import (

@@ -1,12 +1,12 @@
 //go:build linux
 
-// Command zip measures the check of an untrusted skill archive: names and sizes of all
-// entries, and parsing SKILL.md. It compares the check with the minimum that any host must
-// do. It packs each skill into an archive first:
+// Command zip measures the validation of an untrusted skill archive: checking the names and
+// sizes of all entries, and parsing SKILL.md. It compares the time with the minimum that any
+// host must do. It first packs each skill into an archive:
 //
 //	go run ./zip -skills DIR [-skills DIR]…
 //
-// Times are CPU time per package, the mean over all packages of a round.
+// Times are CPU times per package, averaged over all packages of a round.
 package main
 
 import (

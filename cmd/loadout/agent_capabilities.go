@@ -84,7 +84,7 @@ func (a *app) listCapabilities(ctx context.Context, o *capabilitiesFlags) error 
 	})
 }
 
-// addLatencyHints adds the median duration of recorded calls to tools.
+// addLatencyHints adds the median duration of recorded calls to each tool.
 func (a *app) addLatencyHints(p *tools.Inventory) {
 	file := a.UsageFile()
 	if file == "" {

@@ -140,7 +140,7 @@ func (a *app) planConnect(c clientconfig.Client, entry clientconfig.Entry, o con
 	return change, nil
 }
 
-// clientTarget returns the configuration file of a client.
+// clientTarget selects the configuration file to edit for a client.
 func (a *app) clientTarget(c clientconfig.Client, scope clientconfig.Scope, file string) clientconfig.Target {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -203,7 +203,7 @@ func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *c
 	return nil
 }
 
-// printChange prints the planned change and its notes.
+// printChange prints the planned change to a client's file, with its notes.
 func (a *app) printChange(c clientconfig.Client, change *clientconfig.Change, o connectOptions) {
 	if change.Action == clientconfig.None {
 		what := "already has Loadout"

@@ -282,7 +282,7 @@ func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func
 	return done
 }
 
-// countTerminals returns the number of standard streams that are terminals now.
+// countTerminals returns how many standard streams are currently terminals.
 func (a *app) countTerminals() int {
 	n := 0
 	for _, f := range []any{a.Stdin, a.Stdout, a.Stderr} {
@@ -414,7 +414,7 @@ func clientAddress(at net.Addr) string {
 	return net.JoinHostPort(name, strconv.Itoa(tcp.Port))
 }
 
-// printGreeting prints the served skills and how to connect.
+// printGreeting prints the number of served skills and how to connect to url.
 func (a *app) printGreeting(url string, rt *loadout.Runtime, s *mcpserver.Server, token bool) {
 	snap := rt.Catalog().Snapshot()
 	if a.JSON {
@@ -452,7 +452,7 @@ func (a *app) printGreeting(url string, rt *loadout.Runtime, s *mcpserver.Server
 	fmt.Fprintln(a.Stdout, "\nPress Ctrl-C to exit.")
 }
 
-// remoteClients returns the clients whose configuration supports servers by
+// remoteClients returns the names of clients that can connect to a server by
 // URL.
 func remoteClients() []string {
 	var names []string

@@ -17,13 +17,13 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// profileFlag adds the flag --profile.
+// profileFlag defines the flag --profile.
 func (a *app) profileFlag(f *pflag.FlagSet) {
 	f.StringVar(&a.ProfileName, "profile", "", "use only the skills and servers of the profile `NAME`")
 }
 
 // profileServer serves each profile at /mcp/p/NAME, with its tools listed
-// directly. It creates the server of a profile on the first request.
+// directly. It creates a profile's server on the first request.
 type profileServer struct {
 	a       *app
 	c       *config.Config
@@ -100,7 +100,7 @@ func (s *profileServer) open(name string) (*servedProfile, error) {
 	return out, nil
 }
 
-// Close closes the servers of all profiles.
+// Close closes the servers of all profiles. Later requests fail.
 func (s *profileServer) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

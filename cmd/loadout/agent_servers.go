@@ -258,8 +258,7 @@ func timeoutHint(c *upstream.Config, failure string) string {
 	return "its package may still be installing: try again, or raise servers.deadline or its connectTimeout"
 }
 
-// serverTransport returns the transport of a server according to its
-// configuration.
+// serverTransport returns the transport that a server's configuration selects.
 func serverTransport(c *upstream.Config) string {
 	switch {
 	case c.Type != "":

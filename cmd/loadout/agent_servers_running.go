@@ -20,8 +20,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// processesDir returns the directory where processes publish the state of their
-// servers, or "" if there is none.
+// processesDir returns the directory in which processes publish the state of
+// their servers. It returns "" if there is no state directory.
 func (a *app) processesDir() string {
 	if d := a.StateDir(); d != "" {
 		return filepath.Join(d, "running")
@@ -87,7 +87,8 @@ func (p *statePublisher) wrap(shown mcpEndpoint) mcpEndpoint {
 	return &namedEndpoint{shown, p.name}
 }
 
-// currentState returns the name of the client and the state of the servers.
+// currentState returns the client's name and the state of all published
+// servers.
 func (p *statePublisher) currentState() (string, []serverstate.Server) {
 	p.mu.Lock()
 	sets := slices.Clone(p.sets)
@@ -103,8 +104,8 @@ func (p *statePublisher) currentState() (string, []serverstate.Server) {
 	return p.name.Name(), out
 }
 
-// runningProcesses returns the running servers of this user. It returns none if
-// the directory cannot be read.
+// runningProcesses returns this user's processes with running servers. It
+// returns none if the directory cannot be read.
 func (a *app) runningProcesses() []serverstate.Process {
 	all := []serverstate.Process{}
 	if dir := a.processesDir(); dir != "" {
@@ -117,7 +118,7 @@ func (a *app) runningProcesses() []serverstate.Process {
 	return all
 }
 
-// printRunning prints a section for each process.
+// printRunning prints a section with the servers of each process.
 func (a *app) printRunning(all []serverstate.Process) {
 	for _, p := range all {
 		who := fmt.Sprintf("pid %d", p.PID)

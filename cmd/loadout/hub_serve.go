@@ -81,7 +81,7 @@ SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
 	return cmd
 }
 
-// hubLocationFlags adds the flags that select a hub.
+// hubLocationFlags defines the flags that locate a hub's data.
 func hubLocationFlags(cmd *cobra.Command) {
 	cmd.Flags().String("data", "", "data directory `DIR` of the hub, or of this node")
 	cmd.Flags().String("database", "", "`URL` of the database, such as postgres://user@host/name")

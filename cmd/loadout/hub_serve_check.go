@@ -27,7 +27,7 @@ type orphanFiles struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// checkHub checks all stored data of a hub.
+// checkHub checks all data stored by a hub and prints a report.
 func (a *app) checkHub(ctx context.Context, c *config.Config) error {
 	o, err := a.hubLocation(c)
 	if err != nil {

@@ -43,7 +43,7 @@ func (a *app) newHubModels(ctx context.Context, c *config.Config, private []neti
 	}, nil
 }
 
-// newDefinedModel creates a model defined by a user of the hub.
+// newDefinedModel creates a model defined by a hub user.
 func (a *app) newDefinedModel(c *config.Config, m *agents.ModelChoice, key string, client *http.Client, private []netip.Prefix) (llm.Model, error) {
 	if err := vendors.CheckKeyTransport(m.BaseURL, key, private); err != nil {
 		return nil, err

@@ -244,7 +244,7 @@ func (a *app) listChoices(source string, offer *remote.Collection, out addOutput
 	return err
 }
 
-// printUnavailable prints why some skills of a source cannot be installed.
+// printUnavailable prints why some skills in a source cannot be installed.
 func (a *app) printUnavailable(ps []catalog.Problem) {
 	if a.Quiet {
 		return

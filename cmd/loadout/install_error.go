@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/signature"
 )
 
-// classifyInstallError returns the exit code and hint for errors about
+// classifyInstallError returns the exit code and hint for an error about
 // installed skills.
 func classifyInstallError(err error) (code int, hint string, ok bool) {
 	if e, is := errors.AsType[*installed.ConflictError](err); is {

@@ -123,14 +123,14 @@ func (a *app) failedSkillsError(p *plan) error {
 	return exit.Errorf(code, fix, "cannot install %s", console.Pluralize(len(p.Failures), "skill"))
 }
 
-// planError adds the exit code and the hint to an error of a plan.
+// planError adds the exit code and hint to an error from a plan.
 func (a *app) planError(err error, to setup.SkillsDir) error {
 	code, fix := a.planErrorHint(err, to)
 	return exit.Errorf(code, fix, "%w", err)
 }
 
 // planErrorHint returns the exit code and hint for a skill that cannot be
-// installed into a directory.
+// installed into directory to.
 func (a *app) planErrorHint(err error, to setup.SkillsDir) (code int, fix string) {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
 		return e.Code, e.Hint

@@ -22,7 +22,7 @@ import (
 // table.
 const tableThreshold = 6
 
-// printPlan prints the changes of a plan and their findings.
+// printPlan prints a plan's changes and the scan findings.
 func (a *app) printPlan(p *plan, problems []catalog.Problem, o planOptions) {
 	changes := p.Changes()
 	if len(changes) >= tableThreshold && !o.fullDiff {
@@ -98,7 +98,7 @@ func (a *app) formatStep(b *strings.Builder, st *install.Step, full bool) {
 	}
 }
 
-// formatOrigin returns the location and short commit of a skill.
+// formatOrigin returns a skill's location and abbreviated commit.
 func formatOrigin(st *install.Step) string {
 	text := st.From.String()
 	if len(st.Commit) >= 12 {
@@ -128,7 +128,7 @@ func formatScripts(scripts []string) string {
 	}
 }
 
-// formatWorstFinding summarizes a scan in one line, for a long list.
+// formatWorstFinding summarizes a skill's scan in one line, for long plans.
 func (a *app) formatWorstFinding(st *install.Step) string {
 	switch {
 	case st.ScanErr != nil:
@@ -192,7 +192,7 @@ func (a *app) formatPermissionChanges(b *strings.Builder, before string, d *skil
 	}
 }
 
-// formatPath returns the path of a file, and its old path if it was renamed.
+// formatPath returns a file's path, and its old path if it was renamed.
 func formatPath(f skilldiff.File) string {
 	if f.From != "" {
 		return plain(f.From) + " → " + plain(f.Path)
@@ -212,7 +212,7 @@ func formatLineCounts(f skilldiff.File) string {
 	return ""
 }
 
-// formatPermission describes one requested permission.
+// formatPermission describes a change to one requested permission.
 func formatPermission(ask skilldiff.PermissionChange) string {
 	text := plain(ask.Kind + " " + ask.Name)
 	switch {
@@ -250,7 +250,7 @@ func (a *app) colorDiff(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// printPlanResult prints what was installed and the next steps.
+// printPlanResult prints the installed skills and the next steps.
 func (a *app) printPlanResult(ctx context.Context, p *plan, o planOptions) {
 	changes := p.Changes()
 	switch same := len(p.Steps) - len(changes); {

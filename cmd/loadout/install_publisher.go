@@ -57,7 +57,7 @@ func (a *app) verifySignature(ctx context.Context, arg, key string) (signedSkill
 	return signedSkill{name, filepath.Join(dir, signature.FileName), digest}, nil
 }
 
-// resolveSkillDir returns the directory of a skill given by path or name.
+// resolveSkillDir returns the directory of the skill given by path or name.
 func (a *app) resolveSkillDir(ctx context.Context, arg string) (string, error) {
 	if info, err := os.Stat(arg); err == nil {
 		if info.IsDir() {

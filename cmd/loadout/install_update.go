@@ -28,9 +28,9 @@ type checkedSkill struct {
 	Directory string `json:"directory"`
 	// State is current, newer (another version is available), edited (another
 	// version is available, but local edits are kept), pinned (to a commit or
-	// tag), moved (its tag names another commit now), refused (another version
-	// is available, but must not be installed), gone (no longer at the source),
-	// renamed, or unknown (the source cannot be checked).
+	// tag), moved (its tag now refers to another commit), refused (another
+	// version is available, but must not be installed), gone (no longer in the
+	// source), renamed, or unknown (the source cannot be checked).
 	State   string         `json:"state"`
 	Reason  string         `json:"reason,omitempty"`
 	Fix     string         `json:"fix,omitempty"`    // next step
@@ -121,7 +121,7 @@ func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) 
 	return a.printUpdates(out, o)
 }
 
-// updateDir checks the skills of one directory and installs the new versions.
+// updateDir checks the skills in one directory and installs new versions.
 func (a *app) updateDir(ctx context.Context, to setup.SkillsDir, from setup.Fetcher, names []string, o *updateFlags) ([]checkedSkill, error) {
 	show := planOptions{force: o.force, yes: o.yes, dryRun: o.dryRun, fullDiff: o.diff, verb: "update"}
 	p, err := a.newPlan(to, from, show)

@@ -36,7 +36,8 @@ func (a *app) describeUpdates(updates []install.Update, p *plan) []checkedSkill 
 	return out
 }
 
-// updateHint returns the next step for an installed skill, or "".
+// updateHint returns the next step for an installed skill, or "" if there is
+// none.
 func (a *app) updateHint(u install.Update, to setup.SkillsDir) string {
 	name := console.ShellQuote(u.Name)
 	again := func(at *remote.Location) string { return "loadout add " + console.ShellQuote(at.String()) + to.Flag() }
@@ -65,8 +66,8 @@ func (a *app) updateHint(u install.Update, to setup.SkillsDir) string {
 
 type availableUpdate = install.AvailableUpdate
 
-// saveUpdates replaces the saved updates of the checked skills of each
-// directory.
+// saveUpdates replaces the saved updates for the skills that were checked in
+// each directory.
 func (a *app) saveUpdates(ctx context.Context, all []setup.SkillsDir, updates [][]install.Update) error {
 	file := a.UpdatesFile()
 	if file == nil {

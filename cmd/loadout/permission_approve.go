@@ -148,7 +148,7 @@ func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string,
 	return r, r.ReadLimits(ctx, rt)
 }
 
-// confirmApproval asks the user on a terminal to confirm.
+// confirmApproval asks the user on a terminal to confirm the approval.
 func (a *app) confirmApproval(ctx context.Context, name string, r *review.Review, o *approveFlags) error {
 	if o.yes || a.JSON || !console.IsTerminal(a.Stdin) || !console.IsTerminal(a.Stderr) {
 		return nil

@@ -111,7 +111,7 @@ func (a *app) printInstalled(b *strings.Builder, all []doctorInstalled) {
 	}
 }
 
-// printSetup prints servers, profiles, installed skills and secrets.
+// printSetup prints the servers, profiles, installed skills and secrets.
 func (a *app) printSetup(b *strings.Builder, d doctorOutput) {
 	head := func(title string, n int) { fmt.Fprintf(b, "\n%s: %d\n", a.Bold(title), n) }
 	head("MCP servers", d.Servers.Count)

@@ -199,7 +199,7 @@ func (a *app) printSkills(skills []usage.Skill) {
 	a.printColumns(rows)
 }
 
-// printTimes prints counts and durations of tools or scripts.
+// printTimes prints the number and durations of tool calls or script runs.
 func (a *app) printTimes(what string, all []usage.Tool) {
 	rows := [][]string{{what, "calls", "failed", "refused", "p50", "p95", "last use"}}
 	for _, t := range all {
@@ -271,7 +271,7 @@ func (a *app) printColumns(rows [][]string) {
 	fmt.Fprintln(a.Stdout)
 }
 
-// formatNumber returns a number with thousands separators.
+// formatNumber formats an integer with thousands separators.
 func formatNumber(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -108,7 +108,7 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	return a.printRun(res, o)
 }
 
-// newRun returns the run described by the arguments and flags.
+// newRun converts the arguments and flags to a run request.
 func (a *app) newRun(args []string, o *runFlags) (loadout.Run, error) {
 	r := loadout.Run{
 		Skill: args[0], Script: args[1], Args: args[2:], ByUser: true, OutputDir: o.out, Folder: o.folder,
@@ -214,7 +214,7 @@ func (a *app) printRun(res *loadout.RunResult, o *runFlags) error {
 	return exit.Errorf(exit.Failure, "for the result as JSON, add --json", "%s %s", res.Script, what)
 }
 
-// noteFiles prints the output files of a script and their location.
+// noteFiles prints how many output files a script wrote, and where they are.
 func (a *app) noteFiles(res *loadout.RunResult, o *runFlags) {
 	where := o.out
 	if res.Folder != "" {

@@ -20,7 +20,7 @@ type searchHit struct {
 	Origin      string  `json:"origin"`
 	Score       float64 `json:"score"`
 	Description string  `json:"description"`
-	// Source is the argument for loadout add, if the skill is not installed.
+	// Source is the argument for loadout add; empty if the skill is installed.
 	Source string `json:"source,omitempty"`
 }
 

@@ -92,7 +92,7 @@ func (a *app) readIndex(ctx context.Context, from setup.Fetcher, text string) ([
 	return out, nil
 }
 
-// locationLabel returns the host of a location, or its path on this machine.
+// locationLabel returns a location's host, or its path if it is local.
 func locationLabel(at remote.Location) string {
 	if u, err := url.Parse(at.URL); err == nil && u.Host != "" && at.Kind != remote.Local {
 		if at.Kind == remote.Git {

@@ -113,7 +113,8 @@ func (a *app) renderDraft(draft skill.Draft, o newOptions) ([]byte, error) {
 // maxDescription is the maximum length of a description in characters.
 const maxDescription = 1024
 
-// truncateDescription cuts a long description at a word boundary.
+// truncateDescription truncates a long description at a word boundary. It
+// reports whether it did.
 func truncateDescription(s string) (string, bool) {
 	r := []rune(s)
 	if len(r) <= maxDescription {

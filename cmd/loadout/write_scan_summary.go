@@ -18,7 +18,8 @@ const (
 	maxExcerptWidth = 60
 )
 
-// formatScanSummary returns the findings as text, or why the scan failed.
+// formatScanSummary formats a scan's findings, or the reason why the scan
+// failed.
 func (a *app) formatScanSummary(v *review.Findings) string {
 	if v.Report == nil {
 		return fmt.Sprintf("Not scanned: %s.\n", plain(v.Problem))

@@ -63,7 +63,7 @@ func (a *app) validateSkills(ctx context.Context, paths []string) error {
 	return failed
 }
 
-// validatePath checks the skill at a path, or all skills below it.
+// validatePath validates the skill at a path, or all skills below it.
 func validatePath(ctx context.Context, p string) ([]skillcheck.Validation, error) {
 	out, err := skillcheck.Validate(ctx, p)
 	switch {

@@ -164,7 +164,7 @@ func (h *Host) readLoop(ctx context.Context, t *dialog, input *terminal.LineRead
 	}
 }
 
-// runLine runs a slash command, or sends the line as a message.
+// runLine runs a slash command or sends the line as a message.
 func (h *Host) runLine(ctx context.Context, t *dialog, line string) error {
 	name, args, ok := terminal.ParseCommand(line)
 	if !ok {

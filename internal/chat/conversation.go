@@ -44,7 +44,7 @@ func (t *conversation) close() {
 	t.closers = nil
 }
 
-// isActive reports whether a skill is loaded.
+// isActive reports whether the skill e is loaded.
 func (t *conversation) isActive(e *catalog.Entry) bool {
 	return slices.ContainsFunc(t.session.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
 }
@@ -86,7 +86,7 @@ func (h *Host) markedSkills(ctx context.Context, t *conversation, o *Flags) ([]s
 	return keys, nil
 }
 
-// preloadSkills loads skills for the whole conversation.
+// preloadSkills loads the named skills for the whole conversation.
 func (t *conversation) preloadSkills(ctx context.Context, named []string) error {
 	for _, name := range named {
 		res, err := t.LoadSkill(ctx, name, session.RetainPinned)
@@ -113,7 +113,8 @@ func buildInstructions(rt *loadout.Runtime, lead string) string {
 	return text
 }
 
-// approvalStore returns the store of pending approval requests.
+// approvalStore returns the store of pending approval requests. Without a state
+// directory, they are kept only in memory.
 func (h *Host) approvalStore() approval.Store {
 	if d := h.StateDir(); d != "" {
 		return approval.NewFileStore(filepath.Join(d, "asks"))

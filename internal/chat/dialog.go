@@ -109,7 +109,7 @@ func (t *dialog) runScreen(ctx context.Context, from, to any, notices *terminal.
 	})
 }
 
-// greeting returns the first lines of the screen.
+// greeting returns the text printed above the first screen.
 func (t *dialog) greeting() string {
 	return "**" + literal(t.Model().Name()) + "**, conversation " + t.id + "  \n`/help` lists the commands, Ctrl-D exits."
 }

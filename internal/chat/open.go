@@ -66,7 +66,7 @@ type conversationBuilder struct {
 	watcher *setup.ConfigWatcher
 }
 
-// openLog opens or creates the transcript.
+// openLog opens the transcript of a resumed conversation, or creates a new one.
 func (b *conversationBuilder) openLog(context.Context) error {
 	log, id, err := b.host.openChatLog(b.flags.Session)
 	if err != nil {

@@ -67,7 +67,7 @@ func (h *Host) confirmProjectSkills(ctx context.Context, c *config.Config, o *Fl
 	return nil
 }
 
-// skillProject returns the directory of the project that a skill belongs to.
+// skillProject returns the root directory of the project that contains a skill.
 func (h *Host) skillProject(e *catalog.Entry, o *Flags) string {
 	dir := ""
 	if e.Origin == workspaceLabel {

@@ -42,7 +42,7 @@ func ignoreEvents(f func(context.Context, string) (string, error)) func(context.
 	return func(ctx context.Context, args string, _ func(agent.Event)) (string, error) { return f(ctx, args) }
 }
 
-// showHelp returns help for all commands, or for one command or skill.
+// showHelp returns help for all commands, or for the named command or skill.
 func (t *dialog) showHelp(ctx context.Context, name string, _ func(agent.Event)) (string, error) {
 	all := t.slashCommands(ctx)
 	if name = strings.TrimPrefix(name, "/"); name != "" {
@@ -74,7 +74,7 @@ func (t *dialog) helpFor(ctx context.Context, name string, all []terminal.Comman
 	return t.skillHelp(ctx, name)
 }
 
-// listTools lists the tools that can be called.
+// listTools lists the tools that the agent can call.
 func (t *dialog) listTools(ctx context.Context, _ string) (string, error) {
 	var b strings.Builder
 	b.WriteString("**Tools of the agent**\n\n")
@@ -191,7 +191,7 @@ func firstSentence(text string) string {
 	return terminal.Clip(text, 120)
 }
 
-// literal escapes untrusted text for Markdown, on one line.
+// literal returns untrusted text on one line, escaped for Markdown.
 func literal(text string) string { return transcript.Escape(terminal.Plain(text)) }
 
 // fenced returns untrusted text as a Markdown code block.

@@ -13,7 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
-// exportConversation writes the conversation to a new file.
+// exportConversation writes the conversation to a new Markdown file. It never
+// overwrites a file.
 func (t *dialog) exportConversation(_ context.Context, path string) (string, error) {
 	if path == "" {
 		path = "conversation-" + t.id + ".md"

@@ -112,7 +112,7 @@ func unknownSkillError(err error) error {
 	return exit.Errorf(exit.NotFound, "list the skills: /skills", "%w", err)
 }
 
-// listSkills lists all skills, loaded skills first.
+// listSkills lists all skills, with loaded skills first.
 func (t *dialog) listSkills(context.Context, string) (string, error) {
 	var b strings.Builder
 	active := t.session.Active()
@@ -176,7 +176,6 @@ func (t *dialog) loadSkill(ctx context.Context, name string) (string, error) {
 	return b.String(), nil
 }
 
-// unloadSkill unloads a skill.
 func (t *dialog) unloadSkill(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return "", exit.Errorf(exit.Usage, "/unload NAME; list the loaded skills: /skills", "no skill name given")

@@ -97,7 +97,7 @@ func (s *turnPrinter) handleEvent(e agent.Event) {
 	s.printEvent(e)
 }
 
-// printEvent prints an event for the user.
+// printEvent prints an event of a turn.
 func (s *turnPrinter) printEvent(e agent.Event) {
 	a := s.host
 	happens := func(colour, text string) { fmt.Fprintln(a.Stderr, a.Colorize(a.Stderr, colour, "· "+text)) }
@@ -165,7 +165,8 @@ func (s *turnPrinter) printDenied() {
 	fmt.Fprintf(s.host.Stderr, "loadout: %s %s denied\n  %s\n", console.Pluralize(len(s.denied), "call"), verb, terminal.Plain(hint))
 }
 
-// allowRule returns the rule that would allow a call that needs approval.
+// allowRule returns the rule that would permit a call that needs approval, or
+// "".
 func (s *turnPrinter) allowRule(e agent.Event) string {
 	if e.Call == nil || !strings.Contains(e.Result.Text, " needs approval: ") {
 		return "" // denied by a rule

@@ -24,7 +24,8 @@ type Fetcher struct {
 	progress *terminal.Progress
 }
 
-// NewFetcher returns a Fetcher with the user's settings and credentials.
+// NewFetcher returns a Fetcher that uses the configured settings and the user's
+// credentials.
 func (s *Setup) NewFetcher(c *config.Config) Fetcher {
 	progress := s.NewProgress()
 	return Fetcher{remote.New(&remote.Options{
@@ -136,7 +137,7 @@ func (f Fetcher) Open(ctx context.Context, at remote.Location) (*remote.Collecti
 	return c, install.WrapSource(at, err)
 }
 
-// Latest returns the current revision of a location.
+// Latest returns the current revision of the source at a location.
 func (f Fetcher) Latest(ctx context.Context, at remote.Location) (*remote.Revision, error) {
 	defer f.progress.Begin("checking " + terminal.Plain(at.String()))()
 	rev, err := f.client.Latest(ctx, at)

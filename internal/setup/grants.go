@@ -11,7 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// GrantStore returns the store of the user's approvals.
+// GrantStore returns the store of the user's grants. Without a state directory,
+// grants are kept only in memory.
 func (s *Setup) GrantStore() policy.Store {
 	if d := s.StateDir(); d != "" {
 		return policy.NewFileStore(filepath.Join(d, "grants"))

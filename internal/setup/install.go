@@ -19,13 +19,14 @@ type InstallFlags struct {
 	Dir   string // this directory only; "" if not given
 }
 
-// SkillsDir is a directory for installed skills.
+// SkillsDir is a directory in which skills are installed.
 type SkillsDir struct {
 	Scope string // user, project, or "" for --dir
 	*installed.Dir
 }
 
-// installDir is the skills directory below the home directory or a project.
+// installDir is the skills directory, relative to the home directory or a
+// project.
 var installDir = filepath.Join(".loadout", "skills")
 
 // InstallTarget returns the directory for new skills. The default is the user's

@@ -118,10 +118,9 @@ func (s *Setup) findModelKey(ctx context.Context, variable, name, server string)
 	return "", exit.Errorf(exit.Missing, "set the variable, or store a secret: loadout secret set "+name+"; to try without a key: --model demo", "no key: %s is not set", name)
 }
 
-// IsDemo reports whether the built-in demo is chosen.
+// IsDemo reports whether the choice is the built-in demo, the default.
 func (k ModelChoice) IsDemo() bool { return k.Name == "" || k.Name == vendors.Demo }
 
-// vendor returns the vendor of the model.
 func (k ModelChoice) vendor() vendors.Vendor {
 	v, _, _ := vendors.Parse(k.Name)
 	return v

@@ -21,7 +21,8 @@ type SecretSkill struct {
 	Digest policy.Digest `json:"digest"`
 }
 
-// SecretStore returns the store of the user's secrets.
+// SecretStore returns the store of the user's secrets. It returns an error if
+// there is no state directory.
 func (s *Setup) SecretStore() (*secrets.Store, error) {
 	d := s.StateDir()
 	if d == "" {

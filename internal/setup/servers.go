@@ -45,7 +45,8 @@ type ToolsetOptions struct {
 	Rules   policy.Rules
 }
 
-// NewToolset creates a toolset without connecting to its servers.
+// NewToolset is like [Setup.NewToolsetWith] but takes only the given server
+// files and the profile.
 func (s *Setup) NewToolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile) (*Toolset, []string, error) {
 	return s.NewToolsetWith(ctx, c, rt, ToolsetOptions{Files: given, Profile: p})
 }
@@ -112,7 +113,8 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 	return t, findings, nil
 }
 
-// BuiltinName is the name of the built-in server.
+// BuiltinName is the name of the built-in server, which provides the tools of
+// the working directory.
 const BuiltinName = workspace.Name
 
 // memory is the in-memory transport of the built-in server.

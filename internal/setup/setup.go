@@ -140,7 +140,7 @@ func (s *Setup) Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(s.Stderr, nil))
 }
 
-// Version describes this build of the program.
+// Version describes this build of loadout.
 type Version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`

@@ -16,7 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// NewRuntime opens the skills selected by the configuration and the flags.
+// NewRuntime opens the skills selected by the configuration and the flags. The
+// caller must close the runtime.
 func (s *Setup) NewRuntime(ctx context.Context, c *config.Config, watch bool) (*loadout.Runtime, error) {
 	p, err := s.FindProfile(s.ProfileName)
 	if err != nil {
@@ -49,7 +50,8 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 	return loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()})
 }
 
-// OpenRuntime loads the configuration and opens the skills.
+// OpenRuntime loads the configuration and opens the skills. The caller must
+// close the runtime.
 func (s *Setup) OpenRuntime(ctx context.Context) (*loadout.Runtime, error) {
 	c, err := s.LoadConfig(nil)
 	if err != nil {
@@ -181,7 +183,8 @@ func (s *Setup) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
 	return out, nil
 }
 
-// PolicyBounds returns the maximum permissions of any skill.
+// PolicyBounds returns the maximum permissions that the configuration lets any
+// skill have.
 func PolicyBounds(c *config.Config) policy.Bounds {
 	return policy.Bounds{Network: c.Sandbox.Network, Secrets: []string{"*"}, MemoryMB: c.Sandbox.MemoryMB, Seconds: c.Sandbox.Seconds,
 		DiskMB: c.Sandbox.DiskMB, WorkspaceWrite: true}

@@ -15,7 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// UsageFile returns the usage log, or "" if there is no state directory.
+// UsageFile returns the path of the usage log, or "" if there is no state
+// directory.
 func (s *Setup) UsageFile() string {
 	if d := s.StateDir(); d != "" {
 		return filepath.Join(d, "usage.jsonl")

@@ -36,7 +36,7 @@ type fileState struct {
 	fault      string
 }
 
-// watchInterval is the interval between checks of the files.
+// watchInterval is how often the files are checked for changes.
 const watchInterval = 500 * time.Millisecond
 
 // NewConfigWatcher returns a watcher for a runtime and its servers. It does

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command ways computes the cost of each way to deliver the instructions of skills to a model.
-// It plays conversations of the agent loop with a scripted vendor and counts the tokens of
-// the requests with the real o200k vocabulary:
+// Command ways computes the cost of each way of delivering skill instructions to a model. It
+// runs conversations of the agent loop with a scripted vendor and counts the tokens in the
+// requests with the real o200k vocabulary:
 //
 //	go run ./tokens/ways
 package main
