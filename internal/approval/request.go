@@ -84,7 +84,7 @@ type Answer struct {
 const (
 	MaxMessage = 16 << 10 // bytes
 	MaxPayload = 1 << 20
-	MaxOpen    = 1000 // pending requests of one session
+	MaxOpen    = 1000 // pending requests per session
 )
 
 // ErrNotFound is returned if a request does not exist.

@@ -212,7 +212,6 @@ func (c *Change) removeJournal() error {
 	return c.syncDirs(staging)
 }
 
-// removeStaged removes all staged files.
 func (c *Change) removeStaged() error {
 	var errs []error
 	for _, p := range []string{partPath, newPath, oldPath, nextPath, draftPath} {

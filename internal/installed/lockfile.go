@@ -35,7 +35,7 @@ type Lockfile struct {
 	Skills map[string]Entry // by directory name
 }
 
-// Entry is the lockfile record of one installed skill.
+// Entry is the lockfile record of an installed skill.
 type Entry struct {
 	From    remote.Location `json:"from"`
 	Ref     string          `json:"ref,omitempty"` // full name of the installed branch or tag

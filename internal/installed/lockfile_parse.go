@@ -227,7 +227,6 @@ func (r *lockReader) readToken(n int) []byte {
 	return r.src[from:r.pos]
 }
 
-// readString reads a string token.
 func (r *lockReader) readString() string {
 	from := r.tokenStart()
 	n := 1

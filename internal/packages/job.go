@@ -41,7 +41,7 @@ type job struct {
 var packageKeys = []string{"dependencies", "optionalDependencies", "peerDependencies", "devDependencies",
 	"overrides", "bundleDependencies", "bundledDependencies", "peerDependenciesMeta"}
 
-// job determines what to install for a script.
+// job returns the packages to install for a script.
 func (b *Builder) job(needs *script.Needs, skill fs.FS, plan *script.Plan) (*job, error) {
 	if plan == nil || len(plan.Argv) == 0 {
 		return nil, errors.New("install packages: script has no interpreter")

@@ -39,7 +39,7 @@ const (
 	hintNPM = "install it with `apt install npm` (Debian), `brew install node` (macOS) or from https://nodejs.org"
 )
 
-// recipe selects the installer and its arguments.
+// recipe returns how to run the installer for j.
 func (b *Builder) recipe(j *job) (*recipe, error) {
 	if j.needs.Kind == script.Node {
 		return b.npmRecipe(j)

@@ -180,7 +180,7 @@ func (g *gitSession) fetchCommit(ctx context.Context, commit string) (Revision, 
 	return Revision{Commit: found}, nil
 }
 
-// fetchRef runs git fetch.
+// fetchRef fetches the given refspecs from the remote.
 func (g *gitSession) fetchRef(ctx context.Context, depth string, specs ...string) error {
 	return g.withRemote(ctx, func() error {
 		args := []string{"fetch", depth, "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--no-write-fetch-head", "--progress", "--", g.url}

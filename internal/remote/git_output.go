@@ -42,7 +42,7 @@ func (s *gitOutput) Write(p []byte) (int, error) {
 // progressLine matches git's progress message for received objects.
 var progressLine = lazyregexp.New(`^(?:Receiving|Unpacking) objects: +\d+% \((\d+)/(\d+)\)`)
 
-// endLine processes a complete line.
+// endLine handles a complete line: it reports progress, or stores the message.
 func (s *gitOutput) endLine() {
 	line := s.line
 	s.line = s.line[:0]

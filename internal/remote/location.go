@@ -38,7 +38,7 @@ const maxLocation = 4096
 //	https://host/r.git//dir@ref       a directory of a repository and a ref
 //	ssh://git@host/path, git@host:path, file:///path, git+https://host/path
 //	https://host/x.zip                an archive: .zip, .skill, .tar.gz, .tgz
-//	https://host/pdf/SKILL.md         a skill of one file
+//	https://host/pdf/SKILL.md         a skill that is a single file
 //	https://host                      the index of a site; index+https://host/path below a path
 //	./folder, ../x, /abs, x.zip       a local folder or archive
 //

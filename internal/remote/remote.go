@@ -92,13 +92,13 @@ type Progress struct {
 // Limits are the limits on the size, number and duration of fetches. Zero
 // fields mean the default.
 type Limits struct {
-	Download int64         // bytes of one download, or of the objects of one repository; default 512 MiB
-	Unpacked int64         // bytes of one unpacked archive; default 1 GiB
+	Download int64         // bytes per download, or of the objects in a repository; default 512 MiB
+	Unpacked int64         // bytes per unpacked archive; default 1 GiB
 	Entries  int           // files in a repository or archive; default 100,000
 	Skills   int           // skills at one location; default 10,000
 	Memory   int64         // bytes for each git process, on Linux and Windows; default 1 GiB
-	Time     time.Duration // duration of one Open or OpenSkill; default 10 minutes
-	Skill    skill.Limits  // for one skill; default 512 files, 16 MiB
+	Time     time.Duration // duration of an Open or OpenSkill call; default 10 minutes
+	Skill    skill.Limits  // per skill; default 512 files, 16 MiB
 }
 
 // Client fetches skills from locations. It is safe for concurrent use.

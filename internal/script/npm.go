@@ -210,7 +210,6 @@ func checkLock(file string, text []byte) ([]Problem, string) {
 	return sortByLine(ps), string(canonical)
 }
 
-// sortByLine sorts the problems of one file by line.
 func sortByLine(ps []Problem) []Problem {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return ps

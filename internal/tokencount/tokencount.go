@@ -171,7 +171,7 @@ var pairs = func() (t [maxStates][maxClasses * maxClasses]step) {
 	return t
 }()
 
-// foreign returns the step for a character beyond ASCII.
+// foreign returns the step for a non-ASCII character.
 func foreign(r rune, state uint8) (cost int, next uint8) {
 	switch {
 	case 0xc0 <= r && r <= 0x36f && r != 0xd7 && r != 0xf7, 0x1e00 <= r && r <= 0x1eff: // Latin letters, accents

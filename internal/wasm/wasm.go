@@ -11,8 +11,8 @@
 //     mount. A mount can be read-only, and a guest cannot create links, open
 //     devices or block on pipes. wazero's own directory mount follows relative
 //     symlinks to any directory.
-//   - A deadline ends every guest, also one that loops, sleeps or waits for
-//     input.
+//   - A deadline stops every guest, including guests that loop, sleep or wait
+//     for input.
 //   - Memory, output and the size of a module are limited. Tables (up to 1 GiB
 //     each in wazero) and the compiler's memory are limited only by the sandbox.
 //   - The guest has no sockets and no host functions except WASI.
@@ -97,7 +97,6 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 	return code
 }
 
-// parseArgs parses the command line of the worker.
 func parseArgs(args []string) (*workerRun, error) {
 	j := &workerRun{}
 	f := flag.NewFlagSet("wasm", flag.ContinueOnError)

@@ -30,9 +30,9 @@ import (
 
 // Limits on a single call.
 const (
-	MaxRead  = 64 << 10 // bytes of a file in one result
+	MaxRead  = 64 << 10 // bytes of a file per result
 	MaxFile  = 8 << 20  // bytes of a file that is written or edited
-	MaxList  = 1000     // files in one listing
+	MaxList  = 1000     // files per listing
 	maxDepth = 32
 )
 

@@ -23,7 +23,6 @@ func Anthropic() *Vendor {
 // object is a JSON object in a request or response.
 type object = map[string]any
 
-// toJSON encodes a value as JSON.
 func toJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

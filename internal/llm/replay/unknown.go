@@ -45,7 +45,7 @@ func (q *request) items() []item {
 	return out
 }
 
-// compactLine encodes a value as JSON on one line.
+// compactLine encodes a value as JSON on a single line.
 func compactLine(v any) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, encode(v)); err != nil {

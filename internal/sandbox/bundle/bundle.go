@@ -25,7 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// maxAge is the age at which an unused bundle is removed.
+// maxAge is how long an unused bundle is kept.
 const maxAge = 30 * 24 * time.Hour
 
 // Bundle is a cached copy of a tree. It is not removed from the cache while it

@@ -91,7 +91,7 @@ func Program(cache, exe string) (string, *Bundle, error) {
 	return filepath.Join(b.Dir, name), b, nil
 }
 
-// singleFile is a file system that contains one file.
+// singleFile is a file system that contains a single file.
 type singleFile struct{ name, path string }
 
 func (a singleFile) Open(name string) (fs.File, error) {

@@ -45,7 +45,7 @@ type Backend struct {
 	found *program // guarded by mu; nil until found
 }
 
-// program describes an installed bubblewrap.
+// program holds the path and version of the installed bubblewrap.
 type program struct {
 	path  string
 	major int
@@ -54,7 +54,7 @@ type program struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns the backend. opts may be nil.
+// New returns a backend with the given options, which may be nil.
 func New(opts *Options) *Backend {
 	b := &Backend{}
 	if opts != nil {

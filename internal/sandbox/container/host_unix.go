@@ -4,7 +4,8 @@ package container
 
 import "syscall"
 
-// environmentFile is the path by which the client opens its first extra file.
+// environmentFile is the path at which the client can open its first extra
+// file.
 const environmentFile = "/dev/fd/3"
 
 // processEnded reports whether the process no longer exists.

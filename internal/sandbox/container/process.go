@@ -55,7 +55,7 @@ func (p *process) Stdin() io.WriteCloser { return p.stdin }
 func (p *process) Stdout() io.Reader     { return output{p.stdout} }
 func (p *process) Stderr() io.Reader     { return output{p.stderr} }
 
-// output is a reader that closes itself at the end of the data.
+// output is a reader that is closed at EOF.
 type output struct{ r io.ReadCloser }
 
 func (o output) Read(b []byte) (int, error) {
@@ -75,7 +75,8 @@ func (p *process) Wait() sandbox.Exit {
 	return p.exit
 }
 
-// Exec starts a command.
+// Exec implements [sandbox.Sandbox]. The client of the engine stays attached to
+// the command.
 func (s *instance) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, error) {
 	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
 		return nil, errors.New("sandbox: empty command")

@@ -134,7 +134,7 @@ func (s *Sandbox) Close() error {
 	return err
 }
 
-// Exec starts a command.
+// Exec implements [sandbox.Sandbox]. The command runs in its own session.
 func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, error) {
 	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
 		return nil, errors.New("sandbox: empty command")
@@ -275,7 +275,7 @@ func (p *process) Stdin() io.WriteCloser { return p.stdin }
 func (p *process) Stdout() io.Reader     { return output{p.stdout} }
 func (p *process) Stderr() io.Reader     { return output{p.stderr} }
 
-// output is a reader that closes itself at the end of the data.
+// output is a reader that is closed at EOF.
 type output struct{ f *os.File }
 
 func (o output) Read(b []byte) (int, error) {

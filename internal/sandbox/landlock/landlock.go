@@ -41,7 +41,7 @@ type Backend struct{ opts Options }
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns the backend. opts may be nil.
+// New returns a backend with the given options, which may be nil.
 func New(opts *Options) *Backend {
 	b := &Backend{}
 	if opts != nil {

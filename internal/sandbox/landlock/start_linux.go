@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Start starts a sandbox.
+// Start starts a sandbox confined by Landlock and seccomp.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (b *instance) State() sandbox.State {
 	return sandbox.State{Enforced: maps.Clone(b.enforced), Denied: b.proxy.Denied()}
 }
 
-// Start starts a sandbox.
+// Start starts a sandbox in new namespaces.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err

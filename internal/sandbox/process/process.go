@@ -40,7 +40,8 @@ type Backend struct{ opts Options }
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns the backend. If opts is nil, no code is allowed to run.
+// New returns a backend with the given options. If opts is nil, no code is
+// allowed to run.
 func New(opts *Options) *Backend {
 	b := &Backend{}
 	if opts != nil {

@@ -42,8 +42,8 @@ import (
 )
 
 const (
-	maxHeader     = 64 << 10  // of a request
-	maxRespHeader = 256 << 10 // of a response
+	maxHeader     = 64 << 10  // bytes of a request header
+	maxRespHeader = 256 << 10 // bytes of a response header
 	maxDenied     = 100
 	headerTimeout = 10 * time.Second
 )
@@ -82,7 +82,8 @@ type Decision struct {
 	Bytes   int64    // to and from the host: bodies of requests, or all data of a tunnel
 }
 
-// Server is the proxy of one sandbox. Its methods are safe for concurrent use.
+// Server is the HTTP proxy of a sandbox. Its methods are safe for concurrent
+// use.
 type Server struct {
 	opts    Options
 	rules   []Rule

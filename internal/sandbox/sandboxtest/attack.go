@@ -26,7 +26,7 @@ type Options struct {
 	Spec func(*sandbox.Spec)
 }
 
-// Row is the result of one attack.
+// Row is the result of an attack.
 type Row struct {
 	Number  int
 	ID      string // such as A01; the IDs of additional attacks end in +

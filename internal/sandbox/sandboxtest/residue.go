@@ -31,7 +31,7 @@ func TestResidue(t *testing.T, b sandbox.Backend, n int) {
 	}
 }
 
-// within reports whether tr contains nothing that is missing from before.
+// within reports whether nothing was left behind since before.
 func (tr traces) within(before traces) bool {
 	for _, f := range tr.files {
 		if !slices.Contains(before.files, f) {

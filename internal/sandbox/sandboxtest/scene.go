@@ -36,7 +36,7 @@ type scene struct {
 	victim  *victim
 }
 
-// addresses are the victim's addresses.
+// addresses holds the addresses on which the victim listens.
 type addresses struct {
 	PID                            int
 	TCP, TCP6, LAN, Abstract, Unix string
@@ -120,7 +120,7 @@ func (s *scene) startVictim(t *testing.T) *victim {
 	return v
 }
 
-// counts returns the counters of the victim.
+// counts returns the victim's current counters.
 func (v *victim) counts(t *testing.T) map[string]int {
 	t.Helper()
 	if _, err := fmt.Fprintln(v.in, "counts"); err != nil {

@@ -13,7 +13,7 @@ import (
 // program is the system's executable, never one found in PATH.
 const program = "/usr/bin/sandbox-exec"
 
-// Start starts a sandbox.
+// Start starts a sandbox confined by sandbox-exec.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

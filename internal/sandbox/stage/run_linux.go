@@ -52,7 +52,7 @@ type request struct {
 	fds  []int
 }
 
-// command is a running command.
+// command holds the PID of a running command and the reason if it was killed.
 type command struct {
 	id, pid int
 	oom     bool

@@ -25,8 +25,7 @@ const ProbeName = "loadout-stage-probe"
 // need it.
 const Guard = "guard"
 
-// ControlFD is the file descriptor of the socket by which a stage is
-// controlled.
+// ControlFD is the file descriptor of a stage's control socket.
 const ControlFD = 3
 
 // Kinds of messages sent to a stage.

@@ -231,7 +231,6 @@ func (s *stage) killAll() {
 	killDescendants()
 }
 
-// killDescendants kills all descendants of this process.
 func killDescendants() {
 	// New processes may appear between listing and killing, so repeat until
 	// there are none. Dead processes are listed until they are reaped.

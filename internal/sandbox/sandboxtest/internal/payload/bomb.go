@@ -210,7 +210,6 @@ func daemon(t *tally) {
 	t.try("daemon", err)
 }
 
-// startAndExit starts a process and exits.
 func startAndExit([]string) {
 	if _, err := startSelf("stay", os.Args[2], nil); err != nil {
 		os.Exit(1)
