@@ -25,7 +25,7 @@ func (r *repository) hashFiles() error {
 	})
 }
 
-// scanSkills scans every skill.
+// scanSkills scans every skill in the repository.
 func (r *repository) scanSkills() error {
 	skills := os.DirFS(filepath.Join(r.work, "skills"))
 	entries, err := fs.ReadDir(skills, ".")

@@ -171,7 +171,6 @@ func (w *way) installFrozen(home, lock string) error {
 	return w.checkComplete(dir)
 }
 
-// installOne installs one skill.
 func (w *way) installOne(home string) error {
 	return w.measure(w.addOne, command{home: home, args: []string{w.loadout, "add", w.url, "--skill", w.repo.skill}})
 }

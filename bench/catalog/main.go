@@ -94,7 +94,7 @@ func printGrowth(small, large *bench) {
 	measure.WriteMarkdown(os.Stdout, rows)
 }
 
-// memory is the memory usage, in bytes, of a process that scanned once.
+// memory holds the heap and peak memory, in bytes, of a process that scanned once.
 type memory struct{ heap, peak float64 }
 
 func (b *bench) printMemory() error {

@@ -36,7 +36,7 @@ type question struct {
 	token string             // "" rotates through the tokens of all users
 }
 
-// skillPage holds the fields of a page of skills used by the benchmarks.
+// skillPage holds the fields of a skills page that the benchmarks use.
 type skillPage struct {
 	Items []struct{ ID, Name string }
 	Next  string

@@ -60,7 +60,7 @@ func (b *bench) createUsers() (err error) {
 
 func groupName(i int) string { return fmt.Sprint("group", i) }
 
-// uploads is the number of concurrent uploads.
+// uploads is the number of skills uploaded concurrently.
 const uploads = 4
 
 // upload uploads the skills in a directory and returns the elapsed time.

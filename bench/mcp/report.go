@@ -70,7 +70,7 @@ func (r *report) measure(c call, ways []*way, n int) error {
 	return nil
 }
 
-// measureLimit measures the limit of a call.
+// measureLimit measures the minimum work for the i-th call.
 func measureLimit(c call, w *way, i int) (measure.Cost, error) {
 	if c.minimum != nil {
 		return measure.Run(func() error { return c.minimum(i) })

@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// searchResult is the search result for a question.
+// searchResult describes where the search ranked the right skill for a question.
 type searchResult struct {
 	question
 	rank  int     // rank of the right skill, from 1; 0 if it was not found

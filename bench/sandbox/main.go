@@ -97,7 +97,7 @@ func (b *bench) add(name string, limit *measure.Row, goal float64, do func() err
 	return row
 }
 
-// addAll adds all rows of the table.
+// addAll adds a row for each way to run a command.
 func (b *bench) addAll() error {
 	ungrouped := native.New(&native.Options{Stage: b.loadout, NoGroups: true})
 	grouped := native.New(&native.Options{Stage: b.loadout})

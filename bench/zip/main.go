@@ -141,7 +141,8 @@ func forEach(files []string, do func(string) error) error {
 	return nil
 }
 
-// readMinimum does the minimum that every implementation must do. It rejects nothing.
+// readMinimum reads an archive with only the checks that every implementation needs. It rejects
+// nothing.
 func readMinimum(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -58,7 +58,7 @@ func (s *profileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.handler.ServeHTTP(w, r)
 }
 
-// profilePath is the URL path prefix of profiles.
+// profilePath is the prefix of the URL paths under which profiles are served.
 const profilePath = "/mcp/p/"
 
 func (s *profileServer) open(name string) (*servedProfile, error) {

@@ -28,7 +28,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
-// keyVariable is the environment variable with the hub's encryption keys.
+// keyVariable is the environment variable that contains the hub's encryption
+// keys.
 const keyVariable = "LOADOUT_HUB_KEY"
 
 // hubLocation returns the options that locate a hub's data and database.

@@ -70,7 +70,7 @@ func (a *app) printPlanTable(changes []*install.Step) {
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// formatStep writes the details of one skill.
+// formatStep writes a skill's origin, publisher, changes and findings.
 func (a *app) formatStep(b *strings.Builder, st *install.Step, full bool) {
 	what := ""
 	if st.State == "replaced" {

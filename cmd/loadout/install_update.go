@@ -22,7 +22,7 @@ type updateOutput struct {
 	Skills []checkedSkill `json:"skills"`
 }
 
-// checkedSkill compares an installed skill with its source.
+// checkedSkill is the result of comparing an installed skill with its source.
 type checkedSkill struct {
 	Name      string `json:"name"`
 	Directory string `json:"directory"`

@@ -29,7 +29,8 @@ const (
 // maxListed is the maximum number of skills in a profile.
 const maxListed = 1000
 
-// Profile is a parsed Ghost.
+// Profile is a Ghost: a named set of skills, MCP servers, instructions and
+// policy.
 type Profile struct {
 	Name         string
 	Description  string

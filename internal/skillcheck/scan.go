@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ScanTimeout is the time limit for scanning one skill in the background.
+// ScanTimeout is the time limit that [ScanPath] sets for each skill.
 const ScanTimeout = time.Minute
 
 // TimeoutError is returned if a scan exceeds its time limit.

@@ -402,7 +402,7 @@ func joinBatch(answers []json.RawMessage) []byte {
 	return append(text, ']')
 }
 
-// write sends one line.
+// write writes one line to standard output.
 func (c *conn) write(text []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

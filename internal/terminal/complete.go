@@ -80,7 +80,7 @@ func (c *completion) move(by int) bool {
 	return true
 }
 
-// selectedText returns the input completed with the selected completion.
+// selectedText returns the input after accepting the selected completion.
 func (c *completion) selectedText() (string, bool) {
 	if len(c.offers) == 0 {
 		return "", false

@@ -123,7 +123,7 @@ func (e *editor) moveVertically(by int) bool {
 	return true
 }
 
-// key handles an editing key. It returns false if the key is not one.
+// key handles an editing key. It returns false for any other key.
 func (e *editor) key(name, text string) bool {
 	switch name {
 	case "left", "ctrl+b":

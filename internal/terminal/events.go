@@ -11,7 +11,7 @@ import (
 // bytes.
 const maxThought = 64 << 10
 
-// printUserText prints a message from the user.
+// printUserText prints a message that the user sent.
 func (m *model) printUserText(text string) {
 	var out []line
 	for _, l := range textLines(text, bold) {
@@ -30,7 +30,7 @@ func (m *model) printAnswer(text string) {
 	}
 }
 
-// event displays an event of a turn.
+// event displays one event of the current turn.
 func (m *model) event(e agent.Event) {
 	t := m.turn
 	if t == nil {

@@ -12,7 +12,7 @@ import (
 // maxFields is the maximum number of fields in a form.
 const maxFields = 50
 
-// Field describes a field of a form.
+// Field is one input of a form, with its label and valid values.
 type Field struct {
 	Name     string // name of the field in the answer
 	Title    string // label, one line

@@ -15,7 +15,7 @@ type dialog interface {
 	show(width, height int) (lines []line, x, y int)
 	// key handles a key press. A non-nil answer resolves the request.
 	key(name, text string) *approval.Answer
-	// paste inserts pasted text.
+	// paste inserts text pasted by the user.
 	paste(text string)
 	// render renders the complete request for the scrollback.
 	render(width int) []line

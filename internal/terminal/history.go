@@ -75,7 +75,7 @@ func (h *History) remember(text string) {
 	}
 }
 
-// Add appends an input.
+// Add appends an input and saves it to the file.
 func (h *History) Add(text string) error {
 	h.draft = ""
 	if text == "" || strings.HasPrefix(text, " ") || len(text) > maxRemembered {

@@ -129,7 +129,7 @@ func prefixLines(lines []line, first, others line) []line {
 	return out
 }
 
-// inline renders the inline nodes in n.
+// inline renders n's inline children as one line in style st.
 func (d *document) inline(n ast.Node, st style) line {
 	var out line
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {

@@ -226,7 +226,7 @@ func (m *model) stop() bool {
 	return true
 }
 
-// finish ends the running turn.
+// finish ends the running turn, which returned err.
 func (m *model) finish(err error) tea.Cmd {
 	t := m.turn
 	m.turn = nil

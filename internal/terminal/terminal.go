@@ -46,7 +46,7 @@ type Status struct {
 	Folder string
 }
 
-// Skill is an active skill.
+// Skill describes an active skill for the status line.
 type Skill struct {
 	Name string
 	// Left is the number of unused turns after which the skill is unloaded; 0
@@ -55,7 +55,7 @@ type Skill struct {
 	Bounded bool
 }
 
-// Command is a slash command.
+// Command is a slash command that the user can type.
 type Command struct {
 	Name string
 	Args string // hint for the arguments, such as "NAME"
@@ -71,7 +71,7 @@ type Command struct {
 	Run func(ctx context.Context, args string, tell func(agent.Event)) (string, error)
 }
 
-// Choice is a possible value of an argument.
+// Choice is a possible value of a command's argument.
 type Choice struct{ Name, Help string }
 
 // End is the error with which a command ends the program. [Run] then returns

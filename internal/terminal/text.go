@@ -60,7 +60,7 @@ const (
 	purple style = "35"
 )
 
-// combine returns a style with the parameters of both.
+// combine returns a style with the parameters of s and t.
 func (s style) combine(t style) style {
 	if s == "" || t == "" {
 		return s + t
@@ -74,7 +74,7 @@ type span struct {
 	style style
 }
 
-// line is a line of the screen or the scrollback.
+// line is one line of styled text.
 type line []span
 
 func styledText(s string, st style) line { return line{{expandTabs(Safe(s)), st}} }
@@ -121,7 +121,7 @@ func (l line) plain() string {
 	return b.String()
 }
 
-// clip cuts a line to n columns.
+// clip truncates a line to n columns.
 func (l line) clip(n int) line {
 	if l.width() <= n {
 		return l

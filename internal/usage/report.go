@@ -217,7 +217,7 @@ func sameFile(a, b *os.File) bool {
 	return err == nil && err2 == nil && os.SameFile(i, j)
 }
 
-// counter aggregates uses into a report.
+// counter accumulates the uses for a report.
 type counter struct {
 	decoder
 	since            time.Time

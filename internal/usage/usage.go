@@ -26,7 +26,7 @@ const (
 	FaceRun  = "run"
 )
 
-// Kind is the kind of a use.
+// Kind tells what was used.
 type Kind string
 
 // Kinds of uses.

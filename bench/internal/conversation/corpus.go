@@ -18,7 +18,7 @@ var Sizes = []int{420, 610, 780, 950, 1130, 1310, 1520, 1740, 1972, 2210, 2520, 
 
 const descriptionTokens = 60 // median of real descriptions
 
-// Skill is a generated skill.
+// Skill is a skill with generated text.
 type Skill struct{ Name, Description, Instructions string }
 
 // Corpus holds generated skills and the texts of conversations. The text for a subject is

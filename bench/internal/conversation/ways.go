@@ -22,7 +22,7 @@ type Way struct {
 	unlisted bool // whether the system prompt omits the list of skills
 }
 
-// Ours is Loadout's way.
+// Ours is the way that Loadout uses.
 var Ours = &Way{Name: "tool result, the default: active for 5 turns after its last use"}
 
 // Ways lists the ways to compare. The first is the baseline.

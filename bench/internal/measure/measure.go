@@ -56,7 +56,7 @@ func RunClean(f func() error) (Cost, error) {
 	return Run(f)
 }
 
-// Memory is the memory usage of a process in bytes.
+// Memory holds the memory usage of a process, in bytes.
 type Memory struct {
 	Resident  int64 // includes pages of the program file
 	Anonymous int64 // part of Resident that is not mapped from files

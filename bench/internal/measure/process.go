@@ -107,7 +107,7 @@ func (p *Process) Initialize() error {
 	return err
 }
 
-// Call sends a request and returns the result.
+// Call sends a request and returns its result. An error response is returned as an error.
 func (p *Process) Call(method string, params any) (json.RawMessage, error) {
 	p.id++
 	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": p.id, "method": method, "params": params})
