@@ -48,9 +48,8 @@ func stem(w []byte) []byte {
 	return p.b
 }
 
-// stemmedWord is a word being stemmed. Its regions R1 and R2 start at r1 and
-// r2. Suffixes are removed only within the regions, so that stems stay
-// recognizable.
+// stemmedWord holds a word and its regions R1 and R2, which start at r1 and r2.
+// Suffixes are removed only within the regions, so that stems stay recognizable.
 type stemmedWord struct {
 	b      []byte
 	r1, r2 int

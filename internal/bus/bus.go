@@ -136,7 +136,8 @@ func (s *Subscription) Drain() []Notification {
 	return notes
 }
 
-// Close ends the subscription. It does not close the channel returned by Ready.
+// Close ends the subscription and stops collecting notifications. It does not
+// close the channel returned by Ready.
 func (s *Subscription) Close() { s.bus.removeSubscription(s) }
 
 // add adds a notification unless it is older than the newest one for its

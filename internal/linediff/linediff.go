@@ -10,7 +10,7 @@ import (
 	"iter"
 )
 
-// Step keeps, removes or adds a line.
+// Step is an edit that keeps, removes or adds a line.
 type Step struct {
 	Op   byte // ' ' keeps, '-' removes, '+' adds
 	A, B int  // line indexes in the old and new text; for '+' A is the next old line, for '-' B is the next new line

@@ -28,7 +28,6 @@ type block struct {
 // span is a range of offsets in a block.
 type span struct{ start, end int }
 
-// splitBlocks splits a file into blocks.
 func (t *source) splitBlocks() []*block {
 	if isMarkdown(t.name) {
 		return t.markdownBlocks()

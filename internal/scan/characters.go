@@ -69,7 +69,7 @@ func (s *scanner) checkCharacters(t *source) {
 	}
 }
 
-// isPlainASCII reports, by index, whether an ASCII character occurs in ordinary
+// isPlainASCII reports, for each ASCII character, whether it occurs in ordinary
 // text.
 var isPlainASCII = func() (out [utf8.RuneSelf]bool) {
 	for c := range out {

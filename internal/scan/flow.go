@@ -27,7 +27,7 @@ const (
 	codeRunner                          // an alias of a function that runs code
 )
 
-// value describes a variable's tainted value.
+// value describes what a variable may contain.
 type value struct {
 	origin
 	secrets map[string]bool // names of the environment variables in the value

@@ -78,7 +78,7 @@ var (
 	inputCall      = lazyregexp.New(`(?i)environ|process\.env|getenv|requests\.|urllib|https?\b|fetch\(|socket`)
 )
 
-// scanServer scans a server's command.
+// scanServer applies the rules to a server's command.
 func (s *scanner) scanServer(p position, v server) {
 	program := strings.ToLower(path.Base(v.Command))
 	line := strings.Join(append([]string{v.Command}, v.Args...), " ")

@@ -59,7 +59,7 @@ type File struct {
 	Omitted string `json:"omitted,omitempty" doc:"What is omitted, and why"`
 }
 
-// compareFiles records the files that differ.
+// compareFiles adds the files that differ to the diff.
 func (c *comparison) compareFiles() error {
 	paths := map[string]bool{}
 	for _, m := range []skill.Manifest{c.old.manifest, c.new.manifest} {

@@ -137,7 +137,7 @@ func (c *comparison) prepareChanges(all []PermissionChange) []PermissionChange {
 	return all
 }
 
-// readRequests returns the permissions that a version requests.
+// readRequests collects the permissions that a version requests.
 func (c *comparison) readRequests(s *versionFiles, name string) (*requests, error) {
 	w := &requests{isMissing: s.fsys == nil, other: map[permission][]string{}, seen: map[request]bool{}}
 	if w.isMissing {
@@ -249,7 +249,7 @@ type numberChange struct {
 	wider      bool // the new version allows more
 }
 
-// limitChange returns the change to a limit. The host decides about an
+// limitChange compares the values of a limit. The host decides about an
 // unspecified limit.
 func limitChange(name string, old, new int) numberChange {
 	return numberChange{Limit, name, old, new, new == 0 || old != 0 && new > old}

@@ -241,7 +241,7 @@ func (s *versionFiles) version() *Version {
 	return v
 }
 
-// Findings compares the scan findings of the two versions.
+// Findings holds the differences between the scan findings of the two versions.
 type Findings struct {
 	// New lists findings that only the new version has. Findings are equal if
 	// rule, file and text are equal, even on different lines.

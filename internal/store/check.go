@@ -43,8 +43,8 @@ func (db *DB) check(ctx context.Context, r *Report) error {
 	return db.checkFiles(ctx, r)
 }
 
-// checkIntegrity runs SQLite's integrity check. PostgreSQL has none; it reports
-// damage when it reads data.
+// checkIntegrity adds the problems found by SQLite's integrity check. PostgreSQL
+// has none; it reports damage when it reads data.
 func (db *DB) checkIntegrity(ctx context.Context) error {
 	if db.path == "" {
 		return nil
@@ -65,7 +65,7 @@ func (db *DB) checkIntegrity(ctx context.Context) error {
 
 const orphans = "FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM version_files f WHERE f.sha256 = b.sha256)"
 
-// countItems counts the skills, versions and files in the database.
+// countItems counts skills, versions, stored files and orphaned files.
 func (db *DB) countItems(ctx context.Context, r *Report) error {
 	for _, q := range []struct {
 		to    *int64

@@ -29,7 +29,7 @@ func (g *Grant) columns() []any {
 	return []any{&g.ID, &g.Principal, &g.Subject, &g.Name, &g.Session, (*jsonText)(&g.Data), (*timestamp)(&g.Created), (*timestamp)(&g.Expires)}
 }
 
-// Grants stores grants.
+// Grants stores the grants of all principals.
 type Grants struct{ c conn }
 
 // Put stores a grant, replacing any grant with the same id.

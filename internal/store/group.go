@@ -46,7 +46,7 @@ func (m *Member) fields() []any {
 	return []any{&m.GroupID, &m.UserID, (*string)(&m.Role), (*timestamp)(&m.Since)}
 }
 
-// Groups stores groups and their members.
+// Groups stores groups and their memberships.
 type Groups struct{ c conn }
 
 // Create adds a group and returns it as stored. It fails with [ErrExists] if

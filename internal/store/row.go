@@ -59,7 +59,6 @@ func queryOne[T any, P row[T]](ctx context.Context, c conn, query string, args .
 	return found[0], nil
 }
 
-// queryAll returns all rows of a query.
 func queryAll[T any, P row[T]](ctx context.Context, c conn, query string, args ...any) ([]T, error) {
 	return collectRows[T, P](ctx, c, false, query, args...)
 }
@@ -104,7 +103,6 @@ func queryScalars[T any](ctx context.Context, c conn, query string, args ...any)
 	return out, err
 }
 
-// insert adds a row to a table.
 func (c conn) insert(ctx context.Context, table, columns string, fields []any) error {
 	_, err := c.exec(ctx, "INSERT INTO "+table+" ("+columns+") VALUES ("+placeholders(1, len(fields))+")", fields...)
 	return err

@@ -68,7 +68,8 @@ func (l *Limiter) Allow(keys ...string) error {
 	return nil
 }
 
-// bucket returns the token bucket of a key. The caller must hold mu.
+// bucket returns the token bucket of a key and creates a missing one. The caller
+// must hold mu.
 func (l *Limiter) bucket(key string) *rate.Limiter {
 	if e, ok := l.keys[key]; ok {
 		l.recent.MoveToFront(e)

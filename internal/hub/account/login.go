@@ -179,8 +179,9 @@ func cookieName(name string, secure bool) string {
 	return name
 }
 
-// newCookie returns the cookie for a value. Scripts cannot read it. Browsers do not
-// send it with requests from other sites, except when a user follows a link.
+// newCookie returns a cookie with the given value. Scripts cannot read the
+// cookie. Browsers do not send it with requests from other sites, except when a
+// user follows a link.
 func (l *Logins) newCookie(value string, ends time.Time) *http.Cookie {
 	c := &http.Cookie{Name: l.CookieName(), Value: value, Path: "/", Secure: l.opts.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if !ends.IsZero() {

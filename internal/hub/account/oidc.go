@@ -66,8 +66,8 @@ type OIDC struct {
 	failedAt    time.Time
 }
 
-// NewOIDC validates the options and returns an OIDC. It does not contact the
-// provider.
+// NewOIDC returns an OIDC with the given options, or an error if they are invalid.
+// It does not contact the provider.
 func NewOIDC(o OIDCOptions) (*OIDC, error) {
 	if o.Scopes == nil {
 		o.Scopes = []string{"profile", "email"}
@@ -229,7 +229,7 @@ func (o *OIDC) ExpiredCookie() *http.Cookie { return o.newCookie("", -time.Secon
 
 func (o *OIDC) cookieName() string { return cookieName("loadout-signin", o.secure) }
 
-// newCookie returns the cookie that holds the sign-in state. Browsers send it when
+// newCookie returns a cookie that holds the sign-in state. Browsers send it when
 // the provider redirects them back, which counts as following a link from another
 // site.
 func (o *OIDC) newCookie(value string, life time.Duration) *http.Cookie {

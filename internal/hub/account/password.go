@@ -43,7 +43,7 @@ var ErrWrongPassword = errors.New("wrong name or password")
 // because they could contain parts of the hash.
 var errHash = errors.New("stored password hash is damaged")
 
-// Cost holds the parameters of argon2id. The zero value is invalid.
+// Cost holds the argon2id parameters. The zero value is invalid.
 type Cost struct {
 	Memory uint32 // KiB
 	Time   uint32 // passes

@@ -55,7 +55,7 @@ type base struct {
 	unwatch       func()
 }
 
-// newBase returns a base that must be opened.
+// newBase returns a base for a plan. The caller must open the base.
 func (k *Assembler) newBase(key string, p *plan) *base {
 	return &base{
 		assembler: k, key: key, principal: p.principal, policyPrincipal: policy.Principal{ID: string(p.principal.User), Kind: policy.UserPrincipal}, plan: p,
@@ -266,7 +266,7 @@ func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
 // catalogTokens is the maximum length of the catalog text for a model, in tokens.
 const catalogTokens = 4000
 
-// catalogText returns the catalog text for a model. It is cached, because
+// catalogText renders the catalog for a model. The text is cached, because
 // rendering many skills is slow.
 func (b *base) catalogText() string {
 	b.textMu.Lock()

@@ -147,7 +147,6 @@ func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 // are announced to the model. If there are more, the model searches for them.
 const maxAnnounced = 1000
 
-// agentOptions returns the options for the agent loop.
 func (t *conversation) agentOptions() agent.Options {
 	o := agent.Options{Instructions: t.instructions(), RenewInstructions: t.instructions, BeforeCall: t.setup.Refresh}
 	if len(t.setup.Runtime.Catalog().Snapshot().Skills()) <= maxAnnounced {
@@ -156,7 +155,8 @@ func (t *conversation) agentOptions() agent.Options {
 	return o
 }
 
-// instructions returns the system prompt.
+// instructions returns the system prompt: that of the agent, the general
+// instructions and the skill catalog.
 func (t *conversation) instructions() string {
 	text := "You help the user. Your working directory contains the files of this conversation. Read and write them, and run commands there in a sandbox. " +
 		"Skills are instructions for kinds of tasks: before a task that a skill covers, load it with load_skill and follow it. " +

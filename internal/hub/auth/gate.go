@@ -30,7 +30,7 @@ const maxKeys = 20_000
 // token in the URL would be logged by proxies.
 const tokenProtocol = "loadout.token."
 
-// maxRate is the maximum of [Options.Rate].
+// maxRate is the maximum value of [Options.Rate]; higher values are capped.
 const maxRate = 100_000
 
 // Gate authenticates requests and enforces rate limits.

@@ -42,7 +42,6 @@ type approvalStore struct {
 
 var _ approval.Store = approvalStore{}
 
-// principalText returns the stored form of a principal.
 func principalText(p policy.Principal) string { return p.Kind + ":" + p.ID }
 
 // Put implements [approval.Store].

@@ -15,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Conversation holds the metadata of a conversation.
+// Conversation describes a conversation, without its messages.
 type Conversation struct {
 	ID      string         `json:"id"`
 	Owner   account.UserID `json:"owner" doc:"The id of a user"`

@@ -316,7 +316,6 @@ func (e *Engine) runEvery(d time.Duration, do func(context.Context) error) {
 	}
 }
 
-// userPrincipal returns a user's policy principal.
 func userPrincipal(u account.UserID) policy.Principal {
 	return policy.Principal{ID: string(u), Kind: policy.UserPrincipal}
 }

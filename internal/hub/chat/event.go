@@ -31,8 +31,8 @@ const (
 	ApprovalResolved  Type = "answered"
 )
 
-// Event is an event in a conversation. Its type determines which fields are set.
-// In its JSON form, fields may be added but are never renamed.
+// Event is an entry in a conversation's event stream. Its type determines which
+// fields are set. In its JSON form, fields may be added but are never renamed.
 type Event struct {
 	Seq  int64     `json:"seq"` // from 1, without gaps
 	Time time.Time `json:"time"`
@@ -79,15 +79,15 @@ type Settled struct {
 	Outcome approval.Outcome `json:"outcome"`
 }
 
-// eventRow is a stored event. For a step, it contains only the step's number in
-// the transcript, so that the step itself is stored only once.
+// eventRow is the stored form of an event. For a step, it contains only the
+// step's number in the transcript, so that the step itself is stored only once.
 type eventRow struct {
 	Event
 	TranscriptSeq int64 `json:"of,omitempty"`
 }
 
-// Names of a conversation's inbox and event stream. The name of the transcript
-// stream is the ID of the conversation.
+// inboxStream and eventStream return the names of a conversation's streams. The
+// name of the transcript stream is the ID of the conversation.
 func inboxStream(id string) string { return id + "/in" }
 func eventStream(id string) string { return id + "/out" }
 

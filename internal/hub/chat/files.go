@@ -71,7 +71,8 @@ func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path st
 	})
 }
 
-// DeleteFile deletes a file in a conversation.
+// DeleteFile deletes a file in a conversation. It fails with [store.ErrNotFound]
+// if the file does not exist.
 func (e *Engine) DeleteFile(ctx context.Context, p account.Principal, id, path string) error {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return err

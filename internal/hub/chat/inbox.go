@@ -49,7 +49,7 @@ type input struct {
 	Approval     string                `json:"ask,omitempty"` // ID of the approval request that a note is about
 }
 
-// Message is a message from a user.
+// Message is a user's message to a conversation.
 type Message struct {
 	Text string
 	// Skill is the skill that the user names at the start of the message; Text is

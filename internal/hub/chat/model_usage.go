@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// ModelUsage holds the token usage of a conversation.
+// ModelUsage is the number of tokens used in a conversation, by model.
 type ModelUsage struct {
 	Models map[string]llm.Usage // by model name
 	// Unreported counts the responses whose usage was not reported, by model
@@ -22,7 +22,8 @@ type ModelUsage struct {
 	Model string
 }
 
-// ModelUsage returns the token usage of a conversation.
+// ModelUsage returns the conversation's token usage, computed from its
+// transcript.
 func (e *Engine) ModelUsage(ctx context.Context, p account.Principal, id string) (*ModelUsage, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, err

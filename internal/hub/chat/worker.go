@@ -59,8 +59,8 @@ func (w *worker) run() {
 	}
 }
 
-// processInputs processes inputs. When the inbox is empty, it releases the lease
-// and returns nil.
+// processInputs runs inputs in order. When the inbox is empty, it releases the
+// lease and returns nil.
 func (w *worker) processInputs(ctx context.Context) error {
 	var ended *Event
 	for {

@@ -87,7 +87,7 @@ func routeLabel(route string) string {
 	return route
 }
 
-// CountSignIn counts a sign-in attempt.
+// CountSignIn counts a sign-in attempt by method and result.
 func (m *Metrics) CountSignIn(by string, err error) {
 	result := "ok"
 	if err != nil {

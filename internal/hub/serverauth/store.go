@@ -71,8 +71,8 @@ func (s *Servers) decrypt(kept store.SignIn) ([]byte, error) {
 	return data, err
 }
 
-// encrypt encrypts tokens. It returns an error if they are too large, because the
-// server determines their size.
+// encrypt encrypts a user's tokens. It returns an error if they are too large,
+// because the server determines their size.
 func (s *Servers) encrypt(data []byte, l encryption.Label) (string, error) {
 	if len(data) > encryption.MaxValue {
 		return "", fmt.Errorf("tokens too large (%d bytes, limit %d)", len(data), encryption.MaxValue)

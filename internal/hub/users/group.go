@@ -90,7 +90,7 @@ func (g Groups) Create(ctx context.Context, p account.Principal, name string, te
 	return out, nil
 }
 
-// Change changes the display name and the description of a group.
+// Change updates the display name and the description of a group.
 func (g Groups) Change(ctx context.Context, p account.Principal, id account.GroupID, text GroupText) (Group, error) {
 	a := g.newAction(p, account.GroupManage, id, map[string]any{"change": "update"})
 	if err := g.b.authorize(ctx, a, account.OwnedByGroup(id, "")); err != nil {

@@ -77,7 +77,7 @@ func (u Users) Get(ctx context.Context, p account.Principal, id account.UserID) 
 	return userFor(p, row), nil
 }
 
-// NewUser describes a user to create.
+// NewUser holds the fields of a user to create.
 type NewUser struct {
 	Name, Display, Email string
 	Password             string // may be empty: the user signs in through a provider or gets a password later
@@ -113,14 +113,16 @@ func (u Users) Create(ctx context.Context, p account.Principal, n NewUser) (User
 	return userFor(p, row), nil
 }
 
-// UserChange describes a change to a user. Nil fields remain unchanged.
+// UserChange specifies which fields of a user to change. Nil fields remain
+// unchanged.
 type UserChange struct {
 	Display, Email  *string
 	Admin, Disabled *bool // only administrators may change these
 }
 
-// Change changes a user. If it disables the user, it ends all of the user's browser
-// sign-ins. It fails with [ErrLastAdmin] if no administrator would remain.
+// Change updates a user. If it disables the user, it ends all of the user's
+// browser sign-ins. It fails with [ErrLastAdmin] if no administrator would
+// remain.
 func (u Users) Change(ctx context.Context, p account.Principal, id account.UserID, c UserChange) (User, error) {
 	a := auditedAction{by: p, action: account.UserWrite, in: store.UserNamespace(string(id)), subject: string(id), details: c.details()}
 	if c.Admin != nil || c.Disabled != nil {
