@@ -13,25 +13,25 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 )
 
-// actionKey is the key in an elicitation's _meta that marks an actionRequest:
-// a request for an action that only a client can perform. The reply has the
-// action accept, and its content has success, and result or error, as sent by
-// the client. If no client performed the action, success is false.
+// actionKey is the key in an elicitation's _meta that marks an actionRequest, a
+// request for an action that only a client can perform. The reply has the
+// action accept. Its content has success, and result or error, as sent by the
+// client. If no client performed the action, success is false.
 const actionKey = "loadout/action"
 
-// actionRequest is a server's request for an action of the client.
+// actionRequest is a server's request that a client perform an action.
 type actionRequest struct {
 	Skill   string          `json:"skill_name"`
 	Action  string          `json:"action"`
 	Data    json.RawMessage `json:"data,omitempty"`
-	Timeout float64         `json:"timeout,omitempty"` // seconds; 0 is that of the [Client]
+	Timeout float64         `json:"timeout,omitempty"` // in seconds; 0 means the timeout of the [Client]
 }
 
-// maxActionTime is the longest timeout that a server can set for an action.
+// maxActionTime is the maximum timeout that a server can set for an action.
 const maxActionTime = 10 * time.Minute
 
-// Elicit returns an elicitation handler. It passes elicitations marked with
-// "loadout/action" to a client, and all others to next.
+// Elicit returns an elicitation handler. The handler passes elicitations marked
+// with "loadout/action" to a client, and all others to next.
 func (c *Client) Elicit(next func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		marked, ok := req.Params.Meta[actionKey]
@@ -50,7 +50,7 @@ func (c *Client) Elicit(next func(context.Context, *mcp.ElicitRequest) (*mcp.Eli
 	}
 }
 
-// askClient passes an action request of a server to a client and waits for the
+// askClient passes a server's action request to a client and waits for the
 // result.
 func (c *Client) askClient(ctx context.Context, r *actionRequest) (*mcp.ElicitResult, error) {
 	timeout := cmp.Or(c.Timeout, 30*time.Second)

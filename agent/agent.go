@@ -1,16 +1,15 @@
 // Package agent runs a conversation: it sends requests to a model, calls the
-// tools that the model asks for, and repeats until the model is done. Events
+// tools that the model requests, and repeats until the model is done. Events
 // are appended to a session and passed to the caller as they happen.
 //
-// Requests are rendered from the session's events. Events are only ever added,
-// so each request begins with the previous one until the conversation is
-// compacted. The tools stay the same for the whole conversation. A call is
-// recorded before it is made. After a crash, a call that may have run is
-// therefore not repeated.
+// Requests are rendered from the session's events. Because events are only
+// added, each request starts with the previous one until the conversation is
+// compacted. The tools stay the same for the whole conversation. Each call is
+// recorded before it is made, so that after a crash, a call that may have run
+// is not repeated.
 //
-// The package has no tools of its own except those that load and unload skills.
-// It depends on no vendor, terminal or configuration. Start reading at
-// [Agent.RunTurn].
+// The package's only tools load and unload skills. It does not depend on a
+// vendor, terminal or configuration. Start with [Agent.RunTurn].
 package agent
 
 import (
@@ -29,102 +28,104 @@ import (
 // Tool is a tool that the agent can call.
 type Tool struct {
 	llm.Tool
-	// Repeatable says that calling it twice does no harm: it only reads, or is
-	// idempotent. Such a call is repeated after a crash.
+	// Repeatable means that a repeated call does no harm, because the tool is
+	// read-only or idempotent. Such a call is repeated after a crash.
 	Repeatable bool
-	// ReadOnly says that it changes nothing. Such calls run concurrently,
-	// others one after the other.
+	// ReadOnly means that the tool changes nothing. Read-only calls run
+	// concurrently; other calls run one after another.
 	ReadOnly bool
-	// ReportsStart says that Call calls [ReportStart] when it begins to have an
-	// effect. What it does before that, such as asking the user, is repeated
-	// after a crash. Otherwise a call counts as started when it is made.
+	// ReportsStart means that Call calls [ReportStart] right before it has an
+	// effect. Whatever it does before that, such as asking the user, is
+	// repeated after a crash. Otherwise a call counts as started when it is
+	// made.
 	ReportsStart bool
-	// Call runs the tool. A failure is an outcome for the model; an error ends
-	// the turn. Call must be safe for concurrent use.
+	// Call runs the tool. It returns a failure as an outcome for the model; an
+	// error ends the turn. Call must be safe for concurrent use.
 	Call func(ctx context.Context, args json.RawMessage) (*Outcome, error)
 }
 
-// Outcome is the result of a call, for the model. A Text over 256 KiB is
-// shortened in the middle.
+// Outcome is the result of a call, for the model. A Text longer than 256 KiB is
+// truncated in the middle.
 type Outcome struct {
 	Text   string
 	Images []session.Image
 	Error  bool
-	// Denied says that the call was not made, because policy or the user denied
-	// it.
+	// Denied means that policy or the user denied the call, so that it was not
+	// made.
 	Denied bool
-	// Instructions apply for the rest of the conversation. They follow the
-	// results of all calls, as a message of the program.
+	// Instructions apply for the rest of the conversation. They are sent after
+	// the results of all calls, as a notice.
 	Instructions string
-	// Wait ends the turn. The next message of the user continues it.
+	// Wait ends the turn. The user's next message continues it.
 	Wait bool
 }
 
-// Options configure an agent.
+// Options configures an agent.
 type Options struct {
-	// Instructions are the system instructions of a new conversation. A resumed
-	// one keeps its own.
+	// Instructions is the system prompt of a new conversation. A resumed
+	// conversation keeps its own.
 	Instructions string
 	// Folder is recorded in the log of a new conversation, for programs that
-	// resume it. The model does not see it.
+	// resume it. It is not sent to the model.
 	Folder string
-	// RenewInstructions returns the current instructions after a compaction;
-	// nil keeps the old ones.
+	// RenewInstructions returns the instructions to use after a compaction;
+	// nil keeps the current ones.
 	RenewInstructions func() string
 	// Skills returns the skills that the model may load, such as those of
 	// [catalog.Snapshot.ForModel]. Changes are reported to the model at the
-	// start of a turn. If nil, none are reported.
+	// start of a turn. If it is nil, no skills are reported.
 	Skills func() []*catalog.Entry
-	// Tools are the tools of the agent in this order. The agent adds load_skill
-	// and unload_skill; [SkillTools] returns the others for skills.
+	// Tools are the agent's tools, in this order. The agent adds load_skill
+	// and unload_skill; [SkillTools] returns the other tools for skills.
 	Tools []Tool
-	// BeforeCall is called before each tool call, so that revoked permissions
-	// take effect. If it fails, the call is not made. It may be nil.
+	// BeforeCall, if not nil, is called before each tool call, to apply
+	// revoked permissions. If it returns an error, the call is not made.
 	BeforeCall func(context.Context) error
-	// LoadSkill is called for each load by the model and calls load, or returns
-	// another result. It can ask the user first for what the skill will need.
-	// If nil, load is called directly.
+	// LoadSkill is called when the model loads a skill. It either calls load
+	// or returns a different result. For example, it can first ask the user
+	// for the permissions that the skill needs. If it is nil, load is called
+	// directly.
 	LoadSkill func(ctx context.Context, skill string, load func() (*session.LoadResult, error)) (*session.LoadResult, error)
-	// SkillModel returns the model that a skill names, used while the skill is
-	// active. If it is nil or fails, the conversation's model is used.
+	// SkillModel returns the model that a skill requests. It is used while the
+	// skill is active. If SkillModel is nil or fails, the conversation's model
+	// is used.
 	SkillModel func(name string) (llm.Model, error)
-	// Approvals holds the approval requests of the conversation, which are
-	// emitted as events; nil emits none. Approvals and elicitations that are
-	// still pending when a turn begins belong to abandoned calls and are
-	// cancelled.
+	// Approvals holds the conversation's approval requests, which are emitted
+	// as events; nil emits none. Approvals and elicitations that are still
+	// pending when a turn starts belong to abandoned calls and are cancelled.
 	Approvals *ApprovalQueue
-	// MaxSteps limits the answers of the model in one turn; default 50.
+	// MaxSteps is the maximum number of model responses in a turn; default 50.
 	MaxSteps int
-	// TurnTokens limits the tokens of all answers of one turn, including
+	// TurnTokens is the maximum number of tokens used in a turn, including
 	// prompts; 0 means no limit.
 	TurnTokens int
-	// MaxTokens limits each answer, and Thinking the tokens for thinking before
-	// it; 0 is the model's default.
+	// MaxTokens is the maximum number of tokens in a response, and Thinking
+	// the maximum used for thinking before it; 0 means the model's default.
 	MaxTokens, Thinking int
-	// ContextWindow is the model's context window in tokens. The conversation
-	// is compacted before a request comes near it; 0 means never.
+	// ContextWindow is the size of the model's context window in tokens. The
+	// conversation is compacted before it fills the window; 0 means never.
 	ContextWindow int
-	// AttachTokens limits the tokens of skill instructions that a compaction
-	// keeps; default 25,000.
+	// AttachTokens is the maximum number of tokens of skill instructions that
+	// are kept by a compaction; default 25,000.
 	AttachTokens int
 }
 
-// Agent runs one conversation. Its methods are safe for concurrent use; turns
-// run one after the other.
+// Agent runs a conversation. Its methods are safe for concurrent use, but turns
+// are serialized.
 type Agent struct {
 	session *session.Session
 	opts    Options
 	tools   []Tool
 
 	mu    sync.Mutex
-	own   llm.Model       // model of the conversation
-	noted map[string]bool // notices that were shown already
+	own   llm.Model       // the conversation's model
+	noted map[string]bool // notices already shown
 
-	turns sync.Mutex // held for a turn
+	turns sync.Mutex // held during a turn
 }
 
-// New returns an agent that runs the conversation of a session with a model.
-// The agent does not close the session.
+// New returns an agent that runs a session's conversation with a model. The
+// agent does not close the session.
 func New(model llm.Model, s *session.Session, o *Options) *Agent {
 	a := &Agent{own: model, session: s, noted: map[string]bool{}}
 	if o != nil {
@@ -141,15 +142,15 @@ func New(model llm.Model, s *session.Session, o *Options) *Agent {
 	return a
 }
 
-// Model returns the model of the conversation. Active skills may use another
-// one.
+// Model returns the conversation's model. While a skill is active, requests may
+// use the model that it requests instead.
 func (a *Agent) Model() llm.Model {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.own
 }
 
-// SetModel changes the model from the next request on.
+// SetModel sets the conversation's model, starting with the next request.
 func (a *Agent) SetModel(m llm.Model) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,8 +167,8 @@ func (a *Agent) Tools() []llm.Tool {
 	return out
 }
 
-// UsageByModel returns the tokens that the conversation used so far, by name of
-// the model.
+// UsageByModel returns the number of tokens used so far in the conversation, by
+// model name.
 func (a *Agent) UsageByModel() map[string]llm.Usage {
 	out := map[string]llm.Usage{}
 	for _, e := range a.session.Events(0) {
@@ -178,7 +179,8 @@ func (a *Agent) UsageByModel() map[string]llm.Usage {
 	return out
 }
 
-// usageOf returns the model and the usage recorded in an event, or nil.
+// usageOf returns the model and the token usage recorded in an event. u is nil
+// if the event has none.
 func usageOf(e session.Event) (model string, u *session.Usage) {
 	switch {
 	case e.Message != nil:

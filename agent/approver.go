@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// NewApprover returns an approver that submits requests to a queue, for the
+// NewApprover returns an approver that submits requests to a queue for the
 // given session and principal. If an earlier process submitted a request for
 // the same call, that request is reused.
 func NewApprover(queue *ApprovalQueue, session string, who policy.Principal) loadout.Approver {
@@ -43,8 +43,8 @@ func NewApprover(queue *ApprovalQueue, session string, who policy.Principal) loa
 	}
 }
 
-// newRequest returns the payload and the message for a request. For code of a
-// skill, the payload is that of a call that runs the script or loads the skill.
+// newRequest returns an approval request with its payload and message. For a
+// skill's code, the payload is a call that runs the script or loads the skill.
 func newRequest(r *loadout.ApprovalRequest) (approval.Request, error) {
 	call, owner := r.Call, ""
 	if call != nil {
@@ -65,8 +65,8 @@ func newRequest(r *loadout.ApprovalRequest) (approval.Request, error) {
 		Message: fmt.Sprintf("Run %s of %s?\n%s\nReason: %s.", call.Tool, owner, displayArguments(call.Arguments), call.Reason)}, err
 }
 
-// displayArguments returns the arguments of a call for an approval request,
-// with invisible characters escaped. It truncates long arguments in the middle,
+// displayArguments returns a call's arguments for an approval request, with
+// invisible characters escaped. Long arguments are truncated in the middle,
 // because dangerous parts may be at the end.
 func displayArguments(args json.RawMessage) string {
 	const most = 8000 // bytes
@@ -85,8 +85,8 @@ func displayArguments(args json.RawMessage) string {
 	return fmt.Sprintf("%s … (%d bytes in all) … %s", strings.ToValidUTF8(text[:most/2], ""), len(args), strings.ToValidUTF8(text[len(text)-most/2:], ""))
 }
 
-// submitAndWait submits a request and waits for the answer. It cancels the
-// request if waiting fails.
+// submitAndWait submits a request and waits for the answer. If waiting fails,
+// it cancels the request.
 func submitAndWait(ctx context.Context, queue *approval.Queue, a approval.Request) (approval.Answer, error) {
 	id, err := queue.Submit(ctx, a)
 	if err != nil {
@@ -103,8 +103,8 @@ func submitAndWait(ctx context.Context, queue *approval.Queue, a approval.Reques
 }
 
 // NewElicitationHandler returns an elicitation handler for [Connect] and
-// [ToolCaller] that submits the questions of servers to a queue. timeout
-// limits the time for an answer; 0 means no limit.
+// [ToolCaller] that submits servers' questions to a queue. timeout is how long
+// it waits for an answer; 0 means no limit.
 func NewElicitationHandler(queue *ApprovalQueue, session string, who policy.Principal, timeout time.Duration) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		schema, err := json.Marshal(req.Params.RequestedSchema)

@@ -13,14 +13,14 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// pendingCall is a call without a result.
+// pendingCall is a call without a recorded result.
 type pendingCall struct {
 	session.Call
-	message int64 // sequence number of its message; vendors reuse call IDs
-	started bool  // it may have run
+	message int64 // sequence number of the call's message; vendors reuse call IDs
+	started bool  // whether the call may have run
 }
 
-// pendingCalls returns the calls that have no result yet, in order.
+// pendingCalls returns the calls without a recorded result, in order.
 func (t *turn) pendingCalls() []pendingCall {
 	var out []pendingCall
 	for _, e := range t.session.Events(0) {
@@ -48,8 +48,8 @@ func (t *turn) pendingCalls() []pendingCall {
 	return out
 }
 
-// runPendingCalls makes the calls that have no result: read-only calls
-// concurrently, others one after the other, in the order of the model. waits
+// runPendingCalls makes the calls without a result: read-only calls
+// concurrently, other calls one after another, in the model's order. waits
 // reports whether a call ended the turn.
 func (t *turn) runPendingCalls(ctx context.Context) (waits bool, err error) {
 	calls := t.pendingCalls()
@@ -80,7 +80,7 @@ func (t *turn) reads(c pendingCall) bool {
 	return tool != nil && tool.ReadOnly
 }
 
-// runCall makes one call and records its result.
+// runCall makes a call and records its result.
 func (t *turn) runCall(ctx context.Context, c pendingCall) (waits bool, err error) {
 	out, err := t.callTool(ctx, c)
 	if err != nil {
@@ -95,10 +95,12 @@ func (t *turn) runCall(ctx context.Context, c pendingCall) (waits bool, err erro
 	return out.Wait, nil
 }
 
-// maxResult limits the text of a result that the model gets, in bytes.
+// maxResult is the maximum size, in bytes, of the text of a result sent to the
+// model.
 const maxResult = 256 << 10
 
-// truncateMiddle cuts the middle of a text that exceeds maxResult.
+// truncateMiddle truncates text to about maxResult bytes by removing its
+// middle.
 func truncateMiddle(text string) string {
 	if len(text) <= maxResult {
 		return text
@@ -132,7 +134,7 @@ func (t *turn) callTool(ctx context.Context, c pendingCall) (*Outcome, error) {
 		}
 	}
 	made := &runningCall{turn: t, call: c.Call, id: fmt.Sprintf("%d.%s", c.message, c.ID)}
-	if outer := CallID(ctx); outer != "" { // of an agent that is a tool of another one
+	if outer := CallID(ctx); outer != "" { // the agent is a tool of another agent
 		made.id = outer + "." + made.id
 	}
 	t.emit(Event{Type: ToolCall, Call: &c.Call})
@@ -148,7 +150,8 @@ func (t *turn) callTool(ctx context.Context, c pendingCall) (*Outcome, error) {
 	return out, err
 }
 
-// runningCall is a call in progress. Contexts of tools carry it.
+// runningCall is a call in progress. It is stored in the context passed to the
+// tool.
 type runningCall struct {
 	turn *turn
 	call session.Call
@@ -159,7 +162,7 @@ type runningCall struct {
 
 type runningCallKey struct{}
 
-// reportStart records that the call may have an effect from now on.
+// reportStart records that the call may have had an effect.
 func (m *runningCall) reportStart(ctx context.Context) error {
 	m.once.Do(func() {
 		m.err = m.turn.session.Append(ctx, session.Event{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: m.call.ID}})
@@ -168,8 +171,8 @@ func (m *runningCall) reportStart(ctx context.Context) error {
 }
 
 // ReportStart must be called by a tool with [Tool.ReportsStart] right before
-// its call has an effect. If it fails, the tool must do nothing. Outside a call
-// of an agent it does nothing.
+// its call has an effect. If it returns an error, the tool must do nothing. If
+// ctx does not belong to an agent's call, ReportStart does nothing.
 func ReportStart(ctx context.Context) error {
 	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok {
 		return m.reportStart(ctx)
@@ -177,8 +180,8 @@ func ReportStart(ctx context.Context) error {
 	return nil
 }
 
-// ReportProgress reports the progress of a call. Outside a call of an agent it
-// does nothing.
+// ReportProgress reports the progress of a call. If ctx does not belong to an
+// agent's call, it does nothing.
 func ReportProgress(ctx context.Context, text string) {
 	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok && text != "" {
 		m.turn.emit(Event{Type: ToolProgress, Call: &m.call, Text: text})
@@ -186,7 +189,7 @@ func ReportProgress(ctx context.Context, text string) {
 }
 
 // CallID returns the ID of the call that ctx belongs to, or "". It is unique in
-// the conversation and the same after a crash.
+// the conversation and does not change after a crash.
 func CallID(ctx context.Context) string {
 	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok {
 		return m.id
@@ -194,8 +197,9 @@ func CallID(ctx context.Context) string {
 	return ""
 }
 
-// recoveredLoad returns the text of a load that was logged before a crash but
-// whose result was not, or "". Loads of the same message may be interleaved.
+// recoveredLoad returns the text of a load that was recorded before a crash
+// without its call's result, or "". Loads in the same message may be
+// interleaved.
 func (t *turn) recoveredLoad(c pendingCall) string {
 	if !c.started || c.Name != toolname.LoadSkill {
 		return ""
@@ -204,7 +208,7 @@ func (t *turn) recoveredLoad(c pendingCall) string {
 	if out != nil {
 		return ""
 	}
-	var loads []*session.SkillLoad // since the call started
+	var loads []*session.SkillLoad // since the start of the call
 	begun := false
 	for _, e := range t.session.Events(0) {
 		switch {
@@ -227,12 +231,13 @@ func (t *turn) recoveredLoad(c pendingCall) string {
 	return strings.Join(texts, "\n")
 }
 
-// recordSkillUse records the use of the skill that a call is about, so that the
-// skill stays active: its file or script was named, or it provided the tool.
+// recordSkillUse records the use of a skill by a call, so that the skill stays
+// active. A call uses a skill if it names its file or script, or calls a tool
+// that it provides.
 func (t *turn) recordSkillUse(ctx context.Context, args json.RawMessage) error {
 	var about struct {
 		Skill string `json:"skill"`
-		Name  string `json:"name"` // of a tool
+		Name  string `json:"name"` // tool name
 	}
 	if json.Unmarshal(args, &about) != nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 )
 
 // Action is the payload of a request for an action that only a client can
-// perform, such as drawing a diagram in its window. The content of the answer
-// is an object with success, and result or error.
+// perform, such as drawing a diagram in its window. The content of the reply is
+// an object with success, and result or error.
 type Action struct {
 	Request string          `json:"request_id"`
 	Skill   string          `json:"skill_name"`
@@ -22,20 +22,21 @@ type Action struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// Client requests actions from the clients of a conversation. It is safe for
-// concurrent use and must not be changed once in use.
+// Client requests actions from a conversation's clients. It is safe for
+// concurrent use. Its fields must not be changed after first use.
 type Client struct {
-	// Approvals receives the requests. Session and Principal are those of the
+	// Approvals receives the requests. Session and Principal identify the
 	// conversation.
 	Approvals *ApprovalQueue
 	Session   string
 	Principal policy.Principal
-	// Timeout limits each request; 0 means 30 seconds.
+	// Timeout is the timeout of each request; 0 means 30 seconds.
 	Timeout time.Duration
 }
 
-// Tool returns a tool that a client performs as an action of a skill. The model
-// gets the errors of the client, and an error if no client answers in time.
+// Tool returns a tool whose calls are performed by a client, as actions of a
+// skill. The model receives the client's errors, and an error if no client
+// answers before the timeout.
 func (c *Client) Tool(skill string, t llm.Tool) Tool {
 	return Tool{Tool: t, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
 		timeout := cmp.Or(c.Timeout, 30*time.Second)
@@ -56,7 +57,7 @@ func (c *Client) Tool(skill string, t llm.Tool) Tool {
 	}}
 }
 
-// actionOutcome returns the result of an action for the model.
+// actionOutcome converts a client's answer to a tool outcome for the model.
 func actionOutcome(name string, answer approval.Answer, timeout time.Duration) *Outcome {
 	var said struct {
 		Success *bool           `json:"success"`
@@ -76,7 +77,7 @@ func actionOutcome(name string, answer approval.Answer, timeout time.Duration) *
 	return &Outcome{Text: jsonText(said.Result)}
 }
 
-// jsonText returns a JSON string without quotes, and other values as JSON.
+// jsonText returns a JSON string unquoted, and other values as JSON.
 func jsonText(v json.RawMessage) string {
 	var text string
 	if json.Unmarshal(v, &text) == nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Compact replaces the conversation with a summary that the model writes. It
-// attaches the instructions of the last used skills, up to
-// [Options.AttachTokens]; other skills become inactive. The vendor can no
-// longer use its cache of the conversation.
+// Compact replaces the conversation with a summary written by the model. It
+// keeps the instructions of the most recently used skills, up to
+// [Options.AttachTokens]; other skills become inactive. The vendor's cache of
+// the conversation can no longer be used.
 func (a *Agent) Compact(ctx context.Context, tell func(Event)) error {
 	return a.withTurn(tell, func(t *turn) error {
 		if err := t.start(ctx); err != nil {
@@ -30,13 +30,13 @@ func (a *Agent) Compact(ctx context.Context, tell func(Event)) error {
 }
 
 // needsCompaction reports whether the next request comes close to the context
-// window, and compacting can help.
+// window and a compaction can help.
 func (t *turn) needsCompaction() bool {
 	return t.opts.ContextWindow > 0 && t.hasAnswer() && t.requestTokens() > t.opts.ContextWindow/5*4
 }
 
-// hasAnswer reports whether the model has answered since the conversation began
-// or was last compacted.
+// hasAnswer reports whether the model has responded since the conversation
+// started or was last compacted.
 func (t *turn) hasAnswer() bool {
 	for _, e := range slices.Backward(t.session.Events(0)) {
 		switch {
@@ -49,8 +49,8 @@ func (t *turn) hasAnswer() bool {
 	return false
 }
 
-// requestTokens estimates the tokens of the next request: those that the vendor
-// counted last, plus an estimate for later events.
+// requestTokens estimates the number of tokens in the next request: the
+// vendor's last count plus an estimate for later events.
 func (t *turn) requestTokens() int {
 	total := 0
 	compacted, begun := false, false
@@ -70,8 +70,8 @@ func (t *turn) requestTokens() int {
 	return total
 }
 
-// usageSum returns the size of a conversation up to an answer, or 0 if the
-// vendor did not report it.
+// usageSum returns the number of tokens in the conversation up to a response,
+// or 0 if the vendor did not report it.
 func usageSum(e session.Event) int {
 	if e.Message == nil || e.Message.Usage == nil {
 		return 0
@@ -83,7 +83,7 @@ func usageSum(e session.Event) int {
 	return u.Prompt() + u.Output
 }
 
-// eventTokens estimates the tokens that an event adds to a request.
+// eventTokens estimates the number of tokens that an event adds to a request.
 func eventTokens(e session.Event) int {
 	const picture = 1500
 	switch {
@@ -110,7 +110,8 @@ func eventTokens(e session.Event) int {
 // compactPrompt asks the model for a summary of the conversation.
 const compactPrompt = `The conversation is too long and will be compacted. Write a summary with everything needed to continue it, and nothing else: what the user wants, in their own words where these matter; findings and decisions, with names, paths and numbers; changes to files; open questions and next steps. Do not call tools. Do not repeat the instructions of skills.`
 
-// compact replaces the conversation with a summary and the kept skills.
+// compact replaces the conversation with a summary and the instructions of the
+// skills that stay active.
 func (t *turn) compact(ctx context.Context) error {
 	model := t.currentModel()
 	req := t.request()
@@ -120,7 +121,7 @@ func (t *turn) compact(ctx context.Context) error {
 	status := (*llm.StatusError)(nil)
 	switch {
 	case errors.As(err, &status) && status.Code >= 400 && status.Code < 500 && status.Code != 401 && status.Code != 403 && status.Code != 429:
-		c.Text = lastMessages(t.session.Events(0)) // the request is too long already; vendors report that in many ways
+		c.Text = lastMessages(t.session.Events(0)) // the request is too long; vendors report this in many ways
 	case err != nil:
 		return fmt.Errorf("compact the conversation: %w", err)
 	default:
@@ -146,8 +147,8 @@ func (t *turn) compact(ctx context.Context) error {
 	return nil
 }
 
-// unansweredMessage returns the last message of the user if the model has not
-// finished with it. It is repeated literally after the summary.
+// unansweredMessage returns the user's last message if its turn is not
+// complete. It is repeated verbatim after the summary.
 func (t *turn) unansweredMessage() string {
 	for _, e := range slices.Backward(t.session.Events(0)) {
 		switch {
@@ -161,8 +162,8 @@ func (t *turn) unansweredMessage() string {
 	return ""
 }
 
-// chooseSkills selects the skills that stay active, the last used first. It
-// returns them with their text, and the unloads of the others.
+// chooseSkills selects the skills that stay active, most recently used first.
+// It returns their IDs and text, and the unloads of the other skills.
 func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text string) {
 	active := t.session.Active()
 	byUse := slices.SortedStableFunc(slices.Values(active), func(a, b session.ActiveSkill) int {
@@ -189,8 +190,8 @@ func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text str
 	return kept, gone, b.String()
 }
 
-// lastMessages returns the last messages of the conversation, for use when no
-// summary is available.
+// lastMessages returns the last messages of the conversation. It is the
+// fallback if no summary is available.
 func lastMessages(events []session.Event) string {
 	const most = 8000 // bytes
 	var parts []string

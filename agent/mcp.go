@@ -18,27 +18,26 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Server is an MCP server in this process, such as [mcp.Server] or a server of
+// Server is an in-process MCP server, such as an [mcp.Server] or a server of
 // package github.com/loadout-dev/loadout/mcpserver.
 type Server interface {
-	// Run serves one connection until it ends.
+	// Run serves a connection until it is closed.
 	Run(ctx context.Context, t mcp.Transport) error
 }
 
-// Connection is a connection to a server in this process. It is safe for
-// concurrent use. The caller must close it, which also ends the server's side.
+// Connection is a connection to an in-process server. It is safe for concurrent
+// use. The caller must close it, which also closes the server's side.
 type Connection struct {
 	*mcp.ClientSession
-	calls sync.Map // contexts of calls, by progress token
+	calls sync.Map // contexts of running calls, by progress token
 	last  atomic.Int64
 }
 
-// Connect connects to a server in this process, in memory. elicit answers the
-// server's questions to the user; nil means that the client does not support
-// them.
+// Connect connects to an in-process server, in memory. elicit handles the
+// server's elicitations; if it is nil, the client does not support elicitation.
 func Connect(ctx context.Context, s Server, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*Connection, error) {
 	here, there := mcp.NewInMemoryTransports()
-	go s.Run(context.WithoutCancel(ctx), there) // ends when its client closes
+	go s.Run(context.WithoutCancel(ctx), there) // returns when its client closes the connection
 	c := &Connection{}
 	client := mcp.NewClient(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: "devel"}, &mcp.ClientOptions{ElicitationHandler: elicit,
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
@@ -54,7 +53,7 @@ func Connect(ctx context.Context, s Server, elicit func(context.Context, *mcp.El
 	return c, nil
 }
 
-// Tools returns the tools of the server, except those named in without.
+// Tools returns the server's tools, except those named in without.
 func (c *Connection) Tools(ctx context.Context, without ...string) ([]Tool, error) {
 	var out []Tool
 	for t, err := range c.ClientSession.Tools(ctx, nil) {
@@ -78,7 +77,7 @@ func (c *Connection) Tools(ctx context.Context, without ...string) ([]Tool, erro
 	return out, nil
 }
 
-// call calls a tool of the server and reports its progress.
+// call calls one of the server's tools and reports its progress.
 func (c *Connection) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
 	token := "call-" + strconv.FormatInt(c.last.Add(1), 10)
 	c.calls.Store(token, ctx)
@@ -95,7 +94,7 @@ func (c *Connection) call(ctx context.Context, name string, args json.RawMessage
 	return resultOutcome(res), nil
 }
 
-// Limits of the images of one result, which are part of every later request.
+// Limits on the images in a result. Images are part of every later request.
 const (
 	maxImages     = 8
 	maxImageBytes = 5 << 20 // total size
@@ -104,7 +103,7 @@ const (
 // imageTypes are the image types that models accept.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// resultOutcome converts a result for the model.
+// resultOutcome converts a result to an outcome for the model.
 func resultOutcome(res *mcp.CallToolResult) *Outcome {
 	out := &Outcome{Error: res.IsError}
 	var texts []string

@@ -10,10 +10,11 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// maxOffers is the number of skills that a notice of changes names.
+// maxOffers is the maximum number of skills named in a notice of changes.
 const maxOffers = 20
 
-// startEvent returns the event with the instructions and the available skills.
+// startEvent returns the event that starts a conversation, with the
+// instructions and the available skills.
 func (a *Agent) startEvent(instructions string) session.Event {
 	return session.Event{Type: session.TypeStart, Start: &session.Start{Instructions: instructions, Skills: a.offeredNames(), Folder: a.opts.Folder}}
 }
@@ -30,8 +31,8 @@ func (a *Agent) offeredNames() []string {
 	return names
 }
 
-// notifySkillChanges tells the model which skills were added and removed since
-// it last got a list. The first instructions never change.
+// notifySkillChanges notifies the model of the skills added and removed since
+// it was last told. The initial instructions never change.
 func (t *turn) notifySkillChanges(ctx context.Context) error {
 	if t.opts.Skills == nil {
 		return nil
@@ -50,7 +51,7 @@ func (t *turn) notifySkillChanges(ctx context.Context) error {
 		}
 	}
 	if told == nil {
-		return nil // the last list is unknown
+		return nil // the last reported list is unknown
 	}
 	var came, gone, now []string
 	was, is := map[string]bool{}, map[string]bool{}

@@ -7,9 +7,9 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// renderRequest returns the request of a conversation from its events. As events are
-// added, each request begins with the previous one until the conversation is
-// compacted. Tool results are included once all calls of a message have one.
+// renderRequest renders a conversation's events as the content of a request. As events are added,
+// each request starts with the previous one until the conversation is compacted. Tool results are
+// included once all calls in a message have one.
 func renderRequest(events []session.Event) (instructions string, messages []llm.Message) {
 	r := renderer{}
 	for _, e := range events {
@@ -38,8 +38,9 @@ func renderRequest(events []session.Event) (instructions string, messages []llm.
 	return instructions, r.messages
 }
 
-// renderer collects messages. While calls wait for results, other messages are
-// deferred: vendors require the results right after the calls.
+// renderer collects the messages of a request. While calls wait for results,
+// other messages are deferred, because vendors require results right after the
+// calls.
 type renderer struct {
 	messages []llm.Message
 	waiting  []string              // IDs of calls without a result, in order
@@ -68,9 +69,9 @@ func (r *renderer) addAnswer(m *session.Message) {
 		parts = append(parts, llm.Call{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
 	}
 	if len(parts) == 0 {
-		return // skip empty answers
+		return // skip an empty response
 	}
-	r.flush() // earlier calls without a result get an error
+	r.flush() // adds an error for earlier calls without a result
 	r.add(llm.Assistant, parts...)
 	r.results = map[string]llm.Result{}
 	for _, c := range m.Calls {
@@ -97,7 +98,7 @@ func (r *renderer) addResult(res *session.CallResult) {
 	}
 }
 
-// flush adds the results of the calls, then the deferred messages.
+// flush appends the results of the calls and then the deferred messages.
 func (r *renderer) flush() {
 	if len(r.waiting) == 0 {
 		return

@@ -7,8 +7,9 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// currentModel returns the model of the next request: the one requested by the
-// most recently loaded active skill that names one, or the conversation's own.
+// currentModel returns the model for the next request. It is the model
+// requested by the most recently loaded active skill that requests one, or else
+// the conversation's model.
 func (t *turn) currentModel() llm.Model {
 	if t.opts.SkillModel == nil {
 		return t.Model()
@@ -30,7 +31,7 @@ func (t *turn) currentModel() llm.Model {
 	return t.Model()
 }
 
-// noteOnce shows a notice to the user, once per conversation.
+// noteOnce shows a notice to the user at most once per conversation.
 func (t *turn) noteOnce(text string) {
 	t.Agent.mu.Lock()
 	known := t.noted[text]
@@ -41,7 +42,7 @@ func (t *turn) noteOnce(text string) {
 	}
 }
 
-// emitNotice shows a notice in the conversation of the running call in ctx.
+// emitNotice shows a notice to the user in the conversation of ctx's call.
 func emitNotice(ctx context.Context, text string) {
 	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok {
 		m.turn.emit(Event{Type: Notice, Text: text})

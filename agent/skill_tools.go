@@ -14,28 +14,28 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// SkillToolOptions adjust [SkillTools]. The zero value is ready to use.
+// SkillToolOptions configures [SkillTools]. The zero value is ready to use.
 type SkillToolOptions struct {
-	// Tools are those of MCP servers and of skills, which the model finds with
-	// find_tools and calls with call_tool; nil for none. Pass the result of
-	// [tools.Set.ForSession] to the session too.
+	// Tools holds the tools of MCP servers and of skills; nil means none. The
+	// model finds them with find_tools and calls them with call_tool. Pass the
+	// result of [tools.Set.ForSession] to the session too.
 	Tools *tools.Set
-	// Principal makes the calls; the zero value is the local user.
+	// Principal is the principal of the calls; the zero value means the local
+	// user.
 	Principal policy.Principal
-	// Approve asks the user about tool calls that need approval. If nil, the
-	// Approve of [loadout.Options] asks.
+	// Approve asks the user about tool calls that need approval. If it is nil,
+	// the Approve function of [loadout.Options] is called.
 	Approve loadout.Approver
-	// Workspace is a directory of the user that scripts may read as /workspace;
-	// "" mounts none.
+	// Workspace is a user's directory that scripts can read as /workspace; ""
+	// mounts none.
 	Workspace string
 }
 
-// SkillTools returns the tools with which a model uses skills in a session, for
-// a loop of your own or for [Options.Tools]: load_skill, unload_skill,
-// search_skills and read_skill_file; run_skill_script if the runtime runs
-// scripts; find_tools and call_tool with [SkillToolOptions.Tools]. They are the
-// tools of package mcpserver, connected in memory. The caller calls close before
-// it closes the session and the runtime.
+// SkillTools returns the tools with which a model uses skills in a session, for [Options.Tools] or
+// your own agent loop. They are load_skill, unload_skill, search_skills and read_skill_file.
+// run_skill_script is added if the runtime runs scripts, and find_tools and call_tool if
+// [SkillToolOptions.Tools] is set. The tools are those of package mcpserver, connected in memory.
+// The caller must call close before closing the session and the runtime.
 func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o *SkillToolOptions) (all []Tool, close func() error, err error) {
 	opts := SkillToolOptions{}
 	if o != nil {

@@ -8,27 +8,27 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// LoadSkill loads a skill for the user, including skills that the model cannot
-// load. The model gets the skill before the next message. The result reports
-// success or failure.
+// LoadSkill loads a skill for the user. The skill may be one that the model
+// cannot load. The model receives it before the next message. The result
+// reports success or failure.
 func (a *Agent) LoadSkill(ctx context.Context, skill string, keep session.RetentionMode) (*session.LoadResult, error) {
 	return a.session.LoadAs(ctx, skill, session.LoadOptions{Retention: keep, Direct: true})
 }
 
-// SetRetention is like [Agent.LoadSkill], but sets exactly the given retention,
-// even if it is shorter than the current one.
+// SetRetention is like [Agent.LoadSkill], but sets the given retention even if
+// it is shorter than the current one.
 func (a *Agent) SetRetention(ctx context.Context, skill string, keep session.RetentionMode) (*session.LoadResult, error) {
 	return a.session.LoadAs(ctx, skill, session.LoadOptions{Retention: keep, Exact: true, Direct: true})
 }
 
-// PreloadSkill loads a skill at the start of a conversation and pins it. why
-// says who requested it.
+// PreloadSkill loads a skill at the start of a conversation and pins it. why is
+// the reason to record.
 func (a *Agent) PreloadSkill(ctx context.Context, skill, why string) (*session.LoadResult, error) {
 	return a.session.LoadAs(ctx, skill, session.LoadOptions{Retention: session.RetainPinned, Direct: true, By: session.ByPreload, Why: why})
 }
 
 // InvokeSkill runs a turn in which the user invokes a skill with arguments. It
-// returns the errors of [Agent.RunTurn], or the reason why the skill cannot be
+// returns the errors of [Agent.RunTurn], or an error if the skill cannot be
 // loaded.
 func (a *Agent) InvokeSkill(ctx context.Context, skill, arguments string, tell func(Event)) error {
 	return a.withTurn(tell, func(t *turn) error {

@@ -18,29 +18,29 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// ToolCaller calls the tools of a set for a conversation, and requests approval
-// if a call needs it. It is safe for concurrent use and must not be changed
-// once in use.
+// ToolCaller calls the tools of a set for a conversation and requests approval
+// if a call needs it. It is safe for concurrent use. Its fields must not be
+// changed after first use.
 type ToolCaller struct {
 	Set *tools.Set
-	// Session is the conversation. The allowed tools of its active skills and
-	// the approvals for it apply to the calls.
+	// Session is the conversation. Its approvals and the allowed tools of its
+	// active skills apply to the calls.
 	Session   *session.Session
 	Principal policy.Principal
-	// IsApproved reports whether the current form of a skill is approved;
-	// otherwise its allowed tools do not apply. If nil, the approval at the
-	// time of the load applies.
+	// IsApproved reports whether the current version of a skill is approved.
+	// If it is not, the skill's allowed tools do not apply. If IsApproved is
+	// nil, the approval at the time of the load is used.
 	IsApproved func(ctx context.Context, skill session.ID) bool
-	// Approve asks the user about calls that need approval. If nil, the Approve
-	// of [loadout.Options] asks.
+	// Approve asks the user about calls that need approval. If it is nil, the
+	// Approve function of [loadout.Options] is called.
 	Approve loadout.Approver
-	// Elicit answers questions of servers during a call; nil cancels them.
+	// Elicit handles servers' elicitations during a call; nil cancels them.
 	Elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 }
 
-// ServerTools returns the tools of one server under their own names, for a
-// model that has them available all the time. It connects the server; the error
-// is the reason if that fails.
+// ServerTools returns a server's tools under their own names, for a model that
+// has them available all the time. It connects to the server and returns an
+// error if that fails.
 func (c *ToolCaller) ServerTools(ctx context.Context, server string) ([]Tool, error) {
 	if wrong := c.Set.Connect(ctx, server); wrong[server] != "" {
 		return nil, errors.New(wrong[server])
@@ -70,7 +70,7 @@ func (c *ToolCaller) ServerTools(ctx context.Context, server string) ([]Tool, er
 }
 
 // CallTool returns the tool with which a model calls all other tools of the
-// set. The model gets their names from a load or a search.
+// set. The model learns their names from a load or a search.
 func (c *ToolCaller) CallTool() Tool {
 	return Tool{ReportsStart: true, Tool: llm.Tool{
 		Name: toolname.CallTool, Description: "Call a tool that load_skill or find_tools told you of, with the arguments of its schema.",
@@ -83,7 +83,7 @@ func (c *ToolCaller) CallTool() Tool {
 		if err := json.Unmarshal(args, &in); err != nil || in.Name == "" {
 			return &Outcome{Text: "Give the name of a tool, and its arguments as an object.", Error: true}, nil
 		}
-		var text string // some models write the object as a string
+		var text string // some models encode the object as a string
 		if json.Unmarshal(in.Arguments, &text) == nil && json.Valid([]byte(text)) {
 			in.Arguments = json.RawMessage(text)
 		}
@@ -91,7 +91,7 @@ func (c *ToolCaller) CallTool() Tool {
 	}}
 }
 
-// call calls a tool and requests approval if it is needed.
+// call calls a tool and requests approval if necessary.
 func (c *ToolCaller) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
 	call := &tools.Call{Name: name, Arguments: args, Principal: c.Principal, Session: c.Session.ID(), Allow: c.skillRules(ctx), Approve: c.Approve,
 		Notify:   func(text string) { emitNotice(ctx, text) },
@@ -122,7 +122,7 @@ func (c *ToolCaller) call(ctx context.Context, name string, args json.RawMessage
 	return &Outcome{Text: strings.TrimSuffix(err.Error(), ".") + ".", Error: true, Denied: denied}, nil
 }
 
-// skillRules returns the rules of the active skills.
+// skillRules returns the rules that allow the tools of active skills.
 func (c *ToolCaller) skillRules(ctx context.Context) policy.Rules {
 	var texts []string
 	for _, a := range c.Session.Active() {

@@ -13,12 +13,12 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// RunTurn answers a message of the user and returns when the model is done.
-// tell receives the events one at a time; it may be nil. The error is
-// [ErrTooManySteps], [ErrTooManyTokens], a [*llm.CutError] or
-// [*llm.StatusError] of the model, or says that the session could not be
-// written or that ctx ended. Earlier events stay in the session, and
-// [Agent.Resume] continues from there.
+// RunTurn sends a user's message to the model and returns when the model is
+// done. tell, which may be nil, is called with the events, one at a time. The
+// error is [ErrTooManySteps], [ErrTooManyTokens], a [*llm.CutError] or a
+// [*llm.StatusError]. Other errors report that the session could not be written
+// or that ctx is done. Earlier events stay in the session, and [Agent.Resume]
+// continues from there.
 func (a *Agent) RunTurn(ctx context.Context, text string, tell func(Event)) error {
 	return a.withTurn(tell, func(t *turn) error {
 		if err := t.start(ctx); err != nil {
@@ -31,7 +31,7 @@ func (a *Agent) RunTurn(ctx context.Context, text string, tell func(Event)) erro
 	})
 }
 
-// Resume continues an interrupted turn, if there is one.
+// Resume continues an interrupted turn. It does nothing if there is none.
 func (a *Agent) Resume(ctx context.Context, tell func(Event)) error {
 	return a.withTurn(tell, func(t *turn) error {
 		if !t.isInterrupted() {
@@ -45,17 +45,17 @@ func (a *Agent) Resume(ctx context.Context, tell func(Event)) error {
 	})
 }
 
-// turn is a turn in progress.
+// turn holds the state of a turn in progress.
 type turn struct {
 	*Agent
 	onEvent func(Event)
 
 	mu      sync.Mutex // serializes events
-	lastSeq int64      // last session event that was checked for skill events
-	over    bool       // no more events are emitted
+	lastSeq int64      // last session event checked by emitSkillEvents
+	over    bool       // whether the turn is over, so that no more events are emitted
 }
 
-// withTurn runs do as a turn and emits its error.
+// withTurn runs do as a turn. It emits and returns its error.
 func (a *Agent) withTurn(tell func(Event), do func(*turn) error) error {
 	a.turns.Lock()
 	defer a.turns.Unlock()
@@ -91,8 +91,8 @@ func (t *turn) emit(e Event) {
 	}
 }
 
-// start records the instructions of a new conversation and makes the calls that
-// a crash left pending.
+// start records the start of a new conversation and makes the calls that a
+// crash left pending.
 func (t *turn) start(ctx context.Context) error {
 	begun := slices.ContainsFunc(t.session.Events(0), func(e session.Event) bool { return e.Start != nil })
 	if !begun {
@@ -107,8 +107,8 @@ func (t *turn) start(ctx context.Context) error {
 	return t.notifySkillChanges(ctx)
 }
 
-// cancelStaleRequests cancels approval requests of calls that a crash
-// abandoned.
+// cancelStaleRequests cancels the approval requests of calls that were
+// abandoned after a crash.
 func (t *turn) cancelStaleRequests(ctx context.Context) {
 	if t.opts.Approvals == nil {
 		return
@@ -139,13 +139,12 @@ func (t *turn) isInterrupted() bool {
 	return false
 }
 
-// continuesTurn reports whether a message of the model is not the end of its
-// turn.
+// continuesTurn reports whether the turn goes on after a message of the model.
 func continuesTurn(m *session.Message) bool {
 	return len(m.Calls) > 0 || m.Stop == string(llm.StopPause) || m.Stop == stopCut
 }
 
-// run asks the model until it calls no more tools.
+// run sends requests to the model until a response has no tool calls.
 func (t *turn) run(ctx context.Context) error {
 	t.emitSkillEvents()
 	took := 0
@@ -185,22 +184,22 @@ func (t *turn) run(ctx context.Context) error {
 	return ErrTooManySteps
 }
 
-// emitDone emits the end of the turn.
+// emitDone emits the event that ends the turn.
 func (t *turn) emitDone(reason string) {
 	t.emit(Event{Type: Done, Reason: reason, Session: t.session.ID()})
 }
 
-// request returns the next request of the conversation.
+// request returns the next request to the model.
 func (t *turn) request() *llm.Request {
 	req := &llm.Request{Tools: t.Tools(), MaxTokens: t.opts.MaxTokens, Thinking: t.opts.Thinking}
 	req.Instructions, req.Messages = renderRequest(t.session.Events(0))
 	return req
 }
 
-// stopCut is the stop reason of a message that was received only in part.
+// stopCut is the stop reason of a message that was only partly received.
 const stopCut = "cut"
 
-// askModel sends a request to the model and records the answer.
+// askModel sends a request to the model and records the response.
 func (t *turn) askModel(ctx context.Context) (*llm.Answer, error) {
 	model := t.currentModel()
 	answer, err := llm.Ask(ctx, model, t.request(), func(e llm.Event) {
@@ -232,18 +231,19 @@ func (t *turn) askModel(ctx context.Context) (*llm.Answer, error) {
 	return answer, nil
 }
 
-// hasCall reports whether an answer has a call, even one that must not be made.
+// hasCall reports whether a response contains a call, even one that must not be
+// made.
 func hasCall(a *llm.Answer) bool {
 	return slices.ContainsFunc(a.Message.Parts, func(p llm.Part) bool { _, call := p.(llm.Call); return call })
 }
 
-// sessionMessage converts an answer for the session, with the calls that may be
-// made. It includes the thinking only if the answer is complete.
+// sessionMessage converts a response to a session message, with the calls that
+// may be made. It includes thinking only if the response is complete.
 func sessionMessage(a *llm.Answer, model string) *session.Message {
 	m := &session.Message{Role: session.RoleAssistant, Text: a.Message.Words(), Model: model, Stop: string(a.Stop), Usage: sessionUsage(a.Usage)}
 	seen := map[string]bool{}
 	for i, c := range a.Calls() {
-		if seen[c.ID] { // otherwise one of them would get no result
+		if seen[c.ID] { // duplicate ID: one of the calls would get no result
 			c.ID = fmt.Sprintf("%s_%d", c.ID, i+1)
 		}
 		seen[c.ID] = true
@@ -262,8 +262,8 @@ func sessionUsage(u llm.Usage) *session.Usage {
 	return &own
 }
 
-// emitSkillEvents emits an event for each skill that was loaded or unloaded
-// since the last time.
+// emitSkillEvents emits an event for each skill loaded or unloaded since it was
+// last called.
 func (t *turn) emitSkillEvents() {
 	if t.onEvent == nil {
 		return

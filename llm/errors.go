@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// CutError reports that an answer ended before it was complete. The received
+// CutError reports that a response ended before it was complete. The received
 // part may be shown, but its calls must not be made.
 type CutError struct {
 	Answer Answer // the received part
@@ -21,14 +21,14 @@ func (e *CutError) Error() string {
 
 func (e *CutError) Unwrap() error { return e.Err }
 
-// StatusError reports that a vendor rejected a request. Its texts come from the
-// vendor and never contain keys.
+// StatusError reports that a vendor rejected a request. Its text comes from the
+// vendor and never contains keys.
 type StatusError struct {
 	Vendor  string
-	Code    int    // HTTP status
-	Kind    string // the vendor's name for the error, or ""
+	Code    int    // HTTP status code
+	Kind    string // the vendor's name for the error; may be ""
 	Message string
-	After   time.Duration // how long the vendor asks the client to wait, or 0
+	After   time.Duration // how long the vendor asks the client to wait; may be 0
 }
 
 func (e *StatusError) Error() string {

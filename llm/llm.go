@@ -1,14 +1,14 @@
 // Package llm sends conversations to language models. It defines a
-// vendor-neutral request and the events of an answer. Each vendor has a
-// subpackage, on which the agent does not depend.
+// vendor-neutral request and the events of a streamed response. Each vendor has
+// its own subpackage, on which the agent does not depend.
 //
-// Every request contains the whole conversation, and a conversation only grows
-// at its end. So each request starts with the same bytes as the previous one,
-// and vendors can cache them. Changes during a conversation are sent as
-// separate messages ([Notice]) at the position where they cost least.
+// Every request contains the whole conversation, and messages are only added at
+// its end. Each request therefore starts with the same bytes as the previous
+// one, and vendors can cache them. Changes during a conversation are sent as
+// separate messages ([Notice]), at the position where they cost least.
 //
-// The package reads no environment variables, stores no conversation and calls
-// no tools. It never repeats a request after part of the answer was shown.
+// The package reads no environment variables, stores no conversations and calls
+// no tools. It never retries a request after part of the response was yielded.
 package llm
 
 import (
@@ -17,33 +17,35 @@ import (
 	"iter"
 )
 
-// Model is a language model. It must be safe for concurrent use.
+// Model is a language model. Implementations must be safe for concurrent use.
 type Model interface {
 	// Name returns the vendor and the vendor's name for the model, such as
 	// "anthropic:NAME".
 	Name() string
-	// Stream sends a request and yields the events of the answer as they are
-	// received. The last value is a [Done] or an error: a [*CutError] if an
-	// event was yielded before, a [*StatusError] if the vendor rejected the
-	// request, otherwise the reason why the vendor could not be reached. If ctx
-	// is done, the error is or wraps the cause of ctx. The consumer may stop at
-	// any time. The caller must not change the request before the stream has
-	// ended, and may use it again.
+	// Stream sends a request and yields the events of the response as they are
+	// received. The last value is a [Done] or an error. The error is a
+	// [*CutError] if an event was already yielded, and a [*StatusError] if the
+	// vendor rejected the request. Otherwise it says why the vendor could not
+	// be reached. If ctx is done, the error is or wraps the cause of ctx. The
+	// caller may stop iterating at any time. It must not modify the request
+	// before the stream has ended, and may reuse it afterwards.
 	Stream(ctx context.Context, r *Request) iter.Seq2[Event, error]
 }
 
-// Request is a conversation, with options for the next answer.
+// Request is a conversation with options for the next response.
 type Request struct {
-	// Instructions is the system prompt of the whole conversation.
+	// Instructions is the conversation's system prompt.
 	Instructions string
 	// Tools lists the tools that the model may call. It must not change during
 	// a conversation.
 	Tools    []Tool
 	Messages []Message
-	// MaxTokens limits the answer; 0 means the default of the vendor's package.
+	// MaxTokens is the maximum number of tokens in the response; 0 means the
+	// default of the vendor's package.
 	MaxTokens int
-	// Thinking is the number of tokens that the model may use to think before
-	// it answers; 0 disables thinking. Models that cannot think ignore it.
+	// Thinking is the number of tokens that the model may use for thinking
+	// before it responds; 0 disables thinking. Models that do not support
+	// thinking ignore it.
 	Thinking int
 }
 
@@ -61,13 +63,13 @@ type Role string
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
-	// Notice is the role of messages from the program. Their content applies
-	// from this position on. They do not come from the user and need no answer.
+	// Notice is the role of messages from the program. They apply from their
+	// position on. They do not come from the user and need no response.
 	Notice Role = "notice"
 )
 
-// Message is a message of a conversation. The results of tool calls are parts
-// of the user message after the calls.
+// Message is a message in a conversation. The results of tool calls are parts
+// of the user message that follows the calls.
 type Message struct {
 	Role  Role
 	Parts []Part
@@ -85,13 +87,13 @@ type Image struct {
 	Data     []byte
 }
 
-// Thinking is a model's thinking before an answer. It is sent back unchanged to
-// the vendor that produced it, and never to another vendor.
+// Thinking is a model's thinking before its response. It is sent back unchanged
+// to the vendor that produced it, and never to another vendor.
 type Thinking struct {
 	Vendor    string // part of [Model.Name] before the colon
 	Text      string
-	Signature string // signature of Text by the vendor
-	Redacted  string // thinking that the vendor encrypted
+	Signature string // the vendor's signature of Text
+	Redacted  string // thinking encrypted by the vendor
 }
 
 // Call is a model's request to call a tool.
@@ -114,11 +116,11 @@ func (Thinking) part() {}
 func (Call) part()     {}
 func (Result) part()   {}
 
-// Event is an event of a streamed answer: [TextDelta], [ThinkingDelta] or
+// Event is an event of a streamed response: [TextDelta], [ThinkingDelta] or
 // [CallDelta], and [Done] at the end.
 type Event interface{ event() }
 
-// TextDelta is the next piece of the answer's text.
+// TextDelta is the next piece of the response text.
 type TextDelta string
 
 // ThinkingDelta is the next piece of the model's thinking.
@@ -127,12 +129,12 @@ type ThinkingDelta string
 // CallDelta is the next piece of a tool call. The first piece of each call
 // contains its ID and name.
 type CallDelta struct {
-	Index     int // position among the calls of the answer
+	Index     int // position among the calls in the response
 	ID, Name  string
 	Arguments string // next piece of the arguments
 }
 
-// Done is the last event. It holds the complete answer.
+// Done is the last event. It holds the complete response.
 type Done struct{ Answer }
 
 func (TextDelta) event()     {}
@@ -140,29 +142,29 @@ func (ThinkingDelta) event() {}
 func (CallDelta) event()     {}
 func (Done) event()          {}
 
-// Answer is a message from a model, with its token usage.
+// Answer is a model's response, with its token usage.
 type Answer struct {
 	Message Message
 	Stop    Stop
 	Usage   Usage
-	// Model is the model that answered, as reported by the vendor, or "".
+	// Model is the model that responded, as reported by the vendor; may be "".
 	Model string
 }
 
-// Stop is the reason why an answer ended.
+// Stop is the reason why a response ended.
 type Stop string
 
-// Reasons why an answer ended.
+// Stop reasons.
 const (
-	StopEnd    Stop = "end"    // the answer is complete
+	StopEnd    Stop = "end"    // the response is complete
 	StopTools  Stop = "tools"  // the model waits for the results of its calls
 	StopLength Stop = "length" // a token limit was reached; the last call may be truncated and must not be made
 	StopRefuse Stop = "refuse" // the vendor or the model refused to answer
-	StopPause  Stop = "pause"  // the vendor continues if it receives the same conversation again
+	StopPause  Stop = "pause"  // the vendor continues if the same conversation is sent again
 )
 
-// Calls returns the calls that may be made. If the answer is incomplete, there
-// are none, because a call that looks complete may be truncated.
+// Calls returns the calls that may be made. If the response is incomplete, it
+// returns none, because a call that looks complete may be truncated.
 func (a *Answer) Calls() []Call {
 	if a.Stop != StopTools && a.Stop != StopEnd {
 		return nil
@@ -176,7 +178,7 @@ func (a *Answer) Calls() []Call {
 	return out
 }
 
-// Words returns the text parts of a message, joined.
+// Words returns the concatenated text parts of a message.
 func (m *Message) Words() string {
 	var out string
 	for _, p := range m.Parts {
@@ -187,8 +189,8 @@ func (m *Message) Words() string {
 	return out
 }
 
-// Ask sends a request and returns the answer when it is complete. It passes
-// each event except [Done] to tell, which may be nil.
+// Ask sends a request and returns the complete response. It calls tell, which
+// may be nil, with each event except [Done].
 func Ask(ctx context.Context, m Model, r *Request, tell func(Event)) (*Answer, error) {
 	for e, err := range m.Stream(ctx, r) {
 		if err != nil {

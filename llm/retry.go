@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// RetryOptions configures [Retry]. With the zero value, requests are retried
-// twice, after about one and two seconds.
+// RetryOptions configures [Retry]. By default, requests are retried twice,
+// after about one and two seconds.
 type RetryOptions struct {
 	// MaxRetries is the maximum number of retries; 0 means 2, and a negative value
 	// disables retries.
@@ -20,15 +20,15 @@ type RetryOptions struct {
 	// The delay doubles with each retry.
 	Wait time.Duration
 	// MaxWait is the maximum delay; 0 means one minute. If the vendor asks for
-	// a longer delay, the error is returned without a retry.
+	// a longer delay, the request is not retried.
 	MaxWait time.Duration
-	// OnRetry is called before each retry with the error and the delay; it may be
-	// nil.
+	// OnRetry, if not nil, is called before each retry with the error and the
+	// delay.
 	OnRetry func(err error, wait time.Duration)
 }
 
-// Retry returns a model that repeats a request if it failed temporarily before
-// the first event. It never repeats a request after part of its answer was
+// Retry returns a model that retries requests that failed temporarily before
+// the first event. It never retries a request after part of the response was
 // yielded.
 func Retry(m Model, o *RetryOptions) Model {
 	r := &retryingModel{Model: m}
@@ -77,7 +77,7 @@ func (m *retryingModel) Stream(ctx context.Context, r *Request) iter.Seq2[Event,
 	}
 }
 
-// once streams a request once. If the request failed before the first event, it
+// once streams a request. If the request fails before the first event, once
 // returns the error and yields nothing. Otherwise it yields all events and
 // errors, and returns nil.
 func (m *retryingModel) once(ctx context.Context, r *Request, yield func(Event, error) bool) error {
@@ -95,13 +95,13 @@ func (m *retryingModel) once(ctx context.Context, r *Request, yield func(Event, 
 }
 
 // delay returns the delay before the retry after failed attempt n, counted from
-// 0. It returns false if there should be no retry.
+// 0. It returns false if the request should not be retried.
 func (m *retryingModel) delay(err error, n int) (time.Duration, bool) {
 	if n >= m.MaxRetries || !isTemporary(err) {
 		return 0, false
 	}
 	d := m.Wait << min(n, 20)
-	d = min(d/2+rand.N(d), m.MaxWait) // spreads the retries of requests that failed at the same time
+	d = min(d/2+rand.N(d), m.MaxWait) // jitter spreads the retries of requests that failed at the same time
 	var refused *StatusError
 	if errors.As(err, &refused) && refused.After > d {
 		d = refused.After

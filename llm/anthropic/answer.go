@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// event is an event sent by the server, with the fields that this package uses.
+// event is a server-sent event, with the fields that this package uses.
 type event struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
@@ -45,26 +45,26 @@ type usage struct {
 	Output     int `json:"output_tokens"`
 }
 
-// answer is an answer that is being received.
+// answer accumulates a response as it is streamed.
 type answer struct {
 	model  string
 	usage  usage
 	stop   string
 	done   bool
 	blocks []*block
-	open   map[int]*block // blocks that are not complete, by the server's index
+	open   map[int]*block // incomplete blocks, by the server's index
 	calls  int
 }
 
-// block is a content block that is being received.
+// block accumulates a content block as it is streamed.
 type block struct {
 	kind      string
 	text      strings.Builder // text, thinking, or arguments
 	signature strings.Builder
 	data      string
 	id, name  string
-	input     string // callArguments that were received in one piece
-	call      int    // position among the calls of the answer
+	input     string // arguments that were received in one piece
+	call      int    // position among the calls in the response
 }
 
 func (a *answer) addEvent(e *event) (llm.Event, error) {
@@ -85,8 +85,8 @@ func (a *answer) addEvent(e *event) (llm.Event, error) {
 	return nil, nil
 }
 
-// addMessage merges a later token count. Each count covers the whole answer so far,
-// but servers may omit fields that they sent before.
+// add merges a newer token count into u. Each count is cumulative, but servers may omit fields that
+// they sent before.
 func (u *usage) add(v usage) {
 	u.Input = max(u.Input, v.Input)
 	u.CacheRead = max(u.CacheRead, v.CacheRead)
@@ -154,8 +154,8 @@ func (b *block) addThinking(s string) llm.Event {
 	return llm.ThinkingDelta(s)
 }
 
-// part converts the block to a part of a message. It returns nil for an unknown
-// or empty block.
+// part converts the block to a message part. It returns nil for an unknown or
+// empty block.
 func (b *block) part() llm.Part {
 	switch text := b.text.String(); b.kind {
 	case "text":
@@ -172,7 +172,7 @@ func (b *block) part() llm.Part {
 	return nil
 }
 
-// whole returns the part of the answer that was received so far.
+// whole returns the response received so far.
 func (a *answer) whole() llm.Answer {
 	out := llm.Answer{Model: a.model, Message: llm.Message{Role: llm.Assistant}, Usage: llm.Usage{
 		Input: a.usage.Input, CacheRead: a.usage.CacheRead, CacheWrite: a.usage.CacheWrite, Output: a.usage.Output,
@@ -188,8 +188,8 @@ func (a *answer) whole() llm.Answer {
 	return out
 }
 
-// stopReason translates the server's stop reason. If the reason is unknown and
-// there are calls, it returns the reason for a truncated answer, so that no
+// stopReason converts the server's stop reason. If the reason is unknown and
+// there are calls, it returns the reason for a truncated response, so that no
 // call is made.
 func stopReason(reason string, calls bool) llm.Stop {
 	switch reason {

@@ -1,13 +1,13 @@
 // Package anthropic implements [llm.Model] for Anthropic's models and for
 // servers that support the Messages API.
 //
-// The package keeps prompts cacheable: tools, instructions and earlier messages
+// The package keeps prompts cacheable. Tools, instructions and earlier messages
 // are encoded to the same bytes in each request of a conversation, and
-// breakpoints mark what to cache. It reads the event stream itself, because the
-// vendor's library loses the arguments of truncated calls.
+// breakpoints mark the parts to cache. The package parses the event stream
+// itself, because the vendor's library loses the arguments of truncated calls.
 //
-// The package reads no environment variables, except the proxy variables that
-// Go's default transport reads.
+// The package reads no environment variables, except for the proxy variables
+// used by Go's default transport.
 package anthropic
 
 import (
@@ -33,7 +33,7 @@ const (
 	home   = "https://api.anthropic.com"
 )
 
-// Notices is the way in which a [llm.Notice] is sent.
+// Notices selects how a [llm.Notice] is sent.
 type Notices string
 
 // Ways to send a notice.
@@ -50,38 +50,39 @@ const (
 // Options configures a model.
 type Options struct {
 	Key     string
-	BaseURL string            // "" selects Anthropic's own server, which needs a key
-	Headers map[string]string // additional headers, for example for a gateway; as secret as the key
-	// MaxTokens limits an answer, including thinking, if the request sets no
-	// limit; 0 means 16,384.
+	BaseURL string            // "" selects Anthropic's server, which requires a key
+	Headers map[string]string // additional headers, for example for a gateway; their values are kept secret
+	// MaxTokens is the maximum number of tokens in a response, including
+	// thinking, if the request sets no limit; 0 means 16,384.
 	MaxTokens int
 	// Idle is how long the server may send nothing before the request fails; 0
 	// means 10 minutes.
 	Idle    time.Duration
 	Notices Notices
 	// HTTP sends the requests; nil means a client with Go's default transport.
-	// New copies the client and disables redirects, which would send the key to
-	// another host.
+	// New copies the client and disables redirects, because they would send
+	// the key to another host.
 	HTTP   *http.Client
-	Logger *slog.Logger // nil discards; keys and content are never logged
+	Logger *slog.Logger // nil discards messages; keys and content are never logged
 }
 
-// Model is a model of Anthropic or of a compatible server.
+// Model is a model of Anthropic or of a compatible server. It is safe for
+// concurrent use.
 type Model struct {
 	name      string
 	client    sdk.Client
 	maxTokens int
 	idle      time.Duration
 	native    bool // whether notices are sent as system messages
-	adaptive  bool // whether the model decides how long it thinks
+	adaptive  bool // whether the model decides how long to think
 	redactor  *redact.Redactor
 	log       *slog.Logger
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// New returns a model by its name, such as "claude-opus-5". It does not
-// connect. It fails if the name, the key or the URL is invalid.
+// New returns the model with the given name, such as "claude-opus-5". It does
+// not connect. It returns an error if the name, the key or the URL is invalid.
 func New(model string, o *Options) (*Model, error) {
 	if o == nil {
 		o = &Options{}
@@ -112,10 +113,10 @@ func New(model string, o *Options) (*Model, error) {
 	return m, nil
 }
 
-// Name returns "anthropic:" and the name of the model.
+// Name returns "anthropic:" followed by the model's name.
 func (m *Model) Name() string { return vendor + ":" + m.name }
 
-// options returns the options for the vendor's library. They set or disable
+// options returns options for the vendor's library. They set or disable
 // everything that the library would otherwise read from the environment.
 func (m *Model) options(base string, o *Options) []option.RequestOption {
 	client := http.Client{}
@@ -144,7 +145,7 @@ func (m *Model) options(base string, o *Options) []option.RequestOption {
 	return all
 }
 
-// baseURL normalizes the base URL. It removes "/v1", which many users include.
+// baseURL normalizes a base URL. It removes "/v1", which many users include.
 func baseURL(text string) (string, error) {
 	if text == "" {
 		return home, nil

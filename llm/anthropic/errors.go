@@ -16,13 +16,13 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// fault is an error in the vendor's format.
+// fault is an error in the vendor's JSON format.
 type fault struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-// codes maps the vendor's error types to HTTP statuses, for errors inside a
+// codes maps the vendor's error types to HTTP status codes, for errors in a
 // stream.
 var codes = map[string]int{
 	"invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
@@ -30,13 +30,13 @@ var codes = map[string]int{
 	"timeout_error": 504, "overloaded_error": 529,
 }
 
-// hints maps HTTP statuses to hints for the user.
+// hints maps HTTP status codes to hints for the user.
 var hints = map[int]string{
 	http.StatusUnauthorized: "the key was rejected: check ANTHROPIC_API_KEY, or the key in the configuration",
 	http.StatusNotFound:     "check the name of the model, and the base URL",
 }
 
-// eventError returns the error that an error event describes.
+// eventError converts an error event to an error.
 func (m *Model) eventError(e *event) error {
 	f := e.Error
 	if f == nil {
@@ -49,7 +49,7 @@ func (m *Model) eventError(e *event) error {
 	return m.statusError(code, f, 0)
 }
 
-// responseError returns the error for a response that is not an answer.
+// responseError converts a failed HTTP response to an error.
 func (m *Model) responseError(res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	var said struct {
@@ -75,7 +75,7 @@ func (m *Model) statusError(code int, f *fault, wait time.Duration) error {
 	return &llm.StatusError{Vendor: vendor, Code: code, Kind: plainLine(m.conceal(f.Type), 100), Message: msg, After: wait}
 }
 
-// plainLine removes control characters and line breaks from a server's text and
+// plainLine removes control characters and line breaks from server text and
 // truncates it to limit characters.
 func plainLine(s string, limit int) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
@@ -86,7 +86,7 @@ func plainLine(s string, limit int) string {
 }
 
 // retryAfter returns how long the vendor asks the client to wait before a
-// retry.
+// retry, or 0.
 func retryAfter(h http.Header) time.Duration {
 	for name, unit := range map[string]time.Duration{"Retry-After-Ms": time.Millisecond, "Retry-After": time.Second} {
 		if n, err := strconv.ParseFloat(h.Get(name), 64); err == nil && n > 0 {
@@ -99,8 +99,8 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// streamError removes secrets from an error. If ctx is done, it returns the
-// cause of ctx instead.
+// streamError redacts secrets in an error. If ctx is done, it returns the cause
+// of ctx instead.
 func (m *Model) streamError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -121,5 +121,5 @@ func (m *Model) streamError(ctx context.Context, err error) error {
 	return err
 }
 
-// conceal redacts the key and the values of headers in a text.
+// conceal redacts the key and the header values in text.
 func (m *Model) conceal(text string) string { return m.redactor.String(text) }

@@ -9,7 +9,7 @@ import (
 // prompt; and at the end of the previous prompt, which is the last user message
 // but one.
 //
-// For short steps the last breakpoint would suffice, because the vendor
+// For short steps, the last breakpoint would be enough, because the vendor
 // searches its cache up to 20 blocks before a breakpoint. If a step has more
 // calls and results, the breakpoint at the end of the previous prompt is
 // needed.

@@ -58,8 +58,8 @@ func renderTools(tools []llm.Tool) ([]sdk.ToolUnionParam, error) {
 	return out, nil
 }
 
-// renderSchema returns the schema with the member "type" added if it is
-// missing, because the vendor rejects schemas without it.
+// renderSchema returns the schema with "type" added if it is missing, because
+// the vendor rejects schemas without it.
 func renderSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if len(schema) == 0 {
 		return json.RawMessage(`{"type":"object"}`), nil
@@ -78,8 +78,8 @@ func renderSchema(schema json.RawMessage) (json.RawMessage, error) {
 	return append([]byte(`{"type":"object"`), inner...), nil
 }
 
-// setThinking enables thinking. The limit of the answer includes thinking, so a
-// quarter of the limit is reserved for text.
+// setThinking enables thinking. Because the response limit includes thinking, a
+// quarter of it is reserved for text.
 func (m *Model) setThinking(p *sdk.MessageNewParams, tokens int) {
 	const least = 1024 // the vendor's minimum
 	budget := min(max(int64(tokens), least), p.MaxTokens*3/4)
@@ -94,8 +94,8 @@ func (m *Model) setThinking(p *sdk.MessageNewParams, tokens int) {
 	}
 }
 
-// effortFor translates a token budget to an effort level, for models that
-// accept only levels.
+// effortFor converts a token budget to an effort level, for models that accept
+// only levels.
 func effortFor(tokens int) sdk.OutputConfigEffort {
 	switch {
 	case tokens <= 2048:
@@ -106,9 +106,10 @@ func effortFor(tokens int) sdk.OutputConfigEffort {
 	return sdk.OutputConfigEffortHigh
 }
 
-// renderMessages merges the messages between two answers into one user message,
-// because the vendor requires alternating roles. Notices follow it in one
-// message, because a notice must not come first or before a user message.
+// renderMessages converts the messages. It merges those between two responses
+// into one user message, because the vendor requires alternating roles. Notices
+// follow it in one message, because a notice must not come first or before a
+// user message.
 func (m *Model) renderMessages(all []llm.Message) []sdk.MessageParam {
 	var out []sdk.MessageParam
 	all = slices.DeleteFunc(slices.Clone(all), func(msg llm.Message) bool {
@@ -130,8 +131,9 @@ func (m *Model) renderMessages(all []llm.Message) []sdk.MessageParam {
 	return out
 }
 
-// addMessage appends a message, or extends the last one if it has the same
-// role. It skips empty messages, which the vendor rejects.
+// addMessage appends a message. If the last message has the same role, it
+// appends the blocks to that message. It skips empty messages, which the vendor
+// rejects.
 func addMessage(out []sdk.MessageParam, role sdk.MessageParamRole, blocks []sdk.ContentBlockParamUnion) []sdk.MessageParam {
 	if len(blocks) == 0 {
 		return out
@@ -154,9 +156,9 @@ func (m *Model) addUser(out []sdk.MessageParam, run []llm.Message) []sdk.Message
 	return addMessage(out, sdk.MessageParamRoleSystem, notices)
 }
 
-// userBlocks returns the blocks of messages between two answers: the tool
-// results, which the vendor requires first, then the other blocks in order. If
-// separate is true, it returns the notices separately.
+// userBlocks returns the blocks of the messages between two responses: the tool
+// results, which the vendor requires first, and the other blocks in order. If
+// apart is set, it returns the notices separately.
 func userBlocks(run []llm.Message, apart bool) (results, rest, notices []sdk.ContentBlockParamUnion) {
 	for _, msg := range run {
 		if msg.Role == llm.Notice {
@@ -209,8 +211,8 @@ func assistantBlocks(run []llm.Message) []sdk.ContentBlockParamUnion {
 	return out
 }
 
-// renderThinking returns thinking only if this vendor signed it. The vendor
-// rejects thinking of other vendors and thinking without a signature.
+// renderThinking returns a block only for thinking that this vendor signed. The
+// vendor rejects other vendors' thinking and thinking without a signature.
 func renderThinking(t llm.Thinking) []sdk.ContentBlockParamUnion {
 	switch {
 	case t.Vendor != vendor:
@@ -244,15 +246,15 @@ func renderResult(r llm.Result) *sdk.ToolResultBlockParam {
 	if r.Error {
 		out.IsError = sdk.Bool(true)
 		if len(out.Content) == 0 {
-			text("It failed and said nothing.") // the vendor rejects errors without a text
+			text("It failed and said nothing.") // the vendor rejects errors without text
 		}
 	}
 	return out
 }
 
-// isSupportedImage reports whether the vendor accepts images of a type. After
-// an unsupported image, the vendor would reject every later request of the
-// conversation.
+// isSupportedImage reports whether the vendor accepts images of the given type.
+// If a conversation contains an unsupported image, the vendor rejects every
+// later request.
 func isSupportedImage(mime string) bool {
 	return slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, mime)
 }
@@ -267,9 +269,8 @@ func renderImage(i llm.Image) *sdk.ImageBlockParam {
 	}}}
 }
 
-// callArguments returns the arguments of a call as the model wrote them. It
-// wraps arguments that are not a JSON object as the vendor's documentation
-// describes.
+// callArguments returns a call's arguments as the model wrote them. If they are
+// not a JSON object, it wraps them as the vendor's documentation describes.
 func callArguments(text string) json.RawMessage {
 	if isBlank(text) {
 		return json.RawMessage("{}")
@@ -281,8 +282,8 @@ func callArguments(text string) json.RawMessage {
 	return wrapped
 }
 
-// sanitizeCallID replaces characters in a call ID that the vendor does not
-// accept. IDs of other vendors may contain colons and dots.
+// sanitizeCallID replaces the characters in a call ID that the vendor does not
+// accept. Other vendors' IDs may contain colons and dots.
 func sanitizeCallID(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)) {

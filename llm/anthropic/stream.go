@@ -18,9 +18,9 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// maxAnswer limits the bytes received for an answer. It allows for the longest
-// answers of current models, with about 130 bytes around each piece. The
-// vendor's library limits a line to half of it.
+// maxAnswer is the maximum size of a response in bytes. It allows for the
+// longest responses of current models, with an overhead of about 130 bytes for
+// each piece. The vendor's library limits a line to half of it.
 const maxAnswer = 64 << 20
 
 var (
@@ -28,7 +28,7 @@ var (
 	errLong = fmt.Errorf("answer too long (limit %d MiB, or half of that in one line)", maxAnswer>>20)
 )
 
-// Stream sends a request and yields the events of the answer; see [llm.Model].
+// Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		body, err := m.render(r)
@@ -52,8 +52,7 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 }
 
 // send sends a request and returns the response once the server has started to
-// stream. The body of the response is limited in size, and reading it calls
-// alive for each piece.
+// stream. The response body is limited in size. Each read from it calls alive.
 func (m *Model) send(ctx context.Context, body []byte, alive func()) (*http.Response, error) {
 	var res *http.Response
 	admit := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
@@ -72,7 +71,7 @@ func (m *Model) send(ctx context.Context, body []byte, alive func()) (*http.Resp
 	return res, err
 }
 
-// checkResponse returns an error for a response that is not an event stream.
+// checkResponse returns an error if the response is not an event stream.
 func (m *Model) checkResponse(res *http.Response) error {
 	if res.StatusCode != http.StatusOK {
 		return m.responseError(res)
@@ -84,8 +83,8 @@ func (m *Model) checkResponse(res *http.Response) error {
 	return nil
 }
 
-// limitedBody is a response body that fails with errLong after a number of
-// bytes.
+// limitedBody is a response body that fails with errLong if it exceeds a number
+// of bytes.
 type limitedBody struct {
 	io.ReadCloser
 	left  int
@@ -103,7 +102,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read yields the events of a response until the answer is complete.
+// read yields the events of a response until the response is complete.
 func (m *Model) read(ctx context.Context, res *http.Response, yield func(llm.Event, error) bool) {
 	var a answer
 	begun := false
@@ -150,8 +149,8 @@ func (m *Model) finish(a *answer, yield func(llm.Event, error) bool) {
 	yield(llm.Done{Answer: whole}, nil)
 }
 
-// addEvent adds an event to the answer and returns the event to yield, or nil.
-// It ignores unknown events.
+// addEvent adds a server event to the response. It returns the event to yield,
+// or nil. Unknown events are ignored.
 func (m *Model) addEvent(a *answer, raw ssestream.Event) (llm.Event, error) {
 	data := strings.TrimSpace(string(raw.Data))
 	if raw.Type == "ping" || data == "" || data == "[DONE]" {

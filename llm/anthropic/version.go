@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// version is the family and the number of a model, such as opus 4.8. It is zero
+// version is a model's family and version number, such as opus 4.8. It is zero
 // if the name does not contain them.
 type version struct {
 	family string
 	number int // 408 means 4.8
 }
 
-// versionPattern is compiled on first use, so that programs that use no such
-// model start faster.
+// versionPattern is compiled on first use, so that programs that do not use
+// such a model start faster.
 var versionPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?:\D|$)`)
 })
@@ -39,6 +39,6 @@ func (v version) acceptsSystemMessages() bool {
 	return ok && v.number >= first
 }
 
-// thinksAdaptively reports whether the model decides how long it thinks, as
-// versions from 4.6 do. Versions from 4.7 reject a budget.
+// thinksAdaptively reports whether the model decides how long to think, as
+// versions since 4.6 do. Versions since 4.7 reject a budget.
 func (v version) thinksAdaptively() bool { return v.number >= 406 }

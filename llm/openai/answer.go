@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// chunk is one event of a streamed answer. Its ID is ignored, because some
-// servers change it during an answer.
+// chunk is an event of a streamed response. The package ignores its ID, because
+// some servers change it during a response.
 type chunk struct {
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`
@@ -49,10 +49,10 @@ type usage struct {
 	CacheHit int `json:"prompt_cache_hit_tokens"` // sent by DeepSeek
 }
 
-// answer is an answer that is being received.
+// answer accumulates a response as it is streamed.
 type answer struct {
 	vendor string
-	at     int // number of messages before the answer
+	at     int // number of messages before the response
 
 	text, thinking strings.Builder
 	refusal        bool
@@ -68,10 +68,10 @@ type partialCall struct {
 	id, name  string
 	made      bool // whether the ID was generated here
 	arguments strings.Builder
-	nesting   nesting // nesting of the arguments received so far
+	nesting   nesting // nesting state of the arguments received so far
 }
 
-// Limits of an answer.
+// Limits on a response.
 const (
 	maxAnswer = 32 << 20
 	maxCalls  = 1000
@@ -79,7 +79,7 @@ const (
 
 var errTooLong = errors.New("answer too long")
 
-// add adds a chunk to the answer and returns the events to yield.
+// add adds a chunk to the response and returns the events to yield.
 func (a *answer) add(data []byte) ([]llm.Event, error) {
 	if bytes.Contains(data, []byte(`"error"`)) {
 		if e := statusError(data); e != nil {
@@ -94,7 +94,7 @@ func (a *answer) add(data []byte) ([]llm.Event, error) {
 		a.model = c.Model
 	}
 	if c.Usage != nil {
-		a.usage = c.Usage.neutral() // the last chunk counts the whole answer
+		a.usage = c.Usage.neutral() // the count in the last chunk covers the whole response
 	}
 	var events []llm.Event
 	for i := range c.Choices {
@@ -136,8 +136,8 @@ func (a *answer) addChoice(c *choice) []llm.Event {
 	return events
 }
 
-// call adds a fragment of a tool call. It returns no events until the name of
-// the tool is known.
+// addCall adds a fragment of a tool call. It returns no events until the tool's
+// name is known.
 func (a *answer) addCall(f *callFragment) []llm.Event {
 	at := a.continuedCall(f)
 	if at < 0 {
@@ -164,21 +164,21 @@ func (a *answer) addCall(f *callFragment) []llm.Event {
 		}
 		return []llm.Event{llm.CallDelta{Index: at, Arguments: f.Function.Arguments}}
 	}
-	if c.id == "" || a.isDuplicateID(c) { // the ID is missing or repeated: generate one that is reproducible and unique in the conversation
+	if c.id == "" || a.isDuplicateID(c) { // missing or repeated ID: generate a reproducible one that is unique in the conversation
 		c.id, c.made = fmt.Sprintf("call_%d_%d", a.at, at), true
 	}
 	return []llm.Event{llm.CallDelta{Index: at, ID: c.id, Name: c.name, Arguments: c.arguments.String()}}
 }
 
-// isDuplicateID reports whether another call of the answer has the same ID as
+// isDuplicateID reports whether another call in the response has the same ID as
 // c.
 func (a *answer) isDuplicateID(c *partialCall) bool {
 	return slices.ContainsFunc(a.calls, func(o *partialCall) bool { return o != c && o.id == c.id })
 }
 
 // continuedCall returns the index of the call that a fragment continues, or -1
-// if it starts a new call. The index of the fragment is not enough: some
-// servers omit it, and others send 0 for all calls.
+// if the fragment starts a new call. The fragment's own index is not
+// sufficient: some servers omit it, and others send 0 for all calls.
 func (a *answer) continuedCall(f *callFragment) int {
 	latest := -1
 	for at := len(a.calls) - 1; at >= 0; at-- {
@@ -200,7 +200,7 @@ func (a *answer) continuedCall(f *callFragment) int {
 	return latest
 }
 
-// isOther reports whether a fragment belongs to a call other than c.
+// isOther reports whether a fragment belongs to a different call than c.
 func (c *partialCall) isOther(f *callFragment) bool {
 	switch name := f.Function.Name; {
 	case name == "" || c.name == "": // a new call always has a name
@@ -210,8 +210,8 @@ func (c *partialCall) isOther(f *callFragment) bool {
 	case f.ID != "" && c.id != "" && !c.made:
 		return f.ID != c.id
 	}
-	// If the name is the same, it is either repeated in each fragment or starts
-	// a second call.
+	// The same name is either repeated in each fragment or starts a second
+	// call.
 	return f.Function.Arguments != "" && c.nesting.closed
 }
 
@@ -244,8 +244,8 @@ func (a *answer) hasStarted() bool {
 	return a.text.Len() > 0 || a.thinking.Len() > 0 || len(a.calls) > 0
 }
 
-// endError checks an answer whose stream has ended. It returns an error if the
-// answer is incomplete.
+// endError returns an error if the stream ended before the response was
+// complete.
 func (a *answer) endError() error {
 	switch a.reason {
 	case "":
@@ -264,7 +264,7 @@ func (a *answer) endError() error {
 	return nil
 }
 
-// whole returns the part of the answer that was received so far.
+// whole returns the response received so far.
 func (a *answer) whole() llm.Answer {
 	out := llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: a.stop(), Usage: a.usage, Model: a.model}
 	var parts []llm.Part
@@ -285,7 +285,7 @@ func (a *answer) whole() llm.Answer {
 
 func (a *answer) stop() llm.Stop {
 	switch {
-	case a.reason == "": // the answer is incomplete
+	case a.reason == "": // the response is incomplete
 		return ""
 	case a.reason == "length" || a.reason == "max_tokens":
 		return llm.StopLength
@@ -297,7 +297,7 @@ func (a *answer) stop() llm.Stop {
 	return llm.StopEnd
 }
 
-// neutral converts the usage to the vendor-neutral form. It clamps counts that
+// neutral converts the usage to the vendor-neutral form. It adjusts counts that
 // contradict each other.
 func (u *usage) neutral() llm.Usage {
 	prompt := max(u.Prompt, 0)

@@ -1,10 +1,10 @@
 // Package openai implements [llm.Model] for OpenAI's chat completions API and
-// compatible servers. [QuirksOf] returns how a server differs from others.
+// compatible servers. [QuirksOf] returns the differences of a known server.
 //
-// The package makes the requests itself, because OpenAI's own library merges
-// calls without an index, adds up usage that is repeated in every chunk, and
-// accepts a truncated stream as complete. The library would also nearly double
-// the size of the program and increase its start time by a quarter.
+// The package implements the protocol itself, because OpenAI's own library
+// merges calls without an index, adds up usage that is repeated in every chunk,
+// and accepts a truncated stream as complete. The library would also nearly
+// double the size of the program and increase its start time by a quarter.
 package openai
 
 import (
@@ -22,27 +22,27 @@ import (
 
 // Options configures a model. The zero value selects OpenAI without a key.
 type Options struct {
-	// Key is sent as a bearer token; "" sends no token, which local servers
-	// accept.
+	// Key is sent as a bearer token. If it is "", no token is sent, as for
+	// local servers.
 	Key string
 	// BaseURL is the URL to which "/chat/completions" is appended; "" selects
 	// OpenAI.
 	BaseURL string
-	// MaxTokens limits the answer if the request sets no limit; 0 means the
-	// limit of the server.
+	// MaxTokens is the maximum number of tokens in a response if the request
+	// sets no limit; 0 means the server's limit.
 	MaxTokens int
 	// HTTP sends the requests; nil means [http.DefaultClient], which uses the
 	// proxy from the environment. Its Timeout must be 0, because a timeout
-	// would truncate long answers.
+	// would truncate long responses.
 	HTTP *http.Client
-	// Quirks describes the server; nil means the result of [QuirksOf].
+	// Quirks describes the server; nil means [QuirksOf].
 	Quirks *Quirks
 }
 
 // Model is a model on a server with the chat completions API. It is safe for
 // concurrent use.
 type Model struct {
-	name      string // name of the model on the server
+	name      string // the server's name for the model
 	key       string
 	maxTokens int
 	quirks    Quirks
@@ -53,9 +53,9 @@ var _ llm.Model = (*Model)(nil)
 
 const openAI = "https://api.openai.com/v1"
 
-// New returns the model with the given name on its server. It does not connect.
-// It reads no key, address or header from the environment, so that users who
-// share a process do not share keys.
+// New returns the model with the given name. It does not connect. It reads no
+// key, URL or header from the environment, so that users of the same process do
+// not share keys.
 func New(model string, opts *Options) (*Model, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -83,13 +83,13 @@ func New(model string, opts *Options) (*Model, error) {
 	}, nil
 }
 
-// checkBase rejects URLs that contain credentials, or parts that would be
-// ignored.
+// checkBase returns an error if a URL is invalid, contains credentials, or has
+// parts that would be ignored.
 func checkBase(base string) error {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil:
-		return errors.New("invalid base URL; write https://HOST/v1") // err would repeat the URL with its credentials
+		return errors.New("invalid base URL; write https://HOST/v1") // err would contain the URL with its credentials
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
 		return fmt.Errorf("unsupported base URL %q; write https://HOST/v1", u.Redacted())
 	case u.User != nil:
@@ -100,11 +100,10 @@ func checkBase(base string) error {
 	return nil
 }
 
-// Name returns the vendor from the quirks and the name of the model on the
-// server.
+// Name returns the vendor from the quirks and the server's name for the model.
 func (m *Model) Name() string { return m.quirks.Vendor + ":" + m.name }
 
-// Stream implements [llm.Model]. It has no timeout: it waits for the server
+// Stream implements [llm.Model]. It has no timeout and waits for the server
 // until ctx is done.
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
@@ -130,10 +129,10 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 	}
 }
 
-// errStopped ends a stream whose consumer stopped.
+// errStopped is returned to end a stream whose consumer stopped iterating.
 var errStopped = errors.New("stopped by the consumer")
 
-// read adds the events of a stream to the answer and yields them.
+// read adds a stream's events to the response and yields them.
 func (m *Model) read(res *http.Response, a *answer, yield func(llm.Event) bool) error {
 	events := newEventReader(res.Body)
 	for {
@@ -164,8 +163,8 @@ func (m *Model) read(res *http.Response, a *answer, yield func(llm.Event) bool) 
 
 var errNoDone = fmt.Errorf("stream ended without [DONE]: %w", io.ErrUnexpectedEOF)
 
-// streamError returns the error of a stream that failed. It is a
-// [*llm.CutError] if part of the answer was received.
+// streamError converts the error of a failed stream. It returns a
+// [*llm.CutError] if part of the response was received.
 func (m *Model) streamError(ctx context.Context, a *answer, err error) error {
 	refused, ok := errors.AsType[*llm.StatusError](err)
 	switch {

@@ -11,21 +11,21 @@ type Quirks struct {
 	// Vendor is the part of [Model.Name] before the colon. Thinking is sent
 	// back only to the vendor that produced it.
 	Vendor string
-	// System is where instructions and notices are placed.
+	// System is the placement of instructions and notices.
 	System Placement
-	// MaxTokens is the name of the parameter that limits an answer; "" means
+	// MaxTokens is the name of the parameter that limits a response; "" means
 	// max_tokens.
 	MaxTokens string
 	// Replay sends thinking back as reasoning_content, which is empty if the
-	// model did not think. Some servers require it in every message of a turn
-	// with calls (anomalyco/opencode#24722); others ignore it.
+	// model did not think. Some servers require the field in every message of
+	// a turn with calls (anomalyco/opencode#24722); others ignore it.
 	Replay bool
 	// Effort sends the amount of thinking as reasoning_effort if thinking is
 	// enabled.
 	Effort bool
 	// Switch enables or disables thinking with the parameter "thinking".
 	Switch bool
-	// NoUsage omits stream_options, which some old servers reject. The token
+	// NoUsage omits stream_options, which some older servers reject. The token
 	// usage is then unknown.
 	NoUsage bool
 	// NoDone accepts a stream that ends without [DONE] if a finish reason was
@@ -33,26 +33,26 @@ type Quirks struct {
 	NoDone bool
 }
 
-// Placement is where system messages are placed.
+// Placement is the position of system messages in a request.
 type Placement string
 
 const (
-	// SystemInline keeps notices at their position in the conversation, so that
-	// each request starts with the bytes of the previous one.
+	// SystemInline keeps notices at their position in the conversation, so
+	// that each request starts with the bytes of the previous one.
 	SystemInline Placement = ""
 	// SystemFirst merges the instructions and all notices into the first
-	// message, for servers that reject other system messages. A notice then
-	// changes the start of the request, so that no cache matches.
+	// message, for servers that reject later system messages. A new notice
+	// then changes the start of the request, so that no cached prefix matches.
 	SystemFirst Placement = "first"
 )
 
 const maxCompletionTokens = "max_completion_tokens"
 
-// hosts lists known servers by the suffix of their host name, or by host and
-// port for local servers. Entries with only a vendor have no known differences.
+// hosts lists the known servers by host name suffix, or by host and port for
+// local servers. Entries with only a vendor have no known differences.
 var hosts = []struct {
 	host   string
-	local  bool // whether the server may run any model with the chat template of that model
+	local  bool // whether the server may run any model with that model's chat template
 	quirks Quirks
 }{
 	// Newer models reject max_tokens (see anomalyco/opencode#37964 for Azure),
@@ -72,7 +72,7 @@ var hosts = []struct {
 }
 
 // QuirksOf returns the quirks of a server and a model. The vendor of an unknown
-// server is its host.
+// server is its host name.
 func QuirksOf(baseURL, model string) Quirks {
 	host := hostOf(baseURL)
 	q, local := Quirks{Vendor: strings.ReplaceAll(host, ":", "-")}, true
@@ -94,8 +94,8 @@ func QuirksOf(baseURL, model string) Quirks {
 	return q
 }
 
-// hostOf returns the host of a URL, and its port unless that is the default.
-// Loopback addresses become localhost.
+// hostOf returns the host of a URL, with the port unless it is the default
+// port. Loopback addresses are returned as localhost.
 func hostOf(baseURL string) string {
 	u, err := url.Parse(baseURL)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// request is the JSON body of a request. Fields that do not change during a
-// conversation come before the messages.
+// request is the JSON body of a request. Fields that stay the same during a
+// conversation precede the messages.
 type request struct {
 	Model               string         `json:"model"`
 	Stream              bool           `json:"stream"`
@@ -45,7 +45,7 @@ type function struct {
 
 type message struct {
 	Role             string  `json:"role"`
-	Content          any     `json:"content"` // a string, parts, or null if there are only calls
+	Content          any     `json:"content"` // a string, parts, or null if the message has only calls
 	ReasoningContent *string `json:"reasoning_content,omitempty"`
 	ToolCalls        []call  `json:"tool_calls,omitempty"`
 	ToolCallID       string  `json:"tool_call_id,omitempty"`
@@ -72,9 +72,9 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// render encodes the JSON body of a request. The JSON of a message depends only
-// on that message and earlier ones, so that a longer conversation starts with
-// the bytes of a shorter one.
+// render encodes the JSON body of a request. The encoding of a message depends
+// only on that message and earlier ones, so that a longer conversation starts
+// with the bytes of a shorter one.
 func (m *Model) render(r *llm.Request) ([]byte, error) {
 	out := request{Model: m.name, Stream: true}
 	if !m.quirks.NoUsage {
@@ -101,7 +101,7 @@ func (m *Model) render(r *llm.Request) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// setLimits sets the limits of the answer and of thinking.
+// setLimits sets the token limits for the response and for thinking.
 func (m *Model) setLimits(out *request, r *llm.Request) {
 	limit := r.MaxTokens
 	if limit == 0 {
@@ -123,7 +123,7 @@ func (m *Model) setLimits(out *request, r *llm.Request) {
 	}
 }
 
-// effortFor translates a number of tokens to one of the three levels that
+// effortFor converts a token budget to one of the three effort levels that
 // servers support.
 func effortFor(tokens int) string {
 	switch {
@@ -148,13 +148,13 @@ func (m *Model) messages(r *llm.Request) []message {
 	return w.out
 }
 
-// writer converts the messages of a conversation.
+// writer converts the messages of a conversation to the server's format.
 type writer struct {
 	quirks Quirks
 	out    []message
 	// open lists the IDs of calls without a result. Servers reject messages
-	// between calls and their results, so notices wait until all results are
-	// written.
+	// between calls and their results, so notices are deferred until all
+	// results are written.
 	open    []string
 	waiting []string
 }
@@ -210,9 +210,9 @@ func (w *writer) assistant(m *llm.Message) {
 	w.out = append(w.out, out)
 }
 
-// objectArguments returns the arguments of a call, or an empty object if they
-// are not a JSON object, because some servers parse earlier arguments and fail.
-// The result of the call already reports the mistake.
+// objectArguments returns a call's arguments, or an empty object if they are
+// not a JSON object, because some servers parse earlier arguments and fail. The
+// result of the call already reports the mistake.
 func objectArguments(arguments string) string {
 	var any map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &any) != nil || any == nil {
@@ -221,9 +221,9 @@ func objectArguments(arguments string) string {
 	return arguments
 }
 
-// user writes the results and then the user's message. Images in results are
-// moved to the user's message, because a tool message can contain only text
-// (openai/openai-openapi#523, vllm-project/vllm#43203).
+// user writes the results and then the rest of a user message. Images in
+// results are moved to the user message, because a tool message can contain
+// only text (openai/openai-openapi#523, vllm-project/vllm#43203).
 func (w *writer) user(m *llm.Message) {
 	var parts []part
 	for _, p := range m.Parts {
@@ -245,7 +245,7 @@ func (w *writer) user(m *llm.Message) {
 	}
 }
 
-// result writes the message for a result and returns the images in the result.
+// result writes the message for a result and returns the images in it.
 func (w *writer) result(r llm.Result) (images []part) {
 	var text strings.Builder
 	if r.Error {
@@ -273,9 +273,8 @@ func (w *writer) result(r llm.Result) (images []part) {
 	return images
 }
 
-// completeCalls adds an error result for each call that has no result, because
-// servers reject such calls. It then writes the notices that waited for the
-// results.
+// completeCalls adds an error result for each call without a result, because
+// servers reject such calls. It then writes the deferred notices.
 func (w *writer) completeCalls() {
 	for _, id := range w.open {
 		w.out = append(w.out, message{Role: "tool", Content: "Error: this call was not made.", ToolCallID: id})
@@ -291,7 +290,7 @@ func image(i llm.Image) part {
 	return part{Type: "image_url", ImageURL: &imageURL{"data:" + i.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)}}
 }
 
-// content returns the parts as one string if all of them are texts, because
+// content returns the parts as a single string if all of them are text, because
 // every server accepts a string.
 func content(parts []part) any {
 	var text strings.Builder

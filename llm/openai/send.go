@@ -16,9 +16,9 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// poster returns a function that sends the body of a request once. The function
-// does not retry, because only the caller knows whether that is safe. It does
-// not follow redirects, because no other host may receive the key and the
+// poster returns a function that sends a request body once. The function does
+// not retry, because only the caller knows whether that is safe. It does not
+// follow redirects, because no other host may receive the key and the
 // conversation.
 func poster(base, key string, client *http.Client) func(context.Context, []byte) (*http.Response, error) {
 	once := http.Client{}
@@ -63,8 +63,8 @@ func (m *Model) send(ctx context.Context, body []byte) (*http.Response, error) {
 	return res, nil
 }
 
-// redactKey removes the key from a server's text, because some servers repeat
-// it.
+// redactKey redacts the key in text returned by a server, because some servers
+// echo it.
 func (m *Model) redactKey(text string) string {
 	if m.key != "" {
 		text = strings.ReplaceAll(text, m.key, "[key]")
@@ -73,18 +73,18 @@ func (m *Model) redactKey(text string) string {
 }
 
 const (
-	maxRefusal = 64 << 10 // bytes read from an error response
-	maxMessage = 500      // characters that are shown of a text that is not a protocol error
+	maxRefusal = 64 << 10 // maximum number of bytes read from an error response
+	maxMessage = 500      // maximum number of characters shown of text that is not a protocol error
 )
 
-// checkResponse returns an error for a response that is not a stream.
+// checkResponse returns an error if the response is not a stream.
 func checkResponse(res *http.Response) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode == http.StatusOK && kind != "text/html" && kind != "application/json" {
-		return res, nil // some servers send streams as plain text
+		return res, nil // some servers send streams as text/plain
 	}
 	defer res.Body.Close()
-	b, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // a partial text explains more than a read error
+	b, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // partial text is more helpful than a read error
 	e := statusError(b)
 	if e == nil {
 		e = &llm.StatusError{Message: responseText(kind, b)}
@@ -116,7 +116,7 @@ func responseText(kind string, b []byte) string {
 }
 
 // statusError parses the error in a response or a chunk, in any of the formats
-// that servers use. It returns nil if there is none.
+// that servers use. It returns nil if there is no error.
 func statusError(data []byte) *llm.StatusError {
 	var reply struct {
 		Error   json.RawMessage `json:"error"`
@@ -146,8 +146,8 @@ func statusError(data []byte) *llm.StatusError {
 	return newStatusError(detail.Message, detail.Type, detail.Code)
 }
 
-// newStatusError returns an error with the given fields. Some servers send an
-// HTTP status as the code, others a name.
+// newStatusError returns a [*llm.StatusError]. code is an HTTP status code on
+// some servers and a name on others.
 func newStatusError(msg, kind string, code json.RawMessage) *llm.StatusError {
 	e := &llm.StatusError{Kind: kind, Message: responseText("", []byte(msg))}
 	name := string(bytes.Trim(code, `"`))
@@ -162,18 +162,18 @@ func newStatusError(msg, kind string, code json.RawMessage) *llm.StatusError {
 	return e
 }
 
-// codes maps kinds of errors to HTTP statuses, for errors inside a stream.
+// codes maps error kinds to HTTP status codes, for errors in a stream.
 var codes = map[string]int{
 	"server_error": 500, "internal_server_error": 500, "overloaded_error": 503, "service_unavailable_error": 503,
 	"rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429,
 	"invalid_request_error": 400, "authentication_error": 401,
 }
 
-// maxAfter limits the delay that a server may request.
+// maxAfter is the maximum delay that a server can request.
 const maxAfter = 24 * time.Hour
 
 // retryAfter returns how long the server asks the client to wait before a
-// retry. It ignores dates, because clocks differ.
+// retry, or 0. It ignores dates, because clocks differ.
 func retryAfter(h http.Header) time.Duration {
 	for _, unit := range []struct {
 		header string

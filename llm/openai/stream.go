@@ -7,19 +7,20 @@ import (
 	"io"
 )
 
-// Limits of a stream in bytes. A line contains at most a whole call. A stream
-// contains the longest answers of current models, including the JSON around
-// each word.
+// Limits on a stream in bytes. A line contains at most a complete call. A
+// stream contains the longest responses of current models, including the JSON
+// around each word.
 const (
 	maxLine   = 8 << 20
 	maxStream = 256 << 20
 )
 
-// eventReader reads server-sent events, as far as chat completions use them.
+// eventReader parses the subset of server-sent events that chat completions
+// use.
 type eventReader struct {
 	lines *bufio.Reader
 	whole *io.LimitedReader
-	limit int // maximum length of a line
+	limit int // maximum length of a line in bytes
 }
 
 func newEventReader(r io.Reader) *eventReader { return newLimitedReader(r, maxLine, maxStream) }
@@ -31,8 +32,8 @@ func newLimitedReader(r io.Reader, line int, stream int64) *eventReader {
 
 // next returns the data of the next event, or nil at the end of the stream.
 // Data is a single line, because no server splits it and some servers omit the
-// blank line between events. next ignores other fields, and comments, which
-// keep connections alive.
+// blank line between events. next ignores other fields and comments, which
+// servers send to keep connections alive.
 func (e *eventReader) next() ([]byte, error) {
 	for {
 		line, err := e.line()
