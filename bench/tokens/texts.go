@@ -97,7 +97,7 @@ func listTools(ctx context.Context) ([]*mcp.Tool, error) {
 	ctx, stop := context.WithCancel(ctx)
 	clientSide, serverSide := mcp.NewInMemoryTransports()
 	ended := make(chan struct{})
-	go func() { defer close(ended); _ = s.Run(ctx, serverSide) }() // returns the cause of its stop
+	go func() { defer close(ended); _ = s.Run(ctx, serverSide) }() // the error only tells why it stopped
 	defer func() { stop(); <-ended }()
 	c, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, clientSide, nil)
 	if err != nil {

@@ -167,7 +167,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	defer follow.Start(ctx)()
 	options := mcpserver.Options{Preamble: setup.ProfilePrompt(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
 		HowToApprove: a.HowToApprove, HowToRevoke: setup.RevokeCommand, Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.FaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
-	own := options // profiles with a path of their own list their tools directly
+	own := options // profiles with their own path list their tools directly
 	own.Grow = o.grow
 	s := mcpserver.New(rt, &own)
 	defer s.Close()
@@ -205,8 +205,8 @@ func tuneMemory(getenv func(string) string) {
 	}
 }
 
-// newHTTPOptions returns the options of an HTTP server. It checks the address
-// before anything is started, and reports whether it is remote.
+// newHTTPOptions checks the HTTP address before anything is started. It returns
+// the server's options and whether other machines can reach the address.
 func newHTTPOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, err error) {
 	o = &mcpserver.HTTPOptions{}
 	if c.MCP.Address == "" {
@@ -446,7 +446,7 @@ func (a *app) printGreeting(url string, rt *loadout.Runtime, s *mcpserver.Server
 		fmt.Fprintf(a.Stdout, "  %s", line)
 	}
 	fmt.Fprintf(a.Stdout, "\nClaude Code:  claude mcp add --transport http loadout %s%s\n", url, header)
-	if !token { // other clients store tokens in their own ways
+	if !token { // clients differ in how they store tokens
 		fmt.Fprintf(a.Stdout, "Others:       loadout connect CLIENT --url %s\n              (CLIENT is one of %s)\n", url, strings.Join(remoteClients(), ", "))
 	}
 	fmt.Fprintln(a.Stdout, "\nPress Ctrl-C to exit.")

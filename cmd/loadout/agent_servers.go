@@ -34,7 +34,7 @@ type serverInfo struct {
 	LatencyMS float64        `json:"latency_ms"`
 	File      string         `json:"file"`
 	ListedAt  *time.Time     `json:"listed_at,omitempty"` // when its tools were last listed
-	Problem   string         `json:"problem,omitempty"`   // problem of its tools
+	Problem   string         `json:"problem,omitempty"`   // problem with its tools
 }
 
 type serversOutput struct {
@@ -46,7 +46,7 @@ type serversOutput struct {
 // serverTool describes a tool in the output of servers test --json.
 type serverTool struct {
 	Name        string `json:"name"`
-	Tool        string `json:"tool"` // the name at its server
+	Tool        string `json:"tool"` // name of the tool at its server
 	Description string `json:"description"`
 }
 

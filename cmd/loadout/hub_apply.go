@@ -80,7 +80,7 @@ func (a *app) applyDocuments(ctx context.Context, o applyFlags) error {
 		return err
 	}
 	out := applyOutput{Hub: hub.Address(), DryRun: o.dry}
-	if err := json.Unmarshal(answer.Body, &out); err != nil || out.Changes == nil { // an error response may contain changes too
+	if err := json.Unmarshal(answer.Body, &out); err != nil || out.Changes == nil { // even an error response can contain changes
 		if err := answer.Decode(&out); err != nil {
 			return err
 		}

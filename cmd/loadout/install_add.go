@@ -32,7 +32,7 @@ type addFlags struct {
 type addOutput struct {
 	Directory string            `json:"directory"`
 	Skills    []install.Skill   `json:"skills"`
-	Available []remote.Skill    `json:"available"` // set when a source has several skills and none was chosen
+	Available []remote.Skill    `json:"available"` // set if a source has several skills and none was chosen
 	Problems  []catalog.Problem `json:"problems"`
 	DryRun    bool              `json:"dry_run,omitempty"`
 }

@@ -43,7 +43,7 @@ func main() {
 		os.Exit(code)
 	case <-ctx.Done():
 	}
-	stop() // a second signal ends the program at once
+	stop() // a second signal terminates the program immediately
 	select {
 	case code := <-ended:
 		os.Exit(code)

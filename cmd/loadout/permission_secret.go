@@ -147,9 +147,9 @@ func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 	if f, ok := console.AsFile(a.Stdin); ok && console.IsTerminal(a.Stdin) {
 		fmt.Fprintf(a.Stderr, "Value of %s (hidden): ", name)
 		if state, err := term.GetState(int(f.Fd())); err == nil {
-			restore = func() { _ = term.Restore(int(f.Fd()), state) } // turns echo on again after an interrupt
+			restore = func() { _ = term.Restore(int(f.Fd()), state) } // re-enables echo after an interrupt
 		}
-		go func() { // ends with the program if the user does not answer
+		go func() { // ends with the process if the user does not answer
 			b, err := term.ReadPassword(int(f.Fd()))
 			fmt.Fprintln(a.Stderr)
 			read <- answer{b, err}

@@ -63,7 +63,7 @@ type doctorInstalled struct {
 	Path    string            `json:"path"`
 	Skills  int               `json:"skills"`
 	Newer   []availableUpdate `json:"newer"`   // as of the last loadout update --check
-	Problem string            `json:"problem"` // problem of loadout.lock, "" if it is readable
+	Problem string            `json:"problem"` // problem with loadout.lock; "" if it is readable
 }
 
 func (a *app) inspectInstalled() []doctorInstalled {

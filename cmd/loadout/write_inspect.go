@@ -52,7 +52,7 @@ refused.`,
 }
 
 func inspectArchive(file string, anyFolder bool) (*inspectOutput, error) {
-	fi, err := os.Stat(file) // before opening: opening a named pipe would block
+	fi, err := os.Stat(file) // check first, because opening a named pipe would block
 	switch {
 	case err == nil && fi.IsDir():
 		return nil, exit.Errorf(exit.Usage, "to check a directory: loadout validate "+console.ShellQuote(file), "%s is a directory", file)

@@ -19,8 +19,8 @@ type Entry struct {
 	// Name is the key of the entry: at most 64 letters, digits, "_" and "-". ""
 	// means [DefaultName].
 	Name string
-	// Command is the program, preferably as an absolute path, because a client
-	// that was started from a desktop does not have the PATH of a terminal.
+	// Command is the program to run. An absolute path is best, because a client
+	// started from a desktop does not have a terminal's PATH.
 	Command string
 	Args    []string
 	// URL is a Streamable HTTP endpoint. It must not contain a user name or

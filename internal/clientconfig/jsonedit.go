@@ -15,7 +15,7 @@ type layout struct {
 	newline string
 	indent  string // indentation of the line on which the value begins
 	unit    string // indentation per level
-	space   string // white space after ":" and "," on one line
+	space   string // white space after ":" and "," in one-line values
 }
 
 // nested returns the layout for values one level deeper.

@@ -27,8 +27,8 @@ type expression struct {
 	last  int
 }
 
-// maxParts is the maximum number of parts of a dotted key, of parts of all keys
-// in one value, and of nested values, because the parser takes quadratic time.
+// maxParts is the maximum number of key parts, per dotted key and per value,
+// and the maximum nesting depth of a value. The parser takes quadratic time.
 const maxParts = 64
 
 // tomlScan splits a document into expressions. It leaves validation to the

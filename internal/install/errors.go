@@ -38,7 +38,7 @@ type SkillError struct {
 	Message string
 	Fix     string // for Invalid: how to correct the skill
 	// Edits lists the differences from the lockfile, for Edited.
-	// SourceUnchanged is set if the source has no newer version.
+	// SourceUnchanged is set if the source has no other version.
 	Edits           []installed.Difference
 	SourceUnchanged bool
 }

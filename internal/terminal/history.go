@@ -75,7 +75,8 @@ func (h *History) remember(text string) {
 	}
 }
 
-// Add appends an input and saves it to the file.
+// Add appends an input and saves it. It ignores inputs that are empty, too long
+// or start with a space.
 func (h *History) Add(text string) error {
 	h.draft = ""
 	if text == "" || strings.HasPrefix(text, " ") || len(text) > maxRemembered {

@@ -44,7 +44,7 @@ func (m *model) screen() screen {
 		return screen{}
 	}
 	width := m.textWidth()
-	rest := m.height - 2 // leave a blank line above, and one row of the terminal unused
+	rest := m.height - 2 // leave a blank line above and one terminal row unused
 	below, x, y := m.promptOrInput(width, rest)
 	above := m.progressLines(width, max(rest-len(below)-1, 0))
 	if len(above) > 0 {

@@ -57,7 +57,7 @@ type Use struct {
 	Skill     string        `json:"skill,omitempty"`
 	Key       string        `json:"key,omitempty"`    // distinguishes skills with the same name
 	Tool      string        `json:"tool,omitempty"`   // local name of a tool, or path of a script within the skill
-	Model     string        `json:"model,omitempty"`  // as vendor:name
+	Model     string        `json:"model,omitempty"`  // vendor:name
 	Tokens    int           `json:"tokens,omitempty"` // estimated number of delivered tokens
 	Usage     *llm.Usage    `json:"usage,omitempty"`  // token usage of a model response
 	Took      time.Duration `json:"-"`                // 0 means unknown
