@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Event notifies subscribers that a request was submitted or resolved.
+// Event tells subscribers that a request was submitted or resolved.
 type Event struct {
 	Request Request
 	Answer  *Answer // nil while pending
@@ -200,7 +200,7 @@ func (d *Queue) Subscribe(f func(Event)) (cancel func()) {
 	}
 }
 
-// resolve stores an answer and notifies waiters and subscribers.
+// resolve stores the answer to a and notifies waiters and subscribers.
 func (d *Queue) resolve(ctx context.Context, a Request, answer Answer) error {
 	answer.ResolvedAt = time.Now().UTC()
 	stands, err := d.store.Resolve(ctx, a.ID, answer)

@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// copySkill copies the files of a skill to partPath and returns their hashes.
+// copySkill copies a skill's files to partPath and returns their hashes.
 func (c *Change) copySkill(ctx context.Context, files fs.FS) (map[string]string, error) {
 	manifest, err := listAccepted(files)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *Change) stage(name string) error {
 	return c.root.Rename(partPath, newPath+"/"+name)
 }
 
-// unstage removes the staged files of a skill.
+// unstage removes a skill's staged files.
 func (c *Change) unstage(name string) error { return c.removeAll(newPath + "/" + name) }
 
 // removeAll removes a path, including directories without write permission.

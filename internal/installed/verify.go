@@ -28,8 +28,7 @@ const (
 	Unreadable DifferenceKind = "unreadable" // the skill's files cannot be read; see Reason
 )
 
-// Difference is a difference between the lockfile and the files of an installed
-// skill.
+// Difference describes how an installed skill's files differ from the lockfile.
 type Difference struct {
 	Name   string         `json:"name"`
 	Path   string         `json:"path,omitempty"` // file in the skill; "" for the whole skill

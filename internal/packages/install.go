@@ -38,9 +38,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// ModulesDir is the directory of Node.js packages in the sandbox of a script.
-// It is at the root, because imports of ES modules search there but ignore
-// NODE_PATH.
+// ModulesDir is the directory of Node.js packages in a script's sandbox. It is
+// at the root, because imports of ES modules search there but ignore NODE_PATH.
 const ModulesDir = "/node_modules"
 
 // The default registries.
@@ -56,7 +55,7 @@ type Options struct {
 	Backend sandbox.Backend
 	// Dir is the absolute path of the cache. It is created if necessary.
 	Dir string
-	// Host is the machine whose uv and npm are used.
+	// Host is the machine whose uv and npm are run.
 	Host script.Host
 	// PythonIndex is the URL of a simple index (PEP 503), and NPMRegistry the
 	// URL of an npm registry. If empty, the public registries are used. They
@@ -162,7 +161,7 @@ func New(opts Options) (*Builder, error) {
 	return b, nil
 }
 
-// Packages describes the installed packages of a script.
+// Packages describes a script's installed packages.
 type Packages struct {
 	// Mounts lists the read-only mounts for the script's sandbox, at
 	// /deps or [ModulesDir].

@@ -64,7 +64,8 @@ func (s *store) lock(ctx context.Context, entry string, waiting func()) (unlock 
 	return func() { f.Close() }, nil
 }
 
-// lockFile returns the lock file of an entry. Several entries may share one.
+// lockFile returns the path of an entry's lock file. Several entries may share
+// a lock file.
 func (s *store) lockFile(entry string) string {
 	sum := sha256.Sum256([]byte(entry))
 	return filepath.Join(s.dir, lockPrefix+hex.EncodeToString(sum[:1]))

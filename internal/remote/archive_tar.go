@@ -17,7 +17,7 @@ import (
 const ratioFrom = 16 << 20
 
 // gunzip decompresses a gzip stream into a temporary file, so that the files of
-// a tar can be read individually. The caller closes the file.
+// a tar archive can be read individually. The caller must close the file.
 func (c *Client) gunzip(ctx context.Context, r io.Reader) (*tempFile, error) {
 	packed := &countingReader{r: r}
 	zr, err := gzip.NewReader(bufio.NewReaderSize(packed, 64<<10))

@@ -90,8 +90,8 @@ func (e *entry) refusal(ctx context.Context) (skill.Refusal, error) {
 		Message: "stored with Git LFS, so only a pointer was fetched; ask the author to store it in Git itself"}, nil
 }
 
-// isPointer reports whether a file is a Git LFS pointer. The Git LFS
-// specification limits the size of a pointer.
+// isPointer reports whether a file is a Git LFS pointer. It reads only small
+// files, because the Git LFS specification limits the size of a pointer.
 func (e *entry) isPointer(ctx context.Context) (bool, error) {
 	const begin, bound = "version https://git-lfs.github.com/spec/", 1024
 	if e.size < int64(len(begin)) || e.size >= bound {

@@ -17,16 +17,16 @@ const (
 	credentialTimeout = 15 * time.Second // for all helpers together
 )
 
-// tokenVariables lists the environment variables that hold tokens, with the
-// hosts that accept them.
+// tokenVariables lists environment variables that hold tokens, and the hosts
+// that accept the tokens.
 var tokenVariables = []struct{ host, variable, user string }{
 	{"github.com", "GH_TOKEN", "x-access-token"},
 	{"github.com", "GITHUB_TOKEN", "x-access-token"},
 	{"gitlab.com", "GITLAB_TOKEN", "oauth2"},
 }
 
-// tokenVariable returns the environment variable that is set to a token for a
-// host, or "".
+// tokenVariable returns the name of the environment variable to set for a
+// host's token, or "" if there is none.
 func tokenVariable(host string) string {
 	for _, t := range slices.Backward(tokenVariables) {
 		if t.host == host {

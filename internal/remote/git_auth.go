@@ -172,7 +172,8 @@ func (g *gitSession) hint(host string) string {
 	return hint
 }
 
-// repoHost returns the host of a repository, with a port if it has one.
+// repoHost returns the host of a repository, including the port if there is
+// one.
 func repoHost(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return u.Host

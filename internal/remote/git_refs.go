@@ -26,7 +26,7 @@ type gitRefs struct {
 	objects map[string]string // object by full ref name; for annotated tags also their commit by the name with ^{}
 }
 
-// resolvedRef is the ref and commit to fetch for a location.
+// resolvedRef holds the ref and commit to fetch for a location.
 type resolvedRef struct {
 	name   string // full name; "" for a HEAD or commit without a ref
 	commit string
@@ -137,8 +137,8 @@ func (r *gitRefs) tags() map[string]string {
 	return out
 }
 
-// find returns the ref and commit for a location. A branch takes precedence
-// over a tag with the same name.
+// find returns the ref and commit to fetch for a location. A branch takes
+// precedence over a tag with the same name.
 func (r *gitRefs) find(l Location) (resolvedRef, error) {
 	if l.Ref == "" {
 		return r.findHead(l)

@@ -42,8 +42,8 @@ type gitSession struct {
 	objects         *gitObjects
 }
 
-// gitConfig is the configuration of git. Git reads no other configuration,
-// neither the system's nor the user's.
+// gitConfig is git's entire configuration. Git reads neither the system's nor
+// the user's.
 var gitConfig = []string{
 	"protocol.allow=never",        // except for the protocols that setRemote allows
 	"core.hooksPath=" + emptyFile, // no hooks
@@ -225,8 +225,8 @@ type gitCommand struct {
 	read func(io.Reader) error
 }
 
-// command returns a git command that is ready to start. It runs in its own
-// session, so it has no terminal, and its children are killed with it.
+// command returns a git command that is ready to start. The command runs in its
+// own session: it has no terminal, and its children are killed with it.
 func (g *gitSession) command(ctx context.Context, r gitCommand) *exec.Cmd {
 	args := append([]string{"--no-pager"}, g.options...)
 	env := g.env

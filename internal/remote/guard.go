@@ -172,7 +172,7 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// isLocalhost reports whether a host is this machine, by name or address.
+// isLocalhost reports whether a host name or address refers to this machine.
 func isLocalhost(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Unmap().IsLoopback()

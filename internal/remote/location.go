@@ -333,8 +333,8 @@ func escapePath(s string) string {
 	return strings.ReplaceAll((&url.URL{Path: s}).EscapedPath(), "@", "%40")
 }
 
-// check returns an error if the location is invalid, for example because it was
-// read from a file.
+// check returns an error if the location is invalid. Locations may come from
+// untrusted files.
 func (l Location) check() error {
 	switch l.Kind {
 	case Local:

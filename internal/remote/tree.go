@@ -21,7 +21,7 @@ const (
 	maxTreeDirs  = 100_000
 )
 
-// entryKind is the type of a file in a tree.
+// entryKind is the file type of an entry.
 type entryKind uint8
 
 const (
@@ -165,7 +165,7 @@ func (t *tree) entriesBelow(dir string) []entry {
 	return t.entries[from:to]
 }
 
-// Open opens a plain file or a directory.
+// Open implements [fs.FS]. It opens plain files and directories.
 func (t *tree) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -187,8 +187,7 @@ func (t *tree) Open(name string) (fs.File, error) {
 	return &openFile{info: e.info(), path: name, r: r, left: e.size}, nil
 }
 
-// Stat returns information about a file or directory. It does not follow
-// symlinks.
+// Stat implements [fs.StatFS]. It does not follow symlinks.
 func (t *tree) Stat(name string) (fs.FileInfo, error) {
 	if _, ok := t.dirs[name]; ok && fs.ValidPath(name) {
 		return dirInfo(name), nil
@@ -203,7 +202,7 @@ func (t *tree) Stat(name string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
 }
 
-// ReadDir lists a directory.
+// ReadDir implements [fs.ReadDirFS].
 func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	children, ok := t.dirs[name]
 	if !ok {

@@ -44,7 +44,7 @@ func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%q is not a path in the skill; use a path relative to its folder, such as scripts/run.py", e.Name)
 }
 
-// listScripts formats the scripts of a skill for an error.
+// listScripts formats a skill's scripts for an error message.
 func listScripts(scripts []string) string {
 	const most = 12
 	switch {
@@ -113,7 +113,7 @@ type Problem struct {
 	Fix     string `json:"fix"`
 }
 
-// String returns "file:line: message; fix".
+// String formats the problem as "file:line: message; fix".
 func (p Problem) String() string {
 	at := p.File
 	if p.Line > 0 {

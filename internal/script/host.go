@@ -22,8 +22,8 @@ type Host struct {
 	// Getenv reads an environment variable that configures a version manager.
 	// If nil, none is set.
 	Getenv func(string) string
-	// System lists the directories that every sandbox contains. If nil, it is
-	// the list for this operating system. Only tests set it.
+	// System lists the directories that every sandbox contains. The default
+	// depends on the operating system. Only tests set it.
 	System []string
 	// Version returns the version of an interpreter, such as "22.18.0", or "".
 	// It is called if the files of the interpreter do not contain the version,
@@ -143,7 +143,8 @@ func privilegeProblem(f interpreter) string {
 	return ""
 }
 
-// interpreterFlags returns the arguments between interpreter and script.
+// interpreterFlags returns the arguments to put between the interpreter and the
+// script.
 func interpreterFlags(how detected, f interpreter) []string {
 	args := slices.Clone(how.args)
 	switch {

@@ -66,7 +66,7 @@ const maxSource = 8 << 20
 
 // Plan describes how to run a script. The caller may modify it.
 type Plan struct {
-	// Kind is the language.
+	// Kind is the language of the script.
 	Kind Kind `json:"kind"`
 	// Script is the path of the script in the skill.
 	Script string `json:"script"`

@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// releaseNumber matches a version number.
+// releaseNumber matches a version number with two to four parts.
 var releaseNumber = lazyregexp.New(`[0-9]{1,6}(\.[0-9]{1,6}){1,3}`)
 
 var (

@@ -40,8 +40,8 @@ type Pin struct {
 	Source string    `json:"source"`
 	Key    string    `json:"key"`   // public
 	Since  time.Time `json:"since"` // time of pinning
-	// First is set if this call pinned the key, so it was not compared with an
-	// earlier one.
+	// First is set if this call pinned the key, so the key was not compared
+	// with an earlier one.
 	First bool `json:"first,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 // Normalize returns s in the form used to compare names: trimmed and in NFKC.
 func Normalize(s string) string { return Trim(norm.NFKC.String(Trim(s))) }
 
-// Slug turns any text into a valid name: at most 64 lower-case ASCII letters,
+// Slug converts any text to a valid name: at most 64 lower-case ASCII letters,
 // digits and single hyphens. It returns "skill" if nothing else is left.
 func Slug(s string) string {
 	var b strings.Builder

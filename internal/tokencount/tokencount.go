@@ -84,8 +84,8 @@ const (
 	maxStates   = 64
 )
 
-// step is the effect of one character: the next state and the cost in
-// hundredths of a token.
+// step is the effect of a character: the next state and the cost in hundredths
+// of a token.
 type step struct {
 	next uint8
 	cost int16

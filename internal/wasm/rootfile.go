@@ -155,7 +155,7 @@ func (f *rootFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.Err
 	list := make([]experimentalsys.Dirent, 0, len(entries))
 	for _, e := range entries {
 		// Use the root, because Info of an entry would use the path. C programs
-		// call stat for each entry without an inode.
+		// call stat for each entry that has no inode.
 		info, err := f.fs.root.Lstat(filepath.Join(f.name, e.Name()))
 		if err != nil {
 			continue

@@ -52,7 +52,7 @@ const (
 // MaxModule is the maximum size of a module in bytes.
 const MaxModule = 32 << 20
 
-// Defaults of the options of [Main].
+// Default values of the options of [Main].
 const (
 	DefaultMemory  = 512 << 20
 	DefaultTimeout = time.Minute

@@ -24,12 +24,12 @@ type Options struct {
 	Next string
 }
 
-// Model is the demo model. It is safe for concurrent use.
+// Model responds by fixed rules. It is safe for concurrent use.
 type Model struct{ next string }
 
 var _ llm.Model = (*Model)(nil)
 
-// New returns the demo model.
+// New returns a demo model with the given options, which may be nil.
 func New(opts *Options) *Model {
 	if opts == nil {
 		opts = &Options{}
@@ -94,7 +94,7 @@ func (m *Model) answer(r *llm.Request) llm.Answer {
 }
 
 // limitTokens truncates a text to at most limit tokens; 0 means no limit. cut
-// reports whether it did.
+// reports whether the text was truncated.
 func limitTokens(text string, limit int) (short string, cut bool) {
 	if limit <= 0 {
 		return text, false

@@ -16,10 +16,11 @@ import (
 	"github.com/loadout-dev/loadout/llm/openai"
 )
 
-// Demo is the name of the built-in demo, which needs no server and no key.
+// Demo is the vendor name of the built-in demo, which needs no server and no
+// key.
 const Demo = "demo"
 
-// Vendor is a company or program that serves models.
+// Vendor describes a company or program that serves models.
 type Vendor struct {
 	Name        string
 	Aliases     []string // other accepted names

@@ -68,7 +68,7 @@ func NewGit(t testing.TB) *Git {
 // Host returns the host and port of the server.
 func (g *Git) Host() string { return strings.TrimPrefix(g.server.URL, "http://") }
 
-// Path returns the address of a path on the server.
+// Path returns the URL of a path on the server.
 func (g *Git) Path(p string) string { return g.server.URL + p }
 
 func (g *Git) serve(w http.ResponseWriter, r *http.Request, backend, files http.Handler) {
@@ -228,13 +228,13 @@ func (g *Git) Annotate(name, commit string) {
 	g.run("", "--git-dir="+g.Dir, "-c", "user.name=A Test", "-c", "user.email=test@example.com", "tag", "--force", "--annotate", "--message", name, name, commit)
 }
 
-// Ref creates or moves a ref with its full name.
+// Ref creates or moves a ref, given its full name.
 func (g *Git) Ref(name, commit string) {
 	g.t.Helper()
 	g.run("", "--git-dir="+g.Dir, "update-ref", name, commit)
 }
 
-// Delete removes a ref by its full name.
+// Delete removes a ref, given its full name.
 func (g *Git) Delete(name string) {
 	g.t.Helper()
 	g.run("", "--git-dir="+g.Dir, "update-ref", "-d", name)
@@ -246,7 +246,7 @@ func (g *Git) Head(branch string) {
 	g.run("", "--git-dir="+g.Dir, "symbolic-ref", "HEAD", "refs/heads/"+branch)
 }
 
-// Config sets a value in the configuration of the repository.
+// Config sets a value in the repository's configuration.
 func (g *Git) Config(name, value string) {
 	g.t.Helper()
 	g.run("", "--git-dir="+g.Dir, "config", name, value)

@@ -173,7 +173,7 @@ func (s *site) write(w http.ResponseWriter, v any) {
 	}
 }
 
-// artifact serves the artifact of a skill.
+// artifact serves a skill's artifact.
 func (s *site) artifact(w http.ResponseWriter, r *http.Request, name string, src []byte, err error) {
 	switch {
 	case err != nil:

@@ -13,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Copy writes the content of a file of the tree to w. It verifies the content
-// while it copies, so it may write content that does not match the manifest
-// before it fails with a [*sandbox.ChangedError].
+// Copy writes the content of a tree's file to w. It verifies the content while
+// copying. If the content does not match the manifest, Copy may write some of
+// it before failing with a [*sandbox.ChangedError].
 func Copy(w io.Writer, t *sandbox.Tree, f sandbox.File) error {
 	changed := func(err error) error { return &sandbox.ChangedError{Tree: t.Path, Path: f.Path, Err: err} }
 	fi, err := fs.Stat(t.FS, f.Path)

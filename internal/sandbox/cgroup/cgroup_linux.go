@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// Limits holds the limits of a group.
+// Limits holds the resource limits to set on a group.
 type Limits struct {
 	Memory    int64 // bytes
 	Processes int

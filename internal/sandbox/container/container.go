@@ -23,8 +23,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// DefaultImage is the default image. It is not pulled unless [Options.Pull] is
-// set.
+// DefaultImage is the image to use if [Options.Image] is empty. It is not
+// pulled unless [Options.Pull] is set.
 const DefaultImage = "python:3-slim"
 
 // Options configures the backend. The zero value is ready to use.
@@ -32,12 +32,12 @@ type Options struct {
 	// Engine is docker, podman, or the path of a client. The default is the
 	// first of docker and podman that is found.
 	Engine string
-	// Image is the image of the containers. The default is [DefaultImage].
+	// Image is the image to run. The default is [DefaultImage].
 	Image string
 	// Pull allows the backend to pull a missing image.
 	Pull bool
-	// Runtime is the runtime that the engine uses, such as runsc. The default
-	// is the engine's default runtime.
+	// Runtime is the container runtime to use, such as runsc. The default is
+	// the engine's default runtime.
 	Runtime string
 	// Cache is the directory for verified copies of trees. It must be writable
 	// only by this user and accessible to the engine. The default is loadout in

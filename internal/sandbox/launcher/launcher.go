@@ -40,7 +40,7 @@ type Config struct {
 	// Attach, if set, is called with the PID of the stage before the stage
 	// starts anything.
 	Attach func(pid int) error
-	// Serve is called with the listener in the sandbox that Setup requested.
+	// Serve is called with the listener that Setup requested in the sandbox.
 	Serve func(net.Listener)
 	// HostPath returns the host path for a path in the layout. If HostPath is
 	// nil, the paths are the same.
@@ -66,7 +66,7 @@ type Sandbox struct {
 	conn   *net.UnixConn
 	stderr *headBuffer
 	ended  chan struct{} // closed when the stage has exited
-	// Landlock is the ABI version in use, or 0.
+	// Landlock is the Landlock ABI version in use, or 0.
 	Landlock int
 
 	writing sync.Mutex
@@ -247,7 +247,8 @@ func (s *Sandbox) sendBytes(kind uint32, b []byte) error {
 	return err
 }
 
-// readReady reads the response of the stage and the listener that it sends.
+// readReady reads the stage's response to the setup, and the listener sent with
+// it.
 func (s *Sandbox) readReady() (*stage.Ready, net.Listener, error) {
 	header := make([]byte, len(stage.FrameBytes(0, 0)))
 	oob := make([]byte, syscall.CmsgSpace(4))

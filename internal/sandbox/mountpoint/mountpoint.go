@@ -1,8 +1,8 @@
-// Package mountpoint names the paths that code in a sandbox sees. The comment
-// of package sandbox documents them.
+// Package mountpoint defines the paths that code in a sandbox sees. They are
+// documented in package sandbox.
 package mountpoint
 
-// Paths of the layout.
+// Paths in a sandbox.
 const (
 	Skill     = "/skill"
 	Work      = "/work"

@@ -18,8 +18,8 @@ type Options struct {
 	// Stage is an executable that links package stage. The default is the
 	// current executable.
 	Stage string
-	// UID is the host user and group that run the code if this program runs as
-	// root. The default is 65534. That user must not own any files.
+	// UID is the host user and group ID of code if this program runs as root.
+	// The default is 65534. That user must not own any files.
 	UID int
 	// NoGroups disables the use of control groups.
 	NoGroups bool

@@ -73,8 +73,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return &instance{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
 }
 
-// explain adds what is missing to an error if the kernel refuses to create
-// namespaces.
+// explain adds the missing requirement and a fix to an error if the kernel
+// refuses to create namespaces.
 func explain(err error) error {
 	e, ok := errors.AsType[*sandbox.UnavailableError](err)
 	if !ok {

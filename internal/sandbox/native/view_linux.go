@@ -11,7 +11,7 @@ import (
 )
 
 // view returns the file system view of a sandbox. Each read-only tree gets its
-// own in-memory file system of its size.
+// own in-memory file system, sized to fit the tree.
 func view(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	s := layout.View(spec, l)
 	needs := stage.Tmpfs{Path: mountpoint.Needs, Mode: 0o755}

@@ -34,7 +34,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.mu.Lock()
 		if c.recording {
-			// This is the limit of net/http.
+			// net/http has the same limit.
 			c.head = append(c.head, p[:min(n, 2*maxHeader-len(c.head))]...)
 		}
 		c.mu.Unlock()

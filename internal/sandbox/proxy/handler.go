@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 )
 
-// serveProxy handles a request to the proxy.
+// serveProxy handles a request sent to the proxy.
 func (s *Server) serveProxy(w http.ResponseWriter, r *http.Request) {
 	d := &Decision{Time: time.Now(), Method: r.Method}
 	head := r.Context().Value(connKey{}).(*conn).takeHead()

@@ -82,7 +82,7 @@ func (in Injection) parse() (injection, error) {
 	return injection{rule: rule, header: header, value: in.Value, name: in.Name, plain: in.Plain}, nil
 }
 
-// injections returns the injections for a target.
+// injections returns the headers to add to requests to a target.
 func (s *Server) injections(t target) []injection {
 	var list []injection
 	for _, in := range s.secrets {

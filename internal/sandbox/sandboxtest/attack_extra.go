@@ -26,8 +26,8 @@ func extraAttacks() []attack {
 	}
 }
 
-// swapsFiles collects files repeatedly while the payload swaps files and
-// symlinks.
+// swapsFiles collects files while the payload swaps files and symlinks. It
+// reports whether a secret was collected or collecting hung.
 func swapsFiles(x *trial) bool {
 	box := x.start()
 	k := &check{scene: x.scene, ctx: x.t.Context(), b: x.backend, mark: x.mark, spec: x.spec, box: box}

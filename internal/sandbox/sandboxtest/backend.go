@@ -45,7 +45,7 @@ type check struct {
 	box  sandbox.Sandbox
 }
 
-// checkBehaviour tests one behaviour.
+// checkBehaviour runs the test of a behaviour with a new sandbox spec.
 func (s *scene) checkBehaviour(t *testing.T, b sandbox.Backend, c behaviour) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

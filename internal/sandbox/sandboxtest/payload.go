@@ -93,7 +93,7 @@ func PolicyLimits() sandbox.Limits {
 	}
 }
 
-// newSpec returns the spec of a sandbox for the payload.
+// newSpec returns the spec of a sandbox that runs the payload.
 func newSpec(t *testing.T) *sandbox.Spec {
 	return &sandbox.Spec{Trees: []sandbox.Tree{skillTree(payloadBytes(t))}, Limits: PolicyLimits(), Digest: Digest}
 }

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scene is the environment of the attacks: a home directory with secrets, and a
+// scene is the environment of an attack: a home directory with secrets, and a
 // victim process that represents the hub.
 type scene struct {
 	dir     string // parent of all directories of the scene
@@ -54,7 +54,7 @@ type victim struct {
 
 func randomWord() string { return strings.ToLower(rand.Text()[:16]) }
 
-// newScene creates a scene that is removed when the test ends.
+// newScene creates a scene. It is removed when the test ends.
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	dir := t.TempDir()

@@ -66,7 +66,7 @@ func sweep(mark string) {
 	}
 }
 
-// rss returns the resident memory of this process in bytes.
+// rss returns this process's resident memory in bytes.
 func rss() int64 { return statusField("self", "VmRSS:") << 10 }
 
 // statusField returns a numeric field of a process's status, or -1.

@@ -84,7 +84,8 @@ func run(ctx context.Context, args []string, name, given string) error {
 	return do(ctx, conn.ClientSession, c)
 }
 
-// options returns client options that answer the elicitations of two scenarios.
+// options returns the client options for a scenario. Two scenarios need an
+// answer to elicitations.
 func options(name string) *mcp.ClientOptions {
 	var content map[string]any
 	switch name {

@@ -217,7 +217,7 @@ func (r *run) problems() []string {
 	return out
 }
 
-// cut returns s on one line, truncated to most characters.
+// cut returns s on a single line, truncated to most characters.
 func cut(s string, most int) string {
 	line := []rune(strings.Join(strings.Fields(s), " "))
 	if len(line) <= most {

@@ -26,7 +26,7 @@ type dialogue struct {
 	// the previous round is answered.
 	rounds func(args map[string]string) []mcp.InputRequestMap
 	// signed stores the progress in a signed state that the client returns. It
-	// is required if there is more than one round.
+	// is required for more than one round.
 	signed bool
 	// lenient omits questions that the client does not support. If it is not
 	// set, such a client gets an error.
@@ -83,7 +83,8 @@ func (d *dialogue) next(caps *mcp.ClientCapabilities, args map[string]string, gi
 	return questions, sealed, "", nil
 }
 
-// askable returns the questions that the client supports.
+// askable returns the questions that the client supports. It returns an error
+// if there are others, unless the dialogue is lenient.
 func (d *dialogue) askable(questions mcp.InputRequestMap, caps *mcp.ClientCapabilities) (mcp.InputRequestMap, error) {
 	out := mcp.InputRequestMap{}
 	for key, q := range questions {

@@ -51,7 +51,7 @@ func required(names ...string) []*mcp.PromptArgument {
 	return out
 }
 
-// prompted returns a prompt result whose messages have the user role.
+// prompted returns a prompt result with a user message for each content.
 func prompted(contents ...mcp.Content) *mcp.GetPromptResult {
 	res := &mcp.GetPromptResult{}
 	for _, c := range contents {

@@ -16,8 +16,9 @@ import (
 // tests that run again as a user without access to the build cache.
 const Variable = "LOADOUT_TEST_STAGE"
 
-// Main runs the tests of m and exits. It builds a stage that every user can
-// execute and stores its path in *to. Call it from TestMain.
+// Main runs the tests of m and exits. It first builds a stage that every user
+// can execute and stores its path in *to. It is meant to be called from
+// TestMain.
 func Main(m *testing.M, to *string) {
 	os.Exit(Run(m.Run, to))
 }

@@ -201,7 +201,7 @@ func flood(*tally) {
 	}
 }
 
-// daemon starts a process that is detached from this process.
+// daemon starts a process that is detached from its parent.
 func daemon(t *tally) {
 	cmd, err := startSelf("between", t.mark, nil)
 	if err == nil {
@@ -216,8 +216,7 @@ func startAndExit([]string) {
 	}
 }
 
-// holdStdout starts a process that keeps the standard output of this process
-// open.
+// holdStdout starts a process that keeps this process's standard output open.
 func holdStdout(t *tally) {
 	_, err := startSelf("stay", t.mark, os.Stdout)
 	t.try("child", err)
@@ -251,8 +250,8 @@ func openMany(t *tally) {
 	t.try(strconv.Itoa(n)+" descriptors", err)
 }
 
-// spinTwo runs two busy children for some seconds and prints the CPU time that
-// they used.
+// spinTwo runs two busy children for several seconds and prints the CPU time
+// that they used.
 func spinTwo(t *tally) {
 	runtime.LockOSThread()
 	seconds, _ := strconv.ParseInt(t.args[0], 10, 64)
