@@ -99,7 +99,7 @@ func (h *History) Add(text string) error {
 	if err != nil {
 		return fmt.Errorf("save input history: %w", err)
 	}
-	_, err = f.Write(append(line, '\n')) // a single write, so that lines of two processes do not mix
+	_, err = f.Write(append(line, '\n')) // a single write, so that lines from two processes do not interleave
 	return errors.Join(err, f.Close())
 }
 
