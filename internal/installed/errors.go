@@ -59,7 +59,7 @@ func (e *ConflictError) Replaceable() bool {
 // NotInstalledError is returned if a skill is not in the lockfile.
 type NotInstalledError struct {
 	Name        string
-	Suggestions []string // at most 3 similar names of installed skills, closest first
+	Suggestions []string // up to 3 similar names of installed skills, closest first
 }
 
 func (e *NotInstalledError) Error() string {
@@ -79,7 +79,7 @@ func (e *DigestError) Error() string {
 
 // LockfileError is returned if loadout.lock is invalid. It lists the problems.
 type LockfileError struct {
-	Problems []LockfileProblem // at most [MaxProblems], in file order
+	Problems []LockfileProblem // up to [MaxProblems], in file order
 	Omitted  int               // number of problems not listed
 	Newer    bool              // the file was written by a later version of this program
 	Conflict bool              // the file contains Git conflict markers

@@ -107,7 +107,7 @@ var ErrReplaced = errors.New("replaced while being opened")
 func ReadFile(root *os.Root, name, path string, maxBytes int64) ([]byte, error) {
 	var f *os.File
 	var err error
-	for range 100 { // once for each time the file was replaced meanwhile
+	for range 100 { // retry if the file was replaced meanwhile
 		if f, err = OpenFile(root, name, path, os.O_RDONLY); !errors.Is(err, ErrReplaced) {
 			break
 		}

@@ -21,7 +21,7 @@ import (
 // Limits on a Python file.
 const (
 	maxBytes   = 1 << 20
-	maxNesting = 50   // of brackets
+	maxNesting = 50   // nested brackets
 	maxTools   = 1000 // further tools are ignored
 )
 

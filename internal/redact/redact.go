@@ -79,9 +79,9 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// Fragment is like [Redactor.String], but text is part of a longer text.
-// Fragment also replaces the end of a secret at the start of text, and the
-// start of a secret at the end, if they have at least four bytes.
+// Fragment is like [Redactor.String], but text is part of a longer text. It
+// also replaces parts of at least four bytes: the end of a secret at the start
+// of text, and the start of a secret at the end.
 func (r *Redactor) Fragment(text string) string {
 	text = r.String(text)
 	for _, s := range r.secrets {

@@ -54,7 +54,7 @@ func (e *UntrustedError) Error() string {
 // [fs.ErrNotExist].
 type NotFoundError struct {
 	What        string   // kind and name, for example `directory "docs"` or "repository https://…"
-	Suggestions []string // at most 3 similar names
+	Suggestions []string // up to 3 similar names
 	Hint        string   // other possible cause, or ""
 }
 

@@ -94,7 +94,7 @@ func (g *gitSession) findCredential(ctx context.Context, refused error) (bool, e
 		return false, refused
 	}
 	if e, ok := errors.AsType[*StatusError](refused); ok && !strings.EqualFold(hostOf(e.URL), u.Host) {
-		return false, refused // by another host after a redirect
+		return false, refused // another host denied access after a redirect
 	}
 	g.credentialTried = true
 	if u.Scheme != "https" && !isLocalhost(hostName(u.Hostname())) || !g.client.mayAuthenticate(u) {

@@ -220,7 +220,7 @@ func parseRepo(before, rest string) (Location, error) {
 		rest, l.Ref = cutRef(rest, false)
 	}
 	l.URL = before + authority + rest
-	if !strings.HasSuffix(before, ":") { // git uses a path after host: as it is
+	if !strings.HasSuffix(before, ":") { // git does not decode a path after host:
 		u, err := cleanURL(l.URL)
 		if err != nil {
 			return Location{}, err

@@ -95,7 +95,7 @@ type Limits struct {
 	Download int64         // bytes per download, or of the objects in a repository; default 512 MiB
 	Unpacked int64         // bytes per unpacked archive; default 1 GiB
 	Entries  int           // files in a repository or archive; default 100,000
-	Skills   int           // skills at one location; default 10,000
+	Skills   int           // skills per location; default 10,000
 	Memory   int64         // bytes for each git process, on Linux and Windows; default 1 GiB
 	Time     time.Duration // duration of an Open or OpenSkill call; default 10 minutes
 	Skill    skill.Limits  // per skill; default 512 files, 16 MiB

@@ -1,6 +1,6 @@
 // Package rpcmessage encodes and decodes simple JSON-RPC messages faster than
 // the SDK, and passes other messages to the SDK. The SDK allocates two buffers
-// of 32 KiB to decode a message and scans encoded messages twice, which used to
+// of 32 KiB to decode a message and scans encoded messages twice. That used to
 // account for most of the cost of a proxied call.
 package rpcmessage
 

@@ -261,7 +261,7 @@ func (h Host) resolveInterpreter(p, name string, depth int) (interpreter, error)
 	}
 	switch filepath.Base(real) {
 	case "busybox", "toybox", "coreutils":
-		f.exe = hops[0] // a program with several names, which behaves by the name it is started with
+		f.exe = hops[0] // a program whose behavior depends on the name it is started with
 		for i := len(hops) - 2; i >= 0 && h.inSystem(hops[i]); i-- {
 			if filepath.Base(hops[i]) == name {
 				f.exe = hops[i]

@@ -67,7 +67,7 @@ const (
 // a run of capitals before a small letter, the last capital starts a word.
 const (
 	inSpace     uint8 = iota // one space, which belongs to the next word
-	inSpaces                 // more
+	inSpaces                 // several spaces
 	afterLine                // also at the beginning of the text
 	inDigits                 // 3 states: a token has up to 3 digits
 	inMark      = inDigits + 3

@@ -17,10 +17,11 @@ import (
 
 // Compile checks module and writes its compiled code to dir. The directory must
 // be used only for this module; it is created if necessary. Existing code for
-// the same processor and runtime version is kept. The compiler reads untrusted
-// bytes and only the process limits its memory and time, so call Compile in the
-// sandbox, or use the --compile option of the worker. When ctx is done, Compile
-// stops after the current function.
+// the same processor and runtime version is kept.
+//
+// The compiler reads untrusted bytes, and only the process limits its memory
+// and time. So call Compile in the sandbox, or use the --compile option of the
+// worker. When ctx is done, Compile stops after the current function.
 func Compile(ctx context.Context, module []byte, dir string) error {
 	if err := checkModule(module); err != nil {
 		return err

@@ -66,8 +66,8 @@ type Model struct {
 var _ llm.Model = (*Model)(nil)
 
 // Open reads the recordings in a directory, ignoring other files. It returns an
-// error if there are no recordings, if any cannot be read or does not match its
-// file name, or if they belong to different models.
+// error if there are no recordings, or if they belong to different models. It
+// also returns an error if any file cannot be read or does not match its name.
 func Open(dir string) (*Model, error) {
 	m, err := open(dir)
 	if err != nil {

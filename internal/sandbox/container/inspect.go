@@ -227,7 +227,7 @@ func (b *Backend) enforced(e *engine, f *facts, spec *sandbox.Spec) map[string]s
 	sized := func(option string) bool {
 		for _, dir := range []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"} {
 			if m := f.mounts[dir]; m[0] != "tmpfs" || !strings.Contains(m[1], ","+option+"=") {
-				return option == "nr_inodes" && dir == "/dev/shm" && m[0] == "tmpfs" // this option cannot be set for /dev/shm
+				return option == "nr_inodes" && dir == "/dev/shm" && m[0] == "tmpfs" // engines cannot set this option for /dev/shm
 			}
 		}
 		return true

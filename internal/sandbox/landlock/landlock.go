@@ -1,15 +1,17 @@
 // Package landlock confines code that sees the host's file system, for systems
-// without namespaces. Landlock restricts files, TCP and signals, seccomp denies
-// sockets and access to other processes, memory and disk use are watched, and a
+// without namespaces. Landlock restricts files, TCP and signals. Seccomp denies
+// sockets and access to other processes. Memory and disk use are watched. A
 // guard kills all processes when the sandbox is closed. This is weaker than
 // namespaces, so it is used only if the operator selects it.
 //
 // The layout is in a directory of the host. It is removed with the sandbox or,
 // if this program is killed, at the next start. There is no /proc, /dev/shm,
-// /etc/passwd or network. If code runs as the user of this program, it cannot
-// change modes, owners and attributes by name, because Landlock would permit
-// that for all files of the user. So chmod fails, and programs that need it
-// fail too. Code can still change the times of files.
+// /etc/passwd or network.
+//
+// If code runs as the user of this program, it cannot change modes, owners and
+// attributes by name, because Landlock would permit that for all of the user's
+// files. So chmod fails, and programs that need it fail too. Code can still
+// change file times.
 package landlock
 
 import (

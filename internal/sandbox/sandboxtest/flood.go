@@ -14,7 +14,7 @@ import (
 const maxGrowth = 5 << 20
 
 // TestOutputFlood tests that excessive output costs the host little. A command
-// that writes 300 MB must be killed, the stored output must be limited, and the
+// that writes 300 MB must be killed, and the stored output must be limited. The
 // memory of the test process must grow by less than 5 MB.
 func TestOutputFlood(t *testing.T, b sandbox.Backend) {
 	x := &trial{t: t, scene: newScene(t), backend: b, mark: "flood-" + randomWord()}

@@ -55,7 +55,7 @@ func writeTree(w io.Writer, dir, skip string) error {
 				return fs.SkipDir
 			}
 			return nil
-		case d.IsDir() && device(d.Info()) != own: // it is a mount, which no command can create
+		case d.IsDir() && device(d.Info()) != own: // a mount, which no command can create
 			return fs.SkipDir
 		case !d.Type().IsRegular() || device(d.Info()) != own || len(p) > maxPath || !utf8.ValidString(p):
 			return nil

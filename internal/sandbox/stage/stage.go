@@ -83,7 +83,7 @@ type Bind struct {
 	Writable bool
 	Optional bool // ignored if it does not exist on the host
 	NoExec   bool
-	File     bool // it is a file, not a directory
+	File     bool // a file, not a directory
 }
 
 // Link is a symbolic link to create.
@@ -190,7 +190,7 @@ type Collected struct {
 // Entry is the JSON line before each file's content in the output of Collect.
 // The last line has End set.
 type Entry struct {
-	Path []byte `json:"path,omitempty"` // base64 in JSON, because a path may not be UTF-8
+	Path []byte `json:"path,omitempty"` // base64 in JSON, because a path need not be UTF-8
 	Size int64  `json:"size,omitempty"`
 	Exec bool   `json:"exec,omitempty"`
 	End  bool   `json:"end,omitempty"`

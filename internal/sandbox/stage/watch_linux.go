@@ -54,7 +54,7 @@ func (s *stage) withinMemoryLimit() bool {
 // socketBuffers returns how much memory the sockets of the sandbox may hold
 // beyond normal use. This memory belongs to no process.
 func socketBuffers() int64 {
-	const usual, most = 128, 416 << 10 // number of sockets; bytes that one socket can buffer
+	const usual, most = 128, 416 << 10 // number of sockets; bytes that a socket can buffer
 	if !isInit() {
 		return 0 // the file counts the sockets of the whole machine
 	}

@@ -157,7 +157,7 @@ func files(dir string) error {
 	info, err = os.Stat(at("z/two.txt"))
 	check(fmt.Sprint("mtime ", err), err == nil && info.ModTime().Equal(when))
 
-	for i := range 300 { // more than one call of fd_readdir
+	for i := range 300 { // needs several calls of fd_readdir
 		must("write many", os.WriteFile(at(fmt.Sprintf("z/many-%03d-with-a-long-name-to-fill-the-buffer", i)), nil, 0o644))
 	}
 	list, err := os.ReadDir(at("z"))
