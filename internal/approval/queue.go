@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Event tells subscribers that a request was submitted or resolved.
+// Event notifies subscribers that a request was submitted or resolved.
 type Event struct {
 	Request Request
 	Answer  *Answer // nil while pending
