@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// archiveSource is the source of one skill in a ZIP or .skill file.
+// archiveSource is a source with a single skill in a ZIP or .skill file.
 type archiveSource struct {
 	origin string
 	scope  Scope
@@ -22,9 +22,9 @@ type archiveSource struct {
 
 var _ Source = (*archiveSource)(nil)
 
-// NewArchive returns the source of the one skill in a ZIP or .skill file, at the
-// absolute path file. List reads the file again only after it changed. There is
-// nothing to close.
+// NewArchive returns a source with the single skill in a ZIP or .skill file. file must be an
+// absolute path. List reads the file again only after it changed. The source does not need to be
+// closed.
 func NewArchive(origin string, scope Scope, file string) Source {
 	return &archiveSource{origin: origin, scope: scope, file: filepath.Clean(file)}
 }
@@ -38,8 +38,8 @@ func (a *archiveSource) Scope() Scope { return a.scope }
 // Root returns the path of the archive.
 func (a *archiveSource) Root() string { return a.file }
 
-// List reads the frontmatter of the skill. It reads it again only after the
-// file changed.
+// List returns the skill. It reads the frontmatter again only after the file
+// changed.
 func (a *archiveSource) List(context.Context) (Listing, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,7 +69,7 @@ func (a *archiveSource) List(context.Context) (Listing, error) {
 	return l, nil
 }
 
-// Open returns the files in the archive.
+// Open opens the archive.
 func (a *archiveSource) Open(context.Context, *Entry) (*skill.Bundle, error) {
 	return openArchive(a.file)
 }

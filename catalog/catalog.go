@@ -2,8 +2,8 @@
 // to skills, and publishes the result as an immutable [Snapshot].
 //
 // A catalog stores only the frontmatter of each skill. Instructions and files
-// are read from their source on demand, in their current state. The package
-// executes nothing and sends nothing to a model. Start reading at [Catalog] and
+// are read from their source on demand, in their current version. The package
+// executes nothing and sends nothing to a model. Start with [Catalog] and
 // [Source].
 package catalog
 
@@ -27,18 +27,18 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Options configure a catalog. The zero value is ready to use.
+// Options configures a catalog. The zero value is ready to use.
 type Options struct {
 	Filter Filter
 	// Poll is the interval at which sources that cannot be watched are read
-	// again. The default is 1.5 seconds, and at least twenty times the duration
-	// of a read.
+	// again. The default is 1.5 seconds, but at least twenty times the
+	// duration of a read.
 	Poll time.Duration
 	// Search, if set, ranks skills instead of the catalog's own index if there
-	// are more than 200 skills. It returns at most limit names, best
-	// first. The catalog ignores names of skills that it does not show.
+	// are more than 200 skills. It returns up to limit names, best first.
+	// Names of skills that the catalog does not show are ignored.
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
-	// Logger receives messages about background work; nil discards them.
+	// Logger receives log messages from background work; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -53,8 +53,8 @@ type Catalog struct {
 	current atomic.Pointer[Snapshot]
 
 	reload    sync.Mutex // held while building a snapshot; guards the fields below
-	listings  []Listing  // by source, from the last successful read
-	failed    []error    // by source
+	listings  []Listing  // result of the last successful read of each source
+	failed    []error    // error of the last read of each source, if it failed
 	durations []time.Duration
 
 	mu          sync.Mutex // guards the fields below; never held during callbacks
@@ -65,8 +65,8 @@ type Catalog struct {
 	index searchCache
 }
 
-// New returns a catalog of the sources, in order of preference within each
-// scope. It reads nothing until [Catalog.Reload] is called.
+// New returns a catalog of sources, which are in order of preference within
+// each scope. It reads nothing until [Catalog.Reload] is called.
 func New(sources []Source, opts *Options) (*Catalog, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -107,22 +107,24 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 	return c, nil
 }
 
-// isLabel reports whether a label can be part of a reference and of a URI.
+// isLabel reports whether s is a valid source label. Labels are part of
+// references and URIs.
 func isLabel(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '-'
 	})
 }
 
-// Snapshot returns the current state, which is empty before the first reload.
+// Snapshot returns the current snapshot, which is empty before the first
+// reload.
 func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 
-// Sources returns the sources in order.
+// Sources returns the sources in order of preference.
 func (c *Catalog) Sources() []Source { return slices.Clone(c.sources) }
 
-// Reload reads all sources and publishes a new snapshot. A source that cannot
-// be read keeps its previous skills and becomes a problem of the snapshot.
-// Reload returns an error only if ctx ends; it then publishes nothing.
+// Reload reads all sources and publishes a new snapshot. If a source cannot be
+// read, its previous skills are kept and the snapshot contains a problem.
+// Reload returns an error only if ctx is done; it then publishes nothing.
 func (c *Catalog) Reload(ctx context.Context) error {
 	all := make([]int, len(c.sources))
 	for i := range all {
@@ -131,7 +133,7 @@ func (c *Catalog) Reload(ctx context.Context) error {
 	return c.refresh(ctx, all)
 }
 
-// refresh reads the given sources, at most four at a time.
+// refresh reads the given sources, up to four at a time.
 func (c *Catalog) refresh(ctx context.Context, which []int) error {
 	c.reload.Lock()
 	defer c.reload.Unlock()
@@ -175,8 +177,8 @@ func (c *Catalog) read(ctx context.Context, which []int) []listResult {
 	return out
 }
 
-// storeResult stores the result of source i and reports whether it differs from
-// the previous one.
+// storeResult stores the result of source i. It reports whether the result
+// differs from the previous one.
 func (c *Catalog) storeResult(i int, a listResult) bool {
 	before, failed := c.listings[i], c.failed[i]
 	c.durations[i], c.failed[i] = a.took, a.err
@@ -191,7 +193,7 @@ func (c *Catalog) storeResult(i int, a listResult) bool {
 	return failed != nil || !slices.Equal(before.Entries, a.listing.Entries) || !slices.Equal(before.Problems, a.listing.Problems)
 }
 
-// reuse replaces entries of now by equal entries of before. Both slices are
+// reuse replaces entries in now with equal entries from before. Both slices are
 // sorted by directory.
 func reuse(before, now []*Entry) {
 	for i, j := 0, 0; i < len(before) && j < len(now); {
@@ -209,8 +211,8 @@ func reuse(before, now []*Entry) {
 	}
 }
 
-// byDir compares skills of one source by directory, in the order of a walk over
-// the directory tree.
+// byDir compares skills of a source by directory, in the order of a directory
+// tree walk.
 func byDir(a, b *Entry) int {
 	x, y := a.Dir, b.Dir
 	if x == "." || y == "." {
@@ -244,8 +246,8 @@ func (c *Catalog) build() *Snapshot {
 	return newSnapshot(entries, problems, c.filter.Load())
 }
 
-// sourcePath returns the path or, if there is none, the label of a source, for
-// messages.
+// sourcePath returns the path of a source for messages, or its label if it has
+// no path.
 func sourcePath(s Source) string {
 	if at, ok := s.(interface{ Root() string }); ok {
 		return at.Root()
@@ -253,10 +255,10 @@ func sourcePath(s Source) string {
 	return s.Origin()
 }
 
-// SetFilter changes which skills are available, starting with the next
-// [Catalog.Snapshot]. It notifies subscribers. If skills were disabled, sources
-// that were never read are read by the next [Catalog.Reload]. An invalid
-// pattern is an error and changes nothing.
+// SetFilter replaces the filter of available skills and notifies subscribers.
+// The filter applies from the next [Catalog.Snapshot] on. If skills were
+// disabled, the next [Catalog.Reload] reads the sources that were never read.
+// If a pattern is invalid, SetFilter returns an error and changes nothing.
 func (c *Catalog) SetFilter(f Filter) error {
 	compiled, err := f.compile()
 	if err != nil {
@@ -294,10 +296,10 @@ func (c *Catalog) publish(s *Snapshot) {
 	}
 }
 
-// Subscribe calls fn after every change, with the snapshots before and after
-// it, until cancel is called. A call in progress may continue after cancel
-// returns. Calls never overlap, and subscribers are called in the order of
-// their subscriptions. fn must not block and must not call [Catalog.Reload].
+// Subscribe calls fn with the old and the new snapshot after every change,
+// until cancel is called. A call in progress may continue after cancel returns.
+// Calls never overlap, and subscribers are called in the order of their
+// subscriptions. fn must not block and must not call [Catalog.Reload].
 func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,9 +313,9 @@ func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 	}
 }
 
-// Run keeps the catalog up to date until ctx ends. It watches the sources that
-// support watching and polls the others. It returns nil after ctx ended and
-// everything it started has stopped.
+// Run keeps the catalog up to date until ctx is done. It watches the sources
+// that support watching and polls the others. It returns nil once ctx is done
+// and all its goroutines have stopped.
 func (c *Catalog) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	poll := func(i int, reason error) {
@@ -328,7 +330,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 			dirs, at = append(dirs, s), append(at, i)
 		case Watcher:
 			wg.Go(func() {
-				if err := s.Watch(ctx, func() { _ = c.refresh(ctx, []int{i}) }); err != nil { // fails only if ctx ends
+				if err := s.Watch(ctx, func() { _ = c.refresh(ctx, []int{i}) }); err != nil { // fails only if ctx is done
 					poll(i, err)
 				}
 			})
@@ -343,7 +345,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 				for j, i := range which {
 					changed[j] = at[i]
 				}
-				_ = c.refresh(ctx, changed) // fails only if ctx ends
+				_ = c.refresh(ctx, changed) // fails only if ctx is done
 			}, func(i int, err error) { poll(at[i], err) })
 		})
 	}
@@ -363,12 +365,12 @@ func (c *Catalog) pollSource(ctx context.Context, i int) {
 		case <-time.After(wait):
 		}
 		if err := c.refresh(ctx, []int{i}); err != nil {
-			return // ctx ended
+			return // ctx is done
 		}
 	}
 }
 
-// source returns the source of an entry.
+// source returns the source that lists e.
 func (c *Catalog) source(e *Entry) (Source, error) {
 	for _, s := range c.sources {
 		if s.Origin() == e.Origin {
@@ -378,7 +380,7 @@ func (c *Catalog) source(e *Entry) (Source, error) {
 	return nil, fmt.Errorf("skill %s: its source %s is not in this catalog", e.Name, e.Origin)
 }
 
-// Open returns the current files of a skill. The caller closes the bundle.
+// Open returns the current files of a skill. The caller must close the bundle.
 func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 	s, err := c.source(e)
 	if err != nil {
@@ -391,7 +393,7 @@ func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 	return b, nil
 }
 
-// Read returns the current skill and the bytes of its SKILL.md, which may be
+// Read returns the current skill and the content of its SKILL.md, which may be
 // newer than the entry. It returns a [*BrokenError] if the skill no longer
 // loads, and a [*NotFoundError] if the filter now hides it.
 func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, error) {
@@ -420,8 +422,8 @@ func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, err
 	return s, src, nil
 }
 
-// readSkill reads the SKILL.md of a skill, in the known spelling or the one it
-// has now.
+// readSkill reads the SKILL.md of a skill. known is the expected file name. If
+// it is empty or does not exist, readSkill looks for any spelling.
 func readSkill(fsys fs.FS, known string) (src []byte, file string, err error) {
 	if known != "" {
 		if src, err = readFile(fsys, known); !errors.Is(err, fs.ErrNotExist) {
@@ -465,7 +467,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	}
 }
 
-// BrokenError is returned for a skill that was listed but no longer loads.
+// BrokenError is returned for a listed skill that no longer loads.
 type BrokenError struct {
 	Name, Path  string
 	Diagnostics skill.Diagnostics
@@ -482,14 +484,13 @@ func (e *BrokenError) Error() string {
 }
 
 // Manifest returns the current files of a skill with their hashes. It hashes
-// only files that changed since the last call. It leaves out files that cannot
-// be read.
+// only the files that changed since the last call and omits unreadable files.
 func (c *Catalog) Manifest(ctx context.Context, e *Entry) (skill.Manifest, error) {
 	m, _, err := c.manifest(ctx, e)
 	return m, err
 }
 
-// CompleteManifest works like [Catalog.Manifest], but fails if a file cannot be
+// CompleteManifest is like [Catalog.Manifest], but fails if a file cannot be
 // read. Use it if the digest must cover all files.
 func (c *Catalog) CompleteManifest(ctx context.Context, e *Entry) (skill.Manifest, error) {
 	m, ds, err := c.manifest(ctx, e)
@@ -524,7 +525,7 @@ func (c *Catalog) manifest(ctx context.Context, e *Entry) (skill.Manifest, skill
 	return m, ds, nil
 }
 
-// Resolve works like [Snapshot.Get], but also accepts the digest of a skill's
+// Resolve is like [Snapshot.Get], but also accepts the digest of a skill's
 // files. The first lookup by digest reads all skills.
 func (c *Catalog) Resolve(ctx context.Context, ref string) (*Entry, error) {
 	s := c.Snapshot()

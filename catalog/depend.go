@@ -13,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// DependencyError explains why the dependencies of a skill cannot be loaded.
+// DependencyError reports why a skill's dependencies cannot be loaded.
 type DependencyError struct {
-	Path   []string // from the requested skill to the one at fault
+	Path   []string // from the requested skill to the one that causes the error
 	Reason string
 }
 
@@ -24,9 +24,9 @@ func (e *DependencyError) Error() string {
 }
 
 const (
-	// maxDependencies is the maximum number of skills in one load.
+	// maxDependencies is the maximum number of skills in a load.
 	maxDependencies = 64
-	// maxRounds is the maximum number of attempts to choose versions.
+	// maxRounds is the maximum number of attempts to select versions.
 	maxRounds = 16
 )
 
@@ -34,21 +34,20 @@ const (
 type Loaded struct {
 	Entry  *Entry
 	Skill  *skill.Skill
-	Source []byte // the bytes of SKILL.md
-	// Needs lists the names of the skills it depends on. Missing lists the
-	// dependencies for which the catalog has no skill.
+	Source []byte // content of SKILL.md
+	// Needs lists the names of the skills that it depends on. Missing lists
+	// the dependencies that the catalog does not have.
 	Needs, Missing []string
 }
 
-// LoadOrder reads e and the skills it depends on, and returns each after its own
-// dependencies. It uses the dependencies of both the entry and the SKILL.md, so
-// that a source cannot omit one. If several skills depend on one name, LoadOrder
-// returns the first version that satisfies all of them.
+// LoadOrder reads e and the skills that it depends on, and returns each skill after its
+// dependencies. It uses the dependencies in both the entry and the SKILL.md, so that a source
+// cannot omit any. If several skills depend on the same name, LoadOrder selects the first version
+// that satisfies all of them.
 //
-// A cycle, a hidden skill or conflicting version constraints are a
-// [*DependencyError] that contains the path to them. A dependency without a
-// skill is not an error, because published skills list packages of other systems
-// there. It is listed in Missing. Other errors are those of [Catalog.Read].
+// If there is a cycle, a hidden skill or a version conflict, the error is a [*DependencyError] with
+// the path to it. A missing dependency is not an error, because published skills also list packages
+// of other systems. It is listed in Missing. Other errors are those of [Catalog.Read].
 func (c *Catalog) LoadOrder(ctx context.Context, e *Entry) ([]*Loaded, error) {
 	s := c.Snapshot()
 	read := map[*Entry]*Loaded{}
@@ -76,7 +75,8 @@ func (c *Catalog) LoadOrder(ctx context.Context, e *Entry) ([]*Loaded, error) {
 	return out, nil
 }
 
-// dependencies returns the dependencies of the entry and of its SKILL.md.
+// dependencies returns the dependencies listed in the entry and in its
+// SKILL.md.
 func (l *Loaded) dependencies() []string {
 	all := slices.Clip(l.Entry.Dependencies)
 	for _, ref := range l.Skill.Dependencies {
@@ -87,7 +87,7 @@ func (l *Loaded) dependencies() []string {
 	return all
 }
 
-// resolve sets Needs and Missing.
+// resolve sets l.Needs and l.Missing according to s.
 func (l *Loaded) resolve(s *Snapshot) {
 	for _, ref := range l.dependencies() {
 		q := s.parseRef(ref)
@@ -99,7 +99,7 @@ func (l *Loaded) resolve(s *Snapshot) {
 	}
 }
 
-// need is the dependency of one skill on another.
+// need is a dependency of a skill on another.
 type need struct {
 	by, ref string
 	want    *semver.Constraints
@@ -110,22 +110,22 @@ func (n need) same(m need) bool { return n.by == m.by && n.ref == m.ref }
 
 type ordering struct {
 	s *Snapshot
-	// dependencies returns the dependencies of a skill. It may be called several
-	// times per skill.
+	// dependencies returns a skill's dependencies. It may be called more than
+	// once for the same skill.
 	dependencies func(*Entry) ([]string, error)
 
 	root   *Entry
-	needs  map[string][]need // by name, of this round and earlier ones
+	needs  map[string][]need // by name, from this round and earlier ones
 	chosen map[string]*Entry // by name
 	seen   map[*Entry]bool
 	order  []*Entry
 }
 
-// errAgain is returned if a new constraint requires another version to be
-// chosen from the start.
+// errAgain is returned if a new constraint requires a different version, so
+// that the selection must start over.
 var errAgain = errors.New("choose again")
 
-// run returns the load order for e.
+// run returns the skills to load for e, dependencies first.
 func (o *ordering) run(e *Entry) ([]*Entry, error) {
 	for range maxRounds {
 		o.root, o.chosen, o.seen, o.order = e, map[string]*Entry{}, map[*Entry]bool{}, nil
@@ -161,7 +161,7 @@ func (o *ordering) add(e *Entry, way []*Entry) error {
 			return err
 		}
 		if dep == nil {
-			continue // unknown
+			continue // unknown dependency
 		}
 		if err := o.add(dep, way); err != nil {
 			return err
@@ -171,8 +171,8 @@ func (o *ordering) add(e *Entry, way []*Entry) error {
 	return nil
 }
 
-// choose returns the skill for a dependency. It is the same one for every skill
-// that depends on it.
+// choose returns the skill for a dependency. All skills with that dependency
+// get the same one.
 func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 	q := o.s.parseRef(ref)
 	fault := func(format string, args ...any) error {
@@ -188,7 +188,7 @@ func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 	}
 	dep := o.chosen[name]
 	switch {
-	case name == o.root.Name: // the requested skill keeps its own name
+	case name == o.root.Name: // the requested skill is never replaced
 		dep = o.root
 	case dep == nil:
 		if dep = o.firstSatisfying(q.candidates, o.needs[name]); dep == nil {

@@ -16,21 +16,21 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// DirOptions configure a directory source. The zero value is ready to use.
+// DirOptions configures a directory source. The zero value is ready to use.
 type DirOptions struct {
-	// MaxDepth is the number of levels below the root to search; default 6.
+	// MaxDepth is the maximum search depth below the root; default 6.
 	MaxDepth int
 	// MaxDirs is the maximum number of directories to search; default 250,000.
 	MaxDirs int
-	// IndexFile, if set, stores the result of a scan. The next process then
-	// compares file stamps instead of reading the files.
+	// IndexFile, if set, is the file in which the result of a scan is stored.
+	// The next process then compares file stamps instead of reading the files.
 	IndexFile string
-	// Optional says that the directory need not exist, because it is a default
-	// location.
+	// Optional means that the directory need not exist, as for default
+	// locations.
 	Optional bool
 }
 
-// dirSource is the source of a directory tree.
+// dirSource is a source that lists the skills in a directory tree.
 type dirSource struct {
 	origin string
 	scope  Scope
@@ -39,15 +39,15 @@ type dirSource struct {
 
 	mu      sync.Mutex // held while listing; guards the fields below
 	tree    *node
-	indexed bool // the index was read or is missing
+	indexed bool // whether the index was read or is missing
 }
 
 var _ Watcher = (*dirSource)(nil)
 
-// NewDir returns the source of the directory tree at the absolute path root.
-// Every SKILL.md in it is a skill, even below another skill. Every .skill file
-// outside a skill is an archive. root may be a symlink. opts may be nil. There
-// is nothing to close.
+// NewDir returns a source that lists the skills in a directory tree. root must
+// be an absolute path and may be a symlink. Every SKILL.md in the tree is a
+// skill, even below another skill. Every .skill file outside a skill is an
+// archive. opts may be nil. The source does not need to be closed.
 func NewDir(origin string, scope Scope, root string, opts *DirOptions) Watcher {
 	d := &dirSource{origin: origin, scope: scope, root: filepath.Clean(root)}
 	if opts != nil {
@@ -71,7 +71,8 @@ func (d *dirSource) Scope() Scope { return d.scope }
 // Root returns the path of the directory.
 func (d *dirSource) Root() string { return d.root }
 
-// List scans the tree. It reads only files that changed since the last scan.
+// List scans the directory tree. It reads only the files that changed since the
+// last scan.
 func (d *dirSource) List(ctx context.Context) (Listing, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +120,8 @@ func (d *dirSource) List(ctx context.Context) (Listing, error) {
 }
 
 // absent reports whether the root does not exist or is a regular file. A
-// dangling symlink is meant to be a directory of skills, so it is not absent.
+// dangling symlink does not count as absent, because it is meant to be a
+// directory of skills.
 func (d *dirSource) absent() bool {
 	fi, err := os.Lstat(d.root)
 	if err != nil {
@@ -128,7 +130,7 @@ func (d *dirSource) absent() bool {
 	return fi.Mode().IsRegular()
 }
 
-// listing flattens the tree in path order.
+// listing returns the skills and problems of the tree in path order.
 func (d *dirSource) listing(tree *node, problems []Problem) Listing {
 	l := Listing{Problems: problems}
 	take := func(f *found) {
@@ -165,7 +167,7 @@ func (d *dirSource) listing(tree *node, problems []Problem) Listing {
 	return l
 }
 
-// Open opens the skill's directory or archive.
+// Open opens a skill's directory or archive.
 func (d *dirSource) Open(_ context.Context, e *Entry) (*skill.Bundle, error) {
 	if e.archive {
 		return openArchive(e.Path)
@@ -173,7 +175,8 @@ func (d *dirSource) Open(_ context.Context, e *Entry) (*skill.Bundle, error) {
 	return skill.OpenDir(e.Path)
 }
 
-// openArchive opens a skill archive in a file.
+// openArchive opens the skill archive at the path file. Closing the bundle
+// closes the file.
 func openArchive(file string) (*skill.Bundle, error) {
 	fi, err := os.Stat(file)
 	if err != nil {
@@ -198,8 +201,8 @@ func openArchive(file string) (*skill.Bundle, error) {
 	return skill.NewBundle(b.FS, b.Folder, f.Close), nil
 }
 
-// readPack reads the frontmatter of an archive, or returns f if the file has
-// not changed.
+// readPack reads the frontmatter from an archive. If the archive is unchanged,
+// it returns f.
 func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
 	st, _, err := d.stat(f.file)
 	if err == nil && st == f.stamp && f.seen != 0 && !f.stamp.racy(f.seen) {
@@ -217,7 +220,7 @@ func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
 	return fresh
 }
 
-// readArchive reads the frontmatter of the archive in a file.
+// readArchive reads the frontmatter from an archive.
 func readArchive(file string) *found {
 	f := &found{seen: time.Now().UnixNano()}
 	b, err := openArchive(file)

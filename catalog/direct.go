@@ -19,8 +19,8 @@ import (
 // their instructions and list their files with few system calls. Other skills
 // are read through [skill.Bundle], which confines symlinks to the skill.
 
-// readLinked reads the beginning of a symlinked file if the link stays inside
-// the same directory.
+// readLinked reads the start of a symlinked file if the symlink stays inside
+// its directory.
 func readLinked(path string, buf []byte) (int, stamp, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -49,10 +49,10 @@ func readLinked(path string, buf []byte) (int, stamp, error) {
 	return n, stampOfInfo(fi), err
 }
 
-// readDirect returns the bytes of a skill's SKILL.md. It returns false if the
-// skill must be read in another way.
+// readDirect returns the content of a skill's SKILL.md. It returns false if the
+// skill must be opened through its bundle instead.
 func readDirect(e *Entry) ([]byte, bool) {
-	if e.file == "" || e.Location() == "" { // not from a directory source
+	if e.file == "" || e.Location() == "" { // not listed by a directory source
 		return nil, false
 	}
 	d, err := openDir(e.Path)

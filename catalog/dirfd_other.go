@@ -57,7 +57,7 @@ func (d *dirfd) stat(name string) (stamp, kind, error) {
 	return stampOfInfo(fi), infoKind(fi), nil
 }
 
-// statDir returns no stamp: these systems count links differently.
+// statDir returns no stamp, because these systems count links differently.
 func (d *dirfd) statDir(string) (stamp, uint64) { return stamp{}, 0 }
 
 func (d *dirfd) hasDir(string) bool { return false }
@@ -96,7 +96,8 @@ func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
 	return n, stampOfInfo(fi), err
 }
 
-// files returns false, so that the caller lists files in the portable way.
+// files always returns false, so that the caller uses the portable
+// implementation.
 func (d *dirfd) files(string, []byte, func(string, int64, fs.FileMode) bool) (bool, error) {
 	return false, nil
 }

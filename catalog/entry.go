@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Scope says whom a skill belongs to. A skill of a higher scope takes
-// precedence over one of the same name in a lower scope.
+// Scope is the owner of a skill. A skill with a higher scope takes precedence
+// over a skill with the same name in a lower scope.
 type Scope uint8
 
 // Scopes, lowest first.
@@ -20,7 +20,7 @@ const (
 	Public               // offered to everyone, for example by a hub
 	Group                // belongs to a team
 	User                 // belongs to the user
-	Project              // belongs to the repository the user works on
+	Project              // belongs to the user's current repository
 )
 
 var scopeNames = []string{"bundled", "public", "group", "user", "project"}
@@ -40,8 +40,8 @@ func (s *Scope) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Entry holds the metadata of one skill from a source, as needed to choose it.
-// Entries are immutable and shared; do not modify them.
+// Entry holds the metadata of a skill that is needed to select it. Entries are
+// immutable and shared; do not modify them.
 type Entry struct {
 	Name         string
 	DisplayName  string
@@ -55,22 +55,23 @@ type Entry struct {
 	DisableModelInvocation bool // hidden from the model, but users can invoke it
 	UserInvocable          bool
 	Preload                bool
-	// ProvidesTools says that the skill defines MCP servers, has a provider, or
-	// declares tools of a provider.
+	// ProvidesTools means that the skill defines MCP servers, has a provider,
+	// or declares a provider's tools.
 	ProvidesTools bool
-	// HasOwnName is false if the name is the folder's.
+	// HasOwnName is false if the name is the folder's name.
 	HasOwnName bool
-	// Verbatim is false if the frontmatter needed a repair.
+	// Verbatim is false if the frontmatter was repaired.
 	Verbatim bool
-	archive  bool // Path is an archive, not a directory
+	archive  bool // whether Path is an archive and not a directory
 
 	Scope  Scope
 	Origin string // label of the source
-	// Dir is the slashed path of the skill within its source, or "." if the
-	// source is a single skill. Together with Origin it identifies the skill.
+	// Dir is the slash-separated path of the skill in its source, or "." if
+	// the source is a single skill. Together with Origin, it identifies the
+	// skill.
 	Dir string
-	// Path shows the user where the skill is: the path of its directory or
-	// archive, or another address.
+	// Path is the location of the skill for users: the path of its directory
+	// or archive, or another address.
 	Path string
 	// Warnings is the number of errors and warnings about the skill.
 	Warnings int
@@ -80,11 +81,10 @@ type Entry struct {
 	content string // hash of the text passed to EntryOf; "" for sources of this package
 }
 
-// EntryOf returns the entry of a skill for a custom source. It includes a hash of
-// the skill's text, so that listing the same text again is not a change. dir is
-// the slashed path of the skill within the source, or "." if the source is a
-// single skill. Set Path if users find the skill elsewhere, and set Warnings from
-// its diagnostics.
+// EntryOf returns an entry for a skill in a custom source. The entry includes a hash of the skill's
+// text, so that listing the same text again is not a change. dir is the slash-separated path of the
+// skill in the source, or "." if the source is a single skill. If users find the skill at another
+// location, set Path. Set Warnings from the skill's diagnostics.
 func EntryOf(src Source, s *skill.Skill, dir string) *Entry {
 	e := newEntry(s, nil)
 	e.Origin, e.Scope, e.Dir, e.Path = src.Origin(), src.Scope(), dir, dir
@@ -92,12 +92,12 @@ func EntryOf(src Source, s *skill.Skill, dir string) *Entry {
 	return e
 }
 
-// equal reports whether other is e or an equal entry made by [EntryOf].
+// equal reports whether other is e or an equal entry created by [EntryOf].
 func (e *Entry) equal(other *Entry) bool {
 	return e == other || e.content != "" && e.content == other.content && reflect.DeepEqual(e, other)
 }
 
-// Key returns the identifier of the skill among all sources: "origin/dir".
+// Key returns a unique identifier of the skill in the catalog: "origin/dir".
 func (e *Entry) Key() string { return e.Origin + "/" + e.Dir }
 
 // Title returns the display name, or the name if there is none.
@@ -108,7 +108,7 @@ func (e *Entry) Title() string {
 	return e.Name
 }
 
-// share lets strings that are parts of the path share its memory.
+// share makes Dir and Name substrings of Path if possible, to save memory.
 func (e *Entry) share() {
 	for _, s := range []*string{&e.Dir, &e.Name} {
 		if before, ok := strings.CutSuffix(e.Path, *s); ok {
@@ -117,8 +117,8 @@ func (e *Entry) share() {
 	}
 }
 
-// newEntry copies the metadata of a skill. The strings do not share memory with
-// the file that was parsed.
+// newEntry returns an entry with a copy of the skill's metadata. Its strings do
+// not share memory with the parsed file.
 func newEntry(s *skill.Skill, ds skill.Diagnostics) *Entry {
 	return &Entry{
 		Name:                   strings.Clone(s.Name),
@@ -150,8 +150,8 @@ func cloneAll(ss []string) []string {
 	return out
 }
 
-// Problem is a finding at a location where a skill was expected. The skill did
-// not load or was repaired, or its directory cannot be read.
+// Problem is a finding at a path where a skill was expected. The skill did not
+// load or was repaired, or its directory cannot be read.
 type Problem struct {
 	Path   string `json:"path"`
 	Origin string `json:"origin,omitempty"`
@@ -170,8 +170,8 @@ func (p Problem) String() string {
 	return s
 }
 
-// Location returns the path of the skill's directory on this machine, or "" if
-// the files are not in a directory.
+// Location returns the local path of the skill's directory, or "" if its files
+// are not in a directory.
 func (e *Entry) Location() string {
 	if e.archive || e.id == (fileID{}) && !filepath.IsAbs(e.Path) {
 		return ""

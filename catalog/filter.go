@@ -11,25 +11,24 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
-// Filter decides which of the known skills are available. It is the only place
-// that checks this. The zero Filter allows all skills.
+// Filter decides which skills are available. The zero value allows all skills.
 type Filter struct {
-	// Disabled switches all skills off.
+	// Disabled disables all skills.
 	Disabled bool
-	// Allow, if not empty, lists the only available skills as names, globs
+	// Allow, if not empty, lists the available skills as names, globs
 	// (docs-*), or either with a version constraint (pdf@>=1.2).
 	Allow []string
-	// Select, if not nil, lists the skills that were assigned to an agent, by
-	// name or "origin/name". A skill must also be in Allow to be available.
+	// Select, if not nil, lists the skills assigned to an agent, as "name" or
+	// "origin/name". If Allow is not empty, a skill must also be in Allow.
 	Select []string
-	// Shell is the kind of user interface, which decides about skills that are
-	// bound to some kinds by bindShells. If empty, it hides no skill.
+	// Shell is the kind of user interface. It hides skills whose bindShells
+	// lists only other kinds. If it is empty, no skill is hidden.
 	Shell string
 }
 
 // Matcher returns a function that returns the reason why the filter hides a
-// skill, or "" if it does not. It is for sources that wrap another source. An
-// invalid pattern is an error.
+// skill, or "" if it does not. It is for sources that wrap another source.
+// Matcher returns an error if a pattern is invalid.
 func (f Filter) Matcher() (hides func(*Entry) string, err error) {
 	compiled, err := f.compile()
 	if err != nil {
@@ -47,7 +46,7 @@ type filter struct {
 	disabled bool
 	shell    string
 	allow    []allowRule
-	chosen   []string // names, or origin and name; nil allows all
+	chosen   []string // "name" or "origin/name"; nil allows all
 }
 
 type allowRule struct {
@@ -55,8 +54,8 @@ type allowRule struct {
 	want    *semver.Constraints
 }
 
-// compile checks the patterns. An invalid pattern is an error, because an
-// allow-list must not allow more than intended.
+// compile parses the patterns. It returns an error if a pattern is invalid,
+// because an allow-list must not allow more than intended.
 func (f Filter) compile() (*filter, error) {
 	out := &filter{disabled: f.Disabled, shell: f.Shell}
 	for _, a := range f.Allow {
@@ -83,7 +82,7 @@ func (f Filter) compile() (*filter, error) {
 	return out, nil
 }
 
-// selects reports whether the filter can hide some skills but not others.
+// selects reports whether the filter may hide some skills but not others.
 func (f *filter) selects() bool { return len(f.allow) > 0 || f.chosen != nil || f.shell != "" }
 
 // reason returns the reason why a skill is not available, or "" if it is.

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// fsSource is the source of a tree that does not change by itself.
+// fsSource is a source that lists the skills in an [fs.FS].
 type fsSource struct {
 	origin string
 	scope  Scope
@@ -22,7 +22,7 @@ type fsSource struct {
 	known map[string]*fsSkill // by directory, from the last listing
 }
 
-// fsSkill is a skill with the hash of the bytes that it was parsed from.
+// fsSkill is a listed skill with the hash of the bytes that it was parsed from.
 type fsSkill struct {
 	sum      string
 	entry    *Entry
@@ -31,9 +31,9 @@ type fsSkill struct {
 
 var _ Watcher = (*fsSource)(nil)
 
-// NewFS returns the source of a tree that does not change by itself, such as
-// embedded skills or a tree in memory. Every directory with a SKILL.md is a
-// skill. Only [Catalog.Reload] reads it again.
+// NewFS returns a source that lists the skills in a file system that does not
+// change by itself, such as embedded skills or files in memory. Every directory
+// with a SKILL.md is a skill. Only [Catalog.Reload] reads the files again.
 func NewFS(origin string, scope Scope, fsys fs.FS) Watcher {
 	return &fsSource{origin: origin, scope: scope, fsys: fsys}
 }
@@ -44,7 +44,7 @@ func (f *fsSource) Origin() string { return f.origin }
 // Scope returns the scope of the skills.
 func (f *fsSource) Scope() Scope { return f.scope }
 
-// List reads all skills of the tree.
+// List reads all skills in the file system.
 func (f *fsSource) List(ctx context.Context) (Listing, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,7 +62,7 @@ func (f *fsSource) List(ctx context.Context) (Listing, error) {
 	return w.listing, nil
 }
 
-// fsWalk is one walk over the tree.
+// fsWalk holds the state of a single walk of the file system.
 type fsWalk struct {
 	*fsSource
 	listing Listing
@@ -86,7 +86,7 @@ func (w *fsWalk) visit(p string, d fs.DirEntry, err error) error {
 	return nil
 }
 
-// skill reads the skill in dir and reports whether there is one.
+// skill reads the skill in dir. It reports whether dir contains one.
 func (w *fsWalk) skill(dir string) bool {
 	b, err := w.open(dir)
 	if err != nil {
@@ -116,7 +116,7 @@ func (w *fsWalk) skill(dir string) bool {
 
 func (w *fsWalk) problem(dir string, d skill.Diagnostic) {
 	p := Problem{Path: w.path(dir), Origin: w.origin, Diagnostic: d}
-	if !slices.Contains(w.listing.Problems, p) { // a directory may fail twice for the same reason
+	if !slices.Contains(w.listing.Problems, p) { // a directory may fail twice with the same error
 		w.listing.Problems = append(w.listing.Problems, p)
 	}
 }
@@ -137,7 +137,7 @@ func (f *fsSource) parse(src []byte, file, dir, folder string) *fsSkill {
 
 func (f *fsSource) path(dir string) string { return f.origin + ":" + dir }
 
-// Watch waits until ctx ends: the tree does not change.
+// Watch waits until ctx is done, because the file system does not change.
 func (f *fsSource) Watch(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil

@@ -14,17 +14,17 @@ import (
 )
 
 // The saved index holds the tree of a directory source, so that the next
-// process only compares stamps. It is a cache: an index that is unreadable or
-// that belongs to another version or directory is ignored.
+// process only has to compare stamps. It is a cache: an unreadable index, or
+// one for another version or directory, is ignored.
 
 const (
 	maxIndex = 512 << 20
-	// maxAhead is the maximum number of items to allocate before reading them,
-	// because a damaged file may contain any number.
+	// maxAhead is the maximum number of items allocated before they are read,
+	// because a damaged file may contain any count.
 	maxAhead = 1 << 10
 )
 
-// readIndex returns the saved tree of root, or nil if there is no usable one.
+// readIndex returns the saved tree of root, or nil if there is no usable index.
 func readIndex(file, root, origin string, scope Scope) *node {
 	if file == "" {
 		return nil
@@ -44,7 +44,7 @@ func readIndex(file, root, origin string, scope Scope) *node {
 	return tree
 }
 
-// writeIndex replaces the file atomically.
+// writeIndex writes the index of root to file, atomically.
 func writeIndex(file, root string, tree *node) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -157,8 +157,8 @@ func (e *encoder) problems(ps []Problem) {
 	}
 }
 
-// indexMagic is the first line of an index. The content depends on the rules of
-// the program, so an index is valid only for the same build.
+// indexMagic is the first line of an index. The parsing rules determine the
+// content, so an index is valid only for the same build.
 var indexMagic = "loadout index 6 " + buildRevision() + "\n"
 
 func buildRevision() string {
@@ -202,7 +202,7 @@ type decoder struct {
 
 func (d *decoder) int() int64 {
 	v, n := binary.Varint(d.b)
-	if n <= 0 || n > 1 && d.b[n-1] == 0 { // not in the form in which it was written
+	if n <= 0 || n > 1 && d.b[n-1] == 0 { // not a canonical encoding
 		d.fail()
 		return 0
 	}
@@ -212,7 +212,8 @@ func (d *decoder) int() int64 {
 
 func (d *decoder) fail() { d.bad, d.b = true, nil }
 
-// count reads the number of items that follow. Each has at least one byte.
+// count reads the number of items that follow. Each item takes at least one
+// byte.
 func (d *decoder) count() int {
 	n := d.int()
 	if n < 0 || n > int64(len(d.b)) {
@@ -269,7 +270,7 @@ func (d *decoder) node(depth int) *node {
 	}
 	n.other = d.problems()
 	if n.skill != nil && n.skill.entry != nil && path.Base(n.skill.entry.Path) == n.name {
-		n.name = path.Base(n.skill.entry.Path) // share one copy in memory
+		n.name = path.Base(n.skill.entry.Path) // share the memory of the path
 	}
 	if count := d.count(); count > 0 {
 		n.subs = make([]*node, 0, min(count, maxAhead))

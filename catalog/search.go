@@ -9,31 +9,31 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Hit is a skill found by a search.
+// Hit is a search result.
 type Hit struct {
 	*Entry
-	Score float64 // higher is better; comparable only within one search
+	Score float64 // higher is better; comparable only within a search
 }
 
-// SearchOptions configure a search. The zero value returns the best ten of all
-// skills.
+// SearchOptions configures a search. The zero value returns the ten best
+// matches among all skills.
 type SearchOptions struct {
 	Limit int // default 10
-	// ForModel leaves out skills that only users may invoke.
+	// ForModel omits skills that only users may invoke.
 	ForModel bool
 }
 
-// searchCache holds the index of the snapshot that was searched last.
+// searchCache holds the index of the most recently searched snapshot.
 type searchCache struct {
-	mu      sync.Mutex // held while building the index, so that it is built once
+	mu      sync.Mutex // held while building the index, so that it is built only once
 	of      *Snapshot
 	index   *bm25.Index
 	entries []*Entry
 }
 
-// Search ranks the skills by how well their names, descriptions, tags and the
-// beginning of their instructions match the query. An empty query lists all
-// skills by name. The first search of a snapshot reads the instructions.
+// Search ranks skills by how well their names, descriptions, tags and the start
+// of their instructions match query. An empty query lists all skills by name.
+// The first search of a snapshot reads the instructions.
 func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
 	if o.Limit <= 0 {
 		o.Limit = 10
@@ -70,16 +70,16 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 			}
 		}
 		if len(found) < limit || limit == len(entries) {
-			return hits, nil // hits were filtered out, and there are no more
+			return hits, nil // no more hits remain after filtering
 		}
 	}
 }
 
-// maxIndexed is the maximum number of skills that a catalog with
-// [Options.Search] indexes itself.
+// maxIndexed is the maximum number of skills for which a catalog with
+// [Options.Search] uses its own index.
 const maxIndexed = 200
 
-// ranked finds skills with the function from [Options.Search].
+// ranked searches with [Options.Search].
 func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o SearchOptions) ([]Hit, error) {
 	names, err := c.rank(ctx, query, 2*o.Limit) // some may be filtered out
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o Searc
 	return hits, nil
 }
 
-// Warm builds the search index in advance of the first search.
+// Warm builds the search index ahead of the first search.
 func (c *Catalog) Warm(ctx context.Context) error {
 	_, _, err := c.searchIndex(ctx, c.Snapshot())
 	return err
@@ -128,8 +128,8 @@ func (c *Catalog) searchIndex(ctx context.Context, s *Snapshot) (*bm25.Index, []
 	return index, s.shown, nil
 }
 
-// bodyHead returns the beginning of a skill's instructions. It returns "" if
-// they cannot be read, so that the skill is found by its description alone.
+// bodyHead returns the start of a skill's instructions. If they cannot be read,
+// it returns "", so that the skill is found by its description alone.
 func (c *Catalog) bodyHead(ctx context.Context, e *Entry, buf []byte) string {
 	if e.archive || e.id == (fileID{}) {
 		s, _, err := c.Read(ctx, e)

@@ -19,27 +19,27 @@ import (
 type Snapshot struct {
 	// Version increases by one with every published snapshot.
 	Version uint64
-	// Disabled says that skills are disabled: there are no entries.
+	// Disabled means that skills are disabled and there are no entries.
 	Disabled bool
 
 	entries  []*Entry // in order of precedence
 	problems []Problem
 	byName   []*Entry          // entries by name, then in order of precedence
-	hidden   map[*Entry]string // reason by hidden entry
-	twins    []twin            // duplicates by another path
-	runs     [][]*Entry        // consecutive entries of one source and scope
-	shown    []*Entry          // the visible skill of each name, by name
+	hidden   map[*Entry]string // why each hidden entry is hidden
+	twins    []twin            // duplicates listed at another path
+	runs     [][]*Entry        // consecutive entries with the same source and scope
+	shown    []*Entry          // the visible skill for each name, sorted by name
 }
 
-// twin is a skill with the same directory or archive as an earlier one, which
-// represents both.
+// twin is a skill with the same directory or archive as an earlier skill, which
+// is used for both.
 type twin struct{ entry, first *Entry }
 
-// NotFoundError is returned for a reference without an available skill.
+// NotFoundError is returned for a reference that matches no available skill.
 type NotFoundError struct {
 	Ref         string
 	Reason      string   // why a known skill is not available; otherwise empty
-	Suggestions []string // at most 3 similar names
+	Suggestions []string // up to three similar names
 }
 
 func (e *NotFoundError) Error() string {
@@ -57,10 +57,10 @@ func (e *NotFoundError) Error() string {
 	return s
 }
 
-// Is makes the error match [fs.ErrNotExist].
+// Is reports whether target is [fs.ErrNotExist].
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// newSnapshot orders entries and resolves names. The entries are grouped by
+// newSnapshot sorts entries and resolves names. The entries must be grouped by
 // source, in the order of the sources.
 func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 	s := &Snapshot{problems: problems, Disabled: f.disabled}
@@ -111,8 +111,8 @@ func runs(entries []*Entry) [][]*Entry {
 	return out
 }
 
-// withName returns the skills with a name, visible and hidden, in order of
-// precedence.
+// withName returns the visible and hidden skills with the given name, in order
+// of precedence.
 func (s *Snapshot) withName(name string) []*Entry {
 	i, _ := slices.BinarySearchFunc(s.byName, name, func(e *Entry, name string) int { return cmp.Compare(e.Name, name) })
 	j := i
@@ -131,12 +131,12 @@ func (s *Snapshot) winner(candidates []*Entry) *Entry {
 	return nil
 }
 
-// Skills returns the visible skill of each name, sorted by name. The slice must
-// not be modified.
+// Skills returns the visible skill for each name, sorted by name. The slice
+// must not be modified.
 func (s *Snapshot) Skills() []*Entry { return s.shown }
 
-// All yields every visible skill in order of precedence, including shadowed
-// ones.
+// All yields every visible skill, including shadowed ones, in order of
+// precedence.
 func (s *Snapshot) All() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for _, e := range s.entries {
@@ -194,10 +194,10 @@ func precedenceReason(loser, winner *Entry) string {
 	}
 }
 
-// Get returns the skill for a reference: its key "origin/dir", "name",
-// "origin/name", or a name with a semantic version constraint, "name@^1.2". It
-// returns a [*NotFoundError] if there is none. For references by digest see
-// [Catalog.Resolve].
+// Get returns the skill for a reference. A reference is the skill's key
+// "origin/dir", "name", "origin/name", or a name with a semantic version
+// constraint, as in "name@^1.2". Get returns a [*NotFoundError] if there is no
+// such skill. For references by digest, see [Catalog.Resolve].
 func (s *Snapshot) Get(ref string) (*Entry, error) {
 	if s.Disabled {
 		return nil, &NotFoundError{Ref: ref, Reason: "skills are switched off (skills.enabled)"}
@@ -215,7 +215,7 @@ type query struct {
 	name       string // without the constraint
 	constraint string
 	want       *semver.Constraints
-	bad        bool     // the constraint is invalid
+	bad        bool     // whether the constraint is invalid
 	candidates []*Entry // in order of precedence
 }
 
@@ -229,8 +229,8 @@ func (s *Snapshot) parseRef(ref string) query {
 	if at := strings.LastIndexByte(q.ref, '@'); at > 0 {
 		q.name, q.constraint = strings.TrimSpace(q.ref[:at]), strings.TrimSpace(q.ref[at+1:])
 		if q.candidates = s.candidates(q.name); len(q.candidates) == 0 {
-			// A name may contain an @. This case comes last, so that a skill
-			// cannot take over a version of another skill by its name.
+			// A name may contain an @. This case comes last, so that a skill's
+			// name cannot replace a version of another skill.
 			if q.candidates = s.candidates(q.ref); len(q.candidates) > 0 {
 				q.name, q.constraint = q.ref, ""
 			}
@@ -257,7 +257,8 @@ func (s *Snapshot) find(q query) *Entry {
 	return nil
 }
 
-// candidates returns the skills with a name, or with a name in one source.
+// candidates returns the skills that match "name" or "origin/name", in order of
+// precedence.
 func (s *Snapshot) candidates(name string) []*Entry {
 	if found := s.withName(skillname.Normalize(name)); len(found) > 0 {
 		return found
@@ -283,7 +284,7 @@ func (s *Snapshot) candidates(name string) []*Entry {
 	return nil
 }
 
-// byKey returns the skill with a key.
+// byKey returns the skill with the given key, or nil.
 func (s *Snapshot) byKey(key string) *Entry {
 	origin, dir, ok := strings.Cut(key, "/")
 	if !ok {
@@ -300,7 +301,8 @@ func (s *Snapshot) byKey(key string) *Entry {
 	return nil
 }
 
-// IsHidden reports whether the filter hides the skill with that [Entry.Key].
+// IsHidden reports whether the filter hides the skill with the given
+// [Entry.Key].
 func (s *Snapshot) IsHidden(key string) bool {
 	e := s.byKey(key)
 	return e != nil && s.hidden[e] != ""
@@ -342,8 +344,8 @@ func (s *Snapshot) notFound(q query) error {
 	return err
 }
 
-// similarNames finds names that differ from name in case, punctuation or two
-// letters.
+// similarNames returns names that differ from name only in case, punctuation or
+// up to two letters.
 func (s *Snapshot) similarNames(name string) []string {
 	type match struct {
 		name string
@@ -368,8 +370,8 @@ func (s *Snapshot) similarNames(name string) []string {
 	return out
 }
 
-// Candidate is a skill that a reference could resolve to, with the reason why
-// it does or does not.
+// Candidate is a skill that a reference could resolve to. It has the reason why
+// the reference does or does not resolve to the skill.
 type Candidate struct {
 	Name    string `json:"name"`
 	Origin  string `json:"origin"`
@@ -380,8 +382,8 @@ type Candidate struct {
 	Reason  string `json:"reason"`
 }
 
-// Explain lists every skill that a reference could resolve to, in order of
-// precedence, with the reason why it was chosen or not.
+// Explain returns the skills that a reference could resolve to, in order of
+// precedence, each with the reason why it was selected or not.
 func (s *Snapshot) Explain(ref string) []Candidate {
 	q := s.parseRef(ref)
 	chosen := s.find(q)
@@ -413,5 +415,5 @@ func (s *Snapshot) Explain(ref string) []Candidate {
 	return out
 }
 
-// IsNotFound reports whether err says that a skill or file does not exist.
+// IsNotFound reports whether err means that a skill or file does not exist.
 func IsNotFound(err error) bool { return errors.Is(err, fs.ErrNotExist) }

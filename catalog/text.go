@@ -12,28 +12,29 @@ import (
 	"github.com/loadout-dev/loadout/internal/tokencount"
 )
 
-// FormatOptions limit the catalog text. Zero means no limit.
+// FormatOptions limits the size of the catalog text. Zero means no limit.
 type FormatOptions struct {
-	Tokens     int // an estimate
+	Tokens     int // estimated
 	Characters int
-	// More is the last line if skills are left out; %d is their number.
-	// Default: "… and %d more: find them with search_skills".
+	// More is the last line if skills are omitted, with %d for their number.
+	// The default is "… and %d more: find them with search_skills".
 	More string
 }
 
 const (
 	defaultMore = "… and %d more: find them with search_skills"
-	// shortest is the shortest description in bytes that is worth its tokens.
+	// shortest is the minimum length in bytes of a shortened description. A
+	// shorter one is not worth its tokens.
 	shortest = 20
 )
 
-// Format returns a list of skills for a model. It has a line "- name:
-// description" for each skill, highest scope first, then by name. If the list
-// exceeds the limits, all descriptions are shortened to the same length. If
-// that is not enough, Format lists only names. If those do not fit either, it
-// lists some of the names and the number of the others. That number is printed
-// even if it alone exceeds the limits. The same skills give the same bytes.
-// Without skills the text is empty.
+// Format returns a list of skills for a model. Each skill has a line "- name:
+// description". The highest scope comes first; skills in the same scope are
+// sorted by name. If the list exceeds the limits, all descriptions are
+// truncated to the same length. If that is not enough, Format lists only names.
+// If those do not fit either, it lists some of the names and the number of the
+// others. That number is printed even if it alone exceeds the limits. The same
+// skills always produce the same text. Without skills, the text is empty.
 func Format(entries []*Entry, o FormatOptions) string {
 	if len(entries) == 0 {
 		return ""
@@ -54,7 +55,7 @@ func Format(entries []*Entry, o FormatOptions) string {
 			return text
 		}
 	}
-	// Find the longest length of descriptions that fits.
+	// Find the maximum description length that fits.
 	best := sort.Search(t.longest-shortest+1, func(i int) bool { return !o.fits(t.lines(shortest + i)) }) - 1
 	if best >= 0 {
 		return t.lines(shortest + best)
@@ -66,7 +67,7 @@ const maxInt = int(^uint(0) >> 1)
 
 func (o FormatOptions) bounded() bool { return o.Tokens > 0 || o.Characters > 0 }
 
-// limit returns an upper bound for the number of characters that fit.
+// limit returns an upper bound on the number of characters that fit.
 func (o FormatOptions) limit() int {
 	n := maxInt / 8
 	if o.Tokens > 0 {
@@ -91,10 +92,11 @@ type row struct {
 type rows struct {
 	rows    []row
 	total   int // total number of characters
-	longest int // longest description, at least shortest
+	longest int // length of the longest description, at least shortest
 }
 
-// newListing sorts the skills: highest scope first, then by name.
+// newListing returns the skills sorted by scope, highest first, and then by
+// name.
 func newListing(entries []*Entry) *rows {
 	t := &rows{rows: make([]row, len(entries)), longest: shortest}
 	for i, e := range entries {
@@ -121,7 +123,7 @@ func (t *rows) describe() {
 	}
 }
 
-// lines formats every skill with at most most bytes of its description.
+// lines formats every skill, with descriptions truncated to most bytes.
 func (t *rows) lines(most int) string {
 	var b strings.Builder
 	b.Grow(min(t.total, (min(most, t.longest)+64)*len(t.rows)))
@@ -155,7 +157,7 @@ func (t *rows) someNames(o FormatOptions) string {
 	return text(max(n-1, 0))
 }
 
-// shorten cuts a text to at most most bytes, at a word boundary if possible.
+// shorten truncates s to most bytes, at a word boundary if possible.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s

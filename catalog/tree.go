@@ -32,17 +32,17 @@ type dirent struct {
 	kind kind
 }
 
-// interesting reports whether a scan uses files with this name.
+// interesting reports whether a scan uses files with the given name.
 func interesting[S string | []byte](name S) bool {
 	n := len(name)
 	return n == len(skill.FileName) && name[n-3] == '.' || n > 3 && string(name[n-3:]) == ".py" || n > 6 && name[n-6] == '.'
 }
 
-// fileID identifies a file on its system. It is zero if the system has no file
-// identities.
+// fileID identifies a file on its system. It is zero if the system does not
+// provide file identities.
 type fileID struct{ dev, ino uint64 }
 
-// stamp shows whether a file or directory may have changed.
+// stamp is used to detect changes to a file or directory.
 type stamp struct {
 	size  int64
 	mtime int64
@@ -53,12 +53,12 @@ type stamp struct {
 // unchanged, because file times have a low resolution.
 func (s stamp) racy(seen int64) bool { return s.mtime > seen-int64(2*time.Second) }
 
-// node is a directory below a source's root, in the state of the last scan. A
-// scan reuses nodes whose stamps have not changed.
+// node is the result of scanning a directory. A later scan reuses nodes whose
+// stamps have not changed.
 type node struct {
 	name  string
 	stamp stamp
-	seen  int64 // when the directory was last listed, in Unix nanoseconds
+	seen  int64 // time of the last listing, in Unix nanoseconds
 	skill *found
 	packs []*found // archives
 	subs  []*node  // subdirectories to search, sorted by name
@@ -70,18 +70,18 @@ type found struct {
 	file     string
 	stamp    stamp
 	seen     int64
-	entry    *Entry // nil if it does not load
+	entry    *Entry // nil if the skill does not load
 	problems []Problem
 	missing  bool // the file does not exist; never stored
 }
 
-// scan is one walk over a tree.
+// scan holds the state of a single walk of a directory tree.
 type scan struct {
 	ctx      context.Context
 	opts     *DirOptions
 	origin   string
 	scope    Scope
-	head     []byte // buffer for the beginnings of files
+	head     []byte // buffer for the starts of files
 	dirents  []byte
 	dirs     int
 	parsed   int
@@ -89,12 +89,12 @@ type scan struct {
 	problems []Problem
 	cut      bool
 
-	tooDeep   int // directories whose children were not searched
+	tooDeep   int // directories whose subdirectories were not searched
 	firstDeep string
 }
 
-// skipped reports whether a directory is never searched for skills: version
-// control data, dependencies and caches.
+// skipped reports whether directories with this name are never searched for
+// skills: version control data, dependencies and caches.
 func skipped(name string) bool {
 	switch name {
 	case "node_modules", "vendor", ".venv", "venv", "site-packages", ".tox", ".cache", ".terraform", ".idea", ".vscode":
@@ -109,8 +109,8 @@ func ownMaterial(name string) bool {
 	return name == "scripts" || name == "references" || name == "assets"
 }
 
-// visit updates old, which may be nil, from the open directory d at rel. It
-// returns nil if the directory must not be searched now.
+// visit scans the open directory d at rel and reuses old, which may be nil. It
+// returns nil if the directory must not be searched.
 func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, error) {
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
@@ -147,15 +147,14 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 	return n, nil
 }
 
-// level describes a directory in the tree: its depth below the root, and
+// level describes the position of a directory: its depth below the root, and
 // whether a directory above it contains a skill, now and at the last scan.
 type level struct {
 	depth       int
 	inside, was bool
 }
 
-// list reads the names in a directory and reuses the nodes of old that still
-// exist.
+// list reads a directory and reuses the nodes in old that still exist.
 func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	n.seen = time.Now().UnixNano()
 	names, err := d.list(s.dirents)
@@ -184,9 +183,9 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 		}
 	}
 	if inside || n.skill != nil {
-		n.packs = nil // files of the skill
+		n.packs = nil // archives in a skill are ordinary files
 		n.subs = slices.DeleteFunc(n.subs, func(sub *node) bool {
-			return ownMaterial(sub.name) || slices.Contains(links, sub.name) && !d.hasDir(sub.name) // may lead out of the skill
+			return ownMaterial(sub.name) || slices.Contains(links, sub.name) && !d.hasDir(sub.name) // a symlink may lead out of the skill
 		})
 	} else {
 		s.codeManifest(d, n, python, rel)
@@ -202,7 +201,7 @@ func (s *scan) isDir(d *dirfd, name string) bool {
 	return err == nil && k == kindDir
 }
 
-// reuse replaces nodes by those of old with the same names.
+// reuse replaces subdirectory nodes with those in old that have the same names.
 func (n *node) reuse(old *node) {
 	if n.skill != nil && old.skill != nil && n.skill.file == old.skill.file {
 		n.skill = old.skill
@@ -234,11 +233,11 @@ func (s *scan) descend(d *dirfd, n *node, rel string, at level) {
 		sub, err := s.descendInto(d, old, path.Join(rel, old.name), at)
 		switch {
 		case err != nil && s.ctx.Err() != nil:
-			subs = append(subs, old) // interrupted: keep the known state
+			subs = append(subs, old) // interrupted: keep the previous state
 		case err != nil:
 			s.problem(d.path+"/"+old.name, unreadable(err))
 			subs = append(subs, &node{name: old.name})
-		case sub == nil: // reached by another path, or beyond the limit; the next scan may visit it
+		case sub == nil: // reached by another path, or beyond a limit; the next scan may visit it
 			subs = append(subs, &node{name: old.name})
 		default:
 			subs = append(subs, sub)
@@ -259,10 +258,11 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, er
 	return s.visit(sub, old, old.name, rel, at)
 }
 
-// leaf visits a directory without opening it, if possible. That works if it
+// leaf scans a directory without opening it, if possible. That works if it
 // contains a SKILL.md and no subdirectories except those for the skill's own
-// files. Most skills are like that, and opening and listing each of them would
-// take as long as reading them. ok is false if the directory must be visited.
+// files. This is the case for most skills, and opening and listing each
+// directory would take as long as reading the skills. ok is false if the
+// directory must be visited.
 func (s *scan) leaf(d *dirfd, old *node, rel string) (n *node, ok bool) {
 	st, links := d.statDir(old.name)
 	if links < 2 || s.visited[st.id] || s.dirs >= s.opts.MaxDirs {
@@ -291,13 +291,13 @@ func (s *scan) leaf(d *dirfd, old *node, rel string) (n *node, ok bool) {
 	}
 	name := old.name
 	if f.entry != nil {
-		name = path.Base(f.entry.Path) // share one copy in memory
+		name = path.Base(f.entry.Path) // share the memory of the path
 	}
 	return &node{name: name, stamp: st, seen: seen, skill: f}, true
 }
 
-// onlyOwnMaterial reports whether all of the given number of subdirectories are
-// reserved for the skill's own files.
+// onlyOwnMaterial reports whether all subdirectories are reserved for the
+// skill's own files. dirs is their number.
 func (s *scan) onlyOwnMaterial(d *dirfd, name string, dirs uint64) bool {
 	for _, m := range [...]string{"references", "scripts", "assets"} {
 		if dirs > 0 && d.hasDir(name+"/"+m) {
@@ -307,7 +307,8 @@ func (s *scan) onlyOwnMaterial(d *dirfd, name string, dirs uint64) bool {
 	return dirs == 0
 }
 
-// location is a path below an open directory. down is empty or ends in a slash.
+// location is a path relative to an open directory. down is empty or ends in a
+// slash.
 type location struct {
 	d    *dirfd
 	down string
@@ -315,8 +316,8 @@ type location struct {
 
 func (p location) path() string { return strings.TrimSuffix(p.d.path+"/"+p.down, "/") }
 
-// read parses the frontmatter of a SKILL.md, or returns f if the file has not
-// changed.
+// read parses the frontmatter of a SKILL.md. If the file has not changed, it
+// returns f.
 func (s *scan) read(at location, f *found, rel string, id fileID) *found {
 	if f.seen != 0 && !f.stamp.racy(f.seen) {
 		if st, _, err := at.d.stat(at.down + f.file); err == nil && st == f.stamp {
@@ -339,7 +340,7 @@ func (s *scan) read(at location, f *found, rel string, id fileID) *found {
 	}
 	s.parsed++
 	if f.file != skill.FileName && slices.ContainsFunc(ds, func(d skill.Diagnostic) bool { return d.Code == "frontmatter-missing" }) {
-		return fresh // another document that happens to be named skill.md
+		return fresh // a different document that happens to be named skill.md
 	}
 	for _, diag := range ds.Problems() {
 		fresh.problems = append(fresh.problems, Problem{Path: where, Diagnostic: diag})
@@ -354,8 +355,8 @@ func (s *scan) read(at location, f *found, rel string, id fileID) *found {
 	return fresh
 }
 
-// reuseEntry keeps the old entry if the new one is equal, so that no change is
-// reported.
+// reuseEntry replaces the new entry with the old one if they are equal, so that
+// no change is reported.
 func (f *found) reuseEntry(old *found) {
 	if old.entry != nil && f.stamp == old.stamp && reflect.DeepEqual(f.entry, old.entry) {
 		f.entry = old.entry
@@ -380,14 +381,14 @@ func (s *scan) parseHead(at location, file, folder string) (*skill.Skill, skill.
 		return nil, nil, st, err
 	}
 	sk, ds, more = skill.ParseHead(s.head[:n], int64(n) >= st.size, file, folder)
-	if more { // the file grew while it was read, or its frontmatter does not end
+	if more { // the file grew during the read, or its frontmatter does not end
 		sk, ds, _ = skill.ParseHead(s.head[:n], true, file, folder)
 	}
 	return sk, ds, st, nil
 }
 
 // codeManifest reports Python modules that declare a skill in code, a format of
-// an earlier system. It reads them as text and never runs them.
+// an earlier system. It parses them as text and never executes them.
 func (s *scan) codeManifest(d *dirfd, n *node, files []string, rel string) {
 	for _, name := range files[:min(len(files), 20)] {
 		size, _, err := d.readHead(name, s.head[:fullHead])
@@ -420,8 +421,8 @@ func unreadable(err error) skill.Diagnostic {
 	return d
 }
 
-// cause returns the cause of a file error without its path, which the
-// surrounding problem already has.
+// cause returns the cause of a file error without its path, because the problem
+// already contains the path.
 func cause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

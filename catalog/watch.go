@@ -14,30 +14,32 @@ import (
 )
 
 const (
-	// maxWatched is the maximum number of watched directories. A larger source
-	// is polled, because all programs share the system's watches.
+	// maxWatched is the maximum number of watched directories in a source.
+	// Larger sources are polled, because all programs share the system's
+	// watches.
 	maxWatched = 4_000
-	// quietTime is how long a source must be quiet before it is read again. A
-	// checkout is thus one change, and no file is read while it is written.
+	// quietTime is how long a source must be unchanged before it is read
+	// again. It makes a checkout a single change and avoids reading files
+	// while they are written.
 	quietTime = 150 * time.Millisecond
-	// maxQuietWait limits the wait if changes do not stop.
+	// maxQuietWait is the maximum wait if changes do not stop.
 	maxQuietWait = time.Second
 )
 
 // errPoll is returned for a source that cannot be watched and must be polled.
 var errPoll = errors.New("source must be polled")
 
-// Watch calls changed after changes in the tree until ctx ends.
+// Watch calls changed after changes in the directory tree until ctx is done.
 func (d *dirSource) Watch(ctx context.Context, changed func()) error {
 	var failed error
 	watchDirs(ctx, []*dirSource{d}, func([]int) { changed() }, func(_ int, err error) { failed = err })
 	return failed
 }
 
-// watchDirs watches several directory sources until ctx ends. It calls changed
-// with the sources that may have changed, and giveUp once for a source that can
-// no longer be watched. The sources share one inotify instance: Linux allows
-// 128 for all programs of a user.
+// watchDirs watches several directory sources until ctx is done. It calls
+// changed with the sources that may have changed. It calls giveUp once for a
+// source that can no longer be watched. The sources share an inotify instance,
+// because Linux allows a user only 128.
 func watchDirs(ctx context.Context, dirs []*dirSource, changed func(which []int), giveUp func(i int, err error)) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -84,20 +86,21 @@ type watching struct {
 	w      *fsnotify.Watcher
 	giveUp func(i int, err error)
 	trees  []*watchedTree
-	at     map[string][]watcher // by path of a watched directory
+	at     map[string][]watcher // watchers by the path of the watched directory
 	have   map[string]bool      // watched paths
 	gone   map[string]bool      // watched paths that were removed or renamed
 }
 
-// watchedTree is the state of one source.
+// watchedTree is the state of watching a source.
 type watchedTree struct {
 	dir        *dirSource
-	failed     bool      // giveUp was called
-	first, due time.Time // times of the unread changes; zero if there are none
+	failed     bool      // whether giveUp was called
+	first, due time.Time // times for the pending changes; zero if there are none
 }
 
 // watcher is a source that watches a directory. If above is set, the directory
-// is above the source's root, and only events on the path to the root matter.
+// is a parent of the source's root, and only events on the path to the root
+// matter.
 type watcher struct {
 	tree  int
 	above bool
@@ -122,7 +125,8 @@ func (x *watching) due() time.Time {
 	return first
 }
 
-// popDue returns the sources that have been quiet for long enough.
+// popDue returns the sources that are due to be read again, and clears their
+// pending changes.
 func (x *watching) popDue() []int {
 	now := time.Now()
 	var which []int
@@ -184,7 +188,7 @@ func (x *watching) event(ev fsnotify.Event) {
 	}
 }
 
-// leadsTo reports whether path is target or a directory above it.
+// leadsTo reports whether path is target or one of its parents.
 func leadsTo(path, target string) bool {
 	const sep = string(filepath.Separator)
 	return path == target || strings.HasPrefix(target, strings.TrimSuffix(path, sep)+sep)
@@ -199,7 +203,7 @@ func (x *watching) update() {
 		if x.vanished(p) {
 			delete(x.have, p) // the system removed the watch
 		} else if x.at[p] == nil {
-			_ = x.w.Remove(p) // an error means that the watch is gone already
+			_ = x.w.Remove(p) // an error means that the watch no longer exists
 			delete(x.have, p)
 		}
 	}
@@ -220,7 +224,7 @@ func (x *watching) update() {
 	}
 }
 
-// vanished reports whether path or a directory above it was removed or renamed.
+// vanished reports whether path or one of its parents was removed or renamed.
 func (x *watching) vanished(path string) bool {
 	for len(x.gone) > 0 {
 		if x.gone[path] {
@@ -234,18 +238,18 @@ func (x *watching) vanished(path string) bool {
 	return false
 }
 
-// wanted sets x.at and returns its paths in order.
+// wanted sets x.at and returns its keys in the order in which they were added.
 func (x *watching) wanted() []string {
 	x.at = map[string][]watcher{}
 	var order []string
 	byID := map[fileID]string{}
 	want := func(p string, id fileID, w watcher) {
-		if id != (fileID{}) { // a directory with two paths is watched by the first
+		if id != (fileID{}) { // a directory with two paths is watched through the first
 			first, ok := byID[id]
 			if !ok {
 				first, byID[id] = p, p
 			}
-			w.above = w.above && first == p // otherwise events have other paths
+			w.above = w.above && first == p // otherwise events would have other paths
 			p = first
 		}
 		if x.at[p] == nil {
@@ -276,9 +280,9 @@ type watchedDir struct {
 	above bool
 }
 
-// watched returns the directories of the last scan. If the root does not exist,
-// it returns the nearest existing directory above it. It returns nil if there
-// are more than most.
+// watched returns the directories of the last scan, to be watched. If the root
+// does not exist, it returns the nearest existing parent. It returns nil if
+// there are more than most directories.
 func (d *dirSource) watched(most int) []watchedDir {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -296,7 +300,7 @@ func (d *dirSource) watched(most int) []watchedDir {
 	return out
 }
 
-// above returns the nearest existing directory above path.
+// above returns the nearest existing parent of path.
 func above(path string) watchedDir {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if fi, err := os.Stat(dir); err == nil && fi.IsDir() || dir == filepath.Dir(dir) {
@@ -311,7 +315,7 @@ func above(path string) watchedDir {
 
 func (n *node) watched(out []watchedDir, path string, most int) []watchedDir {
 	if n.stamp == (stamp{}) || len(out) > most {
-		return out // not searched, or too many
+		return out // not searched, or too many directories
 	}
 	out = append(out, watchedDir{path: path, id: n.stamp.id})
 	for _, s := range n.subs {
