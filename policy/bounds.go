@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// Bounds limits what a sandbox gives to a skill. A run gets the intersection of
-// the operator's bounds and what the skill requests, and of these only the
-// hosts and secrets that were approved.
+// Bounds limits the access of a sandbox that runs a skill's code. A run gets
+// the intersection of the operator's bounds and the skill's requested bounds.
+// Of these, it gets only the hosts and secrets that were approved.
 //
 // A host pattern is a name, an address (IPv6 in brackets), "*.domain" for all
 // subdomains, or "*" for all hosts. Each may end in ":port". A secret is a
@@ -24,9 +24,9 @@ type Bounds struct {
 	WorkspaceWrite bool     `json:"workspace_write,omitempty"`
 }
 
-// Intersect returns what both a and b permit: of two numeric limits the smaller
-// one, and the greater MinTier. Its lists are sorted and without duplicates.
-// Invalid host patterns are dropped.
+// Intersect returns the bounds that both a and b permit. For numeric limits, it
+// returns the smaller one, and for MinTier the greater one. Lists are sorted
+// and contain no duplicates. Invalid host patterns are dropped.
 func (a Bounds) Intersect(b Bounds) Bounds {
 	return Bounds{
 		Network:        intersectHosts(a.Network, b.Network),
@@ -40,7 +40,7 @@ func (a Bounds) Intersect(b Bounds) Bounds {
 	}
 }
 
-// Covers reports whether b is within a in every respect.
+// Covers reports whether a permits everything that b permits.
 func (a Bounds) Covers(b Bounds) bool {
 	return !slices.ContainsFunc(b.Network, func(h string) bool { return !coversHost(a.Network, h) }) &&
 		!slices.ContainsFunc(b.Secrets, func(n string) bool { return !coversName(a.Secrets, n) }) &&
@@ -49,14 +49,14 @@ func (a Bounds) Covers(b Bounds) bool {
 		b.MinTier >= a.MinTier && (a.WorkspaceWrite || !b.WorkspaceWrite)
 }
 
-// Permissions returns the permissions that a script of a skill with these
-// requested bounds needs.
+// Permissions returns the permissions needed by a skill script that requests
+// these bounds.
 func (a Bounds) Permissions() Permissions {
 	return Permissions{Run: true, Network: slices.Clone(a.Network), Secrets: slices.Clone(a.Secrets), WorkspaceWrite: a.WorkspaceWrite}
 }
 
-// Injection is a request of a skill that the sandbox add a secret to its HTTPS
-// requests to one host, so that the skill's code never holds the secret.
+// Injection is a skill's request that the sandbox add a secret to its HTTPS
+// requests to a host. The skill's code never has access to the secret.
 type Injection struct {
 	Secret string `json:"secret"`
 	Host   string `json:"host"`   // name or address
@@ -65,11 +65,11 @@ type Injection struct {
 	Prefix string `json:"prefix"` // default "Bearer " for the header Authorization
 }
 
-// Pattern returns the host pattern that has to be granted.
+// Pattern returns the host pattern that must be granted.
 func (in Injection) Pattern() string { return in.Host + ":" + strconv.Itoa(in.Port) }
 
-// minLimit returns the smaller limit, where 0 is no limit. Negative values
-// count as 1, because 0 would remove the limit.
+// minLimit returns the smaller limit, where 0 means no limit. Negative values
+// are replaced with 1, because 0 would remove the limit.
 func minLimit(a, b int) int {
 	a, b = clampLimit(a), clampLimit(b)
 	if a == 0 || b != 0 && b < a {

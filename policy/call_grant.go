@@ -16,12 +16,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// WithGrants returns the decision d with the grants of s taken into account. If
-// call c needs approval and principal p approved the tool or these exact
-// arguments before, for the session or for good, the call is allowed by that
-// grant. A call without arguments, as in planning, matches grants for the tool
-// only. Denials stay. If the grants cannot be read, d stays and its reason says
-// so. WithGrants consumes nothing.
+// WithGrants returns the decision d, taking the grants in s into account. If
+// call c needs approval and a grant of principal p covers the tool or these
+// exact arguments, the grant allows the call. The grant may be for the session
+// or permanent. A call without arguments, as in planning, matches only grants
+// for the tool. Denials are unchanged. If the grants cannot be read, WithGrants
+// returns d with a reason that says so. It does not use up one-time grants.
 func (d ToolDecision) WithGrants(ctx context.Context, s Store, c ToolCall, p Principal, session string) ToolDecision {
 	if !d.NeedsApproval() || s == nil || c.Subject == "" {
 		return d
@@ -40,8 +40,8 @@ func (d ToolDecision) WithGrants(ctx context.Context, s Store, c ToolCall, p Pri
 	return d
 }
 
-// findGrant returns a grant for the call. It prefers lasting grants to those
-// for a single call.
+// findGrant returns a grant for the call. It returns a one-time grant only if
+// there is no other.
 func (c *ToolCall) findGrant(ctx context.Context, s Store, p Principal, session string) (*Grant, error) {
 	subjects := []Digest{c.Subject}
 	if len(c.Arguments) > 0 {
@@ -57,7 +57,7 @@ func (c *ToolCall) findGrant(ctx context.Context, s Store, p Principal, session 
 			unread = errors.Join(unread, err)
 		case g == nil || g.Principal != p || g.Subject != subject:
 			unread = errors.Join(unread, errors.New("grant store returned a grant for something else"))
-		case !g.Permissions.Call: // not a grant for a tool
+		case !g.Permissions.Call: // not a tool grant
 		case g.Scope != Once:
 			return g, nil
 		default:
@@ -73,16 +73,16 @@ func (c *ToolCall) findGrant(ctx context.Context, s Store, p Principal, session 
 	return nil, ErrNotGranted
 }
 
-// WithArguments returns the subject of a grant for a tool with exactly these
-// arguments.
+// WithArguments returns the subject of a grant that covers calls to tool d with
+// exactly these arguments.
 func (d Digest) WithArguments(arguments json.RawMessage) Digest {
 	return hashParts("call", string(d), string(ArgumentsDigest(arguments)))
 }
 
-// ArgumentsDigest returns a digest of the arguments of a call, a JSON object.
-// Missing arguments equal an empty object. The order of members and white space
-// do not matter. Ambiguous JSON, such as duplicate members, is digested byte by
-// byte.
+// ArgumentsDigest returns a digest of a call's arguments, a JSON object.
+// Missing arguments are equal to an empty object. The digest does not depend on
+// white space and the order of members. Ambiguous JSON, such as an object with
+// duplicate members, is hashed byte by byte.
 func ArgumentsDigest(arguments json.RawMessage) Digest {
 	text := bytes.TrimSpace(arguments)
 	if len(text) == 0 || string(text) == "null" {
@@ -103,10 +103,10 @@ func hashParts(parts ...string) Digest {
 	return Digest("sha256:" + hex.EncodeToString(h.Sum(nil)))
 }
 
-// maxNesting limits the depth of arguments that are canonicalized.
+// maxNesting is the maximum depth of arguments that are canonicalized.
 const maxNesting = 200
 
-// canonicalJSON returns the canonical form of a JSON text. It returns false if
+// canonicalJSON returns the canonical form of JSON text. It returns false if
 // the text is ambiguous.
 func canonicalJSON(text []byte) (string, bool) {
 	if !utf8.Valid(text) || !json.Valid(text) {
@@ -125,7 +125,7 @@ func canonicalValue(dec *json.Decoder, depth int) (string, bool) {
 	delim, nested := t.(json.Delim)
 	if !nested {
 		if s, ok := t.(string); ok && strings.ContainsRune(s, utf8.RuneError) {
-			return "", false // may have replaced another character
+			return "", false // U+FFFD may have replaced an invalid character
 		}
 		js, err := json.Marshal(t)
 		return string(js), err == nil

@@ -12,59 +12,60 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// Request asks whether a script of a skill may run.
+// Request asks whether a skill script may run.
 type Request struct {
 	Principal Principal
 	Session   string // may be empty
 	Subject   Digest // current digest of the skill
 	Name      string // name of the skill
 	Origin    string
-	Needs     []Need // everything that runs along, as it is now
-	// Requested is what the run would be given. Requested.Run is always treated
-	// as set.
+	Needs     []Need // current dependencies, whose code runs too
+	// Requested holds the permissions that the run requests. Requested.Run is
+	// always treated as set.
 	Requested Permissions
 
-	Enabled bool // skills are enabled, and so is this one
-	Bundled bool // the skill and all its dependencies are part of this program
-	ByUser  bool // the user typed the command; counts only for a [UserPrincipal]
+	Enabled bool // whether skills in general and this skill are enabled
+	Bundled bool // whether the skill and all its dependencies are part of this program
+	ByUser  bool // whether the user typed the command; only for a [UserPrincipal]
 }
 
-// Code is a machine-readable reason of a decision.
+// Code is the machine-readable reason for a decision.
 type Code string
 
-// Codes of decisions. The first three allow, the others deny. A user can
-// resolve [NotApproved], [Changed] and [Expired] by approving.
+// Decision codes. The first three allow the run, the others deny it. The user
+// can resolve [NotApproved], [Changed] and [Expired] by approving the skill.
 const (
 	bundled     Code = "bundled"
-	byUser      Code = "typed"   // for this run; nothing is stored
+	byUser      Code = "typed"   // only this run; no grant is stored
 	Granted     Code = "granted" // by Decision.Grant
 	disabled    Code = "disabled"
 	NotApproved Code = "not-approved"
 	Changed     Code = "changed" // other bytes were approved
 	Expired     Code = "expired"
 	Unreadable  Code = "unreadable" // the grants cannot be read
-	malformed   Code = "malformed"  // the principal, the digest or the request is invalid
+	malformed   Code = "malformed"  // invalid principal, digest or request
 )
 
-// Decision is the answer to a [Request].
+// Decision is the decision on a [Request].
 type Decision struct {
 	Allow  bool
 	Code   Code
-	Reason string // for users
+	Reason string // reason, for users
 	Hint   string // what the user can do about it; may be empty
-	// Grant permits the run if Code is Granted. Otherwise it is a grant for the
-	// same skill that does not permit the run, or nil.
+	// Grant is the grant that permits the run, if Code is Granted. Otherwise
+	// it is nil or a grant for the same skill that does not permit the run.
 	Grant *Grant
-	// Effective is what the run may be given: requested and approved.
+	// Effective holds the permissions of the run: those both requested and
+	// approved.
 	Effective Permissions
-	// Denied names requested permissions that are not approved.
+	// Denied lists the requested permissions that are not approved.
 	Denied []string
 }
 
-// Decide answers a request with the grants of s. It fails closed: if the grants
-// cannot be read, it denies. It records and consumes nothing. Another process
-// may revoke or consume the grant meanwhile, so whoever starts the run checks
-// it again.
+// Decide decides on a request according to the grants in s. It fails closed: if
+// the grants cannot be read, it denies the request. It does not record the
+// decision or use up a grant. Another process may revoke or use up the grant in
+// the meantime, so the caller must check it again when starting the run.
 func Decide(ctx context.Context, s Store, q Request) Decision {
 	q.Requested.Run = true
 	ask, badAsk := q.Requested.Normalize()
@@ -109,7 +110,7 @@ func Decide(ctx context.Context, s Store, q Request) Decision {
 	return d
 }
 
-// explainMissing returns a denial that says why no grant applies.
+// explainMissing returns a denial with the reason why no grant applies.
 func (q *Request) explainMissing(ctx context.Context, s Store) Decision {
 	grants, problems, err := s.List(ctx)
 	if err != nil {
@@ -126,7 +127,7 @@ func (q *Request) explainMissing(ctx context.Context, s Store) Decision {
 		} else if g.Subject != q.Subject {
 			d = q.deny(Changed, "changed since it was approved (was "+g.Subject.Short()+", is "+q.Subject.Short()+")", approveHint)
 		} else {
-			continue // stored between Find and List
+			continue // stored after the call to Find
 		}
 		d.Grant = &g
 		return d
@@ -154,10 +155,12 @@ func (q *Request) denyUnreadable(err error) Decision {
 	return q.deny(Unreadable, "cannot read grants: "+printable.Text(err.Error(), 1000), next)
 }
 
-// approveHint is the hint of a denial that the user can resolve by approving.
+// approveHint is the hint for a denial that the user can resolve by approving
+// the skill.
 const approveHint = "approve it after a review"
 
-// describeChangedNeeds says how the dependencies differ from the approved ones.
+// describeChangedNeeds describes how the dependencies differ from the approved
+// ones.
 func describeChangedNeeds(approved, now []Need) string {
 	for _, n := range sortedNeeds(now) {
 		if !slices.Contains(approved, n) {
@@ -172,7 +175,7 @@ func describeChangedNeeds(approved, now []Need) string {
 	return "changed since it was approved: other dependencies"
 }
 
-// Record returns the audit record of the answer to q.
+// Record returns the audit record for the decision on q.
 func (d Decision) Record(q Request) Record {
 	r := Record{Principal: q.Principal, Action: "run", Subject: q.Subject, Name: q.Name, Decision: Deny, Reason: d.Reason,
 		Details: map[string]string{"code": string(d.Code)}}
@@ -183,7 +186,7 @@ func (d Decision) Record(q Request) Record {
 		"origin":  q.Origin,
 		"session": q.Session,
 		"network": strings.Join(d.Effective.Network, " "),
-		"secrets": strings.Join(d.Effective.Secrets, " "), // names only
+		"secrets": strings.Join(d.Effective.Secrets, " "), // names, not values
 		"denied":  strings.Join(d.Denied, ", "),
 	} {
 		if value != "" {

@@ -14,22 +14,22 @@ import (
 
 const suffix = ".json"
 
-// NewFileStore returns a store that keeps each grant in a file of dir. Any
-// number of processes of one user can use dir at the same time. A lock
-// serializes changes, which are synced to disk before a method returns. Lookups
-// take no lock and see each change completely or not at all.
+// NewFileStore returns a store with a file in dir for each grant. Any number of
+// processes of the same user can use dir concurrently. Changes are serialized
+// by a lock and are synced to disk before a method returns. Lookups take no
+// lock; they see each change completely or not at all.
 //
 // The directory and its files must belong to the user, must not be writable by
 // others, and must not be symbolic links. Otherwise methods return an error,
-// except that List reports such a file, a damaged file or one of a newer
-// version as a problem. Files of grants are not meant to be edited: a file that
-// differs from what this program writes counts as damaged.
+// except that List reports the file as a problem. List also reports files that
+// are damaged or have a newer version. Grant files are not meant to be edited:
+// a file that differs from what this program writes is treated as damaged.
 //
 // Put creates the directory if necessary. A missing directory is an empty
-// store. The store keeps no files open.
+// store. The store does not keep files open.
 func NewFileStore(dir string) Store { return NewStore(fileRows{dir}) }
 
-// fileRows is a table with a file for each row.
+// fileRows implements [Rows] with a file for each row.
 type fileRows struct{ dir string }
 
 func (f fileRows) path(id string) string { return filepath.Join(f.dir, id+suffix) }
@@ -56,14 +56,14 @@ func (f fileRows) List(ctx context.Context, ids []string) ([]Row, error) {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		if r := f.read(root, id); !errors.Is(r.err, fs.ErrNotExist) { // revoked meanwhile
+		if r := f.read(root, id); !errors.Is(r.err, fs.ErrNotExist) { // revoked in the meantime
 			rows = append(rows, r)
 		}
 	}
 	return rows, nil
 }
 
-// listIDs returns the IDs of all rows.
+// listIDs returns the IDs of all rows in root.
 func listIDs(root *os.Root) ([]string, error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -84,8 +84,8 @@ func (f fileRows) read(root *os.Root, id string) Row {
 	return r
 }
 
-// Put replaces the file of a row atomically. It removes temporary files of
-// killed processes.
+// Put replaces a row's file atomically. It removes temporary files that killed
+// processes left behind.
 func (f fileRows) Put(ctx context.Context, r Row) error {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (f fileRows) Put(ctx context.Context, r Row) error {
 			return err
 		}
 		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), privatefile.TempPrefix) { // only holders of the lock write such files, so it is stale
+			if strings.HasPrefix(e.Name(), privatefile.TempPrefix) { // stale: such files are only written while holding the lock
 				if err := root.Remove(e.Name()); err != nil {
 					return err
 				}

@@ -12,62 +12,62 @@ import (
 	"time"
 )
 
-// Limits of a grant.
+// Limits on a grant.
 const (
-	maxGrantBytes = 64 << 10 // size of one file
+	maxGrantBytes = 64 << 10 // size of an encoded grant
 	maxID         = 256
-	maxLabel      = 1024 // bytes of a name or an origin
-	maxList       = 256  // dependencies, hosts, secrets
+	maxLabel      = 1024 // bytes in a name or an origin
+	maxList       = 256  // number of dependencies, hosts or secrets
 )
 
 // grantVersion is the version of grants that this program reads and writes. A
-// new field that narrows a grant needs a new version, so that programs that do
-// not know the field ignore the grant.
+// new field that restricts a grant requires a new version, so that programs
+// that do not know the field ignore the grant.
 const grantVersion = 1
 
-// Scope says how long a grant lasts.
+// Scope is the lifetime of a grant.
 type Scope string
 
-// Scopes of grants.
+// Grant scopes.
 const (
 	Always        Scope = "always"  // until it expires or is revoked
 	ForSession    Scope = "session" // in one session
-	Once          Scope = "once"    // for one run or call, of one session if it names one
+	Once          Scope = "once"    // for one run or call, only in its session if it has one
 	sessionExpiry       = 24 * time.Hour
 )
 
-// Grant is a recorded permission. A user gave it to a principal to use exactly
-// the bytes that Subject and Needs identify: to run the scripts of a skill, or
-// to call a tool. The subject of a tool covers its definition and its server,
-// and for a grant for specific arguments also those (see
+// Grant is a permission that a user gave to a principal: to run a skill's
+// scripts or to call a tool. It covers exactly the bytes identified by Subject
+// and Needs. The subject of a tool covers its definition and its server. If the
+// grant is for specific arguments, the subject covers them too (see
 // [Digest.WithArguments]).
 type Grant struct {
 	Version     int         `json:"version"` // set by Put
-	ID          string      `json:"id"`      // set by Put; determined by principal, subject, scope and session
+	ID          string      `json:"id"`      // set by Put; derived from principal, subject, scope and session
 	Principal   Principal   `json:"principal"`
 	Subject     Digest      `json:"subject"`
-	Name        string      `json:"name"`             // label of the skill or tool
-	Origin      string      `json:"origin,omitempty"` // label of the skill's origin or the tool's owner
+	Name        string      `json:"name"`             // display name of the skill or tool
+	Origin      string      `json:"origin,omitempty"` // origin of the skill or owner of the tool, for display
 	Permissions Permissions `json:"allows"`
-	Needs       []Need      `json:"needs,omitempty"` // everything that runs along
+	Needs       []Need      `json:"needs,omitempty"` // dependencies, whose code runs too
 	Created     time.Time   `json:"created"`         // set by Put
 	Expires     time.Time   `json:"expires,omitzero"`
 	Scope       Scope       `json:"scope"`
 	Session     string      `json:"session,omitempty"`
-	By          Principal   `json:"by"` // the user who approved
+	By          Principal   `json:"by"` // user who approved
 }
 
-// Need is a dependency of a skill, with the digest that was approved.
+// Need is a dependency of a skill with its approved digest.
 type Need struct {
 	Name   string `json:"name"`
 	Digest Digest `json:"digest"`
 }
 
-// Expired reports whether the grant has expired at the given time.
+// Expired reports whether the grant has expired at time at.
 func (g *Grant) Expired(at time.Time) bool { return !g.Expires.IsZero() && !at.Before(g.Expires) }
 
-// NeedsExactly reports whether the grant was given for exactly these
-// dependencies and digests.
+// NeedsExactly reports whether the grant covers exactly these dependencies and
+// digests.
 func (g *Grant) NeedsExactly(needs []Need) bool {
 	return slices.Equal(sortedNeeds(g.Needs), sortedNeeds(needs))
 }
@@ -86,14 +86,14 @@ func (g Grant) clone() Grant {
 	return g
 }
 
-// prepare returns the grant as it is stored at the given time, or an error that
-// lists everything that is wrong with it.
+// prepare returns the grant in the form to be stored at time now. It returns an
+// error that lists all problems if the grant is invalid.
 func (g Grant) prepare(now time.Time) (Grant, error) {
 	g = g.clone()
 	g.Version = grantVersion
 	g.Created = now.UTC().Round(0)
 	if g.Expires.IsZero() && g.Scope != Always {
-		g.Expires = g.Created.Add(sessionExpiry) // otherwise unused grants would pile up
+		g.Expires = g.Created.Add(sessionExpiry) // otherwise unused grants would accumulate
 	}
 	if !g.Expires.IsZero() {
 		g.Expires = g.Expires.UTC().Round(0)
@@ -109,7 +109,7 @@ func (g Grant) prepare(now time.Time) (Grant, error) {
 	return g, err
 }
 
-// check returns everything that is wrong with a stored grant.
+// check returns an error that lists all problems with a stored grant.
 func (g *Grant) check() error {
 	errs := []error{
 		g.Principal.Check(),
@@ -151,20 +151,18 @@ func (g *Grant) check() error {
 	return errors.Join(errs...)
 }
 
-// grantID returns the ID of a grant. It is the same for the same principal,
-// subject, scope and session, so that two processes cannot store two such
-// grants.
+// grantID returns the ID of a grant. It depends only on the principal, subject,
+// scope and session, so that two processes cannot store two such grants.
 func grantID(p Principal, subject Digest, scope Scope, session string) string {
 	key, err := json.Marshal([]string{p.Kind, p.ID, string(subject), string(scope), session})
 	if err != nil {
-		panic(err) // strings always marshal
+		panic(err) // a list of strings can always be encoded
 	}
 	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:10])
 }
 
-// candidateIDs returns the IDs that a grant for p, subject and session can
-// have.
+// candidateIDs returns all possible IDs of a grant for p, subject and session.
 func candidateIDs(p Principal, subject Digest, session string) []string {
 	ids := []string{grantID(p, subject, Always, ""), grantID(p, subject, Once, "")}
 	if session != "" {
@@ -173,7 +171,7 @@ func candidateIDs(p Principal, subject Digest, session string) []string {
 	return ids
 }
 
-// encode returns the stored form of a grant.
+// encode returns the JSON form of a grant for storage.
 func (g *Grant) encode() ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -188,9 +186,9 @@ func (g *Grant) encode() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// ReadGrant decodes the data of a [Row]. Apart from white space it
-// accepts nothing else, because an unknown, duplicate or misspelled field may
-// have been meant to narrow the grant.
+// ReadGrant decodes the data of a [Row]. It accepts only the canonical form,
+// apart from white space. An unknown, duplicate or misspelled field might have
+// been meant to restrict the grant.
 func ReadGrant(data []byte) (Grant, error) {
 	if len(data) > maxGrantBytes {
 		return Grant{}, fmt.Errorf("grant too large (limit %d bytes)", maxGrantBytes)

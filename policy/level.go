@@ -6,23 +6,23 @@ import (
 )
 
 // Level rates how much harm a tool can do. The zero value is [Unknown]. A
-// greater level needs more care.
+// greater level means more potential harm.
 type Level int
 
 // Safety levels.
 const (
-	Unknown  Level = iota // not rated: needs approval
-	Safe                  // only computes
-	Low                   // reads public data or the user's own
-	Medium                // reads more, or writes data that can be restored
-	High                  // changes what others see, or costs money
-	Critical              // destroys data, pays, or runs arbitrary code
+	Unknown  Level = iota // not rated; needs approval
+	Safe                  // only performs computations
+	Low                   // reads public data or the user's own data
+	Medium                // reads other data, or writes data that can be restored
+	High                  // changes data visible to others, or costs money
+	Critical              // destroys data, makes payments, or runs arbitrary code
 )
 
 var levelNames = []string{"UNKNOWN", "SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"}
 
 // ParseLevel parses the name of a level, ignoring case. It returns an error for
-// other names, for "" and for UNKNOWN, which cannot be set.
+// any other name, for "", and for UNKNOWN, which cannot be set.
 func ParseLevel(s string) (Level, error) {
 	for i, name := range levelNames[1:] {
 		if strings.EqualFold(strings.TrimSpace(s), name) {
@@ -32,7 +32,7 @@ func ParseLevel(s string) (Level, error) {
 	return Unknown, fmt.Errorf("unknown safety level %.100q: want one of %s", s, strings.Join(levelNames[1:], ", "))
 }
 
-// String returns the name of the level in capitals.
+// String returns the name of the level in upper case.
 func (l Level) String() string {
 	if l < Unknown || l > Critical {
 		return levelNames[Unknown]
@@ -43,7 +43,7 @@ func (l Level) String() string {
 // MarshalText returns the name of the level.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText parses the output of MarshalText; "" is Unknown.
+// UnmarshalText parses the name of a level. An empty text means Unknown.
 func (l *Level) UnmarshalText(b []byte) (err error) {
 	if s := string(b); s == "" || s == levelNames[Unknown] {
 		*l = Unknown

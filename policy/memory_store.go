@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// NewMemoryStore returns an empty store that keeps grants until the process
-// ends.
+// NewMemoryStore returns an empty store that holds grants in memory until the
+// process exits.
 func NewMemoryStore() Store { return NewStore(&memoryRows{rows: map[string]Row{}}) }
 
 type memoryRows struct {

@@ -12,17 +12,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// host is a pattern that matches hosts and ports.
+// host is a host pattern, which matches hosts and ports.
 type host struct {
-	name string // lower case; "" matches any
-	sub  bool   // matches subdomains of name only
+	name string // in lower case; "" matches any host
+	sub  bool   // whether only subdomains of name match
 	port int    // 0 matches any
 }
 
 var (
 	label   = `[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?`
 	dnsName = lazyregexp.New(`\A` + label + `(\.` + label + `)*\z`)
-	// Programs read such names as IPv4 addresses, in several notations.
+	// Programs interpret such names as IPv4 addresses, in several notations.
 	numeric = lazyregexp.New(`(\A|\.)([0-9]+|0x[0-9a-f]*)\z`)
 )
 
@@ -106,8 +106,9 @@ func (h host) coversName(o host) bool {
 	}
 }
 
-// intersect returns a pattern for what both match, and false if that is
-// nothing. The names of two patterns overlap only if one covers the other.
+// intersect returns a pattern for the hosts that both patterns match, and false
+// if there are none. Two name patterns overlap only if one of them covers the
+// other.
 func (h host) intersect(o host) (host, bool) {
 	m := h
 	switch {
@@ -144,7 +145,7 @@ func intersectHosts(a, b []string) []string {
 	return normalizeHosts(out)
 }
 
-// parseHosts parses patterns. It drops invalid ones, which permit nothing.
+// parseHosts parses patterns and drops invalid ones, which permit nothing.
 func parseHosts(patterns []string) []host {
 	var out []host
 	for _, p := range patterns {
@@ -155,11 +156,11 @@ func parseHosts(patterns []string) []host {
 	return out
 }
 
-// normalizeHosts returns the patterns sorted, without those that another one
-// covers, or nil if there are none.
+// normalizeHosts returns the patterns, sorted and without those that are
+// covered by another. It returns nil if there are none.
 func normalizeHosts(hosts []host) []string {
 	// Only a pattern without a port and with a name that is not longer can
-	// cover another one, so patterns come after all that can cover them.
+	// cover another pattern. Sort such patterns first.
 	slices.SortFunc(hosts, func(a, b host) int {
 		return cmp.Or(cmp.Compare(len(a.name), len(b.name)), cmp.Compare(a.port, b.port), strings.Compare(a.String(), b.String()))
 	})

@@ -13,15 +13,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// maxArguments limits the arguments of a call that are compared with patterns,
-// in bytes. For longer arguments every denying pattern matches and no allowing
-// pattern does.
+// maxArguments is the maximum size, in bytes, of arguments that are compared
+// with patterns. For larger arguments, every denying pattern matches and no
+// allowing pattern does.
 const maxArguments = 1 << 20
 
-// glob is a pattern in which * matches any text and \* matches a star. Matching
-// takes time linear in the text for each part.
+// glob is a pattern in which * matches any text and \* matches an asterisk. For
+// each part of the pattern, matching takes linear time.
 type glob struct {
-	parts []string // between the stars
+	parts []string // text between the asterisks
 }
 
 func parseGlob(s string) glob {
@@ -45,7 +45,7 @@ func parseGlob(s string) glob {
 	return glob{append(parts, b.String())}
 }
 
-// isLiteral reports whether the pattern matches only one text.
+// isLiteral reports whether the pattern matches only a single text.
 func (g glob) isLiteral() bool { return len(g.parts) == 1 }
 
 func (g glob) match(s string) bool {
@@ -75,23 +75,23 @@ func (g glob) lower() glob {
 	return glob{out}
 }
 
-// matches reports whether the pattern matches s. With loose set, case is
+// matches reports whether the pattern matches s. If loose is set, case is
 // ignored.
 func (g glob) matches(s string, loose bool) bool {
 	return g.match(s) || loose && g.lower().match(strings.ToLower(s))
 }
 
-// toolTarget is one reading of the name in a rule: tools of servers.
+// toolTarget is one interpretation of the tool name in a rule.
 type toolTarget struct {
 	server glob
 	tool   glob
-	own    bool // a tool of the agent itself, not of a server
-	loose  bool // ignored by rules that allow
+	own    bool // whether it is a tool of the agent itself and not of a server
+	loose  bool // whether rules that allow must ignore it
 }
 
-// parseTargets returns all readings of the name of a rule: mcp.server.tool,
-// mcp.tool, server__tool, mcp__server__tool, mcp__server, or a tool of the
-// agent itself.
+// parseTargets returns all interpretations of the tool name in a rule:
+// mcp.server.tool, mcp.tool, server__tool, mcp__server__tool, mcp__server, or a
+// tool of the agent itself.
 func parseTargets(name string) []toolTarget {
 	any := parseGlob("*")
 	if name == "*" {
@@ -100,7 +100,7 @@ func parseTargets(name string) []toolTarget {
 	if rest, ok := strings.CutPrefix(name, "mcp."); ok {
 		out := []toolTarget{{server: any, tool: parseGlob(rest)}}
 		if strings.Contains(rest, ".") {
-			out[0].loose = true // a server may name its tool like a tool of another server
+			out[0].loose = true // a server may give its tool the name of another server's tool
 		} else {
 			out = append(out, toolTarget{server: parseGlob(rest), tool: any, loose: true})
 		}
@@ -130,8 +130,9 @@ func parseTargets(name string) []toolTarget {
 	return out
 }
 
-// builtins maps tools of the agent's working folder to the names that skills
-// use for them, and to the arguments that their patterns apply to.
+// builtins maps the tools of the agent's working folder to the names that
+// skills use for them, and to the arguments that their patterns are compared
+// with.
 var builtins = map[string]struct {
 	name string
 	args []string
@@ -149,15 +150,17 @@ var builtins = map[string]struct {
 	"WebFetch":          {"WebFetch", []string{"url"}},
 }
 
-// argumentText holds the texts that the patterns of rules are compared with.
+// argumentText holds the parts of a call's arguments that are compared with
+// patterns.
 type argumentText struct {
-	values  []string // an allowing rule must match all of these
-	all     []string // other rules must match one of these
-	command bool     // values are shell commands
-	broken  bool     // unreadable: no rule with a pattern allows it
+	values  []string // an allowing rule must match all of them
+	all     []string // other rules must match at least one of them
+	command bool     // whether values are shell commands
+	broken  bool     // unreadable arguments: no rule with a pattern allows the call
 }
 
-// argumentTexts returns the texts in the arguments of a call.
+// argumentTexts returns the parts of the call's arguments to compare with
+// patterns.
 func (c *ToolCall) argumentTexts() argumentText {
 	args := bytes.TrimSpace(c.Arguments)
 	if len(args) == 0 || bytes.Equal(args, []byte("null")) {
@@ -191,9 +194,9 @@ func (c *ToolCall) argumentTexts() argumentText {
 	return t
 }
 
-// jsonScalars returns the strings and the other scalars of a JSON document at
-// any depth, and the strings of its top-level members by name. For duplicate
-// members it returns both.
+// jsonScalars returns the strings and the other scalars at any depth of a JSON
+// document, and the strings in its top-level members by name. For duplicate
+// members, it returns both values.
 func jsonScalars(doc []byte) (strs, others []string, top map[string][]string, err error) {
 	if !json.Valid(doc) {
 		return nil, nil, nil, errors.New("invalid JSON")
@@ -201,7 +204,7 @@ func jsonScalars(doc []byte) (strs, others []string, top map[string][]string, er
 	top = map[string][]string{}
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()
-	var open []bool // whether each level is an object
+	var open []bool // for each level, whether it is an object
 	key, isKey := "", false
 	for {
 		tok, err := dec.Token()
@@ -242,7 +245,7 @@ func jsonScalars(doc []byte) (strs, others []string, top map[string][]string, er
 	}
 }
 
-// argumentPattern is the part of a rule in parentheses.
+// argumentPattern is the pattern in parentheses in a rule.
 type argumentPattern struct {
 	whole glob
 	parts []argumentPattern // such as git add:*, git commit:*
@@ -272,7 +275,7 @@ func parseArgument(s string) argumentPattern {
 	return a
 }
 
-// allows reports whether the pattern matches every value as a whole.
+// allows reports whether the pattern matches every value completely.
 func (a argumentPattern) allows(t argumentText) bool {
 	return !t.broken && !slices.ContainsFunc(t.values, func(v string) bool { return !a.covers(v, t.command) })
 }
@@ -326,8 +329,8 @@ func (a argumentPattern) matchesLoosely(v string) bool {
 	return false
 }
 
-// splitCommands returns the single commands of a shell command line, as far as
-// they can be recognized.
+// splitCommands returns the individual commands of a shell command line, on a
+// best-effort basis.
 func splitCommands(line string) []string {
 	var out []string
 	for _, c := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";&|<>`$(){}\n\r\"'", r) }) {
@@ -340,7 +343,7 @@ func splitCommands(line string) []string {
 		}
 		text := strings.Join(words, " ")
 		out = append(out, text)
-		if i := strings.LastIndexByte(words[0], '/'); i >= 0 { // such as /bin/rm
+		if i := strings.LastIndexByte(words[0], '/'); i >= 0 { // for example /bin/rm
 			out = append(out, text[i+1:])
 		}
 	}
@@ -351,7 +354,7 @@ func hasParentDir(s string) bool {
 	return slices.Contains(strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == '\\' || unicode.IsSpace(r) }), "..")
 }
 
-// hostOfURL returns the host of a URL in lower case, without the port.
+// hostOfURL returns the host of a URL, in lower case and without the port.
 func hostOfURL(s string) string {
 	_, rest, ok := strings.Cut(s, "://")
 	if !ok || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '\\' }) {

@@ -9,22 +9,22 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// Permissions is what a grant permits, or what a skill requests. The zero value
+// Permissions lists what a grant permits or a skill requests. The zero value
 // permits nothing.
 type Permissions struct {
-	Run            bool     `json:"run"`               // scripts of the skill
-	Call           bool     `json:"call,omitempty"`    // a tool of an MCP server
-	Network        []string `json:"network,omitempty"` // host patterns, as in [Bounds]
-	Secrets        []string `json:"secrets,omitempty"` // names of secrets
+	Run            bool     `json:"run"`               // run the skill's scripts
+	Call           bool     `json:"call,omitempty"`    // call a tool of an MCP server
+	Network        []string `json:"network,omitempty"` // connect to hosts; patterns as in [Bounds]
+	Secrets        []string `json:"secrets,omitempty"` // use secrets, by name
 	WorkspaceWrite bool     `json:"workspace_write,omitempty"`
 	Unsandboxed    bool     `json:"unsandboxed,omitempty"`
-	HostNetwork    bool     `json:"host_network,omitempty"` // the machine's own network, unfiltered
+	HostNetwork    bool     `json:"host_network,omitempty"` // use the machine's own network, unfiltered
 }
 
 // Covers reports whether a permits everything that b permits.
 func (a Permissions) Covers(b Permissions) bool { return len(a.missing(b)) == 0 }
 
-// Intersect returns what both a and b permit.
+// Intersect returns the permissions in both a and b.
 func (a Permissions) Intersect(b Permissions) Permissions {
 	return Permissions{
 		Run:            a.Run && b.Run,
@@ -37,14 +37,14 @@ func (a Permissions) Intersect(b Permissions) Permissions {
 	}
 }
 
-// Bounds returns bounds that permit the hosts, secrets and workspace access of
-// a, without limits on memory, time and the like. Intersect them with the
-// bounds of a sandbox.
+// Bounds returns bounds that permit the hosts, secrets and workspace access in
+// a, without limits on memory, time and so on. Intersect them with the bounds
+// of a sandbox.
 func (a Permissions) Bounds() Bounds {
 	return Bounds{Network: slices.Clone(a.Network), Secrets: slices.Clone(a.Secrets), WorkspaceWrite: a.WorkspaceWrite}
 }
 
-// missing names each permission of asked that a lacks.
+// missing lists the permissions in asked that a does not include, for messages.
 func (a Permissions) missing(asked Permissions) []string {
 	var out []string
 	if asked.Run && !a.Run {
@@ -78,9 +78,9 @@ func (a Permissions) missing(asked Permissions) []string {
 	return out
 }
 
-// Normalize returns a with sorted lists, without entries that another one
-// covers. It returns an error that lists every invalid host pattern and name of
-// a secret, or says that a list has more than 256 entries.
+// Normalize returns a with sorted lists, without entries that are covered by
+// another. It returns an error if a list has more than 256 entries. If host
+// patterns or secret names are invalid, the error lists all of them.
 func (a Permissions) Normalize() (Permissions, error) {
 	var errs []error
 	if len(a.Network) > maxList || len(a.Secrets) > maxList {
@@ -109,9 +109,10 @@ func (a Permissions) equal(b Permissions) bool {
 
 var secretForm = lazyregexp.New(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
 
-// CheckSecretName returns an error unless s can name a secret: letters, digits
-// and _, at most 128, not starting with a digit. Most secrets are passed as
-// environment variables, so the rules for those apply. The error contains s.
+// CheckSecretName returns an error if s is not a valid secret name. A name has
+// up to 128 letters, digits and underscores and does not start with a digit.
+// Most secrets are passed as environment variables, so the rules for those
+// apply. The error contains s.
 func CheckSecretName(s string) error {
 	if !secretForm().MatchString(s) {
 		return fmt.Errorf("invalid secret name %.150q: use letters, digits and _", s)
@@ -119,7 +120,7 @@ func CheckSecretName(s string) error {
 	return nil
 }
 
-// anyName stands for every secret in the bounds that an operator sets.
+// anyName matches every secret in an operator's bounds.
 const anyName = "*"
 
 func coversName(names []string, name string) bool {

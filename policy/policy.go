@@ -1,18 +1,17 @@
-// Package policy decides which scripts may run and which tools may be called,
-// and stores the permissions that users gave.
+// Package policy decides which scripts may run and which tools may be called.
+// It stores the permissions that users give.
 //
-// A permission is a [Grant]: a principal may use a subject, identified by the
-// digest of its bytes, with the hosts, secrets and so on that the grant lists.
-// A [Store] holds grants: [NewFileStore] for processes that share a machine,
-// [NewMemoryStore] for one process, [NewStore] for a database. [Decide] answers
-// whether a script of a skill may run. [Rules] answer whether a tool may be
-// called, and [ToolDecision.WithGrants] whether a user approved the call before.
-// A [Record] reports a decision. [Bounds] limits what a sandbox may give.
+// A permission is a [Grant]: a principal may use a subject, identified by the digest of its bytes,
+// with the hosts, secrets and other access that the grant lists. A [Store] holds grants:
+// [NewFileStore] is for processes on the same machine, [NewMemoryStore] for a single process, and
+// [NewStore] for a database. [Decide] decides whether a skill script may run. [Rules] decide
+// whether a tool may be called, and [ToolDecision.WithGrants] whether a grant allows the call. A
+// [Record] is the audit record of a decision. [Bounds] limits the access of a sandbox.
 //
-// Everything here fails closed: a file that is unreadable, damaged or owned by
+// All functions fail closed: a file that is unreadable, damaged or owned by
 // another user permits nothing.
 //
-// Start reading at [Decide] and [Rules.Decide].
+// Start with [Decide] and [Rules.Decide].
 package policy
 
 import (
@@ -30,19 +29,19 @@ import (
 // Kinds of principals.
 const (
 	UserPrincipal    = "person"
-	AgentPrincipal   = "agent"   // a program led by a model
+	AgentPrincipal   = "agent"   // program controlled by a model
 	ServicePrincipal = "service" // any other program
 )
 
-// Principal identifies who acts. Principals are equal if both fields are. A
-// user and an agent may have the same ID.
+// Principal identifies the user or program that acts. Principals are equal if
+// both fields are equal. A user and an agent may have the same ID.
 type Principal struct {
 	ID   string `json:"id"`   // 1 to 256 bytes of printable characters
 	Kind string `json:"kind"` // one of the kinds above
 }
 
-// LocalUser returns the user who runs this program. Its ID is the name in the
-// system's user database, or the number of the user if there is none.
+// LocalUser returns the user who runs this program. The ID is the user's name
+// in the system's user database, or the numeric user ID if there is none.
 func LocalUser() Principal {
 	p := Principal{Kind: UserPrincipal, ID: "uid:" + strconv.Itoa(os.Getuid())}
 	var u *user.User
@@ -61,8 +60,8 @@ func LocalUser() Principal {
 // String formats the principal for users.
 func (p Principal) String() string { return p.Kind + " " + p.ID }
 
-// Check returns an error unless the kind is known and the ID has 1 to 256 bytes of
-// printable characters.
+// Check returns an error if the kind is unknown or the ID is not 1 to 256 bytes of printable
+// characters.
 func (p Principal) Check() error {
 	switch p.Kind {
 	case UserPrincipal, AgentPrincipal, ServicePrincipal:
@@ -71,12 +70,13 @@ func (p Principal) Check() error {
 	return fmt.Errorf("unknown kind of principal %q: want person, agent or service", p.Kind)
 }
 
-// Digest identifies bytes: "sha256:" and 64 lower-case hexadecimal digits.
+// Digest is a SHA-256 digest: "sha256:" followed by 64 lower-case hexadecimal
+// digits.
 type Digest string
 
 var digestForm = lazyregexp.New(`\Asha256:[0-9a-f]{64}\z`)
 
-// Check returns an error unless the digest has the right form.
+// Check returns an error if the digest is malformed.
 func (d Digest) Check() error {
 	if !digestForm().MatchString(string(d)) {
 		return fmt.Errorf("invalid digest %.100q: want sha256: and 64 lower-case hexadecimal digits", string(d))
@@ -84,21 +84,21 @@ func (d Digest) Check() error {
 	return nil
 }
 
-// Short returns the beginning of the digest, for display.
+// Short returns the digest truncated to 12 digits, for display.
 func (d Digest) Short() string { return string(d[:min(len(d), len("sha256:")+12)]) }
 
-// Problem reports something that was ignored because it is invalid, such as a
+// Problem describes something that was ignored because it is invalid, such as a
 // damaged grant, a line of the audit log or a requested permission.
 type Problem struct {
 	Where   string `json:"where"` // a path or a field
 	Message string `json:"message"`
 }
 
-// String formats the problem on one line.
+// String returns the problem on one line.
 func (p Problem) String() string { return p.Where + ": " + p.Message }
 
-// checkText returns an error if s is too short or too long in bytes, or has
-// characters that are not printable.
+// checkText returns an error if the length of s is not between least and most
+// bytes, or if s contains unprintable characters.
 func checkText(what, s string, least, most int) error {
 	switch {
 	case len(s) < least:

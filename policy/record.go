@@ -2,15 +2,15 @@ package policy
 
 import "time"
 
-// Record is one entry of an audit log. Callers must not put the values of
-// secrets into it, only their names.
+// Record is an entry in an audit log. It must contain only the names of
+// secrets, not their values.
 type Record struct {
-	Time      time.Time         `json:"time"` // the log sets it if it is zero
+	Time      time.Time         `json:"time"` // set by the log if zero
 	Principal Principal         `json:"principal"`
 	Action    string            `json:"action"` // "run", "approve", "revoke" …
 	Subject   Digest            `json:"subject,omitempty"`
 	Name      string            `json:"name,omitempty"`
-	Decision  string            `json:"decision"` // one of the verdicts
+	Decision  string            `json:"decision"` // [Allow], [Ask] or [Deny]
 	Reason    string            `json:"reason,omitempty"`
 	Details   map[string]string `json:"details,omitempty"`
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// Limits of rules.
+// Limits on rules.
 const (
 	maxRules     = 1024
-	maxRuleBytes = 4096 // bytes of one text
+	maxRuleBytes = 4096 // bytes in the text of a rule
 )
 
-// Effects of rules and tool decisions, and decisions in audit records.
+// Effects of rules and tool decisions, also used in audit records.
 const (
 	Allow = "allow"
 	Ask   = "ask" // needs approval; the user's answer is a record of its own
 	Deny  = "deny"
 )
 
-// rule allows or denies tool calls, or makes them need approval: see
+// rule allows or denies tool calls, or requires approval for them; see
 // [ParseRules].
 type rule struct {
 	effect  string // Allow, Ask or Deny
@@ -36,7 +36,7 @@ type rule struct {
 	argument argumentPattern
 }
 
-// String returns the text of the rule.
+// String returns the text of the rule, as parsed by [ParseRules].
 func (r rule) String() string { return strings.TrimSpace(r.effect + " " + r.spec()) }
 
 func (r rule) spec() string {
@@ -61,8 +61,7 @@ func (r *rule) matches(c *ToolCall, t argumentText) bool {
 	return r.argument.allows(t)
 }
 
-// matchesName reports whether the rule contains the name under which the model
-// sees the tool.
+// matchesName reports whether the rule names the tool as the model sees it.
 func (r *rule) matchesName(c *ToolCall, loose bool) bool {
 	g := parseGlob(r.tool)
 	return c.Name != "" && (g.isLiteral() || loose) && g.matches(c.Name, loose)
@@ -82,19 +81,18 @@ func (t toolTarget) matches(c *ToolCall, loose bool) bool {
 	return c.Server != "" && t.server.matches(c.Server, loose) && t.tool.matches(c.Tool, loose)
 }
 
-// Rules decide about tool calls. The zero value has no rules, so only the
-// defaults of [Rules.Decide] apply. Rules are immutable and safe for concurrent
-// use.
+// Rules decide on tool calls. The zero value has no rules, so only the defaults
+// of [Rules.Decide] apply. Rules are immutable and safe for concurrent use.
 type Rules struct {
 	list []rule
 	bad  []Problem
-	// Threshold is the safety level from which calls need approval if no rule
-	// matches. Unknown means High.
+	// Threshold is the lowest safety level at which calls need approval if no
+	// rule matches. Unknown means High.
 	Threshold Level
 }
 
-// ParseRules parses rules, at most 1024. Each text is at most 4096 bytes long
-// and has the form
+// ParseRules parses up to 1024 rules of up to 4096 bytes each. A rule has the
+// form
 //
 //	allow | ask | deny TOOL or TOOL(PATTERN) …
 //
@@ -107,14 +105,14 @@ type Rules struct {
 // domain:example.com matches the host and its subdomains. Other text must match
 // literally.
 //
-// An allowing rule is matched strictly: every text in the arguments must match,
-// a path with .. matches no *, and a command line with several commands matches
-// no git:*. Other rules are matched loosely: one text is enough, case is
-// ignored, and each command of a line is checked. Rules do not confine code;
-// that is what a sandbox is for.
+// An allowing rule is matched strictly: every string in the arguments must
+// match, * does not match a path with .., and git:* does not match a command
+// line with several commands. Other rules are matched loosely: a single string
+// is enough, case is ignored, and each command of a command line is compared.
+// Rules do not confine code; use a sandbox for that.
 //
-// Problems name the rule and the column. Rules with a problem deny every call,
-// because the unreadable rule may have been meant to deny.
+// Problems contain the rule and the column. Rules with a problem deny every
+// call, because the unreadable rule might have been meant to deny it.
 func ParseRules(texts []string) (Rules, []Problem) {
 	var r Rules
 	add := func(i, at int, format string, args ...any) {
@@ -154,7 +152,7 @@ func ParseRules(texts []string) (Rules, []Problem) {
 	return r, slices.Clone(r.bad)
 }
 
-// AllowTools returns rules that allow the allowed-tools of a skill, for
+// AllowTools returns rules that allow a skill's allowed-tools, for
 // [Rules.Append]. Invalid entries are dropped and reported as problems.
 func AllowTools(texts []string) (Rules, []Problem) {
 	var r Rules
@@ -174,21 +172,21 @@ func AllowTools(texts []string) (Rules, []Problem) {
 
 // Append returns the rules of r followed by those of more. The rules of more
 // can allow only calls that r does not decide, but can deny any call. The
-// threshold of r stays.
+// threshold is that of r.
 func (r Rules) Append(more Rules) Rules {
 	r.list = slices.Concat(r.list, more.list)
 	r.bad = slices.Concat(r.bad, more.bad)
 	return r
 }
 
-// Denials returns only the denying rules. Even an untrusted project may add
-// those. Unreadable rules still deny.
+// Denials returns only the denying rules, which even an untrusted project may
+// add. Unreadable rules still deny every call.
 func (r Rules) Denials() Rules {
 	r.list = slices.DeleteFunc(slices.Clone(r.list), func(r rule) bool { return r.effect != Deny })
 	return r
 }
 
-// List returns the text of each rule, in their order.
+// List returns the text of each rule, in order.
 func (r Rules) List() []string {
 	texts := make([]string, len(r.list))
 	for i, rule := range r.list {
@@ -197,13 +195,13 @@ func (r Rules) List() []string {
 	return texts
 }
 
-// ruleError is an error at an offset of a text.
+// ruleError is an error at an offset in the text of a rule.
 type ruleError struct {
 	at      int
 	message string
 }
 
-// parseTools parses the tools in a text from an offset.
+// parseTools parses the tools in a rule's text, starting at offset from.
 func parseTools(effect, text string, from int) (rules []rule, bad []ruleError) {
 	if len(text) > maxRuleBytes {
 		return nil, []ruleError{{0, fmt.Sprintf("too long (%d bytes, limit %d)", len(text), maxRuleBytes)}}
@@ -219,7 +217,7 @@ func parseTools(effect, text string, from int) (rules []rule, bad []ruleError) {
 		}
 		end, open, message := scanTool(text, at)
 		if message != "" {
-			return rules, append(bad, ruleError{end, message}) // the start of the next tool is unknown
+			return rules, append(bad, ruleError{end, message}) // unknown where the next tool starts
 		}
 		r, f := newRule(effect, text[at:end], open-at)
 		if f != nil {
@@ -232,8 +230,8 @@ func parseTools(effect, text string, from int) (rules []rule, bad []ruleError) {
 	return rules, bad
 }
 
-// scanTool returns the end of TOOL(PATTERN) and its first parenthesis, or end
-// if there is none.
+// scanTool returns the end of TOOL(PATTERN) and the position of its opening
+// parenthesis, or end if there is none.
 func scanTool(text string, at int) (end, open int, message string) {
 	open = -1
 	depth := 0
@@ -264,7 +262,8 @@ func scanTool(text string, at int) (end, open int, message string) {
 	return len(text), open, ""
 }
 
-// newRule makes a rule from TOOL(PATTERN), whose first parenthesis is at open.
+// newRule returns a rule for TOOL(PATTERN), whose opening parenthesis is at
+// open.
 func newRule(effect, text string, open int) (rule, *ruleError) {
 	r := rule{effect: effect, tool: text[:open]}
 	if i := strings.IndexFunc(r.tool, func(c rune) bool {
@@ -309,27 +308,27 @@ func closingParen(s string) int {
 	return -1
 }
 
-// ToolCall asks whether a tool may be called.
+// ToolCall describes a tool call for a policy decision.
 type ToolCall struct {
 	Server    string          // "" for the agent itself
-	Tool      string          // name on its server
-	Name      string          // name that the model sees, if different
+	Tool      string          // the server's name for the tool
+	Name      string          // the model's name for the tool, if different
 	Arguments json.RawMessage // a JSON object, or empty
-	// Subject identifies the tool in grants: its definition and its server. If
-	// it is "", no grant applies.
+	// Subject identifies the tool in grants. It is a digest of its definition
+	// and its server. If it is "", no grant applies.
 	Subject Digest
 
-	ReadOnly  bool  // its server declares it read-only
-	OwnServer bool  // its server is in the user's own configuration
-	AlwaysAsk bool  // its server is configured to need approval
+	ReadOnly  bool  // whether the server declares the tool read-only
+	OwnServer bool  // whether the server is in the user's own configuration
+	AlwaysAsk bool  // whether the server is configured to need approval
 	Safety    Level // Unknown needs approval
 }
 
-// builtin reports whether the tool belongs to the agent's own working folder.
+// builtin reports whether the tool is one of the agent's working folder.
 func (c *ToolCall) builtin() bool { return c.Server == "" || c.Server == "workspace" && c.OwnServer }
 
 // Permission returns the name of the tool in rules and the audit log:
-// mcp.SERVER.TOOL, or TOOL for the agent itself.
+// mcp.SERVER.TOOL, or TOOL for a tool of the agent itself.
 func (c *ToolCall) Permission() string {
 	if c.Server == "" {
 		return c.Tool
@@ -351,27 +350,29 @@ const (
 	Declined       Code = "declined" // the user declined
 )
 
-// ToolDecision is the answer to a [ToolCall].
+// ToolDecision is the decision on a [ToolCall].
 type ToolDecision struct {
 	Effect string // Allow, Ask or Deny
 	Code   Code
-	Reason string // for users
+	Reason string // reason, for users
 	Hint   string // what the user can do about it
-	Rule   string // text of the rule that decided, or "" for a default
+	Rule   string // text of the matching rule, or "" for a default
 	Grant  *Grant // the grant that allows it, if Code is [Granted]
 }
 
-// Allowed reports whether the call may be made now.
+// Allowed reports whether the call is allowed without further approval.
 func (d ToolDecision) Allowed() bool { return d.Effect == Allow }
 
-// NeedsApproval reports whether the user can allow the call.
+// NeedsApproval reports whether the call is allowed only if the user approves
+// it.
 func (d ToolDecision) NeedsApproval() bool { return d.Effect == Ask }
 
-// Decide answers a call. A denying rule always wins; otherwise the first
-// matching rule decides. Without one, calls need approval if the tool's safety
-// is unknown or at or above the threshold, if its server is configured so, or
-// if the tool may modify something and its server is not the user's own.
-// Invalid rules deny every call. Decide records nothing.
+// Decide decides on a call. A denying rule always wins; otherwise the first
+// matching rule decides. If no rule matches, a call needs approval if the
+// tool's safety is unknown or at least the threshold, or if its server is
+// configured to need approval. It also needs approval if the tool may modify
+// something and its server is not the user's own. Invalid rules deny every
+// call. Decide does not record the decision.
 func (r Rules) Decide(c ToolCall) ToolDecision {
 	if len(r.bad) > 0 {
 		return ToolDecision{Effect: Deny, Code: InvalidRules, Reason: "cannot read the policy rules: " + printable.Text(r.bad[0].String(), 500),
@@ -425,7 +426,7 @@ func decideByRule(r *rule, c *ToolCall) ToolDecision {
 
 var plainName = lazyregexp.New(`\A[A-Za-z0-9_][A-Za-z0-9._/@-]*\z`)
 
-// hintFor returns how to allow the tool without approval.
+// hintFor returns a hint on how to allow the tool without approval.
 func hintFor(c *ToolCall) string {
 	if !plainName().MatchString(c.Permission()) {
 		return "to allow it always, add a rule for it to policy.rules"
@@ -433,10 +434,10 @@ func hintFor(c *ToolCall) string {
 	return `to allow it always, add the rule "allow ` + c.Permission() + `" to policy.rules`
 }
 
-// DecideWith answers a call by r followed by the rules of more, such as those
-// of active skills. The rules of more can allow only calls that r does not
-// decide. They cannot allow calls of tools that are marked to need approval,
-// have an unknown safety or are CRITICAL. Their denials always apply.
+// DecideWith decides on a call by r followed by the rules of more, such as
+// those of active skills. The rules of more can allow only calls that r does
+// not decide. They cannot allow calls to tools that are marked to need
+// approval, have an unknown safety or are CRITICAL. Their denials always apply.
 func (r Rules) DecideWith(more Rules, c ToolCall) ToolDecision {
 	d := r.Decide(c)
 	if len(more.list)+len(more.bad) == 0 || d.Effect == Deny {
@@ -448,9 +449,9 @@ func (r Rules) DecideWith(more Rules, c ToolCall) ToolDecision {
 	return r.Append(more).Decide(c)
 }
 
-// Record returns the audit record of the answer to c, and whether the user
-// approved it. It contains only a digest of the arguments, because they may
-// hold secrets.
+// Record returns the audit record for the decision on c. approved is set if the
+// user approved the call. The record contains only a digest of the arguments,
+// because they may contain secrets.
 func (d ToolDecision) Record(c ToolCall, p Principal, approved bool) Record {
 	r := Record{Principal: p, Action: "call", Subject: c.Subject, Name: c.Permission(), Decision: d.Effect, Reason: d.Reason, Details: map[string]string{
 		"code": string(d.Code), "safety": c.Safety.String(), "arguments": string(ArgumentsDigest(c.Arguments))}}

@@ -12,55 +12,56 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// ErrNotGranted means that no grant applies.
+// ErrNotGranted is returned if no grant applies.
 var ErrNotGranted = errors.New("not granted")
 
-// ErrTooManyGrants means that a store is full.
+// ErrTooManyGrants is returned if a store is full.
 var ErrTooManyGrants = fmt.Errorf("too many grants (limit %d): revoke some", maxGrants)
 
 const (
 	expiredRetention = 30 * 24 * time.Hour
 	maxGrants        = 4096 // per store
-	minDigestDigits  = 8    // digits that Revoke needs to match a digest
+	minDigestDigits  = 8    // minimum number of digits for Revoke to match a digest
 )
 
-// Store holds grants. [NewStore] makes one of any table. Implementations must be
-// safe for concurrent use and must not share mutable data with callers. Package
-// loadouttest has tests for them.
+// Store holds grants. [NewStore] returns a store based on any table. Implementations must be safe
+// for concurrent use and must not share mutable data with callers. Package loadouttest contains
+// tests for implementations.
 type Store interface {
-	// Find returns the newest unexpired grant that permits the principal to use
-	// the subject in the session ("" for none). It returns [ErrNotGranted] if
-	// there is none, and another error if that cannot be determined.
+	// Find returns the newest unexpired grant that permits the principal to
+	// use the subject in the session ("" for none). It returns [ErrNotGranted]
+	// if there is none, and a different error if the grants cannot be read.
 	Find(ctx context.Context, p Principal, subject Digest, session string) (*Grant, error)
 	// List returns all grants, including expired ones, oldest first, and a
 	// problem for each unreadable grant. It returns an error if no grant can be
 	// read.
 	List(ctx context.Context) ([]Grant, []Problem, error)
 	// Put stores a grant as of now and returns it with its ID. It replaces a
-	// grant with the same principal, subject, scope and session. A grant for a
-	// session or a single use expires after a day unless it has an expiry. Put
-	// deletes grants that expired 30 days ago. It returns an error that lists
-	// everything that is wrong with an invalid grant, and [ErrTooManyGrants] if
-	// the store holds 4096 others.
+	// grant with the same principal, subject, scope and session. A session or
+	// one-time grant without an expiry expires after a day. Put deletes grants
+	// that expired 30 days ago. If the grant is invalid, Put returns an error
+	// that lists all problems. If the store holds 4096 other grants, Put
+	// returns [ErrTooManyGrants].
 	Put(ctx context.Context, g Grant) (Grant, error)
-	// Revoke deletes the grant with that ID, or else all grants for the skill
-	// or tool with that name, or else all grants whose subject begins with that
-	// digest. A digest needs at least 8 digits, with or without "sha256:".
-	// Revoke returns the deleted grants, oldest first, or [ErrNotGranted] if
-	// there were none. An unreadable grant can be revoked only by its ID. Among
-	// concurrent callers that revoke the same grant, exactly one gets it.
+	// Revoke deletes the grant with the given ID. If there is none, it deletes
+	// all grants for the skill or tool with that name, or else all grants
+	// whose subject starts with that digest. A digest needs at least 8 digits,
+	// with or without "sha256:". Revoke returns the deleted grants, oldest
+	// first, or [ErrNotGranted] if there were none. An unreadable grant can be
+	// revoked only by its ID. If concurrent callers revoke the same grant,
+	// exactly one of them gets it.
 	Revoke(ctx context.Context, what string) ([]Grant, error)
 }
 
-// NeedsFinder is an optional interface of a [Store] that approves each skill by
-// itself. Such a store needs to know the dependencies of a run.
+// NeedsFinder is an optional interface of a [Store] that approves skills
+// individually. Such a store needs to know the dependencies of a run.
 type NeedsFinder interface {
-	// FindWith is like [Store.Find] for a run with these dependencies. If all
-	// of them are approved, the grant names them.
+	// FindWith is like [Store.Find] for a run with the given dependencies. If
+	// all of them are approved, the grant lists them.
 	FindWith(ctx context.Context, p Principal, subject Digest, session string, needs []Need) (*Grant, error)
 }
 
-// findWith finds a grant for a run with these dependencies.
+// findWith returns a grant for a run with the given dependencies.
 func findWith(ctx context.Context, s Store, p Principal, subject Digest, session string, needs []Need) (*Grant, error) {
 	if n, ok := s.(NeedsFinder); ok {
 		return n.FindWith(ctx, p, subject, session, needs)
@@ -68,8 +69,8 @@ func findWith(ctx context.Context, s Store, p Principal, subject Digest, session
 	return s.Find(ctx, p, subject, session)
 }
 
-// NotGrantedError is an [ErrNotGranted] of a [Store] that knows why no grant
-// applies and what the user can do about it.
+// NotGrantedError reports why no grant in a [Store] applies and what the user
+// can do. It matches [ErrNotGranted].
 type NotGrantedError struct{ Reason, Hint string }
 
 func (e *NotGrantedError) Error() string { return e.Reason }
@@ -77,17 +78,17 @@ func (e *NotGrantedError) Error() string { return e.Reason }
 // Is reports whether target is [ErrNotGranted].
 func (e *NotGrantedError) Is(target error) bool { return target == ErrNotGranted }
 
-// Rows is a table of encoded grants, such as one of an SQL database. Methods
-// must be safe for concurrent use, also by other processes that use the table,
-// and must not retain or change the data of rows.
+// Rows is a table of encoded grants, for example in an SQL database. Methods
+// must be safe for concurrent use, including by other processes that use the
+// table. They must not retain or modify the data of rows.
 type Rows interface {
-	// List returns the rows with these IDs, or all rows if ids is nil, in any
-	// order. It skips IDs that have no row.
+	// List returns the rows with the given IDs, or all rows if ids is nil, in
+	// any order. IDs without a row are skipped.
 	List(ctx context.Context, ids []string) ([]Row, error)
-	// Put stores a row. It replaces a row with the same ID.
+	// Put stores a row and replaces any row with the same ID.
 	Put(ctx context.Context, r Row) error
-	// Delete deletes the row if it still has the same data, and reports whether
-	// it did. Among concurrent callers exactly one gets true.
+	// Delete deletes the row if its data is unchanged, and reports whether it
+	// did. If it is called concurrently, exactly one caller gets true.
 	Delete(ctx context.Context, r Row) (bool, error)
 }
 
@@ -96,12 +97,12 @@ type Row struct {
 	ID   string // 20 hexadecimal digits
 	Data []byte // the [Grant] as JSON text, at most 64 KiB
 
-	grant *Grant // the decoded data, if it is known
-	path  string // where the data is; "" means the ID
-	err   error  // why the data cannot be read
+	grant *Grant // decoded data, if known
+	path  string // location of the data; "" means the ID
+	err   error  // why the data is unreadable
 }
 
-// decode returns the grant in a row.
+// decode returns the grant in the row.
 func (r *Row) decode() (Grant, error) {
 	switch {
 	case r.err != nil:
@@ -121,9 +122,9 @@ func (r *Row) decode() (Grant, error) {
 
 func (r *Row) location() string { return cmp.Or(r.path, "grant "+r.ID) }
 
-// NewStore returns a store of grants that keeps them in rows. Concurrent calls
-// of Put may exceed the limit of the store by one grant each. The caller closes
-// what rows uses.
+// NewStore returns a grant store based on rows. Each concurrent call of Put may
+// exceed the maximum number of grants by one. The caller must close the
+// resources used by rows.
 func NewStore(rows Rows) Store { return &tableStore{rows} }
 
 type tableStore struct{ rows Rows }
@@ -167,7 +168,8 @@ func (s *tableStore) put(ctx context.Context, g Grant, now time.Time) (Grant, er
 	return g, s.rows.Put(ctx, Row{ID: g.ID, Data: data, grant: &stored})
 }
 
-// Find reports an unreadable row only if no other grant applies.
+// Find implements [Store]. It reports an unreadable row only if no other grant
+// applies.
 func (s *tableStore) Find(ctx context.Context, p Principal, subject Digest, session string) (*Grant, error) {
 	rows, err := s.rows.List(ctx, candidateIDs(p, subject, session))
 	if err != nil {
@@ -228,8 +230,8 @@ func (s *tableStore) Revoke(ctx context.Context, what string) ([]Grant, error) {
 	return revoked, nil
 }
 
-// decodeRows returns the grants in rows, oldest first, and the rows that cannot
-// be read, with the reason in err.
+// decodeRows returns the grants in rows, oldest first. It also returns the
+// unreadable rows, with the reason in err.
 func decodeRows(rows []Row) (grants []Grant, unreadable []Row) {
 	for _, r := range rows {
 		g, err := r.decode()
@@ -251,7 +253,7 @@ func (g *Grant) isForgettable(now time.Time) bool {
 }
 
 // newestGrant returns the newest grant that permits p to use the subject in the
-// session now. The grants are sorted, oldest first.
+// session now. grants must be sorted, oldest first.
 func newestGrant(grants []Grant, p Principal, subject Digest, session string) (*Grant, error) {
 	now := time.Now()
 	for _, g := range slices.Backward(grants) {
@@ -262,8 +264,8 @@ func newestGrant(grants []Grant, p Principal, subject Digest, session string) (*
 	return nil, fmt.Errorf("%s for %s: %w", subject.Short(), p, ErrNotGranted)
 }
 
-// selectGrants returns the grants that match by ID, else by name, else by the
-// beginning of the digest.
+// selectGrants returns the grants that match by ID, or else by name, or else by
+// the start of the digest.
 func selectGrants(grants []Grant, what string) []Grant {
 	hex := strings.TrimPrefix(what, "sha256:")
 	for _, is := range []func(Grant) bool{
