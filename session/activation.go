@@ -5,52 +5,54 @@ import (
 	"strings"
 )
 
-// Activation is a load in the form of messages. It is for programs that add
+// Activation is the result of a load as messages. It is for programs that add
 // messages to their conversation instead of returning a tool result. Its JSON
-// form follows that protocol.
+// form is that of ba-agent.
 type Activation struct {
 	SkillName string `json:"skill_name"`
 	Success   bool   `json:"success"`
-	Error     string `json:"error,omitempty"` // the reason if Success is false
-	// Messages are appended in this order, after the model's answer that
-	// requested the skill and after its tool result.
+	Error     string `json:"error,omitempty"` // reason if Success is false
+	// Messages are to be appended in this order, after the model's message
+	// that requested the skill and the tool result.
 	Messages []InjectedMessage `json:"messages,omitempty"`
-	// ContextModifier lists the changes while the skill is active; nil for
-	// none.
+	// ContextModifier lists the changes while the skill is active, or is nil
+	// if there are none.
 	ContextModifier *ContextModifier `json:"context_modifier,omitempty"`
 }
 
-// InjectedMessage is a message that a program adds to its conversation for a
-// skill.
+// InjectedMessage is a message that a program adds to its conversation when a
+// skill is loaded.
 type InjectedMessage struct {
 	Role string `json:"role"` // always "user"
-	// Content is a string or a [CommandPermissions]. Permissions are for the
-	// program and are not sent to a model.
+	// Content is a string or a [CommandPermissions]. The latter is for the
+	// program and is not sent to a model.
 	Content any `json:"content"`
-	// IsMeta marks a message for the model that the user does not see.
+	// IsMeta marks a message that the model receives but the user does not
+	// see.
 	IsMeta bool `json:"isMeta,omitempty"`
 }
 
-// CommandPermissions is the content of a message that lists what a skill may do
-// without approval.
+// CommandPermissions is the content of a message that lists the tool calls that
+// a skill may make without approval.
 type CommandPermissions struct {
 	Type         string   `json:"type"` // always "command_permissions"
 	AllowedTools []string `json:"allowed_tools"`
-	Model        *string  `json:"model"` // nil if the skill names no model
+	Model        *string  `json:"model"` // nil if the skill requests no model
 }
 
-// ContextModifier lists what a skill changes while it is active. The JSON form
-// omits fields that are not set.
+// ContextModifier lists the changes that a skill makes while it is active. The
+// JSON form omits fields that are not set.
 type ContextModifier struct {
 	AllowedTools           []string `json:"allowed_tools,omitempty"` // tool calls that need no approval
-	Model                  string   `json:"model,omitempty"`         // answers while the skill is active
+	Model                  string   `json:"model,omitempty"`         // model to use while the skill is active
 	DisableModelInvocation bool     `json:"disable_model_invocation,omitempty"`
 }
 
-// NewActivation returns a skill as messages: one that the user sees, one with
-// the instructions for the model only and, if the skill has allowed tools, one
-// with its permissions. The instructions are the skill's [RenderBody],
-// optionally with more text around it.
+// NewActivation returns the activation of a skill. It has a message that the
+// user sees and one with the instructions, which only the model receives. If
+// the skill has allowed tools, it also has a message with its permissions.
+// instructions is the skill's [RenderBody], optionally with additional text
+// around it.
 func NewActivation(m *Skill, instructions string) *Activation {
 	title := m.Title
 	if title == "" {
@@ -82,9 +84,9 @@ func FailedActivation(ref, reason string) *Activation {
 	return &Activation{SkillName: ref, Error: reason}
 }
 
-// Activation returns the result of a load as messages; ref is the requested
-// skill. For an already loaded skill it has one message that says so. A program
-// that uses these messages must not send r.Text too.
+// Activation converts the result of a load to messages. ref is the reference
+// that was loaded. If the skill was already loaded, a single message says so. A
+// program that sends these messages must not send r.Text too.
 func (r *LoadResult) Activation(ref string) *Activation {
 	switch r.State {
 	case StateFailed:
@@ -93,7 +95,7 @@ func (r *LoadResult) Activation(ref string) *Activation {
 		return &Activation{SkillName: r.Skill.ID.Name, Success: true, ContextModifier: modifier(r.Skill),
 			Messages: []InjectedMessage{{Role: "user", Content: r.Text, IsMeta: true}}}
 	}
-	// Dependencies come before the skill, tools and problems after it.
+	// Dependencies precede the skill; tools and problems follow it.
 	before, after, whole := strings.Cut(r.Text, Render(r.Skill))
 	if !whole {
 		return NewActivation(r.Skill, r.Text)

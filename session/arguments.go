@@ -8,14 +8,15 @@ import (
 )
 
 // argumentPlaceholder matches a placeholder for the user's arguments: all of
-// them, or the first to ninth word.
+// them, or one of the first nine words.
 var argumentPlaceholder = lazyregexp.New(`\$(?:ARGUMENTS\b|[1-9]\b)`)
 
 // FillArguments replaces $ARGUMENTS, $1 and so on with the user's arguments. If
-// body has no placeholder, it returns the arguments as rest. Shell and awk code
-// uses $1 too: without hint or $ARGUMENTS, which show that the skill takes
-// arguments, numbered placeholders in code stay. Without arguments, numbered
-// placeholders stay everywhere.
+// body has no placeholder, it returns the arguments as rest. hint reports
+// whether the skill has an argument hint. Shell and awk code also uses $1.
+// Therefore numbered placeholders in code are replaced only if hint is set or
+// body contains $ARGUMENTS. If there are no arguments, numbered placeholders
+// are never replaced.
 func FillArguments(body string, arguments []string, hint bool) (filled, rest string) {
 	all := strings.TrimSpace(strings.Join(arguments, " "))
 	words := arguments
@@ -77,8 +78,8 @@ func splitWords(s string) []string {
 	return words
 }
 
-// codeSpans returns a function that reports whether an offset of Markdown text
-// is in code: in a fenced block, or between backquotes on one line.
+// codeSpans returns a function that reports whether an offset in Markdown text
+// is in code: in a fenced block, or between backquotes on the same line.
 func codeSpans(body string) func(int) bool {
 	type span struct{ from, to int }
 	var spans []span

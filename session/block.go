@@ -9,28 +9,28 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// ListedSkill is an available skill in a block.
+// ListedSkill is an available skill listed in a block.
 type ListedSkill struct {
 	Name        string
 	Description string // may be empty
 }
 
-// Limits of a block.
+// Limits on a block.
 const (
 	maxBlockSkills = 200
-	maxBlockRunes  = 1024 // of a name or a description
+	maxBlockRunes  = 1024 // maximum number of characters in a name or a description
 )
 
-// RenderBlock renders the available and the active skills as one text between
-// <skill> and </skill>, each list in the given order. It is for programs that
-// send this text with every model request instead of returning tool results:
-// see [InsertBlock]. The block is empty if both lists are. Instructions are
-// unchanged, except that end tags of the block or its parts are escaped.
+// RenderBlock renders the available and the active skills as a text between
+// <skill> and </skill>, in the given order. It is for programs that send this
+// text with every model request instead of returning tool results: see
+// [InsertBlock]. The block is empty if both lists are empty. Instructions are
+// not modified, except that end tags of the block or its parts are escaped.
 //
 // The block changes with each load and unload. A vendor's prompt cache then
 // cannot reuse anything after the block. In a long conversation, this makes the
-// block the most expensive way to render skills: a tool result is sent once and
-// read from the cache from then on.
+// block the most expensive way to render skills. A tool result is sent once and
+// then read from the cache.
 func RenderBlock(available []ListedSkill, active []ActiveSkill) string {
 	if len(available) == 0 && len(active) == 0 {
 		return ""
@@ -68,8 +68,8 @@ func writeAvailable(b *strings.Builder, available []ListedSkill) {
 	}
 }
 
-// escapeLine returns text on one line, truncated to maxBlockRunes and without
-// tags.
+// escapeLine returns text on one line, without tags and truncated to
+// maxBlockRunes.
 func escapeLine(text string) string {
 	runes := []rune(printable.OneLine(text))
 	if len(runes) > maxBlockRunes {
@@ -78,8 +78,8 @@ func escapeLine(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(string(runes))
 }
 
-// tagNames returns a unique tag for each skill: its name, with "_" for each
-// character that is neither a letter nor a digit.
+// tagNames returns a unique tag for each skill. The tag is the skill's name
+// with "_" for each character that is neither a letter nor a digit.
 func tagNames(active []ActiveSkill) []string {
 	tags := make([]string, 0, len(active))
 	for _, a := range active {
@@ -101,7 +101,7 @@ func tagNames(active []ActiveSkill) []string {
 	return tags
 }
 
-// escapeEndTags replaces the "<" of the block's end tags in text with "&lt;".
+// escapeEndTags replaces "<" with "&lt;" in the block's end tags in text.
 func escapeEndTags(text string, tags []string) string {
 	var b strings.Builder
 	last := 0
@@ -115,7 +115,7 @@ func escapeEndTags(text string, tags []string) string {
 }
 
 // endsBlock reports whether rest, the text after a "<", completes an end tag of
-// the block, of one of its parts or of the context tag around it.
+// the block, of one of its parts or of the enclosing context tag.
 func endsBlock(rest string, tags []string) bool {
 	const spaces = " \t\r\n"
 	rest, ok := strings.CutPrefix(strings.TrimLeft(rest, spaces), "/")
@@ -131,12 +131,14 @@ func endsBlock(rest string, tags []string) bool {
 	return is("skill") || is(contextTag) || slices.ContainsFunc(tags, is)
 }
 
-// contextTag encloses a block that a model could mistake for the user's text.
+// contextTag encloses a block that a model might otherwise mistake for the
+// user's text.
 const contextTag = "application_skill_context"
 
-// BlockMessage returns the role and the text of a message with a block. The
-// role is "developer" if the model supports it. Otherwise it is "user", and the
-// text is marked as not written by the user. The block must not be empty.
+// BlockMessage returns the role and the text of a message that contains a
+// block. The role is "developer" if the model supports it. Otherwise it is
+// "user", and the text is marked as not written by the user. The block must not
+// be empty.
 func BlockMessage(block string, developer bool) (role, text string) {
 	if developer {
 		return "developer", block
@@ -145,9 +147,9 @@ func BlockMessage(block string, developer bool) (role, text string) {
 		strings.TrimRight(block, "\n") + "\n</" + contextTag + ">\n"
 }
 
-// InsertBlock returns the messages of a request with a block after the leading
-// system messages. It does not change messages: a program renders the block for
-// each request and does not add it to the history.
+// InsertBlock returns the messages of a request with a block inserted after the
+// leading system messages. It does not modify messages. A program renders the
+// block for each request and does not add it to the history.
 func InsertBlock[M any](messages []M, system func(M) bool, block M) []M {
 	at := slices.IndexFunc(messages, func(m M) bool { return !system(m) })
 	if at < 0 {

@@ -1,10 +1,11 @@
-// Package session records the transcript of one conversation and derives its
-// active skills and the text of their loads for a model.
-//
-// An [Event] is appended and never changed. All other state is derived from the
-// events ([State]), so a conversation continues where its log ends. The package
-// stores no skills: it fetches them from [Skills]. It runs nothing and calls no
+// Package session records the transcript of a conversation. From the
+// transcript, it derives the active skills and the text of their loads for a
 // model.
+//
+// Events are only appended and never changed. All other state is derived from
+// them ([State]), so that a conversation continues where its log ends. The
+// package stores no skills and fetches them from [Skills]. It executes nothing
+// and calls no model.
 package session
 
 import (
@@ -18,12 +19,12 @@ import (
 // Type is the type of an event.
 type Type string
 
-// The types of events.
+// Event types.
 const (
-	// TypeStart holds the instructions for the whole conversation.
+	// TypeStart starts a conversation. It holds the instructions.
 	TypeStart Type = "begun"
-	// TypeMessage is a message of the user or a model. A message of the user
-	// begins a turn.
+	// TypeMessage is a message of the user or of a model. A user message
+	// starts a turn.
 	TypeMessage Type = "message"
 	// TypeLoaded makes a skill active.
 	TypeLoaded Type = "skill_loaded"
@@ -32,31 +33,31 @@ const (
 	// TypeUsed records the use of an active skill.
 	TypeUsed Type = "skill_used"
 	// TypeCallStarted precedes a tool call. If the process ended before the
-	// result, it is unknown whether the tool ran.
+	// result was recorded, it is unknown whether the tool ran.
 	TypeCallStarted Type = "call_started"
 	// TypeResult is the result of a tool call.
 	TypeResult Type = "tool_result"
-	// TypeNotice is a notice of the program to the model.
+	// TypeNotice is a notice from the program to the model.
 	TypeNotice Type = "notice"
 	// TypeCompacted replaces the earlier conversation with a summary.
 	TypeCompacted Type = "compacted"
 	// TypeUpdated records that the instructions of an active skill changed
-	// since it was loaded.
+	// after it was loaded.
 	TypeUpdated Type = "skill_updated"
 )
 
 // Role is the author of a message.
 type Role string
 
-// The roles of messages.
+// Message roles.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
 )
 
-// Event is one step of a conversation. Only the field for its type is set.
+// Event is an event in a conversation. Only the field for its type is set.
 type Event struct {
-	Seq  int64     `json:"seq"` // starts at 1, without gaps; set by the log
+	Seq  int64     `json:"seq"` // starts at 1 and has no gaps; set by the log
 	Time time.Time `json:"time"`
 	Type Type      `json:"type"`
 
@@ -82,19 +83,19 @@ type Start struct {
 	Folder string `json:"folder,omitempty"`
 }
 
-// Message is a message of the user or a model. Only a model's message has
+// Message is a message of the user or of a model. Only a model's message has
 // thinking and tool calls.
 type Message struct {
 	Role     Role       `json:"role"`
 	Text     string     `json:"text"`
 	Thinking []Thinking `json:"thinking,omitempty"`
 	Calls    []Call     `json:"calls,omitempty"`
-	Model    string     `json:"model,omitempty"` // author of the message, as "vendor:name"
+	Model    string     `json:"model,omitempty"` // model that wrote the message, as "vendor:name"
 	Stop     string     `json:"stop,omitempty"`  // why the message ended
 	Usage    *Usage     `json:"usage,omitempty"`
 }
 
-// Thinking is a model's reasoning, in the form that its vendor expects it back.
+// Thinking is a model's thinking, in the form that its vendor expects it back.
 type Thinking struct {
 	Vendor    string `json:"vendor"`
 	Text      string `json:"text,omitempty"`
@@ -102,14 +103,14 @@ type Thinking struct {
 	Redacted  string `json:"redacted,omitempty"`
 }
 
-// Call is a tool call that a model requests.
+// Call is a model's request to call a tool.
 type Call struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // JSON, as the model wrote it
+	Arguments string `json:"arguments"` // JSON as the model wrote it
 }
 
-// Usage is the number of tokens of a model's message.
+// Usage is the number of tokens used for a model's message.
 type Usage struct {
 	Input      int `json:"input"`
 	CacheRead  int `json:"cache_read"`
@@ -119,79 +120,80 @@ type Usage struct {
 
 // CallStart records that a tool call is about to start.
 type CallStart struct {
-	Call string `json:"call"` // ID of the call
+	Call string `json:"call"` // call ID
 }
 
 // CallResult is the result of a tool call.
 type CallResult struct {
-	Call   string  `json:"call"` // ID of the call
+	Call   string  `json:"call"` // call ID
 	Text   string  `json:"text"`
 	Images []Image `json:"images,omitempty"`
 	Error  bool    `json:"error,omitempty"`
 	// Denied is set if policy or the user denied the call.
 	Denied bool `json:"denied,omitempty"`
-	// Instructions apply from here on. The model receives them after the
+	// Instructions apply from this event on. The model receives them after the
 	// results of all calls.
 	Instructions string `json:"instructions,omitempty"`
-	// Wait is set if the user's next message brings the requested data.
+	// Wait is set if the user's next message provides the requested data.
 	Wait bool `json:"wait,omitempty"`
 }
 
-// Image is an image that a tool returned.
+// Image is an image returned by a tool.
 type Image struct {
 	MIMEType string `json:"mime_type"`
 	Data     []byte `json:"data"`
 }
 
-// Notice is a notice of the program to the model.
+// Notice is a notice from the program to the model.
 type Notice struct {
 	Text string `json:"text"`
-	// Skills are the names of the available skills, if the notice lists them.
+	// Skills lists the names of the available skills, if the notice is about
+	// them.
 	Skills []string `json:"skills,omitempty"`
 }
 
-// SkillLoad records that a skill became active. It includes the delivered text,
-// so that a request can be rendered from the log alone.
+// SkillLoad records that a skill became active. It contains the text sent to
+// the model, so that a request can be rendered from the log alone.
 type SkillLoad struct {
 	Skill   ID           `json:"skill"`
-	Title   string       `json:"title,omitempty"`   // display name, if it differs from the name
-	Digest  string       `json:"digest"`            // of SKILL.md
+	Title   string       `json:"title,omitempty"`   // display name if it differs from the name
+	Digest  string       `json:"digest"`            // digest of SKILL.md
 	Version string       `json:"version,omitempty"` // the skill's own version
 	Text    string       `json:"text"`
 	Files   []skill.File `json:"files,omitempty"`
 	Tokens  int          `json:"tokens"`
-	// RequiredBy names the skill that needs this one; "" if it was loaded by
-	// request.
+	// RequiredBy is the name of the skill that needs this one, or "" if this
+	// skill was requested.
 	RequiredBy string `json:"for,omitempty"`
-	// Needs are the names of the skills that it depends on.
+	// Needs lists the names of the skills that this skill depends on.
 	Needs []string `json:"needs,omitempty"`
-	// Tools are the names of the tools that it provides.
+	// Tools lists the names of the tools that the skill provides.
 	Tools []string `json:"tools,omitempty"`
-	// Retention says how long it stays active.
+	// Retention is how long the skill stays active.
 	Retention RetentionMode `json:"keep,omitempty"`
-	// Direct marks a load without a tool call of the model. Its text is part of
-	// the conversation at this event.
+	// Direct means that the model did not request the load with a tool call.
+	// The text becomes part of the conversation at this event.
 	Direct bool `json:"direct,omitempty"`
-	// AllowedTools are the tool calls that need no approval while it is active,
-	// and Model is the model it requests. Both are set only if the skill was
-	// approved when it was loaded.
+	// AllowedTools are the tool calls that need no approval while the skill is
+	// active. Model is the model that the skill requests. Both are set only if
+	// the skill was approved when it was loaded.
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 	Model        string   `json:"model,omitempty"`
-	// UnusedTurns is the number of turns without use before this event. It is
-	// set for skills restored from the conversation of another program.
+	// UnusedTurns is the number of turns since the last use before this event.
+	// It is set for skills restored from another program's conversation.
 	UnusedTurns int `json:"unused,omitempty"`
 	// Description is the skill's own description.
 	Description string `json:"description,omitempty"`
-	// By says who made it active, "" if unknown. Why is the reason, if it does
-	// not follow from the conversation.
+	// By is the cause of the load, or "" if unknown. Why is the reason, if it
+	// is not apparent from the conversation.
 	By  Cause  `json:"by,omitempty"`
 	Why string `json:"why,omitempty"`
 }
 
-// Cause says who made a skill active.
+// Cause is the user or mechanism that made a skill active.
 type Cause string
 
-// The causes of loads.
+// Causes of loads.
 const (
 	ByModel      Cause = "model"
 	ByUser       Cause = "person"
@@ -199,14 +201,14 @@ const (
 	ByDependency Cause = "dependency" // needed by another skill: see [SkillLoad.RequiredBy]
 )
 
-// RetentionMode says how long a skill stays active.
+// RetentionMode determines how long a skill stays active.
 type RetentionMode string
 
-// The retention modes.
+// Retention modes.
 const (
-	RetainUsed   RetentionMode = ""       // for some turns after its last use
+	RetainUsed   RetentionMode = ""       // for a number of turns after its last use
 	RetainPinned RetentionMode = "pinned" // until it is unloaded
-	RetainOnce   RetentionMode = "once"   // for the turn of the load, or the next one if the user loaded it
+	RetainOnce   RetentionMode = "once"   // for the current turn, or the next one if the user loaded it
 )
 
 // SkillUnload records that a skill became inactive.
@@ -215,27 +217,27 @@ type SkillUnload struct {
 	Reason string `json:"reason"`
 }
 
-// SkillUse records a use of a skill: of one of its files, scripts or tools.
+// SkillUse records that a skill's file, script or tool was used.
 type SkillUse struct {
 	Skill ID `json:"skill"`
-	// Retention says how long the skill stays active from here on. It never
-	// shortens the current retention, unless Exact is set because the user
-	// chose it.
+	// Retention is how long the skill stays active from this event on. It
+	// never shortens the current retention, unless Exact is set because the
+	// user chose it.
 	Retention RetentionMode `json:"keep,omitempty"`
 	Exact     bool          `json:"set,omitempty"`
-	// Tools are the names of tools that the skill provides since this use, for
-	// example after an approval.
+	// Tools lists the names of tools that the skill provides since this use,
+	// for example after an approval.
 	Tools []string `json:"tools,omitempty"`
 }
 
-// Compaction replaces the earlier conversation. It holds a summary and the
-// instructions that are still active.
+// Compaction replaces the earlier conversation with a summary and the
+// instructions that remain active.
 type Compaction struct {
 	Text string `json:"text"`
-	// Skills are the skills whose instructions are part of the text, in load
-	// order. All other skills became inactive.
+	// Skills lists the skills whose instructions are part of the text, in load
+	// order. All other skills become inactive.
 	Skills []ID   `json:"skills,omitempty"`
-	Model  string `json:"model,omitempty"` // wrote the summary, as "vendor:name"
+	Model  string `json:"model,omitempty"` // model that wrote the summary, as "vendor:name"
 	Usage  *Usage `json:"usage,omitempty"`
 }
 
@@ -246,24 +248,25 @@ type SkillUpdate struct {
 	Digest string `json:"digest"`
 }
 
-// ID identifies a skill in a session.
+// ID identifies a skill.
 type ID struct {
 	Name   string `json:"name"`
 	Origin string `json:"origin"`
 	Dir    string `json:"dir"`
 }
 
-// Key returns the origin and the directory of the skill as one string.
+// Key returns "origin/dir", which identifies the skill.
 func (id ID) Key() string { return id.Origin + "/" + id.Dir }
 
-// Matches reports whether ref, a reference written by a model, names this
-// skill: its name, with or without an origin or a version, or its key.
+// Matches reports whether ref, a reference written by a model, refers to this
+// skill. It may be the skill's name, with or without an origin or a version, or
+// its key.
 func (id ID) Matches(ref string) bool {
 	name, _, _ := strings.Cut(ref, "@")
 	return name == id.Name || ref == id.Key() || name == id.Origin+"/"+id.Name
 }
 
-// clone returns a copy that shares no mutable data.
+// clone returns a copy that shares no mutable data with e.
 func (e Event) clone() Event {
 	if e.Message = clonePointer(e.Message); e.Message != nil {
 		e.Message.Thinking = slices.Clone(e.Message.Thinking)
@@ -271,7 +274,7 @@ func (e Event) clone() Event {
 		e.Message.Usage = clonePointer(e.Message.Usage)
 	}
 	if e.Result = clonePointer(e.Result); e.Result != nil {
-		e.Result.Images = slices.Clone(e.Result.Images) // image bytes are never changed
+		e.Result.Images = slices.Clone(e.Result.Images) // image bytes are never modified
 	}
 	if e.Start = clonePointer(e.Start); e.Start != nil {
 		e.Start.Skills = slices.Clone(e.Start.Skills)
@@ -296,7 +299,7 @@ func (e Event) clone() Event {
 	return e
 }
 
-// DisplayName returns the title of the skill, or its name if it has none.
+// DisplayName returns the skill's title, or its name if it has no title.
 func (l SkillLoad) DisplayName() string {
 	if l.Title != "" {
 		return l.Title

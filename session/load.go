@@ -11,49 +11,50 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Skills is the source of a session's skills. Implementations are safe for
+// Skills provides the skills of a session. Implementations must be safe for
 // concurrent use.
 type Skills interface {
-	// Fetch resolves a reference and returns the current form of the skill and
-	// its dependencies. Each skill follows those it needs, so the requested one
-	// is last. The error matches [fs.ErrNotExist] if the skill is not found.
+	// Fetch resolves a reference and returns the current version of the skill
+	// and its dependencies. Each skill follows its dependencies, so the
+	// requested skill is last. The error matches [fs.ErrNotExist] if the skill
+	// is not found.
 	Fetch(ctx context.Context, ref string) ([]*Skill, error)
 	// Digest returns the current digest of a skill's SKILL.md.
 	Digest(ctx context.Context, id ID) (string, error)
 }
 
-// Lister is an optional interface of [Skills] that can list their skills. A
-// failed load then names the available skills.
+// Lister is an optional interface of [Skills]. It is used to list the available
+// skills after a failed load.
 type Lister interface {
-	// Names returns the names of the skills that a model may see.
+	// Names returns the names of the skills that a model may load.
 	Names() []string
 }
 
-// Skill is a skill as delivered to a model: its instructions and the names of
-// its files.
+// Skill is a skill as sent to a model: its instructions and the names of its
+// files.
 type Skill struct {
 	ID           ID
 	Title        string
 	Description  string
 	Version      string
 	Digest       string // "sha256:" and the hex SHA-256 of SKILL.md
-	Instructions string // as written
-	Location     string // path of its directory for the reader of its files
+	Instructions string // unmodified
+	Location     string // path of the skill's directory for the reader of its files
 	Files        []skill.File
-	Tokens       int // estimated tokens of the instructions
+	Tokens       int // estimated number of tokens in the instructions
 	Needs        []string
 	Problems     []string
-	// Hidden is set if only the user may load the skill. ArgumentHint describes
-	// the arguments that the user may type after its name.
+	// Hidden is set if only the user may load the skill. ArgumentHint
+	// describes the arguments that the user can type after its name.
 	Hidden       bool
 	ArgumentHint string
-	// AllowedTools and Model apply while the skill is active. [Skills] omit
-	// them if the current form of the skill is not approved.
+	// AllowedTools and Model apply while the skill is active. [Skills] omits
+	// them if the current version of the skill is not approved.
 	AllowedTools []string
 	Model        string
 }
 
-// distinctTitle returns the title of the skill, or "" if it equals the name.
+// distinctTitle returns the skill's title, or "" if it is equal to the name.
 func (m *Skill) distinctTitle() string {
 	if m.Title == m.ID.Name {
 		return ""
@@ -61,50 +62,50 @@ func (m *Skill) distinctTitle() string {
 	return m.Title
 }
 
-// LoadState is the outcome of a load.
+// LoadState is the state of a skill after a load.
 type LoadState string
 
-// The outcomes of a load.
+// Load states.
 const (
-	StateLoaded        LoadState = "loaded"   // everything works
-	StateAlreadyLoaded LoadState = "already"  // was active before, and is unchanged
+	StateLoaded        LoadState = "loaded"   // active without problems
+	StateAlreadyLoaded LoadState = "already"  // already active and unchanged
 	StateDegraded      LoadState = "degraded" // active, but with problems
 	StateFailed        LoadState = "failed"   // not active
 )
 
-// LoadResult is the result of a load, for the model and the user.
+// LoadResult is the result of a load.
 type LoadResult struct {
 	State        LoadState
-	Skill        *Skill // nil if the load failed; shared, do not change it
+	Skill        *Skill // nil if the load failed; must not be modified
 	Text         string // text for the model
-	Tools        []Tool // available tools of all skills of this load
+	Tools        []Tool // available tools of all loaded skills
 	Problems     []string
-	Dependencies []string // names of skills loaded as dependencies
+	Dependencies []string // names of the skills loaded as dependencies
 }
 
-// LoadOptions adjust a load. The zero value is for a load by the program.
+// LoadOptions configures a load. The zero value is for a load by the program.
 type LoadOptions struct {
-	// Retention says how long the skill stays active. It never shortens the
+	// Retention is how long the skill stays active. It never shortens the
 	// current retention, unless Exact is set because the user chose it. Exact
 	// also applies to the dependencies loaded for the skill.
 	Retention RetentionMode
 	Exact     bool
-	// ByModel is set if a model requested the load. Hidden skills are then
-	// refused.
+	// ByModel is set if a model requested the load. The load of a hidden skill
+	// then fails.
 	ByModel bool
 	// Direct is set if the caller does not send the result to the model. The
 	// text becomes part of the conversation at its event.
 	Direct bool
-	// Arguments are the user's arguments: see [FillArguments]. A direct load
-	// fills the placeholders even without arguments.
+	// Arguments are the user's arguments; see [FillArguments]. A direct load
+	// fills in placeholders even if there are no arguments.
 	Arguments string
-	// By says who requested the load, if neither ByModel nor Direct does. Why
-	// is the reason, if it does not follow from the conversation.
+	// By is the cause of the load, if neither ByModel nor Direct determines
+	// it. Why is the reason, if it is not apparent from the conversation.
 	By  Cause
 	Why string
 }
 
-// cause says who requested the load; "" for another program.
+// cause returns the cause of the load, or "" if unknown.
 func (o LoadOptions) cause() Cause {
 	switch {
 	case o.By != "":
@@ -117,7 +118,7 @@ func (o LoadOptions) cause() Cause {
 	return ""
 }
 
-// retentionOf returns the retention of an active skill after this load, and
+// retentionOf returns the retention of an active skill after the load, and
 // whether the user set it.
 func (o LoadOptions) retentionOf(main *Skill, a ActiveSkill) (k RetentionMode, set bool) {
 	if o.Exact && (a.Skill == main.ID || a.RequiredBy == main.ID.Name) {
@@ -126,33 +127,33 @@ func (o LoadOptions) retentionOf(main *Skill, a ActiveSkill) (k RetentionMode, s
 	return longerRetention(o.Retention, a.Retention), false
 }
 
-// loadKey identifies loads that are joined if they run at the same time.
+// loadKey identifies loads that are shared if they run concurrently.
 type loadKey struct {
 	ref string
 	o   LoadOptions
 }
 
-// inflightLoad is a load in progress, with the number of callers that wait for
-// it. Session.mu guards its fields until done is closed, and taken even after
-// that.
+// inflightLoad is a load in progress. waiting is the number of callers that
+// wait for it. Session.mu guards the fields until done is closed, and taken
+// even afterwards.
 type inflightLoad struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	waiting int
-	decided bool // the outcome is final and in the log
-	taken   bool // a caller has received the text
+	decided bool // whether the outcome is final and in the log
+	taken   bool // whether a caller has received the text
 	result  *LoadResult
 	err     error
 }
 
 // Load makes a skill and its dependencies active. Concurrent calls with the
-// same reference share one load. One of them gets the text; the others get
-// [StateAlreadyLoaded]. The load is cancelled if no caller waits for it any
-// more; then nothing is loaded.
+// same reference share a load. One of them gets the text; the others get
+// [StateAlreadyLoaded]. If no caller waits for the load any longer, it is
+// cancelled and nothing is loaded.
 //
-// A load that fails returns a result with [StateFailed] and the reason, not an
-// error. An error means that the log could not be written, the session is
-// closed or ctx ended.
+// If the skill cannot be loaded, Load returns a result with [StateFailed] and
+// the reason, not an error. An error means that the log could not be written,
+// the session is closed or ctx is done.
 func (s *Session) Load(ctx context.Context, ref string) (*LoadResult, error) {
 	return s.LoadAs(ctx, ref, LoadOptions{})
 }
@@ -179,8 +180,8 @@ func (s *Session) LoadAs(ctx context.Context, ref string, o LoadOptions) (*LoadR
 	return s.takeResult(f)
 }
 
-// joinLoad joins the load in progress for key or starts one. It returns nil if
-// the session is closed.
+// joinLoad joins the load in progress for key, or starts a load. It returns nil
+// if the session is closed.
 func (s *Session) joinLoad(ctx context.Context, key loadKey) *inflightLoad {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,8 +199,8 @@ func (s *Session) joinLoad(ctx context.Context, key loadKey) *inflightLoad {
 	return f
 }
 
-// leaveLoad stops waiting for a load. It reports false if the load is already
-// decided.
+// leaveLoad stops waiting for a load and reports whether it did. It returns
+// false if the outcome is already final.
 func (s *Session) leaveLoad(key loadKey, f *inflightLoad) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +221,7 @@ func (s *Session) runLoad(ctx context.Context, key loadKey, f *inflightLoad) {
 	provided := s.connectTools(ctx, all)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.waiting > 0 { // otherwise leaveLoad removed it from s.inflight
+	if f.waiting > 0 { // otherwise, leaveLoad has removed f from s.inflight
 		delete(s.inflight, key)
 		f.decided = true
 		if f.err = ErrClosed; !s.closed {
@@ -231,7 +232,7 @@ func (s *Session) runLoad(ctx context.Context, key loadKey, f *inflightLoad) {
 }
 
 // takeResult returns the result of a finished load. Only the first caller gets
-// its text.
+// the text.
 func (s *Session) takeResult(f *inflightLoad) (*LoadResult, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -251,8 +252,8 @@ func (s *Session) takeResult(f *inflightLoad) (*LoadResult, error) {
 	return &r, nil
 }
 
-// finishLoad makes the fetched skills active. A skill that could not be fetched is a
-// failed result. s.mu is held.
+// finishLoad makes the fetched skills active. If fetching failed with err, it returns a failed
+// result. s.mu must be held.
 func (s *Session) finishLoad(ctx context.Context, o LoadOptions, all []*Skill, provided providedTools, err error) (*LoadResult, error) {
 	if err != nil {
 		return &LoadResult{State: StateFailed, Text: s.failureText(err), Problems: []string{err.Error()}}, nil
@@ -260,8 +261,8 @@ func (s *Session) finishLoad(ctx context.Context, o LoadOptions, all []*Skill, p
 	return s.commitLoad(ctx, s.planLoad(o, all, provided), all)
 }
 
-// loadPlan holds the changes of a load: events for the log and texts for the
-// model.
+// loadPlan holds the changes made by a load: events for the log and texts for
+// the model.
 type loadPlan struct {
 	session  *Session
 	options  LoadOptions
@@ -269,13 +270,13 @@ type loadPlan struct {
 
 	events   []Event
 	texts    []string
-	loads    int    // skills that were not active in this form
-	previous string // earlier text of the last skill that is still in the conversation, or ""
+	loads    int    // number of skills that were not active in this version
+	previous string // earlier text of the last skill that is still in the conversation; may be ""
 	result   LoadResult
 }
 
-// planLoad compares skills in load order, the requested one last, with the state
-// of the session. s.mu is held.
+// planLoad compares skills with the state of the session. The skills are in load order, the
+// requested one last. s.mu must be held.
 func (s *Session) planLoad(o LoadOptions, all []*Skill, provided providedTools) *loadPlan {
 	main := all[len(all)-1]
 	p := &loadPlan{session: s, options: o, provided: provided, result: LoadResult{State: StateLoaded, Skill: main, Tools: provided.tools}}
@@ -296,8 +297,8 @@ func (p *loadPlan) activeForm(m *Skill) (ActiveSkill, bool) {
 	return a, ok && a.Digest == m.Digest && !filled && a.Model == m.Model && slices.Equal(a.AllowedTools, m.AllowedTools)
 }
 
-// reuse records the use of an active skill, and the tools that it provides
-// since it was loaded, for example after an approval.
+// reuse records the use of an active skill. It also records the tools that the
+// skill provides since it was loaded, for example after an approval.
 func (p *loadPlan) reuse(m *Skill, active ActiveSkill) {
 	use := SkillUse{Skill: m.ID}
 	use.Retention, use.Exact = p.options.retentionOf(p.result.Skill, active)
@@ -314,7 +315,7 @@ func (p *loadPlan) reuse(m *Skill, active ActiveSkill) {
 	}
 }
 
-// load records the load of a skill.
+// load adds the load of a skill to the plan.
 func (p *loadPlan) load(m *Skill) {
 	p.loads++
 	o, main := p.options, p.result.Skill
@@ -336,7 +337,8 @@ func (p *loadPlan) load(m *Skill) {
 	p.result.Problems = append(p.result.Problems, m.Problems...)
 }
 
-// commitLoad appends the events of a plan and returns the result. s.mu is held.
+// commitLoad appends the plan's events and returns the result. s.mu must be
+// held.
 func (s *Session) commitLoad(ctx context.Context, p *loadPlan, all []*Skill) (*LoadResult, error) {
 	main := p.result.Skill
 	if rest := p.provided.text(); rest != "" && p.loads > 0 { // part of the text for the model
@@ -364,7 +366,7 @@ func (s *Session) commitLoad(ctx context.Context, p *loadPlan, all []*Skill) (*L
 }
 
 // deliveredText returns the earlier text of a load if the conversation still
-// contains it with the same instructions, or "". s.mu is held.
+// contains it with the same instructions, and "" otherwise. s.mu must be held.
 func (s *Session) deliveredText(l *SkillLoad) string {
 	if l.Direct {
 		return "" // its text is part of the conversation at this event
@@ -383,7 +385,7 @@ func (s *Session) deliveredText(l *SkillLoad) string {
 	return ""
 }
 
-// fetch returns the skills of a load, with the arguments filled in.
+// fetch returns the skills for a load, with the arguments filled in.
 func (s *Session) fetch(ctx context.Context, key loadKey) ([]*Skill, error) {
 	all, err := s.skills.Fetch(ctx, key.ref)
 	if err == nil && len(all) == 0 {
@@ -423,11 +425,12 @@ func alreadyLoaded(m *Skill) *LoadResult {
 	return &LoadResult{State: StateAlreadyLoaded, Skill: m, Text: RenderAlreadyLoaded(m), Problems: m.Problems}
 }
 
-// maxNamed is the number of available skills that a failed load names.
+// maxNamed is the maximum number of available skills listed after a failed
+// load.
 const maxNamed = 20
 
-// failureText describes a failed load to the model: the reason and, if the
-// skill was not found, the available skills.
+// failureText returns a text for the model about a failed load: the reason and,
+// if the skill was not found, the available skills.
 func (s *Session) failureText(err error) string {
 	l, ok := s.skills.(Lister)
 	if !ok || !errors.Is(err, fs.ErrNotExist) {
@@ -444,7 +447,8 @@ func (s *Session) failureText(err error) string {
 	return text
 }
 
-// sentence returns the error text with a full stop, unless it is a question.
+// sentence returns the text of err with a full stop, unless it ends in a
+// question mark.
 func sentence(err error) string {
 	if text := err.Error(); strings.HasSuffix(text, "?") {
 		return text
@@ -452,9 +456,10 @@ func sentence(err error) string {
 	return err.Error() + "."
 }
 
-// Refresh compares every active skill with its current digest and appends
-// [TypeUpdated] for each that changed since the last check. A skill that no
-// longer exists stays active: its text is already in the conversation.
+// Refresh compares every active skill with its current digest. It appends
+// [TypeUpdated] for each skill that changed since the last check. A skill that
+// no longer exists stays active, because its text is already in the
+// conversation.
 func (s *Session) Refresh(ctx context.Context) ([]SkillUpdate, error) {
 	var updated []SkillUpdate
 	for _, a := range s.Active() {

@@ -15,17 +15,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/filelock"
 )
 
-// Log stores the events of one session in order. Implementations are safe for
-// concurrent use and share no mutable data with their callers.
+// Log stores a session's events in order. Implementations must be safe for
+// concurrent use and must not share mutable data with callers.
 type Log interface {
-	// Append adds events and sets their sequence numbers. If it returns an
-	// error, no event is stored.
+	// Append appends events and sets their sequence numbers. If it returns an
+	// error, none of the events is stored.
 	Append(ctx context.Context, events ...*Event) error
-	// Read returns the events after the sequence number, in order.
+	// Read returns the events after the given sequence number, in order.
 	Read(ctx context.Context, after int64) ([]Event, error)
 }
 
-// MemoryLog is a log in memory. The zero value is empty.
+// MemoryLog is a log in memory. The zero value is an empty log.
 type MemoryLog struct {
 	mu     sync.Mutex
 	events []Event
@@ -33,7 +33,7 @@ type MemoryLog struct {
 
 var _ Log = (*MemoryLog)(nil)
 
-// Append adds events.
+// Append implements [Log].
 func (m *MemoryLog) Append(_ context.Context, events ...*Event) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +44,7 @@ func (m *MemoryLog) Append(_ context.Context, events ...*Event) error {
 	return nil
 }
 
-// Read returns the events after the sequence number.
+// Read implements [Log].
 func (m *MemoryLog) Read(_ context.Context, after int64) ([]Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,27 +55,27 @@ func (m *MemoryLog) Read(_ context.Context, after int64) ([]Event, error) {
 	return out, nil
 }
 
-// maxLine is the size limit of one event in a file, in bytes.
+// maxLine is the maximum size of an event in a file, in bytes.
 const maxLine = 64 << 20
 
-// ErrInUse is returned for a log that is already open, in this process or
-// another.
+// ErrInUse is returned if a log is already open in this or another process.
 var ErrInUse = errors.New("session is in use elsewhere")
 
-// FileLog is a log in a file with one JSON document per line. Opening the file
-// drops an incomplete last line that a crash left. If the crash happened while
-// several events were appended, the first of them may survive.
+// FileLog is a log in a file with a JSON document on each line. Opening the
+// file removes an incomplete last line after a crash. If the crash happened
+// while several events were appended, the first of them may be kept.
 type FileLog struct {
 	mu   sync.Mutex
 	f    *os.File
 	seq  int64
-	size int64 // size of the complete events
+	size int64 // size of all complete events
 }
 
 var _ Log = (*FileLog)(nil)
 
-// OpenFileLog opens or creates the log at path, readable by its owner only. It
-// returns [ErrInUse] if the log is already open. The caller must close the log.
+// OpenFileLog opens or creates the log at path. Only the owner can read the
+// file. If the log is already open, OpenFileLog returns [ErrInUse]. The caller
+// must close the log.
 func OpenFileLog(path string) (*FileLog, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open session log: %w", err)
@@ -113,7 +113,8 @@ func (l *FileLog) recover() error {
 	return l.f.Truncate(size)
 }
 
-// Append adds events and writes them to the file before it returns.
+// Append implements [Log]. The events are written to the file before it
+// returns.
 func (l *FileLog) Append(_ context.Context, events ...*Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +143,7 @@ func (l *FileLog) Append(_ context.Context, events ...*Event) error {
 	return nil
 }
 
-// Read returns the events after the sequence number.
+// Read implements [Log].
 func (l *FileLog) Read(_ context.Context, after int64) ([]Event, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +158,8 @@ func (l *FileLog) Read(_ context.Context, after int64) ([]Event, error) {
 func (l *FileLog) Close() error { return l.f.Close() }
 
 // readEvents reads complete lines and stops at an incomplete one. It returns
-// the events after the sequence number and the size of the complete lines.
+// the events after the given sequence number and the size of the complete
+// lines.
 func readEvents(r io.Reader, after int64) ([]Event, int64, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	var events []Event
@@ -185,8 +187,8 @@ func readEvents(r io.Reader, after int64) ([]Event, int64, error) {
 	}
 }
 
-// readLine returns a line with its line break; [io.EOF] if the line is
-// incomplete.
+// readLine returns a line including its line feed. It returns [io.EOF] if the
+// line is incomplete.
 func readLine(br *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

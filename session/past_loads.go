@@ -9,15 +9,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
-// pastLoad is a skill that was loaded in the history of another program.
+// pastLoad is a skill that was loaded in another program's conversation.
 type pastLoad struct {
 	name string
-	ago  int // turns since the load
+	ago  int // number of turns since the load
 }
 
-// lastLoads returns the skills loaded in the last turns of a history, the
-// latest first and each once. A negative number means all turns. If text is set
-// and the history has no other evidence, it reads the model's text.
+// lastLoads returns the skills loaded in the last turns of a history, latest
+// first and without duplicates. A negative number means all turns. If text is
+// set and the history has no other evidence, lastLoads parses the model's text.
 func lastLoads(history []PastMessage, turns int, text bool) []pastLoad {
 	text = text && !hasEvidence(history)
 	var out []pastLoad
@@ -40,8 +40,8 @@ func lastLoads(history []PastMessage, turns int, text bool) []pastLoad {
 	return out
 }
 
-// lastTurns returns the last turns of a history, the latest first. Each begins
-// with an answered message of the user.
+// lastTurns returns the last turns of a history, latest first. Each starts with
+// an answered user message.
 func lastTurns(history []PastMessage, most int) [][]PastMessage {
 	var out [][]PastMessage
 	end, answered := len(history), false
@@ -60,17 +60,18 @@ func lastTurns(history []PastMessage, most int) [][]PastMessage {
 	return out
 }
 
-// isAnswer reports whether the message is a non-empty message of the model.
+// isAnswer reports whether the message is a nonempty message of the model.
 func (p *PastMessage) isAnswer() bool {
 	return p.Role == RoleAssistant && (p.Text != "" || len(p.Calls) > 0 || len(p.LoadedSkills) > 0)
 }
 
 // turnLoads returns the names of the skills loaded in a turn: those recorded
-// with the answers, or those of the load calls if nothing was recorded. It
-// omits skills whose load calls all failed, even if they were recorded.
+// with the model's messages, or those in the load calls if nothing was
+// recorded. It omits skills whose load calls all failed, even if they were
+// recorded.
 func turnLoads(turn []PastMessage) []string {
 	var noted, called []string
-	hasNote, worked := false, map[string]bool{} // worked is by the name in the call
+	hasNote, worked := false, map[string]bool{} // worked is keyed by the name in the call
 	for _, p := range turn {
 		if p.Role != RoleAssistant {
 			continue
@@ -97,10 +98,10 @@ func turnLoads(turn []PastMessage) []string {
 	})
 }
 
-// lastEntries returns at most the last maxLookups entries of a list.
+// lastEntries returns up to maxLookups entries from the end of list.
 func lastEntries[T any](list []T) []T { return list[max(0, len(list)-maxLookups):] }
 
-// hasEvidence reports whether a history records loaded skills or has calls that
+// hasEvidence reports whether a history contains recorded skills or calls that
 // load skills.
 func hasEvidence(history []PastMessage) bool {
 	for i := range history {
@@ -127,7 +128,7 @@ func (c *PastCall) skill() string {
 		SkillName string `json:"skill_name"`
 		Name      string `json:"name"`
 		Skill     string `json:"skill"`
-		FilePath  string `json:"file_path"` // with a path, read_skill reads a file
+		FilePath  string `json:"file_path"` // with a path, read_skill reads a file instead
 	}
 	if json.Unmarshal([]byte(c.Arguments), &in) != nil || in.FilePath != "" {
 		return ""
@@ -140,11 +141,12 @@ func (c *PastCall) skill() string {
 	return ""
 }
 
-// loadSentence matches a line that an earlier system wrote into its answers.
+// loadSentence matches a line that an earlier system wrote to the model's
+// messages.
 var loadSentence = lazyregexp.New(`^Skill '([^']+)' (?:has been loaded|is already active(?: in this conversation turn)?)(?:[.…].*)?$`)
 
-// writtenLoads returns the names of the skills that the model's text in a turn
-// reports as loaded.
+// writtenLoads returns the names of the skills that the model's text reports as
+// loaded.
 func writtenLoads(turn []PastMessage) []string {
 	var out []string
 	for _, p := range turn {
@@ -155,12 +157,12 @@ func writtenLoads(turn []PastMessage) []string {
 	return out
 }
 
-// loadSentences returns the skill names of the lines that report a load. It
+// loadSentences returns the skill names in the lines that report a load. It
 // ignores lines in code and in quotations.
 func loadSentences(text string) []string {
 	var out []string
 	code := codeSpans(text)
-	at, open, block := 0, 0, false // open is the state of openQuotes, block is set in a Markdown quotation
+	at, open, block := 0, 0, false // open is the state of openQuotes; block is set in a Markdown quotation
 	for line := range strings.SplitAfterSeq(text, "\n") {
 		plain := strings.TrimRight(line, " \t\r\n")
 		block = plain != "" && (block || strings.HasPrefix(strings.TrimLeft(plain, " \t"), ">"))
@@ -173,9 +175,9 @@ func loadSentences(text string) []string {
 	return out
 }
 
-// openQuotes returns the quotation marks that are open after a line, given
-// those open before it: bit 0 for a straight one, the higher bits count the
-// others.
+// openQuotes returns the state of quotation marks after a line. open is the
+// state before the line: bit 0 is set in a straight quotation, and the higher
+// bits count open quotations of other kinds.
 func openQuotes(open int, line string) int {
 	straight, curly := open&1, open>>1
 	for _, r := range line {

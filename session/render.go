@@ -8,12 +8,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
-// maxListed is the number of files that a rendered load names.
+// maxListed is the maximum number of files listed in the text of a load.
 const maxListed = 20
 
-// Render returns the text of a load as a tool result: one introductory line,
-// the unchanged instructions, the files and the problems. The instructions have
-// no line numbers and are not wrapped in JSON.
+// Render returns the text of a load for a tool result: an introductory line,
+// the instructions, the files and the problems. The instructions are not
+// numbered or wrapped in JSON.
 func Render(m *Skill) string {
 	var b strings.Builder
 	body := RenderBody(m)
@@ -28,8 +28,8 @@ func Render(m *Skill) string {
 	return b.String()
 }
 
-// RenderAppendix returns the text after the instructions: the files and the
-// problems of the skill.
+// RenderAppendix returns the text that follows the instructions: the skill's
+// files and problems.
 func RenderAppendix(m *Skill) string {
 	var parts []string
 	if lines := fileLines(m); lines != "" {
@@ -42,7 +42,7 @@ func RenderAppendix(m *Skill) string {
 }
 
 // RenderBody returns the instructions with placeholders filled in and without
-// empty lines at the start and the end. It returns "" if there are none.
+// leading and trailing empty lines. It returns "" if there are no instructions.
 func RenderBody(m *Skill) string {
 	if strings.TrimSpace(m.Instructions) == "" {
 		return ""
@@ -50,19 +50,19 @@ func RenderBody(m *Skill) string {
 	return fillPlaceholders(strings.Trim(m.Instructions, "\r\n"), m.Location)
 }
 
-// RenderAlreadyLoaded returns the result of loading a skill that the
+// RenderAlreadyLoaded returns the text for loading a skill that the
 // conversation already contains.
 func RenderAlreadyLoaded(m *Skill) string {
 	return fmt.Sprintf("Skill %s is already loaded and unchanged; its instructions are further up in this conversation.", m.ID.Name)
 }
 
-// renderReloaded returns the result of loading an inactive skill whose
-// instructions the conversation still contains.
+// renderReloaded returns the text for loading an inactive skill whose
+// instructions are still in the conversation.
 func renderReloaded(m *Skill) string {
 	return fmt.Sprintf("Skill %s is loaded again and unchanged; follow its instructions, which are further up in this conversation.\n", m.ID.Name)
 }
 
-// fileLines lists the files and scripts beside SKILL.md.
+// fileLines lists the skill's files and scripts, except SKILL.md.
 func fileLines(m *Skill) string {
 	var files, scripts []string
 	rest := 0
@@ -95,7 +95,8 @@ func fileLines(m *Skill) string {
 	return b.String()
 }
 
-// plain returns a path for use in a line, quoted if it is not printable.
+// plain returns a path for use in text, quoted if it contains unprintable
+// characters.
 func plain(path string) string {
 	if strings.ContainsFunc(path, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(path)
@@ -103,12 +104,12 @@ func plain(path string) string {
 	return path
 }
 
-// placeholders stand for the directory of the skill.
+// placeholders are replaced with the skill's directory.
 var placeholders = []string{"${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"}
 
-// fillPlaceholders replaces {baseDir}, ${SKILL_DIR} and ${CLAUDE_SKILL_DIR}
-// with location, the directory in which the reader finds the skill's files.
-// With an empty location it returns text unchanged.
+// fillPlaceholders replaces the placeholders in text with location, the
+// directory in which the reader finds the skill's files. If location is empty,
+// it returns text unchanged.
 func fillPlaceholders(text, location string) string {
 	if location == "" {
 		return text

@@ -9,64 +9,62 @@ import (
 	"slices"
 )
 
-// PastMessage is a message of a conversation stored by another program.
+// PastMessage is a message in another program's conversation.
 type PastMessage struct {
 	// Role is [RoleUser], [RoleAssistant] or a role of the other program.
 	Role Role   `json:"role"`
 	Text string `json:"text,omitempty"`
-	// LoadedSkills are the skills that the program recorded with an answer of
-	// the model: see [Session.LoadedSkills]. It is nil if the program recorded
-	// nothing.
+	// LoadedSkills lists the skills that the program recorded with a model's
+	// message; see [Session.LoadedSkills]. It is nil if nothing was recorded.
 	LoadedSkills []string `json:"loaded_skills"`
-	// Calls are the tool calls of an answer.
+	// Calls are the tool calls in a model's message.
 	Calls []PastCall `json:"calls,omitempty"`
 }
 
-// PastCall is a tool call in a conversation stored by another program.
+// PastCall is a tool call in another program's conversation.
 type PastCall struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"` // a JSON object
 	Error     bool   `json:"error,omitempty"`
 }
 
-// RestoreOptions adjust a restore. The zero value is ready to use.
+// RestoreOptions configures a restore. The zero value is ready to use.
 type RestoreOptions struct {
-	// RetentionTurns and Budget are those of the session: see [Options].
+	// RetentionTurns and Budget are those of the session; see [Options].
 	RetentionTurns int
 	Budget         int
-	// Text also reads the model's text, if nothing else in the history shows
-	// which skills were loaded. A load must be reported on a line of its own,
+	// Text enables parsing of the model's text if nothing else in the history
+	// shows which skills were loaded. A load must be reported on its own line,
 	// outside quotations and code.
 	Text bool
 }
 
-// Limits of a restore.
+// Limits on a restore.
 const (
-	maxLookups = 64  // number of names to look up
-	maxName    = 256 // bytes of a name
+	maxLookups = 64  // maximum number of names to look up
+	maxName    = 256 // maximum number of bytes in a name
 	maxText    = 64 << 10
-	maxObject  = 64 << 10 // bytes of the arguments of a call
+	maxObject  = 64 << 10 // maximum number of bytes in the arguments of a call
 )
 
-// Restore returns the loads that represent a conversation stored by another
-// program. They are the skills that would still be active, with their
-// dependencies, in the order of their last use. Append them to a new log before
-// the message that is to be answered. A conversation with a log of its own
-// needs no restore.
+// Restore returns load events for a conversation stored by another program.
+// They load the skills that would still be active, with their dependencies, in
+// the order of their last use. Append them to a new log before the next user
+// message. A conversation that has its own log needs no restore.
 //
-// Restore reads the skills recorded with the answers of the last turns. For a
-// turn without a record, it reads the calls of load_skill, activate_skill and
-// read_skill. A turn is one or more messages of the user and an answer, with
-// anything in between; messages at the end without an answer begin no turn.
-// Restore ignores names that are not found, skills without instructions and
-// skills that only the user may load.
+// Restore uses the skills recorded with the model's messages in the last turns.
+// In a turn without a record, it uses the calls of load_skill, activate_skill
+// and read_skill. A turn is one or more user messages and a model's message,
+// with anything in between. User messages at the end without a response do not
+// start a turn. Restore ignores names that are not found, skills without
+// instructions and skills that only the user may load.
 //
-// The loads are [SkillLoad.Direct]: their current texts become part of the
-// conversation at the events. Set Direct to false if the log already has the
-// texts.
+// The loads have [SkillLoad.Direct] set: the current text of each skill becomes
+// part of the conversation at its event. Clear Direct if the log already
+// contains the texts.
 //
 // If some skills cannot be read, Restore returns the events of the others and
-// an error. If ctx ends, it returns no events.
+// an error. If ctx is done, it returns no events.
 func Restore(ctx context.Context, skills Skills, history []PastMessage, o *RestoreOptions) ([]Event, error) {
 	if o == nil {
 		o = &RestoreOptions{}
@@ -88,17 +86,17 @@ func Restore(ctx context.Context, skills Skills, history []PastMessage, o *Resto
 	return r.events(), errors.Join(problems...)
 }
 
-// restoration collects skills, the last used first.
+// restoration collects skills, most recently used first.
 type restoration struct {
 	budget    int
 	total     int
-	groups    [][]*Skill      // each holds a skill after its dependencies
-	unused    map[string]int  // turns since the last use, by skill key
-	requested map[string]bool // keys of skills that were loaded by request
+	groups    [][]*Skill      // each group holds a skill after its dependencies
+	unused    map[string]int  // number of turns since the last use, by skill key
+	requested map[string]bool // keys of the skills that were loaded by request
 }
 
-// add adds a skill with its dependencies. It reports false if they exceed the
-// budget; skills used earlier are then dropped too.
+// add adds a skill with its dependencies. It returns false if they exceed the
+// budget; skills used earlier must then be dropped too.
 func (r *restoration) add(all []*Skill, ago int) bool {
 	if len(all) == 0 {
 		return true
@@ -127,7 +125,7 @@ func (r *restoration) add(all []*Skill, ago int) bool {
 	return true
 }
 
-// events returns the loads, the last used skill at the end.
+// events returns the load events. The most recently used skill is last.
 func (r *restoration) events() []Event {
 	var out []Event
 	done := map[string]bool{}
@@ -149,10 +147,10 @@ func (r *restoration) events() []Event {
 	return out
 }
 
-// Restore appends the loads that represent a conversation stored by another
-// program, except for skills that are already active. It returns the errors of
-// the function [Restore]. It uses the retention and the budget of the session,
-// and from o only Text; o may be nil.
+// Restore appends the load events for a conversation stored by another program,
+// except for skills that are already active. It returns the same errors as the
+// function [Restore]. It uses the session's retention and budget, and only the
+// field Text of o, which may be nil.
 func (s *Session) Restore(ctx context.Context, history []PastMessage, o *RestoreOptions) error {
 	own := RestoreOptions{RetentionTurns: s.retention, Budget: s.budget}
 	if o != nil {
@@ -172,11 +170,11 @@ func (s *Session) Restore(ctx context.Context, history []PastMessage, o *Restore
 }
 
 // LoadedSkills returns the names of the skills that the model loaded or used in
-// the current turn, in load order. A program that stores its conversation
-// itself records them with the answer for [Restore]
-// ([PastMessage.LoadedSkills]). Skills loaded by the program or the user are
-// included only if they are used in a later turn. Pinned skills and skills for
-// one turn are never included, nor are dependencies of an included skill.
+// the current turn, in load order. A program that stores its own conversation
+// records them with the model's message, as [PastMessage.LoadedSkills], for
+// [Restore]. Skills loaded by the program or the user are included only if they
+// are used in a later turn. Pinned skills and skills for a single turn are
+// never included, and neither are dependencies of an included skill.
 func (s *Session) LoadedSkills() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

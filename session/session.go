@@ -10,22 +10,23 @@ import (
 	"time"
 )
 
-// Options adjust a session. The zero value is ready to use.
+// Options configures a session. The zero value is ready to use.
 type Options struct {
-	// Log holds the conversation so far, which may be empty; nil is a new log
-	// in memory. Nothing else may append to it while the session is in use.
+	// Log contains the conversation so far, which may be empty; nil means a
+	// new log in memory. Only the session may append to it while the session
+	// is in use.
 	Log Log
-	// Tools provides the tools of skills; nil provides none.
+	// Tools provides the tools of skills; nil means none.
 	Tools Tools
-	// RetentionTurns is the number of turns that a skill stays active after its
-	// last use. 0 means [DefaultRetentionTurns], a negative number means no
-	// limit.
+	// RetentionTurns is the number of turns that a skill stays active after
+	// its last use. 0 means [DefaultRetentionTurns], and a negative number
+	// means no limit.
 	RetentionTurns int
-	// Budget limits the tokens of all active instructions together. If a load
-	// exceeds it, the least recently used skills are unloaded, except pinned
-	// ones. 0 means no limit.
+	// Budget is the maximum number of tokens in the instructions of all active
+	// skills. If a load exceeds it, the least recently used skills are
+	// unloaded, except pinned ones. 0 means no limit.
 	Budget int
-	// ID identifies the conversation, for grants that apply to it only.
+	// ID identifies the conversation, for grants that apply only to it.
 	ID string
 }
 
@@ -33,7 +34,7 @@ type Options struct {
 // without use.
 const DefaultRetentionTurns = 5
 
-// Session is one conversation. It is safe for concurrent use; close it when done.
+// Session is a conversation. It is safe for concurrent use. The caller must close it.
 type Session struct {
 	log       Log
 	skills    Skills
@@ -45,7 +46,7 @@ type Session struct {
 	mu       sync.Mutex // guards the fields below; held while appending, so that log and state agree
 	events   []Event    // all events of the log
 	state    State
-	inflight map[loadKey]*inflightLoad // loads that are not decided
+	inflight map[loadKey]*inflightLoad // loads whose outcome is not final
 	closed   bool
 	running  sync.WaitGroup // running loads
 }
@@ -53,9 +54,9 @@ type Session struct {
 // ErrClosed is returned by operations on a closed session.
 var ErrClosed = errors.New("session is closed")
 
-// Open continues the conversation in o.Log with the skills that were active at
-// its end. Their servers are started when they are needed: see [Session.Tools].
-// The caller must close the session.
+// Open opens the conversation in o.Log with the skills that were active at its
+// end. Their servers are started when they are needed; see [Session.Tools]. The
+// caller must close the session.
 func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
@@ -75,9 +76,9 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	return s, nil
 }
 
-// Close cancels loads in progress, waits for them and releases the tools of the
-// active skills. The skills stay active in the log, which can be opened again.
-// Close may be called more than once and does not close the log.
+// Close cancels loads in progress, waits for them to finish and releases the
+// tools of active skills. The skills stay active in the log, which can be
+// opened again. Close may be called more than once. It does not close the log.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -90,7 +91,7 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// Append adds events to the log and the state.
+// Append appends events to the log and applies them to the state.
 func (s *Session) Append(ctx context.Context, events ...Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +116,7 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 		switch {
 		case e.Unloaded != nil:
 			ended = append(ended, e.Unloaded.Skill)
-		case e.Compacted != nil: // skills that the summary does not include
+		case e.Compacted != nil: // the skills that are not part of the summary become inactive
 			ended = append(ended, activeIDs(s.state.Active())...)
 		}
 		s.events = append(s.events, e.clone())
@@ -125,8 +126,8 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 	return nil
 }
 
-// AddMessage adds a message. A message of the user begins a turn and unloads
-// skills that were not used for longer than the retention.
+// AddMessage appends a message. A user message starts a turn and unloads the
+// skills that were unused for longer than their retention.
 func (s *Session) AddMessage(ctx context.Context, role Role, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,9 +138,8 @@ func (s *Session) AddMessage(ctx context.Context, role Role, text string) error 
 	return s.append(ctx, events...)
 }
 
-// RecordUse records the use of an active skill: a file was read, or a script or
-// tool was called. It appends at most one event per turn, and none if the skill
-// is not active.
+// RecordUse records that a file, script or tool of an active skill was used. It
+// appends at most one event per turn, and none if the skill is not active.
 func (s *Session) RecordUse(ctx context.Context, id ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +150,9 @@ func (s *Session) RecordUse(ctx context.Context, id ID) error {
 	return s.append(ctx, Event{Type: TypeUsed, Used: &SkillUse{Skill: id, Retention: a.Retention}})
 }
 
-// expirations returns the unloads of skills whose retention ends with the next
-// turn. A skill stays as long as one that needs it. s.mu is held.
+// expirations returns unload events for the skills whose retention ends with
+// the next turn. A skill stays active as long as another active skill needs it.
+// s.mu must be held.
 func (s *Session) expirations() []Event {
 	active := s.state.Active()
 	var stay []ActiveSkill
@@ -160,7 +161,7 @@ func (s *Session) expirations() []Event {
 			stay = append(stay, a)
 		}
 	}
-	for i := 0; i < len(stay); i++ { // add their dependencies
+	for i := 0; i < len(stay); i++ { // add the dependencies
 		for _, a := range active {
 			if slices.Contains(stay[i].Needs, a.Skill.Name) && !slices.ContainsFunc(stay, func(b ActiveSkill) bool { return b.Skill == a.Skill }) {
 				stay = append(stay, a)
@@ -168,7 +169,7 @@ func (s *Session) expirations() []Event {
 		}
 	}
 	var events []Event
-	for _, a := range slices.Backward(active) { // dependents before their dependencies
+	for _, a := range slices.Backward(active) { // dependents precede their dependencies
 		if !slices.ContainsFunc(stay, func(b ActiveSkill) bool { return b.Skill == a.Skill }) {
 			reason := fmt.Sprintf("not used for %d turns", s.retention)
 			if a.Retention == RetainOnce {
@@ -180,8 +181,9 @@ func (s *Session) expirations() []Event {
 	return events
 }
 
-// turnsLeft returns the number of turns after this one that a skill stays
-// active without use. It reports false if there is no limit. s.mu is held.
+// turnsLeft returns the number of turns after the current one that a skill
+// stays active without use. bounded is false if there is no limit. s.mu must be
+// held.
 func (s *Session) turnsLeft(a ActiveSkill) (turns int, bounded bool) {
 	switch {
 	case a.Retention == RetainPinned:
@@ -194,9 +196,9 @@ func (s *Session) turnsLeft(a ActiveSkill) (turns int, bounded bool) {
 	return max(s.retention-(s.state.Turn-a.Used), 0), true
 }
 
-// TurnsLeft returns the number of turns after this one that a skill stays
-// active without use. It reports false if there is no limit or the skill is not
-// active.
+// TurnsLeft returns the number of turns after the current one that a skill
+// stays active without use. bounded is false if there is no limit or the skill
+// is not active.
 func (s *Session) TurnsLeft(id ID) (turns int, bounded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,11 +209,11 @@ func (s *Session) TurnsLeft(id ID) (turns int, bounded bool) {
 	return s.turnsLeft(a)
 }
 
-// ID returns the ID of the options.
+// ID returns [Options.ID].
 func (s *Session) ID() string { return s.id }
 
-// Events returns the events after a sequence number; 0 returns all. The caller
-// must not change them.
+// Events returns the events after the given sequence number; 0 returns all
+// events. The caller must not modify them.
 func (s *Session) Events(after int64) []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,14 +227,14 @@ func (s *Session) Active() []ActiveSkill {
 	return s.state.Active()
 }
 
-// Turn returns the number of the current turn, 0 before the first message.
+// Turn returns the number of the current turn, or 0 before the first message.
 func (s *Session) Turn() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.Turn
 }
 
-// State returns a copy of the current state.
+// State returns a copy of the session's current state.
 func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// State is the state of a session after applying its events. The zero value is
-// the state of an empty log. [State.Clone] makes an independent copy.
+// State is the state of a session, derived from its events. The zero value is
+// the state of an empty log. [State.Clone] returns an independent copy.
 type State struct {
 	Seq    int64 // sequence number of the last applied event
-	Turn   int   // messages of the user so far
+	Turn   int   // number of user messages so far
 	active map[string]ActiveSkill
 }
 
-// ActiveSkill is an active skill.
+// ActiveSkill is an active skill with its load event and last use.
 type ActiveSkill struct {
 	SkillLoad
-	Seq       int64 // sequence number of the event that loaded it
+	Seq       int64 // sequence number of the load event
 	Turn      int   // turn of the load
-	Used      int   // turn of the last use; the load is a use
-	OnceUntil int   // last turn in which it is active, for RetainOnce
+	Used      int   // turn of the last use, including the load
+	OnceUntil int   // last turn in which the skill is active, for RetainOnce
 	// Current is the last known digest of SKILL.md. It differs from Digest
 	// after an update.
 	Current string
@@ -31,8 +31,8 @@ func (a ActiveSkill) clone() ActiveSkill {
 	return a
 }
 
-// Apply updates the state with one event. An event of an unknown type changes
-// only Seq.
+// Apply updates the state with an event. An event of unknown type changes only
+// Seq.
 func (s *State) Apply(e Event) {
 	if s.active == nil {
 		s.active = map[string]ActiveSkill{}
@@ -44,7 +44,7 @@ func (s *State) Apply(e Event) {
 	case e.Loaded != nil:
 		a := ActiveSkill{SkillLoad: e.Loaded.clone(), Seq: e.Seq, Turn: s.Turn, Used: s.Turn - e.Loaded.UnusedTurns, OnceUntil: s.Turn, Current: e.Loaded.Digest}
 		if e.Loaded.Direct {
-			a.OnceUntil++ // loaded between two turns, for the next one
+			a.OnceUntil++ // loaded between two turns, so it applies to the next
 		}
 		s.active[e.Loaded.Skill.Key()] = a
 	case e.Used != nil:
@@ -88,7 +88,8 @@ func (s *State) Active() []ActiveSkill {
 	return out
 }
 
-// Find returns the active skill with the given identity.
+// Find returns the active skill with the given ID. The result is false if the
+// skill is not active.
 func (s *State) Find(id ID) (ActiveSkill, bool) {
 	a, ok := s.active[id.Key()]
 	if !ok {

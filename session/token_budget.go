@@ -15,10 +15,10 @@ func longerRetention(a, b RetentionMode) RetentionMode {
 	return RetainOnce
 }
 
-// evictions returns the unloads that bring the active skills and the new loads
-// within the budget. It unloads the least recently used skills first, but never
-// pinned skills, skills of this load or dependencies of active skills. s.mu is
-// held.
+// evictions returns unload events that reduce the active skills and the new
+// loads to the budget. The least recently used skills are unloaded first, but
+// never pinned skills, skills in this load or dependencies of active skills.
+// s.mu must be held.
 func (s *Session) evictions(all []*Skill, loads []Event) []Event {
 	if s.budget <= 0 {
 		return nil
@@ -47,7 +47,7 @@ func (s *Session) evictions(all []*Skill, loads []Event) []Event {
 	return events
 }
 
-// leastUsed returns the index of the least recently used skill that can be
+// leastUsed returns the index of the least recently used skill that may be
 // unloaded, or -1.
 func leastUsed(active []ActiveSkill, loaded []*Skill) int {
 	best := -1
@@ -62,7 +62,7 @@ func leastUsed(active []ActiveSkill, loaded []*Skill) int {
 	return best
 }
 
-// findLoad returns the load of a skill among events, or nil.
+// findLoad returns the load of the skill id in events, or nil.
 func findLoad(events []Event, id ID) *SkillLoad {
 	for _, e := range events {
 		if e.Loaded != nil && e.Loaded.Skill == id {

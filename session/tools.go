@@ -11,39 +11,39 @@ import (
 )
 
 // Tools connects the tools of skills: MCP servers and providers.
-// Implementations are safe for concurrent use. Each session has its own Tools,
-// so a release in one session does not affect others.
+// Implementations must be safe for concurrent use. Each session has its own
+// Tools, so that a release in one session does not affect others.
 type Tools interface {
-	// Connect starts and connects the servers of the skills, if that has not
-	// been done. It returns the available tools and the problems of others. It
-	// limits its own duration.
+	// Connect starts the skills' servers and connects to them, unless they are
+	// already connected. It returns the available tools, and problems with the
+	// others. It has its own timeout.
 	Connect(ctx context.Context, skills []ID) ([]Tool, []string)
-	// Release ends this session's use of the servers of the skills. It does not
-	// wait. It ignores skills without servers.
+	// Release ends this session's use of the skills' servers. It does not
+	// block. Skills without servers are ignored.
 	Release(skills []ID)
 }
 
-// Server states that a model sees, as in package upstream.
+// Server states shown to a model, as in package upstream.
 const (
 	ServerDegraded = "DEGRADED" // does not respond at the moment
 	ServerDead     = "DEAD"     // failed permanently
 )
 
-// Tool is a tool as described to a model.
+// Tool describes a tool to a model.
 type Tool struct {
 	Name          string          `json:"name"` // name for calls
 	Title         string          `json:"title,omitempty"`
 	Description   string          `json:"description"`
 	InputSchema   json.RawMessage `json:"inputSchema,omitempty"`
 	Server        string          `json:"server"`
-	Skill         ID              `json:"skill"` // provides the tool, or names its server
-	State         string          `json:"state"` // state of the server
+	Skill         ID              `json:"skill"` // skill that provides the tool or references its server
+	State         string          `json:"state"` // server state
 	NeedsApproval bool            `json:"requires_approval"`
 }
 
-// Tools returns the tools of the active skills, in load order, and the problems
-// of others. It connects servers that are not connected: a session that is
-// opened again has its tools without loading skills a second time.
+// Tools returns the tools of the active skills, in load order, and problems
+// with missing tools. It connects to servers that are not connected, so that a
+// reopened session has its tools without loading skills again.
 func (s *Session) Tools(ctx context.Context) ([]Tool, []string) {
 	if s.tools == nil {
 		return nil, nil
@@ -58,11 +58,11 @@ func (s *Session) Tools(ctx context.Context) ([]Tool, []string) {
 	if s.closed {
 		s.releaseTools(wanted)
 	}
-	s.releaseTools(s.inactiveIDs(wanted)) // skills unloaded in the meantime
+	s.releaseTools(s.inactiveIDs(wanted)) // skills may have been unloaded in the meantime
 	return found, problems
 }
 
-// providedTools are the tools that the skills of one load provide.
+// providedTools holds the tools provided by the skills in a load.
 type providedTools struct {
 	tools    []Tool
 	problems []string
@@ -90,7 +90,7 @@ func (b providedTools) names(id ID) []string {
 	return out
 }
 
-// without returns the tools of a skill whose names are not among known.
+// without returns the tools of a skill, except those named in known.
 func (b providedTools) without(id ID, known []string) providedTools {
 	var out providedTools
 	for _, t := range b.tools {
@@ -101,7 +101,7 @@ func (b providedTools) without(id ID, known []string) providedTools {
 	return out
 }
 
-// text describes the tools of a load to a model.
+// text describes the tools to a model.
 func (b providedTools) text() string {
 	var out strings.Builder
 	if len(b.tools) > 0 {
@@ -118,8 +118,8 @@ func (b providedTools) text() string {
 	return out.String()
 }
 
-// SchemaBytes is the size limit of schemas in an answer that did not request
-// them, about 2,000 tokens.
+// SchemaBytes is the maximum size of the schemas in a result if they were not
+// requested. It is equal to about 2,000 tokens.
 const SchemaBytes = 8000
 
 func schemasFit(all []Tool) bool {
@@ -130,8 +130,8 @@ func schemasFit(all []Tool) bool {
 	return size <= SchemaBytes
 }
 
-// WriteTools writes the tools for a model, one per line. If schemas is set,
-// another line has the schema of the arguments.
+// WriteTools writes a list of tools for a model, one per line. If schemas is
+// set, each tool has another line with its argument schema.
 func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 	for _, t := range all {
 		fmt.Fprintf(b, "- %s: %s", t.Name, printable.OneLine(t.Description))
@@ -148,14 +148,15 @@ func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 	}
 }
 
-// releaseTools releases the tools of skills.
+// releaseTools releases the tools of the given skills.
 func (s *Session) releaseTools(gone []ID) {
 	if s.tools != nil && len(gone) > 0 {
 		s.tools.Release(gone)
 	}
 }
 
-// inactive returns the IDs of the skills that are not active. s.mu is held.
+// inactive returns the IDs of the skills that are not active. s.mu must be
+// held.
 func (s *Session) inactive(all []*Skill) []ID {
 	var out []ID
 	for _, m := range all {
@@ -164,7 +165,7 @@ func (s *Session) inactive(all []*Skill) []ID {
 	return s.inactiveIDs(out)
 }
 
-// inactiveIDs returns the IDs that are not active. s.mu is held.
+// inactiveIDs returns the IDs in all that are not active. s.mu must be held.
 func (s *Session) inactiveIDs(all []ID) []ID {
 	return slices.DeleteFunc(slices.Clone(all), func(id ID) bool {
 		_, ok := s.state.Find(id)

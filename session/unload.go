@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// NeededByOthersError is returned if a skill cannot be unloaded because others
-// need it.
+// NeededByOthersError is returned if a skill cannot be unloaded because other
+// skills need it.
 type NeededByOthersError struct {
 	Name string
 	By   []string
@@ -19,12 +19,12 @@ func (e *NeededByOthersError) Error() string {
 	return fmt.Sprintf("skill %s is needed by %s; unload them too, or all at once", e.Name, strings.Join(e.By, ", "))
 }
 
-// ErrNotLoaded is returned for a skill that is not active.
+// ErrNotLoaded is returned if a skill is not active.
 var ErrNotLoaded = errors.New("skill is not loaded")
 
-// Unload makes a skill inactive, given its name or [ID.Key]. If active skills
-// need it, Unload returns a [*NeededByOthersError]; with cascade it unloads
-// them first. It returns the names of the unloaded skills.
+// Unload makes a skill inactive. name is its name or [ID.Key]. If active skills
+// need it, Unload returns a [*NeededByOthersError], or unloads them first if
+// cascade is set. It returns the names of the unloaded skills.
 func (s *Session) Unload(ctx context.Context, name, reason string, cascade bool) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *Session) Unload(ctx context.Context, name, reason string, cascade bool)
 }
 
 // dependents returns the active skills that need name, directly or indirectly.
-// Each precedes the skills it needs.
+// Each precedes the skills that it needs.
 func dependents(active []ActiveSkill, name string) []ActiveSkill {
 	needs := func(a ActiveSkill, name string) bool { return slices.Contains(a.Needs, name) }
 	var out []ActiveSkill
