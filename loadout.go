@@ -110,8 +110,7 @@ func (r *Runtime) Close() error {
 	return nil
 }
 
-// Catalog returns the catalog of skills. It is valid until the runtime is
-// closed.
+// Catalog returns the runtime's catalog of skills.
 func (r *Runtime) Catalog() *catalog.Catalog { return r.catalog }
 
 // TextOptions limits the size of the catalog text.

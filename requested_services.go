@@ -38,8 +38,8 @@ type RequestedService struct {
 	// Tools, each with its configuration from this skill.
 	ProviderSkill string         `json:"lender,omitempty"`
 	Tools         map[string]any `json:"tools,omitempty"`
-	// RefusedReason says why the service cannot be started, even if the skill
-	// is approved.
+	// RefusedReason is the reason why the service cannot be started, even if
+	// the skill is approved. It is "" if the service can be started.
 	RefusedReason string `json:"refused,omitempty"`
 }
 

@@ -54,9 +54,9 @@ type Run struct {
 
 // Input is a file or directory that is copied to /work/in.
 type Input struct {
-	// Name is the path below /work/in.
+	// Name is the path relative to /work/in.
 	Name string
-	// FS and Path are the source of the input.
+	// FS contains the file or directory at Path.
 	FS   fs.FS
 	Path string
 }

@@ -19,7 +19,7 @@ import (
 // Scripts configures how a runtime runs skill scripts. Scripts are disabled if
 // it is nil or its Sandbox is nil.
 type Scripts struct {
-	// Sandbox runs the scripts; see sandbox/auto for the usual choice.
+	// Sandbox runs the scripts. Package sandbox/auto chooses a backend.
 	Sandbox sandbox.Backend
 	// Grants stores the approvals; nil means none.
 	Grants policy.Store
@@ -61,7 +61,7 @@ type Scripts struct {
 	// Executable is the path of the loadout command, which runs WebAssembly in
 	// the sandbox. If it is "", WebAssembly scripts are refused.
 	Executable string
-	// CacheDir is a directory for data that can be generated again; "" disables
+	// CacheDir is a directory for data that can be regenerated; "" disables
 	// the cache.
 	CacheDir string
 	// PrivateNetworks are private address ranges that scripts may connect to.

@@ -65,14 +65,17 @@ type Project struct {
 	Check func(ctx context.Context) error
 }
 
-// Serve starts a long-lived command of a skill or a project in the sandbox. It requires the same
-// approval as [Runtime.Run], or a project that passes [Project.Check]. The command is killed if the
-// permission is revoked. ctx applies only to the start; the caller must close the service.
+// Serve starts a long-lived command of a skill or a project in the sandbox. It
+// requires the same approval as [Runtime.Run], or a project that passes
+// [Project.Check]. The command is killed if the permission is revoked. ctx
+// applies only to the start; the caller must close the service.
 //
-// Memory, processes and disk space are limited as for a run, but not the running time. The error is
-// a [*RefusedError] if policy denies the start, a [*ServersError] or [ErrNoServers] if the skill's
-// servers cannot be read, or a catalog error if the skill is not found. Other errors report that
-// the command cannot be served, or that the program, its packages or the sandbox is missing.
+// Memory, processes and disk space are limited as for a run, but not the
+// running time. The error is a [*RefusedError] if policy denies the start, a
+// [*ServersError] or [ErrNoServers] if the skill's servers cannot be read, or a
+// catalog error if the skill is not found. Other errors report that the command
+// cannot be served, or that the program, its packages or the sandbox is
+// missing.
 func (r *Runtime) Serve(ctx context.Context, s Service) (*RunningService, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts

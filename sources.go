@@ -167,8 +167,9 @@ func clientName(dir string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(dir, "/skills"), ".")
 }
 
-// projectLocations returns the locations from the working directory up to the repository root.
-// Outside a repository, it returns only those in the working directory.
+// projectLocations returns the locations from the working directory up to the
+// repository root. Outside a repository, it returns only those in the working
+// directory.
 func projectLocations(workDir, home string) []SourceLocation {
 	var locations []SourceLocation
 	for level, dir := range projectDirs(workDir) {
@@ -215,8 +216,9 @@ func projectDirs(dir string) []string {
 	}
 }
 
-// pluginLocations returns the locations of installed Claude plugins: first those installed for the
-// project in the working directory, then those for all projects.
+// pluginLocations returns the locations of installed Claude plugins: first
+// those installed for the project in the working directory, then those for all
+// projects.
 func pluginLocations(home, workDir string, noProject bool) []SourceLocation {
 	b, err := readSmall(filepath.Join(home, ".claude", "plugins", "installed_plugins.json"))
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Tool is a tool that the agent can call.
+// Tool is a tool together with the function that runs it.
 type Tool struct {
 	llm.Tool
 	// Repeatable means that a repeated call does no harm, because the tool is

@@ -5,10 +5,10 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Type is the kind of an event.
+// Type determines which fields of an [Event] are set.
 type Type string
 
-// Kinds of events.
+// Event types.
 const (
 	Text           Type = "text"      // part of the response
 	Thinking       Type = "thinking"  // part of the model's thinking

@@ -7,9 +7,10 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// renderRequest renders a conversation's events as the content of a request. As events are added,
-// each request starts with the previous one until the conversation is compacted. Tool results are
-// included once all calls in a message have one.
+// renderRequest renders a conversation's events as the content of a request. As
+// events are added, each request starts with the previous one until the
+// conversation is compacted. Tool results are included once all calls in a
+// message have one.
 func renderRequest(events []session.Event) (instructions string, messages []llm.Message) {
 	r := renderer{}
 	for _, e := range events {

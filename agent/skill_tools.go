@@ -31,11 +31,12 @@ type SkillToolOptions struct {
 	Workspace string
 }
 
-// SkillTools returns the tools with which a model uses skills in a session, for [Options.Tools] or
-// your own agent loop. They are load_skill, unload_skill, search_skills and read_skill_file.
-// run_skill_script is added if the runtime runs scripts, and find_tools and call_tool if
-// [SkillToolOptions.Tools] is set. The tools are those of package mcpserver, connected in memory.
-// The caller must call close before closing the session and the runtime.
+// SkillTools returns the tools with which a model uses skills in a session, for
+// [Options.Tools] or your own agent loop. They are load_skill, unload_skill,
+// search_skills and read_skill_file. run_skill_script is added if the runtime
+// runs scripts, and find_tools and call_tool if [SkillToolOptions.Tools] is
+// set. The tools are those of package mcpserver, connected in memory. The
+// caller must call close before closing the session and the runtime.
 func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o *SkillToolOptions) (all []Tool, close func() error, err error) {
 	opts := SkillToolOptions{}
 	if o != nil {

@@ -22,9 +22,9 @@ type archiveSource struct {
 
 var _ Source = (*archiveSource)(nil)
 
-// NewArchive returns a source with the single skill in a ZIP or .skill file. file must be an
-// absolute path. List reads the file again only after it changed. The source does not need to be
-// closed.
+// NewArchive returns a source with the single skill in a ZIP or .skill file.
+// file must be an absolute path. List reads the file again only after it
+// changed. The source does not need to be closed.
 func NewArchive(origin string, scope Scope, file string) Source {
 	return &archiveSource{origin: origin, scope: scope, file: filepath.Clean(file)}
 }

@@ -153,7 +153,7 @@ func (c *Catalog) refresh(ctx context.Context, which []int) error {
 	return nil
 }
 
-// listResult is the result of listing a source.
+// listResult holds the results of [Source.List].
 type listResult struct {
 	listing Listing
 	err     error

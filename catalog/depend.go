@@ -40,14 +40,15 @@ type Loaded struct {
 	Needs, Missing []string
 }
 
-// LoadOrder reads e and the skills that it depends on, and returns each skill after its
-// dependencies. It uses the dependencies in both the entry and the SKILL.md, so that a source
-// cannot omit any. If several skills depend on the same name, LoadOrder selects the first version
-// that satisfies all of them.
+// LoadOrder reads e and the skills that it depends on, and returns each skill
+// after its dependencies. It uses the dependencies in both the entry and the
+// SKILL.md, so that a source cannot omit any. If several skills depend on the
+// same name, LoadOrder selects the first version that satisfies all of them.
 //
-// If there is a cycle, a hidden skill or a version conflict, the error is a [*DependencyError] with
-// the path to it. A missing dependency is not an error, because published skills also list packages
-// of other systems. It is listed in Missing. Other errors are those of [Catalog.Read].
+// If there is a cycle, a hidden skill or a version conflict, the error is a
+// [*DependencyError] with the path to it. A missing dependency is not an error,
+// because published skills also list packages of other systems. It is listed in
+// Missing. Other errors are those of [Catalog.Read].
 func (c *Catalog) LoadOrder(ctx context.Context, e *Entry) ([]*Loaded, error) {
 	s := c.Snapshot()
 	read := map[*Entry]*Loaded{}

@@ -123,7 +123,7 @@ func (t *rows) describe() {
 	}
 }
 
-// lines formats every skill, with descriptions truncated to most bytes.
+// lines formats every skill. Descriptions longer than most bytes are truncated.
 func (t *rows) lines(most int) string {
 	var b strings.Builder
 	b.Grow(min(t.total, (min(most, t.longest)+64)*len(t.rows)))
@@ -157,7 +157,8 @@ func (t *rows) someNames(o FormatOptions) string {
 	return text(max(n-1, 0))
 }
 
-// shorten truncates s to most bytes, at a word boundary if possible.
+// shorten truncates s if it is longer than most bytes, at a word boundary if
+// possible.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s

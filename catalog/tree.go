@@ -17,7 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// kind is the kind of a directory entry.
+// kind is the file type of a directory entry.
 type kind uint8
 
 const (

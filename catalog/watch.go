@@ -273,7 +273,7 @@ func (x *watching) wanted() []string {
 	return order
 }
 
-// watchedDir is a directory that a source wants to watch.
+// watchedDir is a directory to be watched for a source.
 type watchedDir struct {
 	path  string
 	id    fileID
@@ -282,7 +282,7 @@ type watchedDir struct {
 
 // watched returns the directories of the last scan, to be watched. If the root
 // does not exist, it returns the nearest existing parent. It returns nil if
-// there are more than most directories.
+// their number exceeds most.
 func (d *dirSource) watched(most int) []watchedDir {
 	d.mu.Lock()
 	defer d.mu.Unlock()

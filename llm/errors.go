@@ -39,7 +39,7 @@ func (e *StatusError) Error() string {
 	return msg + "): " + e.Message
 }
 
-// Again reports whether the same request may succeed later.
+// Again reports whether the same request might succeed if it is retried.
 func (e *StatusError) Again() bool {
 	switch e.Code {
 	case 408, 409, 425, 429, 500, 502, 503, 504, 529:

@@ -49,7 +49,7 @@ type Request struct {
 	Thinking int
 }
 
-// Tool is a tool that the model may call.
+// Tool describes a tool to a model.
 type Tool struct {
 	Name        string
 	Description string
@@ -59,7 +59,7 @@ type Tool struct {
 // Role is the author of a message.
 type Role string
 
-// Roles of messages.
+// Message roles.
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
@@ -78,7 +78,7 @@ type Message struct {
 // Part is a part of a message: [Text], [Image], [Thinking], [Call] or [Result].
 type Part interface{ part() }
 
-// Text is a text part.
+// Text is the text of a message or a tool result.
 type Text string
 
 // Image is an image from a user or a tool result.
@@ -103,7 +103,7 @@ type Call struct {
 	Arguments string // JSON as the model wrote it; may be invalid
 }
 
-// Result is the result of a tool call.
+// Result is the result of a [Call], which is sent back to the model.
 type Result struct {
 	Call  string // ID of the call
 	Parts []Part // texts and images

@@ -109,7 +109,8 @@ func (m *retryingModel) delay(err error, n int) (time.Duration, bool) {
 	return d, d <= m.MaxWait
 }
 
-// isTemporary reports whether the same request may succeed later.
+// isTemporary reports whether a request that failed with err might succeed if it
+// is retried.
 func isTemporary(err error) bool {
 	var (
 		refused *StatusError

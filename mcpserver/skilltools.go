@@ -416,7 +416,7 @@ func (s *Server) errorText(err error) string {
 	return msg
 }
 
-// namesOf lists the names of up to most entries.
+// namesOf joins the names of entries. It lists no more than most of them.
 func namesOf(entries []*catalog.Entry, most int) string {
 	var names []string
 	for _, e := range entries[:min(len(entries), most)] {

@@ -152,7 +152,7 @@ func oneLine(s string) string {
 	return truncate(printable.OneLine(s), 160)
 }
 
-// truncate truncates s to most characters.
+// truncate returns s, truncated if it is longer than most characters.
 func truncate(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -24,7 +24,7 @@ type Use struct {
 	Outcome    UseOutcome
 }
 
-// UseKind is the kind of a use.
+// UseKind says in which way a skill was used.
 type UseKind string
 
 // Kinds of uses.
@@ -34,7 +34,7 @@ const (
 	UseScript UseKind = "script"
 )
 
-// UseOutcome is the outcome of a use.
+// UseOutcome says how the use of a skill ended.
 type UseOutcome string
 
 // Outcomes of uses.

@@ -1,12 +1,14 @@
 // Package policy decides which scripts may run and which tools may be called.
 // It stores the permissions that users give.
 //
-// A permission is a [Grant]: a principal may use a subject, identified by the digest of its bytes,
-// with the hosts, secrets and other access that the grant lists. A [Store] holds grants:
-// [NewFileStore] is for processes on the same machine, [NewMemoryStore] for a single process, and
-// [NewStore] for a database. [Decide] decides whether a skill script may run. [Rules] decide
-// whether a tool may be called, and [ToolDecision.WithGrants] whether a grant allows the call. A
-// [Record] is the audit record of a decision. [Bounds] limits the access of a sandbox.
+// A permission is a [Grant]: a principal may use a subject, identified by the
+// digest of its bytes, with the hosts, secrets and other access that the grant
+// lists. A [Store] holds grants: [NewFileStore] is for processes on the same
+// machine, [NewMemoryStore] for a single process, and [NewStore] for a
+// database. [Decide] decides whether a skill script may run. [Rules] decide
+// whether a tool may be called, and [ToolDecision.WithGrants] whether a grant
+// allows the call. A [Record] is the audit record of a decision. [Bounds]
+// limits the access of a sandbox.
 //
 // All functions fail closed: a file that is unreadable, damaged or owned by
 // another user permits nothing.
@@ -57,11 +59,11 @@ func LocalUser() Principal {
 	return p
 }
 
-// String formats the principal for users.
+// String returns the kind and the ID, for display.
 func (p Principal) String() string { return p.Kind + " " + p.ID }
 
-// Check returns an error if the kind is unknown or the ID is not 1 to 256 bytes of printable
-// characters.
+// Check returns an error if the kind is unknown or the ID is not 1 to 256 bytes
+// of printable characters.
 func (p Principal) Check() error {
 	switch p.Kind {
 	case UserPrincipal, AgentPrincipal, ServicePrincipal:

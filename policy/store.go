@@ -24,9 +24,9 @@ const (
 	minDigestDigits  = 8    // minimum number of digits for Revoke to match a digest
 )
 
-// Store holds grants. [NewStore] returns a store based on any table. Implementations must be safe
-// for concurrent use and must not share mutable data with callers. Package loadouttest contains
-// tests for implementations.
+// Store holds grants. [NewStore] returns a store based on any table.
+// Implementations must be safe for concurrent use and must not share mutable
+// data with callers. Package loadouttest contains tests for implementations.
 type Store interface {
 	// Find returns the newest unexpired grant that permits the principal to
 	// use the subject in the session ("" for none). It returns [ErrNotGranted]

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrDisabled is the cause to cancel the context of [Run] with when the
-// permission to run was revoked. The result then has reason [Disabled].
+// ErrDisabled is the cause with which the caller of [Run] cancels its context if
+// the permission to run is revoked. The result then has reason [Disabled].
 var ErrDisabled = errors.New("permission to run was revoked")
 
 // ErrEnded is returned if a sandbox ended before an operation finished.

@@ -31,6 +31,7 @@ func newRedactor(secrets []Secret) *redact.Redactor {
 // shorter than six bytes are not replaced. The result may share memory with b.
 func Redact(b []byte, secrets ...Secret) []byte { return newRedactor(secrets).Bytes(b) }
 
-// Redact returns text with the value of each of the spec's secrets replaced by its name, regardless
-// of case. It is for short texts such as host names and log messages.
+// Redact returns text with the value of each of the spec's secrets replaced by
+// its name, regardless of case. It is for short texts such as host names and
+// log messages.
 func (s *Spec) Redact(text string) string { return s.redactor().FoldString(text) }

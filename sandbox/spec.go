@@ -27,7 +27,7 @@ type Spec struct {
 	Env     map[string]string
 	Limits  Limits // zero fields mean [DefaultLimits]
 	Network Network
-	// Secrets become files in /run/secrets.
+	// Secrets are written to files in /run/secrets.
 	Secrets []Secret
 	// Digest identifies the code, for backends that require an opt-in for each
 	// digest.
@@ -67,7 +67,7 @@ type Mount struct {
 	Writable bool
 }
 
-// Cmd is a command to run.
+// Cmd describes a command to run in a sandbox.
 type Cmd struct {
 	// Args are the program and its arguments. The program is an absolute path
 	// or is looked up in the sandbox's PATH. An argument that is a path of the
@@ -83,14 +83,14 @@ type Cmd struct {
 // NetworkMode selects the network access of a sandbox.
 type NetworkMode string
 
-// The network modes.
+// Network modes.
 const (
 	NoNetwork    NetworkMode = ""      // not even loopback
 	ProxyNetwork NetworkMode = "proxy" // allowed hosts only, through an HTTP proxy
 	HostNetwork  NetworkMode = "host"  // unrestricted access to the host's network
 )
 
-// Network describes the network access of a sandbox.
+// Network configures the network access of a sandbox.
 type Network struct {
 	Mode  NetworkMode
 	Allow []string // host, host:port, *.domain, *.domain:port
@@ -117,10 +117,11 @@ type Secret struct {
 	value string
 }
 
-// NewSecret returns a secret. Its value is redacted from output if it has at least six bytes.
+// NewSecret returns a secret. Its value is redacted from output if it has at
+// least six bytes.
 func NewSecret(name, value string) Secret { return Secret{name, value} }
 
-// Reveal returns the value.
+// Reveal returns the secret value.
 func (s Secret) Reveal() string { return s.value }
 
 func (s Secret) String() string               { return "secret " + s.Name }

@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Type is the type of an event.
+// Type determines which field of an [Event] is set.
 type Type string
 
 // Event types.
@@ -74,7 +74,7 @@ type Event struct {
 	Compacted *Compaction `json:"compacted,omitempty"`
 }
 
-// Start holds the instructions at the start of a conversation.
+// Start records the start of a conversation.
 type Start struct {
 	Instructions string `json:"instructions"`
 	// Skills are the names of the skills available at the start.
@@ -123,7 +123,7 @@ type CallStart struct {
 	Call string `json:"call"` // call ID
 }
 
-// CallResult is the result of a tool call.
+// CallResult records the result of a tool call.
 type CallResult struct {
 	Call   string  `json:"call"` // call ID
 	Text   string  `json:"text"`

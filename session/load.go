@@ -252,8 +252,8 @@ func (s *Session) takeResult(f *inflightLoad) (*LoadResult, error) {
 	return &r, nil
 }
 
-// finishLoad makes the fetched skills active. If fetching failed with err, it returns a failed
-// result. s.mu must be held.
+// finishLoad makes the fetched skills active. If fetching failed with err, it
+// returns a failed result. s.mu must be held.
 func (s *Session) finishLoad(ctx context.Context, o LoadOptions, all []*Skill, provided providedTools, err error) (*LoadResult, error) {
 	if err != nil {
 		return &LoadResult{State: StateFailed, Text: s.failureText(err), Problems: []string{err.Error()}}, nil
@@ -275,8 +275,8 @@ type loadPlan struct {
 	result   LoadResult
 }
 
-// planLoad compares skills with the state of the session. The skills are in load order, the
-// requested one last. s.mu must be held.
+// planLoad compares skills with the state of the session. The skills are in
+// load order, the requested one last. s.mu must be held.
 func (s *Session) planLoad(o LoadOptions, all []*Skill, provided providedTools) *loadPlan {
 	main := all[len(all)-1]
 	p := &loadPlan{session: s, options: o, provided: provided, result: LoadResult{State: StateLoaded, Skill: main, Tools: provided.tools}}

@@ -34,7 +34,8 @@ type Options struct {
 // without use.
 const DefaultRetentionTurns = 5
 
-// Session is a conversation. It is safe for concurrent use. The caller must close it.
+// Session is a conversation. It is safe for concurrent use. The caller must
+// close it.
 type Session struct {
 	log       Log
 	skills    Skills

@@ -143,7 +143,8 @@ func fastPlain(v string) bool {
 	return true
 }
 
-// isPrintable reports whether s contains only characters without a special meaning in YAML.
+// isPrintable reports whether s contains only characters without a special
+// meaning in YAML.
 func isPrintable(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {

@@ -56,8 +56,8 @@ var fixes = map[string]fix{
 	"compatibility-type":         {(*fixer).quoteCompatibility, true},
 }
 
-// fix returns the text of a SKILL.md without a diagnostic, or "" if it cannot
-// fix it.
+// fix is the fix for a kind of diagnostic. apply returns the fixed SKILL.md, or
+// "" if it cannot be fixed. formOnly means that the content must not change.
 type fix struct {
 	apply    func(*fixer) string
 	formOnly bool
@@ -246,7 +246,7 @@ func (m *fixer) shortenDescription() string {
 }
 
 // splitText splits text after a sentence if possible, and otherwise between
-// words. head has at most most characters.
+// words. head is not longer than most characters.
 func splitText(text string, most int) (head, rest string) {
 	if utf8.RuneCountInString(text) <= most {
 		return text, ""

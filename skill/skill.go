@@ -72,7 +72,7 @@ type Skill struct {
 	unnamed  bool // the name is the folder's name
 }
 
-// Tool is a tool that a skill declares.
+// Tool is a tool declaration in the frontmatter.
 type Tool struct {
 	Name        string          `json:"name"`
 	Provider    string          `json:"provider,omitempty"`

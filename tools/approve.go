@@ -44,9 +44,9 @@ func (s *Set) approver(c *Call) loadout.Approver {
 	return c.Approve
 }
 
-// callApproved asks the user to approve a refused call and makes the call if they do. It stores an
-// approval that covers more than this call. For a tool that may destroy data, the stored approval
-// covers only the same arguments.
+// callApproved asks the user to approve a refused call and makes the call if
+// they do. It stores an approval that covers more than this call. For a tool
+// that may destroy data, the stored approval covers only the same arguments.
 func (s *Set) callApproved(ctx context.Context, c *Call, refused *loadout.RefusedError, ask loadout.Approver) (*mcp.CallToolResult, error) {
 	about := *refused.Call
 	about.Arguments = c.Arguments

@@ -135,8 +135,8 @@ func (s *Set) currentTool(ctx context.Context, t *Tool) (*Tool, error) {
 	return s.knownTool(t.server, t.Name), nil
 }
 
-// decide applies the rules to a call with the arguments of c, or with any
-// arguments if c has none.
+// decide decides on a call by the rules alone. If c has no arguments, the
+// decision is for any arguments.
 func (s *Set) decide(t *Tool, c *Call) policy.ToolDecision {
 	return s.rules.Load().DecideWith(c.Allow, s.policyCall(t, c.Arguments))
 }

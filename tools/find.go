@@ -23,7 +23,7 @@ type Query struct {
 	Server string // only tools of this server
 }
 
-// FindResult is the result of a search.
+// FindResult is the result of [Set.Find].
 type FindResult struct {
 	Tools    []Tool   // best first, usable ones before the others
 	Problems []string // reasons why tools are missing

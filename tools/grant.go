@@ -14,15 +14,17 @@ var ErrNoGrantStore = errors.New("approvals are not stored here")
 // StoresGrants reports whether [Set.Grant] can store grants.
 func (s *Set) StoresGrants() bool { return s.opts.Grants != nil }
 
-// Grant stores a grant for calls like c, given by the user by. It applies to the principal of c:
-// once, in its session, or always. If exact is set, it covers only the same arguments. The grant
-// covers the current definition of the tool and configuration of its server; after a change, calls
-// need approval again. A one-time grant is used up by the next call that needs it. For a call in
-// progress, prefer [Call.Approved].
+// Grant stores a grant for calls like c, given by the user by. It applies to
+// the principal of c: once, in its session, or always. If exact is set, it
+// covers only the same arguments. The grant covers the current definition of
+// the tool and configuration of its server; after a change, calls need approval
+// again. A one-time grant is used up by the next call that needs it. For a call
+// in progress, prefer [Call.Approved].
 //
-// Grant returns [ErrNoGrantStore] if the set has no store, and an [*UnknownToolError] if the tool
-// is unknown. It returns a [*loadout.RefusedError] if a rule denies the call or the tool does not
-// match [Call.Subject].
+// Grant returns [ErrNoGrantStore] if the set has no store, and an
+// [*UnknownToolError] if the tool is unknown. It returns a
+// [*loadout.RefusedError] if a rule denies the call or the tool does not match
+// [Call.Subject].
 func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool, by policy.Principal) error {
 	if s.opts.Grants == nil {
 		return ErrNoGrantStore

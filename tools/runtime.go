@@ -81,8 +81,8 @@ func (s *Set) Start(ctx context.Context, c *ServerConfig) (Process, error) {
 	return s.starter.start(ctx, c)
 }
 
-// ReadServers reads a skill's MCP servers with the same parser that is used to start them. Assign
-// it to [loadout.Scripts.ReadServers].
+// ReadServers reads a skill's MCP servers with the same parser that is used to
+// start them. Assign it to [loadout.Scripts.ReadServers].
 func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
 	f, findings := upstream.ParseMap(configs, file)
 	var wrong []string

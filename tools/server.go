@@ -11,7 +11,7 @@ import (
 type (
 	// ServerConfig is the normalized configuration of an MCP server.
 	ServerConfig = upstream.Config
-	// Owner identifies who provides a server.
+	// Owner identifies the provider of a server; "" means the user.
 	Owner = upstream.Owner
 	// ServerFile is the part of a configuration file that defines MCP servers.
 	ServerFile = upstream.File

@@ -81,8 +81,9 @@ func (s *Set) addConversation(key string, t *sessionTools) {
 	}
 }
 
-// removeConversation records that a conversation no longer uses a skill. It returns the skill's
-// group if no conversation uses it any more, and nil otherwise.
+// removeConversation records that a conversation no longer uses a skill. It
+// returns the skill's group if no conversation uses it any more, and nil
+// otherwise.
 func (s *Set) removeConversation(key string, t *sessionTools) *serverGroup {
 	s.mu.Lock()
 	defer s.mu.Unlock()

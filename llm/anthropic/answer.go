@@ -85,8 +85,8 @@ func (a *answer) addEvent(e *event) (llm.Event, error) {
 	return nil, nil
 }
 
-// add merges a newer token count into u. Each count is cumulative, but servers may omit fields that
-// they sent before.
+// add merges a newer token count into u. Each count is cumulative, but servers
+// may omit fields that they sent before.
 func (u *usage) add(v usage) {
 	u.Input = max(u.Input, v.Input)
 	u.CacheRead = max(u.CacheRead, v.CacheRead)

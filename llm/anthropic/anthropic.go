@@ -36,7 +36,7 @@ const (
 // Notices selects how a [llm.Notice] is sent.
 type Notices string
 
-// Ways to send a notice.
+// Notice formats.
 const (
 	// NoticesAuto selects NoticesSystem for models on the vendor's own server
 	// that are known to accept system messages, and NoticesUser for others.
