@@ -78,8 +78,8 @@ type RequestedVariable struct {
 	Name     string `json:"name"`
 	Location string `json:"where"`  // position in the configuration, for example "header Authorization"
 	Target   string `json:"target"` // hosts or command that receive the value
-	// HasValue is set if the variable has a value. It applies only to the
-	// kinds secret and user, because skills get no values of other kinds.
+	// HasValue is set for the kinds secret and user. Skills get no values of
+	// other kinds.
 	HasValue bool `json:"given"`
 }
 

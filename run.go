@@ -165,7 +165,7 @@ type Command struct {
 }
 
 // Command runs a command without network access, secrets or the user's
-// environment. The sandbox contains only the user's files in the folder. A
+// environment. Of the user's files, the sandbox contains only the folder. A
 // command that fails or is killed is not an error; an error means that nothing
 // ran. The error matches [ErrWorkspace] if the folder is not accepted. Command
 // does not ask for approval.

@@ -25,7 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Tool is a tool together with the function that runs it.
+// Tool is a tool definition with the function that runs the tool.
 type Tool struct {
 	llm.Tool
 	// Repeatable means that a repeated call does no harm, because the tool is

@@ -61,7 +61,7 @@ func (r *rule) matches(c *ToolCall, t argumentText) bool {
 	return r.argument.allows(t)
 }
 
-// matchesName reports whether the rule names the tool as the model sees it.
+// matchesName reports whether the rule matches the model's name for the tool.
 func (r *rule) matchesName(c *ToolCall, loose bool) bool {
 	g := parseGlob(r.tool)
 	return c.Name != "" && (g.isLiteral() || loose) && g.matches(c.Name, loose)

@@ -141,7 +141,8 @@ func fillState(res *Result, s Sandbox, spec *Spec) {
 	}
 }
 
-// killable is a process that can be killed. It stores the first reason.
+// killable is a process that can be killed. It records the first reason for
+// killing it.
 type killable struct {
 	p      Process
 	reason atomic.Pointer[Reason]
@@ -206,7 +207,7 @@ func collectFiles(ctx context.Context, s Sandbox, opts *RunOptions, res *Result)
 	return nil
 }
 
-// capture stores the beginning of a command's output.
+// capture stores the start of a command's output.
 type capture struct {
 	max       int64
 	tee       io.Writer

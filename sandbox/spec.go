@@ -111,7 +111,7 @@ type Injection struct {
 	Secret Secret
 }
 
-// Secret is a named value. It is formatted as its name.
+// Secret is a named value. Formatting it prints only the name.
 type Secret struct {
 	Name  string
 	value string

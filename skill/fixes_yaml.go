@@ -272,7 +272,7 @@ func doubleQuote(s string) string {
 	return string(r.buf)
 }
 
-// moveToMetadata moves the fields that the specification does not define below
+// moveToMetadata moves fields that the specification does not define to
 // metadata.
 func (m *fixer) moveToMetadata() string {
 	root := m.tree()

@@ -107,7 +107,7 @@ func (d *dialect) report(line, column int, code, what, fix string) {
 	}
 }
 
-// tree checks a node and the nodes below it.
+// tree reports unsupported constructs in n and its descendants.
 func (d *dialect) tree(n *yaml.Node) {
 	switch {
 	case n.Kind == yaml.AliasNode:
