@@ -180,11 +180,7 @@ func TestB9ToolSpellings(t *testing.T) {
 		{"Read", "Bash(python:f(a,b))", "mcp__docs__search"},
 	} {
 		r, problems := policy.AllowTools(texts)
-		var got []string
-		for _, rule := range r.List() {
-			got = append(got, rule)
-		}
-		if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+		if diff := cmp.Diff(want, r.List()); diff != "" || len(problems) > 0 {
 			t.Errorf("%q: %v\n%s", texts, problems, diff)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // connections are read-only.
 func openSQLite(path string, opts Options) (*DB, error) {
 	if path == "" || strings.HasPrefix(path, ":") {
-		return nil, errors.New("open database: want a file path after sqlite:")
+		return nil, errors.New("open database: the sqlite URL has no file path")
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
