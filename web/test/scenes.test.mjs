@@ -375,7 +375,7 @@ test("skill:request: the page draws a diagram, and says where it does not render
     .messages.filter((m) => m.role === "tool")
     .map((m) => m.content);
   assert.match(told[0], /line/);
-  assert.match(told[1], /It renders/);
+  assert.match(told[1], /The diagram renders/);
   page.calm();
 });
 
