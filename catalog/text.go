@@ -23,8 +23,8 @@ type FormatOptions struct {
 
 const (
 	defaultMore = "… and %d more: find them with search_skills"
-	// shortest is the minimum length in bytes of a shortened description. A
-	// shorter one is not worth its tokens.
+	// shortest is the minimum length of a shortened description in bytes.
+	// Shorter descriptions are omitted.
 	shortest = 20
 )
 

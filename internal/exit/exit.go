@@ -32,8 +32,14 @@ type Error struct {
 	Hint string
 }
 
-// Error returns the text of Err without the hint.
-func (e *Error) Error() string { return e.Err.Error() }
+// Error returns the text of Err without the hint, or a text that says that the
+// problem was printed if Err is nil.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return "problem already reported"
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }

@@ -37,3 +37,9 @@ func isPathError(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok
 }
+
+func TestReportedErrorHasText(t *testing.T) {
+	if got := Reported.Error(); got != "problem already reported" {
+		t.Errorf("got %q", got)
+	}
+}
