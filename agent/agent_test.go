@@ -265,12 +265,12 @@ func TestResumeRepeatsNoCallWithUnknownOutcome(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	at(session.Event{Type: session.TypeStart, Start: &session.Start{Instructions: "Help, as yesterday."}})
-	at(session.Event{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "Do it."}})
-	at(session.Event{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{
+	at(session.Event{Start: &session.Start{Instructions: "Help, as yesterday."}})
+	at(session.Event{Message: &session.Message{Role: session.RoleUser, Text: "Do it."}})
+	at(session.Event{Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{
 		{ID: "1", Name: "count", Arguments: `{"n":1}`}, {ID: "2", Name: "count", Arguments: `{"n":2}`}, {ID: "3", Name: "load_skill", Arguments: `{"name":"tides"}`}}}})
-	at(session.Event{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: "1"}})
-	at(session.Event{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: "3"}})
+	at(session.Event{CallStarted: &session.CallStart{Call: "1"}})
+	at(session.Event{CallStarted: &session.CallStart{Call: "3"}})
 
 	tk := newTalk(t, log, says("done"))
 	if err := tk.Resume(t.Context(), tk.tell); err != nil {
@@ -360,10 +360,10 @@ func TestCrashAfterLoadKeepsInstructions(t *testing.T) {
 	log := &session.MemoryLog{}
 	before := newTalk(t, log)
 	for _, e := range []session.Event{
-		{Type: session.TypeStart, Start: &session.Start{Instructions: "Help."}},
-		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "Load it."}},
-		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"tides"}`}}}},
-		{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: "1"}},
+		{Start: &session.Start{Instructions: "Help."}},
+		{Message: &session.Message{Role: session.RoleUser, Text: "Load it."}},
+		{Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"tides"}`}}}},
+		{CallStarted: &session.CallStart{Call: "1"}},
 	} {
 		if err := before.session.Append(t.Context(), e); err != nil {
 			t.Fatal(err)

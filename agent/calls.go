@@ -87,7 +87,7 @@ func (t *turn) runCall(ctx context.Context, c pendingCall) (waits bool, err erro
 		return false, fmt.Errorf("call %s: %w", c.Name, err)
 	}
 	res := &session.CallResult{Call: c.ID, Text: truncateMiddle(out.Text), Images: out.Images, Error: out.Error, Denied: out.Denied, Instructions: out.Instructions, Wait: out.Wait}
-	if err := t.session.Append(context.WithoutCancel(ctx), session.Event{Type: session.TypeResult, Result: res}); err != nil {
+	if err := t.session.Append(context.WithoutCancel(ctx), session.Event{Result: res}); err != nil {
 		return false, err
 	}
 	t.emitSkillEvents()
@@ -165,7 +165,7 @@ type runningCallKey struct{}
 // reportStart records that the call may have had an effect.
 func (m *runningCall) reportStart(ctx context.Context) error {
 	m.once.Do(func() {
-		m.err = m.turn.session.Append(ctx, session.Event{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: m.call.ID}})
+		m.err = m.turn.session.Append(ctx, session.Event{CallStarted: &session.CallStart{Call: m.call.ID}})
 	})
 	return m.err
 }

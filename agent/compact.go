@@ -138,7 +138,7 @@ func (t *turn) compact(ctx context.Context) error {
 	if t.opts.RenewInstructions != nil {
 		events = append(events, t.startEvent(t.opts.RenewInstructions()))
 	}
-	events = append(events, session.Event{Type: session.TypeCompacted, Compacted: &c})
+	events = append(events, session.Event{Compacted: &c})
 	if err := t.session.Append(ctx, events...); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text str
 			b.WriteString("\n" + a.Text + "\n")
 			continue
 		}
-		gone = append(gone, session.Event{Type: session.TypeUnloaded, Unloaded: &session.SkillUnload{Skill: a.Skill, Reason: "the conversation was compacted and its instructions did not fit"}})
+		gone = append(gone, session.Event{Unloaded: &session.SkillUnload{Skill: a.Skill, Reason: "the conversation was compacted and its instructions did not fit"}})
 		fmt.Fprintf(&b, "\nThe skill %s is not loaded any more. Load it again where it is needed.\n", a.Skill.Name)
 	}
 	return kept, gone, b.String()

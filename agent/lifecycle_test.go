@@ -120,7 +120,7 @@ func (n *named) Name() string { return n.name }
 // one notice.
 func TestSkillOverridesModel(t *testing.T) {
 	wants := func(id, dir, model string) session.Event {
-		return session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: session.ID{Name: id, Origin: "mine", Dir: dir}, Text: "x", Model: model}}
+		return session.Event{Loaded: &session.SkillLoad{Skill: session.ID{Name: id, Origin: "mine", Dir: dir}, Text: "x", Model: model}}
 	}
 	var asked []string
 	tk := newTalkWith(t, nil, &agent.Options{})
@@ -362,12 +362,12 @@ func TestCrashBetweenParallelLoads(t *testing.T) {
 	log := &session.MemoryLog{}
 	before := newTalk(t, log)
 	for _, e := range []session.Event{
-		{Type: session.TypeStart, Start: &session.Start{Instructions: "Help."}},
-		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "Load them."}},
-		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{
+		{Start: &session.Start{Instructions: "Help."}},
+		{Message: &session.Message{Role: session.RoleUser, Text: "Load them."}},
+		{Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{
 			{ID: "a", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "b", Name: "load_skill", Arguments: `{"name":"mine/ships"}`}}}},
-		{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: "a"}},
-		{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: "b"}},
+		{CallStarted: &session.CallStart{Call: "a"}},
+		{CallStarted: &session.CallStart{Call: "b"}},
 	} {
 		if err := before.session.Append(t.Context(), e); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ const maxOffers = 20
 // startEvent returns the event that starts a conversation, with the
 // instructions and the available skills.
 func (a *Agent) startEvent(instructions string) session.Event {
-	return session.Event{Type: session.TypeStart, Start: &session.Start{Instructions: instructions, Skills: a.offeredNames(), Folder: a.opts.Folder}}
+	return session.Event{Start: &session.Start{Instructions: instructions, Skills: a.offeredNames(), Folder: a.opts.Folder}}
 }
 
 // offeredNames returns the names of the available skills.
@@ -85,5 +85,5 @@ func (t *turn) notifySkillChanges(ctx context.Context) error {
 		}
 		b.WriteString("\n")
 	}
-	return t.session.Append(ctx, session.Event{Type: session.TypeNotice, Notice: &session.Notice{Text: strings.TrimSpace(b.String()), Skills: now}})
+	return t.session.Append(ctx, session.Event{Notice: &session.Notice{Text: strings.TrimSpace(b.String()), Skills: now}})
 }

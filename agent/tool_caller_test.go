@@ -203,7 +203,7 @@ func (c crashing) Resolve(context.Context, string, approval.Answer) (*approval.A
 func TestB6SkillAllowsTools(t *testing.T) {
 	l := newLibrary(t, nil, &approval.MemoryStore{}, policy.NewMemoryStore(), func(approval.Request) *approval.Answer { return &approval.Answer{Outcome: approval.Declined} })
 	id := session.ID{Name: "books", Origin: "mine", Dir: "books"}
-	if err := l.session.Append(t.Context(), session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: id, Text: "x", AllowedTools: []string{"mcp.shelf.put(a*)", "nonsense(("}}}); err != nil {
+	if err := l.session.Append(t.Context(), session.Event{Loaded: &session.SkillLoad{Skill: id, Text: "x", AllowedTools: []string{"mcp.shelf.put(a*)", "nonsense(("}}}); err != nil {
 		t.Fatal(err)
 	}
 	l.model.answers = []*llm.Answer{book("1", "put", "atlas"), book("2", "put", "bible"), book("3", "burn", "atlas"), says("done")}

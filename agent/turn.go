@@ -213,15 +213,15 @@ func (t *turn) askModel(ctx context.Context) (*llm.Answer, error) {
 	if cut := (*llm.CutError)(nil); errors.As(err, &cut) {
 		if m := sessionMessage(&cut.Answer, model.Name()); m.Text != "" { // the user has seen this part
 			m.Stop = stopCut
-			err = errors.Join(err, t.session.Append(context.WithoutCancel(ctx), session.Event{Type: session.TypeMessage, Message: m}))
+			err = errors.Join(err, t.session.Append(context.WithoutCancel(ctx), session.Event{Message: m}))
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	events := []session.Event{{Type: session.TypeMessage, Message: sessionMessage(answer, model.Name())}}
+	events := []session.Event{{Message: sessionMessage(answer, model.Name())}}
 	if answer.Stop == llm.StopLength && hasCall(answer) {
-		events = append(events, session.Event{Type: session.TypeNotice, Notice: &session.Notice{
+		events = append(events, session.Event{Notice: &session.Notice{
 			Text: "Your last message was cut by its limit of tokens in the middle of a call. The call was not made. Make it again in fewer words, or in parts."}})
 	}
 	if err := t.session.Append(ctx, events...); err != nil {

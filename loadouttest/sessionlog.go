@@ -49,11 +49,11 @@ func logRoundTrip(t *testing.T, l session.Log) {
 	id := session.ID{Name: "pdf", Origin: "user.claude", Dir: "tools/pdf"}
 	at := time.Date(2026, 11, 20, 10, 11, 12, 123456789, time.UTC)
 	want := []session.Event{
-		{Time: at, Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "line\nline \u2028 <b> \"quoted\" 指南"}},
-		{Time: at, Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: id, Digest: "sha256:1", Text: "body\n", Tokens: 3, RequiredBy: "report", Needs: []string{"csv"},
+		{Time: at, Type: "message", Message: &session.Message{Role: session.RoleUser, Text: "line\nline \u2028 <b> \"quoted\" 指南"}},
+		{Time: at, Type: "skill_loaded", Loaded: &session.SkillLoad{Skill: id, Digest: "sha256:1", Text: "body\n", Tokens: 3, RequiredBy: "report", Needs: []string{"csv"},
 			Files: []skill.File{{Path: "scripts/run.py", Size: 5, Script: true}}}},
-		{Time: at, Type: session.TypeUpdated, Updated: &session.SkillUpdate{Skill: id, Old: "sha256:1", Digest: "sha256:2"}},
-		{Time: at, Type: session.TypeUnloaded, Unloaded: &session.SkillUnload{Skill: id, Reason: "no longer needed"}},
+		{Time: at, Type: "skill_updated", Updated: &session.SkillUpdate{Skill: id, Old: "sha256:1", Digest: "sha256:2"}},
+		{Time: at, Type: "skill_unloaded", Unloaded: &session.SkillUnload{Skill: id, Reason: "no longer needed"}},
 		{Time: at, Type: "unknown"},
 	}
 	ptrs := make([]*session.Event, len(want))
@@ -146,7 +146,7 @@ func logAppendsAtomically(t *testing.T, l session.Log) {
 }
 
 func logCopies(t *testing.T, l session.Log) {
-	e := &session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Text: "body", Needs: []string{"a"}, Files: []skill.File{{Path: "x"}}}}
+	e := &session.Event{Type: "skill_loaded", Loaded: &session.SkillLoad{Text: "body", Needs: []string{"a"}, Files: []skill.File{{Path: "x"}}}}
 	if err := l.Append(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func logCopies(t *testing.T, l session.Log) {
 }
 
 func newMessage(text string) *session.Event {
-	return &session.Event{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: text}}
+	return &session.Event{Type: "message", Message: &session.Message{Role: session.RoleUser, Text: text}}
 }
 
 func appendMessages(t *testing.T, l session.Log, texts ...string) {

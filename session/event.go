@@ -16,36 +16,6 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Type determines which field of an [Event] is set.
-type Type string
-
-// Event types.
-const (
-	// TypeStart starts a conversation. It holds the instructions.
-	TypeStart Type = "begun"
-	// TypeMessage is a message of the user or of a model. A user message
-	// starts a turn.
-	TypeMessage Type = "message"
-	// TypeLoaded makes a skill active.
-	TypeLoaded Type = "skill_loaded"
-	// TypeUnloaded makes a skill inactive.
-	TypeUnloaded Type = "skill_unloaded"
-	// TypeUsed records the use of an active skill.
-	TypeUsed Type = "skill_used"
-	// TypeCallStarted precedes a tool call. If the process ended before the
-	// result was recorded, it is unknown whether the tool ran.
-	TypeCallStarted Type = "call_started"
-	// TypeResult is the result of a tool call.
-	TypeResult Type = "tool_result"
-	// TypeNotice is a notice from the program to the model.
-	TypeNotice Type = "notice"
-	// TypeCompacted replaces the earlier conversation with a summary.
-	TypeCompacted Type = "compacted"
-	// TypeUpdated records that the instructions of an active skill changed
-	// after it was loaded.
-	TypeUpdated Type = "skill_updated"
-)
-
 // Role is the author of a message.
 type Role string
 
@@ -55,23 +25,70 @@ const (
 	RoleAssistant Role = "assistant"
 )
 
-// Event is an event in a conversation. Only the field for its type is set.
+// Event is an event in a conversation. Exactly one of the pointer fields is set.
+// A program must accept events without any, because later versions may add
+// fields. The JSON form is stable.
 type Event struct {
-	Seq  int64     `json:"seq"` // starts at 1 and has no gaps; set by the log
+	// Seq is the event's number in its log. The first event has number 1, and
+	// there are no gaps. [Log.Append] sets it.
+	Seq int64 `json:"seq"`
+	// Time is when the event happened. [Session.Append] sets it if it is zero.
 	Time time.Time `json:"time"`
-	Type Type      `json:"type"`
+	// Type names the field that is set, for readers of the JSON form. See
+	// [Event.SetType].
+	Type string `json:"type"`
 
-	Start       *Start       `json:"begun,omitempty"`
-	Message     *Message     `json:"message,omitempty"`
-	Loaded      *SkillLoad   `json:"loaded,omitempty"`
-	Unloaded    *SkillUnload `json:"unloaded,omitempty"`
-	Used        *SkillUse    `json:"used,omitempty"`
-	CallStarted *CallStart   `json:"started,omitempty"`
-	Result      *CallResult  `json:"result,omitempty"`
-	Notice      *Notice      `json:"notice,omitempty"`
-	Updated     *SkillUpdate `json:"updated,omitempty"`
-
+	// Start begins a conversation.
+	Start *Start `json:"begun,omitempty"`
+	// Message is a message of the user or of a model. A user message starts a
+	// turn.
+	Message *Message `json:"message,omitempty"`
+	// Loaded makes a skill active.
+	Loaded *SkillLoad `json:"loaded,omitempty"`
+	// Unloaded makes a skill inactive.
+	Unloaded *SkillUnload `json:"unloaded,omitempty"`
+	// Used records the use of an active skill.
+	Used *SkillUse `json:"used,omitempty"`
+	// CallStarted precedes a tool call. If the process ended before the result
+	// was recorded, it is unknown whether the tool ran.
+	CallStarted *CallStart `json:"started,omitempty"`
+	// Result is the result of a tool call.
+	Result *CallResult `json:"result,omitempty"`
+	// Notice is a notice from the program to the model.
+	Notice *Notice `json:"notice,omitempty"`
+	// Updated records that the SKILL.md of an active skill changed.
+	Updated *SkillUpdate `json:"updated,omitempty"`
+	// Compacted replaces the earlier conversation with a summary.
 	Compacted *Compaction `json:"compacted,omitempty"`
+}
+
+// SetType sets e.Type to the type of the field that is set. If no field is set,
+// it does nothing, so that an event of a later version keeps its type.
+// [Session.Append] calls it. Only a program that appends to a [Log] without a
+// session needs to.
+func (e *Event) SetType() {
+	switch {
+	case e.Start != nil:
+		e.Type = "begun"
+	case e.Message != nil:
+		e.Type = "message"
+	case e.Loaded != nil:
+		e.Type = "skill_loaded"
+	case e.Unloaded != nil:
+		e.Type = "skill_unloaded"
+	case e.Used != nil:
+		e.Type = "skill_used"
+	case e.CallStarted != nil:
+		e.Type = "call_started"
+	case e.Result != nil:
+		e.Type = "tool_result"
+	case e.Notice != nil:
+		e.Type = "notice"
+	case e.Updated != nil:
+		e.Type = "skill_updated"
+	case e.Compacted != nil:
+		e.Type = "compacted"
+	}
 }
 
 // Start records the start of a conversation.

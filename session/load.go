@@ -311,7 +311,7 @@ func (p *loadPlan) reuse(m *Skill, active ActiveSkill) {
 		p.texts = append(p.texts, text)
 	}
 	if use.Exact || active.Used != p.session.state.Turn || use.Retention != active.Retention || len(use.Tools) > 0 {
-		p.events = append(p.events, Event{Type: TypeUsed, Used: &use})
+		p.events = append(p.events, Event{Used: &use})
 	}
 }
 
@@ -328,7 +328,7 @@ func (p *loadPlan) load(m *Skill) {
 		l.RequiredBy, l.By, l.Why = main.ID.Name, ByDependency, ""
 		p.result.Dependencies = append(p.result.Dependencies, m.ID.Name)
 	}
-	p.events = append(p.events, Event{Type: TypeLoaded, Loaded: &l})
+	p.events = append(p.events, Event{Loaded: &l})
 	if p.previous = p.session.deliveredText(&l); p.previous != "" {
 		p.texts = append(p.texts, renderReloaded(m))
 	} else {
@@ -456,8 +456,8 @@ func sentence(err error) string {
 	return err.Error() + "."
 }
 
-// Refresh compares every active skill with its current digest. It appends
-// [TypeUpdated] for each skill that changed since the last check. A skill that
+// Refresh compares every active skill with its current digest. It appends an
+// event with a [SkillUpdate] for each skill that changed since the last check. A skill that
 // no longer exists stays active, because its text is already in the
 // conversation.
 func (s *Session) Refresh(ctx context.Context) ([]SkillUpdate, error) {
@@ -491,7 +491,7 @@ func (s *Session) update(ctx context.Context, id ID, now string) (*SkillUpdate, 
 		return nil, nil
 	}
 	u := SkillUpdate{Skill: id, Old: a.Current, Digest: now}
-	if err := s.append(ctx, Event{Type: TypeUpdated, Updated: &u}); err != nil {
+	if err := s.append(ctx, Event{Updated: &u}); err != nil {
 		return nil, err
 	}
 	return &u, nil

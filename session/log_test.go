@@ -35,7 +35,7 @@ func openFile(t *testing.T, path string) *session.FileLog {
 func say(t *testing.T, l session.Log, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		e := &session.Event{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: text}}
+		e := &session.Event{Message: &session.Message{Role: session.RoleUser, Text: text}}
 		if err := l.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestFileIsLocked(t *testing.T) {
 func TestFileFailsAfterClose(t *testing.T) {
 	l := openFile(t, filepath.Join(t.TempDir(), "1.jsonl"))
 	l.Close()
-	if err := l.Append(t.Context(), &session.Event{Type: session.TypeMessage}); err == nil {
+	if err := l.Append(t.Context(), &session.Event{Type: "message"}); err == nil {
 		t.Error("appending to a closed log succeeds")
 	}
 }

@@ -152,7 +152,7 @@ func kinds(es []session.Event) []string {
 		case e.Updated != nil:
 			out = append(out, "updated "+e.Updated.Skill.Name)
 		default:
-			out = append(out, string(e.Type))
+			out = append(out, e.Type)
 		}
 	}
 	return out

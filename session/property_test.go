@@ -133,7 +133,7 @@ func TestActiveSkillsFollowLog(t *testing.T) {
 						}
 					}
 				}
-				if err := s.Append(t.Context(), session.Event{Type: session.TypeCompacted, Compacted: &c}); err != nil {
+				if err := s.Append(t.Context(), session.Event{Compacted: &c}); err != nil {
 					rt.Fatal(err)
 				}
 				for _, a := range s.Active() {

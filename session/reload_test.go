@@ -69,7 +69,7 @@ func TestLoadAfterApproval(t *testing.T) {
 
 func compacted(t *testing.T, s *session.Session, keep ...session.ID) {
 	t.Helper()
-	if err := s.Append(t.Context(), session.Event{Type: session.TypeCompacted, Compacted: &session.Compaction{Text: "short", Skills: keep}}); err != nil {
+	if err := s.Append(t.Context(), session.Event{Compacted: &session.Compaction{Text: "short", Skills: keep}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -141,7 +141,7 @@ func (r *restoration) events() []Event {
 			if !r.requested[key] {
 				l.RequiredBy = all[len(all)-1].ID.Name
 			}
-			out = append(out, Event{Type: TypeLoaded, Loaded: &l})
+			out = append(out, Event{Loaded: &l})
 		}
 	}
 	return out

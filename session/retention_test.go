@@ -229,7 +229,7 @@ func TestUseDoesNotChangeRetention(t *testing.T) {
 	if err := s.RecordUse(t.Context(), sh.skills["a"].ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Append(t.Context(), session.Event{Type: session.TypeUsed, Used: &session.SkillUse{Skill: sh.skills["a"].ID}}); err != nil {
+	if err := s.Append(t.Context(), session.Event{Used: &session.SkillUse{Skill: sh.skills["a"].ID}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Active()[0]; got.Retention != session.RetainPinned || got.Used != 1 {
@@ -320,7 +320,7 @@ func TestExpiryReleasesTools(t *testing.T) {
 	s = withOptions(t, sh, session.Options{Tools: r})
 	load(t, s, "a")
 	load(t, s, "b")
-	if err := s.Append(t.Context(), session.Event{Type: session.TypeCompacted, Compacted: &session.Compaction{Text: "So far.", Skills: []session.ID{sh.skills["a"].ID}}}); err != nil {
+	if err := s.Append(t.Context(), session.Event{Compacted: &session.Compaction{Text: "So far.", Skills: []session.ID{sh.skills["a"].ID}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.holds(); !slices.Equal(got, []string{"a"}) {
@@ -409,7 +409,7 @@ func TestCompactionKeepsActiveSkills(t *testing.T) {
 		ask(t, s, 1)
 	}
 	before := s.Active()
-	if err := s.Append(t.Context(), session.Event{Type: session.TypeCompacted, Compacted: &session.Compaction{
+	if err := s.Append(t.Context(), session.Event{Compacted: &session.Compaction{
 		Text: "So far.", Skills: []session.ID{before[2].Skill, before[0].Skill, {Name: "z", Origin: "test", Dir: "z"}}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -426,7 +426,7 @@ func TestCompactionKeepsActiveSkills(t *testing.T) {
 	if diff := cmp.Diff(s.Active(), again.Active()); diff != "" {
 		t.Errorf("read again (-want +got):\n%s", diff)
 	}
-	if err := s.Append(t.Context(), session.Event{Type: session.TypeCompacted, Compacted: &session.Compaction{Text: "So far."}}); err != nil || len(s.Active()) != 0 {
+	if err := s.Append(t.Context(), session.Event{Compacted: &session.Compaction{Text: "So far."}}); err != nil || len(s.Active()) != 0 {
 		t.Errorf("a compaction that carries nothing on leaves %q, %v", lefts(s), err)
 	}
 }

@@ -92,7 +92,8 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// Append appends events to the log and applies them to the state.
+// Append appends events to the log and applies them to the state. It sets their
+// types, and their times if they are zero.
 func (s *Session) Append(ctx context.Context, events ...Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,6 +108,7 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 		if e.Time.IsZero() {
 			own[i].Time = time.Now().UTC()
 		}
+		own[i].SetType()
 		ptrs[i] = &own[i]
 	}
 	if err := s.log.Append(ctx, ptrs...); err != nil {
@@ -132,7 +134,7 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 func (s *Session) AddMessage(ctx context.Context, role Role, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	events := []Event{{Type: TypeMessage, Message: &Message{Role: role, Text: text}}}
+	events := []Event{{Message: &Message{Role: role, Text: text}}}
 	if role == RoleUser {
 		events = append(events, s.expirations()...)
 	}
@@ -148,7 +150,7 @@ func (s *Session) RecordUse(ctx context.Context, id ID) error {
 	if !ok || a.Used == s.state.Turn {
 		return nil
 	}
-	return s.append(ctx, Event{Type: TypeUsed, Used: &SkillUse{Skill: id, Retention: a.Retention}})
+	return s.append(ctx, Event{Used: &SkillUse{Skill: id, Retention: a.Retention}})
 }
 
 // expirations returns unload events for the skills whose retention ends with
@@ -176,7 +178,7 @@ func (s *Session) expirations() []Event {
 			if a.Retention == RetainOnce {
 				reason = "it was for one turn"
 			}
-			events = append(events, Event{Type: TypeUnloaded, Unloaded: &SkillUnload{a.Skill, reason}})
+			events = append(events, Event{Unloaded: &SkillUnload{a.Skill, reason}})
 		}
 	}
 	return events

@@ -41,7 +41,7 @@ func (s *Session) evictions(all []*Skill, loads []Event) []Event {
 			break
 		}
 		total -= rest[i].Tokens
-		events = append(events, Event{Type: TypeUnloaded, Unloaded: &SkillUnload{rest[i].Skill, reason}})
+		events = append(events, Event{Unloaded: &SkillUnload{rest[i].Skill, reason}})
 		rest = slices.Delete(rest, i, i+1)
 	}
 	return events

@@ -298,11 +298,11 @@ func TestUseIsReportedOncePerTurn(t *testing.T) {
 	}
 	use()
 	use()
-	var got []session.Type
+	var got []string
 	for _, e := range events(t, l) {
 		got = append(got, e.Type)
 	}
-	if want := []session.Type{session.TypeLoaded, session.TypeMessage, session.TypeUsed}; !slices.Equal(got, want) {
+	if want := []string{"skill_loaded", "message", "skill_used"}; !slices.Equal(got, want) {
 		t.Errorf("events %v, want %v", got, want)
 	}
 }

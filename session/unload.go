@@ -44,7 +44,7 @@ func (s *Session) Unload(ctx context.Context, name, reason string, cascade bool)
 		if a.Skill != active[i].Skill {
 			why = fmt.Sprintf("needs %s, which was unloaded", name)
 		}
-		events = append(events, Event{Type: TypeUnloaded, Unloaded: &SkillUnload{a.Skill, why}})
+		events = append(events, Event{Unloaded: &SkillUnload{a.Skill, why}})
 	}
 	if err := s.append(ctx, events...); err != nil {
 		return nil, fmt.Errorf("unload %s: %w", name, err)

@@ -28,7 +28,7 @@ func save(t *testing.T, d chatlog.Dir, events ...*session.Event) string {
 }
 
 func message(role session.Role, text string) *session.Event {
-	return &session.Event{Type: session.TypeMessage, Message: &session.Message{Role: role, Text: text}}
+	return &session.Event{Message: &session.Message{Role: role, Text: text}}
 }
 
 func TestDir(t *testing.T) {
@@ -36,7 +36,7 @@ func TestDir(t *testing.T) {
 	if all, err := d.List(); err != nil || len(all) > 0 {
 		t.Errorf("without a directory: %v, %v", all, err)
 	}
-	first := save(t, d, &session.Event{Type: session.TypeStart, Start: &session.Start{Folder: "/work"}}, message(session.RoleAssistant, "hi"), message(session.RoleUser, "what is in it?"), message(session.RoleUser, "more"))
+	first := save(t, d, &session.Event{Start: &session.Start{Folder: "/work"}}, message(session.RoleAssistant, "hi"), message(session.RoleUser, "what is in it?"), message(session.RoleUser, "more"))
 	second := save(t, d, message(session.RoleUser, "other"))
 	save(t, d) // empty
 	old := time.Now().Add(-time.Hour)

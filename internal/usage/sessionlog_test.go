@@ -31,7 +31,7 @@ func TestCountSession(t *testing.T) {
 		return e.Name, e.Key(), true
 	}
 	kept := &session.MemoryLog{}
-	if err := kept.Append(t.Context(), &session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: session.ID{Name: "old", Origin: "mine", Dir: "old"}}}); err != nil {
+	if err := kept.Append(t.Context(), &session.Event{Loaded: &session.SkillLoad{Skill: session.ID{Name: "old", Origin: "mine", Dir: "old"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := (*usage.Log)(nil).CountSession(kept, usage.FaceChat, resolve); got != session.Log(kept) {
@@ -47,12 +47,12 @@ func TestCountSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range []session.Event{
-		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "sk-secret"}},
-		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Text: "sk-secret", Model: "v:m", Usage: &session.Usage{Input: 3, CacheRead: 4, Output: 5},
+		{Message: &session.Message{Role: session.RoleUser, Text: "sk-secret"}},
+		{Message: &session.Message{Role: session.RoleAssistant, Text: "sk-secret", Model: "v:m", Usage: &session.Usage{Input: 3, CacheRead: 4, Output: 5},
 			Calls: []session.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"sk-secret"}`}, {ID: "2", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "3", Name: "sk-secret", Arguments: `{}`}}}},
-		{Type: session.TypeResult, Result: &session.CallResult{Call: "1", Text: "sk-secret", Error: true}},
-		{Type: session.TypeResult, Result: &session.CallResult{Call: "2", Text: "sk-secret", Error: true}},
-		{Type: session.TypeResult, Result: &session.CallResult{Call: "3", Text: "sk-secret", Error: true}},
+		{Result: &session.CallResult{Call: "1", Text: "sk-secret", Error: true}},
+		{Result: &session.CallResult{Call: "2", Text: "sk-secret", Error: true}},
+		{Result: &session.CallResult{Call: "3", Text: "sk-secret", Error: true}},
 	} {
 		if err := s.Append(t.Context(), e); err != nil {
 			t.Fatal(err)

@@ -260,7 +260,7 @@ func isReported(events []chat.Event) string {
 			}
 			s = "text " + e.Text
 		case e.Step != nil:
-			s = string(e.Step.Type)
+			s = e.Step.Type
 			if m := e.Step.Message; m != nil {
 				s = string(m.Role)
 			}

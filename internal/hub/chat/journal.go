@@ -121,6 +121,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	said, saying := j.lastMessage, j.pendingMessage
 	for i, ev := range events {
 		ev.Seq = j.last + int64(i) + 1
+		ev.SetType()
 		s := step{Event: *ev, SkillID: j.uses.StoreID(ev.Loaded)}
 		if ev.Message != nil && ev.Message.Role == session.RoleUser && saying > 0 {
 			s.Input, said, saying = saying, saying, 0
@@ -129,7 +130,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 		if err != nil {
 			return fmt.Errorf("append to transcript: %w", err)
 		}
-		rows[i] = store.Event{Kind: string(ev.Type), Data: data, Created: ev.Time}
+		rows[i] = store.Event{Kind: ev.Type, Data: data, Created: ev.Time}
 		told[i] = eventRow{Event: Event{Type: Step, Input: j.input}, TranscriptSeq: ev.Seq}
 	}
 	count, spent := j.uses.Count(events), j.meter.Count(events)

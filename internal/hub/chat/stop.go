@@ -72,7 +72,7 @@ func (w *worker) closeCalls(ctx context.Context, why string) error {
 		if c.started {
 			text = why + " The call was in progress. It may have had an effect."
 		}
-		results = append(results, &session.Event{Time: time.Now().UTC(), Type: session.TypeResult,
+		results = append(results, &session.Event{Time: time.Now().UTC(),
 			Result: &session.CallResult{Call: c.id, Text: text, Error: true, Denied: !c.started}})
 	}
 	if w.active == nil {

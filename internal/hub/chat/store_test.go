@@ -48,7 +48,7 @@ func TestTranscriptIsFenced(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := func(text string) *session.Event {
-			return &session.Event{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: text}}
+			return &session.Event{Message: &session.Message{Role: session.RoleUser, Text: text}}
 		}
 		if err := log.Append(t.Context(), said("mine")); err != nil {
 			t.Fatal(err)

@@ -195,7 +195,7 @@ func (w *worker) recordMessage(ctx context.Context, j *job) error {
 	if j.Skill != "" {
 		text = strings.TrimSpace("/" + j.Skill + " " + j.Text)
 	}
-	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: text}})
+	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Message: &session.Message{Role: session.RoleUser, Text: text}})
 }
 
 // principal returns the user of an input with the current permissions of the user
