@@ -13,10 +13,6 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// CompatSystems returns the names of the earlier systems whose tools
-// [Options.Compat] can serve.
-func CompatSystems() []string { return []string{"weknora", "ba-agent", "wegent"} }
-
 // compatTool returns the name of an earlier system's tool that loads skills.
 func compatTool(system string) string {
 	switch system {
@@ -27,7 +23,7 @@ func compatTool(system string) string {
 	case "wegent":
 		return toolname.LoadSkill
 	}
-	panic(fmt.Sprintf("mcpserver: unknown Compat %q, want one of %s", system, strings.Join(CompatSystems(), ", ")))
+	panic(fmt.Sprintf("mcpserver: unknown Compat %q, want one of %s", system, strings.Join(toolname.CompatSystems(), ", ")))
 }
 
 // addCompatTool adds an earlier system's tool unless skills are disabled. If

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
@@ -251,7 +252,7 @@ func TestCompatListsAreUnchanged(t *testing.T) {
 }
 
 func TestCompatNames(t *testing.T) {
-	if got := strings.Join(mcpserver.CompatSystems(), ", "); got != "weknora, ba-agent, wegent" {
+	if got := strings.Join(toolname.CompatSystems(), ", "); got != "weknora, ba-agent, wegent" {
 		t.Errorf("got %s", got)
 	}
 	rt := newWorld(t, setup{}).rt

@@ -19,6 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/internal/tokencount"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -402,7 +403,7 @@ func TestResultContainsExitReason(t *testing.T) {
 }
 
 func TestSchemasUseCommonKeywords(t *testing.T) {
-	for _, compat := range append(mcpserver.CompatSystems(), "") {
+	for _, compat := range append(toolname.CompatSystems(), "") {
 		w := newWorld(t, setup{tree: shell(), scripts: &loadout.Scripts{Sandbox: newBox()}, options: mcpserver.Options{Compat: compat}})
 		c := w.connect(t, way{"stdio", modern}, nil)
 		list, err := c.ListTools(c.ctx, nil)
@@ -651,7 +652,7 @@ func TestFourToolsWithScriptsCostAtMost1500Tokens(t *testing.T) {
 // K13: if scripts are disabled, there is no tool, and a call of it is a call of an
 // unknown tool.
 func TestK13NoToolWithoutSandbox(t *testing.T) {
-	for _, compat := range append(mcpserver.CompatSystems(), "") {
+	for _, compat := range append(toolname.CompatSystems(), "") {
 		for _, scripts := range []*loadout.Scripts{nil, {}} {
 			w := newWorld(t, setup{tree: shell(), scripts: scripts, options: mcpserver.Options{Compat: compat}})
 			c := w.connect(t, way{"stdio", modern}, nil)

@@ -127,7 +127,7 @@ type Server struct {
 }
 
 // New returns a server for the runtime. opts may be nil. New panics if Compat
-// is unknown; see [CompatSystems].
+// is unknown.
 func New(rt *loadout.Runtime, opts *Options) *Server {
 	s := &Server{rt: rt, loadTool: toolname.LoadSkill, offered: map[string]*offer{}}
 	if opts != nil {

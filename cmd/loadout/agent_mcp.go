@@ -29,6 +29,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/stdio"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
@@ -83,7 +84,7 @@ skills take effect while it runs; SIGHUP reloads all skills.`,
 	f.StringVar(&o.prefix, "prefix", "server", "prefix of tools shown directly, `WHAT`: server or none")
 	f.BoolVar(&o.grow, "grow", false, "also list the tools of loaded skills, for clients before 2026-07-28")
 	f.IntVar(&budget, "text-budget", 0, "limit the initial descriptions to `N` characters; default 2000")
-	completeFlag(cmd, "compat", mcpserver.CompatSystems()...)
+	completeFlag(cmd, "compat", toolname.CompatSystems()...)
 	completeFlag(cmd, "expose", "meta", "direct")
 	completeFlag(cmd, "prefix", "server", "none")
 	return cmd

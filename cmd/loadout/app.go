@@ -9,7 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/setup"
-	"github.com/loadout-dev/loadout/mcpserver"
+	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
 // app holds the state of one run of the program.
@@ -104,4 +104,4 @@ func (a *app) addCommands(root *cobra.Command) {
 }
 
 // compatNames lists the supported earlier systems, for help texts.
-func compatNames() string { return strings.Join(mcpserver.CompatSystems(), ", ") }
+func compatNames() string { return strings.Join(toolname.CompatSystems(), ", ") }

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/outputlink"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
@@ -125,7 +126,7 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 	}
 	b.onClose(func() { root.Close() })
 	rt := b.runtime
-	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder), ReadOutput: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) },
+	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) },
 		Hint: b.explainSkillPath, Project: b.host.skillProjectDir(b.flags.Workspace), OnSave: rt.Catalog().Reload})
 	b.set, _, err = b.host.NewToolsetWith(ctx, b.config, rt, setup.ToolsetOptions{Files: b.flags.Files, Profile: b.profile, Rules: b.rules, Session: b.id, Folder: b.folder, Builtin: files})
 	if err != nil {

@@ -35,3 +35,7 @@ const (
 	ActivateSkill      = "activate_skill"
 	ExecuteSkillScript = "execute_skill_script"
 )
+
+// CompatSystems returns the values of mcpserver.Options.Compat: the names of
+// the earlier systems whose tools can be served.
+func CompatSystems() []string { return []string{"weknora", "ba-agent", "wegent"} }

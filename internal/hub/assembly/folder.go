@@ -15,9 +15,9 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/outputlink"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/workspace"
-	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -37,7 +37,7 @@ var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *agent.ToolCaller) ([]agent.Tool, error) {
 	rt := t.setup.Runtime
 	dir := root.Name()
-	server := workspace.New(root, &workspace.Options{Run: t.commandRunner(dir), ReadOutput: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) }})
+	server := workspace.New(root, &workspace.Options{Run: t.commandRunner(dir), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) }})
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{
 		Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.MemoryTransport(map[string]*mcp.Server{workspace.Name: server})},
 	}})
