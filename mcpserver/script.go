@@ -203,7 +203,7 @@ func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, r
 		e = nil // Run reports the error
 	}
 	if e != nil && e.DisableModelInvocation && (s.opts.InvokedByUser == nil || !s.opts.InvokedByUser(e)) {
-		s.reportUse(useOf(UseScript, e, UseRefused))
+		s.reportRefusal(useScript, e)
 		return nil, errorResult((&userOnlyError{e}).Error()), nil
 	}
 	if e != nil {

@@ -284,9 +284,9 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	} else {
 		c.Blob = data
 	}
-	kind := UseFile
+	kind := useFile
 	if skillpath.IsSkillFile(inside) {
-		kind = UseLoad
+		kind = useLoad
 	}
 	s.reportFile(e, kind, c.Text)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil

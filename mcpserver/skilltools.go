@@ -240,7 +240,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 	m := all[len(all)-1]
 	out := &loadResult{State: session.StateLoaded, Name: m.ID.Name, Origin: m.ID.Origin, Digest: m.Digest}
 	if matchesDigest(in.Have, m.Digest) {
-		s.reportUse(Use{Kind: UseLoad, Skill: m.ID.Name, Key: m.ID.Key(), Outcome: UseOK})
+		s.reportUse(Use{Kind: useLoad, Skill: m.ID.Name, Key: m.ID.Key()})
 		out.State, out.Problems = session.StateAlreadyLoaded, m.Problems
 		return textResult(unchangedText(m)), out, nil
 	}
@@ -319,12 +319,12 @@ func (s *Server) fetch(ctx context.Context, name string) ([]*session.Skill, erro
 	e, err := s.rt.Catalog().Resolve(ctx, name)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.reportUse(useOf(UseLoad, nil, UseFailed))
+			s.reportFailure(useLoad, nil)
 		}
 		return nil, err
 	}
 	if e.DisableModelInvocation {
-		s.reportUse(useOf(UseLoad, e, UseRefused))
+		s.reportRefusal(useLoad, e)
 		return nil, &userOnlyError{e}
 	}
 	return s.fetchEntry(ctx, e)
@@ -334,7 +334,7 @@ func (s *Server) fetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.S
 	all, err := s.rt.FetchEntry(ctx, e)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.reportUse(useOf(UseLoad, e, UseFailed))
+			s.reportFailure(useLoad, e)
 		}
 		return nil, err
 	}
@@ -478,7 +478,7 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 	}
 	e, err := s.rt.Catalog().Resolve(ctx, in.Skill)
 	if err != nil {
-		s.reportUse(useOf(UseFile, nil, UseFailed))
+		s.reportFailure(useFile, nil)
 		return nil, nil, errorResult(s.loadError(err)), nil
 	}
 	if in.Digest != "" {
@@ -497,10 +497,10 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 	case ctx.Err() != nil:
 		return nil, nil, nil, ctx.Err()
 	case err != nil:
-		s.reportUse(useOf(UseFile, e, UseFailed))
+		s.reportFailure(useFile, e)
 		return nil, nil, errorResult(s.errorText(err)), nil
 	}
-	s.reportFile(e, UseFile, c.Text)
+	s.reportFile(e, useFile, c.Text)
 	return e, c, nil, nil
 }
 

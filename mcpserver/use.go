@@ -14,34 +14,24 @@ import (
 // names of existing skills, and no arguments, results or text. Tool calls are
 // reported by [tools.Options].
 type Use struct {
-	Kind UseKind
+	// Kind is "load" if the skill was loaded, "file" if one of its files was
+	// read, and "script" if one of its scripts was to run.
+	Kind string
 	// Skill is the skill's name, and Key its [catalog.Entry.Key]. Both are ""
 	// for an unknown skill.
 	Skill, Key string
 	Script     string        // path in the skill of the script that ran
 	Tokens     int           // estimated tokens of the delivered text
 	Took       time.Duration // duration of a run; 0 if unknown
-	Outcome    UseOutcome
+	Refused    bool          // policy or the user refused, and nothing was done
+	Failed     bool          // the use failed for another reason
 }
 
-// UseKind says in which way a skill was used.
-type UseKind string
-
-// Kinds of uses.
+// Values of [Use.Kind].
 const (
-	UseLoad   UseKind = "load"
-	UseFile   UseKind = "file"
-	UseScript UseKind = "script"
-)
-
-// UseOutcome says how the use of a skill ended.
-type UseOutcome string
-
-// Outcomes of uses.
-const (
-	UseOK      UseOutcome = "ok"
-	UseFailed  UseOutcome = "failed"
-	UseRefused UseOutcome = "refused" // by policy or the user; nothing was done
+	useLoad   = "load"
+	useFile   = "file"
+	useScript = "script"
 )
 
 func (s *Server) reportUse(u Use) {
@@ -50,45 +40,59 @@ func (s *Server) reportUse(u Use) {
 	}
 }
 
-// useOf returns a use of the skill e. A nil e means an unknown skill.
-func useOf(kind UseKind, e *catalog.Entry, outcome UseOutcome) Use {
-	u := Use{Kind: kind, Outcome: outcome}
+// newUse returns a successful use of the skill e. A nil e means an unknown
+// skill.
+func newUse(kind string, e *catalog.Entry) Use {
+	u := Use{Kind: kind}
 	if e != nil {
 		u.Skill, u.Key = e.Name, e.Key()
 	}
 	return u
 }
 
+// reportFailure reports that a skill could not be used. A nil e means an unknown
+// skill.
+func (s *Server) reportFailure(kind string, e *catalog.Entry) {
+	u := newUse(kind, e)
+	u.Failed = true
+	s.reportUse(u)
+}
+
+// reportRefusal reports that policy or the user refused the use of a skill.
+func (s *Server) reportRefusal(kind string, e *catalog.Entry) {
+	u := newUse(kind, e)
+	u.Refused = true
+	s.reportUse(u)
+}
+
 // reportLoad reports that skills were loaded.
 func (s *Server) reportLoad(all []*session.Skill) {
 	for _, m := range all {
-		s.reportUse(Use{Kind: UseLoad, Skill: m.ID.Name, Key: m.ID.Key(), Tokens: m.Tokens, Outcome: UseOK})
+		s.reportUse(Use{Kind: useLoad, Skill: m.ID.Name, Key: m.ID.Key(), Tokens: m.Tokens})
 	}
 }
 
 // reportFile reports that a file's text was delivered.
-func (s *Server) reportFile(e *catalog.Entry, kind UseKind, text string) {
+func (s *Server) reportFile(e *catalog.Entry, kind, text string) {
 	if s.opts.OnUse == nil {
 		return
 	}
-	u := useOf(kind, e, UseOK)
+	u := newUse(kind, e)
 	u.Tokens = tokencount.Estimate(text)
 	s.reportUse(u)
 }
 
 // reportScript reports a script run. res is nil if nothing ran.
 func (s *Server) reportScript(e *catalog.Entry, res *loadout.RunResult, err error, took time.Duration) {
-	u := useOf(UseScript, e, UseOK)
+	u := newUse(useScript, e)
 	switch {
 	case res != nil:
 		u.Script, u.Took = res.Script, took
-		if err != nil || res.ExitCode != 0 {
-			u.Outcome = UseFailed
-		}
+		u.Failed = err != nil || res.ExitCode != 0
 	case isRefusedRun(err):
-		u.Outcome = UseRefused
+		u.Refused = true
 	default:
-		u.Outcome = UseFailed
+		u.Failed = true
 	}
 	s.reportUse(u)
 }

@@ -21,7 +21,14 @@ type counter struct {
 func (c *counter) note(u mcpserver.Use) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	line := strings.TrimSpace(fmt.Sprintf("%s %s %s %s", u.Kind, u.Key, u.Script, u.Outcome))
+	outcome := "ok"
+	switch {
+	case u.Refused:
+		outcome = "refused"
+	case u.Failed:
+		outcome = "failed"
+	}
+	line := strings.TrimSpace(fmt.Sprintf("%s %s %s %s", u.Kind, u.Key, u.Script, outcome))
 	if u.Tokens > 0 {
 		line += " tokens"
 	}

@@ -41,7 +41,7 @@ func (s *Setup) RecordSkillUse(c *config.Config, face string) func(mcpserver.Use
 		return nil
 	}
 	return func(u mcpserver.Use) {
-		log.Note(usage.Use{Interface: face, Kind: usage.Kind(u.Kind), Skill: u.Skill, Key: u.Key, Tool: u.Script, Tokens: u.Tokens, Took: u.Took, Outcome: usage.Outcome(u.Outcome)})
+		log.Note(usage.Use{Interface: face, Kind: usage.Kind(u.Kind), Skill: u.Skill, Key: u.Key, Tool: u.Script, Tokens: u.Tokens, Took: u.Took, Outcome: usage.NewOutcome(u.Refused, u.Failed)})
 	}
 }
 
@@ -53,14 +53,7 @@ func (s *Setup) recordToolUse(c *config.Config, face string) func(tools.CallOutc
 		return nil
 	}
 	return func(e tools.CallOutcome) {
-		u := usage.Use{Interface: face, Kind: usage.KindCall, Tool: e.Tool, Skill: e.Skill, Key: e.SkillKey, Took: e.Duration, Outcome: usage.OK}
-		switch {
-		case e.Refused:
-			u.Outcome = usage.Refused
-		case e.Failed:
-			u.Outcome = usage.Failed
-		}
-		log.Note(u)
+		log.Note(usage.Use{Interface: face, Kind: usage.KindCall, Tool: e.Tool, Skill: e.Skill, Key: e.SkillKey, Took: e.Duration, Outcome: usage.NewOutcome(e.Refused, e.Failed)})
 	}
 }
 
@@ -75,11 +68,7 @@ func (s *Setup) RecordDirectUse(c *config.Config) func(server, tool string, fail
 		if server == "loadout" {
 			return // Loadout's own server records its calls itself
 		}
-		u := usage.Use{Interface: usage.FaceMCP, Kind: usage.KindCall, Tool: upstream.ToolName(server, tool), Took: took, Outcome: usage.OK}
-		if failed {
-			u.Outcome = usage.Failed
-		}
-		log.Note(u)
+		log.Note(usage.Use{Interface: usage.FaceMCP, Kind: usage.KindCall, Tool: upstream.ToolName(server, tool), Took: took, Outcome: usage.NewOutcome(false, failed)})
 	}
 }
 
@@ -93,17 +82,12 @@ func (s *Setup) RecordScriptUse(ctx context.Context, c *config.Config, rt *loado
 	if notFound != nil {
 		return // a typing mistake of the user
 	}
-	u := usage.Use{Interface: usage.FaceRun, Kind: usage.KindScript, Skill: e.Name, Key: e.Key(), Outcome: usage.OK}
+	u := usage.Use{Interface: usage.FaceRun, Kind: usage.KindScript, Skill: e.Name, Key: e.Key()}
 	if res != nil {
 		u.Tool, u.Took = res.Script, time.Duration(res.DurationMS)*time.Millisecond
 	}
 	_, refused := errors.AsType[*loadout.RefusedError](err)
-	switch {
-	case refused:
-		u.Outcome = usage.Refused
-	case err != nil || res.ExitCode != 0:
-		u.Outcome = usage.Failed
-	}
+	u.Outcome = usage.NewOutcome(refused, err != nil || res.ExitCode != 0)
 	log.Note(u)
 }
 

@@ -48,6 +48,17 @@ const (
 	Refused Outcome = "refused" // refused by policy or by the user; nothing was run
 )
 
+// NewOutcome returns the outcome of a use that was refused, failed, or neither.
+func NewOutcome(refused, failed bool) Outcome {
+	switch {
+	case refused:
+		return Refused
+	case failed:
+		return Failed
+	}
+	return OK
+}
+
 // Use is one recorded use. If Skill and Key are not empty, they identify an
 // existing skill.
 type Use struct {

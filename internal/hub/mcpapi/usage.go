@@ -20,12 +20,12 @@ func (e *endpoint) countUse(u mcpserver.Use) {
 		return
 	}
 	use := store.SkillUsage{SkillID: e.kit.SkillID(session.ID{Name: s.Name, Origin: s.Origin, Dir: s.Dir}), Tokens: int64(u.Tokens), LastUsed: time.Now()}
-	if u.Kind == mcpserver.UseLoad {
+	if u.Kind == "load" {
 		use.Loads = 1
 	} else {
 		use.Calls = 1
 	}
-	if u.Outcome != mcpserver.UseOK {
+	if u.Refused || u.Failed {
 		use.Errors = 1
 	}
 	e.uses.Add(use)

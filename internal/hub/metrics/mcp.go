@@ -12,7 +12,7 @@ import (
 
 // CountUse counts the use of a skill by an MCP client.
 func (m *Metrics) CountUse(u mcpserver.Use) {
-	if u.Kind == mcpserver.UseLoad && u.Outcome == mcpserver.UseOK {
+	if u.Kind == "load" && !u.Refused && !u.Failed {
 		m.loads.WithLabelValues().Inc()
 	}
 }
