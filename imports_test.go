@@ -48,10 +48,10 @@ var banned = map[string]map[string]string{
 		module + "/mcpserver":              "the embedding program chooses what to serve",
 		module + "/internal/config":        "the library reads no configuration",
 		module + "/internal/clientconfig":  "the library writes no other program's configuration",
-		module + "/sandbox/":               "the embedding program chooses a back end and links no other",
-		module + "/internal/sandbox/":      "the embedding program chooses a back end and links no other",
+		module + "/sandbox/":               "the embedding program chooses a backend and links no other",
+		module + "/internal/sandbox/":      "the embedding program chooses a backend and links no other",
 		"net/http":                         "the library opens no connection",
-		"os/exec":                          "the library starts no process; its back end does",
+		"os/exec":                          "the library starts no process; its backend does",
 		"database/sql":                     "embedders choose their own store",
 		"html/template":                    "the library serves no page",
 		"github.com/modelcontextprotocol/": "a program that does not serve MCP does not link it",
@@ -162,16 +162,16 @@ var banned = map[string]map[string]string{
 	},
 	"sandbox": {
 		module + "/": "the interface is independent of its implementations and of skills",
-		"net/http":   "a back end chooses the proxy",
-		"os/exec":    "back ends start processes",
+		"net/http":   "a backend chooses the proxy",
+		"os/exec":    "backends start processes",
 	},
-	"sandbox/auto":               backEnd,
-	"internal/sandbox/native":    backEnd,
-	"internal/sandbox/bwrap":     backEnd,
-	"internal/sandbox/container": backEnd,
-	"internal/sandbox/landlock":  backEnd,
-	"internal/sandbox/process":   backEnd,
-	"internal/sandbox/seatbelt":  backEnd,
+	"sandbox/auto":               backendBans,
+	"internal/sandbox/native":    backendBans,
+	"internal/sandbox/bwrap":     backendBans,
+	"internal/sandbox/container": backendBans,
+	"internal/sandbox/landlock":  backendBans,
+	"internal/sandbox/process":   backendBans,
+	"internal/sandbox/seatbelt":  backendBans,
 	"internal/sandbox/proxy": {
 		module + "/": "the proxy enforces a list, whatever its origin",
 		"os/exec":    "a proxy starts no process",
@@ -190,11 +190,11 @@ var banned = map[string]map[string]string{
 	"internal/execution": {
 		module:                             "the runtime is above what it runs",
 		module + "/session":                "a run is independent of conversations",
-		module + "/sandbox/":               "the caller chooses a back end",
-		module + "/internal/sandbox/":      "the caller chooses a back end",
+		module + "/sandbox/":               "the caller chooses a backend",
+		module + "/internal/sandbox/":      "the caller chooses a backend",
 		module + "/internal/wasm":          "our executable runs modules, inside a sandbox",
 		"net/http":                         "only a sandbox has a network",
-		"os/exec":                          "the back end starts processes",
+		"os/exec":                          "the backend starts processes",
 		"github.com/modelcontextprotocol/": "a service is a process, whatever connects to it",
 		"github.com/spf13/":                "a library does not know the command line",
 	},
@@ -439,8 +439,8 @@ var banned = map[string]map[string]string{
 	},
 }
 
-// backEnd are the bans for all sandbox back ends.
-var backEnd = map[string]string{
+// backendBans are the bans for all sandbox backends.
+var backendBans = map[string]string{
 	module:                      "a sandbox is below the runtime",
 	module + "/skill":           "a sandbox gets files and hashes",
 	module + "/catalog":         "a sandbox is independent of the catalog",

@@ -48,7 +48,7 @@ func backend() sandbox.Backend {
 	return native.New(&native.Options{Stage: os.Getenv(stagetest.Variable)})
 }
 
-// usable reports whether this machine supports the native back end.
+// usable reports whether this machine supports the native backend.
 var usable = sync.OnceValue(func() error {
 	_, err := backend().Probe(context.Background())
 	return err
@@ -220,8 +220,8 @@ func (s *signal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// spy is a back end that records its calls. It starts nothing unless it wraps
-// another back end.
+// spy is a backend that records its calls. It starts nothing unless it wraps
+// another backend.
 type spy struct {
 	sandbox.Backend
 	tier sandbox.Tier
@@ -240,7 +240,7 @@ func (s *spy) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox, err
 	return nil, errSpied
 }
 
-// testSandbox selects a back end whose first process is the program for tests.
+// testSandbox selects a backend whose first process is the program for tests.
 // Programs of embedders use auto.New(nil).
 func testSandbox() *auto.Options {
 	return &auto.Options{Candidates: auto.Candidates(&auto.Settings{Stage: os.Getenv(stagetest.Variable)})}

@@ -34,7 +34,7 @@ func (m staged) Run() int {
 	return stagetest.Run(m.M.Run, &exe)
 }
 
-// box is the native back end, which reports the start of commands and the end of
+// box is the native backend, which reports the start of commands and the end of
 // sandboxes.
 type box struct {
 	sandbox.Backend

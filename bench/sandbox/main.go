@@ -111,7 +111,7 @@ func (b *bench) addAll() error {
 		plain := b.add(name+": plain exec", nil, 0, func() error { return exec.Command(args[0], args[1:]...).Run() })
 		if path, err := exec.LookPath("bwrap"); err == nil {
 			b.add(name+": plain bwrap", plain, 0, func() error { return runPlainBwrap(path, args) })
-			b.add(name+": back end bwrap", plain, 0, func() error { return runNew(hardened, args) })
+			b.add(name+": backend bwrap", plain, 0, func() error { return runNew(hardened, args) })
 		}
 		b.add(name+": native", plain, 8, func() error { return runNew(ungrouped, args) })
 		if os.Getuid() == 0 {

@@ -26,14 +26,14 @@ func (a *app) capabilitiesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capabilities",
 		Short: "List what an agent can do, and what needs approval",
-		Long: `List the skills and MCP tools available to an agent, how safe each one is, and whether
-it needs approval: to call the tool, or to run the code of the skill. Instructions
-load without approval. Your rules and approvals apply, as they do to a call; a call
-is checked again with its arguments.
+		Long: `List the skills and MCP tools available to an agent, with the safety level of each and
+whether it needs approval. Calling a tool or running the code of a skill can need
+approval; loading instructions never does. Your rules and approvals apply. Each call is
+checked again with its arguments.
 
-Only known tools are listed. A server that was never connected is reported instead:
-use --connect to connect to the servers first. With --json the output is made for
-planners: available_skills, available_mcp_tools and planning_hints.`,
+Only known tools are listed. For a server that was never connected, the list says so:
+use --connect to connect to the servers first. The --json output is for planners:
+available_skills, available_mcp_tools and planning_hints.`,
 		Example: `  loadout capabilities
   loadout capabilities --connect
   loadout capabilities --json | jq '.planning_hints.capabilities[] | select(.requires_approval)'`,

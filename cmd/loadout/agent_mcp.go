@@ -47,7 +47,7 @@ func (a *app) mcpCommand() *cobra.Command {
 		Short: "Serve skills and MCP servers to an MCP client",
 		Long: `Serve skills and the tools of your MCP servers over the Model Context Protocol: on
 standard input and output, as clients start it, or over HTTP with --http. One endpoint
-supports both eras of the protocol and the Skills extension (SEP-2640). Changes of
+supports both eras of the protocol and the Skills extension (SEP-2640). Changes to
 skills take effect while it runs; SIGHUP reloads all skills.`,
 		Example: `  loadout connect claude-code                 configure a client
   loadout mcp --http 127.0.0.1:8485           serve over HTTP at /mcp
@@ -76,12 +76,12 @@ skills take effect while it runs; SIGHUP reloads all skills.`,
 	f.StringVar(&address, "http", "", "serve over HTTP at `ADDR`, such as 127.0.0.1:8485")
 	f.BoolVar(&onStdio, "stdio", false, "serve on standard input and output, even if mcp.address is set")
 	f.StringVar(&token, "token-file", "", "`FILE` with the token of clients; required beyond loopback addresses")
-	f.StringVar(&compat, "compat", "", "serve the tools of an earlier system: "+compatNames())
+	f.StringVar(&compat, "compat", "", "serve the tools of the earlier `SYSTEM`: "+compatNames())
 	f.StringVar(&o.workspace, "workspace", "", "let scripts read `DIR` as /workspace and take inputs from it")
 	f.StringArrayVar(&o.files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")
 	f.StringVar(&o.profile, "profile", "", "serve the skills and MCP servers of the profile `NAME`")
-	f.StringVar(&o.expose, "expose", "meta", "how to show tools of MCP servers, `HOW`: meta or direct")
-	f.StringVar(&o.prefix, "prefix", "server", "prefix of tools shown directly, `WHAT`: server or none")
+	f.StringVar(&o.expose, "expose", "meta", "show tools of MCP servers in `MODE`: meta or direct")
+	f.StringVar(&o.prefix, "prefix", "server", "`PREFIX` of directly shown tools: server or none")
 	f.BoolVar(&o.grow, "grow", false, "also list the tools of loaded skills, for clients before 2026-07-28")
 	f.IntVar(&budget, "text-budget", 0, "limit the initial descriptions to `N` characters; default 2000")
 	completeFlag(cmd, "compat", toolname.CompatSystems()...)

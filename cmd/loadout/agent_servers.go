@@ -72,9 +72,9 @@ servers.files and servers.dirs, in the format of any client:
     search: {url: "https://mcp.example.com/mcp", headers: {Authorization: "Bearer ${SEARCH_TOKEN}"}}
 
 READY: connected. DEGRADED: does not answer, but its tools are known. DEAD: cannot
-connect. NOT_CONFIGURED: a variable has no value. Each server has its start timeout,
-two minutes for npx, uvx and the like. Servers of approved skills are not listed; show
-one with loadout servers test SKILL_SERVER.`,
+connect. NOT_CONFIGURED: a variable has no value. Each server has its own start
+timeout: two minutes with npx, uvx and similar programs. Servers of approved skills are
+not listed; show one with loadout servers test SKILL_SERVER.`,
 		Example: "  loadout servers\n  loadout servers --mcp-config servers.json --json\n  loadout servers test files",
 		Args:    argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -175,13 +175,12 @@ func checkDuration(cmd *cobra.Command, flag string, d time.Duration) error {
 // registerInstallFlags adds the flags that select directories of installed
 // skills.
 func registerInstallFlags(o *setup.InstallFlags, f *pflag.FlagSet, both bool) {
-	what := "user (for you) or project (for the `PROJECT`)"
+	scope := "install in `SCOPE`: user (for you) or project (for the current project)"
 	if both {
-		what = "only skills installed for you (user) or for the `PROJECT` (project)"
+		scope = "use only skills installed in `SCOPE`: user (for you) or project (for the current project)"
 	}
-	f.StringVar(&o.Scope, "scope", "", what)
-	f.StringVar(&o.Dir, "dir", "", "use the skills directory `DIR` instead")
-	f.Lookup("scope").Usage = what
+	f.StringVar(&o.Scope, "scope", "", scope)
+	f.StringVar(&o.Dir, "dir", "", "use `DIR` instead of the default skills directory")
 }
 
 // loadConfigOf loads the configuration with the flags of cmd. keys maps flags

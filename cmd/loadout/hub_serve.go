@@ -35,11 +35,11 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run a hub: skills, agents and conversations for a team",
 		Long: `Run a hub over HTTP: upload, review, version and share skills, build agents from them,
-have conversations, and serve one MCP endpoint for everyone. Without settings the hub
-serves only you, on this machine, from one SQLite file and without sign-in. Other
-addresses need --accounts; create the first administrator with the printed link or
-with --admin-password-file. With --database and --redis several nodes share a hub;
-each node needs the key of secrets in LOADOUT_HUB_KEY or --key-file.
+chat, and serve one MCP endpoint for the team. By default the hub serves only you, on
+this machine, from one SQLite file and without sign-in. Other addresses need --accounts;
+create the first administrator with the printed link or with --admin-password-file. With
+--database and --redis several nodes share a hub; each node needs the encryption key in
+LOADOUT_HUB_KEY or --key-file.
 
 SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
 		Example: `  loadout serve
@@ -75,7 +75,7 @@ SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
 	f.StringArray("private", nil, "allow models and servers at addresses in `CIDR` (repeatable)")
 	f.Int("runs", 0, "run at most `N` scripts and servers of skills at once; default 4")
 	f.Duration("drain", 0, "wait `TIME` for running work on shutdown, such as 30s; default 10s")
-	f.String("log", "", "log format `FORM`: text (default on a terminal) or json")
+	f.String("log", "", "log `FORMAT`: text (default on a terminal) or json")
 	f.BoolVar(&check, "check", false, "check the stored data of the hub and report problems")
 	completeFlag(cmd, "log", "text", "json")
 	return cmd
@@ -83,7 +83,7 @@ SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
 
 // hubLocationFlags defines the flags that locate a hub's data.
 func hubLocationFlags(cmd *cobra.Command) {
-	cmd.Flags().String("data", "", "data directory `DIR` of the hub, or of this node")
+	cmd.Flags().String("data", "", "data directory `DIR` of the hub or node")
 	cmd.Flags().String("database", "", "`URL` of the database, such as postgres://user@host/name")
 }
 

@@ -34,7 +34,8 @@ func (a *app) removeCommand() *cobra.Command {
 		Aliases: []string{"rm", "uninstall"},
 		Short:   "Remove installed skills",
 		Long: `Remove skills installed by loadout add, and their entries in loadout.lock. Skills that
-you wrote or copied yourself are never removed; skills that you edited only with --force.`,
+you wrote or copied yourself are never removed. Skills that you edited are removed only
+with --force.`,
 		Example: "  loadout remove pdf\n  loadout remove pdf docx --scope project",
 		Args:    argCount(1, -1, "the NAME of a skill"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.removeSkills(cmd.Context(), args, &o) },

@@ -69,7 +69,7 @@ needs a new approval. --check changes nothing, and exits with 1 if there are upd
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "update all skills, like without a NAME")
+	f.BoolVar(&o.all, "all", false, "update all skills (default without a NAME)")
 	f.BoolVar(&o.check, "check", false, "only check, and exit with 1 if updates are available")
 	registerInstallFlags(&o.InstallFlags, f, true)
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the changes without installing them")

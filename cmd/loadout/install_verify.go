@@ -80,7 +80,7 @@ the skill at PATH or with NAME against that public key, however it was installed
 		},
 	}
 	registerInstallFlags(&o.InstallFlags, cmd.Flags(), true)
-	cmd.Flags().StringVar(&o.key, "key", "", "check signatures with the public `KEY`, or with the file that contains it")
+	cmd.Flags().StringVar(&o.key, "key", "", "check signatures with the public `KEY`, given as text or as a file")
 	cmd.Flags().StringVar(&o.forget, "forget", "", "forget the remembered key of the source `URL` and accept its next key")
 	return cmd
 }

@@ -37,8 +37,8 @@ func (a *app) sandboxCommand() *cobra.Command {
 	cmd := commandGroup(&cobra.Command{
 		Use:   "sandbox",
 		Short: "Inspect and test the sandbox for scripts",
-		Long: `Inspect and test the sandbox for scripts of skills: list the back ends of this machine
-with what each enforces and lacks, or run a command of your own in the sandbox.`,
+		Long: `Inspect and test the sandbox used for skill scripts: show what each backend enforces and
+lacks on this machine, or run a host command in the sandbox.`,
 		Example: "  loadout sandbox probe\n  loadout sandbox run -- sh -c 'id; ls /; env'",
 	})
 	cmd.AddCommand(a.sandboxProbeCommand(), a.sandboxRunCommand())
@@ -48,9 +48,9 @@ with what each enforces and lacks, or run a command of your own in the sandbox.`
 func (a *app) sandboxProbeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "probe",
-		Short: "Test the sandbox back ends",
-		Long: `Test every sandbox back end. Each one is started, and forbidden actions are tried from
-inside. Exits with 5 if none isolates enough.`,
+		Short: "Test the sandbox backends",
+		Long: `Test every sandbox backend: start each one and try forbidden actions from inside. Exits
+with 5 if none isolates enough.`,
 		Example: "  loadout sandbox probe\n  loadout sandbox probe --json | jq -r .chosen",
 		Args:    argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -142,8 +142,8 @@ func (a *app) sandboxRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run -- COMMAND [ARGS]",
 		Short: "Run a command in the sandbox",
-		Long: `Run a command of this machine in the sandbox for scripts of skills, to see what scripts
-see: no network, none of your files, an empty /work.`,
+		Long: `Run a host command in the sandbox used for skill scripts, to see what scripts see: no
+network, none of your files, an empty /work.`,
 		Example: `  loadout sandbox run -- sh -c 'id; ls -la / /work; env'
   loadout sandbox run --in data.csv -- wc -l /work/in/data.csv
   loadout sandbox run --backend bwrap -- python3 -c 'print(open("/etc/passwd").read())'`,
@@ -162,7 +162,7 @@ see: no network, none of your files, an empty /work.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&in, "in", nil, "provide the file or directory `PATH` as /work/in/NAME (repeatable)")
 	f.StringVar(&out, "out", "", "write the files in /work/out into `DIR`")
-	f.String("backend", "", "use the back end `NAME`")
+	f.String("backend", "", "use the backend `NAME`")
 	f.DurationVar(&timeout, "timeout", 0, "stop the command after `TIME`, such as 10s; default 1m")
 	completeFlag(cmd, "backend", "native", "bwrap", "container", "landlock", "seatbelt", "process")
 	return cmd

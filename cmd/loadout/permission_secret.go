@@ -57,8 +57,8 @@ LOADOUT_SECRET_NAME provides a secret that is not set here.`,
 		Use:   "grant NAME --skill SKILL",
 		Short: "Let a skill use a secret",
 		Long: `Let the current version of a skill use a secret, until one of its files changes. The
-secret need not be set yet. --remove revokes the secret and keeps the other permissions
-of the skill; to stop what is already running, use loadout approve --revoke.`,
+secret need not be set yet. --remove revokes the permission and keeps the others of
+the skill; to stop what is already running, use loadout approve --revoke.`,
 		Example: "  loadout secret grant GITHUB_TOKEN --skill github\n  loadout secret grant GITHUB_TOKEN --skill github --remove",
 		Args:    argCount(1, 1, "the NAME of a secret"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,13 +71,13 @@ of the skill; to stop what is already running, use loadout approve --revoke.`,
 			return a.grantSecret(cmd.Context(), args[0], skill)
 		},
 	}
-	grant.Flags().BoolVar(&remove, "remove", false, "revoke the secret from the skill")
-	grant.Flags().StringVar(&skill, "skill", "", "the `SKILL` to let use the secret")
+	grant.Flags().BoolVar(&remove, "remove", false, "revoke the permission of the skill")
+	grant.Flags().StringVar(&skill, "skill", "", "`SKILL` that may use the secret")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "set NAME",
 		Short: "Set a secret from the terminal or standard input",
 		Long: `Set a secret. Its value is read from the terminal without being shown, or from standard
-input, without a trailing line end. It is never an argument, because other programs can
+input, without a trailing newline. It is never an argument, because other programs can
 see arguments.`,
 		Example: "  loadout secret set GITHUB_TOKEN\n  loadout secret set GITHUB_TOKEN < token.txt",
 		Args:    argCount(1, 1, "the NAME of a secret, not its value"),

@@ -49,13 +49,12 @@ func (a *app) trustCommand() *cobra.Command {
 		Short: "Trust the configuration of a project",
 		Long: `Show the configuration of a project and apply it from now on: its loadout.yaml,
 .mcp.json and the files below .loadout. Its skills are approved separately. If a file
-changes, the project needs to be trusted again. Until you trust a project, it can only
-add skill directories inside itself and rules that deny. No project can loosen the
-sandbox.
+changes, trust the project again. Until you trust a project, it can only add skill
+directories inside itself and rules that deny. No project can loosen the sandbox.
 
 trust asks for confirmation on a terminal. It does not ask with --yes or --json, or if
 standard input or standard error is not a terminal.`,
-		Example: `  loadout trust . --dry-run                show it only
+		Example: `  loadout trust . --dry-run                change nothing
   loadout trust ~/src/project
   loadout trust --list
   loadout trust --remove ~/src/project`,

@@ -26,7 +26,7 @@ var plainCommand = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	builtIn = dir
-	if err := os.Chmod(dir, 0o755); err != nil { // for back ends that start it as another user
+	if err := os.Chmod(dir, 0o755); err != nil { // for backends that start it as another user
 		return "", err
 	}
 	exe := filepath.Join(dir, "loadout")

@@ -46,7 +46,7 @@ func (a *app) usageCommand() *cobra.Command {
 tools ran, how long they took and how often they failed, the usage and cost of models,
 and the skills that were never used.
 
-Usage is recorded in usage.jsonl in the state directory: time, face, name, duration,
+Usage is recorded in usage.jsonl in the state directory: time, interface, name, duration,
 tokens and outcome. It never contains messages, arguments, results or secrets, and is
 never sent anywhere. At about 8 MiB the older half is deleted. To disable it, set
 usage.enabled: false or LOADOUT_USAGE=off; --clear deletes it.`,
@@ -183,7 +183,7 @@ func (a *app) printNothingUsed(u *usageOutput) {
 
 func (a *app) printFaces(u *usageOutput) {
 	fmt.Fprintf(a.Stdout, "Since %s:\n\n", formatDay(cmp.Or(u.Since, u.First)))
-	rows := [][]string{{"face", "loads", "tokens", "files", "scripts", "calls", "answers", "failed", "refused", "last use"}}
+	rows := [][]string{{"interface", "loads", "tokens", "files", "scripts", "calls", "answers", "failed", "refused", "last use"}}
 	for _, f := range u.Interfaces {
 		rows = append(rows, []string{f.Name, formatNumber(f.Loads), formatNumber(f.Tokens), formatNumber(f.Files), formatNumber(f.Scripts), formatNumber(f.Calls), formatNumber(f.Answers), formatNumber(f.Failures), formatNumber(f.Refused), formatDay(f.Last)})
 	}

@@ -19,9 +19,9 @@ func (a *app) listCommand() *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List installed and available skills",
-		Long: `List the skills that names resolve to, with their source and description. Problems
-are printed to standard error. --json includes them, and shadowed skills. Output that
-does not go to a terminal is not truncated.`,
+		Long: `List the available skills with their source and description. Problems are printed to
+standard error. --json also lists problems and shadowed skills. Output is truncated only
+on a terminal.`,
 		Example: `  loadout list
   loadout list --skills ~/work/skills
   loadout list --json | jq '.skills[].name'`,

@@ -38,8 +38,8 @@ directory (/work), the files given with --in, and only the network hosts that th
 requests. Files it writes to /work/out (LOADOUT_OUT) are its output. Typing this
 command approves this one run.
 
-Exits with 0 if the script succeeds and with 1 if it fails; --json contains its own
-exit code.`,
+Exits with 0 if the script succeeds and with 1 if it fails. --json includes the exit
+code of the script.`,
 		Example: `  loadout run pdf scripts/extract.py --in report.pdf --out texts -- /work/in/report.pdf
   echo '{"a":1}' | loadout run data check.py
   loadout run charts draw.js --json -- --width 800`,
@@ -66,7 +66,7 @@ exit code.`,
 	f.StringVar(&o.workspace, "workspace", "", "let the script read `DIR` as /workspace")
 	f.BoolVar(&o.write, "write", false, "let the script write to the workspace too")
 	f.StringArrayVar(&o.secrets, "secret", nil, "provide the variable `NAME` as the file /run/secrets/NAME (repeatable)")
-	f.BoolVar(&o.host, "host-network", false, "allow the network of this machine, without the allow-list")
+	f.BoolVar(&o.host, "host-network", false, "allow the host network, without the allow-list")
 	a.profileFlag(f)
 	f.DurationVar(&o.timeout, "timeout", 0, "stop the script after `TIME`, such as 10s; at most sandbox.seconds")
 	return cmd
@@ -99,7 +99,7 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	case isType[*script.NotScriptError](err), isType[*script.OutsideError](err):
 		return exit.Errorf(exit.Usage, "name one of its scripts; see: loadout show "+console.ShellQuote(args[0])+a.SkillFlags(), "%w", err)
 	case isType[*sandboxprocess.NotAllowedError](err):
-		return exit.Errorf(exit.Refused, "review it, then allow it: loadout approve "+console.ShellQuote(args[0])+" --unsandboxed"+a.SkillFlags()+"; or use another back end", "%w", err)
+		return exit.Errorf(exit.Refused, "review it, then allow it: loadout approve "+console.ShellQuote(args[0])+" --unsandboxed"+a.SkillFlags()+"; or use another backend", "%w", err)
 	case err != nil && res != nil && a.JSON: // the script ran, but its files could not be saved
 		return errors.Join(a.PrintJSON(res), err)
 	case err != nil:

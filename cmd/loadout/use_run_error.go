@@ -33,13 +33,13 @@ func classifyScriptError(err error) (code int, hint string, ok bool) {
 		if e.Fix != "" {
 			return exit.Missing, e.Fix, true
 		}
-		return exit.Missing, "use another back end: loadout sandbox probe", true
+		return exit.Missing, "use another backend: loadout sandbox probe", true
 	}
 	if e, is := errors.AsType[*script.MissingError](err); is {
 		return exit.Missing, e.Hint, true
 	}
 	if isType[*sandboxprocess.NotAllowedError](err) {
-		return exit.Refused, "allow the current version of the skill to run without isolation: loadout approve NAME --unsandboxed; or use another back end", true
+		return exit.Refused, "allow the current version of the skill to run without isolation: loadout approve NAME --unsandboxed; or use another backend", true
 	}
 	if e, is := errors.AsType[*packages.MissingToolError](err); is {
 		return exit.Missing, e.Hint, true

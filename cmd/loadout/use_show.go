@@ -24,8 +24,8 @@ func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a skill with its fields, instructions and files",
-		Long: `Show the fields, files and instructions of a skill. Name it by NAME, NAME@CONSTRAINT,
-ORIGIN/NAME, or the digest of its files.`,
+		Long: `Show the fields, files and instructions of a skill. NAME can be a name,
+name@constraint, origin/name, or the digest of the skill's files.`,
 		Example: `  loadout show pdf
   loadout show pdf@^1.2
   loadout show user.claude/pdf --json`,

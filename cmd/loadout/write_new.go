@@ -25,8 +25,8 @@ func (a *app) newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Create a new skill",
-		Long: `Create the directory NAME with a valid SKILL.md to fill in. With --from the skill is
-created from a Python file that declares it as SKILL_MANIFEST. The file is parsed as
+		Long: `Create the directory NAME with a valid SKILL.md to fill in. With --from,
+convert a Python file that declares the skill as SKILL_MANIFEST. The file is parsed as
 text and never run.`,
 		Example: `  loadout new release-notes
   loadout new release-notes --description "Write release notes. Use before a release."
@@ -42,9 +42,9 @@ text and never run.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.dir, "dir", ".", "create it in `DIR`")
-	f.StringVar(&o.description, "description", "", "what it does and when to use it")
-	f.StringVar(&o.from, "from", "", "a Python `FILE` with SKILL_MANIFEST, or its directory")
+	f.StringVar(&o.dir, "dir", ".", "create the skill in `DIR`")
+	f.StringVar(&o.description, "description", "", "`TEXT` that says what the skill does and when to use it")
+	f.StringVar(&o.from, "from", "", "convert the Python `FILE`, or the one in a directory")
 	return cmd
 }
 

@@ -27,15 +27,15 @@ func (a *app) packCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pack DIR",
 		Short: "Pack a skill into an archive",
-		Long: `Pack the skill in DIR into an archive with a single folder of the skill's name. The
-same files always give the same bytes. Skills that do not load are refused. The archive
-is NAME.zip in the current directory, or beside DIR if you are inside DIR.`,
+		Long: `Pack the skill in DIR into an archive with a single folder named after the skill. The
+same files always give the same archive. A skill that does not load is refused. The
+archive is NAME.zip in the current directory, or beside DIR if you are inside DIR.`,
 		Example: `  loadout pack my-skill                  writes my-skill.zip
   loadout pack my-skill -o my-skill.skill`,
 		Args: argCount(1, 1, "the DIR of a skill"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.packSkill(args[0], out) },
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`, or into this directory")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write the archive to `FILE`, or into a directory")
 	return cmd
 }
 

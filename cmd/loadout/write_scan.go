@@ -43,12 +43,12 @@ func (a *app) scanCommand() *cobra.Command {
 		Short: "Scan skills for dangerous or hidden content",
 		Long: `Scan the files of skills for hidden characters, instructions that turn an agent against
 its user, commands that download and run code, encoded programs, secrets, and content
-that the frontmatter does not declare. Name a skill by its directory, SKILL.md, archive
-or NAME, or name a directory with skills below it.
+that the frontmatter does not declare. PATH is the directory,
+SKILL.md or archive of a skill, or a directory with skills below it.
 
 A scan is not a guarantee: a skill without findings can be harmful, and a finding can
-be harmless. The sandbox contains what runs. Exits with 1 if a finding has at least
-the given severity.`,
+be harmless. The sandbox limits what scripts can do. Exits with 1 if a finding has at
+least the given severity.`,
 		Example: `  loadout scan skills
   loadout scan pdf --severity medium
   loadout scan skills --sarif > scan.sarif
@@ -57,7 +57,7 @@ the given severity.`,
 		ValidArgsFunction: a.completeSkill,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.scanSkills(cmd.Context(), args, o) },
 	}
-	cmd.Flags().StringVar(&o.severity, "severity", "high", "exit with 1 from this `LEVEL` on: info, low, medium or high")
+	cmd.Flags().StringVar(&o.severity, "severity", "high", "exit with 1 if a finding has at least `LEVEL`: info, low, medium or high")
 	cmd.Flags().BoolVar(&o.sarif, "sarif", false, "print a SARIF 2.1.0 log for code hosts and editors")
 	return cmd
 }

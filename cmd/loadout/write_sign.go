@@ -39,10 +39,10 @@ func (a *app) signCommand() *cobra.Command {
 		Use:   "sign PATH...",
 		Short: "Sign skills that you publish",
 		Long: `Sign the files of skills to prove that they come from you. The signature is written
-beside SKILL.md as SKILL.sig. Sign again after every change. When users add your skill,
-Loadout remembers your key for its source, and warns them if the key changes or is
-missing later. Create a key with --new-key; keep the file secret, and back it up: a lost
-key cannot be restored.`,
+beside SKILL.md as SKILL.sig. Sign again after every change. When users install your
+skill, Loadout remembers your key for its source, and warns them if the key later
+changes or is missing. Create a key with --new-key. Keep the file secret, and back it
+up: a lost key cannot be restored.`,
 		Example: `  loadout sign --new-key example.com --key ~/publisher.key
   loadout sign skills/pdf skills/docx --key ~/publisher.key
   loadout verify skills/pdf --key example.com+1234abcd+AY…`,
@@ -62,8 +62,8 @@ key cannot be restored.`,
 			return a.signSkills(args, o.key)
 		},
 	}
-	cmd.Flags().StringVar(&o.key, "key", "", "`FILE` with your private key")
-	cmd.Flags().StringVar(&o.newKey, "new-key", "", "create a key for publisher `NAME`, such as your domain, in the file --key")
+	cmd.Flags().StringVar(&o.key, "key", "", "read your private key from `FILE`")
+	cmd.Flags().StringVar(&o.newKey, "new-key", "", "create a key for the publisher `NAME`, such as your domain, in the --key file")
 	return cmd
 }
 

@@ -170,12 +170,12 @@ var settings = []setting{
 		doc: "Allow scripts of skills; false refuses all of them and hides the tool from clients."},
 	{key: "sandbox.backend", env: "LOADOUT_SANDBOX_BACKEND", value: func(c *Config) any { return &c.Sandbox.Backend },
 		check: oneOf("", "auto", "native", "bwrap", "container", "landlock", "process", "seatbelt"),
-		doc: "The sandbox back end: auto selects the first of native, bwrap and container that works here;\n" +
+		doc: "The sandbox backend: auto selects the first of native, bwrap and container that works here;\n" +
 			"landlock, seatbelt and process isolate less and are used only if named."},
 	{key: "sandbox.min_tier", env: "LOADOUT_SANDBOX_MIN_TIER", value: func(c *Config) any { return &c.Sandbox.MinTier }, check: inRange(1, 4),
-		doc: "Minimum isolation: 1 limits, 2 access rules, 3 private file system view, 4 separate kernel.\nIgnored for a back end selected by name."},
+		doc: "Minimum isolation: 1 limits, 2 access rules, 3 private file system view, 4 separate kernel.\nIgnored for a backend selected by name."},
 	{key: "sandbox.image", env: "LOADOUT_SANDBOX_IMAGE", value: func(c *Config) any { return &c.Sandbox.Image },
-		doc: "The image for the container back end; it must be present already."},
+		doc: "The image for the container backend; it must be present already."},
 	{key: "sandbox.memory_mb", env: "LOADOUT_SANDBOX_MEMORY_MB", value: func(c *Config) any { return &c.Sandbox.MemoryMB }, check: inRange(16, 1<<20),
 		doc: "Memory limit of a run, in MiB. A skill can request less."},
 	{key: "sandbox.seconds", env: "LOADOUT_SANDBOX_SECONDS", value: func(c *Config) any { return &c.Sandbox.Seconds }, check: inRange(1, 86_400),

@@ -115,7 +115,7 @@ func CheckSandbox(ctx context.Context, choose func(context.Context) (sandbox.Bac
 		out.Missing = append(out.Missing, o.Err.Error())
 	}
 	if len(none.Outcomes) == 0 {
-		out.Missing = append(out.Missing, fmt.Sprintf("no back end reaches tier %v, the value of sandbox.min_tier", minTier))
+		out.Missing = append(out.Missing, fmt.Sprintf("no backend reaches tier %v, the value of sandbox.min_tier", minTier))
 	}
 	out.Fixes = append(out.Fixes, none.Fixes()...)
 	return out

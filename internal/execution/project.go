@@ -3,7 +3,6 @@ package execution
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -48,7 +47,7 @@ type projectTarget struct {
 // except trust.
 func (r *Runner) openProject(p *Project) (target, error) {
 	if p.Check == nil {
-		return nil, errors.New("serve a command of a project: Project.Check is nil")
+		return nil, fmt.Errorf("start command of project %q: Project.Check is nil", p.Dir)
 	}
 	t := projectTarget{owner{cmp.Or(p.Name, "project "+p.Dir), cmp.Or(p.Name, p.Dir), p.Digest}, r, p}
 	if p.Subdir != "" && !filepath.IsLocal(filepath.FromSlash(p.Subdir)) {

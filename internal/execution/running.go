@@ -27,7 +27,7 @@ const (
 type Service struct {
 	Skill   string        // "" for a project's command
 	Digest  policy.Digest // digest of the skill, or of the project's configuration
-	Backend string        // name of the sandbox back end
+	Backend string        // name of the sandbox backend
 	Package *Package      // package that npx or uvx started; nil for other commands
 	Notes   []string      // for users
 

@@ -46,7 +46,7 @@ func (b *specBuilder) addNote(format string, args ...any) {
 	b.notes = append(b.notes, fmt.Sprintf(format, args...))
 }
 
-// build returns the sandbox specification for a back end of the given tier.
+// build returns the sandbox specification for a backend of the given tier.
 func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Spec, error) {
 	s := &sandbox.Spec{Env: map[string]string{}, Limits: b.limits(), Digest: string(b.owner.digest)}
 	if b.skill != nil {

@@ -82,7 +82,7 @@ func without(dirs []string, program string) []string {
 	return out
 }
 
-// backend returns the native back end, or ends the test.
+// backend returns the native backend, or ends the test.
 func backend(t *testing.T) sandbox.Backend {
 	t.Helper()
 	if runtime.GOOS != "linux" {

@@ -146,7 +146,7 @@ func parseMount(s string) (mount, error) {
 	guest, host, ok := strings.Cut(s, "=")
 	host, readOnly := strings.CutSuffix(host, ":ro")
 	if !ok || host == "" || guest != "." && (!path.IsAbs(guest) || path.Clean(guest) != guest) {
-		return mount{}, fmt.Errorf("%q is not GUEST=HOST or GUEST=HOST:ro with an absolute clean GUEST", s)
+		return mount{}, fmt.Errorf("invalid mount %q: want GUEST=HOST or GUEST=HOST:ro, with GUEST absolute and clean", s)
 	}
 	return mount{guest: guest, host: host, readOnly: readOnly}, nil
 }

@@ -45,7 +45,7 @@ func (e *NoBackendError) Error() string {
 		why = append(why, o.Err.Error())
 	}
 	if len(why) == 0 {
-		why = []string{"no back end has the requested tier"}
+		why = []string{"no backend has the requested tier"}
 	}
 	return "no usable sandbox, nothing was run: " + strings.Join(why, "; ")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
-// backend is a back end with configurable results.
+// backend is a backend with configurable results.
 type backend struct {
 	name   string
 	tier   sandbox.Tier

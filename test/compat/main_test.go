@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package compat checks that everyday programs run in the sandbox of the native back end
+// Package compat checks that everyday programs run in the sandbox of the native backend
 // as they do outside: 30 programs (see testdata/programs) and every script of the
 // bundled skills, as root and as an ordinary user.
 package compat
@@ -19,7 +19,7 @@ var stage string
 
 func TestMain(m *testing.M) { stagetest.Main(m, &stage) }
 
-// usable is why the native back end cannot be used here, or nothing.
+// usable is why the native backend cannot be used here, or nothing.
 var usable = sync.OnceValue(func() error {
 	_, err := native.New(&native.Options{Stage: stage}).Probe(context.Background())
 	return err

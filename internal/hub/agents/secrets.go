@@ -140,7 +140,7 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 			return nil, err
 		}
 		if len(have) >= MaxSecrets && !slices.ContainsFunc(have, func(s store.Secret) bool { return s.Name == name }) {
-			return nil, fmt.Errorf("set secret %s: %w: too many secrets (limit %d)", name, store.ErrTooMany, MaxSecrets)
+			return nil, fmt.Errorf("set secret %s: %w secrets (limit %d)", name, store.ErrTooMany, MaxSecrets)
 		}
 		return nil, a.Tables.Secrets.Put(ctx, store.Secret{Owner: string(o), Name: name, Encrypted: []byte(sealed), KeyID: s.r.opts.Cipher.KeyID(), UpdatedBy: string(p.User)})
 	})

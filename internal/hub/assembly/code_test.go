@@ -55,7 +55,7 @@ func TestCommandsNeedRunScope(t *testing.T) {
 	}
 }
 
-// failing is a back end that cannot be had.
+// failing is a backend that cannot be had.
 type failing struct{ sandbox.Backend }
 
 func (failing) Name() string       { return "failing" }

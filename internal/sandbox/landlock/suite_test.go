@@ -27,7 +27,7 @@ func TestAttackAsRoot(t *testing.T) {
 	sandboxtest.TestAttacks(t, backend(t), sandboxtest.Options{MayBreach: known})
 }
 
-// opened returns the back end for root, with files accessible to the sandbox user.
+// opened returns the backend for root, with files accessible to the sandbox user.
 type opened struct {
 	sandbox.Backend
 	t *testing.T

@@ -17,7 +17,7 @@ var stagePath string
 
 func TestMain(m *testing.M) { stagetest.Main(m, &stagePath) }
 
-// backend is the back end, or the reason that it cannot be tried.
+// backend is the backend, or the reason that it cannot be tried.
 func backend(t *testing.T) *native.Backend {
 	t.Helper()
 	b := native.New(&native.Options{Stage: stagePath})

@@ -106,7 +106,7 @@ func missing(name string) (by, fix string) {
 	case "cores":
 		return "no CPU control group can be created", "start it with a delegated group: systemd-run --user --scope -p Delegate=yes loadout …"
 	case "inodes":
-		return "this back end cannot limit the number of files", "use the back end native"
+		return "this backend cannot limit the number of files", "use the backend native"
 	}
 	return "nothing", ""
 }

@@ -17,7 +17,7 @@ var stageFile string
 
 func TestMain(m *testing.M) { stagetest.Main(m, &stageFile) }
 
-// host is the back end for specs that ask for no network, which it has not.
+// host is the backend for specs that ask for no network, which it has not.
 type host struct{ *Backend }
 
 func (h host) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {

@@ -82,7 +82,7 @@ func (b *Backend) check(spec *sandbox.Spec) error {
 		if spec.Network.Mode == sandbox.ProxyNetwork {
 			what = "a network with a host allowlist: code uses the host's network"
 		}
-		return &sandbox.UnsupportedError{Backend: b.Name(), What: what, Fix: "allow the network mode host, or use a back end that isolates"}
+		return &sandbox.UnsupportedError{Backend: b.Name(), What: what, Fix: "allow the network mode host, or use a backend that isolates"}
 	}
 	return nil
 }
