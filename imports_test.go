@@ -270,6 +270,11 @@ var banned = map[string]map[string]string{
 		"net":        "callers pass keys",
 		"os/exec":    "checking starts no process",
 	},
+	"internal/skilltext": {
+		module + "/": "rendering depends on the files of a skill only",
+		"net/http":   "rendering needs no network",
+		"os/exec":    "rendering starts no process",
+	},
 	"internal/skilldiff": {
 		module + "/": "comparison is independent of installation and approval",
 		"net/http":   "a comparison needs no network",
@@ -471,7 +476,7 @@ var excepted = map[string][]string{
 	"internal/pythonskill":   {"skill"},
 	"internal/audit":         {"policy", "internal/filelock", "internal/lazyregexp", "internal/privatefile"},
 	"internal/oauth":         {"internal/filelock", "internal/address", "policy", "internal/privatefile", "internal/lazyregexp"},
-	"internal/usage":         {"internal/filelock", "llm", "session", "skill", "internal/lazyregexp"},
+	"internal/usage":         {"internal/filelock", "llm", "session", "skill", "internal/lazyregexp", "internal/skilltext"},
 	"internal/serverstate":   {"internal/filelock", "policy", "internal/privatefile", "internal/lazyregexp"},
 	"internal/approval":      {"internal/filelock", "policy", "internal/privatefile", "internal/lazyregexp"},
 	"llm/anthropic":          {"llm", "internal/redact"},
@@ -485,15 +490,16 @@ var excepted = map[string][]string{
 	"internal/clientimport":  {"skill", "policy", "internal/privatefile", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientname":    {"skill"},
 	"internal/stdio":         {"internal/rpcmessage"},
-	"internal/chatlog":       {"internal/transcript", "session", "skill", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
+	"internal/chatlog":       {"internal/transcript", "session", "skill", "internal/editdistance", "internal/filelock", "internal/lazyregexp", "internal/skilltext"},
 	"internal/scan":          {"skill", "internal/lazyregexp"},
 	"internal/encryption":    {"sandbox", "policy", "internal/privatefile", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 
-	"internal/telemetry": {"llm", "session", "skill", "internal/filelock", "internal/lazyregexp"},
+	"internal/telemetry": {"llm", "session", "skill", "internal/filelock", "internal/lazyregexp", "internal/skilltext"},
 
 	"internal/remote":     {"skill", "policy", "internal/privatefile", "catalog", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
 	"internal/installed":  {"skill", "policy", "internal/privatefile", "catalog", "internal/remote", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
 	"internal/signature":  {"skill", "policy", "internal/privatefile", "internal/filelock", "internal/lazyregexp"},
+	"internal/skilltext":  {"skill", "internal/lazyregexp"},
 	"internal/skillcheck": {"skill", "internal/scan", "internal/lazyregexp"},
 	"internal/skilldiff":  {"skill", "internal/scan", "policy", "internal/requestedbounds", "internal/privatefile", "internal/linediff", "internal/filelock", "internal/lazyregexp"},
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -183,11 +184,11 @@ func (s *Server) compatLoad(ctx context.Context, _ *mcp.CallToolRequest, in comp
 	}
 	s.reportLoad(all)
 	m := all[len(all)-1]
-	if session.RenderBody(m) == "" {
+	if skilltext.Body(m.Instructions, m.Location) == "" {
 		return errorResult(fmt.Sprintf("Error: Skill '%s' has no prompt content.", m.ID.Name)), nil, nil
 	}
 	_, body := renderAll(all)
-	if rest := session.RenderAppendix(m); rest != "" {
+	if rest := skilltext.Appendix(m.Files, m.Location, m.Problems); rest != "" {
 		body += "\n\n" + rest
 	}
 	return textResult(fmt.Sprintf("Skill '%s' has been loaded. These are its instructions; follow them strictly.\n\n%s", m.ID.Name, body)), nil, nil

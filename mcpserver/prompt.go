@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -73,7 +74,7 @@ func (s *Server) getPrompt(ctx context.Context, e *catalog.Entry, arguments []st
 	s.reportLoad(all)
 	m := all[len(all)-1]
 	var rest string
-	m.Instructions, rest = session.FillArguments(m.Instructions, arguments, e.ArgumentHint != "")
+	m.Instructions, rest = skilltext.FillArguments(m.Instructions, arguments, e.ArgumentHint != "")
 	var texts []string
 	for _, m := range all {
 		texts = append(texts, session.Render(m))

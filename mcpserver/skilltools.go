@@ -19,6 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -308,8 +309,8 @@ func renderAll(all []*session.Skill) (text, instructions string) {
 	for _, m := range all {
 		texts = append(texts, session.Render(m))
 	}
-	bodies := slices.Clone(texts)
-	bodies[len(bodies)-1] = session.RenderBody(all[len(all)-1])
+	bodies, m := slices.Clone(texts), all[len(all)-1]
+	bodies[len(bodies)-1] = skilltext.Body(m.Instructions, m.Location)
 	return strings.Join(texts, "\n"), strings.Join(bodies, "\n")
 }
 

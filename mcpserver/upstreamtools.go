@@ -16,9 +16,9 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -134,7 +134,7 @@ func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 		}
 		out = append(out, toolInfo{Name: t.Name, Title: truncate(d.Title, 200), Description: truncate(d.Description, maxToolText), InputSchema: json.RawMessage(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsApproval})
 	}
-	schemas := size <= session.SchemaBytes
+	schemas := size <= skilltext.MaxSchemaBytes
 	if want != nil {
 		schemas = *want
 	}
@@ -183,12 +183,12 @@ func toolText(page []tools.Tool, out *findResult, schemas bool) string {
 }
 
 func writeTools(b *strings.Builder, infos []toolInfo) {
-	all := make([]session.Tool, len(infos))
+	all := make([]skilltext.Tool, len(infos))
 	for i, t := range infos {
 		raw, _ := t.InputSchema.(json.RawMessage)
-		all[i] = session.Tool{Name: t.Name, Description: t.Description, InputSchema: raw, Server: t.Server, State: t.State, NeedsApproval: t.RequiresApproval}
+		all[i] = skilltext.Tool{Name: t.Name, Description: t.Description, InputSchema: raw, Server: t.Server, State: t.State, NeedsApproval: t.RequiresApproval}
 	}
-	session.WriteTools(b, all, true)
+	skilltext.WriteTools(b, all, true)
 }
 
 // callTool handles call_tool: it forwards the call and returns the tool's

@@ -100,11 +100,11 @@ func (r *LoadResult) Activation(ref string) *Activation {
 	if !whole {
 		return NewActivation(r.Skill, r.Text)
 	}
-	parts := []string{RenderBody(r.Skill)}
+	parts := []string{r.Skill.body()}
 	if before != "" {
 		parts = []string{strings.TrimRight(before, "\n"), parts[0]}
 	}
-	for _, rest := range []string{RenderAppendix(r.Skill), strings.TrimLeft(after, "\n")} {
+	for _, rest := range []string{r.Skill.appendix(), strings.TrimLeft(after, "\n")} {
 		if rest != "" {
 			parts = append(parts, strings.TrimRight(rest, "\n"))
 		}

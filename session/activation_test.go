@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -90,7 +91,7 @@ func TestB3SkillMessages(t *testing.T) {
 			if tt.m != nil {
 				tt.m(m)
 			}
-			if diff := cmp.Diff(tt.want, asJSON(t, session.NewActivation(m, session.RenderBody(m)))); diff != "" {
+			if diff := cmp.Diff(tt.want, asJSON(t, session.NewActivation(m, skilltext.Body(m.Instructions, m.Location)))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -96,8 +97,10 @@ type LoadOptions struct {
 	// Direct is set if the caller does not send the result to the model. The
 	// text becomes part of the conversation at its event.
 	Direct bool
-	// Arguments are the user's arguments; see [FillArguments]. A direct load
-	// fills in placeholders even if there are no arguments.
+	// Arguments are the user's arguments. They replace the placeholders
+	// $ARGUMENTS, $1 and so on in the instructions. If there is no placeholder,
+	// they follow the instructions. A direct load fills in placeholders even if
+	// there are no arguments.
 	Arguments string
 	// By is the cause of the load, if neither ByModel nor Direct determines
 	// it. Why is the reason, if it is not apparent from the conversation.
@@ -305,7 +308,7 @@ func (p *loadPlan) reuse(m *Skill, active ActiveSkill) {
 	added := p.provided.without(m.ID, active.Tools)
 	use.Tools = added.names(m.ID)
 	if m == p.result.Skill {
-		p.texts = append(p.texts, RenderAlreadyLoaded(m))
+		p.texts = append(p.texts, skilltext.AlreadyLoaded(m.ID.Name))
 	}
 	if text := added.text(); text != "" {
 		p.texts = append(p.texts, text)
@@ -401,7 +404,7 @@ func (s *Session) fetch(ctx context.Context, key loadKey) ([]*Skill, error) {
 	if key.o.Direct || key.o.Arguments != "" {
 		filled := *main // main may be shared
 		rest := ""
-		filled.Instructions, rest = FillArguments(main.Instructions, []string{key.o.Arguments}, main.ArgumentHint != "")
+		filled.Instructions, rest = skilltext.FillArguments(main.Instructions, []string{key.o.Arguments}, main.ArgumentHint != "")
 		if rest != "" {
 			filled.Instructions = strings.TrimRight(filled.Instructions, "\r\n") + "\n\nArguments: " + rest + "\n"
 		}
@@ -422,7 +425,7 @@ func lastLoad(events []Event) *SkillLoad {
 }
 
 func alreadyLoaded(m *Skill) *LoadResult {
-	return &LoadResult{State: StateAlreadyLoaded, Skill: m, Text: RenderAlreadyLoaded(m), Problems: m.Problems}
+	return &LoadResult{State: StateAlreadyLoaded, Skill: m, Text: skilltext.AlreadyLoaded(m.ID.Name), Problems: m.Problems}
 }
 
 // maxNamed is the maximum number of available skills listed after a failed

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
@@ -161,7 +162,7 @@ func writtenLoads(turn []PastMessage) []string {
 // ignores lines in code and in quotations.
 func loadSentences(text string) []string {
 	var out []string
-	code := codeSpans(text)
+	code := skilltext.CodeSpans(text)
 	at, open, block := 0, 0, false // open is the state of openQuotes; block is set in a Markdown quotation
 	for line := range strings.SplitAfterSeq(text, "\n") {
 		plain := strings.TrimRight(line, " \t\r\n")

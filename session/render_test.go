@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
@@ -77,7 +78,7 @@ func TestB13PlaceholdersAreFilledAtDelivery(t *testing.T) {
 	} {
 		m := material(body)
 		m.Location = tt.location
-		if got := session.RenderBody(m); got != tt.want {
+		if got := skilltext.Body(m.Instructions, m.Location); got != tt.want {
 			t.Errorf("in %q: got %q, want %q", tt.location, got, tt.want)
 		}
 		if m.Instructions != body {
@@ -96,7 +97,7 @@ func TestBodiesAreDeliveredUnchanged(t *testing.T) {
 		if strings.TrimSpace(body) == "" {
 			want = ""
 		}
-		if got := session.RenderBody(m); got != want {
+		if got := skilltext.Body(m.Instructions, m.Location); got != want {
 			rt.Fatalf("body %q is delivered as %q", body, got)
 		}
 		if want != "" && !strings.Contains(session.Render(m), "\n\n"+want+"\n") {

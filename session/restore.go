@@ -102,7 +102,7 @@ func (r *restoration) add(all []*Skill, ago int) bool {
 		return true
 	}
 	main := all[len(all)-1]
-	if main.Hidden || RenderBody(main) == "" {
+	if main.Hidden || main.body() == "" {
 		return true
 	}
 	tokens := 0

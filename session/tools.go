@@ -3,11 +3,10 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skilltext"
 )
 
 // Tools connects the tools of skills: MCP servers and providers.
@@ -22,12 +21,6 @@ type Tools interface {
 	// block. Skills without servers are ignored.
 	Release(skills []ID)
 }
-
-// Server states shown to a model, as in package upstream.
-const (
-	ServerDegraded = "DEGRADED" // does not respond at the moment
-	ServerDead     = "DEAD"     // failed permanently
-)
 
 // Tool describes a tool to a model.
 type Tool struct {
@@ -105,9 +98,14 @@ func (b providedTools) without(id ID, known []string) providedTools {
 func (b providedTools) text() string {
 	var out strings.Builder
 	if len(b.tools) > 0 {
-		schemas := schemasFit(b.tools)
+		described, size := make([]skilltext.Tool, len(b.tools)), 0
+		for i, t := range b.tools {
+			described[i] = skilltext.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema, Server: t.Server, State: t.State, NeedsApproval: t.NeedsApproval}
+			size += len(t.InputSchema)
+		}
+		schemas := size <= skilltext.MaxSchemaBytes
 		out.WriteString("Tools of this skill:\n")
-		WriteTools(&out, b.tools, schemas)
+		skilltext.WriteTools(&out, described, schemas)
 		if !schemas {
 			out.WriteString("Ask for the arguments of those that you need.\n")
 		}
@@ -116,36 +114,6 @@ func (b providedTools) text() string {
 		out.WriteString("Problems:\n- " + strings.Join(b.problems, "\n- ") + "\n")
 	}
 	return out.String()
-}
-
-// SchemaBytes is the maximum size of the schemas in a result if they were not
-// requested. It is equal to about 2,000 tokens.
-const SchemaBytes = 8000
-
-func schemasFit(all []Tool) bool {
-	size := 0
-	for _, t := range all {
-		size += len(t.InputSchema)
-	}
-	return size <= SchemaBytes
-}
-
-// WriteTools writes a list of tools for a model, one per line. If schemas is
-// set, each tool has another line with its argument schema.
-func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
-	for _, t := range all {
-		fmt.Fprintf(b, "- %s: %s", t.Name, printable.OneLine(t.Description))
-		if t.State == ServerDegraded || t.State == ServerDead {
-			fmt.Fprintf(b, " [server %s is %s]", t.Server, t.State)
-		}
-		if t.NeedsApproval {
-			b.WriteString(" [needs approval]")
-		}
-		b.WriteByte('\n')
-		if schemas && len(t.InputSchema) > 0 {
-			fmt.Fprintf(b, "  arguments: %s\n", t.InputSchema)
-		}
-	}
 }
 
 // releaseTools releases the tools of the given skills.

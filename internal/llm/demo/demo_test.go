@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/loadout-dev/loadout/internal/llm/demo"
+	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
@@ -137,7 +138,7 @@ func (b *toolbox) load(name string) string {
 	e := entries[i]
 	m := &session.Skill{ID: session.ID{Name: e.name, Origin: "test"}, Instructions: e.instructions}
 	if slices.Contains(b.held, name) {
-		return session.RenderAlreadyLoaded(m)
+		return skilltext.AlreadyLoaded(name)
 	}
 	for _, f := range e.files {
 		m.Files = append(m.Files, skill.File{Path: f})
@@ -156,7 +157,9 @@ func (b *toolbox) load(name string) string {
 	out.WriteString(session.Render(m))
 	if len(e.tools) > 0 {
 		out.WriteString("\nTools of this skill, to be called with call_tool:\n")
-		session.WriteTools(&out, e.tools, true)
+		for _, t := range e.tools {
+			skilltext.WriteTools(&out, []skilltext.Tool{{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}}, true)
+		}
 	}
 	return out.String()
 }

@@ -1,4 +1,4 @@
-package session
+package skilltext
 
 import (
 	"sort"
@@ -26,7 +26,7 @@ func FillArguments(body string, arguments []string, hint bool) (filled, rest str
 	hint = hint || strings.Contains(body, "$ARGUMENTS")
 	placed := false
 	var b strings.Builder
-	code := codeSpans(body)
+	code := CodeSpans(body)
 	last := 0
 	for _, at := range argumentPlaceholder().FindAllStringIndex(body, -1) {
 		place := body[at[0]:at[1]]
@@ -78,9 +78,9 @@ func splitWords(s string) []string {
 	return words
 }
 
-// codeSpans returns a function that reports whether an offset in Markdown text
+// CodeSpans returns a function that reports whether an offset in Markdown text
 // is in code: in a fenced block, or between backquotes on the same line.
-func codeSpans(body string) func(int) bool {
+func CodeSpans(body string) func(int) bool {
 	type span struct{ from, to int }
 	var spans []span
 	fence, at := "", 0

@@ -1,17 +1,17 @@
-package session_test
+package skilltext_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/internal/skilltext"
 )
 
 func FuzzFillArguments(f *testing.F) {
 	f.Add("Fix $1 in `$1` for $ARGUMENTS\n```\n$2\n", `a "b c`, true)
 	f.Add("", "", false)
 	f.Fuzz(func(t *testing.T, body, typed string, hint bool) {
-		filled, rest := session.FillArguments(body, []string{typed}, hint)
+		filled, rest := skilltext.FillArguments(body, []string{typed}, hint)
 		if strings.TrimSpace(typed) == "" && rest == "" && !strings.Contains(body, "$ARGUMENTS") && filled != body {
 			t.Fatalf("nothing was typed, and %q became %q", body, filled)
 		}

@@ -1,0 +1,41 @@
+package skilltext
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/printable"
+)
+
+// MaxSchemaBytes is the maximum size of the schemas in a list of tools if they
+// were not requested. It is equal to about 2,000 tokens.
+const MaxSchemaBytes = 8000
+
+// Tool is a tool in a list for a model.
+type Tool struct {
+	Name          string
+	Description   string
+	InputSchema   json.RawMessage // nil if the list omits it
+	Server        string
+	State         string // server state, as in package tools
+	NeedsApproval bool
+}
+
+// WriteTools writes a list of tools, one per line. If schemas is set, each tool
+// with a schema has another line for it.
+func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
+	for _, t := range all {
+		fmt.Fprintf(b, "- %s: %s", t.Name, printable.OneLine(t.Description))
+		if t.State == "DEGRADED" || t.State == "DEAD" {
+			fmt.Fprintf(b, " [server %s is %s]", t.Server, t.State)
+		}
+		if t.NeedsApproval {
+			b.WriteString(" [needs approval]")
+		}
+		b.WriteByte('\n')
+		if schemas && len(t.InputSchema) > 0 {
+			fmt.Fprintf(b, "  arguments: %s\n", t.InputSchema)
+		}
+	}
+}
