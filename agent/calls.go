@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/callid"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -133,17 +134,18 @@ func (t *turn) callTool(ctx context.Context, c pendingCall) (*Outcome, error) {
 			return &Outcome{Text: "Nothing is called while the configuration cannot be read: " + err.Error() + ".", Error: true}, nil
 		}
 	}
-	made := &runningCall{turn: t, call: c.Call, id: fmt.Sprintf("%d.%s", c.message, c.ID)}
-	if outer := CallID(ctx); outer != "" { // the agent is a tool of another agent
-		made.id = outer + "." + made.id
+	id := fmt.Sprintf("%d.%s", c.message, c.ID)
+	if outer := callid.From(ctx); outer != "" { // the agent is a tool of another agent
+		id = outer + "." + id
 	}
+	made := &runningCall{turn: t, call: c.Call}
 	t.emit(Event{Type: ToolCall, Call: &c.Call})
 	if !tool.ReportsStart {
 		if err := made.reportStart(ctx); err != nil {
 			return nil, err
 		}
 	}
-	out, err := tool.Call(context.WithValue(ctx, runningCallKey{}, made), args)
+	out, err := tool.Call(callid.With(context.WithValue(ctx, runningCallKey{}, made), id), args)
 	if err == nil {
 		err = t.recordSkillUse(ctx, args)
 	}
@@ -155,7 +157,6 @@ func (t *turn) callTool(ctx context.Context, c pendingCall) (*Outcome, error) {
 type runningCall struct {
 	turn *turn
 	call session.Call
-	id   string // unique in the conversation
 	once sync.Once
 	err  error
 }
@@ -186,15 +187,6 @@ func ReportProgress(ctx context.Context, text string) {
 	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok && text != "" {
 		m.turn.emit(Event{Type: ToolProgress, Call: &m.call, Text: text})
 	}
-}
-
-// CallID returns the ID of the call that ctx belongs to, or "". It is unique in
-// the conversation and does not change after a crash.
-func CallID(ctx context.Context) string {
-	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok {
-		return m.id
-	}
-	return ""
 }
 
 // recoveredLoad returns the text of a load that was recorded before a crash

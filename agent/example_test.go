@@ -10,10 +10,8 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/policy"
 )
 
 // This example runs a conversation with the built-in demo. Pass another first
@@ -65,32 +63,4 @@ func ExampleAgent() {
 	// loaded tides
 	// done
 	// tides stays for 5 more turns
-}
-
-// This example has a tool that only a client can perform: here, a subscriber of
-// the approval queue.
-func ExampleClient() {
-	ctx := context.Background()
-	person := policy.Principal{ID: "ann", Kind: policy.UserPrincipal}
-	desk := approval.NewQueue(&approval.MemoryStore{})
-	defer desk.Subscribe(func(e approval.Event) {
-		if e.Answer == nil && e.Request.Kind == approval.KindAction {
-			var do agent.Action
-			if err := json.Unmarshal(e.Request.Payload, &do); err != nil {
-				log.Fatal(err)
-			}
-			fmt.Println(do.Skill, do.Action, string(do.Data))
-			go desk.Resolve(ctx, e.Request.ID, approval.Answer{Outcome: approval.Accepted, By: person, Content: json.RawMessage(`{"success":true,"result":{"svg":"<svg/>"}}`)})
-		}
-	})()
-	client := &agent.Client{Approvals: desk, Session: "42", Principal: person}
-	draw := client.Tool("mermaid", llm.Tool{Name: "render", InputSchema: json.RawMessage(`{"type":"object"}`)})
-	out, err := draw.Call(ctx, json.RawMessage(`{"code":"a---b"}`))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(out.Text)
-	// Output:
-	// mermaid render {"code":"a---b"}
-	// {"svg":"<svg/>"}
 }

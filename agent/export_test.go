@@ -1,7 +1,17 @@
 package agent
 
+import "context"
+
 // MaxResult is the size limit of a result's text in bytes.
 const MaxResult = maxResult
+
+// Connect connects to an in-process server.
+var Connect = connect
+
+// Tools returns the server's tools, except those named in without.
+func (c *connection) Tools(ctx context.Context, without ...string) ([]Tool, error) {
+	return c.tools(ctx, without...)
+}
 
 // RenderRequest renders the request of a conversation from its events.
 var RenderRequest = renderRequest

@@ -18,27 +18,26 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Server is an in-process MCP server, such as an [mcp.Server] or a server of
-// package github.com/loadout-dev/loadout/mcpserver.
-type Server interface {
+// inProcessServer is an MCP server in this program.
+type inProcessServer interface {
 	// Run serves a connection until it is closed.
 	Run(ctx context.Context, t mcp.Transport) error
 }
 
-// Connection is a connection to an in-process server. It is safe for concurrent
+// connection is a connection to an in-process server. It is safe for concurrent
 // use. The caller must close it, which also closes the server's side.
-type Connection struct {
+type connection struct {
 	*mcp.ClientSession
 	calls sync.Map // contexts of running calls, by progress token
 	last  atomic.Int64
 }
 
-// Connect connects to an in-process server, in memory. elicit handles the
+// connect connects to an in-process server, in memory. elicit handles the
 // server's elicitations; if it is nil, the client does not support elicitation.
-func Connect(ctx context.Context, s Server, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*Connection, error) {
+func connect(ctx context.Context, s inProcessServer, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*connection, error) {
 	here, there := mcp.NewInMemoryTransports()
 	go s.Run(context.WithoutCancel(ctx), there) // returns when its client closes the connection
-	c := &Connection{}
+	c := &connection{}
 	client := mcp.NewClient(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: "devel"}, &mcp.ClientOptions{ElicitationHandler: elicit,
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 			token, _ := req.Params.ProgressToken.(string)
@@ -53,8 +52,8 @@ func Connect(ctx context.Context, s Server, elicit func(context.Context, *mcp.El
 	return c, nil
 }
 
-// Tools returns the server's tools, except those named in without.
-func (c *Connection) Tools(ctx context.Context, without ...string) ([]Tool, error) {
+// tools returns the server's tools, except those named in without.
+func (c *connection) tools(ctx context.Context, without ...string) ([]Tool, error) {
 	var out []Tool
 	for t, err := range c.ClientSession.Tools(ctx, nil) {
 		if err != nil {
@@ -78,7 +77,7 @@ func (c *Connection) Tools(ctx context.Context, without ...string) ([]Tool, erro
 }
 
 // call calls one of the server's tools and reports its progress.
-func (c *Connection) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
+func (c *connection) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
 	token := "call-" + strconv.FormatInt(c.last.Add(1), 10)
 	c.calls.Store(token, ctx)
 	defer c.calls.Delete(token)

@@ -67,7 +67,7 @@ func TestServerTools(t *testing.T) {
 	}
 }
 
-// connected is a server that implements agent.Server.
+// connected is an in-process server.
 type connected struct{ *mcp.Server }
 
 func (c connected) Run(ctx context.Context, t mcp.Transport) error { return c.Server.Run(ctx, t) }

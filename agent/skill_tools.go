@@ -5,8 +5,11 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/approver"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -14,7 +17,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// SkillToolOptions configures [SkillTools]. The zero value is ready to use.
+// SkillToolOptions configures [SkillTools] and [ServerTools]. The zero value is
+// ready to use.
 type SkillToolOptions struct {
 	// Tools holds the tools of MCP servers and of skills; nil means none. The
 	// model finds them with find_tools and calls them with call_tool. Pass the
@@ -23,47 +27,72 @@ type SkillToolOptions struct {
 	// Principal is the principal of the calls; the zero value means the local
 	// user.
 	Principal policy.Principal
-	// Approve asks the user about tool calls that need approval. If it is nil,
-	// the Approve function of [loadout.Options] is called.
+	// Approvals receives requests to approve tool calls and scripts, and the
+	// servers' elicitations. Pass the queue to [Options.Approvals] too. If it
+	// is nil, the fields Approve and Elicit handle them.
+	Approvals *ApprovalQueue
+	// Approve asks the user about tool calls that need approval; it replaces
+	// Approvals for them. If both are nil, the Approve function of
+	// [loadout.Options] is called.
 	Approve loadout.Approver
-	// Workspace is a user's directory that scripts can read as /workspace; ""
-	// mounts none.
-	Workspace string
+	// Elicit handles elicitations; it replaces Approvals for them. If both are
+	// nil, elicitations are cancelled.
+	Elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
+	// Server has further options of the server that implements the tools, such
+	// as Workspace, Refresh and OnUse. SkillTools sets its Tools, Session,
+	// Principal, ToolsOnly, WithoutNotices and InvokedByUser. It may be nil.
+	Server *mcpserver.Options
+}
+
+// caller returns a tool caller with these options. o may be nil.
+func (o *SkillToolOptions) caller(rt *loadout.Runtime, s *session.Session) *toolCaller {
+	c := &toolCaller{rt: rt, session: s, principal: policy.LocalUser()}
+	if o == nil {
+		return c
+	}
+	c.set, c.approve, c.elicit = o.Tools, o.Approve, o.Elicit
+	if o.Principal != (policy.Principal{}) {
+		c.principal = o.Principal
+	}
+	if o.Approvals != nil && c.approve == nil {
+		c.approve = approver.New(o.Approvals, s.ID(), c.principal)
+	}
+	if o.Approvals != nil && c.elicit == nil {
+		c.elicit = approver.NewElicitationHandler(o.Approvals, s.ID(), c.principal, 0)
+	}
+	return c
 }
 
 // SkillTools returns the tools with which a model uses skills in a session, for
 // [Options.Tools] or your own agent loop. They are load_skill, unload_skill,
 // search_skills and read_skill_file. run_skill_script is added if the runtime
 // runs scripts, and find_tools and call_tool if [SkillToolOptions.Tools] is
-// set. The tools are those of package mcpserver, connected in memory. The
-// caller must call close before closing the session and the runtime.
+// set. The tools are those of package mcpserver, connected in memory, and may
+// be called concurrently. o may be nil. The caller must call close before
+// closing the session and the runtime.
 func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o *SkillToolOptions) (all []Tool, close func() error, err error) {
-	opts := SkillToolOptions{}
-	if o != nil {
-		opts = *o
+	caller := o.caller(rt, s)
+	opts := mcpserver.Options{}
+	if o != nil && o.Server != nil {
+		opts = *o.Server
 	}
-	if opts.Principal == (policy.Principal{}) {
-		opts.Principal = policy.LocalUser()
+	opts.Tools, opts.Session, opts.Principal, opts.ToolsOnly, opts.WithoutNotices = caller.set, s.ID(), caller.principal, true, true
+	opts.InvokedByUser = func(e *catalog.Entry) bool {
+		return slices.ContainsFunc(s.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
 	}
-	server := mcpserver.New(rt, &mcpserver.Options{
-		Tools: opts.Tools, Session: s.ID(), Principal: opts.Principal, Workspace: opts.Workspace, ToolsOnly: true, WithoutNotices: true,
-		InvokedByUser: func(e *catalog.Entry) bool {
-			return slices.ContainsFunc(s.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
-		},
-	})
-	c, err := Connect(ctx, server, nil)
+	server := mcpserver.New(rt, &opts)
+	c, err := connect(ctx, server, caller.elicit)
 	if err != nil {
 		return nil, nil, errors.Join(err, server.Close())
 	}
 	close = func() error { return errors.Join(c.Close(), server.Close()) }
-	served, err := c.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
+	served, err := c.tools(ctx, toolname.LoadSkill, toolname.CallTool)
 	if err != nil {
 		return nil, nil, errors.Join(err, close())
 	}
 	all = append([]Tool{loadTool(s, nil), unloadTool(s)}, served...)
-	if opts.Tools != nil {
-		caller := &ToolCaller{Set: opts.Tools, Session: s, Principal: opts.Principal, Approve: opts.Approve}
-		all = append(all, caller.CallTool())
+	if caller.set != nil {
+		all = append(all, caller.callTool())
 	}
 	return all, close, nil
 }

@@ -18,39 +18,32 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// ToolCaller calls the tools of a set for a conversation and requests approval
-// if a call needs it. It is safe for concurrent use. Its fields must not be
-// changed after first use.
-type ToolCaller struct {
-	Set *tools.Set
-	// Session is the conversation. Its approvals and the allowed tools of its
-	// active skills apply to the calls.
-	Session   *session.Session
-	Principal policy.Principal
-	// IsApproved reports whether the current version of a skill is approved.
-	// If it is not, the skill's allowed tools do not apply. If IsApproved is
-	// nil, the approval at the time of the load is used.
-	IsApproved func(ctx context.Context, skill session.ID) bool
-	// Approve asks the user about calls that need approval. If it is nil, the
-	// Approve function of [loadout.Options] is called.
-	Approve loadout.Approver
-	// Elicit handles servers' elicitations during a call; nil cancels them.
-	Elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
+// toolCaller calls the tools of a set for a conversation and requests approval
+// if a call needs it. It is safe for concurrent use.
+type toolCaller struct {
+	set       *tools.Set
+	rt        *loadout.Runtime
+	session   *session.Session
+	principal policy.Principal
+	approve   loadout.Approver
+	elicit    func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 }
 
-// ServerTools returns a server's tools under their own names, for a model that
-// has them available all the time. It connects to the server and returns an
-// error if that fails.
-func (c *ToolCaller) ServerTools(ctx context.Context, server string) ([]Tool, error) {
-	if wrong := c.Set.Connect(ctx, server); wrong[server] != "" {
+// ServerTools returns the tools of a server in [SkillToolOptions.Tools] under
+// their own names, for [Options.Tools], so that a model has them available all
+// the time. It connects to the server and returns an error if that fails. The
+// tools may be called concurrently, until the set is closed.
+func ServerTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, server string, o *SkillToolOptions) ([]Tool, error) {
+	c := o.caller(rt, s)
+	if wrong := c.set.Connect(ctx, server); wrong[server] != "" {
 		return nil, errors.New(wrong[server])
 	}
 	var out []Tool
-	for _, s := range c.Set.Servers() {
-		if s.Name != server || s.Listing == nil {
+	for _, sv := range c.set.Servers() {
+		if sv.Name != server || sv.Listing == nil {
 			continue
 		}
-		for _, t := range s.Listing.Tools {
+		for _, t := range sv.Listing.Tools {
 			schema, err := json.Marshal(t.InputSchema)
 			if err != nil {
 				return nil, fmt.Errorf("tool %s: %w", t.Name, err)
@@ -69,9 +62,9 @@ func (c *ToolCaller) ServerTools(ctx context.Context, server string) ([]Tool, er
 	return out, nil
 }
 
-// CallTool returns the tool with which a model calls all other tools of the
+// callTool returns the tool with which a model calls all other tools of the
 // set. The model learns their names from a load or a search.
-func (c *ToolCaller) CallTool() Tool {
+func (c *toolCaller) callTool() Tool {
 	return Tool{ReportsStart: true, Tool: llm.Tool{
 		Name: toolname.CallTool, Description: "Call a tool that load_skill or find_tools told you of, with the arguments of its schema.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"of the tool"},"arguments":{"type":"object"}},"required":["name"]}`),
@@ -92,17 +85,17 @@ func (c *ToolCaller) CallTool() Tool {
 }
 
 // call calls a tool and requests approval if necessary.
-func (c *ToolCaller) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
-	call := &tools.Call{Name: name, Arguments: args, Principal: c.Principal, Session: c.Session.ID(), Allow: c.skillRules(ctx), Approve: c.Approve,
+func (c *toolCaller) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
+	call := &tools.Call{Name: name, Arguments: args, Principal: c.principal, Session: c.session.ID(), Allow: c.skillRules(ctx), Approve: c.approve,
 		Notify:   func(text string) { emitNotice(ctx, text) },
 		Begin:    func() error { return ReportStart(ctx) },
 		Progress: func(p *mcp.ProgressNotificationParams) { ReportProgress(ctx, progressText(p)) }}
-	if c.Elicit != nil {
+	if c.elicit != nil {
 		call.Elicit = func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-			return c.Elicit(ctx, &mcp.ElicitRequest{Params: p})
+			return c.elicit(ctx, &mcp.ElicitRequest{Params: p})
 		}
 	}
-	res, err := c.Set.Call(ctx, call)
+	res, err := c.set.Call(ctx, call)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -122,11 +115,12 @@ func (c *ToolCaller) call(ctx context.Context, name string, args json.RawMessage
 	return &Outcome{Text: strings.TrimSuffix(err.Error(), ".") + ".", Error: true, Denied: denied}, nil
 }
 
-// skillRules returns the rules that allow the tools of active skills.
-func (c *ToolCaller) skillRules(ctx context.Context) policy.Rules {
+// skillRules returns the rules that allow the tools of active skills. The
+// allowed tools of a skill apply only while its current version is approved.
+func (c *toolCaller) skillRules(ctx context.Context) policy.Rules {
 	var texts []string
-	for _, a := range c.Session.Active() {
-		if len(a.AllowedTools) > 0 && (c.IsApproved == nil || c.IsApproved(ctx, a.Skill)) {
+	for _, a := range c.session.Active() {
+		if len(a.AllowedTools) > 0 && c.rt.CanAcquireLease(ctx, a.Skill.Key(), policy.Principal{}, c.session.ID()) {
 			texts = append(texts, a.AllowedTools...)
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -51,10 +53,12 @@ func (s *shelf) server() *mcp.Server {
 // user's approval.
 type library struct {
 	*talk
-	shelf  *shelf
-	desk   *approval.Queue
-	asked  []loadout.CallRequest
-	answer func(approval.Request) *approval.Answer // returns nil to leave the request open
+	rt        *loadout.Runtime
+	approvals policy.Store // of skills
+	shelf     *shelf
+	desk      *approval.Queue
+	asked     []loadout.CallRequest
+	answer    func(approval.Request) *approval.Answer // returns nil to leave the request open
 }
 
 var ann = policy.Principal{ID: "ann", Kind: policy.UserPrincipal}
@@ -62,22 +66,30 @@ var ann = policy.Principal{ID: "ann", Kind: policy.UserPrincipal}
 func newLibrary(t *testing.T, log session.Log, store approval.Store, grants policy.Store, answer func(approval.Request) *approval.Answer) *library {
 	t.Helper()
 	l := &library{shelf: &shelf{}, desk: approval.NewQueue(store), answer: answer}
-	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tides)}})
+	skills := fstest.MapFS{"books/SKILL.md": {Data: []byte("---\nname: books\ndescription: Knows books.\nallowed-tools: [mcp.shelf.put(a*), nonsense((]\n---\nRead.\n")}}
+	maps.Copy(skills, tides)
+	l.approvals = policy.NewMemoryStore()
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, skills)}, Scripts: &loadout.Scripts{Grants: l.approvals}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
 		"memory": tools.MemoryTransport(map[string]*mcp.Server{"shelf": l.shelf.server()}),
 	}}})
-	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Grants: grants, Own: []*upstream.Config{{Name: "shelf", Type: "memory", URLs: []string{"shelf"}, Safety: "HIGH"}}})
+	set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Grants: grants, Own: []*upstream.Config{{Name: "shelf", Type: "memory", URLs: []string{"shelf"}, Safety: "HIGH"}}})
 	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, ID: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close(); set.Close(); pool.Close(); rt.Close() })
-	caller := &agent.ToolCaller{Set: set, Session: s, Principal: ann, Approve: agent.NewApprover(l.desk, "s", ann)}
+	skillTools, closeTools, err := agent.SkillTools(t.Context(), rt, s, &agent.SkillToolOptions{Tools: set, Principal: ann, Approvals: l.desk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeTools() })
+	l.rt = rt
 	l.talk = &talk{model: &script{}, session: s}
-	l.Agent = agent.New(l.model, s, &agent.Options{Tools: []agent.Tool{caller.CallTool()}, Approvals: l.desk})
+	l.Agent = agent.New(l.model, s, &agent.Options{Tools: skillTools, Approvals: l.desk})
 	t.Cleanup(l.desk.Subscribe(func(e approval.Event) {
 		if e.Answer != nil {
 			return
@@ -202,22 +214,42 @@ func (c crashing) Resolve(context.Context, string, approval.Answer) (*approval.A
 // pattern, until the skill is unloaded or no longer approved.
 func TestB6SkillAllowsTools(t *testing.T) {
 	l := newLibrary(t, nil, &approval.MemoryStore{}, policy.NewMemoryStore(), func(approval.Request) *approval.Answer { return &approval.Answer{Outcome: approval.Declined} })
-	id := session.ID{Name: "books", Origin: "mine", Dir: "books"}
-	if err := l.session.Append(t.Context(), session.Event{Loaded: &session.SkillLoad{Skill: id, Text: "x", AllowedTools: []string{"mcp.shelf.put(a*)", "nonsense(("}}}); err != nil {
-		t.Fatal(err)
+	approve := func() policy.Grant {
+		w, err := l.rt.ReadApprovalRequest(t.Context(), "books")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := l.approvals.Put(t.Context(), policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Scope: policy.Always, Subject: w.Digest, Name: "books", Permissions: w.Requested.Permissions()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
 	}
+	load := func() {
+		if res, err := l.session.Load(t.Context(), "books"); err != nil || res.State != session.StateLoaded {
+			t.Fatal(res, err)
+		}
+	}
+	granted := approve()
+	load()
 	l.model.answers = []*llm.Answer{book("1", "put", "atlas"), book("2", "put", "bible"), book("3", "burn", "atlas"), says("done")}
 	l.turn(t, "Go.")
-	if _, err := l.session.Unload(t.Context(), "books", "done", false); err != nil {
+	if _, err := l.approvals.Revoke(t.Context(), granted.ID); err != nil {
 		t.Fatal(err)
 	}
 	l.model.answers = []*llm.Answer{book("4", "put", "atlas"), says("done")}
+	l.turn(t, "Without approval.")
+	approve()
+	if _, err := l.session.Unload(t.Context(), "books", "done", false); err != nil {
+		t.Fatal(err)
+	}
+	l.model.answers = []*llm.Answer{book("5", "put", "atlas"), says("done")}
 	l.turn(t, "Again.")
 	var asked []string
 	for _, r := range l.asked {
 		asked = append(asked, r.Tool+" "+string(r.Arguments))
 	}
-	if !slices.Equal(l.shelf.called, []string{"put atlas"}) || len(asked) != 3 || !strings.Contains(asked[2], "atlas") {
+	if !slices.Equal(l.shelf.called, []string{"put atlas"}) || len(asked) != 4 || !strings.Contains(asked[2], "atlas") || !strings.Contains(asked[3], "atlas") {
 		t.Errorf("called %q, asked %q", l.shelf.called, asked)
 	}
 }

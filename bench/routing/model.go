@@ -23,7 +23,6 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/llm/anthropic"
 	"github.com/loadout-dev/loadout/llm/openai"
-	"github.com/loadout-dev/loadout/mcpserver"
 )
 
 // modelFlags holds the flags that select the model.
@@ -94,16 +93,9 @@ func runModel(ctx context.Context, o *modelFlags, questions []question, dirs []s
 
 // askModel asks each question once, in a separate conversation.
 func askModel(ctx context.Context, m llm.Model, rt *loadout.Runtime, questions []question) ([]choice, error) {
-	server := mcpserver.New(rt, nil)
-	defer server.Close()
-	client, err := agent.Connect(ctx, server, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
 	var out []choice
 	for _, q := range questions {
-		c, err := askOne(ctx, m, rt, client, q)
+		c, err := askOne(ctx, m, rt, q)
 		if err != nil {
 			return nil, fmt.Errorf("ask %q: %w", q.Ask, err)
 		}
@@ -117,17 +109,18 @@ const maxSteps = 4 // maximum number of model responses; a search and a load tak
 var errLoaded = errors.New("skill loaded")
 
 // askOne asks one question and stops at the first skill load.
-func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *agent.Connection, q question) (choice, error) {
+func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, q question) (choice, error) {
 	c := choice{question: q}
-	tools, err := client.Tools(ctx, toolname.LoadSkill)
-	if err != nil {
-		return c, err
-	}
 	s, err := rt.NewSession(ctx, nil)
 	if err != nil {
 		return c, err
 	}
 	defer s.Close()
+	tools, closeTools, err := agent.SkillTools(ctx, rt, s, nil)
+	if err != nil {
+		return c, err
+	}
+	defer closeTools()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	a := agent.New(m, s, &agent.Options{Instructions: instructions(rt), Tools: tools, MaxSteps: maxSteps})

@@ -46,6 +46,24 @@ func (d *Queue) SubmitAndWait(ctx context.Context, a Request) (Answer, error) {
 	return d.Wait(ctx, id)
 }
 
+// Ask submits a request and waits for its answer. If waiting fails, it cancels
+// the request. It deletes the answer to an elicitation from the store, because
+// the answer may contain a secret.
+func (d *Queue) Ask(ctx context.Context, a Request) (Answer, error) {
+	id, err := d.Submit(ctx, a)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, err := d.Wait(ctx, id)
+	switch {
+	case err != nil:
+		err = errors.Join(err, d.Cancel(context.WithoutCancel(ctx), id))
+	case a.Kind == KindElicitation:
+		err = d.Delete(ctx, id)
+	}
+	return answer, err
+}
+
 // Submit stores a request, notifies subscribers, and returns the request's ID
 // without waiting for an answer. If a request with the same ID and content
 // exists, for example after a crash, Submit returns its ID. That request may

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/callid"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/review"
@@ -88,7 +88,7 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.
 	if err != nil {
 		return "", err
 	}
-	id, err := c.desk.Submit(ctx, approval.Request{ID: c.id + ".load." + agent.CallID(ctx) + "." + w.Digest.Short(), Kind: approval.KindApproval, Session: c.id, Principal: policy.LocalUser(), Payload: payload, Message: text})
+	id, err := c.desk.Submit(ctx, approval.Request{ID: c.id + ".load." + callid.From(ctx) + "." + w.Digest.Short(), Kind: approval.KindApproval, Session: c.id, Principal: policy.LocalUser(), Payload: payload, Message: text})
 	if err != nil {
 		return "", err
 	}
@@ -146,9 +146,4 @@ func (c *skillConsent) grantTools(ctx context.Context, res *session.LoadResult, 
 			res.Problems = append(res.Problems, fmt.Sprintf("each call of %s needs approval: %v", t.Name, err))
 		}
 	}
-}
-
-// isApproved reports whether the current version of a skill is approved.
-func (c *skillConsent) isApproved(ctx context.Context, id session.ID) bool {
-	return c.rt.CanAcquireLease(ctx, id.Key(), policy.LocalUser(), c.id)
 }

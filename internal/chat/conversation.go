@@ -44,11 +44,6 @@ func (t *conversation) close() {
 	t.closers = nil
 }
 
-// isActive reports whether the skill e is loaded.
-func (t *conversation) isActive(e *catalog.Entry) bool {
-	return slices.ContainsFunc(t.session.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
-}
-
 // explainSkillPath returns a hint if text contains a file path of an active
 // skill, else "".
 func (t *conversation) explainSkillPath(text string) string {

@@ -2,11 +2,7 @@ package chat
 
 import (
 	"context"
-	"errors"
 	"os"
-	"slices"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
@@ -19,7 +15,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
-	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/llm"
@@ -154,24 +149,15 @@ func (b *conversationBuilder) openSession(ctx context.Context) error {
 // and of its working directory. It loads skills into its own conversation and
 // calls tools itself.
 func (b *conversationBuilder) connectAgent(ctx context.Context) error {
-	a, me := b.host, policy.LocalUser()
-	elicit, approve := agent.NewElicitationHandler(b.desk, b.id, me, 0), agent.NewApprover(b.desk, b.id, me)
-	if !b.asks {
-		elicit, approve = nil, nil
-	}
-	served, err := b.connectServer(ctx, elicit)
-	if err != nil {
-		return err
-	}
+	a := b.host
 	consent := &skillConsent{Host: a, rt: b.runtime, config: b.config, set: b.set.Set, desk: b.desk, id: b.id}
-	caller := &agent.ToolCaller{Set: b.set.Set, Session: b.session, Principal: me, IsApproved: consent.isApproved, Approve: approve, Elicit: elicit}
-	own, err := caller.ServerTools(ctx, setup.BuiltinName)
+	tools, err := b.agentTools(ctx)
 	if err != nil {
 		return err
 	}
 	rt, lead := b.runtime, setup.ProfilePrompt(b.profile)
 	instructions := func() string { return buildInstructions(rt, lead) }
-	o := &agent.Options{Instructions: instructions(), RenewInstructions: instructions, Folder: b.named, Tools: slices.Concat(served, []agent.Tool{caller.CallTool()}, own), BeforeCall: b.watcher.Refresh,
+	o := &agent.Options{Instructions: instructions(), RenewInstructions: instructions, Folder: b.named, Tools: tools, BeforeCall: b.watcher.Refresh,
 		Skills: func() []*catalog.Entry { return rt.Catalog().Snapshot().ForModel() }, SkillModel: a.ModelResolver(ctx, b.config), Approvals: b.desk, MaxTokens: b.config.Models.MaxTokens, ContextWindow: b.config.Models.Window}
 	if b.asks {
 		o.LoadSkill = consent.loadSkill
@@ -180,17 +166,23 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	return nil
 }
 
-// connectServer connects the agent to the MCP server and returns the server's
-// tools.
-func (b *conversationBuilder) connectServer(ctx context.Context, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) ([]agent.Tool, error) {
-	server := mcpserver.New(b.runtime, &mcpserver.Options{Workspace: b.folder, Tools: b.set.Set, Session: b.id, WithoutNotices: true, InvokedByUser: b.isActive, HowToApprove: b.host.HowToApprove, HowToRevoke: setup.RevokeCommand,
-		Refresh: b.watcher.Refresh, OnUse: b.host.RecordSkillUse(b.config, usage.FaceChat), Version: setup.ReadVersion().Version, Logger: b.host.Logger()})
-	client, err := agent.Connect(ctx, server, elicit)
-	if err != nil {
-		return nil, errors.Join(err, server.Close())
+// agentTools returns the tools for skills and those of the built-in servers.
+func (b *conversationBuilder) agentTools(ctx context.Context) ([]agent.Tool, error) {
+	o := &agent.SkillToolOptions{Tools: b.set.Set, Server: &mcpserver.Options{Workspace: b.folder, HowToApprove: b.host.HowToApprove, HowToRevoke: setup.RevokeCommand,
+		Refresh: b.watcher.Refresh, OnUse: b.host.RecordSkillUse(b.config, usage.FaceChat), Version: setup.ReadVersion().Version, Logger: b.host.Logger()}}
+	if b.asks {
+		o.Approvals = b.desk
 	}
-	b.onClose(func() { client.Close(); server.Close() })
-	return client.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
+	skills, closeSkills, err := agent.SkillTools(ctx, b.runtime, b.session, o)
+	if err != nil {
+		return nil, err
+	}
+	b.onClose(func() { closeSkills() })
+	builtin, err := agent.ServerTools(ctx, b.runtime, b.session, setup.BuiltinName, o)
+	if err != nil {
+		return nil, err
+	}
+	return append(skills, builtin...), nil
 }
 
 // preload loads the skills selected for the whole conversation.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
 // Skills configures which skills are available and where to find them.
@@ -143,7 +145,7 @@ var settings = []setting{
 		doc: "File with the token that HTTP clients must send; required unless the address is loopback.\nA relative path is relative to this file."},
 	{key: "mcp.text_budget", env: "LOADOUT_MCP_TEXT_BUDGET", value: func(c *Config) any { return &c.MCP.TextBudget }, check: inRange(200, 1_000_000),
 		doc: "Limit of the skill names and descriptions sent to a client at the start, in characters."},
-	{key: "mcp.compat", env: "LOADOUT_MCP_COMPAT", value: func(c *Config) any { return &c.MCP.Compat }, check: oneOf("", "weknora", "ba-agent", "wegent"),
+	{key: "mcp.compat", env: "LOADOUT_MCP_COMPAT", value: func(c *Config) any { return &c.MCP.Compat }, check: oneOf(append([]string{""}, toolname.CompatSystems()...)...),
 		doc: "Serve the tools of an earlier system instead of Loadout's: weknora, ba-agent or wegent."},
 	{key: "servers.files", env: "LOADOUT_SERVERS_FILES", value: func(c *Config) any { return &c.Servers.Files }, path: true,
 		doc: "Files with MCP servers, in the format of any client: mcpServers, servers, connections; JSON, YAML\nor TOML. The servers.yaml beside this file is always read."},

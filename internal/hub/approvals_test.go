@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/clientaction"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
@@ -76,7 +76,7 @@ func TestW27ResponseByPost(t *testing.T) {
 	_, ada, bob := hall(t)
 	session := ada.begin(t)
 	input := ada.say(t, session, `call render {"code":"graph TD"}`)
-	var request agent.Action
+	var request clientaction.Action
 	if err := json.Unmarshal(ada.asked(t, session).Payload, &request); err != nil || request.Skill != "mermaid" || request.Action != "render" || string(request.Data) != `{"code":"graph TD"}` {
 		t.Fatalf("the request is %+v, %v", request, err)
 	}

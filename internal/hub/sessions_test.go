@@ -16,6 +16,8 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/approver"
+	"github.com/loadout-dev/loadout/internal/clientaction"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
@@ -101,7 +103,7 @@ func talker(t testing.TB, n *node, change ...func(*chat.Options, *chat.Setup)) {
 				return nil, err
 			}
 			s := &chat.Setup{Runtime: rt, Model: echo{}, Close: rt.Close, Tools: func(_ context.Context, talk *chat.ToolContext) ([]agent.Tool, error) {
-				client := &agent.Client{Approvals: talk.Approvals, Session: talk.ID, Principal: talk.User}
+				client := &clientaction.Client{Approvals: talk.Approvals, Session: talk.ID, Principal: talk.User}
 				return []agent.Tool{burn(talk), client.Tool("mermaid", llm.Tool{Name: "render", InputSchema: json.RawMessage(`{"type":"object"}`)})}, nil
 			}}
 			set(s)
@@ -115,7 +117,7 @@ func talker(t testing.TB, n *node, change ...func(*chat.Options, *chat.Setup)) {
 
 // burn is a tool that always needs approval.
 func burn(talk *chat.ToolContext) agent.Tool {
-	approve := agent.NewApprover(talk.Approvals, talk.ID, talk.User)
+	approve := approver.New(talk.Approvals, talk.ID, talk.User)
 	return agent.Tool{ReportsStart: true, Tool: llm.Tool{Name: "burn", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 			about := &loadout.CallRequest{Tool: "burn", Skill: "shelf", Owner: "the skill shelf", Reason: "it destroys", SameArguments: true, Arguments: args}

@@ -11,11 +11,12 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/approver"
+	"github.com/loadout-dev/loadout/internal/clientaction"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -173,7 +174,7 @@ func (t *conversation) instructions() string {
 // tools returns all tools of a conversation: the tools of skills, servers and the
 // working directory, the tools for team members, and the page's tools.
 func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.Tool, error) {
-	all, err := t.baseTools(ctx, c, agent.NewApprover(c.Approvals, c.ID, c.User), c.Session)
+	all, err := t.baseTools(ctx, c, c.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -184,43 +185,22 @@ func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.
 }
 
 // baseTools returns the tools except those for team members and the page's tools.
-func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, approve loadout.Approver, s *session.Session) ([]agent.Tool, error) {
-	elicit := (&agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}).Elicit(agent.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout))
-	caller := &agent.ToolCaller{Set: t.setup.Tools, Session: s, Principal: c.User, IsApproved: t.isApproved, Approve: approve, Elicit: elicit}
+func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, s *session.Session) ([]agent.Tool, error) {
+	client := &clientaction.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	dir := c.Folder.Name()
-	served, err := t.serverTools(ctx, dir, elicit, s)
+	o := &agent.SkillToolOptions{Tools: t.setup.Tools, Principal: c.User, Approvals: c.Approvals,
+		Elicit: client.Elicit(approver.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout)),
+		Server: &mcpserver.Options{Workspace: dir, HowToApprove: approvalHint, Refresh: t.prepareRun(dir), Version: t.assembler.o.Version, Logger: t.assembler.o.Logger}}
+	skills, closeSkills, err := agent.SkillTools(ctx, t.setup.Runtime, s, o)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := t.folderTools(ctx, c.Folder, caller)
+	t.onClose(closeSkills)
+	folder, err := t.folderTools(ctx, c.Folder, s, *o)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(served, []agent.Tool{caller.CallTool()}, folder), nil
-}
-
-// isApproved reports whether the current version of a skill is approved. The tool
-// permissions of other skills do not apply.
-func (t *conversation) isApproved(ctx context.Context, id session.ID) bool {
-	return t.setup.Runtime.CanAcquireLease(ctx, id.Key(), policy.Principal{}, t.id)
-}
-
-// serverTools returns the tools of Loadout's MCP server except load_skill and
-// call_tool, which the agent implements itself.
-func (t *conversation) serverTools(ctx context.Context, dir string, elicit elicitor, s *session.Session) ([]agent.Tool, error) {
-	server := mcpserver.New(t.setup.Runtime, &mcpserver.Options{
-		Workspace: dir, Tools: t.setup.Tools, Session: t.id, Principal: t.setup.Principal, WithoutNotices: true, ToolsOnly: true, HowToApprove: approvalHint,
-		InvokedByUser: func(e *catalog.Entry) bool {
-			return slices.ContainsFunc(s.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
-		},
-		Refresh: t.prepareRun(dir), Version: t.assembler.o.Version, Logger: t.assembler.o.Logger,
-	})
-	connection, err := agent.Connect(ctx, server, elicit)
-	if err != nil {
-		return nil, errors.Join(err, server.Close())
-	}
-	t.onClose(func() error { return errors.Join(connection.Close(), server.Close()) })
-	return connection.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
+	return append(skills, folder...), nil
 }
 
 // prepareRun returns a function that must be called before code runs in the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/clientaction"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
@@ -16,7 +17,7 @@ const diagramSkill = "mermaid-diagrams"
 // newDiagramTool returns a tool that draws a diagram in the user's browser and
 // returns whether it renders. Calls fail if the user has no page open.
 func newDiagramTool(c *chat.ToolContext) agent.Tool {
-	client := &agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
+	client := &clientaction.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	tool := client.Tool(diagramSkill, llm.Tool{
 		Name:        toolname.RenderMermaid,
 		Description: "Draw a Mermaid diagram in the user's page. Returns whether it renders, and the position of errors so that you can fix them.",

@@ -19,11 +19,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
 )
-
-// elicitor asks the user a question on behalf of a server.
-type elicitor = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
 // elicitTimeout is how long a server's question waits for an answer.
 const elicitTimeout = 15 * time.Minute
@@ -34,7 +32,7 @@ var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 
 // folderTools returns the tools for the working directory. The agent's deny rules
 // apply.
-func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *agent.ToolCaller) ([]agent.Tool, error) {
+func (t *conversation) folderTools(ctx context.Context, root *os.Root, s *session.Session, o agent.SkillToolOptions) ([]agent.Tool, error) {
 	rt := t.setup.Runtime
 	dir := root.Name()
 	server := workspace.New(root, &workspace.Options{Run: t.commandRunner(dir), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) }})
@@ -50,9 +48,8 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, like *age
 		Own: []*upstream.Config{{Name: workspace.Name, Type: builtin, URLs: []string{workspace.Name}, Safety: policy.High.String()}},
 	})
 	t.onClose(func() error { return errors.Join(set.Close(), pool.Close()) })
-	caller := *like
-	caller.Set = set
-	return caller.ServerTools(ctx, workspace.Name)
+	o.Tools = set
+	return agent.ServerTools(ctx, rt, s, workspace.Name, &o)
 }
 
 // commandRunner returns a function that runs sandboxed commands in the working

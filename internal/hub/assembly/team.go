@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/callid"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
@@ -62,7 +63,7 @@ func (t *conversation) confirmTask(ctx context.Context, c *chat.ToolContext, m a
 	if err != nil {
 		return nil, err
 	}
-	a := approval.Request{ID: c.ID + "." + agent.CallID(ctx), Kind: approval.KindApproval, Session: c.ID, Principal: c.User, Payload: payload,
+	a := approval.Request{ID: c.ID + "." + callid.From(ctx), Kind: approval.KindApproval, Session: c.ID, Principal: c.User, Payload: payload,
 		Message: truncate(fmt.Sprintf("Hand this task to %s?\n%s", m.Name, task), approval.MaxMessage)}
 	id, err := c.Approvals.Submit(ctx, a)
 	if err != nil {
@@ -120,7 +121,7 @@ func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m age
 	defer s.Close()
 	o := sub.agentOptions()
 	o.MaxSteps = memberSteps
-	if o.Tools, err = sub.baseTools(ctx, c, agent.NewApprover(c.Approvals, c.ID, c.User), s); err != nil {
+	if o.Tools, err = sub.baseTools(ctx, c, s); err != nil {
 		return "", err
 	}
 	a := agent.New(sub.model, s, &o)

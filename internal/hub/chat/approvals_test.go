@@ -13,6 +13,8 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/approver"
+	"github.com/loadout-dev/loadout/internal/clientaction"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -22,7 +24,7 @@ import (
 // burning is a tool that needs approval.
 func burning(burned *counter) func(*chat.ToolContext) []agent.Tool {
 	return func(talk *chat.ToolContext) []agent.Tool {
-		approve := agent.NewApprover(talk.Approvals, talk.ID, talk.User)
+		approve := approver.New(talk.Approvals, talk.ID, talk.User)
 		burn := tool("burn", func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 			about := &loadout.CallRequest{Tool: "burn", Skill: "shelf", Owner: "the skill shelf", Reason: "it destroys", SameArguments: true, Arguments: args}
 			yes, err := approve(ctx, &loadout.ApprovalRequest{Reason: about.Reason, Call: about})
@@ -110,7 +112,7 @@ func TestExpiredQuestions(t *testing.T) {
 // drawing is a tool that a client carries out.
 func drawing(timeout time.Duration) func(*chat.ToolContext) []agent.Tool {
 	return func(talk *chat.ToolContext) []agent.Tool {
-		c := &agent.Client{Approvals: talk.Approvals, Session: talk.ID, Principal: talk.User, Timeout: timeout}
+		c := &clientaction.Client{Approvals: talk.Approvals, Session: talk.ID, Principal: talk.User, Timeout: timeout}
 		return []agent.Tool{c.Tool("mermaid", llm.Tool{Name: "render", InputSchema: json.RawMessage(`{"type":"object"}`)})}
 	}
 }
@@ -123,7 +125,7 @@ func TestW27RequestAndResponse(t *testing.T) {
 		id := begin(t, a)
 		n := say(t, a, id, `call render {"code": "graph TD"}`)
 		q := lastOf(until(t, b, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
-		var request agent.Action
+		var request clientaction.Action
 		if err := json.Unmarshal(q.Payload, &request); err != nil || request.Skill != "mermaid" || request.Action != "render" || string(request.Data) != `{"code":"graph TD"}` {
 			t.Fatalf("the request is %s, %v", q.Payload, err)
 		}

@@ -112,7 +112,7 @@ type ToolContext struct {
 	Session *session.Session
 	// Approvals is the queue for approval requests in the conversation. If the
 	// node shuts down, the next one continues pending requests under the same ID;
-	// see [agent.CallID].
+	// see [callid.From].
 	Approvals *approval.Queue
 	User      policy.Principal
 	// Folder is the directory with the conversation's files. Changed files are

@@ -14,7 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/clientaction"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/auth"
@@ -321,7 +321,7 @@ type (
 	requestMessage struct {
 		Type    string `json:"type"`
 		Session string `json:"session"`
-		agent.Action
+		clientaction.Action
 	}
 	reply struct {
 		Type    string `json:"type"`

@@ -1,4 +1,8 @@
-package agent
+// Package clientaction lets tools and MCP servers request actions that only a
+// client of a conversation can perform, such as drawing a diagram in its
+// window. The first answer of a client counts. The package knows no particular
+// client. Start with [Client].
+package clientaction
 
 import (
 	"cmp"
@@ -7,7 +11,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/callid"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -27,7 +33,7 @@ type Action struct {
 type Client struct {
 	// Approvals receives the requests. Session and Principal identify the
 	// conversation.
-	Approvals *ApprovalQueue
+	Approvals *approval.Queue
 	Session   string
 	Principal policy.Principal
 	// Timeout is the timeout of each request; 0 means 30 seconds.
@@ -37,18 +43,18 @@ type Client struct {
 // Tool returns a tool whose calls are performed by a client, as actions of a
 // skill. The model receives the client's errors, and an error if no client
 // answers before the timeout.
-func (c *Client) Tool(skill string, t llm.Tool) Tool {
-	return Tool{Tool: t, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
+func (c *Client) Tool(skill string, t llm.Tool) agent.Tool {
+	return agent.Tool{Tool: t, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 		timeout := cmp.Or(c.Timeout, 30*time.Second)
-		id := c.Session + "." + cmp.Or(CallID(ctx), fmt.Sprint(time.Now().UnixNano()))
+		id := c.Session + "." + cmp.Or(callid.From(ctx), fmt.Sprint(time.Now().UnixNano()))
 		payload, err := json.Marshal(Action{Request: id, Skill: skill, Action: t.Name, Data: args})
 		if err != nil {
 			return nil, err
 		}
-		if err := ReportStart(ctx); err != nil {
+		if err := agent.ReportStart(ctx); err != nil {
 			return nil, err
 		}
-		answer, err := submitAndWait(ctx, c.Approvals, approval.Request{ID: id, Kind: approval.KindAction, Session: c.Session, Principal: c.Principal, Payload: payload,
+		answer, err := c.Approvals.Ask(ctx, approval.Request{ID: id, Kind: approval.KindAction, Session: c.Session, Principal: c.Principal, Payload: payload,
 			Message: fmt.Sprintf("%s of %s", t.Name, skill), Deadline: time.Now().Add(timeout)})
 		if err != nil {
 			return nil, err
@@ -58,7 +64,7 @@ func (c *Client) Tool(skill string, t llm.Tool) Tool {
 }
 
 // actionOutcome converts a client's answer to a tool outcome for the model.
-func actionOutcome(name string, answer approval.Answer, timeout time.Duration) *Outcome {
+func actionOutcome(name string, answer approval.Answer, timeout time.Duration) *agent.Outcome {
 	var said struct {
 		Success *bool           `json:"success"`
 		Result  json.RawMessage `json:"result"`
@@ -66,15 +72,15 @@ func actionOutcome(name string, answer approval.Answer, timeout time.Duration) *
 	}
 	switch {
 	case answer.Outcome == approval.Expired:
-		return &Outcome{Text: fmt.Sprintf("Request %s timed out after %v: no client answered.", name, timeout), Error: true}
+		return &agent.Outcome{Text: fmt.Sprintf("Request %s timed out after %v: no client answered.", name, timeout), Error: true}
 	case answer.Outcome != approval.Accepted:
-		return &Outcome{Text: fmt.Sprintf("The client did not do %s.", name), Error: true}
+		return &agent.Outcome{Text: fmt.Sprintf("The client did not do %s.", name), Error: true}
 	case json.Unmarshal(answer.Content, &said) != nil:
-		return &Outcome{Text: "The client's answer is no object.", Error: true}
+		return &agent.Outcome{Text: "The client's answer is no object.", Error: true}
 	case said.Success != nil && !*said.Success:
-		return &Outcome{Text: fmt.Sprintf("%s failed: %s", name, jsonText(said.Error)), Error: true}
+		return &agent.Outcome{Text: fmt.Sprintf("%s failed: %s", name, jsonText(said.Error)), Error: true}
 	}
-	return &Outcome{Text: jsonText(said.Result)}
+	return &agent.Outcome{Text: jsonText(said.Result)}
 }
 
 // jsonText returns a JSON string unquoted, and other values as JSON.

@@ -1,10 +1,12 @@
-package agent
+// Package approver asks users for approval and for answers to the questions of
+// MCP servers, through a queue of approval requests. It decides nothing itself.
+// Start with [New].
+package approver
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,24 +16,25 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/callid"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// NewApprover returns an approver that submits requests to a queue for the
+// New returns an approver that submits requests to a queue for the
 // given session and principal. If an earlier process submitted a request for
 // the same call, that request is reused.
-func NewApprover(queue *ApprovalQueue, session string, who policy.Principal) loadout.Approver {
+func New(queue *approval.Queue, session string, who policy.Principal) loadout.Approver {
 	return func(ctx context.Context, r *loadout.ApprovalRequest) (loadout.Approval, error) {
 		a, err := newRequest(r)
 		if err != nil {
 			return loadout.Approval{}, err
 		}
 		a.Kind, a.Session, a.Principal = approval.KindApproval, session, who
-		if id := CallID(ctx); id != "" {
+		if id := callid.From(ctx); id != "" {
 			a.ID = session + "." + id
 		}
-		answer, err := submitAndWait(ctx, queue, a)
+		answer, err := queue.Ask(ctx, a)
 		if err != nil {
 			return loadout.Approval{}, err
 		}
@@ -85,27 +88,10 @@ func displayArguments(args json.RawMessage) string {
 	return fmt.Sprintf("%s … (%d bytes in all) … %s", strings.ToValidUTF8(text[:most/2], ""), len(args), strings.ToValidUTF8(text[len(text)-most/2:], ""))
 }
 
-// submitAndWait submits a request and waits for the answer. If waiting fails,
-// it cancels the request.
-func submitAndWait(ctx context.Context, queue *approval.Queue, a approval.Request) (approval.Answer, error) {
-	id, err := queue.Submit(ctx, a)
-	if err != nil {
-		return approval.Answer{}, err
-	}
-	answer, err := queue.Wait(ctx, id)
-	switch {
-	case err != nil:
-		err = errors.Join(err, queue.Cancel(context.WithoutCancel(ctx), id))
-	case a.Kind == approval.KindElicitation: // the answer may contain a secret
-		err = queue.Delete(ctx, id)
-	}
-	return answer, err
-}
-
-// NewElicitationHandler returns an elicitation handler for [Connect] and
-// [ToolCaller] that submits servers' questions to a queue. timeout is how long
-// it waits for an answer; 0 means no limit.
-func NewElicitationHandler(queue *ApprovalQueue, session string, who policy.Principal, timeout time.Duration) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+// NewElicitationHandler returns an elicitation handler that submits servers'
+// questions to a queue. timeout is how long it waits for an answer; 0 means no
+// limit.
+func NewElicitationHandler(queue *approval.Queue, session string, who policy.Principal, timeout time.Duration) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		schema, err := json.Marshal(req.Params.RequestedSchema)
 		if err != nil {
@@ -118,7 +104,7 @@ func NewElicitationHandler(queue *ApprovalQueue, session string, who policy.Prin
 		if timeout > 0 {
 			a.Deadline = time.Now().Add(timeout)
 		}
-		answer, err := submitAndWait(ctx, queue, a)
+		answer, err := queue.Ask(ctx, a)
 		if err != nil {
 			return nil, err
 		}

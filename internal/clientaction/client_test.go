@@ -1,4 +1,4 @@
-package agent_test
+package clientaction_test
 
 import (
 	"encoding/json"
@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/clientaction"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -50,7 +50,7 @@ func TestW27ClientActions(t *testing.T) {
 						}
 					}()
 				})()
-				client := &agent.Client{Approvals: desk, Session: "s", Principal: person}
+				client := &clientaction.Client{Approvals: desk, Session: "s", Principal: person}
 				out, err := client.Tool("mermaid", llm.Tool{Name: "render"}).Call(t.Context(), json.RawMessage(`{}`))
 				if err != nil {
 					t.Fatal(err)

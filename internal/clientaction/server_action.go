@@ -1,4 +1,4 @@
-package agent
+package clientaction
 
 import (
 	"cmp"
@@ -62,8 +62,8 @@ func (c *Client) askClient(ctx context.Context, r *actionRequest) (*mcp.ElicitRe
 	if err != nil {
 		return nil, err
 	}
-	answer, err := submitAndWait(ctx, c.Approvals, approval.Request{ID: id, Kind: approval.KindAction, Session: c.Session, Principal: c.Principal, Payload: payload,
-		Message: truncateMiddle(fmt.Sprintf("%.100s of %.100s", r.Action, r.Skill)), Deadline: time.Now().Add(timeout)})
+	answer, err := c.Approvals.Ask(ctx, approval.Request{ID: id, Kind: approval.KindAction, Session: c.Session, Principal: c.Principal, Payload: payload,
+		Message: fmt.Sprintf("%.100s of %.100s", r.Action, r.Skill), Deadline: time.Now().Add(timeout)})
 	if err != nil {
 		return nil, err
 	}

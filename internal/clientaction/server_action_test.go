@@ -1,4 +1,4 @@
-package agent_test
+package clientaction_test
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/clientaction"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -43,7 +43,7 @@ func TestW27ElicitedActions(t *testing.T) {
 						go desk.Resolve(context.Background(), e.Request.ID, answer)
 					}
 				})()
-				elicit := (&agent.Client{Approvals: desk, Session: "c", Principal: ann, Timeout: time.Minute}).Elicit(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				elicit := (&clientaction.Client{Approvals: desk, Session: "c", Principal: ann, Timeout: time.Minute}).Elicit(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"by": "a person"}}, nil
 				})
 				res, err := elicit(t.Context(), &mcp.ElicitRequest{Params: &mcp.ElicitParams{Message: "m", Meta: c.meta}})
