@@ -159,13 +159,15 @@ func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mc
 		if res == nil {
 			return nil, nil, ctx.Err()
 		}
-		return res, session.FailedActivation(in.SkillName, res.Content[0].(*mcp.TextContent).Text), nil
+		failed := session.LoadResult{State: session.StateFailed, Text: res.Content[0].(*mcp.TextContent).Text}
+		return res, failed.Activation(in.SkillName), nil
 	}
 	s.reportLoad(all)
 	m := *all[len(all)-1]
 	m.AllowedTools, m.Model = nil, ""
 	body, instructions := renderAll(all)
-	return textResult(body), session.NewActivation(&m, instructions), nil
+	loaded := session.LoadResult{State: session.StateLoaded, Skill: &m, Text: instructions}
+	return textResult(body), loaded.Activation(in.SkillName), nil
 }
 
 // The following functions serve wegent.

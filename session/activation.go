@@ -24,20 +24,12 @@ type Activation struct {
 // skill is loaded.
 type InjectedMessage struct {
 	Role string `json:"role"` // always "user"
-	// Content is a string or a [CommandPermissions]. The latter is for the
-	// program and is not sent to a model.
+	// Content is a string to send to the model. Any other content is for the
+	// program: it lists the skill's permissions, like [ContextModifier].
 	Content any `json:"content"`
 	// IsMeta marks a message that the model receives but the user does not
 	// see.
 	IsMeta bool `json:"isMeta,omitempty"`
-}
-
-// CommandPermissions is the content of a message that lists the tool calls that
-// a skill may make without approval.
-type CommandPermissions struct {
-	Type         string   `json:"type"` // always "command_permissions"
-	AllowedTools []string `json:"allowed_tools"`
-	Model        *string  `json:"model"` // nil if the skill requests no model
 }
 
 // ContextModifier lists the changes that a skill makes while it is active. The
@@ -48,12 +40,11 @@ type ContextModifier struct {
 	DisableModelInvocation bool     `json:"disable_model_invocation,omitempty"`
 }
 
-// NewActivation returns the activation of a skill. It has a message that the
-// user sees and one with the instructions, which only the model receives. If
-// the skill has allowed tools, it also has a message with its permissions.
-// instructions is the skill's [RenderBody], optionally with additional text
-// around it.
-func NewActivation(m *Skill, instructions string) *Activation {
+// newActivation returns the activation of a skill with the given instructions.
+// It has a message that the user sees and one with the instructions, which only
+// the model receives. If the skill has allowed tools, it also has a message
+// with its permissions.
+func newActivation(m *Skill, instructions string) *Activation {
 	title := m.Title
 	if title == "" {
 		title = m.ID.Name
@@ -63,7 +54,7 @@ func NewActivation(m *Skill, instructions string) *Activation {
 		{Role: "user", Content: "# " + title + " Skill\n\n" + instructions, IsMeta: true},
 	}}
 	if len(m.AllowedTools) > 0 {
-		p := CommandPermissions{Type: "command_permissions", AllowedTools: m.AllowedTools}
+		p := commandPermissions{Type: "command_permissions", AllowedTools: m.AllowedTools}
 		if m.Model != "" {
 			p.Model = &m.Model
 		}
@@ -79,26 +70,32 @@ func modifier(m *Skill) *ContextModifier {
 	return &ContextModifier{AllowedTools: m.AllowedTools, Model: m.Model, DisableModelInvocation: m.Hidden}
 }
 
-// FailedActivation returns the activation of a skill that could not be loaded.
-func FailedActivation(ref, reason string) *Activation {
-	return &Activation{SkillName: ref, Error: reason}
+// commandPermissions is the content of a message that lists the tool calls that
+// a skill may make without approval.
+type commandPermissions struct {
+	Type         string   `json:"type"` // always "command_permissions"
+	AllowedTools []string `json:"allowed_tools"`
+	Model        *string  `json:"model"` // nil if the skill requests no model
 }
 
 // Activation converts the result of a load to messages. ref is the reference
-// that was loaded. If the skill was already loaded, a single message says so. A
-// program that sends these messages must not send r.Text too.
+// that was loaded. The result has a message that the user sees and one with the
+// instructions, which only the model receives. If the skill has allowed tools,
+// a third message has its permissions. If the skill was already loaded, a
+// single message says so. A program that sends these messages must not send
+// r.Text too. Activation does not modify r.
 func (r *LoadResult) Activation(ref string) *Activation {
 	switch r.State {
 	case StateFailed:
-		return FailedActivation(ref, r.Text)
+		return &Activation{SkillName: ref, Error: r.Text}
 	case StateAlreadyLoaded:
 		return &Activation{SkillName: r.Skill.ID.Name, Success: true, ContextModifier: modifier(r.Skill),
 			Messages: []InjectedMessage{{Role: "user", Content: r.Text, IsMeta: true}}}
 	}
 	// Dependencies precede the skill; tools and problems follow it.
-	before, after, whole := strings.Cut(r.Text, Render(r.Skill))
-	if !whole {
-		return NewActivation(r.Skill, r.Text)
+	before, after, found := strings.Cut(r.Text, Render(r.Skill))
+	if !found {
+		return newActivation(r.Skill, r.Text)
 	}
 	parts := []string{r.Skill.body()}
 	if before != "" {
@@ -109,5 +106,5 @@ func (r *LoadResult) Activation(ref string) *Activation {
 			parts = append(parts, strings.TrimRight(rest, "\n"))
 		}
 	}
-	return NewActivation(r.Skill, strings.Join(parts, "\n\n"))
+	return newActivation(r.Skill, strings.Join(parts, "\n\n"))
 }

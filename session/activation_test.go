@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -23,6 +22,12 @@ func asJSON(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// activation returns the activation of a skill that was loaded alone.
+func activation(m *session.Skill) *session.Activation {
+	r := session.LoadResult{State: session.StateLoaded, Skill: m, Text: session.Render(m)}
+	return r.Activation(m.ID.Name)
 }
 
 // B3 to B6: check the JSON form of a skill's messages and context changes.
@@ -91,7 +96,7 @@ func TestB3SkillMessages(t *testing.T) {
 			if tt.m != nil {
 				tt.m(m)
 			}
-			if diff := cmp.Diff(tt.want, asJSON(t, session.NewActivation(m, skilltext.Body(m.Instructions, m.Location)))); diff != "" {
+			if diff := cmp.Diff(tt.want, asJSON(t, activation(m))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -101,11 +106,11 @@ func TestB3SkillMessages(t *testing.T) {
 func TestB5PermissionsOnlyWithAllowedTools(t *testing.T) {
 	m := material("Use it.\n")
 	m.Model = "opus"
-	if a := session.NewActivation(m, "Use it."); len(a.Messages) != 2 {
+	if a := activation(m); len(a.Messages) != 2 {
 		t.Errorf("without allowed tools: %s", asJSON(t, a))
 	}
 	m.AllowedTools, m.Model = []string{"Read"}, ""
-	a := session.NewActivation(m, "Use it.")
+	a := activation(m)
 	if got, want := asJSON(t, a.Messages[2]), "\"allowed_tools\": [\n      \"Read\"\n    ],\n    \"model\": null\n"; !strings.Contains(got, want) || strings.Contains(got, "isMeta") {
 		t.Errorf("without a model: %s", got)
 	}
@@ -121,7 +126,7 @@ func TestB6ContextModifierHasOnlyWhatIsSet(t *testing.T) {
 		{session.Skill{Model: "opus"}, `{"model":"opus"}`},
 		{session.Skill{Hidden: true}, `{"disable_model_invocation":true}`},
 	} {
-		got, err := json.Marshal(session.NewActivation(&tt.m, "").ContextModifier)
+		got, err := json.Marshal(activation(&tt.m).ContextModifier)
 		if err != nil || string(got) != tt.want {
 			t.Errorf("got %s, want %s", got, tt.want)
 		}

@@ -9,29 +9,46 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// ListedSkill is an available skill listed in a block.
-type ListedSkill struct {
-	Name        string
-	Description string // may be empty
-}
-
 // Limits on a block.
 const (
 	maxBlockSkills = 200
 	maxBlockRunes  = 1024 // maximum number of characters in a name or a description
 )
 
-// RenderBlock renders the available and the active skills as a text between
-// <skill> and </skill>, in the given order. It is for programs that send this
-// text with every model request instead of returning tool results: see
-// [InsertBlock]. The block is empty if both lists are empty. Instructions are
-// not modified, except that end tags of the block or its parts are escaped.
+// RenderBlock renders the available and the active skills as one message, in
+// the given order. It is for programs that send the message with every model
+// request, after the leading system messages, instead of returning tool
+// results. Such a program renders the block for each request and does not add
+// it to the history.
+//
+// Of an available skill, RenderBlock uses the name and the description, and
+// truncates both to 1,024 characters. It lists up to 200 available skills. The
+// text is between <skill> and </skill>. Instructions are not modified, except
+// that end tags of the block or its parts are escaped. If both lists are empty,
+// text is empty, and the program sends no message.
+//
+// role is "developer" if developer is set, for models that support this role.
+// Otherwise it is "user", and the text is marked as not written by the user.
 //
 // The block changes with each load and unload. A vendor's prompt cache then
 // cannot reuse anything after the block. In a long conversation, this makes the
 // block the most expensive way to render skills. A tool result is sent once and
 // then read from the cache.
-func RenderBlock(available []ListedSkill, active []ActiveSkill) string {
+func RenderBlock(available []Skill, active []ActiveSkill, developer bool) (role, text string) {
+	block := renderSkills(available, active)
+	if developer {
+		return "developer", block
+	}
+	if block != "" {
+		block = "<" + contextTag + ">\nThe application gives this context; the user did not write it.\n\n" +
+			strings.TrimRight(block, "\n") + "\n</" + contextTag + ">\n"
+	}
+	return "user", block
+}
+
+// renderSkills returns the text between <skill> and </skill>, or "" if there
+// are no skills.
+func renderSkills(available []Skill, active []ActiveSkill) string {
 	if len(available) == 0 && len(active) == 0 {
 		return ""
 	}
@@ -54,10 +71,10 @@ func RenderBlock(available []ListedSkill, active []ActiveSkill) string {
 	return b.String()
 }
 
-func writeAvailable(b *strings.Builder, available []ListedSkill) {
+func writeAvailable(b *strings.Builder, available []Skill) {
 	b.WriteString("## Available Skills\n\nLoad a skill before a task that it fits; its instructions then follow below.\n\n")
 	for _, l := range available[:min(len(available), maxBlockSkills)] {
-		b.WriteString("- " + escapeLine(l.Name))
+		b.WriteString("- " + escapeLine(l.ID.Name))
 		if d := escapeLine(l.Description); d != "" {
 			b.WriteString(": " + d)
 		}
@@ -134,26 +151,3 @@ func endsBlock(rest string, tags []string) bool {
 // contextTag encloses a block that a model might otherwise mistake for the
 // user's text.
 const contextTag = "application_skill_context"
-
-// BlockMessage returns the role and the text of a message that contains a
-// block. The role is "developer" if the model supports it. Otherwise it is
-// "user", and the text is marked as not written by the user. The block must not
-// be empty.
-func BlockMessage(block string, developer bool) (role, text string) {
-	if developer {
-		return "developer", block
-	}
-	return "user", "<" + contextTag + ">\nThe application gives this context; the user did not write it.\n\n" +
-		strings.TrimRight(block, "\n") + "\n</" + contextTag + ">\n"
-}
-
-// InsertBlock returns the messages of a request with a block inserted after the
-// leading system messages. It does not modify messages. A program renders the
-// block for each request and does not add it to the history.
-func InsertBlock[M any](messages []M, system func(M) bool, block M) []M {
-	at := slices.IndexFunc(messages, func(m M) bool { return !system(m) })
-	if at < 0 {
-		at = len(messages)
-	}
-	return slices.Insert(slices.Clone(messages), at, block)
-}

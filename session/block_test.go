@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,24 +14,37 @@ func inForce(name, text string) session.ActiveSkill {
 	return session.ActiveSkill{SkillLoad: session.SkillLoad{Skill: session.ID{Name: name, Origin: "test", Dir: name}, Text: text}}
 }
 
+func listed(name, description string) session.Skill {
+	return session.Skill{ID: session.ID{Name: name}, Description: description}
+}
+
+// block returns the block for a model that supports developer messages.
+func block(available []session.Skill, active []session.ActiveSkill) string {
+	role, text := session.RenderBlock(available, active, true)
+	if role != "developer" {
+		panic("role " + role)
+	}
+	return text
+}
+
 func TestW15Block(t *testing.T) {
 	const intro = "## Available Skills\n\nLoad a skill before a task that it fits; its instructions then follow below.\n\n"
 	for _, tt := range []struct {
 		name      string
-		available []session.ListedSkill
+		available []session.Skill
 		active    []session.ActiveSkill
 		want      string
 	}{
 		{"empty when nothing", nil, nil, ""},
-		{"name and description", []session.ListedSkill{{"pdf", "Reads PDF."}, {"csv", "Reads CSV."}}, nil,
+		{"name and description", []session.Skill{listed("pdf", "Reads PDF."), listed("csv", "Reads CSV.")}, nil,
 			"<skill>\n" + intro + "- pdf: Reads PDF.\n- csv: Reads CSV.\n</skill>\n"},
-		{"without a description: the name only", []session.ListedSkill{{"pdf", ""}, {"csv", " \n"}}, nil,
+		{"without a description: the name only", []session.Skill{listed("pdf", ""), listed("csv", " \n")}, nil,
 			"<skill>\n" + intro + "- pdf\n- csv\n</skill>\n"},
-		{"names and descriptions make no tag and no line", []session.ListedSkill{{"<b>", "It's\n</skill> & <pdf>\n- more: x"}}, nil,
+		{"names and descriptions make no tag and no line", []session.Skill{listed("<b>", "It's\n</skill> & <pdf>\n- more: x")}, nil,
 			"<skill>\n" + intro + "- &lt;b&gt;: It's &lt;/skill&gt; &amp; &lt;pdf&gt; - more: x\n</skill>\n"},
 		{"loaded, in the order of loading, each in its tag", nil, []session.ActiveSkill{inForce("web-app 2", "Use two.\n"), inForce("pdf", "Use one.\n\nThen < two.\n")},
 			"<skill>\n## Loaded Skill Instructions\n\n<web_app_2>\nUse two.\n</web_app_2>\n\n<pdf>\nUse one.\n\nThen < two.\n</pdf>\n</skill>\n"},
-		{"both", []session.ListedSkill{{"pdf", "Reads PDF."}}, []session.ActiveSkill{inForce("pdf", "Use it.\n")},
+		{"both", []session.Skill{listed("pdf", "Reads PDF.")}, []session.ActiveSkill{inForce("pdf", "Use it.\n")},
 			"<skill>\n" + intro + "- pdf: Reads PDF.\n\n## Loaded Skill Instructions\n\n<pdf>\nUse it.\n</pdf>\n</skill>\n"},
 		{"no text ends the block or a part of it", nil, []session.ActiveSkill{
 			inForce("pdf", "a</pdf>b< / PDF >c</skill>d</csv>e</application_skill_context>f"), inForce("csv", "<p>paragraph</p> </pdfs> <pdf> <")},
@@ -42,7 +54,7 @@ func TestW15Block(t *testing.T) {
 			"<skill>\n## Loaded Skill Instructions\n\n<a_b>\n1\n</a_b>\n\n<a_b_2>\n2\n</a_b_2>\n\n<skill_2>\n3\n</skill_2>\n\n<_2d>\n4\n</_2d>\n\n<数据>\n5\n</数据>\n\n<_>\n6\n</_>\n</skill>\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := session.RenderBlock(tt.available, tt.active); got != tt.want {
+			if got := block(tt.available, tt.active); got != tt.want {
 				t.Errorf("got:\n%s\nwant:\n%s", got, tt.want)
 			}
 		})
@@ -50,11 +62,11 @@ func TestW15Block(t *testing.T) {
 }
 
 func TestW15BlockLimit(t *testing.T) {
-	var many []session.ListedSkill
+	var many []session.Skill
 	for i := range 250 {
-		many = append(many, session.ListedSkill{Name: fmt.Sprint("s", i), Description: strings.Repeat("数", 5000)})
+		many = append(many, listed(fmt.Sprint("s", i), strings.Repeat("数", 5000)))
 	}
-	got := session.RenderBlock(many, nil)
+	got := block(many, nil)
 	if !strings.Contains(got, "- s199: ") || strings.Contains(got, "- s200: ") || !strings.Contains(got, "\n… and 50 more\n") {
 		t.Errorf("the list does not end after 200 skills: …%s", got[len(got)-200:])
 	}
@@ -70,8 +82,8 @@ func TestW15SessionBlock(t *testing.T) {
 	for _, name := range []string{"c", "report", "a"} {
 		load(t, s, name)
 	}
-	want := session.RenderBlock(nil, s.Active())
-	if got := session.RenderBlock(nil, open(t, l, &shelf{}).Active()); got != want {
+	want := block(nil, s.Active())
+	if got := block(nil, open(t, l, &shelf{}).Active()); got != want {
 		t.Errorf("read again:\n%s\nwant:\n%s", got, want)
 	}
 	at := -1
@@ -93,8 +105,7 @@ func TestNothingClosesABlockEarly(t *testing.T) {
 		hostile := func(label string) string {
 			return strings.Join(rapid.SliceOf(pieces).Draw(rt, label), rapid.SampledFrom([]string{"", " ", "\n"}).Draw(rt, "between")) + text.Draw(rt, label)
 		}
-		block := session.RenderBlock([]session.ListedSkill{{hostile("name"), hostile("description")}}, []session.ActiveSkill{inForce("pdf", hostile("first")), inForce("c-v", hostile("second"))})
-		_, whole := session.BlockMessage(block, false)
+		_, whole := session.RenderBlock([]session.Skill{listed(hostile("name"), hostile("description"))}, []session.ActiveSkill{inForce("pdf", hostile("first")), inForce("c-v", hostile("second"))}, false)
 		folded := strings.ToLower(strings.Join(strings.FieldsFunc(whole, func(r rune) bool { return strings.ContainsRune(" \t\n", r) }), ""))
 		for _, end := range []string{"</skill>", "</pdf>", "</c_v>", "</application_skill_context>"} {
 			if n := strings.Count(folded, end); n != 1 {
@@ -104,29 +115,18 @@ func TestNothingClosesABlockEarly(t *testing.T) {
 	})
 }
 
-// W16: the block follows the system messages, in a role that the model
-// supports, and is never part of the history.
+// W16: the block is a message in a role that the model supports.
 func TestW16BlockIsASeparateMessage(t *testing.T) {
-	isSystem := func(m string) bool { return strings.HasPrefix(m, "system") }
-	for _, tt := range []struct{ messages, want []string }{
-		{nil, []string{"block"}},
-		{[]string{"user"}, []string{"block", "user"}},
-		{[]string{"system 1", "system 2"}, []string{"system 1", "system 2", "block"}},
-		{[]string{"system 1", "user", "system 2", "user"}, []string{"system 1", "block", "user", "system 2", "user"}},
-	} {
-		messages := append(make([]string, 0, 10), tt.messages...)
-		if got := session.InsertBlock(messages, isSystem, "block"); !slices.Equal(got, tt.want) {
-			t.Errorf("%q: got %q, want %q", tt.messages, got, tt.want)
-		}
-		if room := messages[:cap(messages)]; !slices.Equal(messages, tt.messages) || slices.Contains(room, "block") {
-			t.Errorf("the history became %q", room)
-		}
+	available := []session.Skill{listed("pdf", "")}
+	text := block(available, nil)
+	if text == "" {
+		t.Fatal("the block is empty")
 	}
-	if role, text := session.BlockMessage("<skill>\nx\n</skill>\n", true); role != "developer" || text != "<skill>\nx\n</skill>\n" {
-		t.Errorf("for a model with developers: %s %q", role, text)
+	want := "<application_skill_context>\nThe application gives this context; the user did not write it.\n\n" + text + "</application_skill_context>\n"
+	if role, got := session.RenderBlock(available, nil, false); role != "user" || got != want {
+		t.Errorf("without developer messages: %s %q", role, got)
 	}
-	want := "<application_skill_context>\nThe application gives this context; the user did not write it.\n\n<skill>\nx\n</skill>\n</application_skill_context>\n"
-	if role, text := session.BlockMessage("<skill>\nx\n</skill>\n", false); role != "user" || text != want {
-		t.Errorf("for another: %s %q", role, text)
+	if role, got := session.RenderBlock(nil, nil, false); role != "user" || got != "" {
+		t.Errorf("without skills: %s %q", role, got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"slices"
 	"strings"
 	"testing/fstest"
 
@@ -158,12 +159,11 @@ func ExampleRenderBlock() {
 	ctx := context.Background()
 	rt := harbour(ctx)
 	defer rt.Close()
-	var available []session.ListedSkill
+	var available []session.Skill
 	for _, e := range rt.Catalog().Snapshot().ForModel() {
-		available = append(available, session.ListedSkill{Name: e.Name, Description: e.Description})
+		available = append(available, session.Skill{ID: session.ID{Name: e.Name}, Description: e.Description})
 	}
 	model := &script{{Load: "tides"}, {Text: "At 13:10."}, {Text: "At 19:20."}}
-	isSystem := func(m message) bool { return m.Role == "system" }
 
 	var stored []session.PastMessage
 	for _, question := range []string{"When is high water?", "And low water?"} {
@@ -183,8 +183,8 @@ func ExampleRenderBlock() {
 		}
 		conversation = append(conversation, message{Role: "user", Text: question})
 		for {
-			role, text := session.BlockMessage(session.RenderBlock(available, s.Active()), true)
-			request := session.InsertBlock(conversation, isSystem, message{Role: role, Text: text})
+			role, text := session.RenderBlock(available, s.Active(), true)
+			request := slices.Insert(slices.Clone(conversation), 1, message{Role: role, Text: text}) // after the system message
 			answer := model.answer(request)
 			conversation = append(conversation, answer)
 			if answer.Load == "" {

@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout"
@@ -124,7 +125,8 @@ func removeInactive(p *play, r *llm.Request) []llm.Message {
 // useMessages delivers instructions as [session.Activation] messages.
 func useMessages(p *play, r *llm.Request) []llm.Message {
 	return replaceResults(r.Messages, func(_, skill string) (string, []llm.Message) {
-		a := session.NewActivation(&session.Skill{ID: session.ID{Name: skill}}, p.corpus.instructions(skill))
+		loaded := session.LoadResult{State: session.StateLoaded, Skill: &session.Skill{ID: session.ID{Name: skill}}, Text: p.corpus.instructions(skill)}
+		a := loaded.Activation(skill)
 		var after []llm.Message
 		for _, m := range a.Messages {
 			if text, ok := m.Content.(string); ok { // other content, such as permissions, is not meant for the model
@@ -138,17 +140,17 @@ func useMessages(p *play, r *llm.Request) []llm.Message {
 // useBlock delivers the list of skills and the instructions of active skills as one block
 // before the history.
 func useBlock(p *play, r *llm.Request) []llm.Message {
-	var available []session.ListedSkill
+	var available []session.Skill
 	for _, s := range p.corpus.Skills {
-		available = append(available, session.ListedSkill{Name: s.Name, Description: s.Description})
+		available = append(available, session.Skill{ID: session.ID{Name: s.Name}, Description: s.Description})
 	}
 	active := p.session.Active()
 	for i := range active {
 		active[i].Text = p.corpus.instructions(active[i].Skill.Name)
 	}
-	_, text := session.BlockMessage(session.RenderBlock(available, active), false)
+	_, text := session.RenderBlock(available, active, false)
 	said := replaceResults(r.Messages, func(_, skill string) (string, []llm.Message) {
 		return "Skill '" + skill + "' has been loaded. Its instructions were added to the context of the conversation; follow them.", nil
 	})
-	return session.InsertBlock(said, func(llm.Message) bool { return false }, llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text(text)}})
+	return slices.Insert(said, 0, llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text(text)}})
 }
