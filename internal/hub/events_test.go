@@ -274,6 +274,7 @@ func pair(t *testing.T, o hub.Options) (one, two *node) {
 }
 
 func TestEventsFromAnotherNode(t *testing.T) {
+	t.Parallel()
 	for name, more := range map[string]func(t *testing.T, o *hub.Options) (gone func() error){
 		"SQLite":     func(t *testing.T, o *hub.Options) func() error { o.Database = storetest.SQLite(t); return nil },
 		"PostgreSQL": func(t *testing.T, o *hub.Options) func() error { o.Database = storetest.Postgres(t); return nil },

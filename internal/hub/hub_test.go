@@ -399,6 +399,7 @@ func TestLoggerIsOptional(t *testing.T) {
 }
 
 func TestMissingBodiesTimeOut(t *testing.T) {
+	t.Parallel()
 	n := team(t)
 	conns := map[string]net.Conn{}
 	for _, what := range []string{"POST /api/v1/users", "POST /mcp", "POST /nowhere", "GET /healthz"} {

@@ -330,6 +330,7 @@ func TestW27OverSocket(t *testing.T) {
 
 // W27 and L14: a turn on one node, watched and answered on another.
 func TestW27AcrossNodes(t *testing.T) {
+	t.Parallel()
 	for name, more := range map[string]func(t *testing.T, o *hub.Options){
 		"SQLite": func(t *testing.T, o *hub.Options) { o.Database = storetest.SQLite(t) },
 		"PostgreSQL and Redis": func(t *testing.T, o *hub.Options) {

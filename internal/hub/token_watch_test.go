@@ -52,6 +52,7 @@ func (n *node) withToken(t *testing.T, name string) (caller, store.Token) {
 }
 
 func TestTokenRevocationEndsItsTurns(t *testing.T) {
+	t.Parallel()
 	onEach(t, func(t *testing.T, o hub.Options) {
 		o.FirstAdmin, o.Accounts = &hub.FirstAdmin{Name: "root", Password: secret}, true
 		n := start(t, o)
@@ -101,6 +102,7 @@ func TestTokenRevocationEndsItsTurns(t *testing.T) {
 
 // A call over MCP ends with the token of who calls, and says so.
 func TestMCPCallEndsWithItsToken(t *testing.T) {
+	t.Parallel()
 	n, shop := withShop(t)
 	for _, era := range eras {
 		for name, end := range endings(t, n) {

@@ -74,7 +74,7 @@ func findPrograms() (string, error) {
 	}
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil || len(found) == 0 {
-		return "initdb not found: install PostgreSQL (Debian: apt-get install postgresql)", errors.New("initdb not found: install PostgreSQL (Debian: apt-get install postgresql)")
+		return "", errors.New("initdb not found: install PostgreSQL (Debian: apt-get install postgresql)")
 	}
 	return filepath.Dir(slices.Max(found)), nil
 }
