@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,37 +11,41 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	grants := policy.NewMemoryStore() // policy.NewFileStore(dir) keeps them
+	grants := policy.NewMemoryStore() // or policy.NewFileStore(dir)
 	requested := policy.Bounds{Network: []string{"api.weather.example:443"}}
+	claude := policy.Principal{ID: "claude", Kind: policy.AgentPrincipal}
+	weather := policy.Digest("sha256:" + strings.Repeat("a", 64))
 
-	request := policy.Request{
-		Principal: policy.Principal{ID: "claude", Kind: policy.AgentPrincipal},
-		Subject:   policy.Digest("sha256:" + strings.Repeat("a", 64)),
-		Name:      "weather",
-		Requested: requested.Permissions(),
-		Enabled:   true,
-	}
-	d := policy.Decide(ctx, grants, request)
-	fmt.Println(d.Allow, d.Reason, "->", d.Hint)
+	_, err := grants.Find(ctx, claude, weather, "")
+	fmt.Println(errors.Is(err, policy.ErrNotGranted))
 
-	_, err := grants.Put(ctx, policy.Grant{
-		Principal:   request.Principal,
-		Subject:     request.Subject,
-		Name:        request.Name,
-		Permissions: request.Requested,
+	_, err = grants.Put(ctx, policy.Grant{
+		Principal:   claude,
+		Subject:     weather,
+		Name:        "weather",
+		Permissions: requested.Permissions(),
 		Scope:       policy.Always,
 		By:          policy.Principal{ID: "ann", Kind: policy.UserPrincipal},
 	})
 	if err != nil {
 		fmt.Println(err)
 	}
-	d = policy.Decide(ctx, grants, request)
-	fmt.Println(d.Allow, d.Reason, d.Effective.Network)
+	g, err := grants.Find(ctx, claude, weather, "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("approved by", g.By)
 
-	hub := policy.Bounds{Network: []string{"*"}, MemoryMB: 512, Seconds: 60}
-	fmt.Printf("%+v\n", hub.Intersect(requested).Intersect(d.Effective.Bounds()))
+	operator := policy.Bounds{Network: []string{"*"}, MemoryMB: 512, Seconds: 60}
+	fmt.Printf("%+v\n", operator.Intersect(requested).Intersect(g.Permissions.Bounds()))
+
+	rules, _ := policy.ParseRules([]string{"allow mcp.weather.*"})
+	call := policy.ToolCall{Server: "weather", Tool: "forecast", Safety: policy.Low}
+	fmt.Println(rules.Decide(call).Effect)
 	// Output:
-	// false not approved -> approve it after a review
-	// true approved by person ann [api.weather.example:443]
+	// true
+	// approved by person ann
 	// {Network:[api.weather.example:443] Secrets:[] MemoryMB:512 Seconds:60 Processes:0 DiskMB:0 MinTier:0 WorkspaceWrite:false}
+	// allow
 }
