@@ -40,15 +40,6 @@ func (a Bounds) Intersect(b Bounds) Bounds {
 	}
 }
 
-// Covers reports whether a permits everything that b permits.
-func (a Bounds) Covers(b Bounds) bool {
-	return !slices.ContainsFunc(b.Network, func(h string) bool { return !coversHost(a.Network, h) }) &&
-		!slices.ContainsFunc(b.Secrets, func(n string) bool { return !coversName(a.Secrets, n) }) &&
-		withinLimit(b.MemoryMB, a.MemoryMB) && withinLimit(b.Seconds, a.Seconds) &&
-		withinLimit(b.Processes, a.Processes) && withinLimit(b.DiskMB, a.DiskMB) &&
-		b.MinTier >= a.MinTier && (a.WorkspaceWrite || !b.WorkspaceWrite)
-}
-
 // Permissions returns the permissions needed by a skill script that requests
 // these bounds.
 func (a Bounds) Permissions() Permissions {
@@ -83,9 +74,4 @@ func clampLimit(n int) int {
 		return 1
 	}
 	return n
-}
-
-func withinLimit(n, most int) bool {
-	n, most = clampLimit(n), clampLimit(most)
-	return most == 0 || n != 0 && n <= most
 }
