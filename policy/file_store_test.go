@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -282,4 +283,29 @@ func hammer(ctx context.Context, dir string, me, each int) error {
 		}
 	}
 	return nil
+}
+
+// Programs that do not know of calls ignore grants of them, and read the others as
+// they were.
+func TestOnlyCallGrantsHaveACall(t *testing.T) {
+	dir := t.TempDir()
+	s := policy.NewFileStore(dir)
+	callGrant := newGrant(digestOf("b"))
+	callGrant.Permissions = policy.Permissions{Call: true}
+	for _, tt := range []struct {
+		grant policy.Grant
+		want  bool
+	}{{newGrant(digestOf("a")), false}, {callGrant, true}} {
+		g, err := s.Put(t.Context(), tt.grant)
+		try(t, err)
+		text, err := os.ReadFile(filepath.Join(dir, g.ID+".json"))
+		try(t, err)
+		if got := bytes.Contains(text, []byte(`"call"`)); got != tt.want {
+			t.Errorf("it says call: %t\n%s", got, text)
+		}
+	}
+	call, run := policy.Permissions{Call: true}, policy.Permissions{Run: true}
+	if call.Covers(run) || run.Covers(call) || call.Intersect(run).Call {
+		t.Error("running and calling are one")
+	}
 }

@@ -39,8 +39,7 @@ const (
 // Grant is a permission that a user gave to a principal: to run a skill's
 // scripts or to call a tool. It covers exactly the bytes identified by Subject
 // and Needs. The subject of a tool covers its definition and its server. If the
-// grant is for specific arguments, the subject covers them too (see
-// [Digest.WithArguments]).
+// grant is for specific arguments, the subject covers them too.
 type Grant struct {
 	Version     int         `json:"version"` // set by Put
 	ID          string      `json:"id"`      // set by Put; derived from principal, subject, scope and session

@@ -5,9 +5,8 @@
 // digest of its bytes, with the hosts, secrets and other access that the grant
 // lists. A [Store] holds grants: [NewFileStore] is for processes on the same
 // machine, [NewMemoryStore] for a single process, and [NewStore] for a
-// database. [Decide] decides whether a skill script may run. [Rules] decide
-// whether a tool may be called, and [ToolDecision.WithGrants] whether a grant
-// allows the call. A [Record] is the audit record of a decision. [Bounds]
+// database. [Decide] decides whether a skill script may run, and [Rules] decide
+// whether a tool may be called. A [Record] is the audit record of a decision. [Bounds]
 // limits the access of a sandbox.
 //
 // All functions fail closed: a file that is unreadable, damaged or owned by

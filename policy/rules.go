@@ -341,9 +341,9 @@ const (
 	ByRule         Code = "rule"
 	readOnly       Code = "read-only"
 	ownServer      Code = "own-server"
-	UnknownSafety  Code = "unknown-safety"
+	unknownSafety  Code = "unknown-safety"
 	aboveThreshold Code = "level"
-	MarkedToAsk    Code = "marked"
+	markedToAsk    Code = "marked"
 	mayModify      Code = "may-change"
 	InvalidRules   Code = "unreadable-rules"
 	UnknownTool    Code = "unknown-tool"
@@ -359,13 +359,6 @@ type ToolDecision struct {
 	Rule   string // text of the matching rule, or "" for a default
 	Grant  *Grant // the grant that allows it, if Code is [Granted]
 }
-
-// Allowed reports whether the call is allowed without further approval.
-func (d ToolDecision) Allowed() bool { return d.Effect == Allow }
-
-// NeedsApproval reports whether the call is allowed only if the user approves
-// it.
-func (d ToolDecision) NeedsApproval() bool { return d.Effect == Ask }
 
 // Decide decides on a call. A denying rule always wins; otherwise the first
 // matching rule decides. If no rule matches, a call needs approval if the
@@ -403,11 +396,11 @@ func (r Rules) Decide(c ToolCall) ToolDecision {
 	}
 	switch {
 	case c.Safety <= Unknown || c.Safety > Critical:
-		return ask(UnknownSafety, "the safety of %s is unknown", name)
+		return ask(unknownSafety, "the safety of %s is unknown", name)
 	case c.Safety >= threshold:
 		return ask(aboveThreshold, "%s is rated %s (approval needed from %s)", name, c.Safety, threshold)
 	case c.AlwaysAsk:
-		return ask(MarkedToAsk, "calls of %s need approval, because its server is configured so", name)
+		return ask(markedToAsk, "calls of %s need approval, because its server is configured so", name)
 	case c.ReadOnly:
 		return ToolDecision{Effect: Allow, Code: readOnly, Reason: name + " is read-only"}
 	case c.OwnServer:
@@ -432,41 +425,4 @@ func hintFor(c *ToolCall) string {
 		return "to allow it always, add a rule for it to policy.rules"
 	}
 	return `to allow it always, add the rule "allow ` + c.Permission() + `" to policy.rules`
-}
-
-// DecideWith decides on a call by r followed by the rules of more, such as
-// those of active skills. The rules of more can allow only calls that r does
-// not decide. They cannot allow calls to tools that are marked to need
-// approval, have an unknown safety or are CRITICAL. Their denials always apply.
-func (r Rules) DecideWith(more Rules, c ToolCall) ToolDecision {
-	d := r.Decide(c)
-	if len(more.list)+len(more.bad) == 0 || d.Effect == Deny {
-		return d
-	}
-	if d.Code == MarkedToAsk || d.Code == UnknownSafety || c.Safety >= Critical {
-		more = more.Denials()
-	}
-	return r.Append(more).Decide(c)
-}
-
-// Record returns the audit record for the decision on c. approved is set if the
-// user approved the call. The record contains only a digest of the arguments,
-// because they may contain secrets.
-func (d ToolDecision) Record(c ToolCall, p Principal, approved bool) Record {
-	r := Record{Principal: p, Action: "call", Subject: c.Subject, Name: c.Permission(), Decision: d.Effect, Reason: d.Reason, Details: map[string]string{
-		"code": string(d.Code), "safety": c.Safety.String(), "arguments": string(ArgumentsDigest(c.Arguments))}}
-	switch {
-	case r.Decision == "":
-		r.Decision = Deny
-	case r.Decision == Ask && approved:
-		r.Decision = Allow
-		r.Details["answer"] = "approved"
-	}
-	if d.Rule != "" {
-		r.Details["rule"] = d.Rule
-	}
-	if d.Grant != nil {
-		r.Details["grant"], r.Details["scope"] = d.Grant.ID, string(d.Grant.Scope)
-	}
-	return r
 }

@@ -56,7 +56,7 @@ func TestL9ToolNames(t *testing.T) {
 		{"mcp.GitHub.search", "github", "search", false},
 		{"mcp.*", "", "Bash", false},
 	} {
-		got := rules(t, "allow "+tt.name).Decide(call(tt.server, tt.tool, "")).Allowed()
+		got := rules(t, "allow "+tt.name).Decide(call(tt.server, tt.tool, "")).Effect == policy.Allow
 		if got != tt.want {
 			t.Errorf("allow %s: %s %s is %v, want %v", tt.name, tt.server, tt.tool, got, tt.want)
 		}
@@ -237,21 +237,21 @@ func TestL10DefaultsAndThreshold(t *testing.T) {
 		{"even a safe one", policy.ToolCall{Safety: policy.Safe}, 0, "ask", "may-change"},
 		{"one that only reads does not", policy.ToolCall{Safety: policy.Medium, ReadOnly: true}, 0, "allow", "read-only"},
 		{"of the person's own server neither", policy.ToolCall{Safety: policy.Medium, OwnServer: true}, 0, "allow", "own-server"},
-		{"unless it is marked", policy.ToolCall{Safety: policy.Medium, OwnServer: true, AlwaysAsk: true}, 0, "ask", policy.MarkedToAsk},
-		{"marked, and only reads", policy.ToolCall{Safety: policy.Low, ReadOnly: true, AlwaysAsk: true}, 0, "ask", policy.MarkedToAsk},
+		{"unless it is marked", policy.ToolCall{Safety: policy.Medium, OwnServer: true, AlwaysAsk: true}, 0, "ask", "marked"},
+		{"marked, and only reads", policy.ToolCall{Safety: policy.Low, ReadOnly: true, AlwaysAsk: true}, 0, "ask", "marked"},
 		{"from HIGH on", policy.ToolCall{Safety: policy.High, OwnServer: true, ReadOnly: true}, 0, "ask", "level"},
 		{"CRITICAL", policy.ToolCall{Safety: policy.Critical, OwnServer: true}, 0, "ask", "level"},
 		{"another threshold", policy.ToolCall{Safety: policy.High, OwnServer: true}, policy.Critical, "allow", "own-server"},
 		{"a lower one", policy.ToolCall{Safety: policy.Low, OwnServer: true, ReadOnly: true}, policy.Low, "ask", "level"},
-		{"unknown is denied, and asked about", policy.ToolCall{OwnServer: true, ReadOnly: true}, 0, "ask", policy.UnknownSafety},
-		{"what is no level too", policy.ToolCall{OwnServer: true, ReadOnly: true, Safety: 99}, policy.Critical, "ask", policy.UnknownSafety},
+		{"unknown is denied, and asked about", policy.ToolCall{OwnServer: true, ReadOnly: true}, 0, "ask", "unknown-safety"},
+		{"what is no level too", policy.ToolCall{OwnServer: true, ReadOnly: true, Safety: 99}, policy.Critical, "ask", "unknown-safety"},
 	} {
 		tt.call.Server, tt.call.Tool = "s", "t"
 		d := policy.Rules{Threshold: tt.threshold}.Decide(tt.call)
-		if d.Effect != tt.want || d.Code != tt.code || d.Allowed() != (tt.want == "allow") || d.NeedsApproval() != (tt.want == "ask") || d.Reason == "" {
+		if d.Effect != tt.want || d.Code != tt.code || d.Reason == "" {
 			t.Errorf("%s: %+v", tt.name, d)
 		}
-		if d.NeedsApproval() && d.Hint != `to allow it always, add the rule "allow mcp.s.t" to policy.rules` {
+		if d.Effect == policy.Ask && d.Hint != `to allow it always, add the rule "allow mcp.s.t" to policy.rules` {
 			t.Errorf("%s: the next step is %q", tt.name, d.Hint)
 		}
 	}
@@ -275,23 +275,6 @@ func TestL10Levels(t *testing.T) {
 	for _, bad := range []string{"", "UNKNOWN", "3", "HIGHER"} {
 		if l, err := policy.ParseLevel(bad); err == nil || l != policy.Unknown {
 			t.Errorf("%q: %v", bad, l)
-		}
-	}
-}
-
-// L13: a decision is a record, which holds no argument.
-func TestL13ToolDecisionIsRecorded(t *testing.T) {
-	c := call("s", "t", `{"token":"s3cr3t"}`)
-	for _, r := range []policy.Rules{{}, rules(t, "deny mcp.s.t"), rules(t, "allow s__t"), {Threshold: policy.Low}} {
-		d := r.Decide(c)
-		rec := d.Record(c, policy.LocalUser(), false)
-		b, err := json.Marshal(rec)
-		if err != nil || strings.Contains(string(b), "s3cr3t") || rec.Decision != d.Effect || rec.Name != "mcp.s.t" || rec.Action != "call" ||
-			rec.Details["code"] != string(d.Code) || !strings.HasPrefix(rec.Details["arguments"], "sha256:") {
-			t.Errorf("%s %v", b, err)
-		}
-		if yes := d.Record(c, policy.LocalUser(), true); (yes.Decision == policy.Allow) != (d.Effect != policy.Deny) {
-			t.Errorf("approved, it is %+v", yes)
 		}
 	}
 }
@@ -324,7 +307,7 @@ func FuzzRules(f *testing.F) {
 		if len(bad) > 0 {
 			t.Fatalf("%q: %v", deny, bad)
 		}
-		if allow.Decide(c).Allowed() && denials.Decide(c).Effect != policy.Deny {
+		if allow.Decide(c).Effect == policy.Allow && denials.Decide(c).Effect != policy.Deny {
 			t.Errorf("%q allows what it does not deny: %+v", text, c)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 // arguments.
 func (t *Tool) refusal(args json.RawMessage, d policy.ToolDecision) *loadout.RefusedError {
 	return &loadout.RefusedError{
-		Skill: t.Skill, NeedsApproval: d.NeedsApproval(), Decision: policy.Decision{Code: d.Code, Reason: d.Reason, Hint: d.Hint},
+		Skill: t.Skill, NeedsApproval: d.Effect == policy.Ask, Decision: policy.Decision{Code: d.Code, Reason: d.Reason, Hint: d.Hint},
 		Call: &loadout.CallRequest{Tool: t.Name, Server: t.Server, Skill: t.Skill, Arguments: args, Reason: d.Reason, SameArguments: t.needsSameArguments(),
 			Description: t.Definition.Description, Owner: t.Owner(), Subject: t.Subject()},
 	}

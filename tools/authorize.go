@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -39,7 +40,7 @@ func (s *Set) AuthorizeResource(server, kind, name string) error {
 		return &UnknownServerError{Name: server, Names: s.serverNames()}
 	}
 	d := s.rules.Load().Decide(policy.ToolCall{Server: server, Tool: kind, ReadOnly: true, OwnServer: sv.config.Owner == "", Safety: policy.Low})
-	if !d.Allowed() {
+	if d.Effect != policy.Allow {
 		return fmt.Errorf("%s %s of server %s refused: %s", kind, name, server, d.Reason)
 	}
 	return nil
@@ -50,7 +51,7 @@ func (s *Set) AuthorizeResource(server, kind, name string) error {
 // decision is based on.
 func (s *Set) authorize(ctx context.Context, t *Tool, c *Call) error {
 	d, approved := s.decide(t, c), false
-	if d.NeedsApproval() {
+	if d.Effect == policy.Ask {
 		var err error
 		if d, approved, err = s.applyApproval(ctx, t, c, d); err != nil {
 			return err
@@ -59,7 +60,7 @@ func (s *Set) authorize(ctx context.Context, t *Tool, c *Call) error {
 	if err := s.recordDecision(ctx, d, s.policyCall(t, c.Arguments), c, approved); err != nil {
 		return t.refusal(c.Arguments, policy.ToolDecision{Effect: policy.Deny, Reason: "cannot record the decision: " + err.Error()})
 	}
-	if d.Allowed() || approved {
+	if d.Effect == policy.Allow || approved {
 		return nil
 	}
 	return t.refusal(c.Arguments, d)
@@ -86,7 +87,7 @@ func (s *Set) applyApproval(ctx context.Context, t *Tool, c *Call, d policy.Tool
 		return d, false, s.recordUnknown(ctx, c, &UnknownToolError{Name: t.Name, Similar: s.similarNames(t.Name)})
 	}
 	switch {
-	case !d.NeedsApproval():
+	case d.Effect != policy.Ask:
 		return d, false, nil
 	case c.Approved && (c.Subject == "" || c.Subject == t.Subject()):
 		return d, true, nil
@@ -104,7 +105,7 @@ func (s *Set) applyGrants(ctx context.Context, t *Tool, c *Call, d policy.ToolDe
 	if len(call.Arguments) == 0 {
 		call.Arguments = json.RawMessage("{}")
 	}
-	g := d.WithGrants(ctx, s.opts.Grants, call, c.Principal, c.Session)
+	g := decision.WithGrants(ctx, d, s.opts.Grants, call, c.Principal, c.Session)
 	switch {
 	case g.Grant != nil && g.Grant.Scope == policy.Once && lease.Consume(ctx, s.opts.Grants, *g.Grant) != nil:
 		return d
@@ -138,7 +139,7 @@ func (s *Set) currentTool(ctx context.Context, t *Tool) (*Tool, error) {
 // decide decides on a call by the rules alone. If c has no arguments, the
 // decision is for any arguments.
 func (s *Set) decide(t *Tool, c *Call) policy.ToolDecision {
-	return s.rules.Load().DecideWith(c.Allow, s.policyCall(t, c.Arguments))
+	return decision.ForCall(*s.rules.Load(), c.Allow, s.policyCall(t, c.Arguments))
 }
 
 // recordDecision writes a decision to the audit log.
@@ -146,7 +147,7 @@ func (s *Set) recordDecision(ctx context.Context, d policy.ToolDecision, call po
 	if s.opts.Audit == nil {
 		return nil
 	}
-	r := d.Record(call, c.Principal, approved)
+	r := decision.CallRecord(d, call, c.Principal, approved)
 	if c.Session != "" {
 		r.Details["session"] = c.Session
 	}

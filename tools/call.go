@@ -194,7 +194,7 @@ func (s *Set) recheckTool(ctx context.Context, t *Tool) (*Tool, error) {
 	if b := sv.group; b != nil {
 		if err := b.checkPermissions(ctx); err != nil {
 			s.removeGroup(b.key, b)
-			return t, t.refusal(nil, policy.ToolDecision{Code: leaseRevoked, Reason: err.Error(), Hint: "load the skill " + sv.skill + " again to see what is missing"})
+			return t, t.refusal(nil, policy.ToolDecision{Effect: policy.Deny, Code: leaseRevoked, Reason: err.Error(), Hint: "load the skill " + sv.skill + " again to see what is missing"})
 		}
 	}
 	if !s.isStrict(sv) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -44,8 +45,8 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	g := policy.Grant{Principal: c.Principal, By: by, Subject: t.Subject(), Name: t.Name, Origin: t.Owner(),
 		Permissions: policy.Permissions{Call: true}, Scope: scope}
 	if exact {
-		g.Subject = g.Subject.WithArguments(c.Arguments)
-		g.Origin += ", with the arguments " + policy.ArgumentsDigest(c.Arguments).Short()
+		g.Subject = decision.WithArguments(g.Subject, c.Arguments)
+		g.Origin += ", with the arguments " + decision.ArgumentsDigest(c.Arguments).Short()
 	}
 	if scope != policy.Always {
 		g.Session = c.Session
@@ -78,7 +79,7 @@ func (s *Set) GrantProvided(ctx context.Context, c *Call, scope policy.Scope, by
 	a := t.Definition.Annotations
 	destroys := a != nil && a.DestructiveHint != nil && *a.DestructiveHint
 	switch d := s.decide(t, c); {
-	case t.server.group == nil || destroys, d.Code == policy.ByRule, d.Code == policy.MarkedToAsk, d.Code == policy.UnknownSafety:
+	case t.server.group == nil || destroys, d.Code == policy.ByRule, decision.NeedsUserRule(s.policyCall(t, nil)):
 		return nil
 	}
 	return s.Grant(ctx, c, scope, false, by)
@@ -103,10 +104,10 @@ func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 func (s *Set) ResolveApprovals(ctx context.Context, all []Tool, c *Call) {
 	for i := range all {
 		t := &all[i]
-		d := s.rules.Load().DecideWith(c.Allow, s.policyCall(t, nil))
+		d := decision.ForCall(*s.rules.Load(), c.Allow, s.policyCall(t, nil))
 		if s.opts.Grants != nil {
-			d = d.WithGrants(ctx, s.opts.Grants, s.policyCall(t, nil), c.Principal, c.Session)
+			d = decision.WithGrants(ctx, d, s.opts.Grants, s.policyCall(t, nil), c.Principal, c.Session)
 		}
-		t.NeedsApproval = d.NeedsApproval()
+		t.NeedsApproval = d.Effect == policy.Ask
 	}
 }

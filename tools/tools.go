@@ -374,9 +374,9 @@ func (s *Set) listedTools(sv *server, l *upstream.Listing) []Tool {
 // denies all calls to the tool, because agents do not see such tools.
 func (s *Set) visibleTool(sv *server, d *definition, state upstream.State) *Tool {
 	t := s.newTool(sv, d, state)
-	decision := s.decide(t, &Call{})
-	t.NeedsApproval = decision.NeedsApproval() // ignores grants; ResolveApprovals considers them
-	if !decision.Allowed() && !decision.NeedsApproval() {
+	verdict := s.decide(t, &Call{})
+	t.NeedsApproval = verdict.Effect == policy.Ask // ignores grants; ResolveApprovals considers them
+	if verdict.Effect == policy.Deny {
 		return nil
 	}
 	return t

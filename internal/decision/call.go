@@ -1,4 +1,11 @@
-package policy
+// Package decision decides whether a tool may be called. It combines the rules of
+// package policy with stored grants.
+//
+// It never asks the user, records a decision or uses up a grant; package tools
+// does.
+//
+// Start with [ForCall].
+package decision
 
 import (
 	"bytes"
@@ -14,23 +21,41 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/privatefile"
+	"github.com/loadout-dev/loadout/policy"
 )
+
+// ForCall decides on a tool call by the user's rules, followed by those of
+// active skills. The rules of skills can allow only calls that the user's rules
+// do not decide. They cannot allow calls to tools that are marked to need
+// approval, are not rated or are CRITICAL. Their denials always apply.
+func ForCall(user, skills policy.Rules, c policy.ToolCall) policy.ToolDecision {
+	if NeedsUserRule(c) || c.Safety == policy.Critical {
+		skills = skills.Denials()
+	}
+	return user.Append(skills).Decide(c)
+}
+
+// NeedsUserRule reports whether the tool needs approval unless a rule of the
+// user allows it: it is marked to need approval, or its safety is unknown.
+func NeedsUserRule(c policy.ToolCall) bool {
+	return c.AlwaysAsk || c.Safety <= policy.Unknown || c.Safety > policy.Critical
+}
 
 // WithGrants returns the decision d, taking the grants in s into account. If
 // call c needs approval and a grant of principal p covers the tool or these
 // exact arguments, the grant allows the call. The grant may be for the session
 // or permanent. A call without arguments, as in planning, matches only grants
 // for the tool. Denials are unchanged. If the grants cannot be read, WithGrants
-// returns d with a reason that says so. It does not use up one-time grants.
-func (d ToolDecision) WithGrants(ctx context.Context, s Store, c ToolCall, p Principal, session string) ToolDecision {
-	if !d.NeedsApproval() || s == nil || c.Subject == "" {
+// returns d with a reason that says so.
+func WithGrants(ctx context.Context, d policy.ToolDecision, s policy.Store, c policy.ToolCall, p policy.Principal, session string) policy.ToolDecision {
+	if d.Effect != policy.Ask || s == nil || c.Subject == "" {
 		return d
 	}
-	g, err := c.findGrant(ctx, s, p, session)
+	g, err := findGrant(ctx, s, c, p, session)
 	switch {
 	case err == nil:
-		return ToolDecision{Effect: Allow, Code: Granted, Reason: "approved by " + g.By.String(), Rule: d.Rule, Grant: g}
-	case errors.Is(err, ErrNotGranted):
+		return policy.ToolDecision{Effect: policy.Allow, Code: policy.Granted, Reason: "approved by " + g.By.String(), Rule: d.Rule, Grant: g}
+	case errors.Is(err, policy.ErrNotGranted):
 		return d
 	}
 	d.Reason += "; cannot read earlier approvals: " + printable.Text(err.Error(), 1000)
@@ -40,25 +65,47 @@ func (d ToolDecision) WithGrants(ctx context.Context, s Store, c ToolCall, p Pri
 	return d
 }
 
+// CallRecord returns the audit record for decision d on call c. approved is set
+// if the user approved the call. The record contains only a digest of the
+// arguments, because they may contain secrets.
+func CallRecord(d policy.ToolDecision, c policy.ToolCall, p policy.Principal, approved bool) policy.Record {
+	r := policy.Record{Principal: p, Action: "call", Subject: c.Subject, Name: c.Permission(), Decision: d.Effect, Reason: d.Reason, Details: map[string]string{
+		"code": string(d.Code), "safety": c.Safety.String(), "arguments": string(ArgumentsDigest(c.Arguments))}}
+	switch {
+	case r.Decision == "":
+		r.Decision = policy.Deny
+	case r.Decision == policy.Ask && approved:
+		r.Decision = policy.Allow
+		r.Details["answer"] = "approved"
+	}
+	if d.Rule != "" {
+		r.Details["rule"] = d.Rule
+	}
+	if d.Grant != nil {
+		r.Details["grant"], r.Details["scope"] = d.Grant.ID, string(d.Grant.Scope)
+	}
+	return r
+}
+
 // findGrant returns a grant for the call. It returns a one-time grant only if
 // there is no other.
-func (c *ToolCall) findGrant(ctx context.Context, s Store, p Principal, session string) (*Grant, error) {
-	subjects := []Digest{c.Subject}
+func findGrant(ctx context.Context, s policy.Store, c policy.ToolCall, p policy.Principal, session string) (*policy.Grant, error) {
+	subjects := []policy.Digest{c.Subject}
 	if len(c.Arguments) > 0 {
-		subjects = append(subjects, c.Subject.WithArguments(c.Arguments))
+		subjects = append(subjects, WithArguments(c.Subject, c.Arguments))
 	}
-	var once *Grant
+	var once *policy.Grant
 	var unread error
 	for _, subject := range subjects {
 		g, err := s.Find(ctx, p, subject, session)
 		switch {
-		case errors.Is(err, ErrNotGranted):
+		case errors.Is(err, policy.ErrNotGranted):
 		case err != nil:
 			unread = errors.Join(unread, err)
 		case g == nil || g.Principal != p || g.Subject != subject:
 			unread = errors.Join(unread, errors.New("grant store returned a grant for something else"))
 		case !g.Permissions.Call: // not a tool grant
-		case g.Scope != Once:
+		case g.Scope != policy.Once:
 			return g, nil
 		default:
 			once = g
@@ -70,20 +117,20 @@ func (c *ToolCall) findGrant(ctx context.Context, s Store, p Principal, session 
 	case unread != nil:
 		return nil, unread
 	}
-	return nil, ErrNotGranted
+	return nil, policy.ErrNotGranted
 }
 
-// WithArguments returns the subject of a grant that covers calls to tool d with
+// WithArguments returns the subject of a grant that covers calls to a tool with
 // exactly these arguments.
-func (d Digest) WithArguments(arguments json.RawMessage) Digest {
-	return hashParts("call", string(d), string(ArgumentsDigest(arguments)))
+func WithArguments(tool policy.Digest, arguments json.RawMessage) policy.Digest {
+	return hashParts("call", string(tool), string(ArgumentsDigest(arguments)))
 }
 
 // ArgumentsDigest returns a digest of a call's arguments, a JSON object.
 // Missing arguments are equal to an empty object. The digest does not depend on
 // white space and the order of members. Ambiguous JSON, such as an object with
 // duplicate members, is hashed byte by byte.
-func ArgumentsDigest(arguments json.RawMessage) Digest {
+func ArgumentsDigest(arguments json.RawMessage) policy.Digest {
 	text := bytes.TrimSpace(arguments)
 	if len(text) == 0 || string(text) == "null" {
 		text = []byte("{}")
@@ -95,12 +142,12 @@ func ArgumentsDigest(arguments json.RawMessage) Digest {
 }
 
 // hashParts returns a digest of a list of strings.
-func hashParts(parts ...string) Digest {
+func hashParts(parts ...string) policy.Digest {
 	h := sha256.New()
 	for _, p := range parts {
 		fmt.Fprintf(h, "%d:%s,", len(p), p)
 	}
-	return Digest("sha256:" + hex.EncodeToString(h.Sum(nil)))
+	return policy.Digest("sha256:" + hex.EncodeToString(h.Sum(nil)))
 }
 
 // maxNesting is the maximum depth of arguments that are canonicalized.

@@ -1,4 +1,4 @@
-package policy_test
+package decision_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -38,7 +39,7 @@ func TestArgumentsDigest(t *testing.T) {
 	}
 	seen := map[policy.Digest]string{}
 	for _, texts := range same {
-		first := policy.ArgumentsDigest(json.RawMessage(texts[0]))
+		first := decision.ArgumentsDigest(json.RawMessage(texts[0]))
 		if err := first.Check(); err != nil {
 			t.Error(err)
 		}
@@ -47,14 +48,14 @@ func TestArgumentsDigest(t *testing.T) {
 		}
 		seen[first] = texts[0]
 		for _, text := range texts[1:] {
-			if got := policy.ArgumentsDigest(json.RawMessage(text)); got != first {
+			if got := decision.ArgumentsDigest(json.RawMessage(text)); got != first {
 				t.Errorf("%q has another digest than %q", text, texts[0])
 			}
 		}
 	}
 	a, b := digestOf("a"), digestOf("b")
 	x, y := json.RawMessage(`{"x":1}`), json.RawMessage(`{"y":1}`)
-	if a.WithArguments(x) == a || a.WithArguments(x) == a.WithArguments(y) || a.WithArguments(x) == b.WithArguments(x) || a.WithArguments(x) != a.WithArguments(json.RawMessage(`{ "x": 1 }`)) {
+	if decision.WithArguments(a, x) == a || decision.WithArguments(a, x) == decision.WithArguments(a, y) || decision.WithArguments(a, x) == decision.WithArguments(b, x) || decision.WithArguments(a, x) != decision.WithArguments(a, json.RawMessage(`{ "x": 1 }`)) {
 		t.Error("the subject of a tool with arguments is not one of both")
 	}
 }
@@ -66,10 +67,10 @@ func FuzzArgumentsDigest(f *testing.F) {
 	f.Add([]byte(`{"a":"<\u003c"}`), []byte(`{"a":"<<"}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		var wide bytes.Buffer
-		if unambiguous(a) && json.Indent(&wide, a, "", "  ") == nil && policy.ArgumentsDigest(a) != policy.ArgumentsDigest(wide.Bytes()) {
+		if unambiguous(a) && json.Indent(&wide, a, "", "  ") == nil && decision.ArgumentsDigest(a) != decision.ArgumentsDigest(wide.Bytes()) {
 			t.Errorf("%q and %q have different digests", a, wide.Bytes())
 		}
-		if policy.ArgumentsDigest(a) == policy.ArgumentsDigest(b) && json.Valid(a) && json.Valid(b) {
+		if decision.ArgumentsDigest(a) == decision.ArgumentsDigest(b) && json.Valid(a) && json.Valid(b) {
 			if diff := cmp.Diff(value(t, a), value(t, b)); diff != "" {
 				t.Errorf("%q and %q have one digest:\n%s", a, b, diff)
 			}
@@ -112,7 +113,7 @@ func granted(subject policy.Digest) policy.Grant {
 func TestL13GrantAllowsRepeatedCall(t *testing.T) {
 	asked := call("s", "t", `{"x":1}`)
 	asked.Subject = digestOf("a")
-	exact := granted(asked.Subject.WithArguments(asked.Arguments))
+	exact := granted(decision.WithArguments(asked.Subject, asked.Arguments))
 	session := granted(asked.Subject)
 	session.Scope, session.Session = policy.ForSession, "s1"
 	run := granted(asked.Subject)
@@ -156,12 +157,12 @@ func TestL13GrantAllowsRepeatedCall(t *testing.T) {
 		if tt.rules != "" {
 			r = rules(t, tt.rules)
 		}
-		d := r.Decide(c).WithGrants(t.Context(), store, c, who, tt.in)
+		d := decision.WithGrants(t.Context(), r.Decide(c), store, c, who, tt.in)
 		if d.Effect != tt.want || (d.Grant != nil) != (tt.want == "allow") {
 			t.Errorf("%s: %+v", tt.name, d)
 		}
-		rec := d.Record(c, who, false)
-		if d.Allowed() && (rec.Details["grant"] != d.Grant.ID || rec.Details["code"] != string(policy.Granted)) || rec.Subject != c.Subject {
+		rec := decision.CallRecord(d, c, who, false)
+		if d.Effect == policy.Allow && (rec.Details["grant"] != d.Grant.ID || rec.Details["code"] != string(policy.Granted)) || rec.Subject != c.Subject {
 			t.Errorf("%s: recorded %+v", tt.name, rec)
 		}
 	}
@@ -173,17 +174,17 @@ func TestCallGrantsExpireAndAreConsumed(t *testing.T) {
 		c := call("s", "t", `{}`)
 		c.Subject = digestOf("a")
 		ask := func() policy.ToolDecision {
-			return policy.Rules{}.Decide(c).WithGrants(t.Context(), store, c, robot, "")
+			return decision.WithGrants(t.Context(), policy.Rules{}.Decide(c), store, c, robot, "")
 		}
 		g := granted(c.Subject)
 		g.Expires = time.Now().Add(time.Hour)
 		_, err := store.Put(t.Context(), g)
 		try(t, err)
-		if !ask().Allowed() {
+		if ask().Effect != policy.Allow {
 			t.Error("not allowed before it expires")
 		}
 		time.Sleep(time.Hour)
-		if ask().Allowed() {
+		if ask().Effect == policy.Allow {
 			t.Error("allowed when it has expired")
 		}
 		g.Scope, g.Expires = policy.Once, time.Time{}
@@ -194,7 +195,7 @@ func TestCallGrantsExpireAndAreConsumed(t *testing.T) {
 		if err := lease.Consume(t.Context(), store, *d.Grant); !errors.Is(err, policy.ErrNotGranted) {
 			t.Errorf("used again: %v", err)
 		}
-		if ask().Allowed() {
+		if ask().Effect == policy.Allow {
 			t.Error("allowed when it was used up")
 		}
 	})
@@ -205,56 +206,36 @@ func TestLastingGrantIsPreferred(t *testing.T) {
 	store := policy.NewMemoryStore()
 	c := call("s", "t", `{"x":1}`)
 	c.Subject = digestOf("a")
-	once, exact := granted(c.Subject), granted(c.Subject.WithArguments(c.Arguments))
+	once, exact := granted(c.Subject), granted(decision.WithArguments(c.Subject, c.Arguments))
 	once.Scope = policy.Once
 	for _, g := range []policy.Grant{exact, once} {
 		_, err := store.Put(t.Context(), g)
 		try(t, err)
 	}
-	if d := (policy.Rules{}).Decide(c).WithGrants(t.Context(), store, c, robot, ""); d.Grant == nil || d.Grant.Scope != policy.Always {
+	if d := decision.WithGrants(t.Context(), (policy.Rules{}).Decide(c), store, c, robot, ""); d.Grant == nil || d.Grant.Scope != policy.Always {
 		t.Errorf("%+v", d)
 	}
 }
 
 func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
-	s, _, file := kept(t)
+	dir := filepath.Join(t.TempDir(), "grants")
+	s := policy.NewFileStore(dir)
+	other, err := s.Put(t.Context(), newGrant(digestOf("a")))
+	try(t, err)
 	c := call("s", "t", `{}`)
 	c.Subject = digestOf("b")
 	g, err := s.Put(t.Context(), granted(c.Subject))
 	try(t, err)
 	ask := func() policy.ToolDecision {
-		return policy.Rules{}.Decide(c).WithGrants(t.Context(), s, c, robot, "")
+		return decision.WithGrants(t.Context(), policy.Rules{}.Decide(c), s, c, robot, "")
 	}
-	try(t, os.WriteFile(file, []byte("{"), 0o600)) // of another
-	if !ask().Allowed() {
+	try(t, os.WriteFile(filepath.Join(dir, other.ID+".json"), []byte("{"), 0o600))
+	if ask().Effect != policy.Allow {
 		t.Error("not allowed beside a damaged grant of something else")
 	}
-	try(t, os.WriteFile(filepath.Join(filepath.Dir(file), g.ID+".json"), []byte(`{"version": 1}`), 0o600))
-	if d := ask(); !d.NeedsApproval() || !strings.Contains(d.Reason, "cannot read earlier approvals: ") {
+	try(t, os.WriteFile(filepath.Join(dir, g.ID+".json"), []byte(`{"version": 1}`), 0o600))
+	if d := ask(); d.Effect != policy.Ask || !strings.Contains(d.Reason, "cannot read earlier approvals: ") {
 		t.Errorf("%+v", d)
-	}
-}
-
-// Programs that do not know of calls ignore grants of them, and read the others as
-// they were.
-func TestOnlyCallGrantsHaveACall(t *testing.T) {
-	dir := t.TempDir()
-	s := policy.NewFileStore(dir)
-	for _, tt := range []struct {
-		grant policy.Grant
-		want  bool
-	}{{newGrant(digestOf("a")), false}, {granted(digestOf("b")), true}} {
-		g, err := s.Put(t.Context(), tt.grant)
-		try(t, err)
-		text, err := os.ReadFile(filepath.Join(dir, g.ID+".json"))
-		try(t, err)
-		if got := bytes.Contains(text, []byte(`"call"`)); got != tt.want {
-			t.Errorf("it says call: %t\n%s", got, text)
-		}
-	}
-	call, run := policy.Permissions{Call: true}, policy.Permissions{Run: true}
-	if call.Covers(run) || run.Covers(call) || call.Intersect(run).Call {
-		t.Error("running and calling are one")
 	}
 }
 
@@ -274,6 +255,7 @@ func TestB6SkillsAllowOnlyWithoutUserRule(t *testing.T) {
 		{name: "asked about", own: "ask mcp.s.*", want: "ask"},
 		{name: "of a level", call: func(c *policy.ToolCall) { c.Safety = policy.High }, want: "allow"},
 		{name: "marked", call: func(c *policy.ToolCall) { c.AlwaysAsk, c.OwnServer = true, true }, want: "ask"},
+		{name: "marked and of a level", call: func(c *policy.ToolCall) { c.AlwaysAsk, c.Safety = true, policy.High }, want: "ask"},
 		{name: "of unknown safety", call: func(c *policy.ToolCall) { c.Safety = policy.Unknown }, want: "ask"},
 		{name: "another tool", call: func(c *policy.ToolCall) { c.Tool = "u" }, want: "ask"},
 	} {
@@ -285,16 +267,33 @@ func TestB6SkillsAllowOnlyWithoutUserRule(t *testing.T) {
 		if tt.own != "" {
 			own = rules(t, tt.own)
 		}
-		if d := own.DecideWith(more, c); d.Effect != tt.want {
+		if d := decision.ForCall(own, more, c); d.Effect != tt.want {
 			t.Errorf("%s: %+v", tt.name, d)
 		}
 	}
 	c := call("s", "t", `{}`)
 	c.AlwaysAsk = true
-	if d := (policy.Rules{}).DecideWith(rules(t, "deny mcp.s.t"), c); d.Effect != policy.Deny {
+	if d := decision.ForCall(policy.Rules{}, rules(t, "deny mcp.s.t"), c); d.Effect != policy.Deny {
 		t.Errorf("a denial of a skill does not count: %+v", d)
 	}
-	if d := rules(t, "allow mcp.s.t").DecideWith(rules(t, "deny mcp.s.t"), c); d.Effect != policy.Deny {
+	if d := decision.ForCall(rules(t, "allow mcp.s.t"), rules(t, "deny mcp.s.t"), c); d.Effect != policy.Deny {
 		t.Errorf("a denial of a skill does not count: %+v", d)
+	}
+}
+
+// L13: a decision is a record, which holds no argument.
+func TestL13ToolDecisionIsRecorded(t *testing.T) {
+	c := call("s", "t", `{"token":"s3cr3t"}`)
+	for _, r := range []policy.Rules{{}, rules(t, "deny mcp.s.t"), rules(t, "allow s__t"), {Threshold: policy.Low}} {
+		d := r.Decide(c)
+		rec := decision.CallRecord(d, c, policy.LocalUser(), false)
+		b, err := json.Marshal(rec)
+		if err != nil || strings.Contains(string(b), "s3cr3t") || rec.Decision != d.Effect || rec.Name != "mcp.s.t" || rec.Action != "call" ||
+			rec.Details["code"] != string(d.Code) || !strings.HasPrefix(rec.Details["arguments"], "sha256:") {
+			t.Errorf("%s %v", b, err)
+		}
+		if yes := decision.CallRecord(d, c, policy.LocalUser(), true); (yes.Decision == policy.Allow) != (d.Effect != policy.Deny) {
+			t.Errorf("approved, it is %+v", yes)
+		}
 	}
 }
