@@ -105,7 +105,7 @@ func (a Approver) Ask(ctx context.Context, r *ApprovalRequest, e *RefusedError) 
 	case !answer.Approved:
 		out := *e
 		out.NeedsApproval, out.Feedback = false, answer.Feedback
-		out.Decision = policy.Decision{Code: policy.Declined, Reason: "declined by the user"}
+		out.Decision = policy.Decision{Effect: policy.Deny, Code: policy.Declined, Reason: "declined by the user"}
 		return answer, &out
 	}
 	return answer, nil

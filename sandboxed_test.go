@@ -170,7 +170,7 @@ func refused(t testing.TB, res *loadout.RunResult, err error, code policy.Code, 
 	if !ok || res != nil {
 		t.Fatalf("got %+v, %v; want a refusal", res, err)
 	}
-	if d := no.Decision; d.Allow || d.Code != code || !strings.Contains(err.Error(), reason) || d.Hint != next {
+	if d := no.Decision; d.Effect != policy.Deny || d.Code != code || !strings.Contains(err.Error(), reason) || d.Hint != next {
 		t.Errorf("refused as %s, %q, next %q; want %s, %q, %q", d.Code, err, d.Hint, code, reason, next)
 	}
 }

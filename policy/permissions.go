@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
-	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // Permissions lists what a grant permits or a skill requests. The zero value
@@ -22,7 +21,12 @@ type Permissions struct {
 }
 
 // Covers reports whether a permits everything that b permits.
-func (a Permissions) Covers(b Permissions) bool { return len(a.missing(b)) == 0 }
+func (a Permissions) Covers(b Permissions) bool {
+	return (a.Run || !b.Run) && (a.Call || !b.Call) &&
+		!slices.ContainsFunc(b.Network, func(h string) bool { return !coversHost(a.Network, h) }) &&
+		!slices.ContainsFunc(b.Secrets, func(n string) bool { return !coversName(a.Secrets, n) }) &&
+		(a.WorkspaceWrite || !b.WorkspaceWrite) && (a.Unsandboxed || !b.Unsandboxed) && (a.HostNetwork || !b.HostNetwork)
+}
 
 // Intersect returns the permissions in both a and b.
 func (a Permissions) Intersect(b Permissions) Permissions {
@@ -42,40 +46,6 @@ func (a Permissions) Intersect(b Permissions) Permissions {
 // of a sandbox.
 func (a Permissions) Bounds() Bounds {
 	return Bounds{Network: slices.Clone(a.Network), Secrets: slices.Clone(a.Secrets), WorkspaceWrite: a.WorkspaceWrite}
-}
-
-// missing lists the permissions in asked that a does not include, for messages.
-func (a Permissions) missing(asked Permissions) []string {
-	var out []string
-	if asked.Run && !a.Run {
-		out = append(out, "running scripts")
-	}
-	if asked.Call && !a.Call {
-		out = append(out, "calling a tool")
-	}
-	for _, h := range asked.Network {
-		if !coversHost(a.Network, h) {
-			out = append(out, "network "+printable.Text(h, 300))
-		}
-	}
-	for _, s := range asked.Secrets {
-		if !coversName(a.Secrets, s) {
-			out = append(out, "secret "+printable.Text(s, 300))
-		}
-	}
-	for _, f := range []struct {
-		asked, allowed bool
-		name           string
-	}{
-		{asked.WorkspaceWrite, a.WorkspaceWrite, "writing to the workspace"},
-		{asked.Unsandboxed, a.Unsandboxed, "running without a sandbox"},
-		{asked.HostNetwork, a.HostNetwork, "the network of the host"},
-	} {
-		if f.asked && !f.allowed {
-			out = append(out, f.name)
-		}
-	}
-	return out
 }
 
 // Normalize returns a with sorted lists, without entries that are covered by

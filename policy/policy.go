@@ -1,18 +1,18 @@
-// Package policy decides which scripts may run and which tools may be called.
-// It stores the permissions that users give.
+// Package policy defines the permissions that users give to run scripts and call
+// tools. It stores these permissions and evaluates rules about tool calls.
 //
 // A permission is a [Grant]: a principal may use a subject, identified by the
 // digest of its bytes, with the hosts, secrets and other access that the grant
 // lists. A [Store] holds grants: [NewFileStore] is for processes on the same
 // machine, [NewMemoryStore] for a single process, and [NewStore] for a
-// database. [Decide] decides whether a skill script may run, and [Rules] decide
-// whether a tool may be called. A [Record] is the audit record of a decision. [Bounds]
-// limits the access of a sandbox.
+// database. [Rules] decide which tools may be called without approval. A
+// [Record] is the audit record of a decision. [Bounds] limits the access of a
+// sandbox.
 //
 // All functions fail closed: a file that is unreadable, damaged or owned by
 // another user permits nothing.
 //
-// Start with [Decide] and [Rules.Decide].
+// Start with [Grant] and [Rules.Decide].
 package policy
 
 import (

@@ -18,13 +18,6 @@ const (
 	maxRuleBytes = 4096 // bytes in the text of a rule
 )
 
-// Effects of rules and tool decisions, also used in audit records.
-const (
-	Allow = "allow"
-	Ask   = "ask" // needs approval; the user's answer is a record of its own
-	Deny  = "deny"
-)
-
 // rule allows or denies tool calls, or requires approval for them; see
 // [ParseRules].
 type rule struct {
@@ -336,39 +329,15 @@ func (c *ToolCall) Permission() string {
 	return "mcp." + c.Server + "." + c.Tool
 }
 
-// Codes of tool decisions, in addition to those of [Decision].
-const (
-	ByRule         Code = "rule"
-	readOnly       Code = "read-only"
-	ownServer      Code = "own-server"
-	unknownSafety  Code = "unknown-safety"
-	aboveThreshold Code = "level"
-	markedToAsk    Code = "marked"
-	mayModify      Code = "may-change"
-	InvalidRules   Code = "unreadable-rules"
-	UnknownTool    Code = "unknown-tool"
-	Declined       Code = "declined" // the user declined
-)
-
-// ToolDecision is the decision on a [ToolCall].
-type ToolDecision struct {
-	Effect string // Allow, Ask or Deny
-	Code   Code
-	Reason string // reason, for users
-	Hint   string // what the user can do about it
-	Rule   string // text of the matching rule, or "" for a default
-	Grant  *Grant // the grant that allows it, if Code is [Granted]
-}
-
 // Decide decides on a call. A denying rule always wins; otherwise the first
 // matching rule decides. If no rule matches, a call needs approval if the
 // tool's safety is unknown or at least the threshold, or if its server is
 // configured to need approval. It also needs approval if the tool may modify
 // something and its server is not the user's own. Invalid rules deny every
 // call. Decide does not record the decision.
-func (r Rules) Decide(c ToolCall) ToolDecision {
+func (r Rules) Decide(c ToolCall) Decision {
 	if len(r.bad) > 0 {
-		return ToolDecision{Effect: Deny, Code: InvalidRules, Reason: "cannot read the policy rules: " + printable.Text(r.bad[0].String(), 500),
+		return Decision{Effect: Deny, Code: InvalidRules, Reason: "cannot read the policy rules: " + printable.Text(r.bad[0].String(), 500),
 			Hint: "fix the rule"}
 	}
 	var first *rule
@@ -391,8 +360,8 @@ func (r Rules) Decide(c ToolCall) ToolDecision {
 		threshold = High
 	}
 	name := printable.Text(c.Permission(), 200)
-	ask := func(code Code, format string, args ...any) ToolDecision {
-		return ToolDecision{Effect: Ask, Code: code, Reason: fmt.Sprintf(format, args...), Hint: hintFor(&c)}
+	ask := func(code Code, format string, args ...any) Decision {
+		return Decision{Effect: Ask, Code: code, Reason: fmt.Sprintf(format, args...), Hint: hintFor(&c)}
 	}
 	switch {
 	case c.Safety <= Unknown || c.Safety > Critical:
@@ -402,15 +371,15 @@ func (r Rules) Decide(c ToolCall) ToolDecision {
 	case c.AlwaysAsk:
 		return ask(markedToAsk, "calls of %s need approval, because its server is configured so", name)
 	case c.ReadOnly:
-		return ToolDecision{Effect: Allow, Code: readOnly, Reason: name + " is read-only"}
+		return Decision{Effect: Allow, Code: readOnly, Reason: name + " is read-only"}
 	case c.OwnServer:
-		return ToolDecision{Effect: Allow, Code: ownServer, Reason: name + " belongs to one of your own servers"}
+		return Decision{Effect: Allow, Code: ownServer, Reason: name + " belongs to one of your own servers"}
 	}
 	return ask(mayModify, "%s may modify data, and no rule allows it", name)
 }
 
-func decideByRule(r *rule, c *ToolCall) ToolDecision {
-	d := ToolDecision{Effect: r.effect, Code: ByRule, Rule: r.String(), Reason: "by the rule " + printable.Text(r.String(), 300)}
+func decideByRule(r *rule, c *ToolCall) Decision {
+	d := Decision{Effect: r.effect, Code: ByRule, Rule: r.String(), Reason: "by the rule " + printable.Text(r.String(), 300)}
 	if r.effect != Allow {
 		d.Hint = "change the rule"
 	}

@@ -53,31 +53,6 @@ type Store interface {
 	Revoke(ctx context.Context, what string) ([]Grant, error)
 }
 
-// NeedsFinder is an optional interface of a [Store] that approves skills
-// individually. Such a store needs to know the dependencies of a run.
-type NeedsFinder interface {
-	// FindWith is like [Store.Find] for a run with the given dependencies. If
-	// all of them are approved, the grant lists them.
-	FindWith(ctx context.Context, p Principal, subject Digest, session string, needs []Need) (*Grant, error)
-}
-
-// findWith returns a grant for a run with the given dependencies.
-func findWith(ctx context.Context, s Store, p Principal, subject Digest, session string, needs []Need) (*Grant, error) {
-	if n, ok := s.(NeedsFinder); ok {
-		return n.FindWith(ctx, p, subject, session, needs)
-	}
-	return s.Find(ctx, p, subject, session)
-}
-
-// NotGrantedError reports why no grant in a [Store] applies and what the user
-// can do. It matches [ErrNotGranted].
-type NotGrantedError struct{ Reason, Hint string }
-
-func (e *NotGrantedError) Error() string { return e.Reason }
-
-// Is reports whether target is [ErrNotGranted].
-func (e *NotGrantedError) Is(target error) bool { return target == ErrNotGranted }
-
 // Rows is a table of encoded grants, for example in an SQL database. Methods
 // must be safe for concurrent use, including by other processes that use the
 // table. They must not retain or modify the data of rows.

@@ -91,12 +91,3 @@ func TestUnreadableStoreIsNotEmpty(t *testing.T) {
 		t.Error("the directory was listed")
 	}
 }
-
-func TestDecideDeniesOnUnreadablePolicy(t *testing.T) {
-	s, dir, _ := kept(t)
-	privatefiletest.Tamper["writable by others"](t, dir)
-	d := policy.Decide(t.Context(), s, request())
-	if d.Allow || d.Code != policy.Unreadable || !strings.HasPrefix(d.Reason, "cannot read grants: ") || !strings.Contains(d.Hint, dir) {
-		t.Errorf("decided %+v, want a refusal that names %s", d, dir)
-	}
-}

@@ -13,9 +13,9 @@ import (
 
 // refusal returns a [*loadout.RefusedError] for a call with the given
 // arguments.
-func (t *Tool) refusal(args json.RawMessage, d policy.ToolDecision) *loadout.RefusedError {
+func (t *Tool) refusal(args json.RawMessage, d policy.Decision) *loadout.RefusedError {
 	return &loadout.RefusedError{
-		Skill: t.Skill, NeedsApproval: d.Effect == policy.Ask, Decision: policy.Decision{Code: d.Code, Reason: d.Reason, Hint: d.Hint},
+		Skill: t.Skill, NeedsApproval: d.Effect == policy.Ask, Decision: d,
 		Call: &loadout.CallRequest{Tool: t.Name, Server: t.Server, Skill: t.Skill, Arguments: args, Reason: d.Reason, SameArguments: t.needsSameArguments(),
 			Description: t.Definition.Description, Owner: t.Owner(), Subject: t.Subject()},
 	}

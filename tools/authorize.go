@@ -58,7 +58,7 @@ func (s *Set) authorize(ctx context.Context, t *Tool, c *Call) error {
 		}
 	}
 	if err := s.recordDecision(ctx, d, s.policyCall(t, c.Arguments), c, approved); err != nil {
-		return t.refusal(c.Arguments, policy.ToolDecision{Effect: policy.Deny, Reason: "cannot record the decision: " + err.Error()})
+		return t.refusal(c.Arguments, policy.Decision{Effect: policy.Deny, Reason: "cannot record the decision: " + err.Error()})
 	}
 	if d.Effect == policy.Allow || approved {
 		return nil
@@ -69,7 +69,7 @@ func (s *Set) authorize(ctx context.Context, t *Tool, c *Call) error {
 // applyApproval applies the approval in c, or else stored grants, to a call
 // that needs approval. The approval must be for the server's current definition
 // of the tool, which may differ from the last listing.
-func (s *Set) applyApproval(ctx context.Context, t *Tool, c *Call, d policy.ToolDecision) (policy.ToolDecision, bool, error) {
+func (s *Set) applyApproval(ctx context.Context, t *Tool, c *Call, d policy.Decision) (policy.Decision, bool, error) {
 	if s.opts.Grants == nil && c.Subject == "" {
 		return d, c.Approved, nil
 	}
@@ -97,7 +97,7 @@ func (s *Set) applyApproval(ctx context.Context, t *Tool, c *Call, d policy.Tool
 
 // applyGrants applies stored grants to the decision. It uses up a one-time
 // grant.
-func (s *Set) applyGrants(ctx context.Context, t *Tool, c *Call, d policy.ToolDecision) policy.ToolDecision {
+func (s *Set) applyGrants(ctx context.Context, t *Tool, c *Call, d policy.Decision) policy.Decision {
 	if s.opts.Grants == nil {
 		return d
 	}
@@ -138,12 +138,12 @@ func (s *Set) currentTool(ctx context.Context, t *Tool) (*Tool, error) {
 
 // decide decides on a call by the rules alone. If c has no arguments, the
 // decision is for any arguments.
-func (s *Set) decide(t *Tool, c *Call) policy.ToolDecision {
+func (s *Set) decide(t *Tool, c *Call) policy.Decision {
 	return decision.ForCall(*s.rules.Load(), c.Allow, s.policyCall(t, c.Arguments))
 }
 
 // recordDecision writes a decision to the audit log.
-func (s *Set) recordDecision(ctx context.Context, d policy.ToolDecision, call policy.ToolCall, c *Call, approved bool) error {
+func (s *Set) recordDecision(ctx context.Context, d policy.Decision, call policy.ToolCall, c *Call, approved bool) error {
 	if s.opts.Audit == nil {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (s *Set) recordDecision(ctx context.Context, d policy.ToolDecision, call po
 
 // recordRefusal records a refused call in the audit log. The call is refused
 // even if that fails.
-func (s *Set) recordRefusal(ctx context.Context, d policy.ToolDecision, call policy.ToolCall, c *Call) {
+func (s *Set) recordRefusal(ctx context.Context, d policy.Decision, call policy.ToolCall, c *Call) {
 	if err := s.recordDecision(ctx, d, call, c, false); err != nil {
 		s.log().Error("cannot record a refusal", "tool", call.Permission(), "error", err)
 	}

@@ -173,7 +173,7 @@ func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
 	case *UnknownToolError:
 		return nil, s.recordUnknown(ctx, c, e)
 	case *loadout.RefusedError:
-		d := policy.ToolDecision{Effect: policy.Deny, Code: leaseRevoked, Reason: e.Decision.Reason}
+		d := policy.Decision{Effect: policy.Deny, Code: leaseRevoked, Reason: e.Decision.Reason}
 		s.recordRefusal(ctx, d, s.policyCall(t, c.Arguments), c)
 	}
 	return now, err
@@ -181,7 +181,7 @@ func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
 
 // recordUnknown records a call to an unknown tool and returns e.
 func (s *Set) recordUnknown(ctx context.Context, c *Call, e *UnknownToolError) error {
-	d := policy.ToolDecision{Effect: policy.Deny, Code: policy.UnknownTool, Reason: "no such tool"}
+	d := policy.Decision{Effect: policy.Deny, Code: policy.UnknownTool, Reason: "no such tool"}
 	s.recordRefusal(ctx, d, policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}, c)
 	return e
 }
@@ -194,7 +194,7 @@ func (s *Set) recheckTool(ctx context.Context, t *Tool) (*Tool, error) {
 	if b := sv.group; b != nil {
 		if err := b.checkPermissions(ctx); err != nil {
 			s.removeGroup(b.key, b)
-			return t, t.refusal(nil, policy.ToolDecision{Effect: policy.Deny, Code: leaseRevoked, Reason: err.Error(), Hint: "load the skill " + sv.skill + " again to see what is missing"})
+			return t, t.refusal(nil, policy.Decision{Effect: policy.Deny, Code: leaseRevoked, Reason: err.Error(), Hint: "load the skill " + sv.skill + " again to see what is missing"})
 		}
 	}
 	if !s.isStrict(sv) {

@@ -39,7 +39,7 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	case d.Effect == policy.Deny:
 		return t.refusal(c.Arguments, d)
 	case c.Subject != "" && t.Subject() != c.Subject:
-		return t.refusal(c.Arguments, policy.ToolDecision{Effect: policy.Ask, Code: d.Code, Reason: "the tool changed after the prompt", Hint: d.Hint})
+		return t.refusal(c.Arguments, policy.Decision{Effect: policy.Ask, Code: d.Code, Reason: "the tool changed after the prompt", Hint: d.Hint})
 	}
 	call := s.policyCall(t, nil)
 	g := policy.Grant{Principal: c.Principal, By: by, Subject: t.Subject(), Name: t.Name, Origin: t.Owner(),
@@ -94,7 +94,7 @@ func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 			break
 		}
 	}
-	return s.recordDecision(ctx, policy.ToolDecision{Effect: policy.Deny, Code: policy.Declined, Reason: "declined by the user"}, call, c, false)
+	return s.recordDecision(ctx, policy.Decision{Effect: policy.Deny, Code: policy.Declined, Reason: "declined by the user"}, call, c, false)
 }
 
 // ResolveApprovals sets [Tool.NeedsApproval] of each tool for a call like c

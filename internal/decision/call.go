@@ -1,10 +1,3 @@
-// Package decision decides whether a tool may be called. It combines the rules of
-// package policy with stored grants.
-//
-// It never asks the user, records a decision or uses up a grant; package tools
-// does.
-//
-// Start with [ForCall].
 package decision
 
 import (
@@ -28,7 +21,7 @@ import (
 // active skills. The rules of skills can allow only calls that the user's rules
 // do not decide. They cannot allow calls to tools that are marked to need
 // approval, are not rated or are CRITICAL. Their denials always apply.
-func ForCall(user, skills policy.Rules, c policy.ToolCall) policy.ToolDecision {
+func ForCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
 	if NeedsUserRule(c) || c.Safety == policy.Critical {
 		skills = skills.Denials()
 	}
@@ -47,14 +40,14 @@ func NeedsUserRule(c policy.ToolCall) bool {
 // or permanent. A call without arguments, as in planning, matches only grants
 // for the tool. Denials are unchanged. If the grants cannot be read, WithGrants
 // returns d with a reason that says so.
-func WithGrants(ctx context.Context, d policy.ToolDecision, s policy.Store, c policy.ToolCall, p policy.Principal, session string) policy.ToolDecision {
+func WithGrants(ctx context.Context, d policy.Decision, s policy.Store, c policy.ToolCall, p policy.Principal, session string) policy.Decision {
 	if d.Effect != policy.Ask || s == nil || c.Subject == "" {
 		return d
 	}
 	g, err := findGrant(ctx, s, c, p, session)
 	switch {
 	case err == nil:
-		return policy.ToolDecision{Effect: policy.Allow, Code: policy.Granted, Reason: "approved by " + g.By.String(), Rule: d.Rule, Grant: g}
+		return policy.Decision{Effect: policy.Allow, Code: policy.Granted, Reason: "approved by " + g.By.String(), Rule: d.Rule, Grant: g}
 	case errors.Is(err, policy.ErrNotGranted):
 		return d
 	}
@@ -68,7 +61,7 @@ func WithGrants(ctx context.Context, d policy.ToolDecision, s policy.Store, c po
 // CallRecord returns the audit record for decision d on call c. approved is set
 // if the user approved the call. The record contains only a digest of the
 // arguments, because they may contain secrets.
-func CallRecord(d policy.ToolDecision, c policy.ToolCall, p policy.Principal, approved bool) policy.Record {
+func CallRecord(d policy.Decision, c policy.ToolCall, p policy.Principal, approved bool) policy.Record {
 	r := policy.Record{Principal: p, Action: "call", Subject: c.Subject, Name: c.Permission(), Decision: d.Effect, Reason: d.Reason, Details: map[string]string{
 		"code": string(d.Code), "safety": c.Safety.String(), "arguments": string(ArgumentsDigest(c.Arguments))}}
 	switch {

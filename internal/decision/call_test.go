@@ -173,7 +173,7 @@ func TestCallGrantsExpireAndAreConsumed(t *testing.T) {
 		store := policy.NewMemoryStore()
 		c := call("s", "t", `{}`)
 		c.Subject = digestOf("a")
-		ask := func() policy.ToolDecision {
+		ask := func() policy.Decision {
 			return decision.WithGrants(t.Context(), policy.Rules{}.Decide(c), store, c, robot, "")
 		}
 		g := granted(c.Subject)
@@ -226,7 +226,7 @@ func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 	c.Subject = digestOf("b")
 	g, err := s.Put(t.Context(), granted(c.Subject))
 	try(t, err)
-	ask := func() policy.ToolDecision {
+	ask := func() policy.Decision {
 		return decision.WithGrants(t.Context(), policy.Rules{}.Decide(c), s, c, robot, "")
 	}
 	try(t, os.WriteFile(filepath.Join(dir, other.ID+".json"), []byte("{"), 0o600))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -53,7 +54,7 @@ type authorization struct {
 	inject      []policy.Injection
 	hostNetwork bool          // use the host's network without a proxy
 	grant       *policy.Grant // nil if no grant was needed
-	request     policy.Request
+	request     decision.RunRequest
 	notes       []string // for users
 
 	ctx     context.Context // done when the permission is revoked
@@ -72,15 +73,15 @@ func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*
 		return nil, err
 	}
 	q := a.request(ctx, s, c, asked)
-	d := policy.Decide(ctx, a.grants, q)
+	d := decision.ForRun(ctx, a.grants, q)
 	if d.Code == policy.Granted { // the approval also covers these
 		d.Effective.HostNetwork, d.Effective.WorkspaceWrite = d.Grant.Permissions.HostNetwork, d.Grant.Permissions.WorkspaceWrite && a.limit.WorkspaceWrite
 	}
 	if err := a.recordDecision(ctx, d, q); err != nil {
 		return nil, err
 	}
-	if !d.Allow {
-		return nil, &RefusedError{s.name, d}
+	if d.Effect != policy.Allow {
+		return nil, &RefusedError{s.name, d.Decision}
 	}
 	p := &authorization{inject: inject, hostNetwork: d.Effective.HostNetwork, grant: d.Grant, request: q}
 	for _, w := range problems {
@@ -105,17 +106,17 @@ func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*
 // records nothing.
 func (a *authorizer) isAllowed(ctx context.Context, s *openedSkill, c Caller) bool {
 	asked, _, _, err := RequestedBounds(s.skill, a.limit)
-	return err == nil && policy.Decide(ctx, a.grants, a.request(ctx, s, c, asked)).Allow
+	return err == nil && decision.ForRun(ctx, a.grants, a.request(ctx, s, c, asked)).Effect == policy.Allow
 }
 
 // request returns the policy request for running a skill with the requested
 // bounds.
-func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, asked policy.Bounds) policy.Request {
+func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, asked policy.Bounds) decision.RunRequest {
 	allows := asked.Permissions()
 	if c.ByUser { // typing the command grants these
 		allows.HostNetwork, allows.WorkspaceWrite = c.HostNetwork, c.WriteWorkspace
 	}
-	return policy.Request{
+	return decision.RunRequest{
 		Principal: c.Principal, Session: c.Session, Subject: s.digest, Name: s.name, Origin: s.entry.Origin,
 		Needs: append(s.needs(), a.approvedPackages(ctx, s, c)...), Requested: allows, Enabled: true, Bundled: s.isBundled(), ByUser: c.ByUser,
 	}
@@ -156,21 +157,21 @@ func checkIsolation(ctx context.Context, b sandbox.Backend, o owner, minTier int
 
 // revokedError returns the error for a run whose permission was revoked after
 // the policy allowed it.
-func (a *authorizer) revokedError(ctx context.Context, s *openedSkill, q policy.Request, cause error) error {
+func (a *authorizer) revokedError(ctx context.Context, s *openedSkill, q decision.RunRequest, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	q.Enabled = !s.isUnavailable(a.catalog.Snapshot())
-	d := policy.Decide(ctx, a.grants, q)
-	if d.Allow { // granted again in the meantime
-		d = policy.Decision{Code: policy.NotApproved, Reason: cause.Error()}
+	d := decision.ForRun(ctx, a.grants, q)
+	if d.Effect == policy.Allow { // granted again in the meantime
+		d = decision.Run{Decision: policy.Decision{Effect: policy.Deny, Code: policy.NotApproved, Reason: cause.Error()}}
 	}
 	if err := a.recordDecision(ctx, d, q); err != nil {
 		return err
 	}
-	return &RefusedError{s.name, d}
+	return &RefusedError{s.name, d.Decision}
 }
 
 // recordDecision records a policy decision in the audit log.
-func (a *authorizer) recordDecision(ctx context.Context, d policy.Decision, q policy.Request) error {
+func (a *authorizer) recordDecision(ctx context.Context, d decision.Run, q decision.RunRequest) error {
 	if a.audit == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -15,7 +16,7 @@ type Lease struct {
 
 	auth    *authorizer
 	key     string // catalog key of the skill
-	request policy.Request
+	request decision.RunRequest
 	ctx     context.Context
 	release func()
 }
@@ -73,8 +74,8 @@ func (l *Lease) Check(ctx context.Context) error {
 	}
 	q := l.request
 	q.Enabled = !c.Snapshot().Disabled
-	if d := policy.Decide(ctx, l.auth.grants, q); !d.Allow {
-		return &RefusedError{l.Skill, d}
+	if d := decision.ForRun(ctx, l.auth.grants, q); d.Effect != policy.Allow {
+		return &RefusedError{l.Skill, d.Decision}
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ const defaultInterval = 200 * time.Millisecond
 // Otherwise it returns an error. The error is [policy.ErrNotGranted] if the
 // grant is known to be gone.
 func Check(ctx context.Context, s policy.Store, g policy.Grant) error {
-	now, err := find(ctx, s, g)
+	now, err := Find(ctx, s, g.Principal, g.Subject, g.Session, g.Needs)
 	switch {
 	case err != nil:
 		return err
@@ -34,12 +34,30 @@ func Check(ctx context.Context, s policy.Store, g policy.Grant) error {
 	return nil
 }
 
-// find returns the grant that now permits what g permitted.
-func find(ctx context.Context, s policy.Store, g policy.Grant) (*policy.Grant, error) {
-	if n, ok := s.(policy.NeedsFinder); ok {
-		return n.FindWith(ctx, g.Principal, g.Subject, g.Session, g.Needs)
+// NeedsFinder is an optional interface of a [policy.Store] that approves skills
+// individually. Such a store needs to know the dependencies of a run.
+type NeedsFinder interface {
+	// FindWith is like Find of [policy.Store] for a run with the given
+	// dependencies. If all of them are approved, the grant lists them.
+	FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, session string, needs []policy.Need) (*policy.Grant, error)
+}
+
+// NotGrantedError reports why no grant in a store applies and what the user can
+// do. It matches [policy.ErrNotGranted].
+type NotGrantedError struct{ Reason, Hint string }
+
+func (e *NotGrantedError) Error() string { return e.Reason }
+
+// Is reports whether target is [policy.ErrNotGranted].
+func (e *NotGrantedError) Is(target error) bool { return target == policy.ErrNotGranted }
+
+// Find returns a grant for a run with the given dependencies. If s is a
+// [NeedsFinder], the error may be a [*NotGrantedError].
+func Find(ctx context.Context, s policy.Store, p policy.Principal, subject policy.Digest, session string, needs []policy.Need) (*policy.Grant, error) {
+	if n, ok := s.(NeedsFinder); ok {
+		return n.FindWith(ctx, p, subject, session, needs)
 	}
-	return s.Find(ctx, g.Principal, g.Subject, g.Session)
+	return s.Find(ctx, p, subject, session)
 }
 
 // Acquire starts a run that g permits. The returned context is cancelled when g

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -28,7 +29,7 @@ type reviewedGrants struct {
 	known    map[policy.Digest]error
 }
 
-var _ policy.NeedsFinder = (*reviewedGrants)(nil)
+var _ lease.NeedsFinder = (*reviewedGrants)(nil)
 
 // maxVerdicts is the maximum number of cached checkRunnable results.
 const maxVerdicts = 1000
@@ -36,7 +37,7 @@ const maxVerdicts = 1000
 // reviewers is the principal recorded in grants for approved code.
 var reviewers = policy.Principal{ID: "reviewers", Kind: policy.UserPrincipal}
 
-// FindWith implements [policy.NeedsFinder]. It returns a grant only if the code
+// FindWith implements [lease.NeedsFinder]. It returns a grant only if the code
 // and all its dependencies are approved.
 func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, _ string, needs []policy.Need) (*policy.Grant, error) {
 	if p != a.principal {
@@ -92,7 +93,7 @@ func isVerdict(err error) bool {
 }
 
 // refusalError converts an error from checkRunnable to a
-// [*policy.NotGrantedError] that tells the user what to do. need names the
+// [*lease.NotGrantedError] that tells the user what to do. need names the
 // dependency, if the code is one. Other errors are returned unchanged.
 func refusalError(err error, need string) error {
 	reason, next := "", ""
@@ -112,7 +113,7 @@ func refusalError(err error, need string) error {
 	if need != "" {
 		reason = fmt.Sprintf("dependency %.200s: %s", need, reason)
 	}
-	return &policy.NotGrantedError{Reason: reason, Hint: next}
+	return &lease.NotGrantedError{Reason: reason, Hint: next}
 }
 
 // truncate truncates text to limit bytes without splitting a character.

@@ -1,0 +1,48 @@
+package policy
+
+// Effects of rules and decisions, also used in audit records.
+const (
+	Allow = "allow"
+	Ask   = "ask" // needs approval; the user's answer is a record of its own
+	Deny  = "deny"
+)
+
+// Code is the machine-readable reason for a decision. Audit records also
+// contain codes that have no constant.
+type Code string
+
+// Codes of decisions on the code of skills. The user can resolve [NotApproved],
+// [Changed] and [Expired] by approving the skill. A stored grant that allows a
+// tool call also has the code [Granted].
+const (
+	Granted     Code = "granted" // by Decision.Grant
+	NotApproved Code = "not-approved"
+	Changed     Code = "changed" // other bytes were approved
+	Expired     Code = "expired"
+	Unreadable  Code = "unreadable" // the grants cannot be read
+)
+
+// Codes of decisions on tool calls.
+const (
+	ByRule         Code = "rule"
+	readOnly       Code = "read-only"
+	ownServer      Code = "own-server"
+	unknownSafety  Code = "unknown-safety"
+	aboveThreshold Code = "level"
+	markedToAsk    Code = "marked"
+	mayModify      Code = "may-change"
+	InvalidRules   Code = "unreadable-rules"
+	UnknownTool    Code = "unknown-tool"
+	Declined       Code = "declined" // the user declined
+)
+
+// Decision is the decision whether a skill's code may run or a tool may be
+// called.
+type Decision struct {
+	Effect string // Allow, Ask or Deny
+	Code   Code
+	Reason string // for users
+	Hint   string // what the user can do about it; may be empty
+	Rule   string // text of the rule that matched the call, if any
+	Grant  *Grant // the grant that allows it, if Code is [Granted]
+}
