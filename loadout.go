@@ -167,10 +167,7 @@ type sessionSkills struct {
 	session string // session ID
 }
 
-var (
-	_ session.Skills = sessionSkills{}
-	_ session.Lister = sessionSkills{}
-)
+var _ session.Skills = sessionSkills{}
 
 func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
 	all, err := s.r.Fetch(ctx, ref)

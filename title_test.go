@@ -1,6 +1,7 @@
 package loadout_test
 
 import (
+	"cmp"
 	"io/fs"
 	"strings"
 	"sync/atomic"
@@ -61,7 +62,7 @@ func TestW17DisplayNames(t *testing.T) {
 	defer s.Close()
 	for range 2 {
 		for _, a := range s.Active() {
-			if got := a.DisplayName(); got != want[a.Skill.Name] {
+			if got := cmp.Or(a.Title, a.Skill.Name); got != want[a.Skill.Name] {
 				t.Errorf("%s active is called %q", a.Skill.Name, got)
 			}
 		}

@@ -316,14 +316,6 @@ func (e Event) clone() Event {
 	return e
 }
 
-// DisplayName returns the skill's title, or its name if it has no title.
-func (l SkillLoad) DisplayName() string {
-	if l.Title != "" {
-		return l.Title
-	}
-	return l.Skill.Name
-}
-
 func (l SkillLoad) clone() SkillLoad {
 	l.Files = slices.Clone(l.Files)
 	l.Needs = slices.Clone(l.Needs)

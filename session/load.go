@@ -22,12 +22,8 @@ type Skills interface {
 	Fetch(ctx context.Context, ref string) ([]*Skill, error)
 	// Digest returns the current digest of a skill's SKILL.md.
 	Digest(ctx context.Context, id ID) (string, error)
-}
-
-// Lister is an optional interface of [Skills]. It is used to list the available
-// skills after a failed load.
-type Lister interface {
-	// Names returns the names of the skills that a model may load.
+	// Names returns the names of the skills that a model may load. They are
+	// listed to the model if it loads a skill that is not found.
 	Names() []string
 }
 
@@ -296,7 +292,7 @@ func (s *Session) planLoad(o LoadOptions, all []*Skill, provided providedTools) 
 // activeForm returns the active skill if loading m again would change nothing.
 func (p *loadPlan) activeForm(m *Skill) (ActiveSkill, bool) {
 	filled := m == p.result.Skill && p.options.Arguments != "" // the text differs for each load
-	a, ok := p.session.state.Find(m.ID)
+	a, ok := p.session.state.find(m.ID)
 	return a, ok && a.Digest == m.Digest && !filled && a.Model == m.Model && slices.Equal(a.AllowedTools, m.AllowedTools)
 }
 
@@ -324,7 +320,7 @@ func (p *loadPlan) load(m *Skill) {
 	o, main := p.options, p.result.Skill
 	l := SkillLoad{Skill: m.ID, Title: m.distinctTitle(), Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: p.provided.names(m.ID),
 		Retention: o.Retention, Direct: o.Direct, AllowedTools: m.AllowedTools, Model: m.Model, Description: m.Description, By: o.cause(), Why: o.Why}
-	if old, ok := p.session.state.Find(m.ID); ok {
+	if old, ok := p.session.state.find(m.ID); ok {
 		l.Retention, _ = o.retentionOf(main, old)
 	}
 	if m != main {
@@ -435,11 +431,10 @@ const maxNamed = 20
 // failureText returns a text for the model about a failed load: the reason and,
 // if the skill was not found, the available skills.
 func (s *Session) failureText(err error) string {
-	l, ok := s.skills.(Lister)
-	if !ok || !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) {
 		return err.Error()
 	}
-	names := l.Names()
+	names := s.skills.Names()
 	if len(names) == 0 {
 		return sentence(err) + " There are no skills."
 	}
@@ -489,7 +484,7 @@ func (s *Session) Refresh(ctx context.Context) ([]SkillUpdate, error) {
 func (s *Session) update(ctx context.Context, id ID, now string) (*SkillUpdate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, ok := s.state.Find(id)
+	a, ok := s.state.find(id)
 	if !ok || a.Current == now {
 		return nil, nil
 	}

@@ -28,10 +28,7 @@ type shelf struct {
 	ended   chan error    // receives the result of the wait
 }
 
-var (
-	_ session.Skills = (*shelf)(nil)
-	_ session.Lister = (*shelf)(nil)
-)
+var _ session.Skills = (*shelf)(nil)
 
 // put adds or replaces a skill with dependencies.
 func (s *shelf) put(name, body string, needs ...string) *session.Skill {

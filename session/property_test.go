@@ -239,7 +239,7 @@ func TestW12RestoreFollowsTable(t *testing.T) {
 		for _, name := range []string{"x", "y", "z"} {
 			sh.put(name, "Do "+name)
 		}
-		s := restored(t, sh, past, &session.RestoreOptions{RetentionTurns: retention})
+		s := restored(t, sh, past, &session.Options{RetentionTurns: retention}, false)
 		got := strings.FieldsFunc(lefts(s), func(r rune) bool { return r == ',' })
 		for i := range got {
 			got[i] = strings.TrimSpace(got[i])
@@ -272,7 +272,7 @@ func TestRestoreFromNotesEqualsSession(t *testing.T) {
 		var past []session.PastMessage
 		for range rapid.IntRange(1, 15).Draw(rt, "turns") {
 			ask(t, kept, 1)
-			anew := restored(t, sh, past, nil)
+			anew := restored(t, sh, past, nil, false)
 			if got, want := sorted(activeNames(anew)), sorted(activeNames(kept)); !slices.Equal(got, want) {
 				rt.Fatalf("in force %q, want %q", got, want)
 			}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,9 +29,6 @@ type PastCall struct {
 
 // RestoreOptions configures a restore. The zero value is ready to use.
 type RestoreOptions struct {
-	// RetentionTurns and Budget are those of the session; see [Options].
-	RetentionTurns int
-	Budget         int
 	// Text enables parsing of the model's text if nothing else in the history
 	// shows which skills were loaded. A load must be reported on its own line,
 	// outside quotations and code.
@@ -47,32 +43,47 @@ const (
 	maxObject  = 64 << 10 // maximum number of bytes in the arguments of a call
 )
 
-// Restore returns load events for a conversation stored by another program.
-// They load the skills that would still be active, with their dependencies, in
-// the order of their last use. Append them to a new log before the next user
-// message. A conversation that has its own log needs no restore.
+// Restore loads the skills that would still be active in a conversation stored
+// by another program, except skills that are already active. It loads their
+// dependencies too, and the most recently used skill last. It uses the session's
+// retention and budget. Call it before the next user message. A conversation
+// that has its own log needs no restore. o may be nil.
 //
 // Restore uses the skills recorded with the model's messages in the last turns.
 // In a turn without a record, it uses the calls of load_skill, activate_skill
 // and read_skill. A turn is one or more user messages and a model's message,
 // with anything in between. User messages at the end without a response do not
 // start a turn. Restore ignores names that are not found, skills without
-// instructions and skills that only the user may load.
+// instructions and skills that only the user may load. It looks up at most 64
+// names.
 //
 // The loads have [SkillLoad.Direct] set: the current text of each skill becomes
-// part of the conversation at its event. Clear Direct if the log already
-// contains the texts.
+// part of the conversation at its event. Restore does not append the messages
+// of the history.
 //
-// If some skills cannot be read, Restore returns the events of the others and
-// an error. If ctx is done, it returns no events.
-func Restore(ctx context.Context, skills Skills, history []PastMessage, o *RestoreOptions) ([]Event, error) {
-	if o == nil {
-		o = &RestoreOptions{}
+// If some skills cannot be read, Restore loads the others and returns an error.
+// If ctx is done, it loads nothing and returns the cause.
+func (s *Session) Restore(ctx context.Context, history []PastMessage, o *RestoreOptions) error {
+	loads, problem := s.pastLoads(ctx, history, o != nil && o.Text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	loads = slices.DeleteFunc(loads, func(e Event) bool {
+		_, ok := s.state.find(e.Loaded.Skill)
+		return ok
+	})
+	if len(loads) == 0 {
+		return problem
 	}
-	r := restoration{budget: o.Budget, unused: map[string]int{}, requested: map[string]bool{}}
+	return errors.Join(problem, s.append(ctx, loads...))
+}
+
+// pastLoads returns load events for the skills that would still be active after
+// a history. If text is set, it may parse the model's text.
+func (s *Session) pastLoads(ctx context.Context, history []PastMessage, text bool) ([]Event, error) {
+	r := restoration{budget: s.budget, unused: map[string]int{}, requested: map[string]bool{}}
 	var problems []error
-	for _, l := range lastLoads(history, cmp.Or(o.RetentionTurns, DefaultRetentionTurns), o.Text) {
-		all, err := skills.Fetch(ctx, l.name)
+	for _, l := range lastLoads(history, s.retention, text) {
+		all, err := s.skills.Fetch(ctx, l.name)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -147,32 +158,10 @@ func (r *restoration) events() []Event {
 	return out
 }
 
-// Restore appends the load events for a conversation stored by another program,
-// except for skills that are already active. It returns the same errors as the
-// function [Restore]. It uses the session's retention and budget, and only the
-// field Text of o, which may be nil.
-func (s *Session) Restore(ctx context.Context, history []PastMessage, o *RestoreOptions) error {
-	own := RestoreOptions{RetentionTurns: s.retention, Budget: s.budget}
-	if o != nil {
-		own.Text = o.Text
-	}
-	loads, problem := Restore(ctx, s.skills, history, &own)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	loads = slices.DeleteFunc(loads, func(e Event) bool {
-		_, ok := s.state.Find(e.Loaded.Skill)
-		return ok
-	})
-	if len(loads) == 0 {
-		return problem
-	}
-	return errors.Join(problem, s.append(ctx, loads...))
-}
-
 // LoadedSkills returns the names of the skills that the model loaded or used in
 // the current turn, in load order. A program that stores its own conversation
 // records them with the model's message, as [PastMessage.LoadedSkills], for
-// [Restore]. Skills loaded by the program or the user are included only if they
+// [Session.Restore]. Skills loaded by the program or the user are included only if they
 // are used in a later turn. Pinned skills and skills for a single turn are
 // never included, and neither are dependencies of an included skill.
 func (s *Session) LoadedSkills() []string {

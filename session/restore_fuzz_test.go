@@ -22,8 +22,11 @@ func FuzzRestore(f *testing.F) {
 			return // not a history
 		}
 		sh := pasts()
-		for _, o := range []*session.RestoreOptions{nil, {Text: true}, {RetentionTurns: -1, Text: true, Budget: 10}} {
-			all, err := session.Restore(t.Context(), sh, past, o)
+		for _, tt := range []struct {
+			o    *session.Options
+			text bool
+		}{{nil, false}, {nil, true}, {&session.Options{RetentionTurns: -1, Budget: 10}, true}} {
+			all, err := session.PastLoads(t.Context(), sh, past, tt.o, tt.text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +38,7 @@ func FuzzRestore(f *testing.F) {
 				}
 				seen[m.ID] = true
 			}
-			again, _ := session.Restore(t.Context(), sh, past, o)
+			again, _ := session.PastLoads(t.Context(), sh, past, tt.o, tt.text)
 			if len(again) != len(all) {
 				t.Fatalf("%d skills, and then %d", len(all), len(again))
 			}
@@ -60,7 +63,7 @@ func TestAQuotedSentenceLoadsNothing(t *testing.T) {
 			"indented": "    " + strings.Join(lines, "\n    "),
 			"list":     "- " + strings.Join(lines, "\n- "),
 		} {
-			all, err := session.Restore(t.Context(), pasts(), history(user("x"), answer(quoted)), &session.RestoreOptions{Text: true})
+			all, err := session.PastLoads(t.Context(), pasts(), history(user("x"), answer(quoted)), nil, true)
 			if err != nil || len(all) != 0 {
 				rt.Fatalf("%s: %d skills, %v:\n%s", how, len(all), err, quoted)
 			}

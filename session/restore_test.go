@@ -58,18 +58,16 @@ func history(parts ...any) (out []session.PastMessage) {
 	return out
 }
 
-// restored opens a new conversation restored from a history.
-func restored(t *testing.T, sh session.Skills, past []session.PastMessage, o *session.RestoreOptions) *session.Session {
+// restored opens a new conversation and restores it from a history. text enables
+// parsing of the model's text.
+func restored(t *testing.T, sh session.Skills, past []session.PastMessage, o *session.Options, text bool) *session.Session {
 	t.Helper()
-	if o == nil {
-		o = &session.RestoreOptions{}
-	}
-	s, err := session.Open(t.Context(), sh, &session.Options{RetentionTurns: o.RetentionTurns, Budget: o.Budget})
+	s, err := session.Open(t.Context(), sh, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	if err := s.Restore(t.Context(), past, o); err != nil {
+	if err := s.Restore(t.Context(), past, &session.RestoreOptions{Text: text}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -161,30 +159,30 @@ func TestW12Restoration(t *testing.T) {
 		{"a quoted sentence loads nothing", history(user("x"), answer("It says \"Skill 'a' has been loaded.\""), answer("Skill 'b' has been loaded.")), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := lefts(restored(t, pasts(), tt.past, nil)); got != tt.want {
+			if got := lefts(restored(t, pasts(), tt.past, nil, false)); got != tt.want {
 				t.Errorf("active skills: %q, want %q", got, tt.want)
 			}
 		})
 	}
 	t.Run("retention 0 is ignored: it is the default", func(t *testing.T) {
-		if got := lefts(restored(t, pasts(), history(loaded, pairs(1)), &session.RestoreOptions{RetentionTurns: 0})); got != "a 4" {
+		if got := lefts(restored(t, pasts(), history(loaded, pairs(1)), &session.Options{RetentionTurns: 0}, false)); got != "a 4" {
 			t.Errorf("active skills: %q", got)
 		}
 	})
 	t.Run("another retention", func(t *testing.T) {
 		for after, want := range []string{"a 2", "a 1", "", ""} {
-			if got := lefts(restored(t, pasts(), history(loaded, pairs(after)), &session.RestoreOptions{RetentionTurns: 2})); got != want {
+			if got := lefts(restored(t, pasts(), history(loaded, pairs(after)), &session.Options{RetentionTurns: 2}, false)); got != want {
 				t.Errorf("after %d pairs active %q, want %q", after, got, want)
 			}
 		}
 	})
 	t.Run("permanent retention", func(t *testing.T) {
-		if got := lefts(restored(t, pasts(), history(loaded, pairs(100)), &session.RestoreOptions{RetentionTurns: -1})); got != "a for good" {
+		if got := lefts(restored(t, pasts(), history(loaded, pairs(100)), &session.Options{RetentionTurns: -1}, false)); got != "a for good" {
 			t.Errorf("active skills: %q", got)
 		}
 	})
 	t.Run("preloaded skill in history: once, permanently", func(t *testing.T) {
-		s := restored(t, pasts(), history(loaded, pairs(3)), nil)
+		s := restored(t, pasts(), history(loaded, pairs(3)), nil, false)
 		r, err := s.LoadAs(t.Context(), "a", session.LoadOptions{Retention: session.RetainPinned, Direct: true})
 		if err != nil || r.State != session.StateAlreadyLoaded {
 			t.Fatalf("the preload is %v, %v; want already", r, err)
@@ -240,10 +238,10 @@ func TestW13OldTextPatterns(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			past := history(user("x"), answer(tt.text))
-			if got := lefts(restored(t, pasts(), past, &session.RestoreOptions{Text: true})); got != tt.want {
+			if got := lefts(restored(t, pasts(), past, nil, true)); got != tt.want {
 				t.Errorf("active skills: %q, want %q", got, tt.want)
 			}
-			if got := lefts(restored(t, pasts(), past, nil)); got != "" {
+			if got := lefts(restored(t, pasts(), past, nil, false)); got != "" {
 				t.Errorf("unasked %q are active", got)
 			}
 		})
@@ -258,7 +256,7 @@ func TestW13OldTextPatterns(t *testing.T) {
 		"an answer too long to be read":  history(user("x"), answer(said+strings.Repeat("\nand so on", 10_000))),
 		"said, and its time is over now": history(user("x"), answer(said), pairs(5)),
 	} {
-		if got := lefts(restored(t, pasts(), past, &session.RestoreOptions{Text: true})); got != "" {
+		if got := lefts(restored(t, pasts(), past, nil, true)); got != "" {
 			t.Errorf("%s: active %q, want nothing", name, got)
 		}
 	}
@@ -267,7 +265,7 @@ func TestW13OldTextPatterns(t *testing.T) {
 // A restored skill is rendered once, by its event, and then behaves like a
 // loaded one.
 func TestRestoredSkillsContinue(t *testing.T) {
-	s := restored(t, pasts(), history(user("x"), answer("so", "report", "a"), pairs(3)), nil)
+	s := restored(t, pasts(), history(user("x"), answer("so", "report", "a"), pairs(3)), nil, false)
 	var reported []string
 	for _, e := range s.Events(0) {
 		if e.Loaded == nil || !e.Loaded.Direct || e.Loaded.Tokens == 0 || e.Loaded.Digest == "" {
@@ -312,7 +310,7 @@ func TestRestoreLimits(t *testing.T) {
 			4*one + 1: "b 3, c 4, base 5, d 5",
 			0:         "a 2, b 3, c 4, base 5, d 5",
 		} {
-			if got := lefts(restored(t, sh, past, &session.RestoreOptions{Budget: budget})); got != want {
+			if got := lefts(restored(t, sh, past, &session.Options{Budget: budget}, false)); got != want {
 				t.Errorf("within %d tokens %q, want %q", budget, got, want)
 			}
 		}
@@ -325,26 +323,26 @@ func TestRestoreLimits(t *testing.T) {
 			sh.put(name, "x")
 			past = append(past, answer("so", name))
 		}
-		if s := restored(t, sh, past, nil); len(s.Active()) != 64 || s.Active()[63].Skill.Name != "s999" || sh.fetches != 64 {
+		if s := restored(t, sh, past, nil, false); len(s.Active()) != 64 || s.Active()[63].Skill.Name != "s999" || sh.fetches != 64 {
 			t.Errorf("%d skills of 1,000 were restored, with %d fetches", len(s.Active()), sh.fetches)
 		}
 	})
 	t.Run("names in one note", func(t *testing.T) {
 		names := slices.Repeat([]string{"a"}, 100_000)
-		if got := lefts(restored(t, pasts(), history(user("x"), answer("so", append(names, "b", "b")...)), nil)); got != "a 5, b 5" {
+		if got := lefts(restored(t, pasts(), history(user("x"), answer("so", append(names, "b", "b")...)), nil, false)); got != "a 5, b 5" {
 			t.Errorf("active skills: %q", got)
 		}
 	})
 	t.Run("a name", func(t *testing.T) {
 		sh, long := pasts(), strings.Repeat("n", 257)
 		sh.put(long, "x")
-		if got := lefts(restored(t, sh, history(user("x"), answer("so", long, "a")), nil)); got != "a 5" {
+		if got := lefts(restored(t, sh, history(user("x"), answer("so", long, "a")), nil, false)); got != "a 5" {
 			t.Errorf("active skills: %q", got)
 		}
 	})
 	t.Run("arguments", func(t *testing.T) {
 		long := `{"skill_name":"a","x":"` + strings.Repeat("y", 100_000) + `"}`
-		if got := lefts(restored(t, pasts(), history(user("x"), call("load_skill", long)), nil)); got != "" {
+		if got := lefts(restored(t, pasts(), history(user("x"), call("load_skill", long)), nil, false)); got != "" {
 			t.Errorf("active skills: %q", got)
 		}
 	})
@@ -365,7 +363,7 @@ func (u unreadable) Fetch(ctx context.Context, ref string) ([]*session.Skill, er
 
 func TestRestoreContinuesAfterUnreadableSkill(t *testing.T) {
 	past := history(user("x"), answer("so", "a", "b", "c"))
-	all, err := session.Restore(t.Context(), unreadable{pasts(), "b"}, past, nil)
+	all, err := session.PastLoads(t.Context(), unreadable{pasts(), "b"}, past, nil, false)
 	if err == nil || !strings.Contains(err.Error(), `restore skill "b": disk on fire`) {
 		t.Errorf("error %v", err)
 	}
@@ -378,7 +376,7 @@ func TestRestoreContinuesAfterUnreadableSkill(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	if all, err := session.Restore(ctx, pasts(), past, nil); len(all) != 0 || err == nil || err.Error() != "enough" {
+	if all, err := session.PastLoads(ctx, pasts(), past, nil, false); len(all) != 0 || err == nil || err.Error() != "enough" {
 		t.Errorf("after the end: %d events, %v", len(all), err)
 	}
 }
@@ -444,7 +442,7 @@ func BenchmarkRestore20000(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := session.Restore(b.Context(), sh, past, &session.RestoreOptions{Text: name == "text"}); err != nil {
+				if _, err := session.PastLoads(b.Context(), sh, past, nil, name == "text"); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -146,7 +146,7 @@ func (s *Session) AddMessage(ctx context.Context, role Role, text string) error 
 func (s *Session) RecordUse(ctx context.Context, id ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, ok := s.state.Find(id)
+	a, ok := s.state.find(id)
 	if !ok || a.Used == s.state.Turn {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (s *Session) turnsLeft(a ActiveSkill) (turns int, bounded bool) {
 func (s *Session) TurnsLeft(id ID) (turns int, bounded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, ok := s.state.Find(id)
+	a, ok := s.state.find(id)
 	if !ok {
 		return 0, false
 	}
@@ -228,18 +228,4 @@ func (s *Session) Active() []ActiveSkill {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.Active()
-}
-
-// Turn returns the number of the current turn, or 0 before the first message.
-func (s *Session) Turn() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.Turn
-}
-
-// State returns a copy of the session's current state.
-func (s *Session) State() State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.Clone()
 }

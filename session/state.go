@@ -7,7 +7,8 @@ import (
 )
 
 // State is the state of a session, derived from its events. The zero value is
-// the state of an empty log. [State.Clone] returns an independent copy.
+// the state of an empty log. A State is not safe for concurrent use, and a copy
+// shares data with the original.
 type State struct {
 	Seq    int64 // sequence number of the last applied event
 	Turn   int   // number of user messages so far
@@ -69,8 +70,8 @@ func (s *State) Apply(e Event) {
 	}
 }
 
-// Clone returns a copy that shares no data with s.
-func (s *State) Clone() State {
+// clone returns a copy that shares no data with s.
+func (s *State) clone() State {
 	c := State{Seq: s.Seq, Turn: s.Turn, active: make(map[string]ActiveSkill, len(s.active))}
 	for key, a := range s.active {
 		c.active[key] = a.clone()
@@ -88,9 +89,9 @@ func (s *State) Active() []ActiveSkill {
 	return out
 }
 
-// Find returns the active skill with the given ID. The result is false if the
+// find returns the active skill with the given ID. The result is false if the
 // skill is not active.
-func (s *State) Find(id ID) (ActiveSkill, bool) {
+func (s *State) find(id ID) (ActiveSkill, bool) {
 	a, ok := s.active[id.Key()]
 	if !ok {
 		return ActiveSkill{}, false

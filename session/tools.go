@@ -136,7 +136,7 @@ func (s *Session) inactive(all []*Skill) []ID {
 // inactiveIDs returns the IDs in all that are not active. s.mu must be held.
 func (s *Session) inactiveIDs(all []ID) []ID {
 	return slices.DeleteFunc(slices.Clone(all), func(id ID) bool {
-		_, ok := s.state.Find(id)
+		_, ok := s.state.find(id)
 		return ok
 	})
 }

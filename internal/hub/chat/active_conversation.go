@@ -84,7 +84,7 @@ func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 // preload loads the setup's preloaded skills before the first turn. If a skill
 // cannot be loaded, it publishes a notice and continues.
 func (w *worker) preload(ctx context.Context) error {
-	if w.active.session.Turn() > 0 {
+	if slices.ContainsFunc(w.active.session.Events(0), func(e session.Event) bool { return e.Message != nil && e.Message.Role == session.RoleUser }) {
 		return nil
 	}
 	for _, name := range w.active.setup.Preload {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,7 +57,7 @@ func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id strin
 	var out []InForce
 	for _, a := range s.Active() {
 		load := steps[a.Seq-1]
-		f := InForce{Skill: a.Skill, Title: a.DisplayName(), Tokens: a.Tokens, Tools: a.Tools, RequiredBy: a.RequiredBy, Retention: a.Retention,
+		f := InForce{Skill: a.Skill, Title: cmp.Or(a.Title, a.Skill.Name), Tokens: a.Tokens, Tools: a.Tools, RequiredBy: a.RequiredBy, Retention: a.Retention,
 			Origin: a.Skill.Origin, SkillID: load.SkillID, Version: a.Version, Digest: a.Digest, Changed: a.Current != a.Digest, Since: load.Time,
 			LoadReason: findLoadReason(steps[:a.Seq-1], a)}
 		if left, bounded := s.TurnsLeft(a.Skill); bounded {

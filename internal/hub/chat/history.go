@@ -34,7 +34,7 @@ const maxHistoryMessages = 200
 
 // History returns the messages after a step, or all messages if after is 0. It
 // returns up to limit messages, but no more than 200. The last answer of each
-// finished turn has loaded_skills, from which [session.Restore] computes the
+// finished turn has loaded_skills, from which [session.Session.Restore] computes the
 // active skills.
 func (e *Engine) History(ctx context.Context, p account.Principal, id string, after int64, limit int) (*History, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
