@@ -189,7 +189,7 @@ func hasShape(dir string, t *sandbox.Tree) bool {
 			return err
 		case e.IsDir() && dirs[rel] && hasMode(fi, 0o555):
 			return nil
-		case e.Type().IsRegular() && want[rel] != nil && fi.Size() == want[rel].Size && hasMode(fi, mode(want[rel])):
+		case e.Type().IsRegular() && want[rel] != nil && fi.Size() == want[rel].Size && hasMode(fi, fileMode(want[rel])):
 			left--
 			return nil
 		}
@@ -200,7 +200,7 @@ func hasShape(dir string, t *sandbox.Tree) bool {
 
 var errOther = errors.New("unexpected file")
 
-func mode(f *sandbox.File) fs.FileMode {
+func fileMode(f *sandbox.File) fs.FileMode {
 	if f.Exec {
 		return 0o555
 	}
@@ -253,7 +253,7 @@ func copyFile(root *os.Root, t *sandbox.Tree, f sandbox.File) error {
 	if err := Copy(w, t, f); err != nil {
 		return err
 	}
-	if err := w.Chmod(mode(&f)); err != nil {
+	if err := w.Chmod(fileMode(&f)); err != nil {
 		return fmt.Errorf("create bundle: %w", err)
 	}
 	return w.Close()

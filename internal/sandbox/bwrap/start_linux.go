@@ -64,10 +64,10 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	}
 	setup.Files = append(setup.Files, proxy.Files()...)
 	cfg := &launcher.Config{
-		Backend: b.Name(), Trees: writable(spec), Filter: seccomp.IsolatedFor(spec),
+		Backend: b.Name(), Trees: writableTrees(spec), Filter: seccomp.IsolatedFor(spec),
 		Graceful: true, // killing bubblewrap does not kill its child; see arguments
 		Restrictions: stage.Restrictions{
-			Rlimits: launcher.Rlimits(limits, true), Seccomp: true, Landlock: rules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
+			Rlimits: launcher.Rlimits(limits, true), Seccomp: true, Landlock: landlockRules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
 			Inodes: int64(limits.Inodes), Counted: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}, // bubblewrap limits only sizes
 			Work: mountpoint.Work, Skip: "in", Threads: launcher.IdleThreads,
 		},
@@ -98,9 +98,9 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	cfg.Attach = func(int) error { return child.attach(group, info) }
 	s, err := launcher.Start(ctx, proxy.Environment(spec), cfg)
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
-	return &instance{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
+	return &instance{Sandbox: s, enforced: enforcedLayers(s, group, spec), proxy: proxy}, nil
 }
 
 // bundles are the cached copies in use by a sandbox.
@@ -112,7 +112,7 @@ func (h bundles) close() {
 	}
 }
 
-func (b *Backend) root() bool { return os.Geteuid() == 0 }
+func (b *Backend) isRoot() bool { return os.Geteuid() == 0 }
 
 // addCopies adds verified copies of the read-only trees to the view. It returns
 // the path of a stage that the sandbox user can execute.
@@ -137,17 +137,17 @@ func (b *Backend) addCopies(spec *sandbox.Spec, setup *stage.Setup, held *bundle
 		setup.Binds = append(setup.Binds, stage.Bind{Host: c.Dir, Path: t.Path})
 	}
 	for _, m := range spec.Mounts {
-		if err := bundle.Searchable(m.Host, b.opts.UID); b.root() && err != nil && !errors.Is(err, fs.ErrNotExist) { // bubblewrap itself reports missing paths
+		if err := bundle.Searchable(m.Host, b.opts.UID); b.isRoot() && err != nil && !errors.Is(err, fs.ErrNotExist) { // bubblewrap itself reports missing paths
 			return "", &sandbox.UnsupportedError{Backend: b.Name(), What: fmt.Sprintf("%s for user %d, as whom bubblewrap runs: %v", m.Host, b.opts.UID, err),
 				Fix: "let others search its parent directories, use native, or run this program as another user"}
 		}
 	}
-	exe, err := b.stage(cache, held)
+	exe, err := b.stageExecutable(cache, held)
 	if err != nil {
 		return "", &sandbox.UnavailableError{Backend: b.Name(), Missing: "an executable stage", Err: err,
 			Fix: "install this program where every user can reach it"}
 	}
-	if b.root() {
+	if b.isRoot() {
 		if err := bundle.Reachable(exe, b.opts.UID); err != nil {
 			return "", &sandbox.UnavailableError{Backend: b.Name(), Missing: fmt.Sprintf("a cache directory that user %d can reach, because bubblewrap must not run as root", b.opts.UID), Err: err,
 				Fix: "choose one that others can search, or run this program as another user"}
@@ -156,9 +156,9 @@ func (b *Backend) addCopies(spec *sandbox.Spec, setup *stage.Setup, held *bundle
 	return exe, nil
 }
 
-// stage returns the executable of the stage: the current executable, or a copy
+// stageExecutable returns the executable of the stage: the current executable, or a copy
 // if it was replaced or is not accessible to another user.
-func (b *Backend) stage(cache string, held *bundles) (string, error) {
+func (b *Backend) stageExecutable(cache string, held *bundles) (string, error) {
 	exe := b.opts.Stage
 	if exe == "" {
 		var err error
@@ -171,7 +171,7 @@ func (b *Backend) stage(cache string, held *bundles) (string, error) {
 			exe = "/proc/self/exe" // the file was replaced
 		}
 	}
-	if !b.root() && exe != "/proc/self/exe" {
+	if !b.isRoot() && exe != "/proc/self/exe" {
 		return exe, nil
 	}
 	path, c, err := bundle.Program(cache, exe)
@@ -182,8 +182,8 @@ func (b *Backend) stage(cache string, held *bundles) (string, error) {
 	return path, nil
 }
 
-// writable returns the trees that are streamed to the stage.
-func writable(spec *sandbox.Spec) []sandbox.Tree {
+// writableTrees returns the trees that are streamed to the stage.
+func writableTrees(spec *sandbox.Spec) []sandbox.Tree {
 	var out []sandbox.Tree
 	for _, t := range spec.Trees {
 		if t.Writable() {
@@ -193,9 +193,9 @@ func writable(spec *sandbox.Spec) []sandbox.Tree {
 	return out
 }
 
-// rules returns the Landlock rules, which restrict access in addition to the
+// landlockRules returns the Landlock rules, which restrict access in addition to the
 // mounts.
-func rules(s *stage.Setup) *stage.Landlock {
+func landlockRules(s *stage.Setup) *stage.Landlock {
 	if stage.LandlockABI() == 0 {
 		return nil
 	}
@@ -209,7 +209,7 @@ func rules(s *stage.Setup) *stage.Landlock {
 func (b *Backend) command(cfg *launcher.Config, p *program, s *stage.Setup, spec *sandbox.Spec, exe string) (info *os.File, err error) {
 	args, texts := arguments(p, s, spec, exe)
 	cmd := &exec.Cmd{Path: p.path, Args: append([]string{"bwrap"}, args...), Env: []string{}, Dir: "/", SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
-	if b.root() {
+	if b.isRoot() {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(b.opts.UID), Gid: uint32(b.opts.UID)}
 	}
 	defer func() {
@@ -295,9 +295,9 @@ func (c *child) kill() {
 	}
 }
 
-// explain adds instructions to an error if bubblewrap is not allowed to create
+// explainError adds instructions to an error if bubblewrap is not allowed to create
 // namespaces.
-func explain(err error) error {
+func explainError(err error) error {
 	e, ok := errors.AsType[*sandbox.UnavailableError](err)
 	if ok && e.Fix == "" && e.Err != nil && (strings.Contains(e.Err.Error(), "namespace") || strings.Contains(e.Err.Error(), "ermission")) {
 		e.Fix = "allow bwrap to use user namespaces: kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0; on Ubuntu an AppArmor profile for bwrap with userns"
@@ -305,8 +305,8 @@ func explain(err error) error {
 	return err
 }
 
-// enforced returns the mechanism that enforces each limit and layer.
-func enforced(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) map[string]string {
+// enforcedLayers returns the mechanism that enforces each limit and layer.
+func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) map[string]string {
 	e := map[string]string{
 		"filesystem":        "mount namespace",
 		"processes_visible": "process namespace", "syscalls": "seccomp", "privileges": "user namespace, no capabilities, no_new_privs",

@@ -66,7 +66,7 @@ func newGroup(at map[string]string, l Limits) (*Group, error) {
 			continue
 		}
 		g.dirs[c] = dir
-		if err := g.limit(c, dir, l); err != nil {
+		if err := g.setLimits(c, dir, l); err != nil {
 			g.Remove()
 			return nil, err
 		}
@@ -77,12 +77,12 @@ func newGroup(at map[string]string, l Limits) (*Group, error) {
 	if len(g.dirs) == 0 {
 		return nil, reason
 	}
-	g.oom = g.kills()
+	g.oom = g.countOOMKills()
 	return g, nil
 }
 
-// limit sets the limits of a version 1 controller.
-func (g *Group) limit(controller, dir string, l Limits) error {
+// setLimits sets the limits of a version 1 controller.
+func (g *Group) setLimits(controller, dir string, l Limits) error {
 	switch controller {
 	case "memory":
 		// The limit includes swap if the kernel accounts for swap.
@@ -164,7 +164,7 @@ func (g *Group) Controllers() []string {
 // Attach adds a process to the group. Children that the process starts later
 // also join the group.
 func (g *Group) Attach(pid int) error {
-	for _, dir := range g.unique() {
+	for _, dir := range g.distinctDirs() {
 		if err := writeValue(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
 			return fmt.Errorf("attach to control group: %w", err)
 		}
@@ -172,7 +172,7 @@ func (g *Group) Attach(pid int) error {
 	return nil
 }
 
-func (g *Group) unique() []string {
+func (g *Group) distinctDirs() []string {
 	var out []string
 	for _, c := range controllers {
 		if d := g.dirs[c]; d != "" && !slices.Contains(out, d) {
@@ -184,9 +184,9 @@ func (g *Group) unique() []string {
 
 // OOM reports whether the kernel killed a process in the group because it was
 // out of memory.
-func (g *Group) OOM() bool { return g.kills() > g.oom }
+func (g *Group) OOM() bool { return g.countOOMKills() > g.oom }
 
-func (g *Group) kills() int {
+func (g *Group) countOOMKills() int {
 	file := "memory.oom_control"
 	if g.unified {
 		file = "memory.events"
@@ -206,7 +206,7 @@ func (g *Group) kills() int {
 
 // Remove removes the control groups. All processes in them must have exited.
 func (g *Group) Remove() {
-	for _, dir := range g.unique() {
+	for _, dir := range g.distinctDirs() {
 		// The kernel may need a moment to release processes that have exited.
 		for wait := time.Millisecond; wait < time.Second; wait *= 2 {
 			if err := syscall.Rmdir(dir); err != syscall.EBUSY {

@@ -185,7 +185,7 @@ func (b *Backend) faults(f *facts, spec *sandbox.Spec) []string {
 	} else if spec.Network.Mode != sandbox.HostNetwork && !f.net {
 		out = append(out, "the network cannot be inspected")
 	}
-	if started := startTime(f.host); started != "" && started == startTime(ownStat()) {
+	if started := startTime(f.host); started != "" && started == startTime(readOwnStat()) {
 		out = append(out, "host processes are visible")
 	}
 	return out
@@ -196,7 +196,7 @@ func (b *Backend) isVirtual(f *facts) bool {
 	return b.opts.Runtime != "" && b.opts.Runtime != "runc" && b.opts.Runtime != "crun" && f.hasOwnKernel()
 }
 
-func ownStat() string {
+func readOwnStat() string {
 	b, _ := os.ReadFile("/proc/self/stat")
 	return string(b)
 }
@@ -210,9 +210,9 @@ func startTime(stat string) string {
 	return ""
 }
 
-// enforced returns, for each limit and layer, the mechanism observed to enforce
+// enforcedLayers returns, for each limit and layer, the mechanism observed to enforce
 // it.
-func (b *Backend) enforced(e *engine, f *facts, spec *sandbox.Spec) map[string]string {
+func (b *Backend) enforcedLayers(e *engine, f *facts, spec *sandbox.Spec) map[string]string {
 	l := spec.Limits.WithDefaults()
 	seen := func(is bool, by string) string {
 		if !is {

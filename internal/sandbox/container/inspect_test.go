@@ -134,7 +134,7 @@ func TestFacts(t *testing.T) {
 		{"  sit0:", "  eth0:", "the interface eth0"},
 		{"Gateway\n", "Gateway\nsit0\t00000000\t0100\n", "a route by sit0"},
 		{"= /proc/net/route\n", "", "cannot be inspected"},
-		{"= groups", "= /proc/7/stat\n" + ownStat() + "= groups", "host processes"},
+		{"= groups", "= /proc/7/stat\n" + readOwnStat() + "= groups", "host processes"},
 	} {
 		faults := b.faults(parseFacts(strings.Replace(good, c.old, c.new, 1)), &sandbox.Spec{})
 		if len(faults) != 1 || !strings.Contains(faults[0], c.want) {
@@ -153,7 +153,7 @@ func TestFactsOfRuntime(t *testing.T) {
 	if faults := b.faults(parseFacts(of), &sandbox.Spec{}); len(faults) > 0 {
 		t.Errorf("%q", faults)
 	}
-	if by := b.enforced(&engine{kind: "docker"}, parseFacts(of), &sandbox.Spec{})["syscalls"]; by != "runsc" {
+	if by := b.enforcedLayers(&engine{kind: "docker"}, parseFacts(of), &sandbox.Spec{})["syscalls"]; by != "runsc" {
 		t.Errorf("system calls by %q", by)
 	}
 	of = strings.Replace(good, "Linux version 4.4.0\n", file(t, "/proc/version"), 1)

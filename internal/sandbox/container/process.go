@@ -52,13 +52,13 @@ type process struct {
 var _ sandbox.Process = (*process)(nil)
 
 func (p *process) Stdin() io.WriteCloser { return p.stdin }
-func (p *process) Stdout() io.Reader     { return output{p.stdout} }
-func (p *process) Stderr() io.Reader     { return output{p.stderr} }
+func (p *process) Stdout() io.Reader     { return pipeReader{p.stdout} }
+func (p *process) Stderr() io.Reader     { return pipeReader{p.stderr} }
 
-// output is a reader that is closed at EOF.
-type output struct{ r io.ReadCloser }
+// pipeReader is a reader that is closed at EOF.
+type pipeReader struct{ r io.ReadCloser }
 
-func (o output) Read(b []byte) (int, error) {
+func (o pipeReader) Read(b []byte) (int, error) {
 	n, err := o.r.Read(b)
 	if err != nil {
 		o.r.Close()

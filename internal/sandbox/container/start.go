@@ -98,7 +98,7 @@ func (s *instance) start(ctx context.Context) error {
 		return &sandbox.UnavailableError{Backend: s.b.Name(), Missing: "isolation on this machine", Err: errors.New(strings.Join(faults, "; ")),
 			Fix: "use an engine with seccomp that supports containers without a network, such as " + s.engine.kind + " with its defaults"}
 	}
-	s.enforced = s.b.enforced(s.engine, seen, s.spec)
+	s.enforced = s.b.enforcedLayers(s.engine, seen, s.spec)
 	return nil
 }
 

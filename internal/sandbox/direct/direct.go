@@ -272,13 +272,13 @@ func (p *process) wait() {
 }
 
 func (p *process) Stdin() io.WriteCloser { return p.stdin }
-func (p *process) Stdout() io.Reader     { return output{p.stdout} }
-func (p *process) Stderr() io.Reader     { return output{p.stderr} }
+func (p *process) Stdout() io.Reader     { return pipeReader{p.stdout} }
+func (p *process) Stderr() io.Reader     { return pipeReader{p.stderr} }
 
-// output is a reader that is closed at EOF.
-type output struct{ f *os.File }
+// pipeReader is a reader that is closed at EOF.
+type pipeReader struct{ f *os.File }
 
-func (o output) Read(b []byte) (int, error) {
+func (o pipeReader) Read(b []byte) (int, error) {
 	n, err := o.f.Read(b)
 	if err != nil {
 		o.f.Close()

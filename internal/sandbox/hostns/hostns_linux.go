@@ -134,12 +134,12 @@ func rlimits(l sandbox.Limits, uid int, countsUser bool) []stage.Rlimit {
 	if uid == 0 {
 		uid = os.Geteuid()
 	}
-	l.Processes += threads(uid)
+	l.Processes += countThreads(uid)
 	return launcher.Rlimits(l, true)
 }
 
-// threads returns the number of threads owned by a user.
-func threads(uid int) (n int) {
+// countThreads returns the number of threads owned by a user.
+func countThreads(uid int) (n int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		if _, err := strconv.Atoi(e.Name()); err != nil {

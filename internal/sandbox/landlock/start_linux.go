@@ -36,8 +36,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	}
 	s, err := hostns.Start(ctx, spec, hostns.Options{
 		Backend: b.Name(), Stage: b.opts.Stage, UID: b.opts.UID, Dir: b.opts.Dir, Cache: b.opts.Cache, NoGroups: b.opts.NoGroups,
-		Restrict: func(seal *stage.Restrictions, x *rundir.Dir) { seal.Landlock, seal.Seccomp = rules(x), true }, Filter: program,
-		Enforced: enforced,
+		Restrict: func(seal *stage.Restrictions, x *rundir.Dir) { seal.Landlock, seal.Seccomp = landlockRules(x), true }, Filter: program,
+		Enforced: enforcedLayers,
 	})
 	if err != nil {
 		return nil, err
@@ -45,9 +45,9 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return s, nil
 }
 
-// rules returns Landlock rules that let code read the host's programs, and read
+// landlockRules returns Landlock rules that let code read the host's programs, and read
 // and write its own files.
-func rules(x *rundir.Dir) *stage.Landlock {
+func landlockRules(x *rundir.Dir) *stage.Landlock {
 	l := &stage.Landlock{Least: layout.LandlockMinABI, TCP: true, Files: layout.Devices()}
 	l.Read = append(append(layout.Readable(), x.Root), x.Read...)
 	l.Write = append([]string{x.HostPath(mountpoint.Work), x.HostPath(mountpoint.Tmp)}, x.Write...)
@@ -59,8 +59,8 @@ func rules(x *rundir.Dir) *stage.Landlock {
 	return l
 }
 
-// enforced returns the mechanism that enforces each limit and layer.
-func enforced(s *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
+// enforcedLayers returns the mechanism that enforces each limit and layer.
+func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
 	processes := "RLIMIT_NPROC, which counts all of this user's"
 	if os.Geteuid() == 0 {
 		processes = "RLIMIT_NPROC, which counts all of the sandboxes'"

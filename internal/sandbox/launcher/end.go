@@ -13,7 +13,7 @@ import (
 // Close stops the stage and everything else in the sandbox.
 func (s *Sandbox) Close() error {
 	s.closing.Do(func() {
-		s.end()
+		s.terminate()
 		t := time.AfterFunc(grace, func() { s.cfg.Command.Process.Kill() })
 		<-s.ended
 		t.Stop()
@@ -25,10 +25,10 @@ func (s *Sandbox) Close() error {
 	return nil
 }
 
-// end stops the sandbox without waiting. If killing the first process does not
+// terminate stops the sandbox without waiting. If killing the first process does not
 // kill all others, end asks the first process to do so, and kills it if it does
 // not respond.
-func (s *Sandbox) end() {
+func (s *Sandbox) terminate() {
 	s.conn.CloseWrite()
 	if !s.cfg.Graceful {
 		s.cfg.Command.Process.Kill()

@@ -143,7 +143,7 @@ func (s *Sandbox) launch() error {
 // prepare sends the setup to the stage and waits for the response. It sends the
 // whole setup without waiting for intermediate responses.
 func (s *Sandbox) prepare(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, s.end)
+	stop := context.AfterFunc(ctx, s.terminate)
 	defer stop()
 	attached := make(chan error, 1)
 	if attach := s.cfg.Attach; attach != nil {
@@ -155,7 +155,7 @@ func (s *Sandbox) prepare(ctx context.Context) error {
 	go func() { sent <- s.sendSetup(attached) }()
 	ready, listener, err := s.readReady()
 	if err != nil {
-		s.end() // unblocks pending writes
+		s.terminate() // unblocks pending writes
 	}
 	sendErr := <-sent
 	if sendErr != nil && !isClosed(sendErr) {

@@ -38,13 +38,13 @@ type process struct {
 var _ sandbox.Process = (*process)(nil)
 
 func (p *process) Stdin() io.WriteCloser { return p.stdin }
-func (p *process) Stdout() io.Reader     { return output{p.stdout} }
-func (p *process) Stderr() io.Reader     { return output{p.stderr} }
+func (p *process) Stdout() io.Reader     { return pipeReader{p.stdout} }
+func (p *process) Stderr() io.Reader     { return pipeReader{p.stderr} }
 
-// output is a reader that is closed at EOF.
-type output struct{ f *os.File }
+// pipeReader is a reader that is closed at EOF.
+type pipeReader struct{ f *os.File }
 
-func (o output) Read(b []byte) (int, error) {
+func (o pipeReader) Read(b []byte) (int, error) {
 	n, err := o.f.Read(b)
 	if err != nil {
 		o.f.Close()
@@ -71,7 +71,7 @@ func (p *process) Kill() {
 	}
 	p.s.mu.Lock()
 	if p.overdue == nil {
-		p.overdue = time.AfterFunc(grace, p.s.end)
+		p.overdue = time.AfterFunc(grace, p.s.terminate)
 	}
 	p.s.mu.Unlock()
 	p.s.send(stage.KindKill, &stage.Kill{ID: p.id}) // a failure means that the stage has exited

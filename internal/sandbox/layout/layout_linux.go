@@ -14,13 +14,13 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// system lists the host directories that contain programs. A symlink on the
+// systemDirs lists the host directories that contain programs. A symlink on the
 // host becomes a symlink in the sandbox.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"}
+var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"}
 
-// settings lists the entries of /etc that programs need. None of them is
+// etcFiles lists the entries of /etc that programs need. None of them is
 // secret.
-var settings = []string{
+var etcFiles = []string{
 	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "mime.types", "magic", "fonts", "ssl/certs", "ssl/openssl.cnf",
 	"ca-certificates", "pki/tls/certs", "pki/tls/openssl.cnf", "pki/ca-trust/extracted", "crypto-policies", "perl", "php", "ImageMagick-*", "java-*", "python3*", "texmf", "protocols", "services",
 }
@@ -100,7 +100,7 @@ func Devices() []string {
 
 // addSystem adds the host's programs and the files they need.
 func addSystem(s *stage.Setup) {
-	for _, dir := range system {
+	for _, dir := range systemDirs {
 		fi, err := os.Lstat(dir)
 		switch {
 		case err != nil:
@@ -112,7 +112,7 @@ func addSystem(s *stage.Setup) {
 			s.Binds = append(s.Binds, stage.Bind{Host: dir, Path: dir})
 		}
 	}
-	for _, name := range settings {
+	for _, name := range etcFiles {
 		found := []string{"/etc/" + name}
 		if strings.Contains(name, "*") {
 			found, _ = filepath.Glob(found[0])

@@ -44,7 +44,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, err
 	}
-	setup := view(spec, limits)
+	setup := newView(spec, limits)
 	setup.UID = sandboxID
 	if proxy != nil {
 		setup.Listen = network.Port
@@ -68,14 +68,14 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	}
 	s, err := launcher.Start(ctx, proxy.Environment(spec), cfg)
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
-	return &instance{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
+	return &instance{Sandbox: s, enforced: enforcedLayers(s, group, spec), proxy: proxy}, nil
 }
 
-// explain adds the missing requirement and a fix to an error if the kernel
+// explainError adds the missing requirement and a fix to an error if the kernel
 // refuses to create namespaces.
-func explain(err error) error {
+func explainError(err error) error {
 	e, ok := errors.AsType[*sandbox.UnavailableError](err)
 	if !ok {
 		return err
@@ -137,8 +137,8 @@ func (b *Backend) command(spec *sandbox.Spec) *exec.Cmd {
 // SETPCAP, NET_ADMIN, SYS_PTRACE, SYS_ADMIN.
 var capabilities = []uintptr{1, 5, 6, 7, 8, 12, 19, 21}
 
-// enforced returns the mechanism that enforces each limit and layer.
-func enforced(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) map[string]string {
+// enforcedLayers returns the mechanism that enforces each limit and layer.
+func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) map[string]string {
 	e := map[string]string{
 		"filesystem":        "mount namespace, Landlock ABI " + strconv.Itoa(s.Landlock),
 		"processes_visible": "process namespace", "syscalls": "seccomp", "privileges": "user namespace, no capabilities, no_new_privs",

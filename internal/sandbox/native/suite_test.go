@@ -32,14 +32,14 @@ func TestAttack(t *testing.T) {
 	if sandboxtest.AsUser(t) {
 		return
 	}
-	sandboxtest.TestAttacks(t, backend(t), sandboxtest.Options{MayBreach: []string{"E14"}, Beyond: true})
+	sandboxtest.TestAttacks(t, backend(t), sandboxtest.Options{MayBreach: []string{"E14"}, RequireExtra: true})
 }
 
 func TestAttackAsRoot(t *testing.T) {
 	if sandboxtest.InTerminal(t) {
 		return
 	}
-	sandboxtest.TestAttacks(t, backend(t), sandboxtest.Options{MayBreach: []string{"E14"}, Beyond: true})
+	sandboxtest.TestAttacks(t, backend(t), sandboxtest.Options{MayBreach: []string{"E14"}, RequireExtra: true})
 }
 
 func TestBehaves(t *testing.T) { sandboxtest.TestBackend(t, backend(t)) }

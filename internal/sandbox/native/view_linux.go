@@ -10,9 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// view returns the file system view of a sandbox. Each read-only tree gets its
+// newView returns the file system view of a sandbox. Each read-only tree gets its
 // own in-memory file system, sized to fit the tree.
-func view(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
+func newView(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	s := layout.View(spec, l)
 	needs := stage.Tmpfs{Path: mountpoint.Needs, Mode: 0o755}
 	for _, t := range spec.Trees {

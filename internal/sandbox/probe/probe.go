@@ -21,15 +21,15 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// limit is the timeout of a probe.
-const limit = 10 * time.Second
+// timeout is the timeout of a probe.
+const timeout = 10 * time.Second
 
 // Run probes the backend with the executable exe, which must link package
 // stage; "" means the current executable. must lists what the tier of the backend
 // requires: file, process, network, namespaces, mount, privileges,
 // syscalls, survivors. Run returns an error if any of these is not contained.
 func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sandbox.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if exe == "" {
 		var err error
@@ -52,23 +52,23 @@ func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sa
 	if err != nil {
 		return nil, err
 	}
-	res, err := sandbox.RunIn(ctx, s, spec, &sandbox.Cmd{Args: []string{exe, stage.ProbeName, string(input)}, Timeout: limit}, nil)
+	res, err := sandbox.RunIn(ctx, s, spec, &sandbox.Cmd{Args: []string{exe, stage.ProbeName, string(input)}, Timeout: timeout}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("probe sandbox %s: %w", b.Name(), err)
 	}
-	var p stage.Probed
+	var p stage.ProbeResult
 	if err := json.Unmarshal(res.Stdout, &p); err != nil {
 		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "running the probe",
 			Err: fmt.Errorf("%s, exit code %d: %s", res.Reason, res.ExitCode, firstLine(res.Stderr))}
 	}
 	s.Close()
-	leaked := map[string]bool{"file": p.File, "process": p.Process, "network": p.Network || c.reached(), "namespaces": p.Namespaces, "mount": p.Mount,
-		"privileges": p.Privileges, "syscalls": !p.Seccomp, "survivors": !p.LeftBehind || c.survives()}
+	leaked := map[string]bool{"file": p.File, "process": p.Process, "network": p.Network || c.wasReached(), "namespaces": p.Namespaces, "mount": p.Mount,
+		"privileges": p.Privileges, "syscalls": !p.Seccomp, "survivors": !p.LeftBehind || c.processSurvived()}
 	return report(b, res.Enforced, leaked, must)
 }
 
-// words maps each kind of leak to its description.
-var words = map[string]string{
+// leakTexts maps each kind of leak to its description.
+var leakTexts = map[string]string{
 	"file": "a host file is readable", "process": "host processes are visible", "network": "the host's network can be reached",
 	"namespaces": "new user namespaces can be created", "mount": "file systems can be mounted", "privileges": "privileges are left",
 	"syscalls": "no seccomp filter is active", "survivors": "a process outlived its sandbox",
@@ -84,14 +84,14 @@ func report(b sandbox.Backend, enforced map[string]string, leaked map[string]boo
 	for _, name := range names {
 		l := sandbox.Layer{Name: name, Enforced: enforced[name] != "", By: enforced[name]}
 		if !l.Enforced {
-			l.By, l.Fix = missing(name)
+			l.By, l.Fix = missingReason(name)
 		}
 		r.Layers = append(r.Layers, l)
 	}
 	var faults []string
 	for _, name := range must {
 		if leaked[name] {
-			faults = append(faults, words[name])
+			faults = append(faults, leakTexts[name])
 		}
 	}
 	if len(faults) > 0 {
@@ -100,8 +100,8 @@ func report(b sandbox.Backend, enforced map[string]string, leaked map[string]boo
 	return r, nil
 }
 
-// missing returns why a limit is commonly not enforced, and how to enforce it.
-func missing(name string) (by, fix string) {
+// missingReason returns why a limit is commonly not enforced, and how to enforce it.
+func missingReason(name string) (by, fix string) {
 	switch name {
 	case "cores":
 		return "no CPU control group can be created", "start it with a delegated group: systemd-run --user --scope -p Delegate=yes loadout …"
@@ -156,8 +156,8 @@ func newCanary() (*canary, error) {
 	return c, nil
 }
 
-// reached reports whether the canary received a connection.
-func (c *canary) reached() bool {
+// wasReached reports whether the canary received a connection.
+func (c *canary) wasReached() bool {
 	select {
 	case <-c.conns:
 		return true
@@ -166,9 +166,9 @@ func (c *canary) reached() bool {
 	}
 }
 
-// survives reports whether the process that the probe left behind is still
+// processSurvived reports whether the process that the probe left behind is still
 // running.
-func (c *canary) survives() bool {
+func (c *canary) processSurvived() bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
 		// In other processes the marker is only a part of an argument.

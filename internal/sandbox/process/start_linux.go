@@ -16,7 +16,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		return nil, err
 	}
 	s, err := hostns.Start(ctx, spec, hostns.Options{
-		Backend: b.Name(), Stage: b.opts.Stage, UID: b.opts.UID, Dir: b.opts.Dir, Cache: b.opts.Cache, NoGroups: b.opts.NoGroups, Enforced: enforced,
+		Backend: b.Name(), Stage: b.opts.Stage, UID: b.opts.UID, Dir: b.opts.Dir, Cache: b.opts.Cache, NoGroups: b.opts.NoGroups, Enforced: enforcedLayers,
 	})
 	if err != nil {
 		return nil, err
@@ -24,9 +24,9 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return s, nil
 }
 
-// enforced returns the mechanism that enforces each limit and layer. Code could
+// enforcedLayers returns the mechanism that enforces each limit and layer. Code could
 // kill the processes that enforce limits.
-func enforced(_ *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
+func enforcedLayers(_ *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
 	processes := "RLIMIT_NPROC, which counts all of this user's"
 	if !hostns.CountsUser(g) {
 		processes = ""

@@ -21,14 +21,14 @@ func (b *Backend) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox,
 	if os.Geteuid() == 0 {
 		uid = b.opts.UID
 	}
-	s, err := direct.Start(spec, direct.Options{Dir: rundir.Options{Backend: b.Name(), Parent: b.opts.Dir, Cache: b.opts.Cache, UID: uid}, Enforced: enforced()})
+	s, err := direct.Start(spec, direct.Options{Dir: rundir.Options{Backend: b.Name(), Parent: b.opts.Dir, Cache: b.opts.Cache, UID: uid}, Enforced: enforcedLayers()})
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func enforced() map[string]string {
+func enforcedLayers() map[string]string {
 	return map[string]string{
 		"filesystem": "", "processes_visible": "", "syscalls": "", "network": "", "privileges": "", "kill": "", "memory": "", "processes": "", "cpu": "",
 		"cores": "", "file_size": "", "open_files": "", "disk": "watch every 2 to 50 ms, not of what is removed but open", "inodes": "watch every 2 to 50 ms", "wall": "timer",

@@ -22,9 +22,9 @@ type refusal struct{ reason string }
 
 func (r *refusal) Error() string { return r.reason }
 
-// check returns an error if the address is not public, or belongs to this
+// checkAddr returns an error if the address is not public, or belongs to this
 // machine, and the operator does not allow it.
-func (s *Server) check(a netip.Addr) error {
+func (s *Server) checkAddr(a netip.Addr) error {
 	if a.Zone() == "" {
 		for _, p := range s.private {
 			if p.Contains(a) {
@@ -63,7 +63,7 @@ func (s *Server) dial(ctx context.Context, t target) (*conn, error) {
 	var refused, failed error
 	for _, a := range addrs {
 		a = a.Unmap() // resolvers may return mapped IPv4 addresses
-		if err := s.check(a); err != nil {
+		if err := s.checkAddr(a); err != nil {
 			refused = err
 			continue
 		}
@@ -115,7 +115,7 @@ func (s *Server) connect(ctx context.Context, to netip.AddrPort) (net.Conn, erro
 		if err != nil || got.Addr().Unmap() != to.Addr() || got.Port() != to.Port() {
 			return &refusal{fmt.Sprintf("address %s was not checked", address)}
 		}
-		return s.check(got.Addr().Unmap())
+		return s.checkAddr(got.Addr().Unmap())
 	}}
 	return d.DialContext(ctx, "tcp", to.String())
 }

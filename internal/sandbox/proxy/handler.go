@@ -101,7 +101,7 @@ func absoluteTarget(r *http.Request, head []byte) (target, error) {
 		return target{}, errors.New("port 443 requires https")
 	}
 	// A server might act on a Host header that differs from the allowed host.
-	header, err := headerOf(head)
+	header, err := parseHeader(head)
 	if err != nil {
 		return target{}, errors.New("invalid request header")
 	}
@@ -111,9 +111,9 @@ func absoluteTarget(r *http.Request, head []byte) (target, error) {
 	return t, nil
 }
 
-// headerOf parses a request head again, to get the fields that net/http
+// parseHeader parses a request head again, to get the fields that net/http
 // removes.
-func headerOf(head []byte) (textproto.MIMEHeader, error) {
+func parseHeader(head []byte) (textproto.MIMEHeader, error) {
 	tr := textproto.NewReader(bufio.NewReader(bytes.NewReader(head)))
 	if _, err := tr.ReadLine(); err != nil {
 		return nil, err

@@ -32,9 +32,9 @@ func TestMain(m *testing.M) {
 // public is an address of the internet that tests only pretend to dial.
 var public = netip.MustParseAddr("93.184.215.14")
 
-// world is a proxy with its own resolver and dialler: each address leads to the test's
+// fixture is a proxy with its own resolver and dialler: each address leads to the test's
 // one server on loopback.
-type world struct {
+type fixture struct {
 	*proxy.Server
 	addr string
 
@@ -45,9 +45,9 @@ type world struct {
 
 // start serves opts. Names resolve as names says, by default to public; whatever
 // is dialled leads to backend.
-func start(t *testing.T, opts proxy.Options, backend string, names map[string][]netip.Addr) *world {
+func start(t *testing.T, opts proxy.Options, backend string, names map[string][]netip.Addr) *fixture {
 	t.Helper()
-	w := &world{}
+	w := &fixture{}
 	if opts.Resolve == nil {
 		opts.Resolve = func(_ context.Context, host string) ([]netip.Addr, error) {
 			if a, ok := names[host]; ok {
@@ -91,18 +91,18 @@ func start(t *testing.T, opts proxy.Options, backend string, names map[string][]
 }
 
 // log closes the server, which completes the log, and returns it.
-func (w *world) log() []proxy.Decision {
+func (w *fixture) log() []proxy.Decision {
 	w.Close()
 	return w.decisions
 }
 
-func (w *world) dials() []string {
+func (w *fixture) dials() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.dialled)
 }
 
-func (w *world) dial(t *testing.T) net.Conn {
+func (w *fixture) dial(t *testing.T) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", w.addr)
 	if err != nil {
@@ -114,7 +114,7 @@ func (w *world) dial(t *testing.T) net.Conn {
 }
 
 // send writes a raw request and returns the status line and body of the response.
-func (w *world) send(t *testing.T, raw string) (status int, line, body string) {
+func (w *fixture) send(t *testing.T, raw string) (status int, line, body string) {
 	t.Helper()
 	c := w.dial(t)
 	defer c.Close()

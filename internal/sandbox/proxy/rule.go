@@ -108,11 +108,11 @@ func (r Rule) Match(host string, port uint16) bool {
 	return host == r.host
 }
 
-// lookup is the IDNA profile that browsers use for lookups, except for two
+// lookupProfile is the IDNA profile that browsers use for lookups, except for two
 // rules. The hyphen rule would reject names that are in use (r3---sn.example).
 // The character rule is replaced with the check below, which allows
 // underscores.
-var lookup = idna.New(
+var lookupProfile = idna.New(
 	idna.MapForLookup(),
 	idna.BidiRule(),
 	idna.StrictDomainName(false),
@@ -149,8 +149,8 @@ func NormalizeHost(s string) (string, error) {
 			return "", errors.New("invalid character in host")
 		}
 	}
-	host, err := lookup.ToASCII(strings.TrimSuffix(s, "."))
-	if again, err2 := lookup.ToASCII(host); err != nil || err2 != nil || again != host {
+	host, err := lookupProfile.ToASCII(strings.TrimSuffix(s, "."))
+	if again, err2 := lookupProfile.ToASCII(host); err != nil || err2 != nil || again != host {
 		return "", errors.New("invalid domain name")
 	}
 	if len(host) > 253 {

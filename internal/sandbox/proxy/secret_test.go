@@ -28,7 +28,7 @@ var quiet = log.New(io.Discard, "", 0)
 const value = "Bearer s3cr3t-value"
 
 // trust is the certificate pool of a script in the sandbox.
-func (w *world) trust(t *testing.T) *x509.CertPool {
+func (w *fixture) trust(t *testing.T) *x509.CertPool {
 	t.Helper()
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(w.CA()) {

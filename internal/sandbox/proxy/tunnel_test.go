@@ -33,7 +33,7 @@ func secure(t *testing.T, h http.HandlerFunc) (addr string, roots *x509.CertPool
 }
 
 // client sends everything through the proxy, as a script does.
-func (w *world) client(t *testing.T, roots *x509.CertPool) *http.Client {
+func (w *fixture) client(t *testing.T, roots *x509.CertPool) *http.Client {
 	tr := &http.Transport{
 		Proxy:           http.ProxyURL(&url.URL{Scheme: "http", Host: w.addr}),
 		TLSClientConfig: &tls.Config{RootCAs: roots},
@@ -47,7 +47,7 @@ func (w *world) client(t *testing.T, roots *x509.CertPool) *http.Client {
 }
 
 // connect opens a tunnel.
-func (w *world) connect(t *testing.T, authority string) (net.Conn, *bufio.Reader) {
+func (w *fixture) connect(t *testing.T, authority string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c := w.dial(t)
 	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", authority, authority)

@@ -16,9 +16,9 @@ type Options struct {
 	// MayBreach lists the IDs of attacks that the backend is known not to
 	// contain. Any other breach fails the test.
 	MayBreach []string
-	// Beyond makes the test also fail if an additional attack succeeds. These
+	// RequireExtra makes the test also fail if an additional attack succeeds. These
 	// attacks are not among the 63 counted ones.
-	Beyond bool
+	RequireExtra bool
 	// Row, if set, is called with each result, in order. If the test runs again
 	// as another user, Row is called in that process.
 	Row func(Row)
@@ -119,7 +119,7 @@ func TestAttacks(t *testing.T, b sandbox.Backend, opts Options) {
 // explainRow returns a message about a result and reports whether the result
 // fails the test.
 func explainRow(row Row, opts Options) (say string, fail bool) {
-	extra := strings.HasSuffix(row.ID, "+") && !opts.Beyond
+	extra := strings.HasSuffix(row.ID, "+") && !opts.RequireExtra
 	allowed := slices.Contains(opts.MayBreach, row.ID)
 	switch {
 	case row.Verdict == Breached && (allowed || extra):

@@ -12,7 +12,7 @@ import (
 
 // extraAttacks returns the additional attacks. They are not counted, so that
 // the number of attacks remains comparable. They fail the test only if
-// [Options.Beyond] is set.
+// [Options.RequireExtra] is set.
 func extraAttacks() []attack {
 	return []attack{
 		{"A08+", "any inherited descriptor, such as a directory", nil, nil, reportsBreach("A08+")},
@@ -38,7 +38,7 @@ func swapsFiles(x *trial) bool {
 	start, rounds := time.Now(), 0
 	var failed error
 	for ; time.Since(start) < 2*time.Second; rounds++ {
-		files, err := x.collected(5 * time.Second)
+		files, err := x.collectFiles(5 * time.Second)
 		if err == errHung {
 			x.note("collecting hung")
 			return true
@@ -52,14 +52,14 @@ func swapsFiles(x *trial) bool {
 	}
 	x.state = box.State()
 	x.note(fmt.Sprintf("%d times, first error: %v", rounds, failed))
-	if exit := exitOf(p); exit != nil && exit.Reason != sandbox.OK {
+	if exit := pollExit(p); exit != nil && exit.Reason != sandbox.OK {
 		x.t.Errorf("collecting ended the payload, %s: %+v", x.detail, *exit)
 	}
 	return false
 }
 
-// exitOf returns how a command exited, or nil if it is still running.
-func exitOf(p sandbox.Process) *sandbox.Exit {
+// pollExit returns how a command exited, or nil if it is still running.
+func pollExit(p sandbox.Process) *sandbox.Exit {
 	done := make(chan sandbox.Exit, 1)
 	go func() { done <- p.Wait() }()
 	select {

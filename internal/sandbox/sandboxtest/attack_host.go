@@ -60,7 +60,7 @@ func reportsVictimBreach(id string) func(*trial) bool {
 
 func signalsVictim(id, counter string) func(*trial) bool {
 	return func(x *trial) bool {
-		before := x.victim.counts(x.t)
+		before := x.victim.readCounters(x.t)
 		_, sent := x.attack(id, x.pid())
 		return x.victim.counterGrew(x.t, before, sent, counter)
 	}

@@ -46,7 +46,7 @@ func needAddress(what string, of func(addresses) string) need {
 // increased.
 func connectsToVictim(id, counter string, args func(addresses) []string) func(*trial) bool {
 	return func(x *trial) bool {
-		before := x.victim.counts(x.t)
+		before := x.victim.readCounters(x.t)
 		_, sent := x.attack(id, args(x.victim.addresses)...)
 		return x.victim.counterGrew(x.t, before, sent, counter)
 	}
@@ -61,7 +61,7 @@ func acceptsFromHost(x *trial) bool {
 	res := x.exec(tee, "C11", secret)
 	x.requireStart(res)
 	x.note(lastLine(res.Stdout))
-	if !tee.seen() {
+	if !tee.hasPort() {
 		return false
 	}
 	return <-got
@@ -101,7 +101,7 @@ func (w *portWatcher) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (w *portWatcher) seen() bool {
+func (w *portWatcher) hasPort() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.done

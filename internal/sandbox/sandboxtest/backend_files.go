@@ -74,13 +74,13 @@ func fileBehaviours() []behaviour {
 			return nil
 		}},
 		{"writable trees", func(k *check) error {
-			given := treeOf(mountpoint.In, map[string][]byte{"a.txt": []byte("given"), "sub/b.txt": []byte("deep")})
+			given := newTree(mountpoint.In, map[string][]byte{"a.txt": []byte("given"), "sub/b.txt": []byte("deep")})
 			given.Files[0].SHA256 = "" // the tree need not be verified
 			k.spec.Trees = append(k.spec.Trees, given)
 			return joinErrors(k.expectOutput("given", "read", mountpoint.In+"/a.txt"), k.expectOutput("deep", "read", mountpoint.In+"/sub/b.txt"), k.expectOutput("written", "write", mountpoint.In+"/a.txt", "mine"))
 		}},
 		{"other trees", func(k *check) error {
-			k.spec.Trees = append(k.spec.Trees, treeOf(mountpoint.Needs+"/other-one", map[string][]byte{"SKILL.md": []byte("needed")}), treeOf(mountpoint.Build, map[string][]byte{"lib.txt": []byte("built")}))
+			k.spec.Trees = append(k.spec.Trees, newTree(mountpoint.Needs+"/other-one", map[string][]byte{"SKILL.md": []byte("needed")}), newTree(mountpoint.Build, map[string][]byte{"lib.txt": []byte("built")}))
 			var env []string
 			if err := k.runJSON(payloadCmd("env", k.mark), &env); err != nil {
 				return err
@@ -170,7 +170,7 @@ func (k *check) workspace(writable bool) error {
 }
 
 func collectsFiles(k *check) error {
-	k.spec.Trees = append(k.spec.Trees, treeOf(mountpoint.In, map[string][]byte{"given": []byte("given")}))
+	k.spec.Trees = append(k.spec.Trees, newTree(mountpoint.In, map[string][]byte{"given": []byte("given")}))
 	if _, err := k.run(nil, "links"); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func collectsFiles(k *check) error {
 		if err != nil {
 			return err
 		}
-		if string(b) != want[f.Path] || f.Size != int64(len(b)) || f.SHA256 != "" && f.SHA256 != hashOf(b) {
+		if string(b) != want[f.Path] || f.Size != int64(len(b)) || f.SHA256 != "" && f.SHA256 != hashBytes(b) {
 			return fmt.Errorf("%+v has %q, want %q", f, b, want[f.Path])
 		}
 		return nil

@@ -59,28 +59,28 @@ func buildPayload() ([]byte, error) {
 
 // skillTree returns a skill's tree that contains the payload.
 func skillTree(program []byte) sandbox.Tree {
-	return treeOf(mountpoint.Skill, map[string][]byte{
+	return newTree(mountpoint.Skill, map[string][]byte{
 		"SKILL.md": []byte(skillText), "payload": program, "data/table.csv": []byte("a,b\n1,2\n"),
 	})
 }
 
 const skillText = "---\nname: attacker\ndescription: Attacks.\n---\n\nUnchanged.\n"
 
-// treeOf returns a verified tree with the given files. A file named payload is
+// newTree returns a verified tree with the given files. A file named payload is
 // executable.
-func treeOf(place string, files map[string][]byte) sandbox.Tree {
+func newTree(place string, files map[string][]byte) sandbox.Tree {
 	t := sandbox.Tree{Path: place}
 	m := fstest.MapFS{}
 	for name, data := range files {
 		m[name] = &fstest.MapFile{Data: data, Mode: 0o644, ModTime: time.Unix(1, 0)}
-		t.Files = append(t.Files, sandbox.File{Path: name, Size: int64(len(data)), SHA256: hashOf(data), Exec: name == "payload"})
+		t.Files = append(t.Files, sandbox.File{Path: name, Size: int64(len(data)), SHA256: hashBytes(data), Exec: name == "payload"})
 	}
 	slices.SortFunc(t.Files, func(a, b sandbox.File) int { return strings.Compare(a.Path, b.Path) })
 	t.FS = m
 	return t
 }
 
-func hashOf(b []byte) string {
+func hashBytes(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:])
 }

@@ -21,18 +21,18 @@ func TestResidue(t *testing.T, b sandbox.Backend, n int) {
 	defer sweep(x.mark)
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
 	x.runMany(n, rand.New(rand.NewPCG(2, 2)), 1) // the first run creates permanent caches
-	before := tracesOf(x.tmp, x.mark)
+	before := findTraces(x.tmp, x.mark)
 	start := time.Now()
 	x.runMany(n, rnd, 0)
 	t.Logf("%s: %d runs in %v", b.Name(), n, time.Since(start).Round(time.Millisecond))
 	var after traces
-	if !poll(3*time.Second, func() bool { after = tracesOf(x.tmp, x.mark); return after.within(before) }) {
+	if !poll(3*time.Second, func() bool { after = findTraces(x.tmp, x.mark); return after.isSubsetOf(before) }) {
 		t.Errorf("left behind:\nbefore %+v\nafter  %+v", before, after)
 	}
 }
 
-// within reports whether nothing was left behind since before.
-func (tr traces) within(before traces) bool {
+// isSubsetOf reports whether nothing was left behind since before.
+func (tr traces) isSubsetOf(before traces) bool {
 	for _, f := range tr.files {
 		if !slices.Contains(before.files, f) {
 			return false
@@ -41,8 +41,8 @@ func (tr traces) within(before traces) bool {
 	return tr.mounts <= before.mounts && tr.cgroups <= before.cgroups && tr.fds <= before.fds && len(tr.marked) == 0
 }
 
-// ways lists the ways to end a run.
-var ways = []string{"itself", "kill", "close", "cancel", "start", "timeout"}
+// endings lists the ways to end a run.
+var endings = []string{"itself", "kill", "close", "cancel", "start", "timeout"}
 
 // runMany runs n commands, at most limit of them if limit is not 0.
 func (x *trial) runMany(n int, rnd *rand.Rand, limit int) {
@@ -51,7 +51,7 @@ func (x *trial) runMany(n int, rnd *rand.Rand, limit int) {
 		if limit > 0 && i >= limit {
 			return
 		}
-		way, after := ways[rnd.IntN(len(ways))], time.Duration(rnd.IntN(40))*time.Millisecond
+		way, after := endings[rnd.IntN(len(endings))], time.Duration(rnd.IntN(40))*time.Millisecond
 		if !x.endsIn(way, after) {
 			x.t.Errorf("run %d (%s after %v) did not end", i, way, after)
 			return

@@ -78,7 +78,7 @@ func TestBreachFailsTheSuite(t *testing.T) {
 		{Row{ID: "A01", Verdict: Contained}, Options{MayBreach: []string{"A01"}}, false, "better"},
 		{Row{ID: "A01", Verdict: Contained}, Options{}, false, ""},
 		{Row{ID: "A08+", Verdict: Breached}, Options{}, false, "as expected"},
-		{Row{ID: "A08+", Verdict: Breached}, Options{Beyond: true}, true, "breached"},
+		{Row{ID: "A08+", Verdict: Breached}, Options{RequireExtra: true}, true, "breached"},
 	} {
 		if say, fail := explainRow(c.row, c.opts); fail != c.fail || !strings.Contains(say, c.say) || (say == "") != (c.say == "") {
 			t.Errorf("%v with %+v: %q, %v", c.row, c.opts, say, fail)
@@ -131,14 +131,14 @@ func TestUnsandboxedLeavesResidue(t *testing.T) {
 	s := newScene(t)
 	x := &trial{t: t, scene: s, backend: plain{}, mark: "residue-" + randomWord()}
 	defer sweep(x.mark)
-	before := tracesOf(x.tmp, x.mark)
+	before := findTraces(x.tmp, x.mark)
 	x.runMany(12, rand.New(rand.NewPCG(1, 1)), 0)
-	if tracesOf(x.tmp, x.mark).within(before) {
+	if findTraces(x.tmp, x.mark).isSubsetOf(before) {
 		t.Error("nothing is left")
 	}
 	sweep(x.mark)
-	if !poll(2*time.Second, func() bool { return tracesOf(x.tmp, x.mark).within(before) }) {
-		t.Errorf("more is left than processes: %+v, %+v", before, tracesOf(x.tmp, x.mark))
+	if !poll(2*time.Second, func() bool { return findTraces(x.tmp, x.mark).isSubsetOf(before) }) {
+		t.Errorf("more is left than processes: %+v, %+v", before, findTraces(x.tmp, x.mark))
 	}
 }
 

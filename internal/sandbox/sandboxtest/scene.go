@@ -120,8 +120,8 @@ func (s *scene) startVictim(t *testing.T) *victim {
 	return v
 }
 
-// counts returns the victim's current counters.
-func (v *victim) counts(t *testing.T) map[string]int {
+// readCounters returns the victim's current counters.
+func (v *victim) readCounters(t *testing.T) map[string]int {
 	t.Helper()
 	if _, err := fmt.Fprintln(v.in, "counts"); err != nil {
 		t.Fatalf("victim ended: %v", err)
@@ -142,7 +142,7 @@ func (v *victim) counterGrew(t *testing.T, before map[string]int, sent bool, nam
 	if sent {
 		wait = time.Second
 	}
-	return poll(wait, func() bool { return v.counts(t)[name] > before[name] })
+	return poll(wait, func() bool { return v.readCounters(t)[name] > before[name] })
 }
 
 // lanAddress returns a non-loopback address of this host.

@@ -139,8 +139,8 @@ func (x *trial) outputHasSecret(res *sandbox.Result, names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return bytes.Contains(res.Stdout, []byte(x.secrets[n])) })
 }
 
-// collected returns the files collected from the sandbox, by path.
-func (x *trial) collected(d time.Duration) (map[string]string, error) {
+// collectFiles returns the files collected from the sandbox, by path.
+func (x *trial) collectFiles(d time.Duration) (map[string]string, error) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()

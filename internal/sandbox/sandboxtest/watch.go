@@ -92,7 +92,7 @@ type traces struct {
 	marked  []int
 }
 
-func tracesOf(tmp, mark string) traces {
+func findTraces(tmp, mark string) traces {
 	b, _ := os.ReadFile("/proc/self/mountinfo")
 	fds, _ := os.ReadDir("/proc/self/fd")
 	tr := traces{mounts: bytes.Count(b, []byte("\n")), fds: len(fds), cgroups: countCgroups(), marked: processesWithMark(mark)}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// system lists the read-only paths that programs need to start on macOS.
+// systemPaths lists the read-only paths that programs need to start on macOS.
 // Interpreters are often in /opt/homebrew and /usr/local.
-var system = []string{
+var systemPaths = []string{
 	"/usr/bin", "/usr/lib", "/usr/libexec", "/usr/sbin", "/usr/share", "/usr/local", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Frameworks",
 	"/Library/Developer/CommandLineTools", "/Applications/Xcode.app/Contents/Developer", "/opt/homebrew", "/opt/local",
 	"/private/etc/ssl", "/private/etc/localtime", "/private/var/db/timezone", "/private/var/db/dyld", "/private/var/select",
@@ -40,13 +40,13 @@ func profile(a access) (string, error) {
 	line("(allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\"))") // user names
 	line("(allow file-read-metadata)")                                                    // for all names, because programs inspect parent directories
 	line("(allow file-read-data (literal \"/\"))")
-	if err := rule(&s, "(allow file-read* file-map-executable process-exec*", append(append(system[:len(system):len(system)], a.read...), a.write...), "subpath"); err != nil {
+	if err := writeRule(&s, "(allow file-read* file-map-executable process-exec*", append(append(systemPaths[:len(systemPaths):len(systemPaths)], a.read...), a.write...), "subpath"); err != nil {
 		return "", err
 	}
-	if err := rule(&s, "(allow file-write*", a.write, "subpath"); err != nil {
+	if err := writeRule(&s, "(allow file-write*", a.write, "subpath"); err != nil {
 		return "", err
 	}
-	if err := rule(&s, "(allow file-read* file-write-data file-ioctl", devices, "literal"); err != nil {
+	if err := writeRule(&s, "(allow file-read* file-write-data file-ioctl", devices, "literal"); err != nil {
 		return "", err
 	}
 	line("(deny file-write-setugid)")
@@ -60,14 +60,14 @@ func profile(a access) (string, error) {
 	return s.String(), nil
 }
 
-// rule appends a profile rule for several paths.
-func rule(s *strings.Builder, head string, paths []string, filter string) error {
+// writeRule appends a profile rule for several paths.
+func writeRule(s *strings.Builder, head string, paths []string, filter string) error {
 	if len(paths) == 0 {
 		return nil
 	}
 	s.WriteString(head)
 	for _, p := range paths {
-		q, err := quote(p)
+		q, err := quotePath(p)
 		if err != nil {
 			return err
 		}
@@ -77,9 +77,9 @@ func rule(s *strings.Builder, head string, paths []string, filter string) error 
 	return nil
 }
 
-// quote quotes a path for a profile. It returns an error if the path needs more
+// quotePath quotes a path for a profile. It returns an error if the path needs more
 // than simple escapes.
-func quote(p string) (string, error) {
+func quotePath(p string) (string, error) {
 	if !strings.HasPrefix(p, "/") || p == "/" {
 		return "", fmt.Errorf("path %q not allowed in a profile: must be absolute and below the root", p)
 	}

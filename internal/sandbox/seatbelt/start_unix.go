@@ -56,7 +56,7 @@ func (b *Backend) confine(spec *sandbox.Spec, exe string, a access, proxy *netwo
 	var text string
 	s, err := direct.Start(spec, direct.Options{
 		Dir:      rundir.Options{Backend: b.Name(), Parent: b.opts.Dir, Cache: b.opts.Cache, UID: uid},
-		Enforced: enforced(spec), Denied: proxy.Denied, OnClose: proxy.Close,
+		Enforced: enforcedLayers(spec), Denied: proxy.Denied, OnClose: proxy.Close,
 		Wrap: func(_ *rundir.Dir, args []string) []string { return append([]string{exe, "-p", text}, args...) },
 	})
 	if err != nil {
@@ -65,16 +65,16 @@ func (b *Backend) confine(spec *sandbox.Spec, exe string, a access, proxy *netwo
 	x := s.Dir()
 	a.read = append(append(a.read[:len(a.read):len(a.read)], x.Root), x.Read...)
 	a.write = append([]string{x.HostPath(mountpoint.Work), x.HostPath(mountpoint.Tmp)}, x.Write...)
-	if text, err = profile(a.resolve()); err != nil {
+	if text, err = profile(a.resolveSymlinks()); err != nil {
 		s.Close()
 		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: err.Error(), Fix: "use directories with plain names"}
 	}
 	return s, nil
 }
 
-// resolve returns a with all symlinks resolved, because /tmp and /var are
+// resolveSymlinks returns a with all symlinks resolved, because /tmp and /var are
 // symlinks on macOS.
-func (a access) resolve() access {
+func (a access) resolveSymlinks() access {
 	resolve := func(paths []string) []string {
 		out := make([]string, 0, len(paths))
 		for _, p := range paths {
@@ -89,7 +89,7 @@ func (a access) resolve() access {
 	return a
 }
 
-func enforced(spec *sandbox.Spec) map[string]string {
+func enforcedLayers(spec *sandbox.Spec) map[string]string {
 	e := map[string]string{
 		"filesystem": "Seatbelt", "processes_visible": "Seatbelt", "syscalls": "", "privileges": "", "network": "Seatbelt", "kill": "process group",
 		"memory": "", "processes": "", "cpu": "", "cores": "", "file_size": "", "open_files": "",

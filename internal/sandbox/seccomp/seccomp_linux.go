@@ -34,7 +34,7 @@ var HostNamespaces = sync.OnceValues(func() ([]byte, error) { return program(kin
 // HostUser is like HostNamespaces, but for code that runs as a user who owns
 // files. The program also denies changing modes, owners and attributes by name,
 // which Landlock does not restrict.
-var HostUser = sync.OnceValues(func() ([]byte, error) { return program(kind{more: slices.Concat(byName, byNameHere)}) })
+var HostUser = sync.OnceValues(func() ([]byte, error) { return program(kind{more: slices.Concat(changeByName, byNameHere)}) })
 
 // IsolatedFor returns IsolatedNoUnix if the spec mounts the user's directory,
 // and Isolated otherwise.
@@ -57,13 +57,13 @@ type kind struct {
 func program(k kind) ([]byte, error) {
 	errno := func(e unix.Errno) seccomp.Action { return seccomp.ReturnError.Code(uint16(e)) }
 	deny := seccomp.NewSyscallRules()
-	for _, nr := range slices.Concat(forbidden, neverHere, k.more) {
+	for _, nr := range slices.Concat(forbiddenCalls, neverHere, k.more) {
 		deny.Set(nr, seccomp.MatchAll{})
 	}
 	deny.Set(unix.SYS_CLONE, anyFlag(0, namespaces))
 	deny.Set(unix.SYS_UNSHARE, anyFlag(0, namespaces))
 	deny.Set(unix.SYS_IOCTL, seccomp.Or{argument(1, unix.TIOCSTI), argument(1, unix.TIOCLINUX), argument(1, unix.TIOCSETD)})
-	for nr, arg := range modes {
+	for nr, arg := range modeArgument {
 		if !deny.Has(nr) {
 			deny.Set(nr, anyFlag(arg, unix.S_ISUID|unix.S_ISGID))
 		}
@@ -80,7 +80,7 @@ func program(k kind) ([]byte, error) {
 	noSockets := seccomp.NewSyscallRules()
 	noSockets.Set(unix.SYS_SOCKET, seccomp.MatchAll{})
 	noSockets.Set(unix.SYS_SOCKETPAIR, seccomp.MatchAll{})
-	for nr, arg := range foreign {
+	for nr, arg := range processArgument {
 		other := seccomp.PerArg{}
 		other[arg] = seccomp.NotEqual(0)
 		rule := seccomp.Or{other}
@@ -147,8 +147,8 @@ func anyFlag(n int, flags uintptr) seccomp.Or {
 	return or
 }
 
-// forbidden lists calls that are always denied.
-var forbidden = []uintptr{
+// forbiddenCalls lists calls that are always denied.
+var forbiddenCalls = []uintptr{
 	// access to other processes
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PROCESS_MADVISE,
 	// file systems and namespaces
@@ -168,20 +168,20 @@ var forbidden = []uintptr{
 // visible.
 var forbiddenShared = []uintptr{unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_PROCESS_MRELEASE}
 
-// byName lists calls that change modes, owners or attributes of files by name.
-var byName = []uintptr{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, 463, 466} // the last two are setxattrat and removexattrat
+// changeByName lists calls that change modes, owners or attributes of files by name.
+var changeByName = []uintptr{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, 463, 466} // the last two are setxattrat and removexattrat
 
-// foreign maps a call to the index of the argument that identifies a process; 0
+// processArgument maps a call to the index of the argument that identifies a process; 0
 // means the caller. These calls must not affect the stage, which runs as the
 // same user.
-var foreign = map[uintptr]int{
+var processArgument = map[uintptr]int{
 	unix.SYS_PRLIMIT64: 0, unix.SYS_SCHED_SETSCHEDULER: 0, unix.SYS_SCHED_SETPARAM: 0,
 	unix.SYS_SCHED_SETATTR: 0, unix.SYS_SETPRIORITY: 1, unix.SYS_IOPRIO_SET: 1,
 }
 
-// modes maps a call to the index of its mode argument, which must not contain
+// modeArgument maps a call to the index of its mode argument, which must not contain
 // setuid or setgid bits.
-var modes = func() map[uintptr]int {
+var modeArgument = func() map[uintptr]int {
 	m := map[uintptr]int{unix.SYS_FCHMOD: 1, unix.SYS_FCHMODAT: 2, unix.SYS_FCHMODAT2: 2, unix.SYS_OPENAT: 3, unix.SYS_MKDIRAT: 2, unix.SYS_MKNODAT: 2}
 	for nr, arg := range modesHere {
 		m[nr] = arg

@@ -45,7 +45,7 @@ func writeTree(w io.Writer, dir, skip string) error {
 		return err
 	}
 	defer root.Close()
-	n, own := 0, device(root.Stat("."))
+	n, own := 0, deviceNumber(root.Stat("."))
 	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && p == ".":
@@ -55,9 +55,9 @@ func writeTree(w io.Writer, dir, skip string) error {
 				return fs.SkipDir
 			}
 			return nil
-		case d.IsDir() && device(d.Info()) != own: // a mount, which no command can create
+		case d.IsDir() && deviceNumber(d.Info()) != own: // a mount, which no command can create
 			return fs.SkipDir
-		case !d.Type().IsRegular() || device(d.Info()) != own || len(p) > maxPath || !utf8.ValidString(p):
+		case !d.Type().IsRegular() || deviceNumber(d.Info()) != own || len(p) > maxPath || !utf8.ValidString(p):
 			return nil
 		}
 		if n++; n > maxCollected {
@@ -71,8 +71,8 @@ func writeTree(w io.Writer, dir, skip string) error {
 	return json.NewEncoder(w).Encode(Entry{End: true})
 }
 
-// device returns the device number of a file.
-func device(fi fs.FileInfo, err error) uint64 {
+// deviceNumber returns the device number of a file.
+func deviceNumber(fi fs.FileInfo, err error) uint64 {
 	if err == nil {
 		if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 			return uint64(st.Dev)
@@ -101,13 +101,13 @@ func writeEntry(w io.Writer, root *os.Root, p string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyN(w, zeros{}, fi.Size()-n) // a file that shrank is zero-padded
+	_, err = io.CopyN(w, zeroReader{}, fi.Size()-n) // a file that shrank is zero-padded
 	return err
 }
 
-type zeros struct{}
+type zeroReader struct{}
 
-func (zeros) Read(b []byte) (int, error) {
+func (zeroReader) Read(b []byte) (int, error) {
 	clear(b)
 	return len(b), nil
 }

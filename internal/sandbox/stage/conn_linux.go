@@ -68,8 +68,8 @@ func (c conn) send(kind uint32, body any, fds ...int) error {
 	return nil
 }
 
-// header reads the next message header and the descriptors sent with it.
-func (c conn) header() (kind uint32, size int, fds []int, err error) {
+// readHeader reads the next message header and the descriptors sent with it.
+func (c conn) readHeader() (kind uint32, size int, fds []int, err error) {
 	var buf [headerSize]byte
 	oob := make([]byte, syscall.CmsgSpace(4*4))
 	for got := 0; got < len(buf); {
@@ -128,8 +128,8 @@ func (c conn) read(b []byte) error {
 	return nil
 }
 
-// body reads the JSON body of a message into v.
-func (c conn) body(size int, v any) error {
+// readBody reads the JSON body of a message into v.
+func (c conn) readBody(size int, v any) error {
 	b := make([]byte, size)
 	if err := c.read(b); err != nil {
 		return err

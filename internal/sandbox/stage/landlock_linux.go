@@ -116,5 +116,5 @@ func allow(rules int, path string, access uint64) error {
 		fd     int32
 	}{access, int32(fd)}
 	_, _, e := syscall.RawSyscall6(sysLandlockAdd, uintptr(rules), 1, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
-	return errnoOf(e)
+	return errnoError(e)
 }

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// probe tries forbidden actions from inside a sandbox and prints a [Probed] as
+// probe tries forbidden actions from inside a sandbox and prints a [ProbeResult] as
 // JSON. It runs if the first argument of the process is [ProbeName]. arg is a
 // [ProbeInput] as JSON, or the marker of a process to leave behind.
 func probe(arg string) {
@@ -19,10 +19,10 @@ func probe(arg string) {
 		time.Sleep(time.Minute)
 		return
 	}
-	out := Probed{
-		File:       openable(in.Canary),
+	out := ProbeResult{
+		File:       canOpen(in.Canary),
 		Process:    startTime(in.PID) == in.Started && in.Started != "",
-		Network:    connectable(in.Port),
+		Network:    canConnect(in.Port),
 		Namespaces: unshareUser() == nil,
 		Mount:      syscall.Mount("tmpfs", "/", "tmpfs", 0, "") == nil,
 		Privileges: isPrivileged(),
@@ -38,7 +38,7 @@ func probe(arg string) {
 	json.NewEncoder(os.Stdout).Encode(out)
 }
 
-func openable(path string) bool {
+func canOpen(path string) bool {
 	fd, err := syscall.Open(path, syscall.O_RDONLY, 0)
 	if err == nil {
 		syscall.Close(fd)
@@ -64,7 +64,7 @@ func startTime(pid int) string {
 // StartTime returns the start time of this process, for [ProbeInput].
 func StartTime() string { return startTime(os.Getpid()) }
 
-func connectable(port int) bool {
+func canConnect(port int) bool {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return false
@@ -78,7 +78,7 @@ func unshareUser() error {
 	if e == syscall.EINVAL {
 		return nil // the filter allowed the call, which failed only because this process has several threads
 	}
-	return errnoOf(e)
+	return errnoError(e)
 }
 
 // isPrivileged reports whether the process has a capability or could regain

@@ -110,14 +110,14 @@ func (s *stage) reply(kind uint32, body any, fds ...int) {
 func (s *stage) prepare() (abi int, err error) {
 	var filter []byte
 	for {
-		kind, size, _, err := s.header()
+		kind, size, _, err := s.readHeader()
 		if err != nil {
 			os.Exit(0)
 		}
 		switch kind {
 		case KindSetup:
 			var setup Setup
-			if err := s.body(size, &setup); err != nil {
+			if err := s.readBody(size, &setup); err != nil {
 				return 0, wrapStep(err, "read instructions")
 			}
 			if err := setup.buildView(); err != nil {
@@ -130,7 +130,7 @@ func (s *stage) prepare() (abi int, err error) {
 			}
 		case KindFile:
 			var f File
-			if err := s.body(size, &f); err != nil {
+			if err := s.readBody(size, &f); err != nil {
 				return 0, wrapStep(err, "read instructions")
 			}
 			if err := s.writeFileData(f); err != nil {
@@ -142,7 +142,7 @@ func (s *stage) prepare() (abi int, err error) {
 				os.Exit(0)
 			}
 		case KindRestrict:
-			if err := s.body(size, &s.seal); err != nil {
+			if err := s.readBody(size, &s.seal); err != nil {
 				return 0, wrapStep(err, "read instructions")
 			}
 			return s.restrictSelf(filter)
@@ -162,7 +162,7 @@ func (s *stage) writeFileData(f File) error {
 	defer syscall.Close(fd)
 	buf := make([]byte, 64<<10)
 	for left := f.Size; left > 0; {
-		kind, size, _, err := s.header()
+		kind, size, _, err := s.readHeader()
 		if err != nil {
 			os.Exit(0)
 		}

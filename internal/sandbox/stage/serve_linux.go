@@ -9,26 +9,26 @@ import (
 func (s *stage) dispatch() {
 	defer close(s.execs)
 	for {
-		kind, size, fds, err := s.header()
+		kind, size, fds, err := s.readHeader()
 		if err != nil {
 			return
 		}
 		switch kind {
 		case KindExec:
 			var e Exec
-			if s.body(size, &e) != nil || len(fds) != 3 {
+			if s.readBody(size, &e) != nil || len(fds) != 3 {
 				return
 			}
 			s.execs <- request{e, fds}
 		case KindKill:
 			var k Kill
-			if s.body(size, &k) != nil {
+			if s.readBody(size, &k) != nil {
 				return
 			}
 			s.kill(k.ID)
 		case KindCollect:
 			var c Collect
-			if s.body(size, &c) != nil || len(fds) != 1 {
+			if s.readBody(size, &c) != nil || len(fds) != 1 {
 				return
 			}
 			go s.collect(c, fds[0])

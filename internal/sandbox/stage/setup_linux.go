@@ -242,7 +242,7 @@ func makePoint(path string, file bool) error {
 // makeParents creates the parent directories of path. It ignores errors; if it
 // fails, so does the operation that follows.
 func makeParents(path string) {
-	for _, p := range parents(path) {
+	for _, p := range parentDirs(path) {
 		syscall.Mkdir(p, 0o755)
 	}
 }

@@ -205,9 +205,9 @@ type ProbeInput struct {
 	Marker  string `json:"marker"` // argument of a process to leave behind
 }
 
-// Probed reports what a probe was able to do. In an isolated sandbox, only
+// ProbeResult reports what a probe was able to do. In an isolated sandbox, only
 // Seccomp and LeftBehind are true.
-type Probed struct {
+type ProbeResult struct {
 	File       bool `json:"file"`
 	Process    bool `json:"process"`
 	Network    bool `json:"network"`

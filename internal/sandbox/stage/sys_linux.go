@@ -47,7 +47,7 @@ const (
 
 func cstr(s string) (*byte, error) { return syscall.BytePtrFromString(s) }
 
-func errnoOf(e syscall.Errno) error {
+func errnoError(e syscall.Errno) error {
 	if e != 0 {
 		return e
 	}
@@ -56,12 +56,12 @@ func errnoOf(e syscall.Errno) error {
 
 func prctl(op, a, b uintptr) error {
 	_, _, e := syscall.RawSyscall6(syscall.SYS_PRCTL, op, a, b, 0, 0, 0)
-	return errnoOf(e)
+	return errnoError(e)
 }
 
 func closeRange(first, last uint) error {
 	_, _, e := syscall.RawSyscall(sysCloseRange, uintptr(first), uintptr(last), 0)
-	return errnoOf(e)
+	return errnoError(e)
 }
 
 // closeInherited closes inherited descriptors. If a package that was
@@ -98,7 +98,7 @@ func openTree(path string) (int, error) {
 	}
 	at := atFDCWD
 	fd, _, e := syscall.Syscall(sysOpenTree, uintptr(at), uintptr(unsafe.Pointer(p)), openTreeClone|openTreeExec|atRecursive)
-	return int(fd), errnoOf(e)
+	return int(fd), errnoError(e)
 }
 
 type mountAttr struct{ set, clr, propagation, userns uint64 }
@@ -108,7 +108,7 @@ func setAttr(fd int, set uint64) error {
 	p, _ := cstr("")
 	attr := mountAttr{set: set}
 	_, _, e := syscall.Syscall6(sysMountSetattr, uintptr(fd), uintptr(unsafe.Pointer(p)), atEmptyPath|atRecursive, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	return errnoOf(e)
+	return errnoError(e)
 }
 
 // setAttrAt changes the attributes of the mount at path.
@@ -119,7 +119,7 @@ func setAttrAt(path string, set uint64) error {
 	}
 	attr, at := mountAttr{set: set}, atFDCWD
 	_, _, e := syscall.Syscall6(sysMountSetattr, uintptr(at), uintptr(unsafe.Pointer(p)), 0, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	return errnoOf(e)
+	return errnoError(e)
 }
 
 // moveMount attaches mounts returned by openTree at path.
@@ -131,7 +131,7 @@ func moveMount(fd int, path string) error {
 	}
 	at := atFDCWD
 	_, _, e := syscall.Syscall6(sysMoveMount, uintptr(fd), uintptr(unsafe.Pointer(empty)), uintptr(at), uintptr(unsafe.Pointer(p)), moveEmptyPath, 0)
-	return errnoOf(e)
+	return errnoError(e)
 }
 
 func setrlimit(r Rlimit) error {
@@ -141,7 +141,7 @@ func setrlimit(r Rlimit) error {
 		return syscall.Setrlimit(r.Resource, &lim)
 	}
 	_, _, e := syscall.RawSyscall6(sysPrlimit, 0, uintptr(r.Resource), uintptr(unsafe.Pointer(&lim)), 0, 0, 0)
-	return errnoOf(e)
+	return errnoError(e)
 }
 
 // dropCapabilities permanently drops all capabilities of this thread.
@@ -165,7 +165,7 @@ func dropCapabilities() error {
 	}{version: 0x20080522}
 	var none [2]struct{ effective, permitted, inheritable uint32 }
 	_, _, e := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
-	return errnoOf(e)
+	return errnoError(e)
 }
 
 // loadFilter installs a seccomp program in all threads.
@@ -181,7 +181,7 @@ func loadFilter(program []byte) error {
 	if e == 0 && thread != 0 { // thread is the ID of a thread that could not install the program
 		return syscall.EBUSY
 	}
-	return errnoOf(e)
+	return errnoError(e)
 }
 
 // resetSignals removes the runtime's signal handlers. Commands run as the same
@@ -213,7 +213,7 @@ func loopbackUp() error {
 	copy(req.name[:], "lo")
 	req.flags = syscall.IFF_UP | syscall.IFF_RUNNING
 	_, _, e := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&req)))
-	return errnoOf(e)
+	return errnoError(e)
 }
 
 // listen opens a listener on 127.0.0.1.
@@ -232,8 +232,8 @@ func listen(port uint16) (int, error) {
 	return fd, nil
 }
 
-// parents returns the directories above path, except "/", outermost first.
-func parents(path string) []string {
+// parentDirs returns the directories above path, except "/", outermost first.
+func parentDirs(path string) []string {
 	var out []string
 	for i := 1; i < len(path); i++ {
 		if path[i] == '/' {

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// interval is the time between memory checks.
-const interval = 50 * time.Millisecond
+// watchInterval is the time between memory checks.
+const watchInterval = 50 * time.Millisecond
 
 // watch kills all commands when they exceed the memory or inode limit together.
 // It replaces a missing control group for memory, and missing file system
 // limits for inodes.
 func (s *stage) watch() {
-	for wait := interval; ; {
+	for wait := watchInterval; ; {
 		time.Sleep(wait)
 		var room int64
 		if room = s.freeInodes(); room < 0 {
 			s.killCommands(func(c *command) { c.full = true })
 		}
-		wait = max(interval/25, min(interval, time.Duration(room)*time.Second/filesPerSecond))
+		wait = max(watchInterval/25, min(watchInterval, time.Duration(room)*time.Second/filesPerSecond))
 		s.mu.Lock()
 		n := len(s.running)
 		s.mu.Unlock()

@@ -30,13 +30,13 @@ func burn() {
 }
 
 func loop(*tally) {
-	for end := time.Now().Add(bound / 2); time.Now().Before(end); {
+	for end := time.Now().Add(maxLifetime / 2); time.Now().Before(end); {
 	}
 }
 
 func ignoreTerm(*tally) {
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
-	pause(bound / 2)
+	pause(maxLifetime / 2)
 }
 
 func forkBomb(t *tally) {
@@ -336,8 +336,8 @@ func fillMemfd(size int) (int, error) {
 	return size, nil
 }
 
-// nest creates deeply nested directories.
-func nest(t *tally) {
+// nestDirs creates deeply nested directories.
+func nestDirs(t *tally) {
 	dir, err := unix.Open(workDir(), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	n := 0
 	for ; err == nil && n < 2000; n++ {

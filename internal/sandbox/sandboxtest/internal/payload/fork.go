@@ -39,10 +39,10 @@ func nap(seconds int64) {
 	unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
 
-// inChild makes one system call in a child created with flags.
+// childSyscall makes one system call in a child created with flags.
 //
 //go:norace
-func inChild(flags, call, a, b uintptr) error {
+func childSyscall(flags, call, a, b uintptr) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	pid, e := rawFork(flags)

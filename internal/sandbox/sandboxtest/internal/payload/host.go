@@ -35,7 +35,7 @@ func signalVictim(t *tally) {
 // signalAll sends a harmless signal to all processes.
 func signalAll(t *tally) { t.try("kill -1", unix.Kill(-1, unix.SIGWINCH)) }
 
-func errnoOf(e unix.Errno) error {
+func errnoError(e unix.Errno) error {
 	if e == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func errnoOf(e unix.Errno) error {
 
 func trace(t *tally) {
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(t.pid()), 0, 0, 0, 0)
-	t.try("PTRACE_SEIZE", errnoOf(e))
+	t.try("PTRACE_SEIZE", errnoError(e))
 }
 
 func limitVictim(t *tally) {
@@ -131,14 +131,14 @@ func mountTmpfs(t *tally) {
 }
 
 func newUserNamespace(t *tally) {
-	t.try("clone", inChild(unix.CLONE_NEWUSER, noCall, 0, 0))
-	t.try("unshare", inChild(0, unix.SYS_UNSHARE, unix.CLONE_NEWUSER, 0))
+	t.try("clone", childSyscall(unix.CLONE_NEWUSER, noCall, 0, 0))
+	t.try("unshare", childSyscall(0, unix.SYS_UNSHARE, unix.CLONE_NEWUSER, 0))
 	t.try("clone3", clone3(unix.CLONE_NEWUSER))
 }
 
 func changeRoot(t *tally) {
 	dir, _ := unix.BytePtrFromString(workDir())
-	t.try("chroot", inChild(0, unix.SYS_CHROOT, uintptr(unsafe.Pointer(dir)), 0))
+	t.try("chroot", childSyscall(0, unix.SYS_CHROOT, uintptr(unsafe.Pointer(dir)), 0))
 	runtime.KeepAlive(dir)
 }
 
@@ -158,7 +158,7 @@ func (t *tally) tryFD(what string, fd uintptr, e unix.Errno) {
 	if e == 0 {
 		unix.Close(int(fd))
 	}
-	t.try(what, errnoOf(e))
+	t.try(what, errnoError(e))
 }
 
 // injectInput writes a line to the terminal input of the process that started
@@ -192,13 +192,13 @@ func enterNamespace(t *tally) {
 	for _, ns := range []string{"mnt", "pid", "net", "user"} {
 		fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/%s", t.pid(), ns), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err == nil {
-			err = inChild(0, unix.SYS_SETNS, uintptr(fd), 0)
+			err = childSyscall(0, unix.SYS_SETNS, uintptr(fd), 0)
 		}
 		t.try("setns "+ns, err)
 	}
 	pidfd, err := unix.PidfdOpen(t.pid(), 0)
 	if err == nil {
-		err = inChild(0, unix.SYS_SETNS, uintptr(pidfd), unix.CLONE_NEWNS)
+		err = childSyscall(0, unix.SYS_SETNS, uintptr(pidfd), unix.CLONE_NEWNS)
 	}
 	t.try("setns pidfd", err)
 }

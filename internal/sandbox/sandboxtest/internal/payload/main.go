@@ -19,12 +19,12 @@ import (
 	"time"
 )
 
-// bound is the maximum lifetime of a payload process.
-const bound = 20 * time.Second
+// maxLifetime is the maximum lifetime of a payload process.
+const maxLifetime = 20 * time.Second
 
-// bounded reports whether bound applies. It is false for the victim, which runs
+// isBounded reports whether maxLifetime applies. It is false for the victim, which runs
 // until its input ends.
-var bounded = true
+var isBounded = true
 
 func main() {
 	if os.Geteuid() != os.Getuid() { // the setuid copy for attack D07 does nothing else
@@ -35,8 +35,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: payload COMMAND MARK [ARGUMENT...]")
 		os.Exit(2)
 	}
-	time.AfterFunc(bound, func() {
-		if bounded {
+	time.AfterFunc(maxLifetime, func() {
+		if isBounded {
 			os.Exit(3)
 		}
 	})
@@ -64,7 +64,7 @@ var attacks = map[string]func(*tally){
 	"D01": signalVictim, "D02": signalAll, "D03": trace, "D04": readMemory, "D05": stealFD, "D06": limitVictim, "D07": gainRoot, "D08": mountTmpfs, "D09": newUserNamespace,
 	"D10": changeRoot, "D11": kernelSurface, "D12": injectInput, "D13": openTTY, "D14": enterNamespace, "D15": reniceVictim, "D16": pinVictim, "D17": foreignABI, "D18": writeProc,
 	"E01": loop, "E02": ignoreTerm, "E03": forkBomb, "E04": memoryOne, "E05": memoryFour, "E06": bigFile, "E07": manyFiles, "E08": inodes, "E09": fillShm, "E10": flood,
-	"E11": daemon, "E12": holdStdout, "E13": openMany, "E14": spinTwo, "E15": threads, "E16": memfd, "E17": nest,
+	"E11": daemon, "E12": holdStdout, "E13": openMany, "E14": spinTwo, "E15": threads, "E16": memfd, "E17": nestDirs,
 	"A08+": inheritedFDs, "D06+": limitFirst, "B04+": replaceOut, "B05+": swapLinks, "E16+": memfds,
 }
 

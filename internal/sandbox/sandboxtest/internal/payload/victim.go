@@ -38,7 +38,7 @@ func (c *counter) print(enc *json.Encoder) {
 // and for the user's keyring. It first prints its addresses. For each line of
 // input, it prints its counters. It runs until its input ends.
 func victim(args []string) {
-	bounded = false
+	isBounded = false
 	dir, lan, file, secret := args[0], args[1], args[2], os.Getenv("LOADOUT_TEST_HUB_MEMORY")
 	c := &counter{seen: map[string]int{}}
 	countSignals(c)
