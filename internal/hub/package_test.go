@@ -16,7 +16,7 @@ import (
 // W4: a package has the same bytes each time, a digest for caching, and a name with any
 // characters.
 func TestW4DownloadsOverHTTP(t *testing.T) {
-	eachCrew(t, func(t *testing.T, c *crew) {
+	eachCrew(t, func(t *testing.T, c *groupHub) {
 		id := c.developer.upload(t, c.in, "pdf", "one", "scripts/run.sh", "#!/bin/sh\n")
 		at := "/api/v1/skills/" + id + "/versions/current/package"
 		first := c.reporter.send(t, "GET", at, nil).want(t, 200)
@@ -62,7 +62,7 @@ func TestW4DownloadsOverHTTP(t *testing.T) {
 
 // A file of a skill is never a page of the hub, whatever is in it.
 func TestFilesOfVersions(t *testing.T) {
-	c := newCrew(t, "")
+	c := newGroupHub(t, "")
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestFilesOfVersions(t *testing.T) {
 }
 
 func TestDamagedFilesAreErrors(t *testing.T) {
-	c := newCrew(t, "")
+	c := newGroupHub(t, "")
 	var notes strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintln(&notes, "line", i)

@@ -30,7 +30,7 @@ func (h *Hub) Handler() http.Handler {
 		answer.streaming = func() func() { return h.metrics.CountStream(v.Route) }
 		h.metrics.Running.Inc()
 		defer h.metrics.Running.Dec()
-		ctx, traced := h.opts.Tracer.StartRequest(r.Context(), r.Method, h.traceOf(r))
+		ctx, traced := h.opts.Tracer.StartRequest(r.Context(), r.Method, h.traceHeader(r))
 		defer func() { traced(v.Route, answer.status) }()
 		r = r.WithContext(ctx)
 		defer h.leave(answer, r, v)
@@ -170,9 +170,9 @@ func (a *responseRecorder) Write(b []byte) (int, error) {
 // Unwrap gives [http.ResponseController] access to the wrapped writer.
 func (a *responseRecorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// traceOf returns the trace headers of a request from a trusted proxy. Otherwise any
+// traceHeader returns the trace headers of a request from a trusted proxy. Otherwise any
 // client could add to traces or force their collection.
-func (h *Hub) traceOf(r *http.Request) http.Header {
+func (h *Hub) traceHeader(r *http.Request) http.Header {
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.Proxies.Trusts(at.Addr()) {
 		return r.Header
 	}

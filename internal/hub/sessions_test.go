@@ -338,7 +338,7 @@ func TestW14PreloadedAndNamedSkills(t *testing.T) {
 // inForce returns the active skills with their remaining turns.
 func (c caller) inForce(t testing.TB, session string) []string {
 	t.Helper()
-	var list struct{ Items []chat.InForce }
+	var list struct{ Items []chat.ActiveSkill }
 	c.send(t, "GET", session+"/skills", nil).want(t, 200).into(t, &list)
 	out := []string{}
 	for _, f := range list.Items {
@@ -497,7 +497,7 @@ func TestW17DisplayNamesOverHTTP(t *testing.T) {
 	session := ada.begin(t)
 	var loaded chat.Loaded
 	ada.send(t, "POST", session+"/skills", map[string]string{"name": "harbour"}).want(t, 200).into(t, &loaded)
-	var list struct{ Items []chat.InForce }
+	var list struct{ Items []chat.ActiveSkill }
 	ada.send(t, "GET", session+"/skills", nil).want(t, 200).into(t, &list)
 	got := []string{loaded.Title}
 	for _, f := range list.Items {

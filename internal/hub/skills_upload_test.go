@@ -21,7 +21,7 @@ import (
 // W1: a package is accepted as a form and as a body, with the fields of earlier systems.
 // A numeric version becomes text, and the body stays unchanged.
 func TestW1PackagesAreAcceptedOverHTTP(t *testing.T) {
-	eachCrew(t, func(t *testing.T, c *crew) {
+	eachCrew(t, func(t *testing.T, c *groupHub) {
 		text := "---\ndescription: Reads forms.\ndisplayName: Form reader\nversion: 1.10\nauthor: someone\ntags: [pdf, forms]\nbindShells: [Chat]\n" +
 			"tools:\n  - name: read\n    provider: forms\nprovider:\n  class: FormsProvider\n---\nRead the form.\n"
 		files := skillFiles("forms", "", "provider.py", "pass\n")
@@ -55,7 +55,7 @@ func TestW1PackagesAreAcceptedOverHTTP(t *testing.T) {
 
 // W2: refused packages, with every reason and position.
 func TestW2PackagesAreRefusedOverHTTP(t *testing.T) {
-	c := newCrew(t, "")
+	c := newGroupHub(t, "")
 	noise := make([]byte, 11<<20)
 	rand.Read(noise)
 	broken := skillFiles("pdf", "")
@@ -127,7 +127,7 @@ func slip(t *testing.T) string {
 }
 
 // wantNoUploads checks that no file of an upload is left on the disk.
-func (c *crew) wantNoUploads(t *testing.T) {
+func (c *groupHub) wantNoUploads(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(c.data, "node", "temp"), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -143,7 +143,7 @@ func (c *crew) wantNoUploads(t *testing.T) {
 // W3: the folder must have the name of the archive, wherever that is given, unless the
 // user disables this.
 func TestW3FolderAndArchiveNames(t *testing.T) {
-	c := newCrew(t, "")
+	c := newGroupHub(t, "")
 	const zipKind = "application/zip"
 	flat := func(folder string) string {
 		var out bytes.Buffer
@@ -191,7 +191,7 @@ func TestW3FolderAndArchiveNames(t *testing.T) {
 
 // W5: a name is there once in a namespace, and free again after a deletion.
 func TestW5NamesAreUniqueOverHTTP(t *testing.T) {
-	eachCrew(t, func(t *testing.T, c *crew) {
+	eachCrew(t, func(t *testing.T, c *groupHub) {
 		id := c.developer.upload(t, c.in, "pdf", "one")
 		r := c.another.send(t, "POST", "/api/v1/skills?namespace=team", zipped(t, "pdf", "two"))
 		if r.wantProblem(t, 409, "exists"); !strings.Contains(r.text(t, "next"), "/skills/{skill}/versions") {
@@ -206,7 +206,7 @@ func TestW5NamesAreUniqueOverHTTP(t *testing.T) {
 }
 
 func TestConcurrentUploadsOfOneName(t *testing.T) {
-	eachCrew(t, func(t *testing.T, c *crew) {
+	eachCrew(t, func(t *testing.T, c *groupHub) {
 		packages := []typed{zipped(t, "pdf", "one"), zipped(t, "pdf", "two")}
 		replies := make([]reply, len(packages))
 		errs := make([]error, len(packages))
@@ -233,7 +233,7 @@ func TestConcurrentUploadsOfOneName(t *testing.T) {
 
 // Who is cut off in the middle of an upload leaves nothing.
 func TestInterruptedUpload(t *testing.T) {
-	eachCrew(t, func(t *testing.T, c *crew) {
+	eachCrew(t, func(t *testing.T, c *groupHub) {
 		data := zipOf(t, "pdf", skillFiles("pdf", strings.Repeat("Do it.\n", 10_000)))
 		form := inForm(t, "pdf.zip", data)
 		for _, body := range []typed{{"application/zip", data}, form} {

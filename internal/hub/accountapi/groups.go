@@ -74,8 +74,8 @@ type memberRole struct {
 	Role account.Role `json:"role" enum:"reporter,developer,maintainer,owner"`
 }
 
-func memberOf(m users.Member) memberJSON {
-	return memberJSON{User: userOf(m.User), Role: m.Role, Since: m.Since}
+func newMemberJSON(m users.Member) memberJSON {
+	return memberJSON{User: newUserJSON(m.User), Role: m.Role, Since: m.Since}
 }
 
 func (h *Handlers) membersAPI() {
@@ -89,7 +89,7 @@ func (h *Handlers) listMembers(ctx context.Context, in *struct {
 	api.Paging
 }) (*api.Body[api.ListBody[memberJSON]], error) {
 	members, next, err := h.Directory.Groups.Members(ctx, account.FromContext(ctx), in.id(), in.Page())
-	return api.PageOf(members, next, err, memberOf)
+	return api.PageOf(members, next, err, newMemberJSON)
 }
 
 func (h *Handlers) setMember(ctx context.Context, in *struct {

@@ -35,7 +35,7 @@ func (h *Handlers) currentUser(ctx context.Context, p account.Principal) (meJSON
 	if err != nil {
 		return meJSON{}, err
 	}
-	return meJSON{User: userOf(user), Groups: memberships(p), Scopes: p.Scopes.Names(), Can: canOf(p)}, nil
+	return meJSON{User: newUserJSON(user), Groups: memberships(p), Scopes: p.Scopes.Names(), Can: newCanJSON(p)}, nil
 }
 
 // memberships returns the groups that a principal belongs to.
@@ -60,8 +60,8 @@ type canJSON struct {
 	NewGroups bool     `json:"new_groups" doc:"May create groups"`
 }
 
-// canOf returns the actions that the authorization rules permit p.
-func canOf(p account.Principal) canJSON {
+// newCanJSON returns the actions that the authorization rules permit p.
+func newCanJSON(p account.Principal) canJSON {
 	own, public := account.OwnedBy(p.User), account.Resource{Shared: true}
 	can := func(a account.Action, r account.Resource) bool { return account.Can(p, a, r) }
 	in := func(a account.Action, everywhere string) []string {

@@ -14,7 +14,7 @@ type retentionJSON struct {
 	Generation int64 `json:"generation" minimum:"0" doc:"As it was read"`
 }
 
-func retentionOf(r users.Retention) retentionJSON { return retentionJSON{r.Days, r.Generation} }
+func newRetentionJSON(r users.Retention) retentionJSON { return retentionJSON{r.Days, r.Generation} }
 
 // settingsAPI adds the operations for hub settings.
 func (h *Handlers) settingsAPI() {
@@ -36,10 +36,10 @@ func (h *Handlers) setRules(ctx context.Context, in *struct{ Body users.Rules })
 
 func (h *Handlers) getRetention(ctx context.Context, _ *api.NoBody) (*api.Body[retentionJSON], error) {
 	r, err := h.Directory.Audit.Retention(ctx, account.FromContext(ctx))
-	return api.BodyOf(retentionOf(r), err)
+	return api.BodyOf(newRetentionJSON(r), err)
 }
 
 func (h *Handlers) setRetention(ctx context.Context, in *struct{ Body retentionJSON }) (*api.Body[retentionJSON], error) {
 	r, err := h.Directory.Audit.SetRetention(ctx, account.FromContext(ctx), users.Retention{Days: in.Body.Days, Generation: in.Body.Generation})
-	return api.BodyOf(retentionOf(r), err)
+	return api.BodyOf(newRetentionJSON(r), err)
 }

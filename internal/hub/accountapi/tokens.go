@@ -22,7 +22,7 @@ type TokenJSON struct {
 	Used    *time.Time `json:"used,omitempty" doc:"Last use, accurate to about a minute"`
 }
 
-func tokenOf(t account.Token) TokenJSON {
+func describeToken(t account.Token) TokenJSON {
 	return TokenJSON{ID: t.ID, Name: t.Name, Prefix: t.Prefix, Scopes: t.Scopes.Names(), Created: t.Created, Expires: api.OptionalTime(t.Expires), Used: api.OptionalTime(t.LastUsed)}
 }
 
@@ -47,7 +47,7 @@ func (h *Handlers) tokensAPI() {
 func (h *Handlers) listTokens(ctx context.Context, in *api.UserQuery) (*api.Body[api.ListBody[TokenJSON]], error) {
 	p := account.FromContext(ctx)
 	tokens, err := h.Directory.Tokens.List(ctx, p, api.UserID(p, in.User))
-	return api.PageOf(tokens, "", err, tokenOf)
+	return api.PageOf(tokens, "", err, describeToken)
 }
 
 func (h *Handlers) createToken(ctx context.Context, in *struct{ Body tokenRequest }) (*api.Body[newTokenJSON], error) {
@@ -57,7 +57,7 @@ func (h *Handlers) createToken(ctx context.Context, in *struct{ Body tokenReques
 	}
 	life := time.Duration(min(in.Body.Days, math.MaxInt16)) * 24 * time.Hour
 	text, token, err := h.Directory.Tokens.Create(ctx, account.FromContext(ctx), in.Body.Name, scopes, life)
-	return api.BodyOf(newTokenJSON{text, tokenOf(token)}, err)
+	return api.BodyOf(newTokenJSON{text, describeToken(token)}, err)
 }
 
 func (h *Handlers) revokeToken(ctx context.Context, in *struct {

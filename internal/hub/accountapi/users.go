@@ -25,7 +25,7 @@ type accountJSON struct {
 	Seen     *time.Time `json:"seen,omitempty" doc:"Accurate to about a minute"`
 }
 
-func userOf(u users.User) userJSON {
+func newUserJSON(u users.User) userJSON {
 	out := userJSON{ID: string(u.ID), Name: u.Name, Display: u.Display, Disabled: u.Disabled}
 	if u.Full {
 		out.Account = &accountJSON{Email: u.Email, Admin: u.Admin, Password: u.Password, Created: u.Created, Seen: api.OptionalTime(u.LastSeen)}
@@ -87,21 +87,21 @@ func (h *Handlers) listUsers(ctx context.Context, in *struct {
 	p := account.FromContext(ctx)
 	if in.Name == "" {
 		users, next, err := h.Directory.Users.List(ctx, p, in.Page())
-		return api.PageOf(users, next, err, userOf)
+		return api.PageOf(users, next, err, newUserJSON)
 	}
 	user, err := h.Directory.Users.ByName(ctx, p, in.Name)
-	return api.PageOf([]users.User{user}, "", err, userOf)
+	return api.PageOf([]users.User{user}, "", err, newUserJSON)
 }
 
 func (h *Handlers) createUser(ctx context.Context, in *struct{ Body newUser }) (*api.CreatedBody[userJSON], error) {
 	user, err := h.Directory.Users.Create(ctx, account.FromContext(ctx), users.NewUser(in.Body))
-	return api.CreatedAt(string(user.ID), "users", userOf(user), err)
+	return api.CreatedAt(string(user.ID), "users", newUserJSON(user), err)
 }
 
 func (h *Handlers) getUser(ctx context.Context, in *UserPath) (*api.Body[userJSON], error) {
 	p := account.FromContext(ctx)
 	user, err := h.Directory.Users.Get(ctx, p, in.id(p))
-	return api.BodyOf(userOf(user), err)
+	return api.BodyOf(newUserJSON(user), err)
 }
 
 func (h *Handlers) changeUser(ctx context.Context, in *struct {
@@ -110,7 +110,7 @@ func (h *Handlers) changeUser(ctx context.Context, in *struct {
 }) (*api.Body[userJSON], error) {
 	p := account.FromContext(ctx)
 	user, err := h.Directory.Users.Change(ctx, p, in.id(p), users.UserChange(in.Body))
-	return api.BodyOf(userOf(user), err)
+	return api.BodyOf(newUserJSON(user), err)
 }
 
 func (h *Handlers) deleteUser(ctx context.Context, in *UserPath) (*api.NoBody, error) {

@@ -22,7 +22,7 @@ type appliedJSON struct {
 	Saved   bool         `json:"kept" doc:"Whether the changes were saved; false after a dry run"`
 }
 
-func appliedOf(r *agents.Result) appliedJSON {
+func newAppliedJSON(r *agents.Result) appliedJSON {
 	out := appliedJSON{Changes: make([]api.Change, len(r.Changes)), Saved: r.Committed}
 	for i, c := range r.Changes {
 		out.Changes[i] = api.Change{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Line: c.Line, Outcome: string(c.Outcome), Diff: api.NonNil(c.Diff), Findings: api.DiagnosticsOf(c.Findings), Stale: c.Stale}
@@ -80,7 +80,7 @@ func (h *Handlers) putKind(ctx context.Context, in *struct {
 	Made    string `header:"If-Match" maxLength:"100" doc:"ETag from reading the resource. If it changed since, the request fails with 412. Without it and without metadata.generation, the document replaces the current state"`
 	RawBody []byte `contentType:"application/yaml"`
 }) (*api.Body[appliedJSON], error) {
-	made, err := generationOf(in.Made)
+	made, err := parseETag(in.Made)
 	if err != nil {
 		return nil, err
 	}
@@ -107,16 +107,16 @@ func (h *Handlers) putKind(ctx context.Context, in *struct {
 	return h.apply(ctx, docs, in.Dry.Dry)
 }
 
-// etagOf formats a generation as an ETag.
-func etagOf(generation int64) string { return `"` + strconv.FormatInt(generation, 10) + `"` }
+// formatETag formats a generation as an ETag.
+func formatETag(generation int64) string { return `"` + strconv.FormatInt(generation, 10) + `"` }
 
-// generationOf parses an ETag. It returns 0 for "".
-func generationOf(etag string) (int64, error) {
+// parseETag parses an ETag. It returns 0 for "".
+func parseETag(etag string) (int64, error) {
 	if etag == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(strings.Trim(etag, `"`), 10, 64)
-	if err != nil || n < 1 || etagOf(n) != etag {
+	if err != nil || n < 1 || formatETag(n) != etag {
 		return 0, api.InvalidFields(api.Fault{Where: "header.If-Match", Message: "must be an ETag that reading the resource returned"})
 	}
 	return n, nil
@@ -146,7 +146,7 @@ func (h *Handlers) apply(ctx context.Context, docs []*agents.Document, dry bool)
 		return nil, err
 	}
 	h.notifySkillChange(result)
-	out := appliedOf(result)
+	out := newAppliedJSON(result)
 	if result.HasRefused() && !dry {
 		return nil, rejectedError(result, out.Changes)
 	}

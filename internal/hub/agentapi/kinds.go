@@ -42,8 +42,8 @@ type kindStatusJSON struct {
 	Findings   []api.Diagnostic `json:"findings,omitempty" doc:"Problems"`
 }
 
-// kindOf converts a resource. A damaged resource has no spec.
-func kindOf(r *agents.Resource) (kindJSON, error) {
+// newKindJSON converts a resource. A damaged resource has no spec.
+func newKindJSON(r *agents.Resource) (kindJSON, error) {
 	out := kindJSON{APIVersion: r.APIVersion, Kind: r.Kind, Metadata: kindMetaJSON{r.Name, r.Namespace, r.Description},
 		Status: kindStatusJSON{ID: r.ID, Generation: r.Generation, CreatedBy: r.CreatedBy, ChangedBy: r.ChangedBy, Created: r.Created, Updated: r.Updated}}
 	if len(r.Findings) > 0 {
@@ -108,7 +108,7 @@ func (h *Handlers) listKinds(ctx context.Context, in *struct {
 	}
 	out := api.ListBody[kindJSON]{Items: make([]kindJSON, len(found)), Next: next}
 	for i, r := range found {
-		if out.Items[i], err = kindOf(r); err != nil {
+		if out.Items[i], err = newKindJSON(r); err != nil {
 			return nil, err
 		}
 	}
@@ -131,12 +131,12 @@ func (h *Handlers) getKind(ctx context.Context, in *ResourcePath) (*readKind, er
 	if err != nil {
 		return nil, err
 	}
-	out, err := kindOf(r)
+	out, err := newKindJSON(r)
 	if err == nil && in.Kind == agents.ModelKind {
 		digest, failed := h.Agents.SubjectDigest(ctx, p, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
 		out.Status.Digest, err = string(digest), failed
 	}
-	return &readKind{etagOf(r.Generation), out}, err
+	return &readKind{formatETag(r.Generation), out}, err
 }
 
 func (h *Handlers) deleteKind(ctx context.Context, in *struct {
@@ -147,11 +147,11 @@ func (h *Handlers) deleteKind(ctx context.Context, in *struct {
 	if in.Kind == agents.SkillKind {
 		return nil, h.deleteNamed(ctx, p, in.ResourcePath, in.Dry.Dry)
 	}
-	return nil, stillReferenced(in.ResourcePath, h.Agents.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
+	return nil, referencedProblem(in.ResourcePath, h.Agents.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
 }
 
-// stillReferenced converts the error for deleting a resource that others refer to.
-func stillReferenced(t ResourcePath, err error) error {
+// referencedProblem converts the error for deleting a resource that others refer to.
+func referencedProblem(t ResourcePath, err error) error {
 	e, ok := errors.AsType[*agents.ReferencedError](err)
 	if !ok {
 		return err
@@ -164,10 +164,10 @@ func stillReferenced(t ResourcePath, err error) error {
 		names = append(names, fmt.Sprintf("%d of others", e.Hidden))
 	}
 	return &api.Problem{Status: 409, Code: "in_use", Detail: fmt.Sprintf("%s %q is referenced by %s", t.Kind, t.Name, strings.Join(names, ", ")),
-		References: referrersOf(e.By, e.Hidden), Next: "change or delete the items in references first"}
+		References: newReferences(e.By, e.Hidden), Next: "change or delete the items in references first"}
 }
 
-func referrersOf(by []agents.Referrer, hidden int) *library.References {
+func newReferences(by []agents.Referrer, hidden int) *library.References {
 	out := &library.References{Visible: make([]library.Reference, len(by)), Hidden: hidden}
 	for i, r := range by {
 		if r.Namespace == "" {
@@ -192,7 +192,7 @@ func (h *Handlers) listReferrers(ctx context.Context, in *ResourcePath) (*api.Bo
 		return api.BodyOf(*refs, nil)
 	}
 	by, hidden, err := h.Agents.Referrers(ctx, p, in.Kind, in.Namespace, in.Name)
-	return api.BodyOf(*referrersOf(by, hidden), err)
+	return api.BodyOf(*newReferences(by, hidden), err)
 }
 
 // skillID returns the ID of the skill with the given name. namespace is in the

@@ -40,7 +40,7 @@ func (h *Handlers) modelsAPI() {
 
 func (h *Handlers) listModels(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[modelJSON]], error) {
 	found, next, err := h.Agents.ListModels(ctx, account.FromContext(ctx), in.Page())
-	out, err := api.PageOf(found, next, err, h.modelOf)
+	out, err := api.PageOf(found, next, err, h.newModelJSON)
 	if err != nil || in.After != "" {
 		return out, err
 	}
@@ -54,7 +54,7 @@ func (h *Handlers) listModels(ctx context.Context, in *api.Paging) (*api.Body[ap
 	return out, nil
 }
 
-func (h *Handlers) modelOf(m agents.AvailableModel) modelJSON {
+func (h *Handlers) newModelJSON(m agents.AvailableModel) modelJSON {
 	out := modelJSON{Name: m.Name, Namespace: cmp.Or(m.Namespace, api.OwnNamespace), ID: m.ID, Vendor: m.Vendor, Model: m.Model.Model, BaseURL: m.BaseURL, Digest: string(m.Digest), Key: "none"}
 	switch {
 	case m.HasKey:
@@ -69,11 +69,11 @@ func (h *Handlers) modelOf(m agents.AvailableModel) modelJSON {
 func (h *Handlers) priceFor(name string, m modelJSON) modelJSON {
 	m.Window = h.Window(name)
 	if p, known := h.Price(name); known {
-		m.Price = priceOf(p)
+		m.Price = newPriceJSON(p)
 	}
 	return m
 }
 
-func priceOf(p llm.Price) *priceJSON {
+func newPriceJSON(p llm.Price) *priceJSON {
 	return &priceJSON{p.Input, p.Output, p.CacheRead, p.CacheWrite}
 }

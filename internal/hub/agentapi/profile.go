@@ -42,15 +42,15 @@ func (h *Handlers) getProfile(ctx context.Context, in *ResourcePath) (*api.Body[
 	if err != nil {
 		return nil, err
 	}
-	out := profileOf(profile)
+	out := newProfileJSON(profile)
 	for i, s := range profile.Servers {
 		v, err := h.Agents.Secrets().ServerVariables(ctx, p, s)
 		if err != nil {
 			return nil, err
 		}
-		out.Servers[i] = serverOf(s)
+		out.Servers[i] = newServerJSON(s)
 		if _, unset := s.Resolve(v); len(unset) > 0 && out.Servers[i].State == serverReady {
-			out.Servers[i].State, out.Servers[i].Missing = serverNotConfigured, missing(unset)
+			out.Servers[i].State, out.Servers[i].Missing = serverNotConfigured, unsetNames(unset)
 		}
 	}
 	if m := profile.Model; m != nil {
@@ -59,7 +59,7 @@ func (h *Handlers) getProfile(ctx context.Context, in *ResourcePath) (*api.Body[
 	return api.BodyOf(out, nil)
 }
 
-func profileOf(p *agents.Profile) profileJSON {
+func newProfileJSON(p *agents.Profile) profileJSON {
 	out := profileJSON{
 		Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, ID: p.ID, Description: p.Description, Enabled: !p.Filter.Disabled,
 		Skills: api.NonNil(p.Skills), Servers: make([]serverJSON, len(p.Servers)), Members: api.NonNil(p.Members),

@@ -29,7 +29,7 @@ type serverLiveJSON struct {
 	Conversations int       `json:"conversations" doc:"Your active conversations on this node that have it; for administrators all"`
 }
 
-func (h *Handlers) liveOf(l assembly.ServerStatus) *serverLiveJSON {
+func (h *Handlers) newServerLiveJSON(l assembly.ServerStatus) *serverLiveJSON {
 	return &serverLiveJSON{Node: h.Node, State: string(l.State), Since: l.Since, Error: l.Error, Tools: l.Tools, Era: l.Era, Transport: l.Transport,
 		Latency: float64(l.Latency.Microseconds()) / 1000, Warnings: l.Warnings, Connections: l.Connections, Conversations: l.Conversations}
 }
@@ -83,7 +83,7 @@ func (h *Handlers) withLive(ctx context.Context, p account.Principal, servers []
 	for i := range servers {
 		s := &servers[i]
 		if l, ok := live[s.Digest]; ok {
-			s.Live = h.liveOf(l)
+			s.Live = h.newServerLiveJSON(l)
 		}
 		for _, d := range held[s.Digest] {
 			s.PendingTools = append(s.PendingTools, heldToolJSON{Name: d.Tool, Digest: d.Digest, Seen: d.Seen})

@@ -202,7 +202,7 @@ type mySignInJSON struct {
 func (h *Handlers) listServerSignIns(ctx context.Context, _ *struct{}) (*api.Body[api.ListBody[mySignInJSON]], error) {
 	all, err := h.SignIns.List(ctx, account.FromContext(ctx))
 	return api.PageOf(all, "", err, func(m serverauth.UserSignIn) mySignInJSON {
-		return mySignInJSON{m.ID, m.Server, *signInStatusOf(m.Status)}
+		return mySignInJSON{m.ID, m.Server, *newServerSignInJSON(m.Status)}
 	})
 }
 
@@ -218,7 +218,7 @@ func (h *Handlers) forgetServerSignIn(ctx context.Context, in *struct {
 	return api.BodyOf(signedOutJSON{true, revoked}, nil)
 }
 
-func signInStatusOf(now serverauth.Status) *serverSignInJSON {
+func newServerSignInJSON(now serverauth.Status) *serverSignInJSON {
 	out := &serverSignInJSON{State: string(now.State), Since: api.OptionalTime(now.Since)}
 	if g := now.Info; g != nil {
 		out.Issuer, out.Scopes, out.Expires, out.Renewed = g.Issuer, g.Scopes, api.OptionalTime(g.Expiry), g.Renewed
@@ -245,7 +245,7 @@ func (h *Handlers) withSignIns(ctx context.Context, p account.Principal, found [
 		if now.State == serverauth.SignedIn && s.Live != nil && s.Live.State == string(upstream.Dead) && now.Since.After(s.Live.Since) {
 			s.Live = nil // the connection failed before the sign-in
 		}
-		s.SignIn = signInStatusOf(now)
+		s.SignIn = newServerSignInJSON(now)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (h *Handlers) serverTests() {
 				return nil, err
 			}
 			if found != "" {
-				return api.BodyOf(serverFailed(found), nil)
+				return api.BodyOf(newFailedTrial(found), nil)
 			}
 			select {
 			case turns <- struct{}{}:
@@ -116,7 +116,7 @@ func firstError(ds skill.Diagnostics) string {
 	return ""
 }
 
-func serverFailed(why string) serverTried {
+func newFailedTrial(why string) serverTried {
 	return serverTried{Error: printable.OneLine(why), Tools: []serverTriedTool{}}
 }
 
@@ -125,20 +125,20 @@ func serverFailed(why string) serverTried {
 func (h *Handlers) tryServer(ctx context.Context, s agents.Server, v upstream.Variables) serverTried {
 	switch {
 	case !s.Usable():
-		return serverFailed(fmt.Sprintf("command not run, because it is %s: another user has to review it: PUT %s/servers/{kind}/{namespace}/{name}/review", s.Review, api.Prefix))
+		return newFailedTrial(fmt.Sprintf("command not run, because it is %s: another user has to review it: PUT %s/servers/{kind}/{namespace}/{name}/review", s.Review, api.Prefix))
 	case s.NeedsSandbox() && h.Sandbox == nil:
-		return serverFailed("command not run, because this hub has no sandbox: ask the operator for one")
+		return newFailedTrial("command not run, because this hub has no sandbox: ask the operator for one")
 	}
 	c, unset := s.Resolve(v)
 	if len(unset) > 0 {
-		return serverFailed("not configured: " + strings.Join(missing(unset), "; "))
+		return newFailedTrial("not configured: " + strings.Join(unsetNames(unset), "; "))
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, trialTimeout, errTrial)
 	defer stop()
 	start, end, err := h.starter(ctx, s)
 	if err != nil {
 		h.Log.Error("couldn't start the trial of a server", "request", api.RequestFrom(ctx).ID, "error", err)
-		return serverFailed("the hub cannot start it: tell the operator")
+		return newFailedTrial("the hub cannot start it: tell the operator")
 	}
 	defer end()
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Spawn: start, Private: h.Private, OAuth: h.trialSignIn(ctx, s),
@@ -148,7 +148,7 @@ func (h *Handlers) tryServer(ctx context.Context, s agents.Server, v upstream.Va
 	defer server.Release()
 	listing, err := server.Tools(ctx)
 	if err != nil {
-		out := serverFailed(trialError(ctx, c, err))
+		out := newFailedTrial(trialError(ctx, c, err))
 		refused, ok := errors.AsType[*upstream.AuthError](err)
 		out.SignIn = ok && refused.Status == http.StatusUnauthorized && refused.Next != "" && !isDraft(s)
 		return out
@@ -185,7 +185,7 @@ func (h *Handlers) starter(ctx context.Context, s agents.Server) (upstream.Spawn
 		end()
 		return nil, nil, err
 	}
-	of := &loadout.Project{Dir: dir, Name: "MCP server " + s.Name, Digest: s.PolicyDigest(), Check: func(ctx context.Context) error { return h.stillApproved(ctx, s) }}
+	of := &loadout.Project{Dir: dir, Name: "MCP server " + s.Name, Digest: s.PolicyDigest(), Check: func(ctx context.Context) error { return h.checkApproved(ctx, s) }}
 	start := func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		service := loadout.Service{Project: of, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
 		for _, v := range c.SecretValues() {
@@ -196,8 +196,8 @@ func (h *Handlers) starter(ctx context.Context, s agents.Server) (upstream.Spawn
 	return start, func() { rt.Close(); end() }, nil
 }
 
-// stillApproved returns an error if the command's approval has been revoked.
-func (h *Handlers) stillApproved(ctx context.Context, s agents.Server) error {
+// checkApproved returns an error if the command's approval has been revoked.
+func (h *Handlers) checkApproved(ctx context.Context, s agents.Server) error {
 	said, err := h.Agents.ReviewState(ctx, s.PolicyDigest())
 	if err == nil && said != store.Approved {
 		err = errors.New("approval of the command was revoked")

@@ -47,7 +47,7 @@ const (
 	serverDisabled      = "disabled"
 )
 
-func serverOf(s agents.Server) serverJSON {
+func newServerJSON(s agents.Server) serverJSON {
 	out := serverJSON{Name: s.Name, Kind: s.Kind, Digest: s.Digest(), Target: s.Target(), State: serverState(s), By: s.By}
 	if s.ID == "" && s.Owner == "" {
 		return out
@@ -75,7 +75,7 @@ func serverState(s agents.Server) string {
 	return serverReady
 }
 
-func missing(unset []upstream.UnsetVariable) []string {
+func unsetNames(unset []upstream.UnsetVariable) []string {
 	out := make([]string, len(unset))
 	for i, u := range unset {
 		out[i] = u.String()
@@ -95,7 +95,7 @@ func (h *Handlers) serversAPI() {
 func (h *Handlers) listServers(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[serverJSON]], error) {
 	p := account.FromContext(ctx)
 	found, next, err := h.Agents.ListServers(ctx, p, in.Page())
-	out, err := api.PageOf(found, next, err, definitionOf)
+	out, err := api.PageOf(found, next, err, newDefinedServerJSON)
 	if err == nil {
 		err = h.withLive(ctx, p, out.Body.Items)
 	}
@@ -105,8 +105,8 @@ func (h *Handlers) listServers(ctx context.Context, in *api.Paging) (*api.Body[a
 	return out, err
 }
 
-func definitionOf(d agents.ServerDefinition) serverJSON {
-	out := serverOf(d.Server)
+func newDefinedServerJSON(d agents.ServerDefinition) serverJSON {
+	out := newServerJSON(d.Server)
 	out.Thing = d.Resource
 	if d.Kind != "" {
 		if out.Namespace = d.Namespace; out.Namespace == "" {
@@ -135,7 +135,7 @@ func (h *Handlers) getServers(ctx context.Context, in *DefiningPath) (*api.Body[
 	p := account.FromContext(ctx)
 	found, err := h.Agents.DefinedServers(ctx, p, in.Kind, in.Namespace, in.Name)
 	out, err := api.PageOf(found, "", err, func(s agents.Server) serverJSON {
-		return definitionOf(agents.ServerDefinition{Server: s, Namespace: in.Namespace, Resource: in.Name})
+		return newDefinedServerJSON(agents.ServerDefinition{Server: s, Namespace: in.Namespace, Resource: in.Name})
 	})
 	if err == nil {
 		err = h.withLive(ctx, p, out.Body.Items)

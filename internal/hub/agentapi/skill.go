@@ -29,7 +29,7 @@ func (h *Handlers) skillDocument(ctx context.Context, p account.Principal, names
 	if err != nil {
 		return kindJSON{}, err
 	}
-	out, err := kindOf(&agents.Resource{Document: *d})
+	out, err := newKindJSON(&agents.Resource{Document: *d})
 	found := out.Status.Findings
 	out.Status = skillStatus(s)
 	out.Status.Findings = found

@@ -17,7 +17,7 @@ type skillSettingsJSON struct {
 	Generation int64    `json:"generation" minimum:"0" doc:"As it was read"`
 }
 
-func skillSettingsOf(s agents.SkillSettings) skillSettingsJSON {
+func newSkillSettingsJSON(s agents.SkillSettings) skillSettingsJSON {
 	return skillSettingsJSON{Enabled: !s.Disabled, Allow: api.NonNil(s.Allow), Generation: s.Generation}
 }
 
@@ -33,7 +33,7 @@ func (h *Handlers) skillSettingsAPI() {
 
 func (h *Handlers) getSkillSettings(ctx context.Context, in *SettingScope) (*api.Body[skillSettingsJSON], error) {
 	s, err := h.Agents.SkillSettings(ctx, account.FromContext(ctx), in.Scope)
-	return api.BodyOf(skillSettingsOf(s), err)
+	return api.BodyOf(newSkillSettingsJSON(s), err)
 }
 
 func (h *Handlers) setSkillSettings(ctx context.Context, in *struct {

@@ -219,7 +219,7 @@ func (a *documentBatch) claimName(i int, in store.Namespace) {
 		return
 	}
 	a.declared[id], a.namespaces[i] = i, in
-	if err := account.Check(a.p, applyAction(d.Kind), resourceOf(in, string(a.p.User))); err != nil && d.Kind != SkillKind {
+	if err := account.Check(a.p, applyAction(d.Kind), accountResource(in, string(a.p.User))); err != nil && d.Kind != SkillKind {
 		a.addRefusal(i, codeDenied, err.Error(), "ask an owner or maintainer of the namespace")
 	}
 }

@@ -129,7 +129,7 @@ func documentURLs(d *Document) []string {
 			configs = []*upstream.Config{c}
 		}
 	default:
-		if have := selectionOf(s); have != nil {
+		if have := findSelection(s); have != nil {
 			configs, _, _ = have.parseServers() // validated by Parse
 		}
 	}

@@ -73,9 +73,9 @@ func (r *Registry) serverToAccept(ctx context.Context, a actor, of Subject) (Ser
 	if err != nil {
 		return Server{}, err
 	}
-	action, on := account.SkillReview, resourceOf(s.In, s.By)
+	action, on := account.SkillReview, accountResource(s.In, s.By)
 	if s.Review == "" && s.In == store.UserNamespace(string(a.p.User)) {
-		action, on = applyAction(of.Kind), resourceOf(s.In, "")
+		action, on = applyAction(of.Kind), accountResource(s.In, "")
 	}
 	return s, a.checkAccess(action, on, of.Kind, of.Name)
 }

@@ -47,7 +47,7 @@ func (a actor) getKind(ctx context.Context, action account.Action, kind, namespa
 	}
 	k, err := a.Kinds.ByName(ctx, kind, in, name)
 	if err == nil {
-		err = a.checkAccess(action, resourceOf(k.Namespace, k.CreatedBy), kind, name)
+		err = a.checkAccess(action, accountResource(k.Namespace, k.CreatedBy), kind, name)
 	}
 	return k, err
 }
@@ -95,7 +95,7 @@ func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespac
 	}
 	var out []*Resource
 	for _, k := range found {
-		if err := a.checkAccess(account.KindRead, resourceOf(k.Namespace, k.CreatedBy), kind, k.Name); err != nil {
+		if err := a.checkAccess(account.KindRead, accountResource(k.Namespace, k.CreatedBy), kind, k.Name); err != nil {
 			return nil, "", err
 		}
 		one, err := a.decodeResource(ctx, k)
@@ -210,7 +210,7 @@ func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, 
 		case err != nil:
 			return nil, 0, err
 		case !means:
-		case account.Can(a.p, account.KindRead, resourceOf(from.Namespace, from.CreatedBy)):
+		case account.Can(a.p, account.KindRead, accountResource(from.Namespace, from.CreatedBy)):
 			by = append(by, Referrer{Kind: from.Kind, ID: from.ID, Namespace: in, Name: from.Name, Slot: ref.Slot})
 		default:
 			hidden++
@@ -264,7 +264,7 @@ func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, 
 	if err != nil {
 		return fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
 	}
-	have := selectionOf(spec)
+	have := findSelection(spec)
 	if have == nil || !have.removeSkill(skillID, name) {
 		return fmt.Errorf("%s %q: skill %q: %w", k.Kind, k.Name, name, store.ErrNotFound)
 	}

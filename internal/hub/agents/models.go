@@ -34,7 +34,7 @@ func (r *Registry) ListModels(ctx context.Context, p account.Principal, page sto
 	user.Scopes |= account.ScopeChat
 	var out []AvailableModel
 	for _, k := range found {
-		if !account.Can(user, account.KindUse, resourceOf(k.Namespace, k.CreatedBy)) {
+		if !account.Can(user, account.KindUse, accountResource(k.Namespace, k.CreatedBy)) {
 			continue
 		}
 		m, err := a.modelChoice(ctx, k)

@@ -124,8 +124,8 @@ func (a actor) lookupNamespaces(home store.Namespace) []store.Namespace {
 	return []store.Namespace{home, store.Public}
 }
 
-// resourceOf returns the resource for authorizing access to a document.
-func resourceOf(in store.Namespace, author string) account.Resource {
+// accountResource returns the resource for authorizing access to a document.
+func accountResource(in store.Namespace, author string) account.Resource {
 	switch {
 	case in == store.Public:
 		return account.Resource{Shared: true}
@@ -161,7 +161,7 @@ func (a actor) findKind(ctx context.Context, action account.Action, home store.N
 		return store.Kind{}, err
 	}
 	for _, k := range found {
-		if account.Can(a.p, action, resourceOf(k.Namespace, k.CreatedBy)) {
+		if account.Can(a.p, action, accountResource(k.Namespace, k.CreatedBy)) {
 			return k, nil
 		}
 	}
@@ -247,12 +247,12 @@ func (a actor) checkVersion(ctx context.Context, s store.Skill, digest string) e
 // listedResource returns the resource for authorizing access to a skill through a
 // namespace that lists it.
 func listedResource(s store.Skill, in store.Namespace, bound bool) account.Resource {
-	r := resourceOf(s.Namespace, s.CreatedBy)
+	r := accountResource(s.Namespace, s.CreatedBy)
 	switch {
 	case in == store.Public:
 		r.Shared = true
 	case in != s.Namespace:
-		r = resourceOf(in, s.CreatedBy)
+		r = accountResource(in, s.CreatedBy)
 	}
 	r.Hidden = s.Hidden && !bound
 	return r

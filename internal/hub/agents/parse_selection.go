@@ -278,7 +278,7 @@ func decodeSpec(kind string, raw json.RawMessage) (Spec, error) {
 	if err := json.Unmarshal(raw, s); err != nil {
 		return nil, fmt.Errorf("decode spec of %s: %w", kind, err)
 	}
-	if have := selectionOf(s); have != nil {
+	if have := findSelection(s); have != nil {
 		_, names, err := have.parseServers()
 		if err != nil {
 			return nil, fmt.Errorf("decode spec of %s: %w", kind, err)
@@ -288,8 +288,8 @@ func decodeSpec(kind string, raw json.RawMessage) (Spec, error) {
 	return s, nil
 }
 
-// selectionOf returns the selection in a spec, or nil if it has none.
-func selectionOf(s Spec) *Selection {
+// findSelection returns the selection in a spec, or nil if it has none.
+func findSelection(s Spec) *Selection {
 	switch s := s.(type) {
 	case *Ghost:
 		return &s.Selection

@@ -138,7 +138,7 @@ func (a actor) findForUse(ctx context.Context, home store.Namespace, kind, names
 		return store.Kind{}, fmt.Errorf("%s %q: %w", shorten(kind), shorten(name), store.ErrNotFound)
 	}
 	k := found[0]
-	return k, a.checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), kind, name)
+	return k, a.checkAccess(account.KindUse, accountResource(k.Namespace, k.CreatedBy), kind, name)
 }
 
 // buildProfile returns the profile of a Ghost or Bot, with more appended to the
@@ -204,7 +204,7 @@ func (p *Profile) addProblem(format string, args ...any) {
 func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
 	position := map[string]int{}
 	for _, part := range parts {
-		s := selectionOf(part.Spec)
+		s := findSelection(part.Spec)
 		if s.Skills != nil && p.Filter.Select == nil {
 			p.Filter.Select = []string{}
 		}
@@ -260,12 +260,12 @@ func (r *Registry) addServers(ctx context.Context, a actor, p *Profile, parts []
 	if l.Ghost, err = a.definedServers(ctx, parts[0]); err != nil {
 		return err
 	}
-	names := slices.Clone(selectionOf(parts[0].Spec).serverNames)
+	names := slices.Clone(findSelection(parts[0].Spec).serverNames)
 	if len(parts) > 1 {
 		if l.Bot, err = a.definedServers(ctx, parts[1]); err != nil {
 			return err
 		}
-		names = append(names, selectionOf(parts[1].Spec).serverNames...)
+		names = append(names, findSelection(parts[1].Spec).serverNames...)
 	}
 	global, problems, err := r.listGlobalServers(ctx, a, parts[0].In)
 	if err != nil {

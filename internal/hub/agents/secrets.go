@@ -93,7 +93,7 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 	} else if in != store.Public && in.User() == "" && in.Group() == "" {
 		return "", account.Resource{}, fmt.Errorf("owner %.100q: %w", string(o), store.ErrInvalid)
 	}
-	return in, resourceOf(in, by), nil
+	return in, accountResource(in, by), nil
 }
 
 // update authorizes a change to an owner's secrets and calls do in a transaction
@@ -379,7 +379,7 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 	} else {
 		k, err := s.r.db.Kinds.Get(ctx, server.ID)
 		if err == nil {
-			err = s.r.newActor(p).checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), k.Kind, k.Name)
+			err = s.r.newActor(p).checkAccess(account.KindUse, accountResource(k.Namespace, k.CreatedBy), k.Kind, k.Name)
 		}
 		if err != nil {
 			return upstream.Variables{}, err
@@ -407,7 +407,7 @@ func (s *Secrets) ModelKey(ctx context.Context, p account.Principal, m *ModelCho
 	}
 	k, err := s.r.db.Kinds.Get(ctx, m.ID)
 	if err == nil {
-		err = s.r.newActor(p).checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), ModelKind, m.Name)
+		err = s.r.newActor(p).checkAccess(account.KindUse, accountResource(k.Namespace, k.CreatedBy), ModelKind, m.Name)
 	}
 	if err != nil {
 		return "", err

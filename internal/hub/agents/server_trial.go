@@ -96,7 +96,7 @@ func (a actor) listDefinitions(ctx context.Context, kind string, page store.Page
 func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	a := r.newActor(p)
 	s, err := r.serverToTest(ctx, a, of)
-	if err != nil || !account.Can(p, account.KindUse, resourceOf(s.In, "")) && s.ID != "" {
+	if err != nil || !account.Can(p, account.KindUse, accountResource(s.In, "")) && s.ID != "" {
 		return s, upstream.Variables{}, err // without the right to use the server, return no values
 	}
 	v, err := r.Secrets().ServerVariables(ctx, p, s)
@@ -107,7 +107,7 @@ func (r *Registry) serverToTest(ctx context.Context, a actor, of Subject) (Serve
 	if of.Kind != "" {
 		s, err := a.withReadScope().getServer(ctx, of)
 		if err == nil {
-			err = a.checkAccess(applyAction(of.Kind), resourceOf(s.In, ""), of.Kind, of.Name)
+			err = a.checkAccess(applyAction(of.Kind), accountResource(s.In, ""), of.Kind, of.Name)
 		}
 		return s, err
 	}
@@ -119,7 +119,7 @@ func (r *Registry) serverToTest(ctx context.Context, a actor, of Subject) (Serve
 // no variables, and a command is pending review.
 func (r *Registry) ParseServerDraft(p account.Principal, name string, config json.RawMessage) (Server, skill.Diagnostics, error) {
 	own := store.UserNamespace(string(p.User))
-	if err := account.Check(p, account.ServerApply, resourceOf(own, "")); err != nil {
+	if err := account.Check(p, account.ServerApply, accountResource(own, "")); err != nil {
 		return Server{}, nil, err
 	}
 	text, err := encodeJSON(map[string]any{"apiVersion": APIVersion, "kind": ServerKind, "metadata": map[string]string{"name": name}, "spec": config})

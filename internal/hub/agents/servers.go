@@ -107,7 +107,7 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 			configs = []*upstream.Config{c}
 		}
 	default:
-		if have := selectionOf(spec); have != nil {
+		if have := findSelection(spec); have != nil {
 			configs, _, err = have.parseServers()
 		}
 	}
@@ -172,7 +172,7 @@ func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Sub
 		if err != nil {
 			return err
 		}
-		if err := a.checkAccess(account.SkillReview, resourceOf(s.In, s.By), of.Kind, of.Name); err != nil {
+		if err := a.checkAccess(account.SkillReview, accountResource(s.In, s.By), of.Kind, of.Name); err != nil {
 			return err
 		}
 		if s.PolicyDigest() != digest {
@@ -282,7 +282,7 @@ func (a actor) nearestKinds(ctx context.Context, kind string, in []store.Namespa
 		for _, k := range rows { // by name
 			have, there := out[k.Name]
 			switch {
-			case !account.Can(a.p, account.KindUse, resourceOf(k.Namespace, k.CreatedBy)):
+			case !account.Can(a.p, account.KindUse, accountResource(k.Namespace, k.CreatedBy)):
 			case !there && len(out) == most:
 				return out, nil
 			case !there || rank[k.Namespace] < rank[have.Namespace]:

@@ -50,7 +50,7 @@ func (a actor) resolveScope(ctx context.Context, written string) (string, accoun
 	if in.Group() == "" {
 		return "", account.Resource{}, fmt.Errorf("skill settings of %.100q: %w: want hub or the name of a group", written, store.ErrInvalid)
 	}
-	return string(in), resourceOf(in, ""), nil
+	return string(in), accountResource(in, ""), nil
 }
 
 // SkillSettings returns the settings of a scope: [HubScope] or a group.

@@ -31,7 +31,7 @@ func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team 
 		a := r.newActor(p)
 		k, err := a.Kinds.Get(ctx, team.ID)
 		if err == nil {
-			err = a.checkAccess(account.KindUse, resourceOf(k.Namespace, k.CreatedBy), k.Kind, k.Name)
+			err = a.checkAccess(account.KindUse, accountResource(k.Namespace, k.CreatedBy), k.Kind, k.Name)
 		}
 		if err != nil {
 			return nil, err

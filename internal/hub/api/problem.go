@@ -107,9 +107,9 @@ var ErrTimeout = errors.New("timeout")
 // Problem converts an error to a response. It logs unknown errors and hides
 // their details.
 func (s *Server) Problem(ctx context.Context, err error) *Problem {
-	p := problemOf(err)
+	p := newProblem(err)
 	if p == nil && ctx.Err() != nil {
-		p = problemOf(context.Cause(ctx))
+		p = newProblem(context.Cause(ctx))
 	}
 	v := RequestFrom(ctx)
 	if p == nil {
@@ -122,8 +122,8 @@ func (s *Server) Problem(ctx context.Context, err error) *Problem {
 	return p
 }
 
-// problemOf returns the problem for a known error, or nil.
-func problemOf(err error) *Problem {
+// newProblem returns the problem for a known error, or nil.
+func newProblem(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		copied := *p
 		return &copied
@@ -184,14 +184,14 @@ func rateLimitProblem(err error) *Problem {
 
 // invalidProblem reports all invalid fields of a request at once.
 func invalidProblem(err error) *Problem {
-	faults := faultsOf(err)
+	faults := findFaults(err)
 	if len(faults) == 0 {
 		return nil
 	}
 	return InvalidFields(faults...)
 }
 
-func faultsOf(err error) []Fault {
+func findFaults(err error) []Fault {
 	switch e := err.(type) {
 	case *users.InvalidError:
 		return []Fault{{"body." + e.Field, e.Reason}}
@@ -200,11 +200,11 @@ func faultsOf(err error) []Fault {
 	case interface{ Unwrap() []error }:
 		var all []Fault
 		for _, one := range e.Unwrap() {
-			all = append(all, faultsOf(one)...)
+			all = append(all, findFaults(one)...)
 		}
 		return all
 	case interface{ Unwrap() error }:
-		return faultsOf(e.Unwrap())
+		return findFaults(e.Unwrap())
 	}
 	return nil
 }

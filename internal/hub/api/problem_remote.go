@@ -127,7 +127,7 @@ func PartialImport(done *library.ImportResult, err error) error {
 	if done == nil || len(done.Created)+len(done.Updated) == 0 {
 		return err
 	}
-	p := problemOf(err)
+	p := newProblem(err)
 	if p == nil {
 		return err
 	}

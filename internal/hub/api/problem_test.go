@@ -35,12 +35,12 @@ func TestSourceProblems(t *testing.T) {
 		{place(ErrTimeout), 504, "slow"},
 		{&library.InvalidError{Why: "it was uploaded"}, 422, "invalid"},
 	} {
-		p := problemOf(tt.err)
+		p := newProblem(tt.err)
 		if p == nil || p.Status != tt.status || p.Code != tt.code || p.Next == "" {
 			t.Errorf("%v is reported as %+v, want %d %s", tt.err, p, tt.status, tt.code)
 		}
 	}
-	if p := problemOf(errors.New("open /x: no such file")); p != nil {
+	if p := newProblem(errors.New("open /x: no such file")); p != nil {
 		t.Errorf("what is of this machine is reported as %+v", p)
 	}
 }

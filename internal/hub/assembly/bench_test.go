@@ -19,7 +19,7 @@ const (
 )
 
 // fill puts many public skills into a hub, and returns users.
-func (w *world) fill(b *testing.B) []account.Principal {
+func (w *fixture) fill(b *testing.B) []account.Principal {
 	b.Helper()
 	ctx := b.Context()
 	body := []byte("---\nname: x\ndescription: x\n---\nbody\n")

@@ -20,7 +20,7 @@ const (
 func TestW20CodeRunsWhereApproved(t *testing.T) {
 	inSandbox := sandboxed(t)
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		w := newWorld(t, db, inSandbox)
+		w := newFixture(t, db, inSandbox)
 		s := w.upload(w.ada, own(w.ada), "tides", tree("tides", "", "Run high.sh.", "high.sh", "echo high water at 12:10\n"))
 		id := w.begin(w.ada, "")
 		w.ask(w.ada, id, loadTides, "Run high.sh.")

@@ -65,7 +65,7 @@ func found(t testing.TB, kits *assembly.Assembler, p account.Principal) []string
 func TestChangedToolsNeedAcceptance(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		var o assembly.Options
-		w := newWorld(t, db, func(given *assembly.Options) { o = *given })
+		w := newFixture(t, db, func(given *assembly.Options) { o = *given })
 		o.Dir = t.TempDir()
 		other := assembly.New(o)
 		t.Cleanup(func() { must(t, other.Close()) })

@@ -34,7 +34,7 @@ func draftOf(t testing.TB, files fstest.MapFS) library.Draft {
 }
 
 // try begins a conversation with a draft.
-func (w *world) try(p account.Principal, agent string, files fstest.MapFS) string {
+func (w *fixture) try(p account.Principal, agent string, files fstest.MapFS) string {
 	w.t.Helper()
 	packed, err := w.lib.PackDraft(w.t.Context(), p, draftOf(w.t, files))
 	must(w.t, err)
@@ -50,7 +50,7 @@ func (w *world) try(p account.Principal, agent string, files fstest.MapFS) strin
 // node, and as long as the conversation.
 func TestDraftIsUsableInItsConversation(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		w := newWorld(t, db)
+		w := newFixture(t, db)
 		w.upload(w.ada, own(w.ada), "tides", tree("tides", "", "Add one hour.", "notes.txt", "as it was"))
 		w.upload(w.ada, own(w.ada), "ships", tree("ships", "", "Ships are long."))
 		id := w.try(w.ada, "", tree("tides", "description: Tells when the water is high.", "Add two hours.", "notes.txt", "as it will be"))
@@ -83,7 +83,7 @@ func TestDraftIsUsableInItsConversation(t *testing.T) {
 }
 
 // anotherNode stops this node and starts another one.
-func (w *world) anotherNode() {
+func (w *fixture) anotherNode() {
 	w.t.Helper()
 	at, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 	defer cancel()

@@ -53,7 +53,7 @@ var usableServers = sync.OnceValue(func() error {
 	return err
 })
 
-// sandboxed gives a world a sandbox, where this machine has one.
+// sandboxed gives a fixture a sandbox, where this machine has one.
 func sandboxed(t testing.TB) func(*assembly.Options) {
 	t.Helper()
 	if err := usableServers(); err != nil {
@@ -62,9 +62,9 @@ func sandboxed(t testing.TB) func(*assembly.Options) {
 	return func(o *assembly.Options) { o.Sandbox, o.Getenv = backend(), os.Getenv }
 }
 
-// world is a node of a hub with users: in the group team, meg is a maintainer, ada a
+// fixture is a node of a hub with users: in the group team, meg is a maintainer, ada a
 // developer and bob a reporter; eve is in no group, and root is an admin.
-type world struct {
+type fixture struct {
 	t     testing.TB
 	db    *store.DB
 	lib   *library.Library
@@ -78,9 +78,9 @@ type world struct {
 	team                     store.Namespace
 }
 
-func newWorld(t testing.TB, db *store.DB, change ...func(*assembly.Options)) *world {
+func newFixture(t testing.TB, db *store.DB, change ...func(*assembly.Options)) *fixture {
 	t.Helper()
-	w := &world{t: t, db: db, people: map[account.UserID]account.Principal{}, model: &script{answer: echo}}
+	w := &fixture{t: t, db: db, people: map[account.UserID]account.Principal{}, model: &script{answer: echo}}
 	var err error
 	w.lib, err = library.New(db, &library.Options{TempDir: t.TempDir(), CacheDir: t.TempDir()})
 	must(t, err)
@@ -122,13 +122,13 @@ func newWorld(t testing.TB, db *store.DB, change ...func(*assembly.Options)) *wo
 	return w
 }
 
-func sqlite(t testing.TB, change ...func(*assembly.Options)) *world {
+func sqlite(t testing.TB, change ...func(*assembly.Options)) *fixture {
 	t.Helper()
-	return newWorld(t, storetest.Open(t, storetest.SQLite(t)), change...)
+	return newFixture(t, storetest.Open(t, storetest.SQLite(t)), change...)
 }
 
 // settle creates the users.
-func (w *world) settle() {
+func (w *fixture) settle() {
 	w.t.Helper()
 	ctx := w.t.Context()
 	g, err := w.db.Groups.Create(ctx, store.Group{Name: "team"})
@@ -164,14 +164,14 @@ func tree(name, front, body string, more ...string) fstest.MapFS {
 }
 
 // upload adds a skill.
-func (w *world) upload(p account.Principal, in store.Namespace, name string, files fstest.MapFS) *library.Skill {
+func (w *fixture) upload(p account.Principal, in store.Namespace, name string, files fstest.MapFS) *library.Skill {
 	w.t.Helper()
 	s, err := w.lib.Upload(w.t.Context(), p, in, w.pack(name, files))
 	must(w.t, err)
 	return s
 }
 
-func (w *world) pack(name string, files fstest.MapFS) library.Package {
+func (w *fixture) pack(name string, files fstest.MapFS) library.Package {
 	w.t.Helper()
 	var out bytes.Buffer
 	_, _, err := skill.WriteZIP(&out, files, name)
@@ -180,13 +180,13 @@ func (w *world) pack(name string, files fstest.MapFS) library.Package {
 }
 
 // review decides about the current version of a skill.
-func (w *world) review(s *library.Skill, r library.Review) {
+func (w *fixture) review(s *library.Skill, r library.Review) {
 	w.t.Helper()
 	must(w.t, w.lib.ReviewVersion(w.t.Context(), w.root, s.ID, library.Decision{Digest: s.Digest, Review: r}))
 }
 
 // apply applies documents, none of which may be refused.
-func (w *world) apply(p account.Principal, yaml string) {
+func (w *fixture) apply(p account.Principal, yaml string) {
 	w.t.Helper()
 	result, err := w.kinds.Apply(w.t.Context(), p, agents.Parse([]byte(yaml), "a.yaml"), false)
 	must(w.t, err)
@@ -196,7 +196,7 @@ func (w *world) apply(p account.Principal, yaml string) {
 }
 
 // open opens a kit.
-func (w *world) open(want assembly.Request) *assembly.Setup {
+func (w *fixture) open(want assembly.Request) *assembly.Setup {
 	w.t.Helper()
 	k, err := w.kits.Open(w.t.Context(), want)
 	must(w.t, err)
@@ -205,7 +205,7 @@ func (w *world) open(want assembly.Request) *assembly.Setup {
 }
 
 // begin begins a conversation.
-func (w *world) begin(p account.Principal, agent string) string {
+func (w *fixture) begin(p account.Principal, agent string) string {
 	w.t.Helper()
 	c, err := w.chat.Create(w.t.Context(), p, agent, "")
 	must(w.t, err)
@@ -213,7 +213,7 @@ func (w *world) begin(p account.Principal, agent string) string {
 }
 
 // say sends a message and returns its events up to the end of the turn.
-func (w *world) say(p account.Principal, id, text string, also ...func(chat.Event)) []chat.Event {
+func (w *fixture) say(p account.Principal, id, text string, also ...func(chat.Event)) []chat.Event {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
@@ -249,7 +249,7 @@ func answer(events []chat.Event) string {
 }
 
 // ask sends a message and requires a text in the response.
-func (w *world) ask(p account.Principal, id, text string, want ...string) string {
+func (w *fixture) ask(p account.Principal, id, text string, want ...string) string {
 	w.t.Helper()
 	got := answer(w.say(p, id, text))
 	for _, text := range want {

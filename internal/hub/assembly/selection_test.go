@@ -14,7 +14,7 @@ import (
 // selection is refused.
 func TestK17SelectionAndMustUse(t *testing.T) {
 	w := sqlite(t)
-	skillsOfAWorld(w)
+	uploadSkills(w)
 	w.apply(w.meg, "{apiVersion: loadout/v1, kind: Ghost, metadata: {name: bare, namespace: team}, spec: {skills: []}}")
 	for agent, want := range map[string]string{"open": "everybodys ours pinned", "chosen": "hidden ours pinned", "bare": ""} {
 		k := w.open(assembly.Request{Principal: w.bob, Kind: "Ghost", Namespace: "team", Name: agent})

@@ -103,7 +103,7 @@ spec: {ghostRef: {name: weibo-test}}
 // none the load says so, and the skill loads.
 func TestW18W26ToolsOfLoadedSkill(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		w := newWorld(t, db)
+		w := newFixture(t, db)
 		server, other := newRemote(t, "weibo", "getUserInfo"), newRemote(t, "other", "nothing")
 		w.upload(w.ada, own(w.ada), "weibo", tree("weibo", "description: Reads Weibo.\nmcpServers: [weiboServer]", "Call getUserInfo."))
 		w.apply(w.ada, fmt.Sprintf(weibo, server.URL, other.URL))
@@ -122,7 +122,7 @@ func TestW18W26ToolsOfLoadedSkill(t *testing.T) {
 }
 
 // grant stores a secret of a user and grants it to a server.
-func (w *world) grant(p account.Principal, name, value string, to agents.Subject) {
+func (w *fixture) grant(p account.Principal, name, value string, to agents.Subject) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	owner := agents.NamespaceOwner(own(p))
@@ -248,7 +248,7 @@ func TestServerCommands(t *testing.T) {
 }
 
 // reviewServer keeps a review of a maintainer.
-func (w *world) reviewServer(s agents.Subject, r store.Review) {
+func (w *fixture) reviewServer(s agents.Subject, r store.Review) {
 	w.t.Helper()
 	digest, err := w.kinds.SubjectDigest(w.t.Context(), w.meg, s)
 	must(w.t, err)
@@ -259,7 +259,7 @@ func (w *world) reviewServer(s agents.Subject, r store.Review) {
 // stored in the database.
 func TestApprovals(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		w := newWorld(t, db)
+		w := newFixture(t, db)
 		server := newRemote(t, "s", "read")
 		w.apply(w.ada, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g}, spec: {policy: ["deny mcp.s.read"], mcpServers: {s: {url: %q}}}}`, server.URL))
 		id := w.begin(w.ada, "Ghost/default/g")

@@ -29,8 +29,8 @@ func names(k *assembly.Setup) string {
 	return strings.Join(out, " ")
 }
 
-// skillsOfAWorld creates skills in all namespaces, and agents that name some.
-func skillsOfAWorld(w *world) map[string]*library.Skill {
+// uploadSkills creates skills in all namespaces, and agents that name some.
+func uploadSkills(w *fixture) map[string]*library.Skill {
 	w.t.Helper()
 	ctx := w.t.Context()
 	all := map[string]*library.Skill{}
@@ -57,8 +57,8 @@ func skillsOfAWorld(w *world) map[string]*library.Skill {
 // pinned versions, as far as the user may see them.
 func TestSkillsByPrincipal(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		w := newWorld(t, db)
-		all := skillsOfAWorld(w)
+		w := newFixture(t, db)
+		all := uploadSkills(w)
 		for _, c := range []struct {
 			who  account.Principal
 			want assembly.Request
@@ -128,7 +128,7 @@ func TestAssemblyFollowsChanges(t *testing.T) {
 // response on.
 func TestW14Preload(t *testing.T) {
 	w := sqlite(t)
-	all := skillsOfAWorld(w)
+	all := uploadSkills(w)
 	must(t, w.lib.SetDefault(t.Context(), w.ada, library.Default{Namespace: own(w.ada), SkillID: all["mine"].ID, Preload: true,
 		Exceptions: []library.Exception{{Type: "agent", Value: "Ghost/team/open"}}}))
 	for agent, want := range map[string][]string{"Ghost/team/chosen": {"ours", "mine"}, "Ghost/team/open": nil, "": {"mine"}} {
@@ -154,8 +154,8 @@ func TestW14Preload(t *testing.T) {
 // group applies to the group's skills.
 func TestKillSwitch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		w := newWorld(t, db)
-		skillsOfAWorld(w)
+		w := newFixture(t, db)
+		uploadSkills(w)
 		started := make(chan struct{}, 1)
 		w.model.answer = blocking(started)
 		id := w.begin(w.ada, "Ghost/team/open")
@@ -181,7 +181,7 @@ func TestKillSwitch(t *testing.T) {
 }
 
 // settings changes the settings of a scope.
-func (w *world) settings(scope string, s agents.SkillSettings) {
+func (w *fixture) settings(scope string, s agents.SkillSettings) {
 	w.t.Helper()
 	must(w.t, w.kinds.SetSkillSettings(w.t.Context(), w.root, scope, s))
 }

@@ -37,7 +37,7 @@ const team = `
 // member. If the member requires it, the user is prompted first.
 func TestTeam(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		w := newWorld(t, db)
+		w := newFixture(t, db)
 		w.apply(w.ada, team)
 		id := w.begin(w.ada, "Team/default/crew")
 		w.ask(w.ada, id, `call hand_task {"member":"work","task":"count the ships"}`, "result: work answers:", "small  heard: count the ships")

@@ -33,7 +33,7 @@ func TestK23ToolsAreSearchedNotListed(t *testing.T) {
 // one gets the new version, and an agent that pins a version keeps that.
 func TestK23ServedVersionDuringAnUpgrade(t *testing.T) {
 	w := sqlite(t)
-	skillsOfAWorld(w)
+	uploadSkills(w)
 	first := w.upload(w.ada, own(w.ada), "pdf", tree("pdf", "", "By hand."))
 	id := w.begin(w.ada, "")
 	w.ask(w.ada, id, `call load_skill {"name":"pdf"}`, "By hand.")

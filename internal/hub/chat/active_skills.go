@@ -15,8 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// InForce describes an active skill in a conversation.
-type InForce struct {
+// ActiveSkill describes an active skill in a conversation.
+type ActiveSkill struct {
 	Skill      session.ID            `json:"skill"`
 	Title      string                `json:"displayName"` // display name, or else the name
 	Tokens     int                   `json:"tokens"`
@@ -49,15 +49,15 @@ type LoadReason struct {
 
 // ActiveSkills returns the active skills of a conversation in the order in which
 // they were loaded.
-func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id string) ([]InForce, error) {
+func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id string) ([]ActiveSkill, error) {
 	s, steps, err := e.replay(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
-	var out []InForce
+	var out []ActiveSkill
 	for _, a := range s.Active() {
 		load := steps[a.Seq-1]
-		f := InForce{Skill: a.Skill, Title: cmp.Or(a.Title, a.Skill.Name), Tokens: a.Tokens, Tools: a.Tools, RequiredBy: a.RequiredBy, Retention: a.Retention,
+		f := ActiveSkill{Skill: a.Skill, Title: cmp.Or(a.Title, a.Skill.Name), Tokens: a.Tokens, Tools: a.Tools, RequiredBy: a.RequiredBy, Retention: a.Retention,
 			Origin: a.Skill.Origin, SkillID: load.SkillID, Version: a.Version, Digest: a.Digest, Changed: a.Current != a.Digest, Since: load.Time,
 			LoadReason: findLoadReason(steps[:a.Seq-1], a)}
 		if left, bounded := s.TurnsLeft(a.Skill); bounded {

@@ -43,7 +43,7 @@ func searching(*chat.ToolContext) []agent.Tool {
 
 // Each active skill shows who loaded it and why it was chosen.
 func TestActiveSkillReasons(t *testing.T) {
-	k := kit{model: model(searcher), tools: searching, preload: []string{"ships"}, skillID: func(name string) string { return "id of " + name }}
+	k := setupFixture{model: model(searcher), tools: searching, preload: []string{"ships"}, skillID: func(name string) string { return "id of " + name }}
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), k, func(o *chat.Options) {
 		setup := o.Setup
 		o.Setup = func(ctx context.Context, r chat.Request) (*chat.Setup, error) {
@@ -90,7 +90,7 @@ func TestActiveSkillReasons(t *testing.T) {
 
 // A user sets a longer or shorter retention for an active skill.
 func TestSetRetentionManually(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
 	id := begin(t, e)
 	end(t, e, id, say(t, e, id, `call load_skill {"name": "tides"}`))
 	for _, tt := range []struct {

@@ -116,12 +116,12 @@ func (k approvalStore) Resolve(ctx context.Context, id string, answer approval.A
 			return err
 		}
 		if by := answer.By; by.ID != "" {
-			err = c.Audit.Append(ctx, auditRecord(account.UserID(by.ID), "ask.answer", kept.Session, Settled{id, answer.Outcome}))
+			err = c.Audit.Append(ctx, auditRecord(account.UserID(by.ID), "ask.answer", kept.Session, Resolution{id, answer.Outcome}))
 		}
 		if err != nil {
 			return err
 		}
-		return c.publish(ctx, eventRow{Event: Event{Type: ApprovalResolved, Answer: &Settled{id, answer.Outcome}}})
+		return c.publish(ctx, eventRow{Event: Event{Type: ApprovalResolved, Answer: &Resolution{id, answer.Outcome}}})
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = approval.ErrNotFound

@@ -48,7 +48,7 @@ func burning(burned *counter) func(*chat.ToolContext) []agent.Tool {
 func TestAnsweredOnAnotherNode(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		var burned counter
-		a, b := node(t, open(), kit{tools: burning(&burned)}), node(t, open(), kit{})
+		a, b := node(t, open(), setupFixture{tools: burning(&burned)}), node(t, open(), setupFixture{})
 		id := begin(t, a)
 		n := say(t, a, id, "call burn")
 		q := lastOf(until(t, b, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
@@ -98,7 +98,7 @@ func TestAnsweredOnAnotherNode(t *testing.T) {
 // failed.
 func TestExpiredQuestions(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
-	e := node(t, db, kit{})
+	e := node(t, db, setupFixture{})
 	id := begin(t, e)
 	desk := approval.NewQueue(chat.Asks(e))
 	if _, err := desk.Submit(t.Context(), approval.Request{Kind: approval.KindForm, Session: id, Principal: chat.Person("ada"), Deadline: time.Now().Add(time.Millisecond)}); err != nil {
@@ -121,7 +121,7 @@ func drawing(timeout time.Duration) func(*chat.ToolContext) []agent.Tool {
 // result of the call; later ones and those of other users find no request.
 func TestW27RequestAndResponse(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
-		a, b := node(t, open(), kit{tools: drawing(0)}), node(t, open(), kit{})
+		a, b := node(t, open(), setupFixture{tools: drawing(0)}), node(t, open(), setupFixture{})
 		id := begin(t, a)
 		n := say(t, a, id, `call render {"code": "graph TD"}`)
 		q := lastOf(until(t, b, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
@@ -172,8 +172,8 @@ func TestW27RequestWithoutAnswer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			address := storetest.SQLite(t)
-			a := node(t, openAt(t, address), kit{tools: drawing(tt.timeout)}, func(o *chat.Options) { o.ClientTimeout = tt.patience })
-			b := node(t, openAt(t, address), kit{})
+			a := node(t, openAt(t, address), setupFixture{tools: drawing(tt.timeout)}, func(o *chat.Options) { o.ClientTimeout = tt.patience })
+			b := node(t, openAt(t, address), setupFixture{})
 			id := begin(t, a)
 			n := say(t, a, id, "call render")
 			if tt.client != nil {
@@ -196,7 +196,7 @@ func TestW27RequestWithoutAnswer(t *testing.T) {
 
 // W27: an object in a client's answer reaches the model unchanged.
 func TestW27ResultIsNotEscaped(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: drawing(0)})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: drawing(0)})
 	id := begin(t, e)
 	n := say(t, e, id, "call render")
 	q := lastOf(until(t, e, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
@@ -212,7 +212,7 @@ func TestW27ResultIsNotEscaped(t *testing.T) {
 // Users cannot mark a question as expired or grant an unknown scope.
 func TestInvalidAnswers(t *testing.T) {
 	var burned counter
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: burning(&burned)})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: burning(&burned)})
 	id := begin(t, e)
 	n := say(t, e, id, "call burn")
 	q := lastOf(until(t, e, id, 0, isType(chat.ApprovalRequested))).ApprovalRequest
@@ -232,7 +232,7 @@ func TestInvalidAnswers(t *testing.T) {
 // W28: a tool that needs input from the user ends the turn, and the next message
 // continues it.
 func TestW28DeferredInput(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: func(*chat.ToolContext) []agent.Tool {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: func(*chat.ToolContext) []agent.Tool {
 		return []agent.Tool{tool("form", func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 			return &agent.Outcome{Text: "waiting for the person", Wait: true}, nil
 		})}

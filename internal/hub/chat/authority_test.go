@@ -16,7 +16,7 @@ import (
 // needs the scope, and admins may only stop a turn.
 func TestAuthority(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
-	e := node(t, db, kit{})
+	e := node(t, db, setupFixture{})
 	reader, talker := ada.LimitedTo(account.ScopeRead), ada.LimitedTo(account.ScopeChat)
 	const (
 		yes = iota
@@ -142,7 +142,7 @@ func TestAuthority(t *testing.T) {
 // The audit log contains every change and every refusal, but no messages.
 func TestAudit(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
-	e := node(t, db, kit{})
+	e := node(t, db, setupFixture{})
 	id := begin(t, e)
 	end(t, e, id, say(t, e, id, "a secret word"))
 	if err := e.Rename(t.Context(), ada, id, "x"); err != nil {

@@ -23,7 +23,7 @@ func Benchmark200Conversations(b *testing.B) {
 			own := func(o *chat.Options) {
 				o.Bus, o.Poll, o.Lease = shared, time.Second, 15*time.Second
 			}
-			k := kit{model: demo.New(nil)}
+			k := setupFixture{model: demo.New(nil)}
 			nodes := []*chat.Engine{node(b, openAt(b, at), k, own), node(b, openAt(b, at), k, own)}
 			const many = 200
 			ids := make([]string, many)
@@ -86,7 +86,7 @@ func Benchmark200Conversations(b *testing.B) {
 func BenchmarkTurn(b *testing.B) {
 	for name, address := range databases {
 		b.Run(name, func(b *testing.B) {
-			e := node(b, openAt(b, address(b)), kit{}, func(o *chat.Options) { o.Poll, o.Lease = time.Second, 15*time.Second })
+			e := node(b, openAt(b, address(b)), setupFixture{}, func(o *chat.Options) { o.Poll, o.Lease = time.Second, 15*time.Second })
 			after, id := int64(0), begin(b, e)
 			var first time.Duration
 			for b.Loop() {

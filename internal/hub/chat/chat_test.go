@@ -27,7 +27,7 @@ func skillIDs(of func(string) string) func(session.ID) string {
 
 func TestWatchedOnAnotherNode(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
-		a, b := node(t, open(), kit{}), node(t, open(), kit{})
+		a, b := node(t, open(), setupFixture{}), node(t, open(), setupFixture{})
 		id := begin(t, a)
 		n := say(t, a, id, "hello there")
 		got := until(t, b, id, 0, isType(chat.TurnEnded))
@@ -60,7 +60,7 @@ func TestOneTurnAtATime(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		var mu sync.Mutex
 		running, most := 0, 0
-		k := kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
+		k := setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
 			mu.Lock()
 			running++
 			most = max(most, running)
@@ -105,7 +105,7 @@ func TestOneTurnAtATime(t *testing.T) {
 func TestCancelFromAnotherNode(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		var called counter
-		k := kit{
+		k := setupFixture{
 			model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
 				if last := r.Messages[len(r.Messages)-1].Words(); last == "both" {
 					return &llm.Answer{Stop: llm.StopTools, Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{
@@ -166,7 +166,7 @@ func TestSetupFails(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	var fail atomic.Bool
 	fail.Store(true)
-	k := kit{}
+	k := setupFixture{}
 	e := node(t, db, k, func(o *chat.Options) {
 		o.Setup = func(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 			if fail.Load() {
@@ -189,7 +189,7 @@ func TestSetupFails(t *testing.T) {
 // A model that fails ends the turn, and not the conversation.
 func TestModelFails(t *testing.T) {
 	var asked counter
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
 		if asked.add() == 1 {
 			return nil, &llm.StatusError{Code: 500, Message: "overloaded"}
 		}
@@ -207,7 +207,7 @@ func TestModelFails(t *testing.T) {
 // Invalid messages and too many pending ones are refused.
 func TestMessageLimits(t *testing.T) {
 	hold := make(chan struct{})
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
 		select {
 		case <-hold:
 		case <-ctx.Done():
@@ -240,7 +240,7 @@ func TestMessageLimits(t *testing.T) {
 
 func TestListRenameDelete(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
-		e := node(t, open(), kit{})
+		e := node(t, open(), setupFixture{})
 		var ids []string
 		for i := range 5 {
 			c, err := e.Create(t.Context(), ada, "Bot/public/b", fmt.Sprint("no. ", i))
@@ -301,7 +301,7 @@ func TestListRenameDelete(t *testing.T) {
 func TestDeleteWhileRunning(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	ended := make(chan error, 1)
-	e := node(t, db, kit{model: model(func(ctx context.Context, _ *llm.Request) (*llm.Answer, error) {
+	e := node(t, db, setupFixture{model: model(func(ctx context.Context, _ *llm.Request) (*llm.Answer, error) {
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
 		return nil, context.Cause(ctx)
@@ -323,7 +323,7 @@ func TestDeleteWhileRunning(t *testing.T) {
 
 // What an operator switches off ends, with the reason, and nothing else does.
 func TestStop(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	})})
@@ -347,7 +347,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: func(*chat.ToolContext) []agent.Tool {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: func(*chat.ToolContext) []agent.Tool {
 		return []agent.Tool{tool("look", func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 			return &agent.Outcome{Text: "\x1b[31mred ``` fence"}, nil
 		})}

@@ -50,7 +50,7 @@ type Event struct {
 	ApprovalRequest *approval.Request `json:"ask,omitempty"`
 	// Answer describes how an approval request was resolved. It does not include
 	// the content of the answer.
-	Answer *Settled `json:"answer,omitempty"`
+	Answer *Resolution `json:"answer,omitempty"`
 	// Reason is the reason why a turn ended. If the turn failed, Text describes
 	// the failure.
 	Reason Reason `json:"reason,omitempty"`
@@ -73,8 +73,8 @@ const (
 	Failed          Reason = "failed"    // the turn failed
 )
 
-// Settled describes how an approval request was resolved.
-type Settled struct {
+// Resolution describes how an approval request was resolved.
+type Resolution struct {
 	ID      string           `json:"id"`
 	Outcome approval.Outcome `json:"outcome"`
 }

@@ -98,12 +98,12 @@ func TestTurnResumesWhenNodeIsPartitioned(t *testing.T) {
 		var looked, sent, filed counter
 		first := open()
 		dead := make(chan struct{})
-		a := node(t, first, kit{model: model(three), tools: deadly(func(ctx context.Context) {
+		a := node(t, first, setupFixture{model: model(three), tools: deadly(func(ctx context.Context) {
 			first.Close()
 			close(dead)
 			<-ctx.Done() // as it cannot keep its lease
 		}, &looked, &sent, &filed)}, mortal)
-		b := node(t, open(), kit{model: model(three), tools: deadly(func(context.Context) { t.Error("it is sent again") }, &looked, &sent, &filed)})
+		b := node(t, open(), setupFixture{model: model(three), tools: deadly(func(context.Context) { t.Error("it is sent again") }, &looked, &sent, &filed)})
 		id := begin(t, b)
 		say(t, a, id, "do it")
 		<-dead
@@ -123,7 +123,7 @@ func child(address string) int {
 		return 1
 	}
 	var looked, sent, filed counter
-	k := kit{model: model(three), tools: deadly(func(context.Context) {
+	k := setupFixture{model: model(three), tools: deadly(func(context.Context) {
 		fmt.Println("sending")
 		select {} // until it is killed
 	}, &looked, &sent, &filed)}
@@ -140,7 +140,7 @@ func TestTurnResumesWhenNodeIsKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at := address(t)
 			var looked, sent, filed counter
-			b := node(t, openAt(t, at), kit{model: model(three), tools: deadly(func(context.Context) { t.Error("it is sent again") }, &looked, &sent, &filed)})
+			b := node(t, openAt(t, at), setupFixture{model: model(three), tools: deadly(func(context.Context) { t.Error("it is sent again") }, &looked, &sent, &filed)})
 			id := begin(t, b)
 			cmd := exec.CommandContext(t.Context(), os.Args[0])
 			cmd.Env = append(os.Environ(), childEnv+"="+at, childEnv+"_ID="+id, childEnv+"_DIR="+t.TempDir())
@@ -176,7 +176,7 @@ func TestCloseHandsTurnsOver(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		started := make(chan struct{}, 2)
 		release := make(chan struct{})
-		slow := kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
+		slow := setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
 			started <- struct{}{}
 			select {
 			case <-release:
@@ -195,7 +195,7 @@ func TestCloseHandsTurnsOver(t *testing.T) {
 		if err := <-closed; err != nil {
 			t.Fatal(err)
 		}
-		b := node(t, open(), kit{})
+		b := node(t, open(), setupFixture{})
 		if ev := end(t, b, id, n); ev.Reason != chat.Done {
 			t.Errorf("a turn that could come to its end: %+v", ev)
 		}
@@ -228,11 +228,11 @@ func TestCancelWithoutRunningNode(t *testing.T) {
 			return three(ctx, r)
 		})
 		sending := make(chan struct{})
-		a := node(t, open(), kit{model: answer, tools: deadly(func(ctx context.Context) { close(sending); <-ctx.Done() }, &looked, &sent, &filed)})
+		a := node(t, open(), setupFixture{model: answer, tools: deadly(func(ctx context.Context) { close(sending); <-ctx.Done() }, &looked, &sent, &filed)})
 		id := begin(t, a)
 		n := say(t, a, id, "do it")
 		<-sending
-		busy := node(t, open(), kit{model: answer, tools: deadly(nil, &looked, &sent, &filed)}, func(o *chat.Options) { o.Turns = 1 })
+		busy := node(t, open(), setupFixture{model: answer, tools: deadly(nil, &looked, &sent, &filed)}, func(o *chat.Options) { o.Turns = 1 })
 		other := begin(t, busy)
 		held := say(t, busy, other, "hold")
 		until(t, busy, other, 0, func(ev chat.Event) bool { return ev.Step != nil && ev.Step.Message != nil })
@@ -256,7 +256,7 @@ func TestCancelWithoutRunningNode(t *testing.T) {
 func TestTurnFailsAfterTooManyAttempts(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		started := make(chan struct{}, 1)
-		k := kit{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
+		k := setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
 			if r.Messages[len(r.Messages)-1].Words() != "die" {
 				return echo(ctx, r)
 			}
@@ -289,7 +289,7 @@ func TestQuestionSurvivesItsNode(t *testing.T) {
 		t.Run(when, func(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 				var burned counter
-				k := kit{tools: burning(&burned)}
+				k := setupFixture{tools: burning(&burned)}
 				a := node(t, open(), k)
 				id := begin(t, a)
 				n := say(t, a, id, "call burn")

@@ -50,7 +50,7 @@ func folderTools(talk *chat.ToolContext) []agent.Tool {
 func TestFilesAreDeletedWithConversation(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		dir := t.TempDir()
-		k := kit{tools: folderTools}
+		k := setupFixture{tools: folderTools}
 		nodes := []*chat.Engine{node(t, open(), k, func(o *chat.Options) { o.Dir = dir }), node(t, open(), k, func(o *chat.Options) { o.Dir = dir })}
 		a, b := nodes[0], nodes[1]
 		id := begin(t, a)
@@ -91,7 +91,7 @@ func TestFilesAreDeletedWithConversation(t *testing.T) {
 
 // An oversized file is reported, and the turn continues.
 func TestOversizedToolFile(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: folderTools})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: folderTools})
 	id := begin(t, e)
 	n := say(t, e, id, `call fill {"path": "big"}`)
 	got := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == n })
@@ -110,7 +110,7 @@ func TestOversizedToolFile(t *testing.T) {
 }
 
 func TestFileLimits(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
 	id := begin(t, e)
 	write := func(path string, data []byte) error { return e.WriteFile(t.Context(), ada, id, path, data) }
 	if err := write("dir/file", nil); err != nil {

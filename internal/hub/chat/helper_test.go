@@ -117,8 +117,8 @@ func firstText(parts []llm.Part) string {
 	return ""
 }
 
-// kit is the setup of a node's conversations.
-type kit struct {
+// setupFixture is the setup of a node's conversations.
+type setupFixture struct {
 	model   llm.Model
 	tools   func(t *chat.ToolContext) []agent.Tool
 	preload []string
@@ -126,7 +126,7 @@ type kit struct {
 }
 
 // setup makes conversations of a kit, with real runtimes.
-func (k kit) setup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
+func (k setupFixture) setup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 	if k.model == nil {
 		k.model = model(echo)
 	}
@@ -145,7 +145,7 @@ func (k kit) setup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 }
 
 // node is an engine with its own database and bus, unless the test provides them.
-func node(t testing.TB, db *store.DB, k kit, change ...func(*chat.Options)) *chat.Engine {
+func node(t testing.TB, db *store.DB, k setupFixture, change ...func(*chat.Options)) *chat.Engine {
 	t.Helper()
 	o := chat.Options{Setup: k.setup, Principal: principals, Bus: bus.New(), Poll: 10 * time.Millisecond, Lease: time.Minute, ClientTimeout: time.Minute, Dir: t.TempDir()}
 	for _, f := range change {

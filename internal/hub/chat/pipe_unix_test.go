@@ -19,7 +19,7 @@ func TestPipesDoNotBlock(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	var e *chat.Engine
 	var id string
-	e = node(t, db, kit{tools: func(talk *chat.ToolContext) []agent.Tool {
+	e = node(t, db, setupFixture{tools: func(talk *chat.ToolContext) []agent.Tool {
 		pipe := tool("pipe", func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
 			if err := syscall.Mkfifo(filepath.Join(talk.Folder.Name(), "note"), 0o600); err != nil {
 				return nil, err

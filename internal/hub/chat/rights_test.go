@@ -23,7 +23,7 @@ func disabling(t *testing.T, now func(account.Principal) (account.Principal, err
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	})
-	e = node(t, storetest.Open(t, storetest.SQLite(t)), kit{model: slow}, func(o *chat.Options) {
+	e = node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{model: slow}, func(o *chat.Options) {
 		o.Principal = func(ctx context.Context, u account.UserID) (account.Principal, error) {
 			p, err := principals(ctx, u)
 			if err != nil {

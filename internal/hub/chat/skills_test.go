@@ -45,7 +45,7 @@ func wantSkills(t *testing.T, e *chat.Engine, id string, want ...string) {
 // restarts that. W18: it is active on any node that runs the next turn.
 func TestW12Retention(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
-		nodes := []*chat.Engine{node(t, open(), kit{}), node(t, open(), kit{})}
+		nodes := []*chat.Engine{node(t, open(), setupFixture{}), node(t, open(), setupFixture{})}
 		id := begin(t, nodes[0])
 		turns := 0
 		turn := func(text string) {
@@ -75,7 +75,7 @@ func TestW12Retention(t *testing.T) {
 // W13: the skills that were loaded or used are stored with the last response of the
 // turn, and the history activates them elsewhere.
 func TestW13LoadedSkillsInHistory(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{preload: []string{"ships"}})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{preload: []string{"ships"}})
 	id := begin(t, e)
 	for _, text := range []string{"hello", `call load_skill {"name": "harbour"}`, "thanks"} {
 		end(t, e, id, say(t, e, id, text))
@@ -120,7 +120,7 @@ func TestW13LoadedSkillsInHistory(t *testing.T) {
 
 // History comes in parts, and says from where to watch for the rest.
 func TestHistoryPages(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
 	id := begin(t, e)
 	for i := range 4 {
 		end(t, e, id, say(t, e, id, fmt.Sprint("message ", i)))
@@ -158,7 +158,7 @@ func TestHistoryPages(t *testing.T) {
 // W14: preloaded skills are active before the first response and permanently. Those that
 // cannot be loaded are reported.
 func TestW14Preload(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{preload: []string{"tides", "nothing"}})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{preload: []string{"tides", "nothing"}})
 	id := begin(t, e)
 	n := say(t, e, id, "hello")
 	all := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == n })
@@ -172,7 +172,7 @@ func TestW14Preload(t *testing.T) {
 // returns the result.
 func TestManualLoad(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
-		a, b := node(t, open(), kit{}), node(t, open(), kit{})
+		a, b := node(t, open(), setupFixture{}), node(t, open(), setupFixture{})
 		id := begin(t, a)
 		l, err := b.Load(t.Context(), ada, id, "harbour", session.RetainPinned)
 		if err != nil || l.State != session.StateLoaded || l.Skill != "harbour" || !slices.Equal(l.Dependencies, []string{"tides"}) {
@@ -208,7 +208,7 @@ func TestManualLoad(t *testing.T) {
 // A message that names a skill uses it. An unknown skill is reported, and the message is
 // kept.
 func TestInvokedSkill(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
 	id := begin(t, e)
 	n, err := e.SendMessage(t.Context(), ada, id, chat.Message{Skill: "tides", Text: "of Rome"})
 	if err != nil {
@@ -228,7 +228,7 @@ func TestInvokedSkill(t *testing.T) {
 
 // A conversation is put in short when its turn comes.
 func TestCompact(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
 	id := begin(t, e)
 	end(t, e, id, say(t, e, id, "hello"))
 	n, err := e.Compact(t.Context(), ada, id)
@@ -254,7 +254,7 @@ func TestUsageIsCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := kit{skillID: func(name string) string {
+		k := setupFixture{skillID: func(name string) string {
 			if name == "tides" {
 				return made.ID
 			}

@@ -26,7 +26,7 @@ func TestTranscriptImplementsSessionLog(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
 			loadouttest.SessionLog(t, func(t *testing.T) session.Log {
-				e := node(t, storetest.Open(t, address(t)), kit{})
+				e := node(t, storetest.Open(t, address(t)), setupFixture{})
 				log, err := chat.Journal(t.Context(), e, begin(t, e))
 				if err != nil {
 					t.Fatal(err)
@@ -41,7 +41,7 @@ func TestTranscriptImplementsSessionLog(t *testing.T) {
 func TestTranscriptIsFenced(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		db := open()
-		e := node(t, db, kit{})
+		e := node(t, db, setupFixture{})
 		id := begin(t, e)
 		log, err := chat.Journal(t.Context(), e, id)
 		if err != nil {
@@ -82,7 +82,7 @@ func question(session, id string) approval.Request {
 // eachDesk runs a test with two nodes on each database, and a conversation.
 func eachDesk(t *testing.T, test func(t *testing.T, here, there *approval.Queue, session string)) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
-		a, b := node(t, open(), kit{}), node(t, open(), kit{})
+		a, b := node(t, open(), setupFixture{}), node(t, open(), setupFixture{})
 		test(t, approval.NewQueue(chat.Asks(a)), approval.NewQueue(chat.Asks(b)), begin(t, a))
 	})
 }
@@ -190,7 +190,7 @@ func TestRequestsAreForgottenAndRefused(t *testing.T) {
 }
 
 func TestRequestLimits(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
 	d, id := approval.NewQueue(chat.Asks(e)), begin(t, e)
 	for i := range approval.MaxOpen {
 		put(t, d, question(id, fmt.Sprint(i)))

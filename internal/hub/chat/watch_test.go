@@ -18,7 +18,7 @@ import (
 
 func TestWatchResumesWithoutGap(t *testing.T) {
 	address := storetest.SQLite(t)
-	nodes := []*chat.Engine{node(t, openAt(t, address), kit{}), node(t, openAt(t, address), kit{})}
+	nodes := []*chat.Engine{node(t, openAt(t, address), setupFixture{}), node(t, openAt(t, address), setupFixture{})}
 	rapid.Check(t, func(rt *rapid.T) {
 		id := begin(t, nodes[0])
 		messages := rapid.IntRange(1, 4).Draw(rt, "messages")
@@ -77,7 +77,7 @@ func TestBusWakesWatchers(t *testing.T) {
 	address := storetest.SQLite(t)
 	shared := bus.New()
 	never := func(o *chat.Options) { o.Bus, o.Poll = shared, 1<<62 }
-	a, b := node(t, openAt(t, address), kit{}, never), node(t, openAt(t, address), kit{}, never)
+	a, b := node(t, openAt(t, address), setupFixture{}, never), node(t, openAt(t, address), setupFixture{}, never)
 	id := begin(t, a)
 	for i := range 3 {
 		n := say(t, []*chat.Engine{a, b}[i%2], id, "hello")
@@ -89,7 +89,7 @@ func TestBusWakesWatchers(t *testing.T) {
 
 // A watcher can read the events so far without waiting.
 func TestNotifications(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
 	id := begin(t, e)
 	end(t, e, id, say(t, e, id, "hello"))
 	var got []chat.Event
@@ -110,7 +110,7 @@ func TestNotifications(t *testing.T) {
 // Watching ends with its context, its consumer and its node.
 func TestWatchEnds(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
-	e := node(t, db, kit{})
+	e := node(t, db, setupFixture{})
 	id := begin(t, e)
 	say(t, e, id, "hello")
 	last := lastOf(until(t, e, id, 0, isType(chat.TurnEnded))).Seq
@@ -135,7 +135,7 @@ func TestWatchEnds(t *testing.T) {
 	}
 	all.Wait()
 	var events []int64
-	for ev, err := range node(t, db, kit{}).Watch(t.Context(), ada, id, -7) { // from the beginning
+	for ev, err := range node(t, db, setupFixture{}).Watch(t.Context(), ada, id, -7) { // from the beginning
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // apply applies a SKILL.md, and undoes it with dry.
-func (w *world) apply(p account.Principal, in store.Namespace, name, file string, dry bool) (library.ApplyResult, string, error) {
+func (w *fixture) apply(p account.Principal, in store.Namespace, name, file string, dry bool) (library.ApplyResult, string, error) {
 	w.t.Helper()
 	var applied library.ApplyResult
 	var was []byte
@@ -37,7 +37,7 @@ func prose(prompt string) string {
 // A skill given as text is created, changed and reverted like an uploaded one, and is
 // not approved.
 func TestApplyText(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		step := func(p account.Principal, file string, dry bool, want library.ApplyResult, before string) {
 			t.Helper()
 			got, was, err := w.apply(p, w.team, "prose", file, dry)

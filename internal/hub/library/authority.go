@@ -16,9 +16,9 @@ import (
 // namespace.
 type Namespace = store.Namespace
 
-// resourceOf returns the resource for authorizing access to an item that author
+// accountResource returns the resource for authorizing access to an item that author
 // created in namespace n.
-func resourceOf(n Namespace, author string) account.Resource {
+func accountResource(n Namespace, author string) account.Resource {
 	switch {
 	case n.User() != "":
 		return account.OwnedBy(account.UserID(n.User()))
@@ -45,7 +45,7 @@ type skillRecord struct {
 // resources returns the resources for an action on the skill; one of them must
 // permit it. The first is for the namespace that owns the skill.
 func (h *skillRecord) resources(a account.Action, author string) []account.Resource {
-	at := resourceOf(h.Namespace, author)
+	at := accountResource(h.Namespace, author)
 	at.Hidden = h.Hidden
 	all := []account.Resource{at}
 	if ownerActions[a] {
@@ -53,7 +53,7 @@ func (h *skillRecord) resources(a account.Action, author string) []account.Resou
 	}
 	for _, n := range h.listings {
 		if n != h.Namespace {
-			at := resourceOf(n, "")
+			at := accountResource(n, "")
 			at.Hidden = h.Hidden
 			all = append(all, at)
 		}
@@ -184,7 +184,7 @@ func (l *Library) authorizeIn(ctx context.Context, p account.Principal, a accoun
 // action in the namespace. The error wraps [ErrNotFound] if the principal must not
 // see the namespace.
 func checkNamespace(p account.Principal, a account.Action, n Namespace) error {
-	err := account.Check(p, a, resourceOf(n, ""))
+	err := account.Check(p, a, accountResource(n, ""))
 	if d, ok := errors.AsType[*account.DeniedError](err); ok && d.Hidden {
 		return fmt.Errorf("namespace %.100q: %w", string(n), ErrNotFound)
 	}
@@ -218,12 +218,12 @@ func namespaces(p account.Principal, a account.Action) ([]Namespace, error) {
 	all = append(all, store.Public)
 	may := all[:0:0]
 	for _, n := range all {
-		if account.Can(p, a, resourceOf(n, "")) {
+		if account.Can(p, a, accountResource(n, "")) {
 			may = append(may, n)
 		}
 	}
 	if len(may) == 0 {
-		return nil, account.Check(p, a, resourceOf(store.Public, ""))
+		return nil, account.Check(p, a, accountResource(store.Public, ""))
 	}
 	return may, nil
 }

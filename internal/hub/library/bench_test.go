@@ -20,7 +20,7 @@ const (
 )
 
 type crowd struct {
-	*world
+	*fixture
 	users []account.Principal
 }
 
@@ -28,9 +28,9 @@ var subjects = []string{"invoices", "forms", "spreadsheets", "slides", "tickets"
 
 func newCrowd(b *testing.B, address string) *crowd {
 	b.Helper()
-	w := newWorld(b, storetest.Open(b, address), nil)
+	w := newFixture(b, storetest.Open(b, address), nil)
 	w.ctx = b.Context()
-	c := &crowd{world: w}
+	c := &crowd{fixture: w}
 	for i := range manyUsers {
 		u := must(w.db.Users.Create(w.ctx, store.User{Name: fmt.Sprint("user", i)}))(b)
 		c.users = append(c.users, account.Principal{User: account.UserID(u.ID), Name: u.Name, Scopes: account.AllScopes})

@@ -202,7 +202,7 @@ func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *
 		c.CanSave = d.of.check(p, account.SkillChange, d.of.CreatedBy) == nil
 		return nil
 	}
-	c.CanSave = account.Can(p, account.SkillUpload, resourceOf(in, ""))
+	c.CanSave = account.Can(p, account.SkillUpload, accountResource(in, ""))
 	if c.Skill.Name == "" {
 		return nil
 	}

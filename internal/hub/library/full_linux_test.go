@@ -36,7 +36,7 @@ func TestFullDiskLeavesNoPartialUpload(t *testing.T) {
 	pkg := func() library.Package { return upload(t, "pdf", "body", "noise.bin", noise(3<<20)) }
 	t.Run("of the database", func(t *testing.T) {
 		dir := small(t, "2m")
-		w := newWorld(t, storetest.Open(t, "sqlite:"+filepath.Join(dir, "hub.db")), &library.Options{CacheDir: t.TempDir(), TempDir: t.TempDir()})
+		w := newFixture(t, storetest.Open(t, "sqlite:"+filepath.Join(dir, "hub.db")), &library.Options{CacheDir: t.TempDir(), TempDir: t.TempDir()})
 		_, err := w.lib.Upload(w.ctx, w.ada, ownNamespace(w.ada), pkg())
 		wantError(t, err, library.ErrFull)
 		if r := must(w.lib.Check(w.ctx))(t); r.Skills != 0 || r.Versions != 0 || len(r.Problems) > 0 {

@@ -18,10 +18,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// world is a hub with users: ada, bob and eve have accounts, root is an admin. In the
+// fixture is a hub with users: ada, bob and eve have accounts, root is an admin. In the
 // group team, ada is a developer, bob a reporter and meg a maintainer; eve is in no
 // group.
-type world struct {
+type fixture struct {
 	t   testing.TB
 	db  *store.DB
 	lib *library.Library
@@ -31,9 +31,9 @@ type world struct {
 	team                     store.Namespace
 }
 
-func newWorld(t testing.TB, db *store.DB, o *library.Options) *world {
+func newFixture(t testing.TB, db *store.DB, o *library.Options) *fixture {
 	t.Helper()
-	w := &world{t: t, db: db, ctx: t.Context()}
+	w := &fixture{t: t, db: db, ctx: t.Context()}
 	if o == nil {
 		o = &library.Options{}
 	}
@@ -64,21 +64,21 @@ func newWorld(t testing.TB, db *store.DB, o *library.Options) *world {
 }
 
 // node is a library on the same database, as another node has it.
-func (w *world) node(o *library.Options) *library.Library {
+func (w *fixture) node(o *library.Options) *library.Library {
 	w.t.Helper()
 	l := must(library.New(w.db, o))(w.t)
 	w.t.Cleanup(func() { mustDo(w.t, l.Close()) })
 	return l
 }
 
-func sqlite(t testing.TB, o *library.Options) *world {
+func sqlite(t testing.TB, o *library.Options) *fixture {
 	t.Helper()
-	return newWorld(t, storetest.Open(t, storetest.SQLite(t)), o)
+	return newFixture(t, storetest.Open(t, storetest.SQLite(t)), o)
 }
 
 // each runs a test on both databases.
-func each(t *testing.T, test func(t *testing.T, w *world)) {
-	storetest.Each(t, func(t *testing.T, db *store.DB) { test(t, newWorld(t, db, nil)) })
+func each(t *testing.T, test func(t *testing.T, w *fixture)) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) { test(t, newFixture(t, db, nil)) })
 }
 
 func ownNamespace(p account.Principal) store.Namespace { return store.UserNamespace(string(p.User)) }
@@ -109,7 +109,7 @@ func unbind(ctx context.Context, tx *store.Tx, k store.Kind, _, name string) err
 }
 
 // ghost makes one in a namespace that names a skill.
-func (w *world) ghost(in store.Namespace, name string, to store.Reference) store.Kind {
+func (w *fixture) ghost(in store.Namespace, name string, to store.Reference) store.Kind {
 	w.t.Helper()
 	to.Slot, to.ToKind = "skills", store.SkillKind
 	spec := must(json.Marshal(ghost{[]string{to.ToName}}))(w.t)
@@ -148,13 +148,13 @@ func upload(t testing.TB, name, body string, more ...string) library.Package {
 }
 
 // upload adds a skill.
-func (w *world) upload(p account.Principal, in store.Namespace, name, body string, more ...string) *library.Skill {
+func (w *fixture) upload(p account.Principal, in store.Namespace, name, body string, more ...string) *library.Skill {
 	w.t.Helper()
 	return must(w.lib.Upload(w.ctx, p, in, upload(w.t, name, body, more...)))(w.t)
 }
 
 // version adds a version.
-func (w *world) version(p account.Principal, s *library.Skill, body string, more ...string) *library.Version {
+func (w *fixture) version(p account.Principal, s *library.Skill, body string, more ...string) *library.Version {
 	w.t.Helper()
 	return must(w.lib.AddVersion(w.ctx, p, s.ID, upload(w.t, s.Name, body, more...)))(w.t)
 }

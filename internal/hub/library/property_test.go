@@ -18,7 +18,7 @@ import (
 
 func TestAnySequenceOfOperations(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
-	w := newWorld(t, db, &library.Options{ScanTime: 1}) // findings are not what this is about
+	w := newFixture(t, db, &library.Options{ScanTime: 1}) // findings are not what this is about
 	people := []account.Principal{w.ada, w.bob, w.meg, w.eve, w.root}
 	namespaces := []store.Namespace{ownNamespace(w.ada), ownNamespace(w.eve), w.team, store.Public}
 	round := 0
@@ -104,7 +104,7 @@ func TestAnySequenceOfOperations(t *testing.T) {
 }
 
 // sound returns what is inconsistent about a skill or its remains.
-func (w *world) sound(t *rapid.T, id string) {
+func (w *fixture) sound(t *rapid.T, id string) {
 	s, err := w.lib.Skill(w.ctx, w.root, id)
 	if errors.Is(err, library.ErrNotFound) {
 		refs, err := w.db.Refs.ListTo(w.ctx, store.SkillKind, id, "", 0)
@@ -141,7 +141,7 @@ func (w *world) sound(t *rapid.T, id string) {
 }
 
 func TestSweepRemovesUnreferencedFiles(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "one", "a.txt", "a")
 		must(w.lib.Delete(w.ctx, w.ada, s.ID, false, false))(t)
 		if r := must(w.lib.Check(w.ctx))(t); r.Orphans.Files != 2 || len(r.Problems) > 0 {
@@ -159,7 +159,7 @@ func FuzzNames(f *testing.F) {
 		f.Add(n)
 	}
 	db := storetest.Open(f, "sqlite:"+filepath.Join(f.TempDir(), "hub.db"))
-	w := newWorld(f, db, nil)
+	w := newFixture(f, db, nil)
 	f.Fuzz(func(t *testing.T, name string) {
 		pkg := upload(t, "pdf", "", "SKILL.md", fmt.Sprintf("---\nname: %q\ndescription: x\n---\n", name))
 		pkg.AnyFolder = true

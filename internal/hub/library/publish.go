@@ -41,7 +41,7 @@ type publishDetails struct {
 func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string, from Namespace, force bool) (*References, error) {
 	var lost References
 	may := func(_ *store.Tx, h *skillRecord) error {
-		if h.isVisible(p) && account.Can(p, account.SkillPublish, resourceOf(from, "")) {
+		if h.isVisible(p) && account.Can(p, account.SkillPublish, accountResource(from, "")) {
 			return nil
 		}
 		return h.check(p, account.SkillPublish, h.CreatedBy)

@@ -188,7 +188,7 @@ func (l *Library) loadReferences(ctx context.Context, t *store.Tables, p account
 }
 
 func canSee(p account.Principal, a account.Action, n Namespace) bool {
-	return account.Can(p, a, resourceOf(n, ""))
+	return account.Can(p, a, accountResource(n, ""))
 }
 
 // describeReferrer returns the reference stored in a row. It also reports whether
@@ -205,7 +205,7 @@ func (l *Library) describeReferrer(ctx context.Context, t *store.Tables, p accou
 	}
 	k, err := t.Kinds.Get(ctx, row.FromID)
 	out.Name, out.Namespace = k.Name, k.Namespace
-	return out, err == nil && account.Can(p, account.KindRead, resourceOf(k.Namespace, k.CreatedBy)), err
+	return out, err == nil && account.Can(p, account.KindRead, accountResource(k.Namespace, k.CreatedBy)), err
 }
 
 // resolvesTo reports whether a reference by name in a namespace resolves to the

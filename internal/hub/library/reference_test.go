@@ -14,7 +14,7 @@ import (
 // W8: a referenced skill cannot be deleted. The referrers are listed, and references are
 // removed one by one or all together.
 func TestW8ReferencesPreventDeletion(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "body")
 		byName := w.ghost(w.team, "by-name", store.Reference{ToName: "pdf"})
 		w.ghost(ownNamespace(w.bob), "precise", store.Reference{ToName: "pdf", ToID: s.ID})
@@ -115,7 +115,7 @@ func TestPinnedVersionIsNotDeleted(t *testing.T) {
 // W10: a new upload is a default of who uploaded it; defaults have exceptions, and may be
 // loaded from the start.
 func TestW10Defaults(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		mine := w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine")
 		all := w.upload(w.root, store.Public, "pdf", "everybody's")
 		ours := w.upload(w.ada, w.team, "docx", "ours")

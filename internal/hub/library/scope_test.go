@@ -17,7 +17,7 @@ import (
 // W6: names are resolved in the user's namespace, those of the groups, and the public
 // one. Lists omit shadowed skills.
 func TestW6Scopes(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		mine := w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine")
 		ours := w.upload(w.ada, w.team, "pdf", "ours")
 		all := w.upload(w.root, store.Public, "pdf", "everybody's")
@@ -60,7 +60,7 @@ func TestW6Scopes(t *testing.T) {
 // W7: a precise reference means one skill, regardless of other skills with the name. A
 // name is resolved when it is used.
 func TestW7References(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		all := w.upload(w.root, store.Public, "pdf", "everybody's")
 		byName := library.Ref{Name: "pdf"}
 		precise := library.Ref{Name: "pdf", ID: all.ID, Digest: all.Digest}
@@ -103,7 +103,7 @@ func isDenied(err error) bool {
 // W30: a hidden public skill is usable by name and not found by searches. Its package is
 // not public, hidden or not.
 func TestW30HiddenSkills(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.root, store.Public, "pdf", "body")
 		g := w.ghost(ownNamespace(w.eve), "helper", store.Reference{ToName: "pdf"})
 		refs := must(w.lib.Hide(w.ctx, w.root, s.ID, true))(t)
@@ -141,7 +141,7 @@ func TestW30HiddenSkills(t *testing.T) {
 
 // W4: a package is the same bytes each time, and can be uploaded again.
 func TestW4Downloads(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "body", "scripts/run.sh", "#!/bin/sh\n", "ref/a.md", "text")
 		fetch := func(p account.Principal) ([]byte, *library.Archive) {
 			a := must(w.lib.Download(w.ctx, p, s.ID, 0))(t)
@@ -168,7 +168,7 @@ func TestW4Downloads(t *testing.T) {
 }
 
 func TestPublishedSkillsAreVisible(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "body")
 		_, err := w.lib.Skill(w.ctx, w.bob, s.ID)
 		wantError(t, err, library.ErrNotFound)
@@ -284,7 +284,7 @@ func TestW9Roles(t *testing.T) {
 
 // Each change is in the audit log, and so is each that was denied.
 func TestChangesAreRecorded(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		w.version(w.ada, s, "two")
 		_, err := w.lib.Delete(w.ctx, w.bob, s.ID, false, false)

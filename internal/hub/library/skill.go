@@ -75,7 +75,7 @@ func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*S
 func (h *skillRecord) viewFor(p account.Principal) *Skill {
 	all := h.check(p, account.SkillPublish, h.CreatedBy) == nil
 	return newSkill(h.Skill, slices.DeleteFunc(slices.Clone(h.listings), func(n Namespace) bool {
-		return !all && !account.Can(p, account.SkillRead, resourceOf(n, h.CreatedBy))
+		return !all && !account.Can(p, account.SkillRead, accountResource(n, h.CreatedBy))
 	}))
 }
 
@@ -123,7 +123,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 }
 
 func canSeeHidden(p account.Principal, s store.Skill) bool {
-	at := resourceOf(s.Namespace, s.CreatedBy)
+	at := accountResource(s.Namespace, s.CreatedBy)
 	at.Hidden = true
 	return account.Can(p, account.SkillRead, at)
 }
@@ -352,7 +352,7 @@ func candidateResource(c store.Candidate) account.Resource {
 	if c.ListedIn == c.Namespace {
 		author = c.CreatedBy
 	}
-	at := resourceOf(c.ListedIn, author)
+	at := accountResource(c.ListedIn, author)
 	at.Hidden = c.Hidden
 	return at
 }

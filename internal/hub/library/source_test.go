@@ -25,7 +25,7 @@ import (
 )
 
 // runtime is one with the skills of a principal.
-func (w *world) runtime(p account.Principal, bound ...library.Ref) *loadout.Runtime {
+func (w *fixture) runtime(p account.Principal, bound ...library.Ref) *loadout.Runtime {
 	w.t.Helper()
 	sources := must(w.lib.Sources(w.ctx, p))(w.t)
 	if bound != nil {
@@ -42,7 +42,7 @@ func keys(rt *loadout.Runtime) []string {
 
 // W6: conversations of a principal find the same skills as lists and references.
 func TestW6PrincipalSources(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine", "ref/a.md", "text")
 		w.upload(w.ada, w.team, "pdf", "ours")
 		w.upload(w.ada, w.team, "docx", "ours")
@@ -94,7 +94,7 @@ func TestReferencesComeBeforeNames(t *testing.T) {
 // The entry of a skill stays the same as long as its files do, and a source sees what
 // another node changed.
 func TestSourcesReportChanges(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		other := w.node(nil)
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		w.upload(w.ada, w.team, "docx", "one")
@@ -147,7 +147,7 @@ func TestWatchedSourcesAreNotified(t *testing.T) {
 }
 
 func TestSearchFindsReachableSkills(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		mine := w.upload(w.ada, ownNamespace(w.ada), "pdf", "")
 		w.upload(w.ada, w.team, "pdf", "ours")
 		w.upload(w.root, store.Public, "docx", "")

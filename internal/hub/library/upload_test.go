@@ -20,7 +20,7 @@ import (
 // W1: a package with the fields that systems before this one use is accepted, and a
 // number as version becomes text.
 func TestW1PackagesAreAccepted(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		text := "---\ndescription: Reads forms.\ndisplayName: Form reader\nversion: 1.10\nauthor: someone\ntags: [pdf, forms]\nbindShells: [Chat]\n" +
 			"tools:\n  - name: read\n    provider: forms\nprovider:\n  class: FormsProvider\npreload: true\n---\nRead the form.\n"
 		pkg := library.Package{FileName: "forms.zip", Data: bytes.NewReader(pack(t, "forms", files("forms", "", "SKILL.md", text, "provider.py", "pass\n")))}
@@ -80,7 +80,7 @@ func TestW2PackagesAreRefused(t *testing.T) {
 
 // W5: a name is there once in a namespace, and free again after a deletion.
 func TestW5NamesAreUnique(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "one")
 		_, err := w.lib.Upload(w.ctx, w.ada, ownNamespace(w.ada), upload(t, "pdf", "two"))
 		wantError(t, err, library.ErrExists)
@@ -105,7 +105,7 @@ func TestWriteOnlyToken(t *testing.T) {
 }
 
 func TestConcurrentUploadsOfOneName(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		const both = 4
 		var wg sync.WaitGroup
 		errs := make([]error, both)
@@ -157,7 +157,7 @@ func TestInterruptedUploadStoresNothing(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		v := w.version(w.ada, s, "two", "scripts/run.sh", "#!/bin/sh\necho hi\n")
 		if v.Number != 2 || !v.Current || v.Scripts != 1 || !v.Code || v.Runnable {
@@ -216,7 +216,7 @@ func TestScanLimit(t *testing.T) {
 }
 
 func TestW20CodeRunsOnlyWhereApproved(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "one", "scripts/run.sh", "#!/bin/sh\n")
 		var review *library.ReviewError
 		if err := w.lib.CheckRunnable(w.ctx, w.bob, s.Digest); !errors.As(err, &review) || review.Review != library.Pending {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestRatings(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "")
 		mustDo(t, w.lib.Rate(w.ctx, w.bob, s.ID, 2, "so so"))
 		mustDo(t, w.lib.Rate(w.ctx, w.bob, s.ID, 5, "good"))
@@ -32,7 +32,7 @@ func TestRatings(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "")
 		w.upload(w.ada, w.team, "docx", "")
 		day := time.Now().UTC().Add(24 * time.Hour).Truncate(time.Second)
@@ -53,7 +53,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestUsersAreNotifiedOfVersions(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		mustDo(t, w.lib.Publish(w.ctx, w.root, s.ID, store.Public))
 		w.ghost(ownNamespace(w.eve), "helper", store.Reference{ToName: "pdf"})

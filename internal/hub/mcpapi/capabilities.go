@@ -37,7 +37,7 @@ type capabilityJSON struct {
 	LatencyHint      string          `json:"latency_hint,omitempty"`
 }
 
-func capabilityOf(c tools.Capability) capabilityJSON {
+func newCapabilityJSON(c tools.Capability) capabilityJSON {
 	return capabilityJSON{ID: c.ID, Kind: c.Kind, Name: c.Name, Description: c.Description, InputSchema: c.InputSchema, OutputSchema: c.OutputSchema,
 		SafetyLevel: c.SafetyLevel.String(), Permission: c.Permission, WhenToUse: c.WhenToUse, RequiresApproval: c.RequiresApproval,
 		CostHint: c.CostHint, LatencyHint: c.LatencyHint}
@@ -87,7 +87,7 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 	}
 	out := planningJSON{Skills: plan.Skills, Tools: plan.Tools, Hints: hintsJSON{[]capabilityJSON{}}, Problems: append(plan.Problems, e.kit.Problems...)}
 	for _, c := range plan.Hints.Capabilities {
-		out.Hints.Capabilities = append(out.Hints.Capabilities, capabilityOf(c))
+		out.Hints.Capabilities = append(out.Hints.Capabilities, newCapabilityJSON(c))
 	}
 	return api.BodyOf(out, nil)
 }

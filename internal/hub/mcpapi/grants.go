@@ -30,7 +30,7 @@ type grantJSON struct {
 	Expires *time.Time `json:"expires,omitempty"`
 }
 
-func grantOf(g policy.Grant) grantJSON {
+func newGrantJSON(g policy.Grant) grantJSON {
 	return grantJSON{ID: g.ID, User: g.Principal.ID, Name: g.Name, Origin: g.Origin, Subject: string(g.Subject), Scope: string(g.Scope),
 		Session: g.Session, Created: g.Created, Expires: api.OptionalTime(g.Expires)}
 }
@@ -85,7 +85,7 @@ func (h *Handlers) listGrants(ctx context.Context, in *struct {
 			grants = append(grants, g)
 		}
 	}
-	return api.PageOf(grants, next, nil, grantOf)
+	return api.PageOf(grants, next, nil, newGrantJSON)
 }
 
 // toolGrant decodes a row. It returns false if the row is not a tool grant.
@@ -121,7 +121,7 @@ func (h *Handlers) createGrant(ctx context.Context, in *struct{ Body grantReques
 		return nil, grantProblem(err)
 	}
 	g, err := h.findGranted(ctx, p.User, want)
-	return api.BodyOf(grantOf(g), err)
+	return api.BodyOf(newGrantJSON(g), err)
 }
 
 // check returns an error that lists the invalid fields.

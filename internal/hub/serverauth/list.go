@@ -78,12 +78,12 @@ func (s *Servers) Forget(ctx context.Context, p account.Principal, id string) (r
 	if err != nil {
 		return false, err
 	}
-	return revoked, s.appendAudit(ctx, p, signOut, hostOf(m.Server), "allowed", map[string]any{"revoked": revoked, "since": m.Since.UTC().Format(time.RFC3339)})
+	return revoked, s.appendAudit(ctx, p, signOut, urlHost(m.Server), "allowed", map[string]any{"revoked": revoked, "since": m.Since.UTC().Format(time.RFC3339)})
 }
 
-// hostOf returns the host in a URL, for the audit log. Other parts of the URL may
+// urlHost returns the host in a URL, for the audit log. Other parts of the URL may
 // contain secrets.
-func hostOf(server string) string {
+func urlHost(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
 		return ""

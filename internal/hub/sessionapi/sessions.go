@@ -62,18 +62,18 @@ func (h *Handlers) sessionsAPI() {
 	api.Add(h.Server, api.Operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
 	api.Add(h.Server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
 	api.Add(h.Server, api.Operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests and files"), h.deleteSession)
-	api.Add(h.Server, accepted(api.Operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
+	api.Add(h.Server, withAcceptedStatus(api.Operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
 	api.Add(h.Server, api.Operation("get-history", "GET", "/sessions/{session}/messages", "List the messages"), h.getHistory)
 	api.Add(h.Server, api.Operation("cancel-session", "POST", "/sessions/{session}/cancel", "Cancel the running turn and the queued inputs"), h.cancelSession)
-	api.Add(h.Server, accepted(api.Operation("compact-session", "POST", "/sessions/{session}/compact", "Compact the context of a conversation")), h.compactSession)
+	api.Add(h.Server, withAcceptedStatus(api.Operation("compact-session", "POST", "/sessions/{session}/compact", "Compact the context of a conversation")), h.compactSession)
 	api.Add(h.Server, api.Operation("get-session-usage", "GET", "/sessions/{session}/usage", "Get the token usage by model"), h.getSessionUsage)
 	h.sessionSkills()
 	h.sessionFiles()
 	h.sessionStreams()
 }
 
-// accepted returns op with the response status 202.
-func accepted(op huma.Operation) huma.Operation {
+// withAcceptedStatus returns op with the response status 202.
+func withAcceptedStatus(op huma.Operation) huma.Operation {
 	op.DefaultStatus = 202
 	return op
 }

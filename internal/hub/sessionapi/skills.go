@@ -25,7 +25,7 @@ func (h *Handlers) sessionSkills() {
 	api.Add(h.Server, api.Operation("unload-session-skill", "DELETE", "/sessions/{session}/skills/{name}", "Unload a skill"), h.unloadSessionSkill)
 }
 
-func (h *Handlers) listSessionSkills(ctx context.Context, in *SessionPath) (*api.Body[api.ListBody[chat.InForce]], error) {
+func (h *Handlers) listSessionSkills(ctx context.Context, in *SessionPath) (*api.Body[api.ListBody[chat.ActiveSkill]], error) {
 	p := account.FromContext(ctx)
 	found, err := h.Chat.ActiveSkills(ctx, p, in.Session)
 	if err == nil {
@@ -35,7 +35,7 @@ func (h *Handlers) listSessionSkills(ctx context.Context, in *SessionPath) (*api
 }
 
 // setNamespaces sets the namespaces of those skills that the principal may see.
-func (h *Handlers) setNamespaces(ctx context.Context, p account.Principal, skills []chat.InForce) error {
+func (h *Handlers) setNamespaces(ctx context.Context, p account.Principal, skills []chat.ActiveSkill) error {
 	for i := range skills {
 		if skills[i].SkillID == "" {
 			continue

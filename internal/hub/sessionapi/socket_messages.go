@@ -31,7 +31,7 @@ func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
 	ctx, stop := context.WithTimeoutCause(s.ctx, api.OperationTimeout, api.ErrTimeout)
 	defer stop()
 	if err := s.h.Gate.CountRequest(api.RequestFrom(s.ctx)); err != nil {
-		return s.refusal(idOf(data), err), nil
+		return s.refusal(readMessageID(data), err), nil
 	}
 	var m clientMessage
 	if err := json.Unmarshal(data, &m); err != nil || len(m.ID) > maxHeardID {
@@ -53,8 +53,8 @@ func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
 	return answer, then
 }
 
-// idOf returns the ID of a message that is not handled, or "" if it has none.
-func idOf(data []byte) string {
+// readMessageID returns the ID of a message that is not handled, or "" if it has none.
+func readMessageID(data []byte) string {
 	var m struct {
 		ID string `json:"id"`
 	}

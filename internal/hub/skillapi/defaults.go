@@ -53,16 +53,16 @@ func (h *Handlers) listDefaults(ctx context.Context, in *DefaultsOf) (*api.Body[
 	}
 	out := make([]defaultJSON, len(defaults))
 	for i, d := range defaults {
-		if out[i], err = h.defaultOf(ctx, p, d); err != nil {
+		if out[i], err = h.newDefaultJSON(ctx, p, d); err != nil {
 			return nil, err
 		}
 	}
 	return api.ListOf(out, "", nil)
 }
 
-// defaultOf converts a default. It adds the skill's name if the principal may see
+// newDefaultJSON converts a default. It adds the skill's name if the principal may see
 // the skill.
-func (h *Handlers) defaultOf(ctx context.Context, p account.Principal, d library.Default) (defaultJSON, error) {
+func (h *Handlers) newDefaultJSON(ctx context.Context, p account.Principal, d library.Default) (defaultJSON, error) {
 	out := defaultJSON{Namespace: string(d.Namespace), SkillID: d.SkillID, Preload: d.Preload, Exceptions: api.NonNil(d.Exceptions)}
 	s, err := h.Library.Skill(ctx, p, d.SkillID)
 	switch {
@@ -88,7 +88,7 @@ func (h *Handlers) setDefault(ctx context.Context, in *struct {
 	if err := h.Library.SetDefault(ctx, p, d); err != nil {
 		return nil, err
 	}
-	return api.BodyOf(h.defaultOf(ctx, p, d))
+	return api.BodyOf(h.newDefaultJSON(ctx, p, d))
 }
 
 func (h *Handlers) removeDefault(ctx context.Context, in *struct {

@@ -57,7 +57,7 @@ type diffFoundJSON struct {
 	Truncated bool           `json:"truncated"`
 }
 
-func skillDiffOf(d *skilldiff.Diff) skillDiffJSON {
+func newSkillDiffJSON(d *skilldiff.Diff) skillDiffJSON {
 	return skillDiffJSON{Name: d.Name, Old: d.Old, New: d.New, Files: api.NonNil(d.Files), Same: d.Unchanged,
 		Instructions: d.Instructions, Fields: api.NonNil(d.Fields), Problems: api.NonNil(d.Problems),
 		Permissions: diffAsksJSON{api.NonNil(d.Permissions.More), api.NonNil(d.Permissions.Less)},
@@ -84,7 +84,7 @@ func (h *Handlers) getDiff(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(skillDiffOf(d), nil)
+	return api.BodyOf(newSkillDiffJSON(d), nil)
 }
 
 // previousVersion returns the number of the previous version.

@@ -77,8 +77,8 @@ type draftAsksJSON struct {
 	All          []skilldiff.PermissionChange `json:"all" nullable:"false" doc:"Everything to review, as in a comparison of versions"`
 }
 
-func checkedOf(c *library.DraftCheck) checkedJSON {
-	manifest := manifestOf(c.Manifest)
+func newCheckedJSON(c *library.DraftCheck) checkedJSON {
+	manifest := newManifestJSON(c.Manifest)
 	out := checkedJSON{
 		Valid: c.Valid, Loads: c.Loadable, Saves: c.Savable, MayAdd: c.CanSave, Diagnostics: make([]draftDiagnosticJSON, len(c.Diagnostics)),
 		Findings: api.NonNil(c.Findings), Unscanned: c.Unscanned, CatalogLine: c.CatalogLine, Tokens: draftTokensJSON{CatalogLine: tokencount.Estimate(c.CatalogLine)},
@@ -119,7 +119,7 @@ type draftHitJSON struct {
 	Draft       bool    `json:"draft"`
 }
 
-func draftFoundOf(f library.DraftSearchResult) draftFoundJSON {
+func newDraftFoundJSON(f library.DraftSearchResult) draftFoundJSON {
 	out := draftFoundJSON{Query: f.Query, Rank: f.Rank, Hits: make([]draftHitJSON, len(f.Hits))}
 	for i, h := range f.Hits {
 		out.Hits[i] = draftHitJSON{Name: h.Name, Namespace: string(h.Namespace), Description: h.Description, Score: h.Score, Draft: h.Skill == nil}

@@ -54,7 +54,7 @@ func (h *Handlers) checkDraft(ctx context.Context, in *struct{ Body PlacedDraft 
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(checkedOf(found), nil)
+	return api.BodyOf(newCheckedJSON(found), nil)
 }
 
 // draftNamespace returns the namespace of a draft, or "" if it names none.
@@ -72,7 +72,7 @@ func (h *Handlers) searchDraft(ctx context.Context, in *struct{ Body draftQuerie
 		return nil, err
 	}
 	found, err := h.Library.SearchWithDraft(ctx, p, in.Body.ToLibrary(), n, in.Body.Queries, draftHits)
-	return api.PageOf(found, "", err, draftFoundOf)
+	return api.PageOf(found, "", err, newDraftFoundJSON)
 }
 
 func (h *Handlers) packDraft(ctx context.Context, in *struct{ Body api.Draft }) (*huma.StreamResponse, error) {

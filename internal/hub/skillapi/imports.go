@@ -49,7 +49,7 @@ func (h *Handlers) importsAPI() {
 
 func (h *Handlers) inspectSource(ctx context.Context, in *struct{ Body SourceRequest }) (*api.Body[library.SourceListing], error) {
 	p := account.FromContext(ctx)
-	namespace, source, err := h.sourceOf(ctx, p, in.Body)
+	namespace, source, err := h.resolveSource(ctx, p, in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func (h *Handlers) inspectSource(ctx context.Context, in *struct{ Body SourceReq
 	return api.BodyOf(*offer, nil)
 }
 
-// sourceOf returns the namespace of a request, and the source with its ref.
-func (h *Handlers) sourceOf(ctx context.Context, p account.Principal, r SourceRequest) (store.Namespace, string, error) {
+// resolveSource returns the namespace of a request, and the source with its ref.
+func (h *Handlers) resolveSource(ctx context.Context, p account.Principal, r SourceRequest) (store.Namespace, string, error) {
 	in, err := h.Agents.ResolveNamespace(ctx, p, r.Namespace)
 	if err != nil || r.Ref == "" {
 		return in, r.Source, err
@@ -79,7 +79,7 @@ func (h *Handlers) sourceOf(ctx context.Context, p account.Principal, r SourceRe
 
 func (h *Handlers) importSkills(ctx context.Context, in *struct{ Body importRequest }) (*api.Body[library.ImportResult], error) {
 	p := account.FromContext(ctx)
-	namespace, source, err := h.sourceOf(ctx, p, in.Body.SourceRequest)
+	namespace, source, err := h.resolveSource(ctx, p, in.Body.SourceRequest)
 	if err != nil {
 		return nil, err
 	}
@@ -111,5 +111,5 @@ func (h *Handlers) getUpgrade(ctx context.Context, in *api.SkillPath) (*api.Body
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(upgradeJSON{u.Commit, skillDiffOf(u.Diff)}, nil)
+	return api.BodyOf(upgradeJSON{u.Commit, newSkillDiffJSON(u.Diff)}, nil)
 }

@@ -24,7 +24,7 @@ type noticeJSON struct {
 	Note    string     `json:"note,omitempty" doc:"Comment of the reviewer"`
 }
 
-func notificationOf(n library.Notification) noticeJSON {
+func newNoticeJSON(n library.Notification) noticeJSON {
 	return noticeJSON{
 		ID: n.ID, Kind: n.Kind, Created: n.Created, Seen: api.OptionalTime(n.Seen), SkillID: n.Details.SkillID, Name: n.Details.Name, Number: n.Details.Number,
 		From: n.Details.From, Commit: n.Details.Commit, Review: string(n.Details.Review), Note: n.Details.Note,
@@ -42,7 +42,7 @@ func (h *Handlers) listNotifications(ctx context.Context, in *struct {
 	Unseen bool   `query:"unseen" doc:"Only unseen ones"`
 }) (*api.Body[api.ListBody[noticeJSON]], error) {
 	notices, next, err := h.Library.Notifications(ctx, account.FromContext(ctx), in.Skill, in.Unseen, in.Page())
-	return api.PageOf(notices, next, err, notificationOf)
+	return api.PageOf(notices, next, err, newNoticeJSON)
 }
 
 func (h *Handlers) markNotificationSeen(ctx context.Context, in *struct {

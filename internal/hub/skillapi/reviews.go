@@ -39,7 +39,7 @@ func (h *Handlers) listReviews(ctx context.Context, in *struct {
 	}
 	rows, next, err := h.Library.ListPending(ctx, p, namespaces, in.Page())
 	return api.PageOf(rows, next, err, func(v *library.Version) waitingJSON {
-		return waitingJSON{v.Name, string(v.Namespace), skillVersionOf(v)}
+		return waitingJSON{v.Name, string(v.Namespace), newSkillVersion(v)}
 	})
 }
 

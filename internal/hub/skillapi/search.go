@@ -77,5 +77,5 @@ func (h *Handlers) resolveSkill(ctx context.Context, in *SkillReference) (*api.B
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(resolvedJSON{string(r.In), r.Skill, skillVersionOf(r.Version)}, nil)
+	return api.BodyOf(resolvedJSON{string(r.In), r.Skill, newSkillVersion(r.Version)}, nil)
 }

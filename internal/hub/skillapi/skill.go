@@ -11,6 +11,6 @@ type SkillVersion struct {
 	Diagnostics []api.Diagnostic `json:"diagnostics" nullable:"false" doc:"Repaired or unusual parts of SKILL.md"`
 }
 
-func skillVersionOf(v *library.Version) SkillVersion {
+func newSkillVersion(v *library.Version) SkillVersion {
 	return SkillVersion{*v, api.DiagnosticsOf(v.Diagnostics)}
 }

@@ -104,7 +104,7 @@ func (h *Handlers) skillDetail(ctx context.Context, p account.Principal, s *libr
 	if err != nil {
 		return out, err
 	}
-	current := skillVersionOf(v)
+	current := newSkillVersion(v)
 	out.Version = &current
 	out.Rating, err = h.Library.Score(ctx, p, s.ID)
 	return out, err

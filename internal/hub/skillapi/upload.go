@@ -100,7 +100,7 @@ func (h *Handlers) addVersion(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, versionExists(in.SkillPath, err)
 	}
-	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", api.Prefix, v.SkillID, v.Number), skillVersionOf(v)}, nil
+	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", api.Prefix, v.SkillID, v.Number), newSkillVersion(v)}, nil
 }
 
 // receivePackage passes the uploaded package to keep as it is received.

@@ -18,7 +18,7 @@ type Use struct {
 	Tokens int64 `json:"tokens" doc:"Used by its instructions"`
 }
 
-func useOf(u library.Usage) Use { return Use{u.Loads, u.Calls, u.Errors, u.Tokens} }
+func newUse(u library.Usage) Use { return Use{u.Loads, u.Calls, u.Errors, u.Tokens} }
 
 // dayJSON is a skill's usage on one day.
 type dayJSON struct {
@@ -26,8 +26,8 @@ type dayJSON struct {
 	Use
 }
 
-func dayOf(d store.UsageDay) dayJSON {
-	return dayJSON{d.Date.UTC().Format(time.DateOnly), useOf(d.SkillUsage)}
+func newDayJSON(d store.UsageDay) dayJSON {
+	return dayJSON{d.Date.UTC().Format(time.DateOnly), newUse(d.SkillUsage)}
 }
 
 // usedSkill is a skill with its usage.
@@ -39,8 +39,8 @@ type usedSkill struct {
 	Used *time.Time `json:"used,omitempty" doc:"Last use; absent if unused in that time"`
 }
 
-func usedOf(u library.SkillUsage) usedSkill {
-	return usedSkill{u.ID, string(u.Namespace), u.Name, useOf(u.Usage), api.OptionalTime(u.Usage.LastUsed)}
+func newUsedSkill(u library.SkillUsage) usedSkill {
+	return usedSkill{u.ID, string(u.Namespace), u.Name, newUse(u.Usage), api.OptionalTime(u.Usage.LastUsed)}
 }
 
 // UsageOf is the query parameter that selects namespaces.
@@ -59,7 +59,7 @@ func (h *Handlers) getSkillUsage(ctx context.Context, in *struct {
 	api.UsageDays
 }) (*api.Body[api.ListBody[dayJSON]], error) {
 	days, err := h.Library.UsageDays(ctx, account.FromContext(ctx), in.Skill, in.Since())
-	return api.PageOf(days, "", err, dayOf)
+	return api.PageOf(days, "", err, newDayJSON)
 }
 
 func (h *Handlers) listUsage(ctx context.Context, in *struct {
@@ -73,7 +73,7 @@ func (h *Handlers) listUsage(ctx context.Context, in *struct {
 		return nil, err
 	}
 	used, next, err := h.Library.ListUsage(ctx, p, namespaces, in.Since(), in.Page())
-	return api.PageOf(used, next, err, usedOf)
+	return api.PageOf(used, next, err, newUsedSkill)
 }
 
 func (h *Handlers) listUnused(ctx context.Context, in *struct {

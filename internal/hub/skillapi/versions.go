@@ -63,7 +63,7 @@ func (h *Handlers) listVersions(ctx context.Context, in *struct {
 	if n := len(versions); n == in.Limit && versions[n-1].Number > 1 {
 		next = strconv.FormatInt(versions[n-1].Number, 10)
 	}
-	return api.PageOf(versions, next, err, skillVersionOf)
+	return api.PageOf(versions, next, err, newSkillVersion)
 }
 
 func (h *Handlers) getVersion(ctx context.Context, in *VersionPath) (*api.Body[SkillVersion], error) {
@@ -71,7 +71,7 @@ func (h *Handlers) getVersion(ctx context.Context, in *VersionPath) (*api.Body[S
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(skillVersionOf(v), nil)
+	return api.BodyOf(newSkillVersion(v), nil)
 }
 
 func (h *Handlers) deleteVersion(ctx context.Context, in *VersionPath) (*api.NoBody, error) {
@@ -109,10 +109,10 @@ func (h *Handlers) getManifest(ctx context.Context, in *VersionPath) (*api.Body[
 	if err != nil {
 		return nil, err
 	}
-	return api.BodyOf(manifestOf(files), nil)
+	return api.BodyOf(newManifestJSON(files), nil)
 }
 
-func manifestOf(files skill.Manifest) manifestJSON {
+func newManifestJSON(files skill.Manifest) manifestJSON {
 	out := manifestJSON{Digest: files.Digest(), Size: files.Size(), Files: make([]manifestFileJSON, len(files))}
 	for i, f := range files {
 		out.Files[i] = manifestFileJSON{f.Path, f.Size, f.SHA256, f.Script}

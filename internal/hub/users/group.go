@@ -19,7 +19,7 @@ type Group struct {
 	Role        account.Role    `json:"role" enum:"outsider,reporter,developer,maintainer,owner" doc:"Your role"`
 }
 
-func groupOf(p account.Principal, g store.Group) Group {
+func newGroup(p account.Principal, g store.Group) Group {
 	id := account.GroupID(g.ID)
 	return Group{ID: id, Name: g.Name, Display: g.Display, Description: g.Description, Created: g.Created, Role: p.Groups[id]}
 }
@@ -40,7 +40,7 @@ func (g Groups) List(ctx context.Context, p account.Principal, page store.Page) 
 	rows, next, err := list()
 	out := make([]Group, len(rows))
 	for i, row := range rows {
-		out[i] = groupOf(p, row)
+		out[i] = newGroup(p, row)
 	}
 	return out, next, err
 }
@@ -54,7 +54,7 @@ func (g Groups) Get(ctx context.Context, p account.Principal, id account.GroupID
 	if err != nil {
 		return Group{}, err
 	}
-	return groupOf(p, row), nil
+	return newGroup(p, row), nil
 }
 
 // GroupText holds a group's display name and description. Nil fields remain
@@ -85,7 +85,7 @@ func (g Groups) Create(ctx context.Context, p account.Principal, name string, te
 	if err != nil {
 		return Group{}, err
 	}
-	out := groupOf(p, row)
+	out := newGroup(p, row)
 	out.Role = account.Owner
 	return out, nil
 }
@@ -110,7 +110,7 @@ func (g Groups) Change(ctx context.Context, p account.Principal, id account.Grou
 	if err != nil {
 		return Group{}, err
 	}
-	return groupOf(p, row), nil
+	return newGroup(p, row), nil
 }
 
 // Delete deletes a group. It fails with [store.ErrReferenced] while the group owns

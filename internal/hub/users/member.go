@@ -75,7 +75,7 @@ func (g Groups) SetRole(ctx context.Context, p account.Principal, id account.Gro
 		if err := setRole(ctx, tx, id, who, from, to); err != nil {
 			return err
 		}
-		return checkOwnerLeft(ctx, tx, string(id), storeRole(from))
+		return checkHasOwner(ctx, tx, string(id), storeRole(from))
 	})
 	if _, denied := errors.AsType[*account.DeniedError](err); denied {
 		return errors.Join(err, appendAudit(ctx, g.b.db.Audit, a, "denied"))
@@ -122,9 +122,9 @@ func setRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.
 
 func storeRole(r account.Role) store.Role { return store.Role(r.String()) }
 
-// checkOwnerLeft fails with [ErrLastOwner] if a group has no owner after a change.
+// checkHasOwner fails with [ErrLastOwner] if a group has no owner after a change.
 // was is the previous role of the changed member.
-func checkOwnerLeft(ctx context.Context, tx *store.Tx, group string, was store.Role) error {
+func checkHasOwner(ctx context.Context, tx *store.Tx, group string, was store.Role) error {
 	if was != store.Owner {
 		return nil
 	}

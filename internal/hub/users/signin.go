@@ -231,7 +231,7 @@ func (s SignIns) List(ctx context.Context, p account.Principal, user account.Use
 	rows, err := s.b.db.Logins.ListByUser(ctx, string(user))
 	out := make([]account.Login, len(rows))
 	for i, row := range rows {
-		out[i] = loginOf(row)
+		out[i] = newLogin(row)
 	}
 	return out, err
 }

@@ -31,16 +31,16 @@ func (t tokenStore) GetToken(ctx context.Context, prefix string) (account.Token,
 	if err != nil {
 		return account.Token{}, accountError(err)
 	}
-	return tokenOf(row), nil
+	return newToken(row), nil
 }
 
 func (t tokenStore) TouchToken(ctx context.Context, id string, at time.Time) error {
 	return t.rows.Touch(ctx, id, at)
 }
 
-// tokenOf converts a stored token. It ignores scopes that only a newer program
+// newToken converts a stored token. It ignores scopes that only a newer program
 // knows.
-func tokenOf(row store.Token) account.Token {
+func newToken(row store.Token) account.Token {
 	t := account.Token{
 		ID: row.ID, Prefix: row.Prefix, Hash: row.Hash, User: account.UserID(row.UserID), Name: row.Name,
 		Created: row.Created, Expires: row.Expires, LastUsed: row.LastUsed,
@@ -67,10 +67,10 @@ func (l loginStore) GetLogin(ctx context.Context, hash []byte) (account.Login, e
 	if err != nil {
 		return account.Login{}, accountError(err)
 	}
-	return loginOf(row), nil
+	return newLogin(row), nil
 }
 
-func loginOf(row store.Login) account.Login {
+func newLogin(row store.Login) account.Login {
 	return account.Login{
 		Hash: row.Hash, User: account.UserID(row.UserID), Agent: row.Agent, Created: row.Created, LastSeen: row.LastUsed, Expires: row.Expires,
 	}

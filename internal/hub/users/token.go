@@ -21,7 +21,7 @@ func (t Tokens) List(ctx context.Context, p account.Principal, user account.User
 	rows, err := t.b.db.Tokens.ListByUser(ctx, string(user))
 	out := make([]account.Token, len(rows))
 	for i, row := range rows {
-		out[i] = tokenOf(row)
+		out[i] = newToken(row)
 	}
 	return out, err
 }
@@ -37,7 +37,7 @@ func (t Tokens) ValidScopes(ctx context.Context, ids ...string) (map[string]acco
 	good, now := map[string]account.Scopes{}, time.Now()
 	for _, row := range rows {
 		if row.Expires.IsZero() || now.Before(row.Expires) {
-			good[row.ID] = tokenOf(row).Scopes
+			good[row.ID] = newToken(row).Scopes
 		}
 	}
 	return good, nil

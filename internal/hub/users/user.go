@@ -253,7 +253,7 @@ func (u Users) Delete(ctx context.Context, p account.Principal, id account.UserI
 			return err
 		}
 		for _, m := range memberships {
-			if err := checkOwnerLeft(ctx, tx, m.GroupID, m.Role); err != nil {
+			if err := checkHasOwner(ctx, tx, m.GroupID, m.Role); err != nil {
 				return err
 			}
 		}

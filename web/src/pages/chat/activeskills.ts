@@ -5,7 +5,7 @@ import { api, type Load, got, type Schema, useLoad } from "../../shared/api/clie
 import { me } from "../../shared/api/me";
 import { findMsg, msg } from "../../shared/i18n/messages";
 
-export type InForce = Schema["ChatInForce"];
+export type InForce = Schema["ChatActiveSkill"];
 
 /** useInForce loads the active skills of a conversation, again whenever `at` changes. */
 export function useInForce(id: string, at: number): Load<InForce[]> {

@@ -182,7 +182,7 @@ class Draft {
     return turn;
   }
 
-  private settle(answer: Schema["ChatSettled"]) {
+  private settle(answer: Schema["ChatResolution"]) {
     for (let at = this.turns.length - 1; at >= 0; at--) {
       const i = this.turns[at]!.items.findLastIndex((item) => item.type === "ask" && item.ask.id === answer.id);
       if (i < 0) continue;

@@ -1857,34 +1857,7 @@ export interface components {
             /** @description Current state, if the document is outdated and was rejected for that */
             stale?: components["schemas"]["Stale"];
         };
-        ChatEvent: {
-            answer?: components["schemas"]["ChatSettled"];
-            ask?: components["schemas"]["ApprovalRequest"];
-            call?: components["schemas"]["SessionCall"];
-            /** Format: int64 */
-            input?: number;
-            kind?: string;
-            loaded?: components["schemas"]["ChatLoaded"];
-            reason?: string;
-            /** Format: int64 */
-            seq: number;
-            skill?: string;
-            step?: components["schemas"]["SessionEvent"];
-            text?: string;
-            /** Format: date-time */
-            time: string;
-            type: string;
-            unloaded?: string[] | null;
-        };
-        ChatFile: {
-            path: string;
-            sha256: string;
-            /** Format: int64 */
-            size: number;
-            /** Format: date-time */
-            updated: string;
-        };
-        ChatInForce: {
+        ChatActiveSkill: {
             /**
              * @description What activated the skill; absent if unknown
              * @enum {string}
@@ -1930,6 +1903,33 @@ export interface components {
             /** @description The words of the user's message that also occur in the skill's name or description */
             words?: string[] | null;
         };
+        ChatEvent: {
+            answer?: components["schemas"]["ChatResolution"];
+            ask?: components["schemas"]["ApprovalRequest"];
+            call?: components["schemas"]["SessionCall"];
+            /** Format: int64 */
+            input?: number;
+            kind?: string;
+            loaded?: components["schemas"]["ChatLoaded"];
+            reason?: string;
+            /** Format: int64 */
+            seq: number;
+            skill?: string;
+            step?: components["schemas"]["SessionEvent"];
+            text?: string;
+            /** Format: date-time */
+            time: string;
+            type: string;
+            unloaded?: string[] | null;
+        };
+        ChatFile: {
+            path: string;
+            sha256: string;
+            /** Format: int64 */
+            size: number;
+            /** Format: date-time */
+            updated: string;
+        };
         ChatLine: {
             calls?: components["schemas"]["SessionPastCall"][] | null;
             loaded_skills: string[] | null;
@@ -1951,7 +1951,7 @@ export interface components {
             tokens?: number;
             tools?: string[] | null;
         };
-        ChatSettled: {
+        ChatResolution: {
             id: string;
             outcome: string;
         };
@@ -2532,6 +2532,11 @@ export interface components {
              */
             session_file: number;
         };
+        ListBodyActiveSkill: {
+            items: components["schemas"]["ChatActiveSkill"][];
+            /** @description Pass as after to get the next page; absent on the last page */
+            next?: string;
+        };
         ListBodyCandidate: {
             items: components["schemas"]["Candidate"][];
             /** @description Pass as after to get the next page; absent on the last page */
@@ -2574,11 +2579,6 @@ export interface components {
         };
         ListBodyHeldTool: {
             items: components["schemas"]["HeldTool"][];
-            /** @description Pass as after to get the next page; absent on the last page */
-            next?: string;
-        };
-        ListBodyInForce: {
-            items: components["schemas"]["ChatInForce"][];
             /** @description Pass as after to get the next page; absent on the last page */
             next?: string;
         };
@@ -6752,7 +6752,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListBodyInForce"];
+                    "application/json": components["schemas"]["ListBodyActiveSkill"];
                 };
             };
             /** @description Error */
