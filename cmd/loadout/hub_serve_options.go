@@ -86,7 +86,7 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 	if o.Provider, err = a.oidcProvider(ctx, c); err != nil {
 		return o, err
 	}
-	if o.Private, err = setup.ParsePrefixes(c.Hub.Private); err != nil {
+	if o.Private, err = address.ParsePrefixes(c.Hub.Private); err != nil {
 		return o, err
 	}
 	if o.Model, err = a.newHubModels(ctx, c, o.Private); err != nil {

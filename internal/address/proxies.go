@@ -1,7 +1,6 @@
 package address
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -30,19 +29,6 @@ func ParseProxies(texts []string) (Proxies, error) {
 		p.trusted = append(p.trusted, prefix)
 	}
 	return p, nil
-}
-
-var errInvalidPrefix = errors.New("not an address or network")
-
-func parsePrefix(text string) (netip.Prefix, error) {
-	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
-		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
-	}
-	p, err := netip.ParsePrefix(text)
-	if err != nil || p.Addr().Is4In6() { // cannot match, because addresses are compared unmapped
-		return p, errInvalidPrefix
-	}
-	return p.Masked(), nil
 }
 
 // Trusts reports whether a is the address of a trusted proxy.

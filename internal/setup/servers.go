@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/exit"
@@ -86,7 +86,7 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 		own = append([]*upstream.Config{{Name: BuiltinName, Type: memory, URLs: []string{BuiltinName}, Dir: o.Folder, Safety: policy.High.String()}}, own...)
 	}
 	t := &Toolset{rules: o.Rules}
-	private, _ := ParsePrefixes(c.Sandbox.Private) // scriptOptions reports invalid ones
+	private, _ := address.ParsePrefixes(c.Sandbox.Private) // scriptOptions reports invalid ones
 	dialer := &upstream.Dialer{OAuth: s.NewOAuthHandler(given), Spawn: s.spawnInServerDir(tools.NewSpawner()), Logger: s.Logger(), Private: private, Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: ReadVersion().Version}}
 	if o.Builtin != nil {
 		dialer.Transports = map[string]func(*upstream.Config, string) (mcp.Transport, error){memory: tools.MemoryTransport(map[string]*mcp.Server{BuiltinName: o.Builtin})}
@@ -210,23 +210,6 @@ func (s *Setup) policyRules(c *config.Config, p *profile.Profile) policy.Rules {
 		s.Note("policy of profile %s: %s; no tool can be called until this is fixed", p.Name, problem)
 	}
 	return rules.Append(more)
-}
-
-// ParsePrefixes parses networks and addresses. On error it also returns the
-// valid ones.
-func ParsePrefixes(texts []string) (out []netip.Prefix, err error) {
-	for _, text := range texts {
-		p, failed := netip.ParsePrefix(text)
-		if at, e := netip.ParseAddr(text); e == nil {
-			p, failed = netip.PrefixFrom(at, at.BitLen()), nil
-		}
-		if failed != nil {
-			err = cmp.Or(err, failed)
-			continue
-		}
-		out = append(out, p.Masked())
-	}
-	return out, err
 }
 
 // auditAppender returns a function that appends to an audit log, or nil if to

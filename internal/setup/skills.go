@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
@@ -167,7 +168,7 @@ func (s *Setup) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
 		Bounds: PolicyBounds(c), Packages: s.PackageOptions(c),
 	}
 	var err error
-	if out.PrivateNetworks, err = ParsePrefixes(c.Sandbox.Private); err != nil {
+	if out.PrivateNetworks, err = address.ParsePrefixes(c.Sandbox.Private); err != nil {
 		return nil, exit.Errorf(exit.Usage, "write it as 10.1.2.0/24; see where it is set: loadout config show", "configuration: sandbox.private: %w", err)
 	}
 	out.ProtectedDirs = []string{config.UserFile(s.ConfigInput()), s.StateDir(), s.CacheDir()}

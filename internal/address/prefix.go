@@ -1,0 +1,34 @@
+package address
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+)
+
+// ParsePrefixes parses addresses and networks such as 10.0.0.5 and 10.0.0.0/8.
+// It converts an IPv4 address mapped to IPv6 to IPv4, and refuses a network of
+// such addresses, because addresses are compared unmapped. On error it also
+// returns the valid ones.
+func ParsePrefixes(texts []string) (out []netip.Prefix, err error) {
+	for _, text := range texts {
+		p, failed := parsePrefix(text)
+		if failed != nil {
+			err = cmp.Or(err, failed)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out, err
+}
+
+func parsePrefix(text string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil || p.Addr().Is4In6() {
+		return netip.Prefix{}, fmt.Errorf("invalid address or network %.100q", text)
+	}
+	return p.Masked(), nil
+}
