@@ -58,7 +58,7 @@ skills take effect while it runs; SIGHUP reloads all skills.`,
 			if err := checkExclusive(cmd, "http", "stdio"); err != nil {
 				return err
 			}
-			c, err := a.loadConfigOf(cmd, mcpSettings)
+			c, err := a.loadConfigWithFlags(cmd, mcpSettings)
 			if err != nil {
 				return err
 			}
@@ -167,7 +167,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	follow := a.NewConfigWatcher(rt, c, set, p)
 	defer follow.Start(ctx)()
 	options := mcpserver.Options{Preamble: setup.ProfilePrompt(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
-		HowToApprove: a.HowToApprove, HowToRevoke: setup.RevokeCommand, Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.FaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
+		HowToApprove: a.HowToApprove, HowToRevoke: setup.RevokeCommand, Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.InterfaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
 	own := options // profiles with their own path list their tools directly
 	own.Grow = o.grow
 	s := mcpserver.New(rt, &own)

@@ -34,27 +34,27 @@ for line in sys.stdin:
     print(json.dumps(out), flush=True)
 `
 
-// desk is a home directory with a server whose calls need approval, and a user who
+// promptFixture is a home directory with a server whose calls need approval, and a user who
 // answers.
-type desk struct {
+type promptFixture struct {
 	t     *testing.T
 	home  string
 	asked atomic.Int32
 }
 
-func newDesk(t *testing.T) *desk {
+func newPromptFixture(t *testing.T) *promptFixture {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
 	}
-	d := &desk{t: t, home: t.TempDir()}
+	d := &promptFixture{t: t, home: t.TempDir()}
 	d.write("server.py", notesServer)
 	d.write("description", "Keep a note.")
 	d.write(".config/loadout/servers.yaml", "mcpServers: {notes: {command: python3, args: [server.py], cwd: "+d.home+", ask: true}}\n")
 	return d
 }
 
-func (d *desk) write(name, text string) {
+func (d *promptFixture) write(name, text string) {
 	d.t.Helper()
 	p := filepath.Join(d.home, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -65,14 +65,14 @@ func (d *desk) write(name, text string) {
 	}
 }
 
-func (d *desk) command(args ...string) *exec.Cmd {
+func (d *promptFixture) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("loadout", args...)
 	cmd.Dir = d.home
 	cmd.Env = append(os.Environ(), "HOME="+d.home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_STATE_HOME=", "LOADOUT_CACHE=", "LOADOUT_STATE=", "LOADOUT_CONFIG=")
 	return cmd
 }
 
-func (d *desk) run(args ...string) string {
+func (d *promptFixture) run(args ...string) string {
 	d.t.Helper()
 	out, err := d.command(args...).Output()
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *desk) run(args ...string) string {
 }
 
 // mcp starts loadout mcp for a client whose user gives one answer.
-func (d *desk) mcp(answer string) *mcp.ClientSession {
+func (d *promptFixture) mcp(answer string) *mcp.ClientSession {
 	d.t.Helper()
 	o := &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		d.asked.Add(1)
@@ -97,7 +97,7 @@ func (d *desk) mcp(answer string) *mcp.ClientSession {
 }
 
 // call calls the tool, and returns its result and the number of prompts.
-func (d *desk) call(s *mcp.ClientSession) (string, int32) {
+func (d *promptFixture) call(s *mcp.ClientSession) (string, int32) {
 	d.t.Helper()
 	d.asked.Store(0)
 	res, err := s.CallTool(d.t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"name": "notes__add", "arguments": map[string]any{"text": "s3cret"}}})
@@ -107,7 +107,7 @@ func (d *desk) call(s *mcp.ClientSession) (string, int32) {
 	return res.Content[0].(*mcp.TextContent).Text, d.asked.Load()
 }
 
-func (d *desk) expect(s *mcp.ClientSession, what, want string, asked int32) {
+func (d *promptFixture) expect(s *mcp.ClientSession, what, want string, asked int32) {
 	d.t.Helper()
 	if got, n := d.call(s); !strings.Contains(got, want) || n != asked {
 		d.t.Errorf("%s: %q, asked %d times; want %q, %d", what, got, n, want, asked)
@@ -115,7 +115,7 @@ func (d *desk) expect(s *mcp.ClientSession, what, want string, asked int32) {
 }
 
 // hint returns the planning hint of the tool.
-func (d *desk) hint() bool {
+func (d *promptFixture) hint() bool {
 	d.t.Helper()
 	var p struct {
 		Hints struct {
@@ -138,7 +138,7 @@ func (d *desk) hint() bool {
 }
 
 func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
-	d := newDesk(t)
+	d := newPromptFixture(t)
 	first := d.mcp("always")
 	d.expect(first, "at first", "kept", 1)
 	d.expect(first, "after always", "kept", 0)
@@ -183,7 +183,7 @@ func TestL13AlwaysIsNotPromptedAgain(t *testing.T) {
 }
 
 func TestL13SwitchedOffAndUnreadable(t *testing.T) {
-	d := newDesk(t)
+	d := newPromptFixture(t)
 	s := d.mcp("always")
 	d.expect(s, "at first", "kept", 1)
 	d.write(".config/loadout/loadout.yaml", "policy: {rules: [\"deny *\"]}\n")

@@ -183,9 +183,9 @@ func registerInstallFlags(o *setup.InstallFlags, f *pflag.FlagSet, both bool) {
 	f.StringVar(&o.Dir, "dir", "", "use `DIR` instead of the default skills directory")
 }
 
-// loadConfigOf loads the configuration with the flags of cmd. keys maps flags
+// loadConfigWithFlags loads the configuration with the flags of cmd. keys maps flags
 // to configuration keys; cmd need not have all of the flags.
-func (a *app) loadConfigOf(cmd *cobra.Command, keys map[string]string) (*config.Config, error) {
+func (a *app) loadConfigWithFlags(cmd *cobra.Command, keys map[string]string) (*config.Config, error) {
 	flags := map[string]string{}
 	for name, key := range keys {
 		f := cmd.Flags().Lookup(name)

@@ -25,7 +25,7 @@ elsewhere: anyone who has both can read the secrets. With PostgreSQL, use pg_dum
 		Example: "  loadout backup hub-monday.db\n  loadout backup --data /srv/hub /backup/hub.db",
 		Args:    argCount(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.loadConfigOf(cmd, hubFlags)
+			c, err := a.loadConfigWithFlags(cmd, hubFlags)
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ same encryption key as before. With PostgreSQL, use pg_restore.`,
 		Example: "  loadout restore hub-monday.db\n  loadout restore --data /srv/hub --force /backup/hub.db",
 		Args:    argCount(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.loadConfigOf(cmd, hubFlags)
+			c, err := a.loadConfigWithFlags(cmd, hubFlags)
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
   loadout serve --check`,
 		Args: argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.loadConfigOf(cmd, hubFlags)
+			c, err := a.loadConfigWithFlags(cmd, hubFlags)
 			if err != nil {
 				return err
 			}

@@ -54,17 +54,17 @@ SOURCE is one of:
   a Git URL                https, ssh or file
   a URL                    of an archive, or of a SKILL.md
   https://example.com      a site that publishes a skill index
-  ./dir                    a directory or archive on this machine
+  ./dir                    a local directory or archive
 
-Use --skill or --all to choose among several skills. On a terminal, add asks. Every
-file is checked, scanned and shown before it is installed. No script runs until you
-approve it with loadout approve. Skills are installed for you in ~/.loadout/skills,
-or for the project in .loadout/skills with --scope project.`,
+Use --skill or --all to choose among several skills; on a terminal, add prompts for
+them. Every file is checked, scanned and shown before it is installed. No script runs
+until you approve it with loadout approve. Skills are installed for you in
+~/.loadout/skills, or for the project in .loadout/skills with --scope project.`,
 		Example: `  loadout add anthropics/skills                  choose from the list
   loadout add anthropics/skills --skill pdf --skill docx
   loadout add anthropics/skills/skills/pdf@main --scope project
   loadout add https://git.example.com/team/skills.git --all
-  loadout add https://example.com                what a site publishes
+  loadout add https://example.com                install from a skill index
   loadout add ./my-skills --dry-run
   loadout add --frozen                           install from loadout.lock, for CI`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -152,7 +152,7 @@ network, none of your files, an empty /work.`,
 			if err := checkDuration(cmd, "timeout", timeout); err != nil {
 				return err
 			}
-			c, err := a.loadConfigOf(cmd, map[string]string{"backend": "sandbox.backend"})
+			c, err := a.loadConfigWithFlags(cmd, map[string]string{"backend": "sandbox.backend"})
 			if err != nil {
 				return err
 			}

@@ -151,7 +151,7 @@ func (a *app) printUsage(u *usageOutput) {
 	if u.First.IsZero() {
 		a.printNothingUsed(u)
 	} else {
-		a.printFaces(u)
+		a.printInterfaces(u)
 		a.printSkills(u.Skills)
 		a.printTimes("tool", u.Tools)
 		a.printTimes("script", u.Scripts)
@@ -181,7 +181,7 @@ func (a *app) printNothingUsed(u *usageOutput) {
 	}
 }
 
-func (a *app) printFaces(u *usageOutput) {
+func (a *app) printInterfaces(u *usageOutput) {
 	fmt.Fprintf(a.Stdout, "Since %s:\n\n", formatDay(cmp.Or(u.Since, u.First)))
 	rows := [][]string{{"interface", "loads", "tokens", "files", "scripts", "calls", "answers", "failed", "refused", "last use"}}
 	for _, f := range u.Interfaces {

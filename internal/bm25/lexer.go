@@ -54,7 +54,7 @@ func (l *lexer) scanWord() bool {
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(l.text[l.pos:])
 		}
-		k := kindOf(r)
+		k := classifyRune(r)
 		if len(l.word) > 0 && (k == notWord || (k == unspacedChar) != l.cjk) {
 			break
 		}
@@ -114,7 +114,7 @@ func (l *lexer) foldWord() {
 	l.word = l.word[:0]
 	for _, r := range string(wide) {
 		diacritic := 0x300 <= r && r <= 0x36F
-		if !diacritic && kindOf(r) != notWord {
+		if !diacritic && classifyRune(r) != notWord {
 			l.word = utf8.AppendRune(l.word, unicode.ToLower(r))
 		}
 	}
@@ -171,7 +171,7 @@ const (
 	unspacedChar // in a script without spaces between words
 )
 
-func kindOf(r rune) charKind {
+func classifyRune(r rune) charKind {
 	if r < utf8.RuneSelf {
 		return asciiKinds[r]
 	}

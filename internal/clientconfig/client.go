@@ -197,9 +197,9 @@ func Lookup(name string) (Client, error) {
 	return Client{}, kindError{ErrUnknown, fmt.Sprintf("unknown client %q; use one of %s", name, strings.Join(Names(), ", "))}
 }
 
-// scope returns s, or the client's default if s is "". It returns an error if
+// resolveScope returns s, or the client's default if s is "". It returns an error if
 // the client does not support the scope.
-func (c Client) scope(s Scope) (Scope, error) {
+func (c Client) resolveScope(s Scope) (Scope, error) {
 	if s == "" && len(c.Scopes) > 0 {
 		return c.Scopes[0], nil
 	}

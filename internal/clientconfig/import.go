@@ -156,7 +156,7 @@ func (a Import) restoreEntries(c Client, old, doc document, src []byte) (documen
 		if !ok {
 			continue
 		}
-		if doc, src, err = replaceEntry(c, doc, src, name, objectOf(m)); err != nil {
+		if doc, src, err = replaceEntry(c, doc, src, name, newObject(m)); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -226,8 +226,8 @@ func (c *Change) prepareDiff(before, after document, name string, want object, b
 	return nil
 }
 
-// objectOf converts a decoded entry to an object for writing.
-func objectOf(m map[string]any) object {
+// newObject converts a decoded entry to an object for writing.
+func newObject(m map[string]any) object {
 	o := object{}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		o = append(o, field{key, m[key]})
@@ -240,7 +240,7 @@ func objectOf(m map[string]any) object {
 func (l layout) formatValue(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
-		return l.value(objectOf(v))
+		return l.value(newObject(v))
 	case []any:
 		var items []string
 		for _, item := range v {
@@ -285,7 +285,7 @@ func formatTOML(v any) string {
 		return "[" + strings.Join(items, ", ") + "]"
 	case map[string]any:
 		var items []string
-		for _, f := range objectOf(v) {
+		for _, f := range newObject(v) {
 			items = append(items, tomlKey(f.key)+" = "+formatTOML(f.value))
 		}
 		return "{" + strings.Join(items, ", ") + "}"

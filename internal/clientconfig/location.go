@@ -42,7 +42,7 @@ type location struct {
 // error if p lacks a required directory. It does no I/O, except that for Claude
 // Desktop on Windows it checks which kind of installation exists.
 func (c Client) Path(p Environment, s Scope) (string, error) {
-	s, err := c.scope(s)
+	s, err := c.resolveScope(s)
 	if err != nil {
 		return "", err
 	}
@@ -54,7 +54,7 @@ func (c Client) Path(p Environment, s Scope) (string, error) {
 		return p.join(p.Dir, l.project), nil
 	}
 	if dir := p.getenv(l.env); dir != "" {
-		return p.join(p.absolute(dir), l.inEnv), nil
+		return p.join(p.makeAbsolute(dir), l.inEnv), nil
 	}
 	if p.Home == "" {
 		return "", fmt.Errorf("home directory unknown; set HOME, or specify the configuration file of %s", c.Title)
@@ -87,7 +87,7 @@ func (p Environment) appData() string {
 
 func (p Environment) dirOr(variable, belowHome string) string {
 	if dir := p.getenv(variable); dir != "" {
-		return p.absolute(dir)
+		return p.makeAbsolute(dir)
 	}
 	return p.join(p.Home, belowHome)
 }
@@ -108,7 +108,7 @@ func (p Environment) join(dir, path string) string {
 	return strings.TrimRight(dir, "/") + "/" + path
 }
 
-func (p Environment) absolute(dir string) string {
+func (p Environment) makeAbsolute(dir string) string {
 	if p.isAbs(dir) || p.Dir == "" {
 		return dir
 	}

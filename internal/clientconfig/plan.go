@@ -222,7 +222,7 @@ func (t Target) path() (string, error) {
 // checkContained returns an error if symlinks in a project lead to a file
 // outside, because the project may be untrusted.
 func (t Target) checkContained(ch *Change) error {
-	scope, _ := t.Client.scope(t.Scope)
+	scope, _ := t.Client.resolveScope(t.Scope)
 	if t.File != "" || scope != Project {
 		return nil
 	}
@@ -239,7 +239,7 @@ func (t Target) checkContained(ch *Change) error {
 // notes returns notes for the user about the file.
 func (t Target) notes(doc document) []string {
 	var notes []string
-	if scope, err := t.Client.scope(t.Scope); err == nil && t.File == "" {
+	if scope, err := t.Client.resolveScope(t.Scope); err == nil && t.File == "" {
 		if note := t.Client.where[scope].note; note != "" {
 			notes = append(notes, note)
 		}

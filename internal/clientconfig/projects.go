@@ -157,7 +157,7 @@ func restoreProjectEntries(c Client, old, doc document, src []byte, local []Proj
 			continue
 		}
 		var err error
-		if doc, src, err = replaceProjectEntry(c, doc, src, l, objectOf(m)); err != nil {
+		if doc, src, err = replaceProjectEntry(c, doc, src, l, newObject(m)); err != nil {
 			return nil, nil, nil, err
 		}
 	}

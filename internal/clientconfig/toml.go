@@ -29,7 +29,7 @@ func parseTOML(src []byte, key string) (*tomlDoc, error) {
 	d := &tomlDoc{src: src, key: key, scan: scan}
 	m, err := d.decode()
 	if err != nil {
-		return nil, d.refusal(err)
+		return nil, d.convertError(err)
 	}
 	d.servers, _ = m[key].(map[string]any)
 	return d, nil
@@ -41,9 +41,9 @@ func (d *tomlDoc) decode() (map[string]any, error) {
 	return m, err
 }
 
-// refusal converts a parser's error to a refusal. It drops the error text,
+// convertError converts a parser's error to a refusal. It drops the error text,
 // which may quote the file.
-func (d *tomlDoc) refusal(err error) error {
+func (d *tomlDoc) convertError(err error) error {
 	r := &refusal{-1, "invalid TOML", fixSyntax}
 	var parse toml.ParseError
 	if errors.As(err, &parse) {
@@ -78,7 +78,7 @@ func (d *tomlDoc) setEntry(name string, o object) (edit, error) {
 	nl := lineEnding(d.src)
 	text := d.formatTable(name, o, nl)
 	if len(tables) == 0 {
-		return edit{insertAt(len(d.src), d.separator(nl)+text)}, nil
+		return edit{insertAt(len(d.src), d.paragraphSeparator(nl)+text)}, nil
 	}
 	e := edit{{tables[0], text}}
 	for _, t := range tables[1:] {
@@ -87,9 +87,9 @@ func (d *tomlDoc) setEntry(name string, o object) (edit, error) {
 	return e, nil
 }
 
-// separator returns the newlines needed at the end of the document before a new
+// paragraphSeparator returns the newlines needed at the end of the document before a new
 // table.
-func (d *tomlDoc) separator(nl string) string {
+func (d *tomlDoc) paragraphSeparator(nl string) string {
 	body := d.src[bomLen(d.src):]
 	lines := bytes.Split(body, []byte("\n"))
 	last := lines[len(lines)-1] // without a newline

@@ -15,7 +15,7 @@ func parseJSON(data []byte) ([]*Node, *Error) {
 	}
 	if at := deepJSON(data); at >= 0 {
 		c := cursor{data: data, line: 1, column: 1}
-		return nil, tooLarge(c.advance(at))
+		return nil, tooLargeError(c.advance(at))
 	}
 	v, err := hujson.Parse(data)
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *jsonReader) value(v hujson.Value, depth int) (*Node, *Error) {
 			f := Field{Key: m.Name.Value.(hujson.Literal).String()}
 			f.Line, f.Column = r.at.advance(m.Name.StartOffset)
 			if !r.budget.spend(f.Key, depth) {
-				return nil, tooLarge(f.Line, f.Column)
+				return nil, tooLargeError(f.Line, f.Column)
 			}
 			var err *Error
 			if f.Value, err = r.value(m.Value, depth+1); err != nil {
@@ -175,7 +175,7 @@ func (r *jsonReader) value(v hujson.Value, depth int) (*Node, *Error) {
 		}
 	}
 	if !r.budget.spend(n.Text, depth) {
-		return nil, tooLarge(n.Line, n.Column)
+		return nil, tooLargeError(n.Line, n.Column)
 	}
 	return n, nil
 }

@@ -256,7 +256,7 @@ func (r *tomlReader) value(v any, p string, depth int) (*Node, *Error) {
 		})
 		for _, k := range keys {
 			if !r.budget.spend(k, depth) {
-				return nil, tooLarge(n.Line, n.Column)
+				return nil, tooLargeError(n.Line, n.Column)
 			}
 			c, err := r.value(v[k], joinKey(p, k), depth+1)
 			if err != nil {
@@ -292,7 +292,7 @@ func (r *tomlReader) value(v any, p string, depth int) (*Node, *Error) {
 		n.Items = append(n.Items, c)
 	}
 	if !r.budget.spend(n.Text, depth) {
-		return nil, tooLarge(n.Line, n.Column)
+		return nil, tooLargeError(n.Line, n.Column)
 	}
 	return n, nil
 }

@@ -181,7 +181,7 @@ func (b *budget) spend(text string, depth int) bool {
 	return b.nodes >= 0 && b.text >= 0 && depth <= maxDepth
 }
 
-func tooLarge(line, column int) *Error {
+func tooLargeError(line, column int) *Error {
 	return &Error{Line: line, Column: column, TooLarge: true, Message: fmt.Sprintf(
 		"too large (limits: %d levels, %d values, %d bytes of text)", maxDepth, maxNodes, maxText)}
 }

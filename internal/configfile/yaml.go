@@ -72,7 +72,7 @@ func (r *yamlReader) node(y *yaml.Node, depth int) (*Node, *Error) {
 		n.Kind, n.Text = scalar(y)
 	}
 	if !r.budget.spend(n.Text, depth) {
-		return nil, tooLarge(n.Line, n.Column)
+		return nil, tooLargeError(n.Line, n.Column)
 	}
 	if n.Kind == List {
 		for _, c := range y.Content {
@@ -102,7 +102,7 @@ func (r *yamlReader) fields(n *Node, y *yaml.Node, depth int) *Error {
 		}
 		f.Key = k.Value
 		if !r.budget.spend(f.Key, depth) {
-			return tooLarge(f.Line, f.Column)
+			return tooLargeError(f.Line, f.Column)
 		}
 		var err *Error
 		if f.Value, err = r.node(y.Content[i+1], depth+1); err != nil {

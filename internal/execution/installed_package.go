@@ -122,7 +122,7 @@ func (f *packageCommand) resolveNPM(fsys fs.FS) (*Package, []string, error) {
 	for _, at := range slices.Sorted(maps.Keys(locked.Packages)) {
 		all = append(all, fmt.Sprintf("%q %q %q", at, locked.Packages[at].Version, locked.Packages[at].Integrity))
 	}
-	p := &Package{Registry: "npm", Requested: f.spec(), Name: f.pkg, Version: doc.Version, Integrity: integrityOf(all)}
+	p := &Package{Registry: "npm", Requested: f.spec(), Name: f.pkg, Version: doc.Version, Integrity: hashFileList(all)}
 	return p, []string{path.Join(packages.ModulesDir, f.pkg, file)}, nil
 }
 
@@ -149,7 +149,7 @@ func (f *packageCommand) selectProgram(programs map[string]string) (string, erro
 	return "", fmt.Errorf("package %s has several programs (%s): name one with %s %s %[3]s PROGRAM", f.pkg, strings.Join(names[:min(len(names), maxPrograms)], ", "), f.launcher, option+" "+f.pkg)
 }
 
-func integrityOf(lines []string) string {
+func hashFileList(lines []string) string {
 	sum := sha256.Sum256([]byte("loadout package 1\n" + strings.Join(lines, "\n")))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
@@ -197,7 +197,7 @@ func (f *packageCommand) resolvePyPI(fsys fs.FS) (*Package, []string, error) {
 	if m == nil {
 		return nil, nil, fmt.Errorf("program of package %s is not a function of a module: %q", f.pkg, at)
 	}
-	p.Integrity = integrityOf(all)
+	p.Integrity = hashFileList(all)
 	// pip would write the same code to a file in bin.
 	start := fmt.Sprintf("import sys, importlib, functools; sys.argv[0] = %q; sys.exit(functools.reduce(getattr, %q.split('.'), importlib.import_module(%q))())", normalizeName(f.pkg), m[2], m[1])
 	return p, []string{"-c", start}, nil

@@ -110,7 +110,7 @@ func (c *Change) storeSkill(ctx context.Context, name string, e Entry, files fs.
 	if e.Files, err = c.copySkill(ctx, files); err != nil {
 		return Entry{}, fmt.Errorf("copy %s: %w", name, err)
 	}
-	if e.Digest = digestOf(e.Files); want != "" && want != e.Digest {
+	if e.Digest = computeDigest(e.Files); want != "" && want != e.Digest {
 		return Entry{}, &DigestError{Name: name, Want: want, Got: e.Digest}
 	}
 	// Reject an invalid entry here, not at the commit.

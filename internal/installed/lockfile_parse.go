@@ -81,7 +81,7 @@ func (r *lockReader) readEntry(name string) {
 	switch {
 	case len(e.Files) == 0:
 		r.addProblem(at+".files", "is empty")
-	case digestOf(e.Files) != e.Digest:
+	case computeDigest(e.Files) != e.Digest:
 		r.addProblem(at+".digest", "does not match the files")
 	}
 	r.lock.Skills[name] = e
@@ -281,8 +281,8 @@ func isHash(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// digestOf returns the skill digest of files, which maps paths to hashes.
-func digestOf(files map[string]string) string {
+// computeDigest returns the skill digest of files, which maps paths to hashes.
+func computeDigest(files map[string]string) string {
 	m := make(skill.Manifest, 0, len(files))
 	for p, hash := range files {
 		m = append(m, skill.File{Path: p, SHA256: hash})

@@ -44,9 +44,9 @@ func update(ctx context.Context, c *installed.Change) error {
 // ways lists systems with and without an atomic exchange of directories.
 var ways = map[string]string{"exchange": "", "rename": "exchange"}
 
-// whole fails if a reader sees an incomplete skill, or if a manually copied skill
+// checkIntact fails if a reader sees an incomplete skill, or if a manually copied skill
 // changed.
-func whole(t *testing.T, dir *installed.Dir) {
+func checkIntact(t *testing.T, dir *installed.Dir) {
 	t.Helper()
 	files := tree(t, dir.Path())
 	for _, name := range []string{"kept", "old", "gone", "fresh"} {
@@ -126,7 +126,7 @@ func TestKilledChangeIsAtomic(t *testing.T) {
 				}
 				steps++
 				t.Run(step, func(t *testing.T) {
-					whole(t, dir)
+					checkIntact(t, dir)
 					open(t, dir)
 					settled(t, dir, want)
 				})
@@ -169,7 +169,7 @@ func TestRecoverySurvivesRepeatedInterruption(t *testing.T) {
 					if err != nil && !errors.Is(err, stop) {
 						t.Fatalf("stopped at %s, then at step %d: %v", step, m, err)
 					}
-					whole(t, dir)
+					checkIntact(t, dir)
 				}
 				dir.At(nil)
 				open(t, dir)
@@ -249,7 +249,7 @@ func TestFailedStepIsAtomic(t *testing.T) {
 				if diff := cmp.Diff(want, versions(t, dir)); diff != "" {
 					t.Errorf("%s failed, the commit said %v (-want +got):\n%s", at, err, diff)
 				}
-				whole(t, dir)
+				checkIntact(t, dir)
 				open(t, dir)
 				settled(t, dir, want)
 			}

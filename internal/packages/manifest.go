@@ -168,7 +168,7 @@ func (m *manifest) check(root *os.Root) (stale bool, err error) {
 		if err != nil || !info.Mode().IsRegular() || info.Size() != m.Files[i].Size {
 			return &ChangedError{name, "differs from the installed file"}
 		}
-		if now := stampOf(info); !hasChangeTime || now != m.Files[i].Stamp {
+		if now := newStamp(info); !hasChangeTime || now != m.Files[i].Stamp {
 			if sum, err := hashFile(root, p); err != nil || sum != m.Files[i].SHA256 {
 				return &ChangedError{name, "differs from the installed file"}
 			}

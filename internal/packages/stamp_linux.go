@@ -9,7 +9,7 @@ import (
 // unchanged stamp means an unchanged file.
 const hasChangeTime = true
 
-func stampOf(info fs.FileInfo) stamp {
+func newStamp(info fs.FileInfo) stamp {
 	s := stamp{Modified: info.ModTime().UnixNano()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		s.Inode = st.Ino

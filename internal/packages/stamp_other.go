@@ -7,4 +7,4 @@ import "io/fs"
 // hasChangeTime is false on this system, so each check reads all files.
 const hasChangeTime = false
 
-func stampOf(info fs.FileInfo) stamp { return stamp{Modified: info.ModTime().UnixNano()} }
+func newStamp(info fs.FileInfo) stamp { return stamp{Modified: info.ModTime().UnixNano()} }

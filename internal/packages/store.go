@@ -194,7 +194,7 @@ func (d *draft) finish(files []file) error {
 		if err != nil {
 			return fmt.Errorf("write-protect packages: %w", err)
 		}
-		files[i].Stamp = stampOf(info)
+		files[i].Stamp = newStamp(info)
 	}
 	return newManifest(files).write(d.root, manifestFile)
 }

@@ -180,9 +180,9 @@ func (p *parser) parseSpec(g *Profile, spec *configfile.Node) {
 		}
 		switch f.Key {
 		case "systemPrompt", "system_prompt":
-			g.SystemPrompt = p.textOf(f)
+			g.SystemPrompt = p.parseText(f)
 		case "description":
-			g.Description = p.textOf(f)
+			g.Description = p.parseText(f)
 		case "skills":
 			g.Skills = p.parseNames(f)
 		case "preload_skills", "preloadSkills", "preload":
@@ -190,7 +190,7 @@ func (p *parser) parseSpec(g *Profile, spec *configfile.Node) {
 		case "mcpServers", "mcp_servers":
 			servers = f.Value
 		case "expose":
-			g.Expose = p.textOf(f)
+			g.Expose = p.parseText(f)
 		case "policy":
 			g.Policy = f.Value.JSON()
 		case "skill_refs", "preload_skill_refs", "defaultKnowledgeBaseRefs":
@@ -224,7 +224,7 @@ func (p *parser) parsePreload(g *Profile, f configfile.Field) {
 	}
 }
 
-func (p *parser) textOf(f configfile.Field) string {
+func (p *parser) parseText(f configfile.Field) string {
 	if !f.Value.IsScalar() {
 		p.add(skill.Warning, "profile-value", f.Value, fmt.Sprintf("%s is a %s and is ignored", f.Key, f.Value.Kind), "write a string")
 		return ""

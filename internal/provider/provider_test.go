@@ -53,19 +53,19 @@ var (
 	robot = policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}
 )
 
-// world is a runtime of copies of the skills in testdata.
-type world struct {
+// fixture is a runtime of copies of the skills in testdata.
+type fixture struct {
 	*loadout.Runtime
 	dir    string
 	grants policy.Store
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	if err := usable(); err != nil {
 		t.Skipf("no sandbox here: %v", err)
 	}
-	w := &world{dir: t.TempDir(), grants: policy.NewMemoryStore()}
+	w := &fixture{dir: t.TempDir(), grants: policy.NewMemoryStore()}
 	if err := os.CopyFS(w.dir, os.DirFS("testdata")); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) approve(t *testing.T, name string) {
+func (w *fixture) approve(t *testing.T, name string) {
 	t.Helper()
 	request, err := w.ReadApprovalRequest(t.Context(), name)
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *world) approve(t *testing.T, name string) {
 }
 
 // start starts the provider of a skill in its current version.
-func (w *world) start(t *testing.T, name string) (*loadout.RunningService, error) {
+func (w *fixture) start(t *testing.T, name string) (*loadout.RunningService, error) {
 	t.Helper()
 	e, err := w.Catalog().Snapshot().Get(name)
 	if err != nil {
@@ -110,7 +110,7 @@ func (w *world) start(t *testing.T, name string) (*loadout.RunningService, error
 }
 
 // dial connects to a provider over MCP; elicit answers its prompts.
-func (w *world) dial(t *testing.T, name string, elicit func(*mcp.ElicitRequest) *mcp.ElicitResult) (*mcp.ClientSession, *loadout.RunningService) {
+func (w *fixture) dial(t *testing.T, name string, elicit func(*mcp.ElicitRequest) *mcp.ElicitResult) (*mcp.ClientSession, *loadout.RunningService) {
 	t.Helper()
 	served, err := w.start(t, name)
 	if err != nil {
@@ -165,7 +165,7 @@ type args = map[string]any
 // A provider has provider_name, supported_tools and create_tool. It receives
 // its user, but no token.
 func TestP1Contract(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.approve(t, "notes")
 	c, served := w.dial(t, "notes", nil)
 	res, names := list(t, c)
@@ -214,7 +214,7 @@ func TestP1Contract(t *testing.T) {
 // A tool needs no base class, only _run or _arun, or is a function. Invalid
 // tools are reported when the tools are listed, not by the first call.
 func TestP1ToolsWithoutBaseClass(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.approve(t, "bare")
 	c, _ := w.dial(t, "bare", nil)
 	res, names := list(t, c)
@@ -265,7 +265,7 @@ func TestP1ToolsWithoutBaseClass(t *testing.T) {
 
 // Calls run concurrently, and a cancelled call is not answered.
 func TestP1ConcurrentCalls(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.approve(t, "notes")
 	c, _ := w.dial(t, "notes", nil)
 	var waiting sync.WaitGroup
@@ -289,7 +289,7 @@ func TestP1ConcurrentCalls(t *testing.T) {
 }
 
 func TestP1Questions(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.approve(t, "notes")
 	c, _ := w.dial(t, "notes", func(r *mcp.ElicitRequest) *mcp.ElicitResult {
 		if r.Params.Message != "How many?" {
@@ -304,7 +304,7 @@ func TestP1Questions(t *testing.T) {
 
 // The error for a module that cannot be loaded names the skill and the file.
 func TestP2LoadFails(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.approve(t, "broken")
 	c, served := w.dial(t, "broken", nil)
 	_, err := c.ListTools(t.Context(), nil)
@@ -321,7 +321,7 @@ func TestP2LoadFails(t *testing.T) {
 // W19: a tool's configuration overrides its skill's configuration. Unknown tools are
 // skipped and the others are provided.
 func TestW19UnknownToolsAreSkipped(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.approve(t, "notes")
 	c, served := w.dial(t, "notes", nil)
 	res, _ := list(t, c)
@@ -343,7 +343,7 @@ func TestW19UnknownToolsAreSkipped(t *testing.T) {
 
 // Code of a skill without an approval is not loaded.
 func TestP3OnlyApprovedCodeRuns(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	_, err := w.start(t, "notes")
 	if re, ok := errors.AsType[*loadout.RefusedError](err); !ok || re.Decision.Code != policy.NotApproved {
 		t.Errorf("got %v", err)
@@ -352,7 +352,7 @@ func TestP3OnlyApprovedCodeRuns(t *testing.T) {
 
 // Changed code needs a new approval, but no restart of anything else.
 func TestP4ChangedCodeIsReloaded(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.approve(t, "plain")
 	old, _ := w.dial(t, "plain", nil)
 	file := filepath.Join(w.dir, "plain", "bin", "serve.py")
@@ -381,7 +381,7 @@ func TestP4ChangedCodeIsReloaded(t *testing.T) {
 
 // A program of the skill runs in the sandbox and receives the same context.
 func TestP5ProgramsAreSandboxed(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.approve(t, "plain")
 	c, served := w.dial(t, "plain", nil)
 	if served.Backend != "native" {
@@ -544,7 +544,7 @@ func TestWegentProviders(t *testing.T) {
 	if dir == "" {
 		t.Skip("LOADOUT_TEST_WEGENT names no directory")
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	for name, want := range map[string][]string{
 		"mermaid-diagram": {"render_mermaid", "read_mermaid_reference"},
 		"sandbox":         {"exec", "sub_claude_agent", "list_files", "read_file", "write_file", "upload_attachment"},

@@ -344,7 +344,7 @@ func TestB11RepositoryArchive(t *testing.T) {
 // A download ends at its limit, leaves no file, and takes little memory.
 func TestDownloadTimeout(t *testing.T) {
 	pdf := gzipped(tarOf(t, packed{name: "pdf/SKILL.md", content: doc("pdf")}))
-	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+	w := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/2gb.zip":
 			zeros := make([]byte, 1<<20)
@@ -445,7 +445,7 @@ func TestZIPWithWrongEntryCount(t *testing.T) {
 }
 
 func TestSkillFileAtURL(t *testing.T) {
-	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+	w := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/x/SKILL.md":
 			io.WriteString(w, doc("pdf"))

@@ -93,7 +93,7 @@ func (c *Client) fetch(ctx context.Context, from, what string) (*http.Response, 
 	shown := t != nil && t.authorizationHeader() != ""
 	switch status.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, &DeniedError{Host: hostOf(status.URL), CredentialSent: shown}
+		return nil, &DeniedError{Host: urlHost(status.URL), CredentialSent: shown}
 	case http.StatusNotFound, http.StatusGone:
 		notFound := &NotFoundError{What: what + " " + status.URL}
 		if !shown {
@@ -104,8 +104,8 @@ func (c *Client) fetch(ctx context.Context, from, what string) (*http.Response, 
 	return nil, err
 }
 
-// hostOf returns the host of a URL, which must be valid.
-func hostOf(from string) string {
+// urlHost returns the host of a URL, which must be valid.
+func urlHost(from string) string {
 	u, err := url.Parse(from)
 	if err != nil {
 		return ""

@@ -16,9 +16,9 @@ import (
 // public is an address of the public internet, which nothing is ever sent to here.
 var public = netip.MustParseAddr("93.184.215.14")
 
-// world is an internet of test servers: hosts by name, each at an address that the
+// fixture is an internet of test servers: hosts by name, each at an address that the
 // test gives it, and answered by one server over http and one over https.
-type world struct {
+type fixture struct {
 	handler http.Handler
 	plain   *httptest.Server
 	secure  *httptest.Server
@@ -29,9 +29,9 @@ type world struct {
 	asked  []string // "GET scheme://host/path?query", with the Authorization
 }
 
-func newWorld(t testing.TB, handler http.HandlerFunc) *world {
+func newFixture(t testing.TB, handler http.HandlerFunc) *fixture {
 	t.Helper()
-	w := &world{names: map[string][]netip.Addr{}}
+	w := &fixture{names: map[string][]netip.Addr{}}
 	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		scheme := "http"
 		if r.TLS != nil {
@@ -49,7 +49,7 @@ func newWorld(t testing.TB, handler http.HandlerFunc) *world {
 }
 
 // client returns a client of this fake internet, with the credentials of o only.
-func (w *world) client(t testing.TB, o *Options) *Client {
+func (w *fixture) client(t testing.TB, o *Options) *Client {
 	t.Helper()
 	if o == nil {
 		o = &Options{}
@@ -84,7 +84,7 @@ func (w *world) client(t testing.TB, o *Options) *Client {
 	return c
 }
 
-func (w *world) log() (asked, dialed []string) {
+func (w *fixture) log() (asked, dialed []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.asked...), append([]string(nil), w.dialed...)

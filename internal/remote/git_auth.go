@@ -93,7 +93,7 @@ func (g *gitSession) findCredential(ctx context.Context, refused error) (bool, e
 	if err != nil || g.credentialTried || !isHTTP(g.url) {
 		return false, refused
 	}
-	if e, ok := errors.AsType[*StatusError](refused); ok && !strings.EqualFold(hostOf(e.URL), u.Host) {
+	if e, ok := errors.AsType[*StatusError](refused); ok && !strings.EqualFold(urlHost(e.URL), u.Host) {
 		return false, refused // another host denied access after a redirect
 	}
 	g.credentialTried = true

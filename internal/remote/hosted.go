@@ -65,7 +65,7 @@ func escapeParts(p string) string {
 // openMirror opens a repository from its archive at the URL from.
 func (c *Client) openMirror(ctx context.Context, l Location, from string) (*Collection, error) {
 	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok {
-		t.mirror = strings.ToLower(hostOf(from))
+		t.mirror = strings.ToLower(urlHost(from))
 	}
 	d, err := c.download(ctx, from)
 	if err != nil {

@@ -16,7 +16,7 @@ const someCommit = "0123456789abcdef0123456789abcdef01234567"
 // host itself.
 func TestKnownHostsWithoutGit(t *testing.T) {
 	src := gzipped(tarOf(t, packed{flag: tar.TypeXGlobalHeader, pax: map[string]string{"comment": someCommit}}, packed{name: "r-main/pdf/SKILL.md", content: doc("pdf")}))
-	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+	w := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "private") && r.Header.Get("Authorization") == "" || strings.Contains(r.URL.Path, "missing") {
 			http.NotFound(w, r)
 			return
@@ -33,7 +33,7 @@ func TestKnownHostsWithoutGit(t *testing.T) {
 	} {
 		t.Run(tt.url, func(t *testing.T) {
 			c := w.client(t, &Options{Git: "-", Credential: func(_ context.Context, host string) (*Credential, error) {
-				if host != hostOf(tt.url) {
+				if host != urlHost(tt.url) {
 					t.Errorf("asked for %s", host)
 				}
 				return &Credential{"u", "p"}, nil

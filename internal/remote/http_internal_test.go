@@ -33,7 +33,7 @@ func fetched(t testing.TB, c *Client, l Location, from string) (string, error) {
 }
 
 func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
-	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "secret") })
+	w := newFixture(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "secret") })
 	w.names["rebound.example.com"] = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
 	w.names["mapped.example.com"] = []netip.Addr{netip.MustParseAddr("::ffff:10.0.0.1")}
 	w.names["metadata.example.com"] = []netip.Addr{netip.MustParseAddr("169.254.169.254")}
@@ -93,7 +93,7 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 }
 
 func TestListedPrivateHostsAreAllowed(t *testing.T) {
-	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ours") })
+	w := newFixture(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ours") })
 	w.names["git.example.com"] = []netip.Addr{netip.MustParseAddr("10.0.0.1")}
 	w.names["cloud.example.com"] = []netip.Addr{netip.MustParseAddr("169.254.169.254")}
 	c := w.client(t, &Options{Private: func(host string) bool { return host == "git.example.com" || host == "cloud.example.com" }})
@@ -107,7 +107,7 @@ func TestListedPrivateHostsAreAllowed(t *testing.T) {
 }
 
 func TestCheckedAddressIsDialled(t *testing.T) {
-	w := newWorld(t, func(http.ResponseWriter, *http.Request) {})
+	w := newFixture(t, func(http.ResponseWriter, *http.Request) {})
 	c := w.client(t, nil)
 	lookups := 0
 	c.resolve = func(context.Context, string) ([]netip.Addr, error) {
@@ -125,7 +125,7 @@ func TestCheckedAddressIsDialled(t *testing.T) {
 }
 
 func TestRedirects(t *testing.T) {
-	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+	w := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		if to := r.URL.Query().Get("to"); to != "" {
 			http.Redirect(w, r, to, http.StatusFound)
 			return
@@ -177,7 +177,7 @@ func TestRedirects(t *testing.T) {
 }
 
 func TestCredentialIsSentToItsHostOnly(t *testing.T) {
-	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+	w := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/elsewhere" && r.Header.Get("Authorization") != "":
 			http.Redirect(w, r, "https://cdn.example.com/x", http.StatusFound)
@@ -242,7 +242,7 @@ func TestCredentialIsSentToItsHostOnly(t *testing.T) {
 
 // A credential is not sent where others could read it.
 func TestCredentialIsNotSentOverPlainHTTP(t *testing.T) {
-	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusUnauthorized) })
+	w := newFixture(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusUnauthorized) })
 	w.names["git.example.com"] = []netip.Addr{netip.MustParseAddr("10.0.0.1")}
 	c := w.client(t, &Options{
 		Private:    func(string) bool { return true },
@@ -261,7 +261,7 @@ func TestCredentialIsNotSentOverPlainHTTP(t *testing.T) {
 }
 
 func TestErrorsContainNoSecrets(t *testing.T) {
-	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+	w := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/away":
 			http.Redirect(w, r, "https://u:hunter2@10.0.0.1/x?token=hunter2", http.StatusFound)
@@ -285,7 +285,7 @@ func TestErrorsContainNoSecrets(t *testing.T) {
 }
 
 func TestBodyLimits(t *testing.T) {
-	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+	w := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/said":
 			w.Header().Set("Content-Length", "2147483648")
@@ -322,7 +322,7 @@ func TestBodyLimits(t *testing.T) {
 }
 
 func TestUserProxyIsUsed(t *testing.T) {
-	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "by proxy") })
+	w := newFixture(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "by proxy") })
 	w.names["inside.example.com"] = []netip.Addr{netip.MustParseAddr("10.0.0.1")}
 	c := w.client(t, &Options{Private: func(host string) bool { return host == "plain.example.com" }})
 	proxy, err := url.Parse(w.plain.URL)

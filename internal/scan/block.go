@@ -54,7 +54,7 @@ func (t *source) markdownBlocks() []*block {
 	for at := 0; at < len(data); {
 		next := at + lineLength(data[at:]) + 1
 		line := bytes.TrimLeft(data[at:min(next, len(data))], " \t>")
-		switch mark := fenceOf(line); {
+		switch mark := findFence(line); {
 		case opened < 0 && mark != nil:
 			text(at)
 			fence, info, opened = mark, strings.ToLower(string(bytes.TrimSpace(line[len(mark):]))), min(next, len(data))
@@ -71,9 +71,9 @@ func (t *source) markdownBlocks() []*block {
 	return out
 }
 
-// fenceOf returns the run of backquotes or tildes that opens or closes a fenced
+// findFence returns the run of backquotes or tildes that opens or closes a fenced
 // block, or nil if the line is not a fence.
-func fenceOf(line []byte) []byte {
+func findFence(line []byte) []byte {
 	for _, c := range "`~" {
 		if n := len(line) - len(bytes.TrimLeft(line, string(c))); n >= 3 && !(c == '`' && bytes.IndexByte(line[n:], '`') >= 0) {
 			return line[:n]

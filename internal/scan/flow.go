@@ -82,7 +82,7 @@ func (f *flow) followStatement(u span) {
 	if len(f.variables) == 0 && !mayReadSource(statement) {
 		return
 	}
-	v := f.valueOf(readPart(f.withoutHeaders(statement)))
+	v := f.readValue(readPart(f.withoutHeaders(statement)))
 	if len(v.secrets) > 0 && encodingCall().Match(statement) {
 		v.origin |= encodedKey
 	}
@@ -185,9 +185,9 @@ func (f *flow) recordArguments(statement []byte, v value) {
 	}
 }
 
-// valueOf returns the tainted value that a statement reads, either directly or
+// readValue returns the tainted value that a statement reads, either directly or
 // from variables.
-func (f *flow) valueOf(statement []byte) value {
+func (f *flow) readValue(statement []byte) value {
 	var v value
 	for _, s := range originPatterns {
 		if s.languages&f.b.language != 0 && s.pattern().Match(statement) {
@@ -242,7 +242,7 @@ func (f *flow) checkSinks(u span, v value) {
 		where = functionCall().FindIndex(bare)
 	}
 	if where != nil {
-		switch from := f.valueOf(bare[where[0]:]).origin; {
+		switch from := f.readValue(bare[where[0]:]).origin; {
 		case from&fetchedData != 0 && f.b.language == powershell:
 			f.addFinding("fetch-run-powershell", u, where)
 		case from&fetchedData != 0:
@@ -250,7 +250,7 @@ func (f *flow) checkSinks(u span, v value) {
 		case from&decodedData != 0:
 			f.addFinding("decode-run", u, where)
 		}
-	} else if where := unpicklingCall().FindIndex(bare); where != nil && f.valueOf(bare[where[0]:]).origin&fetchedData != 0 {
+	} else if where := unpicklingCall().FindIndex(bare); where != nil && f.readValue(bare[where[0]:]).origin&fetchedData != 0 {
 		f.addFinding("fetch-run-code", u, where)
 	}
 }

@@ -101,11 +101,11 @@ func usesKnownRegistries(command string) bool {
 	return len(found) > 0
 }
 
-// isIssuerOf reports whether every host in a command appears to have issued the
+// isSentToIssuer reports whether every host in a command appears to have issued the
 // secret in the variable: whether the variable name contains the host's
 // registered name. It returns true if the command contains no address, because
 // the destination is then unknown.
-func isIssuerOf(command, variable string) bool {
+func isSentToIssuer(command, variable string) bool {
 	found := urls().FindAllStringSubmatch(strings.ToLower(command), 8)
 	for _, m := range found {
 		host, _, _ := strings.Cut(m[2], ":")

@@ -22,7 +22,7 @@ func flowRules() []Rule {
 			Message: "sends files with credentials", Advice: "do not run it outside a sandbox"},
 		{ID: "exfil-variable", Severity: High, Target: Code, languages: shell | inline | powershell | otherCode | config, words: []string{"curl", "wget"},
 			pattern: caseSensitive(`\b(?:curl|wget)\b[^\n;|]*?(?:\s(?:-d|--data[a-z-]*|-F|--form|--post-data|--body-data)[\s=]*["']?[^\n;|]*?(?:\$\(|\$\{?)(` + secretName + `)|https?://[^\s"']*[?&/][^\s"']*\$\{?(` + secretName + `))[^\n;|]*`),
-			accept:  func(m []string) bool { return !isIssuerOf(m[0], m[1]+m[3]) },
+			accept:  func(m []string) bool { return !isSentToIssuer(m[0], m[1]+m[3]) },
 			Message: "sends a secret to an unrelated host", Advice: "find out who owns the host"},
 		{ID: "exfil-piped", Severity: High, Target: Code, languages: commandLanguages, words: []string{"curl", "nc ", "ncat", "wget"},
 			pattern: ignoreCase(`\b(echo|printf)\b[^|\n]*(credential|secret|token|passw|api_?key|private_?key)[^|\n]*\$[^|\n]*\|\s*(base64[^|\n]*\|\s*)?(curl|nc|ncat|wget)\b[^\n]*(@-|--post-file|\s\d{2,5}\b)|\$[^|\n]*\|\s*base64\b[^|\n]*\|\s*(tr\b[^|\n]*\|\s*)?(xargs\s+)?(curl|nc|ncat|wget)\b[^\n]*(@-|-T\s*-|\s\d{2,5}\b|\s-)|\bbase64\s+(-w\s*0\s+)?["']?(/tmp/|~|\$home)[^|\n]*\|\s*(curl|nc|ncat|wget)\b`),

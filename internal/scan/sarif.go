@@ -69,7 +69,7 @@ func WriteSARIF(w io.Writer, version string, from Severity, scanned []PathReport
 	for _, s := range scanned {
 		for _, f := range s.Report.Findings {
 			if f.Severity >= from {
-				results = append(results, sarifResultOf(s.Path, f, index[f.Rule]))
+				results = append(results, newSARIFResult(s.Path, f, index[f.Rule]))
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func WriteSARIF(w io.Writer, version string, from Severity, scanned []PathReport
 	return nil
 }
 
-func sarifResultOf(dir string, f Finding, index int) sarifResult {
+func newSARIFResult(dir string, f Finding, index int) sarifResult {
 	r := sarifResult{RuleID: f.Rule, RuleIndex: index, Level: levels[f.Severity], Message: sarifText{f.Message + ". " + f.Advice + "."}}
 	var at sarifLocation
 	at.Physical.Artifact.URI = (&url.URL{Path: strings.TrimPrefix(path.Join(dir, f.File), "./")}).EscapedPath()

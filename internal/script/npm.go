@@ -103,7 +103,7 @@ func checkPackage(file string, text []byte) ([]Problem, []string) {
 	}
 	var ps []Problem
 	add := func(word, code, message, fix string) {
-		ps = append(ps, Problem{file, lineOf(text, `"`+word+`"`), code, message, fix})
+		ps = append(ps, Problem{file, findLine(text, `"`+word+`"`), code, message, fix})
 	}
 	for _, key := range dependencyKeys {
 		var deps map[string]any
@@ -183,7 +183,7 @@ func checkLock(file string, text []byte) ([]Problem, string) {
 	}
 	var ps []Problem
 	add := func(word, what string) {
-		ps = append(ps, Problem{file, lineOf(text, word), "direct", what + ", not from the registry", "create it again with `npm install` and released packages only"})
+		ps = append(ps, Problem{file, findLine(text, word), "direct", what + ", not from the registry", "create it again with `npm install` and released packages only"})
 	}
 	var walk func(v any)
 	walk = func(v any) {
@@ -215,8 +215,8 @@ func sortByLine(ps []Problem) []Problem {
 	return ps
 }
 
-// lineOf returns the line of the first occurrence of a word, or 0.
-func lineOf(text []byte, word string) int {
+// findLine returns the line number of the first occurrence of a word, or 0.
+func findLine(text []byte, word string) int {
 	before, _, ok := bytes.Cut(text, []byte(word))
 	if !ok {
 		return 0

@@ -60,7 +60,7 @@ func (h Host) findShim(hops []string, name string) (shim, bool) {
 // envTarget returns the interpreter that a shim of pyenv, rbenv, nodenv or
 // plenv starts.
 func (h Host) envTarget(root, name string) (string, error) {
-	wanted := strings.FieldsFunc(h.getenv(envManagers[toolOf(name)]), func(r rune) bool { return r == ':' })
+	wanted := strings.FieldsFunc(h.getenv(envManagers[toolName(name)]), func(r rune) bool { return r == ':' })
 	if len(wanted) == 0 {
 		text, err := os.ReadFile(filepath.Join(root, "version"))
 		if err != nil {
@@ -72,7 +72,7 @@ func (h Host) envTarget(root, name string) (string, error) {
 		if v == "system" {
 			break // use the next one in PATH
 		}
-		for _, v := range []string{v, strings.TrimPrefix(v, toolOf(name)+"-")} {
+		for _, v := range []string{v, strings.TrimPrefix(v, toolName(name)+"-")} {
 			dir, ok := versionDir(filepath.Join(root, "versions"), v)
 			if exe := filepath.Join(dir, "bin", name+exeSuffix); ok && isExecutable(exe) {
 				return exe, nil
@@ -84,7 +84,7 @@ func (h Host) envTarget(root, name string) (string, error) {
 
 // installTarget returns the interpreter that a shim of asdf or mise starts.
 func (h Host) installTarget(root, name string) (string, error) {
-	lang := toolOf(name)
+	lang := toolName(name)
 	for _, tool := range []string{lang, cmp.Or(asdfNames[lang], lang)} {
 		var wanted []string
 		upper := strings.ToUpper(tool)
@@ -201,7 +201,7 @@ func (h Host) managedInterpreters(name string) []string {
 		return out
 	}
 	add(h.Home, ".local", "bin", file)
-	switch toolOf(name) {
+	switch toolName(name) {
 	case "python":
 		add(h.envOr("PYENV_ROOT", filepath.Join(h.Home, ".pyenv")), "versions", "*", "bin", file)
 		add(h.Home, ".local", "share", "uv", "python", "cpython-*", "bin", file)
@@ -227,8 +227,8 @@ func globNewest(pattern string) []string {
 	return found
 }
 
-// toolOf returns the name of the tool that contains an interpreter.
-func toolOf(name string) string {
+// toolName returns the name of the tool that contains an interpreter.
+func toolName(name string) string {
 	if pythonName().MatchString(name) {
 		return "python"
 	}

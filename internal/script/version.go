@@ -28,7 +28,7 @@ func (h Host) version(exe, name string) string {
 	if isWithin("/opt", root) && strings.Count(byDir, ".") < 2 {
 		byDir = "" // the directory belongs to another program
 	}
-	switch toolOf(name) {
+	switch toolName(name) {
 	case "python":
 		if m := pythonBase().FindStringSubmatch(filepath.Base(exe)); m != nil {
 			if strings.HasPrefix(byDir, m[1]+".") {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func machine() string { return "" }
+func machineID() string { return "" }
 
 // startTime returns a process's start time. It returns false if the process
 // does not exist.

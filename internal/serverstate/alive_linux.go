@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// machine identifies the current boot of the system and the PID namespace.
-var machine = sync.OnceValue(func() string {
+// machineID identifies the current boot of the system and the PID namespace.
+var machineID = sync.OnceValue(func() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	space, _ := os.Readlink("/proc/self/ns/pid")
 	return strings.TrimSpace(string(boot)) + " " + space

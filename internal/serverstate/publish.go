@@ -110,7 +110,7 @@ func (p *Publisher) run() {
 
 // write writes the file if its content changed or the file was deleted.
 func (p *Publisher) write() (wrote bool, err error) {
-	r := record{Version: 1, Machine: machine(), Process: Process{PID: os.Getpid(), Since: p.since}}
+	r := record{Version: 1, Machine: machineID(), Process: Process{PID: os.Getpid(), Since: p.since}}
 	r.Started, _ = startTime(r.PID)
 	if r.Client, r.Servers = p.o.Snapshot(); r.Servers == nil {
 		r.Servers = []Server{}

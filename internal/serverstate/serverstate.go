@@ -97,7 +97,7 @@ func List(dir string) ([]Process, error) {
 		switch {
 		case r.isAlive():
 			all = append(all, r.Process)
-		case r.Machine == machine() || isStale(path):
+		case r.Machine == machineID() || isStale(path):
 			os.Remove(path)
 		}
 	}
@@ -113,7 +113,7 @@ func List(dir string) ([]Process, error) {
 // isAlive reports whether the process that wrote the record is running.
 func (r *record) isAlive() bool {
 	at, ok := startTime(r.PID)
-	return ok && r.Machine == machine() && at == r.Started
+	return ok && r.Machine == machineID() && at == r.Started
 }
 
 // isStale reports whether a file is older than foreignTTL, so that its process

@@ -108,7 +108,7 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 		},
 		Grants:    grants,
 		Audit:     auditAppender(s.AuditLog()),
-		OnCallEnd: s.recordToolUse(c, o.usageFace()),
+		OnCallEnd: s.recordToolUse(c, o.usageInterface()),
 	})
 	return t, findings, nil
 }
@@ -256,13 +256,13 @@ func (s *Setup) ServersFile() string {
 	return filepath.Join(filepath.Dir(f), ServersFileName)
 }
 
-// usageFace returns the face (kind of entry point) under which calls are
+// usageInterface returns the interface (kind of entry point) under which calls are
 // recorded.
-func (o *ToolsetOptions) usageFace() string {
+func (o *ToolsetOptions) usageInterface() string {
 	if o.Builtin != nil {
-		return usage.FaceChat
+		return usage.InterfaceChat
 	}
-	return usage.FaceMCP
+	return usage.InterfaceMCP
 }
 
 // ServersFileName is the name of the user's servers file, in the same directory

@@ -35,25 +35,25 @@ func (s *Setup) usageLog(c *config.Config) *usage.Log {
 
 // RecordSkillUse returns a function that records a server's use of skills, or
 // nil if recording is disabled.
-func (s *Setup) RecordSkillUse(c *config.Config, face string) func(mcpserver.Use) {
+func (s *Setup) RecordSkillUse(c *config.Config, iface string) func(mcpserver.Use) {
 	log := s.usageLog(c)
 	if log == nil {
 		return nil
 	}
 	return func(u mcpserver.Use) {
-		log.Note(usage.Use{Interface: face, Kind: usage.Kind(u.Kind), Skill: u.Skill, Key: u.Key, Tool: u.Script, Tokens: u.Tokens, Took: u.Took, Outcome: usage.NewOutcome(u.Refused, u.Failed)})
+		log.Note(usage.Use{Interface: iface, Kind: usage.Kind(u.Kind), Skill: u.Skill, Key: u.Key, Tool: u.Script, Tokens: u.Tokens, Took: u.Took, Outcome: usage.NewOutcome(u.Refused, u.Failed)})
 	}
 }
 
 // recordToolUse returns a function that records tool calls, or nil if recording
 // is disabled.
-func (s *Setup) recordToolUse(c *config.Config, face string) func(tools.CallOutcome) {
+func (s *Setup) recordToolUse(c *config.Config, iface string) func(tools.CallOutcome) {
 	log := s.usageLog(c)
 	if log == nil {
 		return nil
 	}
 	return func(e tools.CallOutcome) {
-		log.Note(usage.Use{Interface: face, Kind: usage.KindCall, Tool: e.Tool, Skill: e.Skill, Key: e.SkillKey, Took: e.Duration, Outcome: usage.NewOutcome(e.Refused, e.Failed)})
+		log.Note(usage.Use{Interface: iface, Kind: usage.KindCall, Tool: e.Tool, Skill: e.Skill, Key: e.SkillKey, Took: e.Duration, Outcome: usage.NewOutcome(e.Refused, e.Failed)})
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *Setup) RecordDirectUse(c *config.Config) func(server, tool string, fail
 		if server == "loadout" {
 			return // Loadout's own server records its calls itself
 		}
-		log.Note(usage.Use{Interface: usage.FaceMCP, Kind: usage.KindCall, Tool: upstream.ToolName(server, tool), Took: took, Outcome: usage.NewOutcome(false, failed)})
+		log.Note(usage.Use{Interface: usage.InterfaceMCP, Kind: usage.KindCall, Tool: upstream.ToolName(server, tool), Took: took, Outcome: usage.NewOutcome(false, failed)})
 	}
 }
 
@@ -82,7 +82,7 @@ func (s *Setup) RecordScriptUse(ctx context.Context, c *config.Config, rt *loado
 	if notFound != nil {
 		return // a typing mistake of the user
 	}
-	u := usage.Use{Interface: usage.FaceRun, Kind: usage.KindScript, Skill: e.Name, Key: e.Key()}
+	u := usage.Use{Interface: usage.InterfaceRun, Kind: usage.KindScript, Skill: e.Name, Key: e.Key()}
 	if res != nil {
 		u.Tool, u.Took = res.Script, time.Duration(res.DurationMS)*time.Millisecond
 	}
@@ -94,7 +94,7 @@ func (s *Setup) RecordScriptUse(ctx context.Context, c *config.Config, rt *loado
 // CountLog returns a conversation log that also records usage, or log itself if
 // recording is disabled.
 func (s *Setup) CountLog(log session.Log, c *config.Config, rt *loadout.Runtime) session.Log {
-	return s.usageLog(c).CountSession(log, usage.FaceChat, func(ctx context.Context, name string) (skill, key string, ok bool) {
+	return s.usageLog(c).CountSession(log, usage.InterfaceChat, func(ctx context.Context, name string) (skill, key string, ok bool) {
 		e, err := rt.Catalog().Resolve(ctx, name)
 		if err != nil {
 			return "", "", false

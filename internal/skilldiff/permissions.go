@@ -263,8 +263,8 @@ func formatNumber(n int) string {
 	return strconv.Itoa(n)
 }
 
-// textsOf returns the strings in a JSON string or list of strings.
-func textsOf(raw json.RawMessage) []string {
+// decodeTexts returns the strings in a JSON string or list of strings.
+func decodeTexts(raw json.RawMessage) []string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
 		return []string{one}

@@ -57,7 +57,7 @@ func (m member) text() (s string, isString bool) {
 func Arguments(tool string, args json.RawMessage, before func(string) (string, bool)) string {
 	var b strings.Builder
 	for _, l := range argumentLines(tool, args, before) {
-		b.WriteString(l.plain() + "\n")
+		b.WriteString(l.plainText() + "\n")
 	}
 	return b.String()
 }

@@ -147,8 +147,8 @@ func (all calls) find(id string) *call {
 	return nil
 }
 
-// running returns the calls that are still running.
-func (all calls) running() calls {
+// runningCalls returns the calls that are still running.
+func (all calls) runningCalls() calls {
 	var out calls
 	for _, c := range all {
 		if !c.over {

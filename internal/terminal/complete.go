@@ -13,13 +13,13 @@ const maxOffered = 6
 // completion holds the completions for the command that the user is typing.
 type completion struct {
 	commands []Command // set while the user types a command name
-	offers   []offer
+	offers   []completionItem
 	at       int
 	text     string // input for which the completions were computed
 }
 
-// offer is one possible completion.
-type offer struct {
+// completionItem is one possible completion.
+type completionItem struct {
 	text            string // input after selecting the completion
 	name            string
 	args            string
@@ -46,7 +46,7 @@ func (c *completion) update(text string, commands func() []Command) {
 	if !behind {
 		for i := range c.commands {
 			if k := &c.commands[i]; strings.HasPrefix(k.Name, name) {
-				c.offers = append(c.offers, offer{text: "/" + k.Name + " ", name: "/" + k.Name, args: k.Args, help: k.Help, detail: k.Detail})
+				c.offers = append(c.offers, completionItem{text: "/" + k.Name + " ", name: "/" + k.Name, args: k.Args, help: k.Help, detail: k.Detail})
 			}
 		}
 		return
@@ -56,7 +56,7 @@ func (c *completion) update(text string, commands func() []Command) {
 		return
 	}
 	for _, choice := range k.Complete(args) {
-		c.offers = append(c.offers, offer{text: "/" + name + " " + choice.Name, name: choice.Name, help: choice.Help})
+		c.offers = append(c.offers, completionItem{text: "/" + name + " " + choice.Name, name: choice.Name, help: choice.Help})
 	}
 }
 
@@ -112,7 +112,7 @@ func (c *completion) lines(width int) []line {
 		out = append(out, l.clip(width))
 	}
 	if left := len(c.offers) - len(shown); left > 0 {
-		out = append(out, styledText("  "+andMore(left), faint))
+		out = append(out, styledText("  "+formatRemainder(left), faint))
 	}
 	if told := c.offers[c.at].detailText; told != "" {
 		out = append(out, styledText("  "+told, faint).clip(width))
@@ -144,11 +144,11 @@ func (c *completion) setDetail(d detailMsg) {
 	}
 }
 
-func (o *offer) label() string {
+func (o *completionItem) label() string {
 	if o.args == "" {
 		return Plain(o.name)
 	}
 	return Plain(o.name + " " + o.args)
 }
 
-func andMore(n int) string { return "and " + FormatTokens(n) + " more" }
+func formatRemainder(n int) string { return "and " + FormatTokens(n) + " more" }

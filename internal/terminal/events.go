@@ -44,7 +44,7 @@ func (m *model) event(e agent.Event) {
 			m.thinking += e.Text
 		}
 	case agent.ToolCall:
-		m.printAnswer(t.stream.rest())
+		m.printAnswer(t.stream.takeRest())
 		m.calls.event(e, m.now())
 	case agent.ToolProgress:
 		m.calls.event(e, m.now())
@@ -77,7 +77,7 @@ func reason(text string) string {
 // printEvent prints the pending text of the response, then a line about an
 // event.
 func (m *model) printEvent(l line) {
-	m.printAnswer(m.turn.stream.rest())
+	m.printAnswer(m.turn.stream.takeRest())
 	m.printGrouped(l)
 }
 
@@ -95,7 +95,7 @@ func (m *model) printGrouped(l line) {
 // printResult prints a completed call on one line. It ignores skill loads,
 // which have their own event.
 func (m *model) printResult(e agent.Event) {
-	m.printAnswer(m.turn.stream.rest())
+	m.printAnswer(m.turn.stream.takeRest())
 	c := m.calls.event(e, m.now())
 	if c == nil {
 		return

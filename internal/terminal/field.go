@@ -45,13 +45,13 @@ type property struct {
 	WriteOnly   bool            `json:"writeOnly"`
 	Enum        []any           `json:"enum"`
 	EnumNames   []string        `json:"enumNames"`
-	OneOf       []named         `json:"oneOf"`
-	AnyOf       []named         `json:"anyOf"`
+	OneOf       []titledConst   `json:"oneOf"`
+	AnyOf       []titledConst   `json:"anyOf"`
 	Default     json.RawMessage `json:"default"`
 	Items       *property       `json:"items"`
 }
 
-type named struct {
+type titledConst struct {
 	Const any    `json:"const"`
 	Title string `json:"title"`
 }

@@ -167,7 +167,7 @@ func (d *document) inline(n ast.Node, st style) line {
 // appendTarget appends a link's URL to its label, because users must see the
 // URL before they follow the link.
 func (d *document) appendTarget(label line, to string) line {
-	if to == "" || label.plain() == to {
+	if to == "" || label.plainText() == to {
 		return label
 	}
 	return append(label, span{" (" + Plain(to) + ")", faint})

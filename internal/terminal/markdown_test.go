@@ -77,7 +77,7 @@ func TestStreamIsWhole(t *testing.T) {
 			}
 			rest = rest[n:]
 		}
-		last := s.rest()
+		last := s.takeRest()
 		got, at = append(got, shown(last, 60)), append(at, last)
 		if strings.Join(at, "") != whole {
 			t.Fatalf("of %q there is %q", whole, at)

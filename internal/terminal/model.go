@@ -148,7 +148,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // print prints queued output. If there is none left, the program can quit.
 func (m *model) print() tea.Cmd {
-	if m.leaving && m.printer.idle() && m.turn == nil {
+	if m.leaving && m.printer.isIdle() && m.turn == nil {
 		return tea.Quit
 	}
 	if !m.begun {
@@ -233,8 +233,8 @@ func (m *model) finish(err error) tea.Cmd {
 	if t == nil {
 		return nil
 	}
-	m.printAnswer(t.stream.rest())
-	for _, c := range m.calls.running() {
+	m.printAnswer(t.stream.takeRest())
+	for _, c := range m.calls.runningCalls() {
 		c.over, c.failed, c.result = true, true, "interrupted"
 	}
 	m.status = m.talk.Status()

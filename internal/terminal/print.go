@@ -42,5 +42,5 @@ func (p *printer) next(width, room int) tea.Cmd {
 	return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
 }
 
-// idle reports whether all lines have been printed.
-func (p *printer) idle() bool { return !p.busy && len(p.waiting) == 0 }
+// isIdle reports whether all lines have been printed.
+func (p *printer) isIdle() bool { return !p.busy && len(p.waiting) == 0 }

@@ -16,8 +16,8 @@ func (s *stream) add(more string) (whole string) {
 	return whole
 }
 
-// rest removes and returns the remaining text.
-func (s *stream) rest() string {
+// takeRest removes and returns the remaining text.
+func (s *stream) takeRest() string {
 	text := s.text
 	s.text = ""
 	return text
@@ -63,8 +63,8 @@ func openingFence(bare string) string {
 // maxShown is the maximum size of the unprinted text that is shown, in bytes.
 const maxShown = 8 << 10
 
-// end returns the end of the unprinted text, for display.
-func (s *stream) end() string {
+// visibleEnd returns the end of the unprinted text, for display.
+func (s *stream) visibleEnd() string {
 	text := s.text
 	if len(text) > maxShown {
 		text = text[len(text)-maxShown:]

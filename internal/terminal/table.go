@@ -18,7 +18,7 @@ func (d *document) table(n ast.Node) *table {
 	if n.Lines().Len() < 2 {
 		return nil
 	}
-	under := cells(d.lineOf(n, 1))
+	under := cells(d.lineText(n, 1))
 	out := &table{}
 	for _, c := range under {
 		bare := strings.Trim(c, ":")
@@ -27,7 +27,7 @@ func (d *document) table(n ast.Node) *table {
 		}
 		out.right = append(out.right, strings.HasSuffix(c, ":") && !strings.HasPrefix(c, ":"))
 	}
-	if heads := cells(d.lineOf(n, 0)); len(heads) != len(under) || !strings.Contains(d.lineOf(n, 0), "|") {
+	if heads := cells(d.lineText(n, 0)); len(heads) != len(under) || !strings.Contains(d.lineText(n, 0), "|") {
 		return nil
 	}
 	for i := range n.Lines().Len() {
@@ -35,7 +35,7 @@ func (d *document) table(n ast.Node) *table {
 			continue
 		}
 		row := make([]line, len(under))
-		for j, c := range cells(d.lineOf(n, i)) {
+		for j, c := range cells(d.lineText(n, i)) {
 			if j < len(row) {
 				row[j] = d.cell(c, i == 0)
 			}
@@ -45,7 +45,7 @@ func (d *document) table(n ast.Node) *table {
 	return out
 }
 
-func (d *document) lineOf(n ast.Node, i int) string {
+func (d *document) lineText(n ast.Node, i int) string {
 	at := n.Lines().At(i)
 	return strings.TrimSpace(string(at.Value(d.source)))
 }

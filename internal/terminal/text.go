@@ -113,7 +113,7 @@ func (l line) width() int {
 	return n
 }
 
-func (l line) plain() string {
+func (l line) plainText() string {
 	var b strings.Builder
 	for _, s := range l {
 		b.WriteString(s.text)

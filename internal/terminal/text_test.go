@@ -16,9 +16,9 @@ func TestWrapKeepsTheText(t *testing.T) {
 		var got strings.Builder
 		for _, l := range styledText(text, bold).wrap(width, line{{"  ", normal}}) {
 			if l.width() > width {
-				t.Fatalf("%q has %d columns, more than %d", l.plain(), l.width(), width)
+				t.Fatalf("%q has %d columns, more than %d", l.plainText(), l.width(), width)
 			}
-			got.WriteString(l.plain())
+			got.WriteString(l.plainText())
 		}
 		bare := func(s string) string { return strings.NewReplacer(" ", "", "\n", "").Replace(expandTabs(Safe(s))) }
 		if bare(got.String()) != bare(text) {
@@ -34,7 +34,7 @@ func TestWrapKeepsTheText(t *testing.T) {
 func TestClip(t *testing.T) {
 	l := line{{"abc", bold}, {"def", faint}}
 	for n, want := range map[int]string{10: "abcdef", 6: "abcdef", 5: "abcd…", 3: "ab…", 1: "…"} {
-		if got := l.clip(n).plain(); got != want {
+		if got := l.clip(n).plainText(); got != want {
 			t.Errorf("at %d it is %q, want %q", n, got, want)
 		}
 	}

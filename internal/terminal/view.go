@@ -130,16 +130,16 @@ func (m *model) progressLines(width, limit int) []line {
 		return nil
 	}
 	var out []line
-	if text := t.stream.end(); text != "" {
+	if text := t.stream.visibleEnd(); text != "" {
 		out = wrapAll(textLines(text, normal), width)
 	}
-	open := m.calls.running()
+	open := m.calls.runningCalls()
 	if len(open) > 0 && len(out) > 0 {
 		out = append(out, nil)
 	}
 	for i, c := range open {
 		if i == 8 {
-			out = append(out, line{{"  " + andMore(len(open)-i), faint}})
+			out = append(out, line{{"  " + formatRemainder(len(open)-i), faint}})
 			break
 		}
 		out = append(out, c.summaryLine(width, m.now()))
@@ -162,7 +162,7 @@ func (m *model) activityLine() line {
 	switch {
 	case m.turn.stopped:
 		what = "stopping"
-	case len(m.calls.running()) > 0:
+	case len(m.calls.runningCalls()) > 0:
 		what = "waiting for the tool"
 	case m.turn.stream.text == "" && m.thinking != "":
 		what = "thinking"

@@ -98,7 +98,7 @@ func (l *link) httpClient() (*http.Client, string, error) {
 	default:
 		return nil, "", fmt.Errorf("url begins with %q; use http, https, ws or wss", u.Scheme)
 	}
-	rt := &roundTripper{link: l, origin: originOf(u), headers: http.Header{}}
+	rt := &roundTripper{link: l, origin: urlOrigin(u), headers: http.Header{}}
 	for k, v := range l.config.Headers {
 		if k = http.CanonicalHeaderKey(k); !protocolHeaders[k] {
 			rt.headers.Set(k, v)
@@ -164,14 +164,14 @@ func (t *roundTripper) checkRedirect(req *http.Request, via []*http.Request) err
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
 		return errors.New("refused a redirect from https to http")
 	}
-	if t.link.config.Owner != "" && originOf(req.URL) != t.origin {
-		return fmt.Errorf("refused a redirect to %s for a server of %s; use that address in its configuration", originOf(req.URL), t.link.config.Owner)
+	if t.link.config.Owner != "" && urlOrigin(req.URL) != t.origin {
+		return fmt.Errorf("refused a redirect to %s for a server of %s; use that address in its configuration", urlOrigin(req.URL), t.link.config.Owner)
 	}
 	return nil
 }
 
-// originOf returns the scheme, host and port of a URL.
-func originOf(u *url.URL) string {
+// urlOrigin returns the scheme, host and port of a URL.
+func urlOrigin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
@@ -180,7 +180,7 @@ func originOf(u *url.URL) string {
 }
 
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	tr := trackOf(req.Context())
+	tr := trackFromContext(req.Context())
 	ctx := req.Context()
 	if tr != nil {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -191,7 +191,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if v := t.version.Load(); v != nil && req.Header.Get("Mcp-Protocol-Version") == "" {
 		req.Header.Set("Mcp-Protocol-Version", *v)
 	}
-	if own := originOf(req.URL) == t.origin; own {
+	if own := urlOrigin(req.URL) == t.origin; own {
 		for k, v := range t.headers {
 			req.Header[k] = v
 		}

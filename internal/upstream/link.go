@@ -75,7 +75,7 @@ type track struct {
 
 type trackKey struct{}
 
-func trackOf(ctx context.Context) *track {
+func trackFromContext(ctx context.Context) *track {
 	t, _ := ctx.Value(trackKey{}).(*track)
 	return t
 }
@@ -200,7 +200,7 @@ func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
 // or ctx is done.
 func (l *link) send(ctx context.Context, req *jsonrpc.Request, answer chan *jsonrpc.Response) error {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &request{cancel: cancel, track: trackOf(ctx), answer: answer}
+	r := &request{cancel: cancel, track: trackFromContext(ctx), answer: answer}
 	l.mu.Lock()
 	if l.ctx.Err() != nil || l.readErr != nil {
 		l.mu.Unlock()

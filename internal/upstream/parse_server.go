@@ -192,7 +192,7 @@ func (e *serverEntry) selectTransport(pos *configfile.Node) {
 	e.parseCommand()
 	typ, known := "", true
 	if e.kind != nil {
-		if typ, known = transportOf(scalarText(e.kind)); !known {
+		if typ, known = parseTransport(scalarText(e.kind)); !known {
 			e.reject("server-type", e.kind, fmt.Sprintf("unknown type %s", quoteText(scalarText(e.kind))), "write stdio, http, sse or websocket, or remove it")
 			return
 		}
@@ -275,9 +275,9 @@ func isWebSocketURL(u string) bool {
 // anyRemote is mcphost's type for any URL.
 const anyRemote = "remote"
 
-// transportOf returns the transport for a type name in any known spelling, or
+// parseTransport returns the transport for a type name in any known spelling, or
 // false if the name is unknown.
-func transportOf(s string) (string, bool) {
+func parseTransport(s string) (string, bool) {
 	switch canonicalKey(strings.TrimSpace(s)) {
 	case "":
 		return "", true

@@ -34,7 +34,7 @@ func redactText(c *Config, text string) string {
 // tokens, headers, and environment variables whose names contain KEY, TOKEN or
 // similar words.
 func (c *Config) secrets() []string {
-	all := append(slices.Clone(c.hidden), c.tokens.all()...)
+	all := append(slices.Clone(c.hidden), c.tokens.values()...)
 	add := func(v string) {
 		if len(v) >= redact.MinLength {
 			all = append(all, v)
@@ -81,7 +81,7 @@ func (t *sentTokens) add(token string) {
 	}
 }
 
-func (t *sentTokens) all() []string {
+func (t *sentTokens) values() []string {
 	if t == nil {
 		return nil
 	}

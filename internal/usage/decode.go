@@ -118,7 +118,7 @@ func (d *decoder) internName(b []byte) string {
 // validate checks a log line and returns the use that it records.
 func (l logLine) validate() (Use, error) {
 	u := l.Use
-	if u.Time.IsZero() || u.Interface == "" || !u.Kind.known() || !u.Outcome.known() || !validTokens(u.Tokens) || l.Millis < 0 || l.Millis > maxMillis {
+	if u.Time.IsZero() || u.Interface == "" || !u.Kind.isKnown() || !u.Outcome.isKnown() || !validTokens(u.Tokens) || l.Millis < 0 || l.Millis > maxMillis {
 		return Use{}, errDamaged
 	}
 	if v := u.Usage; v != nil && !(validTokens(v.Input) && validTokens(v.CacheRead) && validTokens(v.CacheWrite) && validTokens(v.Output)) {

@@ -24,12 +24,12 @@ type Options struct {
 // Report summarizes a usage log. Its lists are sorted by count in descending
 // order. Its JSON format is stable: fields may be added but are never renamed.
 type Report struct {
-	First      time.Time `json:"first,omitzero"` // time of the oldest counted use
-	Interfaces []Face    `json:"faces"`
-	Skills     []Skill   `json:"skills"`
-	Tools      []Tool    `json:"tools"`
-	Scripts    []Tool    `json:"scripts"`
-	Models     []Model   `json:"models"`
+	First      time.Time   `json:"first,omitzero"` // time of the oldest counted use
+	Interfaces []Interface `json:"faces"`
+	Skills     []Skill     `json:"skills"`
+	Tools      []Tool      `json:"tools"`
+	Scripts    []Tool      `json:"scripts"`
+	Models     []Model     `json:"models"`
 	// Unknown is the number of loads, files, scripts and calls without a known
 	// name.
 	Unknown int `json:"unknown"`
@@ -73,12 +73,12 @@ func (c *Counts) add(u *Use) {
 		c.Refused++
 	}
 	c.Tokens += u.Tokens
-	c.Last = laterOf(c.Last, u.Time)
+	c.Last = laterTime(c.Last, u.Time)
 }
 
-// Face summarizes the uses through one interface of the program. Answers is the
+// Interface summarizes the uses through one interface of the program. Answers is the
 // number of model responses.
-type Face struct {
+type Interface struct {
 	Name string `json:"face"`
 	Counts
 	Answers int `json:"answers"`
@@ -119,7 +119,7 @@ func (t *Tool) add(u *Use) {
 	if u.Outcome != Refused && u.Took > 0 {
 		t.elapsed = append(t.elapsed, u.Took)
 	}
-	t.Last = laterOf(t.Last, u.Time)
+	t.Last = laterTime(t.Last, u.Time)
 }
 
 func (t *Tool) measure() {
@@ -156,7 +156,7 @@ func (r *Report) Tool(name string) (Tool, bool) {
 // Read reads a usage log and returns a report, which is empty for an empty log.
 // It skips and counts damaged lines.
 func Read(o Options) (*Report, error) {
-	c := counter{since: o.Since, faces: map[string]*Face{}, skills: map[string]*Skill{}, models: map[string]*Model{},
+	c := counter{since: o.Since, interfaces: map[string]*Interface{}, skills: map[string]*Skill{}, models: map[string]*Model{},
 		tools: map[toolID]*Tool{}, scripts: map[toolID]*Tool{}}
 	// Open the newer file first. If it is rotated meanwhile, both handles refer
 	// to the same file, and one is dropped.
@@ -222,7 +222,7 @@ type counter struct {
 	decoder
 	since            time.Time
 	first            time.Time
-	faces            map[string]*Face
+	interfaces       map[string]*Interface
 	skills           map[string]*Skill // by key
 	models           map[string]*Model
 	tools, scripts   map[toolID]*Tool
@@ -271,12 +271,12 @@ func (c *counter) add(u *Use) {
 	if c.first.IsZero() || u.Time.Before(c.first) {
 		c.first = u.Time
 	}
-	face := getOrCreate(c.faces, u.Interface, func() *Face { return &Face{Name: u.Interface} })
-	face.add(u)
+	iface := getOrCreate(c.interfaces, u.Interface, func() *Interface { return &Interface{Name: u.Interface} })
+	iface.add(u)
 	if u.Kind == KindModel {
-		face.Answers++
+		iface.Answers++
 		m := getOrCreate(c.models, u.Model, func() *Model { return &Model{Name: u.Model} })
-		m.Answers, m.Usage, m.Last = m.Answers+1, m.Usage.Add(*u.Usage), laterOf(m.Last, u.Time)
+		m.Answers, m.Usage, m.Last = m.Answers+1, m.Usage.Add(*u.Usage), laterTime(m.Last, u.Time)
 		return
 	}
 	if u.Key != "" {
@@ -310,7 +310,7 @@ func getOrCreate[K comparable, V any](m map[K]*V, k K, fresh func() *V) *V {
 
 func (c *counter) report() *Report {
 	return &Report{First: c.first, Unknown: c.unknown, Damaged: c.damaged,
-		Interfaces: sortByRank(c.faces, func(f *Face) (int, string) { return f.Worked() + f.Answers, f.Name }),
+		Interfaces: sortByRank(c.interfaces, func(f *Interface) (int, string) { return f.Worked() + f.Answers, f.Name }),
 		Skills:     sortByRank(c.skills, func(s *Skill) (int, string) { return s.Worked(), s.Key }),
 		Tools:      measureTools(c.tools), Scripts: measureTools(c.scripts),
 		Models: sortByRank(c.models, func(m *Model) (int, string) { return m.Answers, m.Name })}
@@ -338,7 +338,7 @@ func sortByRank[K comparable, V any](m map[K]*V, by func(*V) (rank int, name str
 	return out
 }
 
-func laterOf(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}

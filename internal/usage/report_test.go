@@ -48,7 +48,7 @@ func TestReport(t *testing.T) {
 	got := read(t, noted(t))
 	want := &usage.Report{
 		First: at(0),
-		Interfaces: []usage.Face{
+		Interfaces: []usage.Interface{
 			{Name: "mcp", Counts: usage.Counts{Loads: 3, Files: 1, Scripts: 1, Calls: 4, Tokens: 1200, Failures: 2, Refused: 2, Last: at(11)}},
 			{Name: "chat", Counts: usage.Counts{Loads: 1, Calls: 1, Tokens: 1000, Failures: 1, Last: at(13)}, Answers: 2},
 			{Name: "run", Counts: usage.Counts{Scripts: 1, Last: at(5)}},
@@ -89,7 +89,7 @@ func TestReportSince(t *testing.T) {
 
 func TestEmptyReport(t *testing.T) {
 	r := read(t, newPath(t))
-	if diff := cmp.Diff(&usage.Report{Interfaces: []usage.Face{}, Skills: []usage.Skill{}, Tools: []usage.Tool{}, Scripts: []usage.Tool{}, Models: []usage.Model{}}, r); diff != "" {
+	if diff := cmp.Diff(&usage.Report{Interfaces: []usage.Interface{}, Skills: []usage.Skill{}, Tools: []usage.Tool{}, Scripts: []usage.Tool{}, Models: []usage.Model{}}, r); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -15,7 +15,7 @@ import (
 type sessionLog struct {
 	session.Log
 	uses    *Log
-	face    string
+	iface   string
 	resolve Resolver
 
 	mu    sync.Mutex
@@ -28,11 +28,11 @@ type Resolver func(ctx context.Context, name string) (skill, key string, ok bool
 
 // CountSession returns a session log that also records in l the skill and model
 // uses appended to log. If l is nil, it returns log.
-func (l *Log) CountSession(log session.Log, face string, resolve Resolver) session.Log {
+func (l *Log) CountSession(log session.Log, iface string, resolve Resolver) session.Log {
 	if l == nil {
 		return log
 	}
-	return &sessionLog{Log: log, uses: l, face: face, resolve: resolve, loads: map[string]string{}}
+	return &sessionLog{Log: log, uses: l, iface: iface, resolve: resolve, loads: map[string]string{}}
 }
 
 // Append implements [session.Log].
@@ -49,7 +49,7 @@ func (l *sessionLog) Append(ctx context.Context, events ...*session.Event) error
 func (l *sessionLog) countEvent(ctx context.Context, e *session.Event) {
 	switch {
 	case e.Loaded != nil:
-		l.uses.Note(Use{Interface: l.face, Kind: KindLoad, Skill: e.Loaded.Skill.Name, Key: e.Loaded.Skill.Key(), Tokens: e.Loaded.Tokens, Outcome: OK})
+		l.uses.Note(Use{Interface: l.iface, Kind: KindLoad, Skill: e.Loaded.Skill.Name, Key: e.Loaded.Skill.Key(), Tokens: e.Loaded.Tokens, Outcome: OK})
 	case e.Message != nil && e.Message.Role == session.RoleAssistant:
 		l.countMessage(e.Message)
 	case e.Result != nil:
@@ -60,7 +60,7 @@ func (l *sessionLog) countEvent(ctx context.Context, e *session.Event) {
 func (l *sessionLog) countMessage(m *session.Message) {
 	if m.Usage != nil && m.Model != "" {
 		u := llm.Usage(*m.Usage)
-		l.uses.Note(Use{Interface: l.face, Kind: KindModel, Model: m.Model, Usage: &u, Outcome: OK})
+		l.uses.Note(Use{Interface: l.iface, Kind: KindModel, Model: m.Model, Usage: &u, Outcome: OK})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *sessionLog) countFailedLoad(ctx context.Context, r *session.CallResult)
 	if !load || !r.Error {
 		return
 	}
-	u := Use{Interface: l.face, Kind: KindLoad, Outcome: Failed}
+	u := Use{Interface: l.iface, Kind: KindLoad, Outcome: Failed}
 	u.Skill, u.Key, _ = l.resolve(ctx, name)
 	l.uses.Note(u)
 }

@@ -34,10 +34,10 @@ func TestCountSession(t *testing.T) {
 	if err := kept.Append(t.Context(), &session.Event{Loaded: &session.SkillLoad{Skill: session.ID{Name: "old", Origin: "mine", Dir: "old"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := (*usage.Log)(nil).CountSession(kept, usage.FaceChat, resolve); got != session.Log(kept) {
+	if got := (*usage.Log)(nil).CountSession(kept, usage.InterfaceChat, resolve); got != session.Log(kept) {
 		t.Errorf("switched off, the log is %T", got)
 	}
-	log := usage.NewLog(file, nil).CountSession(kept, usage.FaceChat, resolve)
+	log := usage.NewLog(file, nil).CountSession(kept, usage.InterfaceChat, resolve)
 	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestCountSession(t *testing.T) {
 	if r.Unknown != 1 || len(r.Tools) != 0 || r.Damaged != 0 {
 		t.Errorf("%d unknown, tools %+v, %d damaged", r.Unknown, r.Tools, r.Damaged)
 	}
-	if len(r.Interfaces) != 1 || r.Interfaces[0].Name != usage.FaceChat {
+	if len(r.Interfaces) != 1 || r.Interfaces[0].Name != usage.InterfaceChat {
 		t.Errorf("faces %+v", r.Interfaces)
 	}
 }

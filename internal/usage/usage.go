@@ -21,9 +21,9 @@ import (
 
 // Interfaces of the program through which skills and tools are used.
 const (
-	FaceMCP  = "mcp"
-	FaceChat = "chat"
-	FaceRun  = "run"
+	InterfaceMCP  = "mcp"
+	InterfaceChat = "chat"
+	InterfaceRun  = "run"
 )
 
 // Kind tells what was used.
@@ -107,7 +107,7 @@ func (u Use) encode() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-func (k Kind) known() bool {
+func (k Kind) isKnown() bool {
 	switch k {
 	case KindLoad, KindFile, KindScript, KindCall, KindModel:
 		return true
@@ -115,7 +115,7 @@ func (k Kind) known() bool {
 	return false
 }
 
-func (o Outcome) known() bool { return o == OK || o == Failed || o == Refused }
+func (o Outcome) isKnown() bool { return o == OK || o == Failed || o == Refused }
 
 // truncate cuts s to at most n bytes at a rune boundary.
 func truncate(s string, n int) string {

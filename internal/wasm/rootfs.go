@@ -147,7 +147,7 @@ func (f *rootFS) remove(name string, fits func(isDir bool) experimentalsys.Errno
 }
 
 func (f *rootFS) Utimens(name string, atim, mtim int64) experimentalsys.Errno {
-	return f.modify(func() error { return f.root.Chtimes(localName(name), timeOf(atim), timeOf(mtim)) })
+	return f.modify(func() error { return f.root.Chtimes(localName(name), timeFromNanos(atim), timeFromNanos(mtim)) })
 }
 
 // Symlink always fails, like Link. The worker would not follow a symlink out of
@@ -164,9 +164,9 @@ func (f *rootFS) modify(do func() error) experimentalsys.Errno {
 	return errno(do())
 }
 
-// timeOf converts nanoseconds since 1970. It returns the zero time for
+// timeFromNanos converts nanoseconds since 1970. It returns the zero time for
 // UTIME_OMIT, which leaves a file's time unchanged.
-func timeOf(nanos int64) time.Time {
+func timeFromNanos(nanos int64) time.Time {
 	if nanos == experimentalsys.UTIME_OMIT {
 		return time.Time{}
 	}

@@ -168,7 +168,7 @@ func (t *turn) finalCall() (string, map[string]any, bool) {
 	for _, named := range []bool{true, false} {
 		for i := len(t.skills) - 1; i >= 0; i-- {
 			if k := t.skills[i]; mentions(t.words, k.name) == named {
-				if name, args, ok := t.callOf(k); ok {
+				if name, args, ok := t.chooseCall(k); ok {
 					return name, args, true
 				}
 			}
@@ -177,7 +177,7 @@ func (t *turn) finalCall() (string, map[string]any, bool) {
 	return t.callNamed(t.tools)
 }
 
-func (t *turn) callOf(k *skill) (string, map[string]any, bool) {
+func (t *turn) chooseCall(k *skill) (string, map[string]any, bool) {
 	if path := namedFile(t.words, k.scripts); path != "" && t.has[runScript] {
 		args := map[string]any{"skill": k.name, "script": path}
 		if list := scriptArguments(t.words, k.name, path); len(list) > 0 {

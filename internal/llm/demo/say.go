@@ -114,7 +114,7 @@ func (t *turn) describeStep(l *tongue, s *step) []string {
 	case !s.answered:
 		return []string{fmt.Sprintf(l.unanswered, s.name), l.notAgain}
 	case s.failed:
-		return []string{fmt.Sprintf(l.failed, t.subject(s)), quote(s.result), l.notAgain}
+		return []string{fmt.Sprintf(l.failed, t.callSubject(s)), quote(s.result), l.notAgain}
 	}
 	switch s.name {
 	case search:
@@ -122,9 +122,9 @@ func (t *turn) describeStep(l *tongue, s *step) []string {
 	case load:
 		return t.describeLoad(l, s)
 	case runScript:
-		return []string{fmt.Sprintf(l.ran, s.text("script"), s.text("skill"), l.shown(s.args["args"])), quote(s.result)}
+		return []string{fmt.Sprintf(l.ran, s.text("script"), s.text("skill"), l.formatArgument(s.args["args"])), quote(s.result)}
 	case callTool:
-		return []string{fmt.Sprintf(l.called, s.text("name"), l.shown(s.args["arguments"])), quote(s.result)}
+		return []string{fmt.Sprintf(l.called, s.text("name"), l.formatArgument(s.args["arguments"])), quote(s.result)}
 	case readFile:
 		return []string{fmt.Sprintf(l.looked, s.text("path"), s.text("skill")), quote(s.result)}
 	case findTools:
@@ -135,8 +135,8 @@ func (t *turn) describeStep(l *tongue, s *step) []string {
 	return nil
 }
 
-// subject returns the name of the skill or tool that a call refers to.
-func (t *turn) subject(s *step) string {
+// callSubject returns the name of the skill or tool that a call refers to.
+func (t *turn) callSubject(s *step) string {
 	for _, arg := range []string{"script", "path", "name"} {
 		if of := s.text(arg); of != "" {
 			return s.name + " (" + of + ")"
@@ -223,8 +223,8 @@ func quote(result string) string {
 	return "    " + strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-// shown formats an argument as JSON.
-func (l *tongue) shown(v any) string {
+// formatArgument formats an argument as JSON.
+func (l *tongue) formatArgument(v any) string {
 	if text := asJSON(v); text != "null" && text != "{}" {
 		return truncate(text, maxTold)
 	}

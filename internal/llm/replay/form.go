@@ -104,7 +104,7 @@ type refusal struct {
 func newRequest(r *llm.Request) (*request, error) {
 	q := &request{Instructions: validText(r.Instructions), MaxTokens: r.MaxTokens, Thinking: r.Thinking}
 	for _, t := range r.Tools {
-		schema, err := compact(t.InputSchema)
+		schema, err := compactSchema(t.InputSchema)
 		if err != nil {
 			return nil, fmt.Errorf("input schema of tool %.100q is not JSON: %w", t.Name, err)
 		}
@@ -116,7 +116,7 @@ func newRequest(r *llm.Request) (*request, error) {
 	return q, nil
 }
 
-func compact(schema json.RawMessage) (json.RawMessage, error) {
+func compactSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if len(schema) == 0 {
 		return nil, nil
 	}
