@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/secretname"
 )
 
 // Permissions lists what a grant permits or a skill requests. The zero value
@@ -62,7 +62,7 @@ func (a Permissions) Normalize() (Permissions, error) {
 		hosts, errs = append(hosts, h), append(errs, err)
 	}
 	for _, s := range a.Secrets {
-		errs = append(errs, CheckSecretName(s))
+		errs = append(errs, secretname.Check(s))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return a, err
@@ -75,19 +75,6 @@ func (a Permissions) Normalize() (Permissions, error) {
 func (a Permissions) equal(b Permissions) bool {
 	return a.Run == b.Run && a.Call == b.Call && a.WorkspaceWrite == b.WorkspaceWrite && a.Unsandboxed == b.Unsandboxed && a.HostNetwork == b.HostNetwork &&
 		slices.Equal(a.Network, b.Network) && slices.Equal(a.Secrets, b.Secrets)
-}
-
-var secretForm = lazyregexp.New(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
-
-// CheckSecretName returns an error if s is not a valid secret name. A name has
-// up to 128 letters, digits and underscores and does not start with a digit.
-// Most secrets are passed as environment variables, so the rules for those
-// apply. The error contains s.
-func CheckSecretName(s string) error {
-	if !secretForm().MatchString(s) {
-		return fmt.Errorf("invalid secret name %.150q: use letters, digits and _", s)
-	}
-	return nil
 }
 
 // anyName matches every secret in an operator's bounds.

@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/privatefile"
+	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/policy"
@@ -101,7 +102,7 @@ see arguments.`,
 // checkSecretName returns an error if a name typed by the user is invalid. The
 // error does not repeat the name, because it may be a mistyped value.
 func checkSecretName(name string) error {
-	if policy.CheckSecretName(name) != nil {
+	if secretname.Check(name) != nil {
 		return exit.Errorf(exit.Usage, "loadout secret set GITHUB_TOKEN; the value is prompted for", "invalid secret name: use letters, digits and _")
 	}
 	return nil

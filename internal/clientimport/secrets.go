@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/policy"
 )
 
 // MovedSecret describes a value that an import moves to a secret. The value is
@@ -320,7 +320,7 @@ func deriveSecretName(server, key string) string {
 		name = strings.Trim(s+"_"+k, "_")
 	}
 	name = name[:min(len(name), 100)]
-	if policy.CheckSecretName(name) != nil {
+	if secretname.Check(name) != nil {
 		name = "SECRET_" + name
 	}
 	return name

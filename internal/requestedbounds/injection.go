@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -52,7 +53,7 @@ func parseInjection(entry map[string]string) (policy.Injection, error) {
 			return in, fmt.Errorf("unknown field %q", printable.Text(key, 100))
 		}
 	}
-	if err := policy.CheckSecretName(in.Secret); err != nil {
+	if err := secretname.Check(in.Secret); err != nil {
 		return in, err
 	}
 	in.Host = entry["host"]

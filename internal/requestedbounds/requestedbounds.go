@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -132,7 +133,7 @@ func (p *boundsParser) parseEntry(key string, raw json.RawMessage) {
 	case "network":
 		p.out.Network = append(p.out.Network, p.parseList(raw, checkHost)...)
 	case "secrets":
-		p.out.Secrets = append(p.out.Secrets, p.parseList(raw, policy.CheckSecretName)...)
+		p.out.Secrets = append(p.out.Secrets, p.parseList(raw, secretname.Check)...)
 	case "inject":
 		for _, in := range p.parseInjections(raw) {
 			p.out.Network, p.out.Secrets = append(p.out.Network, in.Pattern()), append(p.out.Secrets, in.Secret)

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/privatefile"
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/secretname"
 )
 
 // Limits of a store.
@@ -88,7 +88,7 @@ func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 }
 
 func checkSecret(name, value string) error {
-	if err := policy.CheckSecretName(name); err != nil {
+	if err := secretname.Check(name); err != nil {
 		return err
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -61,7 +62,7 @@ func (h *Handlers) setSecret(ctx context.Context, in *struct {
 		return nil, err
 	}
 	err = h.Agents.Secrets().Set(ctx, account.FromContext(ctx), o, in.Secret, in.Body.Value)
-	if bad := policy.CheckSecretName(in.Secret); bad != nil && errors.Is(err, store.ErrInvalid) {
+	if bad := secretname.Check(in.Secret); bad != nil && errors.Is(err, store.ErrInvalid) {
 		return nil, api.InvalidFields(api.Fault{Where: "path.secret", Message: bad.Error()})
 	}
 	return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
+	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
@@ -216,7 +217,7 @@ func (p *parser) parseKey(f configfile.Field) string {
 func parseSecretRef(s string) (string, bool) {
 	name, ok := strings.CutPrefix(s, "${{secrets.")
 	name, end := strings.CutSuffix(name, "}}")
-	return name, ok && end && policy.CheckSecretName(name) == nil
+	return name, ok && end && secretname.Check(name) == nil
 }
 
 func (p *parser) parseServer(n *configfile.Node) *MCPServer {

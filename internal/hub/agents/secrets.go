@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -124,7 +125,7 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 	if s.r.opts.Cipher == nil {
 		return ErrNoKey
 	}
-	if err := policy.CheckSecretName(name); err != nil {
+	if err := secretname.Check(name); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}
 	if value == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/policy"
 )
 
 // prefix is the prefix of the names of secrets that contain credentials.
@@ -27,7 +27,7 @@ const prefix = "git_"
 func Name(host string) string {
 	host = strings.ToLower(host)
 	name := prefix + strings.NewReplacer(".", "_", "-", "__", ":", "___").Replace(host)
-	if host == "" || policy.CheckSecretName(name) != nil || hostOfName(name) != host {
+	if host == "" || secretname.Check(name) != nil || hostOfName(name) != host {
 		return ""
 	}
 	return name

@@ -240,7 +240,7 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 // isSkillError reports whether err affects only one skill, so that the import can
 // continue with the others.
 func isSkillError(err error) bool {
-	if _, ok := skill.Refusals(err); ok || isNotFound(err) || isDenied(err) || errors.Is(err, ErrExists) || errors.Is(err, ErrInvalid) || errors.Is(err, errUnchanged) {
+	if _, ok := errors.AsType[*skill.RefusedError](err); ok || isNotFound(err) || isDenied(err) || errors.Is(err, ErrExists) || errors.Is(err, ErrInvalid) || errors.Is(err, errUnchanged) {
 		return true
 	}
 	if _, ok := errors.AsType[*BrokenError](err); ok {
