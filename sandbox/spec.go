@@ -125,9 +125,7 @@ func NewSecret(name, value string) Secret { return Secret{name, value} }
 func (s Secret) Reveal() string { return s.value }
 
 func (s Secret) String() string               { return "secret " + s.Name }
-func (s Secret) GoString() string             { return s.String() }
 func (s Secret) Format(f fmt.State, _ rune)   { fmt.Fprint(f, s.String()) }
-func (s Secret) LogValue() slog.Value         { return slog.StringValue(s.String()) }
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Limits holds the resource limits of a sandbox. Sizes are in bytes.
