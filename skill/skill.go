@@ -115,17 +115,17 @@ func (s *Skill) Verbatim() bool { return !s.repaired }
 // folder's name.
 func (s *Skill) HasOwnName() bool { return !s.unnamed }
 
-// ErrRepaired is returned for frontmatter that has no exact JSON form because
+// errRepaired is returned for frontmatter that has no exact JSON form because
 // it was repaired.
-var ErrRepaired = errors.New("repaired frontmatter has no verbatim form")
+var errRepaired = errors.New("repaired frontmatter has no verbatim form")
 
 // FrontmatterJSON returns the frontmatter as a JSON object according to the
 // YAML 1.2 core schema. The object has every field in source order, with dates
-// and yes/no as strings. If the frontmatter was repaired, FrontmatterJSON
-// returns [ErrRepaired].
+// and yes/no as strings. It returns an error if the frontmatter was repaired;
+// see [Skill.Verbatim].
 func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 	if s.repaired {
-		return nil, ErrRepaired
+		return nil, errRepaired
 	}
 	root, serr := parseYAML(s.Frontmatter)
 	if serr != nil {
