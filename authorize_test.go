@@ -341,7 +341,7 @@ func TestApprovalRequestListsPermissions(t *testing.T) {
 	if len(w.Problems) != 1 || len(w.Needs) != 1 || w.Needs[0].Name != "base" || len(w.Manifest) != 2 || string(w.Digest) != w.Manifest.Digest() {
 		t.Errorf("got %+v", w)
 	}
-	if _, err := s.ReadApprovalRequest(t.Context(), "wob"); !catalog.IsNotFound(err) {
+	if _, err := s.ReadApprovalRequest(t.Context(), "wob"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of no skill: %v", err)
 	}
 }

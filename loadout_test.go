@@ -66,7 +66,7 @@ func TestNewDeniesByDefault(t *testing.T) {
 			if text := rt.CatalogText(loadout.TextOptions{}); (text == "") != (tt.want == nil) {
 				t.Errorf("catalog text %q", text)
 			}
-			if _, err := rt.Fetch(t.Context(), "pdf"); !catalog.IsNotFound(err) {
+			if _, err := rt.Fetch(t.Context(), "pdf"); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("fetching a skill that is not available: %v", err)
 			}
 		})
@@ -162,7 +162,7 @@ func TestFetch(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(dir, "removed")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := rt.Fetch(t.Context(), "removed"); !catalog.IsNotFound(err) {
+		if _, err := rt.Fetch(t.Context(), "removed"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v, want not found", err)
 		}
 	})

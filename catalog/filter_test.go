@@ -1,7 +1,9 @@
 package catalog_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,7 +40,7 @@ func TestK2EachLookupChecksKillSwitchAndAllowList(t *testing.T) {
 			s := c.Snapshot()
 			for _, ref := range []string{"pdf", "pdf@^1", "dir/pdf", digest} {
 				_, err := c.Resolve(t.Context(), ref)
-				if !catalog.IsNotFound(err) {
+				if !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("resolve %s: %v", ref, err)
 				} else if ref != digest && !strings.Contains(err.Error(), tt.reason) {
 					t.Errorf("resolve %s: %v, want the reason: %s", ref, err, tt.reason)

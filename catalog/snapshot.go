@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -414,6 +413,3 @@ func (s *Snapshot) Explain(ref string) []Candidate {
 	}
 	return out
 }
-
-// IsNotFound reports whether err means that a skill or file does not exist.
-func IsNotFound(err error) bool { return errors.Is(err, fs.ErrNotExist) }

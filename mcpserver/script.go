@@ -302,7 +302,7 @@ func (s *Server) runError(err error) string {
 	if e, ok := errors.AsType[*sandbox.UnavailableError](err); ok && e.Fix != "" {
 		return strings.TrimSuffix(s.errorText(err), ".") + ". Fix: " + e.Fix
 	}
-	if catalog.IsNotFound(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return s.loadError(err)
 	}
 	if errors.Is(err, loadout.ErrNoFolder) {

@@ -388,7 +388,7 @@ func (s *Server) loadError(err error) string {
 		return skillsDisabled
 	}
 	msg := strings.TrimSuffix(s.errorText(err), ".")
-	if !catalog.IsNotFound(err) {
+	if !errors.Is(err, fs.ErrNotExist) {
 		return msg + "."
 	}
 	if !strings.HasSuffix(msg, "?") {
