@@ -225,8 +225,8 @@ func readArchive(file string) *found {
 	f := &found{seen: time.Now().UnixNano()}
 	b, err := openArchive(file)
 	if err != nil {
-		if refusals, ok := skill.Refusals(err); ok {
-			for _, r := range refusals {
+		if refused, ok := errors.AsType[*skill.RefusedError](err); ok {
+			for _, r := range refused.Refusals {
 				f.problems = append(f.problems, Problem{Path: file, Diagnostic: skill.Diagnostic{Severity: skill.Error, Code: r.Code,
 					Message: r.String(), Fix: "pack the skill again"}})
 			}

@@ -2,6 +2,7 @@ package skill_test
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func TestArchiveAttacks(t *testing.T) {
 		t.Run(tt.id+" "+tt.what, func(t *testing.T) {
 			b, err := skill.OpenZIP(bytes.NewReader(tt.archive), int64(len(tt.archive)), "pdf.zip", skill.Limits{})
 			if err != nil {
-				if _, ok := skill.Refusals(err); !ok {
+				if _, ok := errors.AsType[*skill.RefusedError](err); !ok {
 					t.Errorf("not refused with a reason: %v", err)
 				}
 				return

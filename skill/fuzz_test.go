@@ -78,7 +78,7 @@ func FuzzOpenZIP(f *testing.F) {
 		limits := skill.Limits{FileBytes: 1 << 20, UnpackedBytes: 2 << 20, Entries: 20}
 		b, err := openZIP(src, "pdf.zip", limits)
 		if err != nil {
-			if refusals, ok := skill.Refusals(err); !ok || len(refusals) == 0 || refusals[0].Code == "" || err.Error() == "" {
+			if refusals, ok := refusalsOf(err); !ok || len(refusals) == 0 || refusals[0].Code == "" || err.Error() == "" {
 				t.Errorf("refused without a reason: %v", err)
 			}
 			return

@@ -68,7 +68,7 @@ func TestWriteZIPRefusesWhatOpenZIPWould(t *testing.T) {
 	for name, code := range map[string]string{`a\b`: "backslash", "a:b": "name-colon", "readme.MD": "collision", "a\nb": "name-control"} {
 		var buf bytes.Buffer
 		_, _, err := skill.WriteZIP(&buf, fstest.MapFS{"README.md": {}, name: {}}, "pdf")
-		if refusals, ok := skill.Refusals(err); !ok || refusals[0].Code != code || buf.Len() > 0 {
+		if refusals, ok := refusalsOf(err); !ok || refusals[0].Code != code || buf.Len() > 0 {
 			t.Errorf("%q: %v, %d bytes written", name, err, buf.Len())
 		}
 	}

@@ -3,7 +3,6 @@ package skill
 import (
 	"archive/zip"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -346,12 +345,4 @@ func (c *checker) layout(base string) string {
 		c.refuse(top+"/", "folder-name", "the folder is named %s and the archive %s; give them the same name", quote(top), quote(base))
 	}
 	return top
-}
-
-// Refusals returns the reasons in err if it is a [*RefusedError].
-func Refusals(err error) ([]Refusal, bool) {
-	if re, ok := errors.AsType[*RefusedError](err); ok {
-		return re.Refusals, true
-	}
-	return nil, false
 }

@@ -155,7 +155,7 @@ func classifyScanError(err error) error {
 	if !ok {
 		return err
 	}
-	if _, refused := skill.Refusals(e.Err); refused {
+	if _, refused := errors.AsType[*skill.RefusedError](e.Err); refused {
 		return exit.Errorf(exit.Failure, "list the reasons: loadout inspect "+console.ShellQuote(e.Path), "archive %s is refused and was not scanned", e.Path)
 	}
 	code, hint := exit.FileHint(e.Err, "the path")

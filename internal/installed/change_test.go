@@ -332,8 +332,8 @@ func TestFailedCopyChangesNothing(t *testing.T) {
 
 func refusedFor(code string) func(error) bool {
 	return func(err error) bool {
-		refusals, ok := skill.Refusals(err)
-		return ok && slices.ContainsFunc(refusals, func(r skill.Refusal) bool { return r.Code == code })
+		refused, ok := errors.AsType[*skill.RefusedError](err)
+		return ok && slices.ContainsFunc(refused.Refusals, func(r skill.Refusal) bool { return r.Code == code })
 	}
 }
 

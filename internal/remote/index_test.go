@@ -289,7 +289,7 @@ func TestIndexWithWrongSkillName(t *testing.T) {
 			}
 			continue
 		}
-		if _, refused := skill.Refusals(err); !refused || !strings.Contains(err.Error(), want) {
+		if _, refused := errors.AsType[*skill.RefusedError](err); !refused || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -112,7 +112,7 @@ func TestSymlinksInDirectoryAreRefused(t *testing.T) {
 		t.Errorf("%v", o.Skills)
 	}
 	_, err = o.OpenSkill(t.Context(), o.Skills[0])
-	if refused, _ := skill.Refusals(err); len(refused) != 3 || !slices.Equal(codes(t, err), []string{"link"}) {
+	if refused, ok := errors.AsType[*skill.RefusedError](err); !ok || len(refused.Refusals) != 3 || !slices.Equal(codes(t, err), []string{"link"}) {
 		t.Errorf("%v", err)
 	}
 	if b, err := o.OpenSkill(t.Context(), o.Skills[1]); err != nil {

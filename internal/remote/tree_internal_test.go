@@ -50,7 +50,7 @@ func TestTreeImplementsFS(t *testing.T) {
 func TestTreeRefusesEscapingPaths(t *testing.T) {
 	for _, p := range []string{"/a", "../a", "a/../../b", "a/..", "..", `..\a`, `a\..\b`, `\a`, "C:/a", `c:\a`} {
 		_, err := newTree([]entry{file("SKILL.md", doc("a")), file(p, "x")})
-		if _, refused := skill.Refusals(err); !refused {
+		if _, refused := errors.AsType[*skill.RefusedError](err); !refused {
 			t.Errorf("%q: %v, want it to be refused", p, err)
 		}
 	}
@@ -128,12 +128,12 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 // codes returns the codes of the reasons for refusing a skill.
 func codes(t testing.TB, err error) []string {
 	t.Helper()
-	refused, ok := skill.Refusals(err)
+	refused, ok := errors.AsType[*skill.RefusedError](err)
 	if !ok {
 		t.Fatalf("not refused with a reason: %v", err)
 	}
 	var out []string
-	for _, r := range refused {
+	for _, r := range refused.Refusals {
 		out = append(out, r.Code)
 	}
 	slices.Sort(out)

@@ -1,6 +1,7 @@
 package skillcheck
 
 import (
+	"errors"
 	"io"
 
 	"github.com/loadout-dev/loadout/skill"
@@ -20,8 +21,8 @@ type Archive struct {
 // entries and paths, and the skill in it. It does not unpack the archive.
 func InspectArchive(r io.ReaderAt, size int64, name string, anyFolder bool) (*Archive, error) {
 	b, err := skill.OpenZIP(r, size, name, skill.Limits{AllowFolderMismatch: anyFolder})
-	if refusals, ok := skill.Refusals(err); ok {
-		return &Archive{Problems: refusals}, nil
+	if refused, ok := errors.AsType[*skill.RefusedError](err); ok {
+		return &Archive{Problems: refused.Refusals}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package skillcheck
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -152,7 +153,7 @@ func scanArchive(ctx context.Context, p string, size int64) (Scanned, error) {
 	}
 	defer f.Close()
 	b, err := skill.OpenZIP(f, size, p, skill.Limits{AllowFolderMismatch: true})
-	if _, refused := skill.Refusals(err); refused {
+	if _, refused := errors.AsType[*skill.RefusedError](err); refused {
 		return Scanned{}, &ScanError{Path: p, Err: err}
 	}
 	if err != nil {

@@ -167,7 +167,7 @@ func TestScanErrors(t *testing.T) {
 	dir := tree(t)
 	_, err := skillcheck.ScanPath(t.Context(), filepath.Join(dir, "notes.zip"))
 	e, ok := errors.AsType[*skillcheck.ScanError](err)
-	if _, refused := skill.Refusals(err); !ok || !refused || e.Opened || filepath.Base(e.Path) != "notes.zip" {
+	if _, refused := errors.AsType[*skill.RefusedError](err); !ok || !refused || e.Opened || filepath.Base(e.Path) != "notes.zip" {
 		t.Errorf("refused archive: %v", err)
 	}
 	_, err = skillcheck.ScanPath(t.Context(), filepath.Join(dir, "gone"))

@@ -2,6 +2,7 @@ package skillcheck
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -103,9 +104,9 @@ func validateArchive(p, shown string) Validation {
 		return unreadableResult(shown, err)
 	}
 	b, err := skill.OpenZIP(f, fi.Size(), p, skill.Limits{})
-	if refusals, ok := skill.Refusals(err); ok {
+	if refused, ok := errors.AsType[*skill.RefusedError](err); ok {
 		v := Validation{Path: shown}
-		for _, r := range refusals {
+		for _, r := range refused.Refusals {
 			v.Diagnostics = append(v.Diagnostics, skill.Diagnostic{Severity: skill.Error, Code: r.Code, Message: r.String(), Fix: "pack it again with: loadout pack DIR", Rule: 3})
 		}
 		return v
