@@ -34,7 +34,7 @@ type kindMetaJSON struct {
 type kindStatusJSON struct {
 	ID         string           `json:"id"`
 	Generation int64            `json:"generation" doc:"Grows with each change"`
-	Digest     string           `json:"digest,omitempty" doc:"Of a Model or Skill as it is now; secrets are granted to it"`
+	Digest     string           `json:"digest,omitempty" doc:"Digest of the current Model or Skill; secrets are granted to it"`
 	CreatedBy  string           `json:"createdBy"`
 	ChangedBy  string           `json:"changedBy,omitempty"`
 	Created    time.Time        `json:"created"`

@@ -23,12 +23,12 @@ type priceJSON struct {
 type modelJSON struct {
 	Own       bool       `json:"own,omitempty" doc:"The hub's own model, for agents without a Model"`
 	Name      string     `json:"name,omitempty" doc:"Name of the Model, for modelRef of a Bot; absent for the hub's own"`
-	Namespace string     `json:"namespace,omitempty" doc:"Of the Model"`
+	Namespace string     `json:"namespace,omitempty" doc:"Namespace of the Model"`
 	ID        string     `json:"id,omitempty"`
 	Vendor    string     `json:"vendor" doc:"API of the model: anthropic, openai or demo"`
 	Model     string     `json:"model,omitempty" doc:"Name at the vendor"`
 	BaseURL   string     `json:"base_url,omitempty" doc:"Absent for the address of the vendor or the operator"`
-	Digest    string     `json:"digest,omitempty" doc:"Of the Model as it is now; a secret is granted to it as its key"`
+	Digest    string     `json:"digest,omitempty" doc:"Digest of the current Model; a secret is granted to it as its key"`
 	Key       string     `json:"key" enum:"operator,none,granted,missing" doc:"operator: provided by the hub; none: not needed; granted: you have one; missing: needed, but you have none"`
 	Price     *priceJSON `json:"price,omitempty" doc:"US dollars per million tokens; absent if unknown"`
 	Window    int        `json:"window,omitempty" doc:"Context window in tokens; absent if unknown"`

@@ -20,7 +20,7 @@ type profileJSON struct {
 	Skills      []agents.SkillChoice `json:"skills" nullable:"false" doc:"Empty for all that you can access"`
 	Servers     []serverJSON         `json:"servers" nullable:"false"`
 	Model       *profileModelJSON    `json:"model,omitempty" doc:"Absent for the hub's own"`
-	Members     []agents.TeamMember  `json:"members" nullable:"false" doc:"Of a Team, without its leader"`
+	Members     []agents.TeamMember  `json:"members" nullable:"false" doc:"Members of a Team, without its leader"`
 	Expose      string               `json:"expose,omitempty" enum:"meta,direct" doc:"How MCP clients see its tools; absent for the default"`
 	Problems    []string             `json:"problems" nullable:"false" doc:"What is missing, and why"`
 	Revision    int64                `json:"revision"`

@@ -94,10 +94,10 @@ func (h *Handlers) listSecretGrants(ctx context.Context, in *SecretPath) (*api.B
 // secretFor selects the subject that a secret is granted to.
 type secretFor struct {
 	Kind      string `json:"kind" enum:"Skill,Model,MCPServer,Ghost,Bot"`
-	Namespace string `json:"namespace,omitempty" maxLength:"150" doc:"As in /kinds; not for a Skill, which is searched"`
+	Namespace string `json:"namespace,omitempty" maxLength:"150" doc:"Namespace as in /kinds; omit for a Skill, which is searched for"`
 	Name      string `json:"name" minLength:"1" maxLength:"1024"`
 	Server    string `json:"server,omitempty" maxLength:"256" doc:"Name of the server of a Ghost or Bot"`
-	Digest    string `json:"digest" minLength:"1" maxLength:"80" doc:"Of the inspected item; a changed one gets no grant"`
+	Digest    string `json:"digest" minLength:"1" maxLength:"80" doc:"Digest of the inspected item; the grant fails if the item has changed"`
 }
 
 func (h *Handlers) grantSecret(ctx context.Context, in *struct {
@@ -114,7 +114,7 @@ func (h *Handlers) grantSecret(ctx context.Context, in *struct {
 
 func (h *Handlers) revokeSecret(ctx context.Context, in *struct {
 	SecretPath
-	Digest string `query:"digest" required:"true" minLength:"1" maxLength:"80" doc:"Of what may use it"`
+	Digest string `query:"digest" required:"true" minLength:"1" maxLength:"80" doc:"Digest of the item that may use the secret"`
 }) (*api.NoBody, error) {
 	o, err := h.owner(ctx, in.OwnerQuery)
 	if err != nil {

@@ -23,7 +23,7 @@ type serverLiveJSON struct {
 	Tools         int       `json:"tools" doc:"Number of tools"`
 	Era           string    `json:"era,omitempty" enum:"modern,legacy" doc:"Version of the protocol"`
 	Transport     string    `json:"transport,omitempty"`
-	Latency       float64   `json:"latency_ms,omitempty" doc:"Of the last health check or call"`
+	Latency       float64   `json:"latency_ms,omitempty" doc:"Duration of the last health check or call"`
 	Warnings      []string  `json:"warnings,omitempty"`
 	Connections   int       `json:"connections" doc:"Open connections, yours and shared ones; for administrators all"`
 	Conversations int       `json:"conversations" doc:"Your active conversations on this node that have it; for administrators all"`
@@ -37,7 +37,7 @@ func (h *Handlers) newServerLiveJSON(l assembly.ServerStatus) *serverLiveJSON {
 // heldToolJSON is a new or changed tool that is pending acceptance.
 type heldToolJSON struct {
 	Name   string          `json:"name" doc:"Name at the server"`
-	Digest string          `json:"digest" doc:"Of the current definition, to accept it"`
+	Digest string          `json:"digest" doc:"Digest of the current definition, for accepting it"`
 	Seen   time.Time       `json:"seen" doc:"First time"`
 	New    json.RawMessage `json:"new,omitempty" doc:"Current definition; only when listing the servers of one item"`
 	Old    json.RawMessage `json:"old,omitempty" doc:"Last accepted definition; absent for a new tool"`
@@ -124,7 +124,7 @@ func pendingTools(all []store.ToolDefinition) (out []heldToolJSON) {
 
 // serverRestart selects the server to restart.
 type serverRestart struct {
-	Server string `json:"server,omitempty" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
+	Server string `json:"server,omitempty" maxLength:"256" doc:"Name of the server of a Ghost or Bot"`
 }
 
 // restartedJSON is the result of a restart.
@@ -142,7 +142,7 @@ func (h *Handlers) restartServer(ctx context.Context, in *struct {
 
 // OperatorsPath is the path parameter for an operator server.
 type OperatorsPath struct {
-	Name string `path:"name" minLength:"1" maxLength:"256" doc:"Of a server of the operator"`
+	Name string `path:"name" minLength:"1" maxLength:"256" doc:"Name of a server of the operator"`
 }
 
 func (h *Handlers) restartOperators(ctx context.Context, in *OperatorsPath) (*api.Body[restartedJSON], error) {
@@ -159,12 +159,12 @@ func (h *Handlers) restart(ctx context.Context, of agents.Subject) (*api.Body[re
 
 // definitionsToAccept lists the tool definitions that the user inspected.
 type definitionsToAccept struct {
-	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Of the inspected definitions, as in held"`
+	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Digests of the inspected definitions, as in held"`
 }
 
 type serverAcceptance struct {
-	Server  string   `json:"server,omitempty" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
-	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Of the inspected definitions, as in held"`
+	Server  string   `json:"server,omitempty" maxLength:"256" doc:"Name of the server of a Ghost or Bot"`
+	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Digests of the inspected definitions, as in held"`
 }
 
 // acceptedJSON lists the tools that are now available.

@@ -36,7 +36,7 @@ type serverSignInJSON struct {
 
 // beginSignIn selects the server to sign in to and the page to return to.
 type beginSignIn struct {
-	Server string `json:"server,omitempty" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
+	Server string `json:"server,omitempty" maxLength:"256" doc:"Name of the server of a Ghost or Bot"`
 	Back   string `json:"back,omitempty" maxLength:"1000" doc:"Path of the page to return to; the result is in the parameter signin"`
 }
 
@@ -173,7 +173,7 @@ func signInMessage(back, said string) string {
 
 func (h *Handlers) endServerSignIn(ctx context.Context, in *struct {
 	DefiningPath
-	Server string `query:"server" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
+	Server string `query:"server" maxLength:"256" doc:"Name of the server of a Ghost or Bot"`
 }) (*api.Body[signedOutJSON], error) {
 	return h.signOutOfServer(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Server})
 }

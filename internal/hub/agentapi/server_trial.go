@@ -37,8 +37,8 @@ const (
 type serverTrial struct {
 	Kind      string          `json:"kind,omitempty" enum:"MCPServer,Ghost,Bot"`
 	Namespace string          `json:"namespace,omitempty" maxLength:"150"`
-	Name      string          `json:"name,omitempty" maxLength:"256" doc:"Of what defines it; with a config what to call it"`
-	Server    string          `json:"server,omitempty" maxLength:"256" doc:"Which one, of a Ghost or Bot, or of the operator"`
+	Name      string          `json:"name,omitempty" maxLength:"256" doc:"Name of the defining item; with a config, the name to call the server"`
+	Server    string          `json:"server,omitempty" maxLength:"256" doc:"Name of the server of a Ghost or Bot, or of the operator"`
 	Config    json.RawMessage `json:"config,omitempty" doc:"A server as the spec of an MCPServer, which is not kept and gets no values of variables"`
 }
 
@@ -46,7 +46,7 @@ type serverTrial struct {
 type serverTried struct {
 	Success bool              `json:"success"`
 	Error   string            `json:"error,omitempty" doc:"Why not, and what to do"`
-	SignIn  bool              `json:"signIn,omitempty" doc:"Whether it wants a sign-in that you have not made"`
+	SignIn  bool              `json:"signIn,omitempty" doc:"Whether it requires a sign-in that you have not completed"`
 	Tools   []serverTriedTool `json:"tools" nullable:"false"`
 }
 
@@ -57,7 +57,7 @@ type serverTriedTool struct {
 	InputSchema any    `json:"inputSchema,omitempty" doc:"A JSON Schema of its arguments"`
 	// Annotations are hints from the server, for example that the tool is
 	// read-only.
-	Annotations *mcp.ToolAnnotations `json:"annotations,omitempty" doc:"What it says of itself"`
+	Annotations *mcp.ToolAnnotations `json:"annotations,omitempty" doc:"Annotations from the server"`
 }
 
 func (h *Handlers) serverTests() {

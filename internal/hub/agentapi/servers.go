@@ -15,7 +15,7 @@ import (
 // operator servers, it contains only the address.
 type serverJSON struct {
 	Name         string                 `json:"name"`
-	Kind         string                 `json:"kind,omitempty" doc:"Of the defining item; absent for servers of the operator"`
+	Kind         string                 `json:"kind,omitempty" doc:"Kind of the defining item; absent for servers of the operator"`
 	Namespace    string                 `json:"namespace,omitempty"`
 	Thing        string                 `json:"thing,omitempty" doc:"Name of the defining item"`
 	Digest       string                 `json:"digest" doc:"Reviews and grants of secrets apply to it"`
@@ -26,7 +26,7 @@ type serverJSON struct {
 	Uses         []upstream.VariableUse `json:"uses,omitempty" doc:"Variables, and where their values go"`
 	State        string                 `json:"state" enum:"ready,not_configured,waits_for_review,rejected,disabled" doc:"Whether it can be connected; missing values are reported by profiles only"`
 	Missing      []string               `json:"missing,omitempty" doc:"Variables without a value for you, and what to do"`
-	Review       *serverReviewJSON      `json:"review,omitempty" doc:"Of the command; absent for servers of the operator"`
+	Review       *serverReviewJSON      `json:"review,omitempty" doc:"Review of the command; absent for servers of the operator"`
 	By           string                 `json:"by,omitempty" doc:"ID of the last user who changed it, and who cannot review it"`
 	Live         *serverLiveJSON        `json:"live,omitempty" doc:"State on this node; absent if unused here"`
 	SignIn       *serverSignInJSON      `json:"signIn,omitempty" doc:"Your sign-in; absent if none is known to be needed"`
@@ -150,8 +150,8 @@ func (h *Handlers) getServers(ctx context.Context, in *DefiningPath) (*api.Body[
 }
 
 type serverDecision struct {
-	Server   string `json:"server,omitempty" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
-	Digest   string `json:"digest" minLength:"1" maxLength:"80" doc:"Of the server that was looked at"`
+	Server   string `json:"server,omitempty" maxLength:"256" doc:"Name of the server of a Ghost or Bot"`
+	Digest   string `json:"digest" minLength:"1" maxLength:"80" doc:"Digest of the inspected server"`
 	Decision string `json:"decision" enum:"pending,approved,rejected"`
 	Note     string `json:"note,omitempty" maxLength:"1000"`
 }

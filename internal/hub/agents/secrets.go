@@ -63,7 +63,7 @@ type Secret struct {
 type SecretGrant struct {
 	Secret  string        `json:"secret"`
 	Subject string        `json:"subject" doc:"Who may use it, as named at the time of the grant"`
-	Digest  policy.Digest `json:"digest" doc:"Of what may use it; a change invalidates the grant"`
+	Digest  policy.Digest `json:"digest" doc:"Digest of the item that may use the secret; a change invalidates the grant"`
 	By      string        `json:"by"`
 	Created time.Time     `json:"created"`
 }

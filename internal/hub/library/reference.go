@@ -22,7 +22,7 @@ const (
 // Reference describes the use of a skill by a resource, a skill or a namespace.
 type Reference struct {
 	Kind      string    `json:"kind" doc:"Ghost, Bot or Team; Skill for a dependent skill; Default; or Listing for a namespace that lists it"`
-	ID        string    `json:"id" doc:"Of the kind or skill; for defaults and listings the namespace"`
+	ID        string    `json:"id" doc:"ID of the resource or skill; for defaults and listings, the namespace"`
 	Name      string    `json:"name,omitempty"`
 	Namespace Namespace `json:"namespace" doc:"Owner"`
 	Slot      string    `json:"slot,omitempty" doc:"Field with the reference"`

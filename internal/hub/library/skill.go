@@ -31,9 +31,9 @@ type Skill struct {
 	DisplayName string    `json:"displayName,omitempty"`
 	Description string    `json:"description"`
 	Tags        []string  `json:"tags" nullable:"false"`
-	Number      int64     `json:"number" doc:"Of the current version"`
+	Number      int64     `json:"number" doc:"Number of the current version"`
 	Label       string    `json:"version,omitempty" doc:"Version given by the author"`
-	Digest      string    `json:"digest" doc:"Of the files of the current version"`
+	Digest      string    `json:"digest" doc:"Digest of the files of the current version"`
 	Review      Review    `json:"review" enum:"pending,approved,rejected"`
 	Code        bool      `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
 	Runnable    bool      `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`

@@ -69,7 +69,7 @@ func (h *Handlers) loadSessionSkill(ctx context.Context, in *struct {
 func (h *Handlers) unloadSessionSkill(ctx context.Context, in *struct {
 	SessionPath
 	Name    string `path:"name" maxLength:"1024" doc:"Name of an active skill"`
-	Cascade bool   `query:"cascade" doc:"Also unload the skills that need it"`
+	Cascade bool   `query:"cascade" doc:"Also unload the skills that depend on it"`
 }) (*api.Body[unloadedSkills], error) {
 	gone, err := h.Chat.Unload(ctx, account.FromContext(ctx), in.Session, in.Name, in.Cascade)
 	if gone == nil {

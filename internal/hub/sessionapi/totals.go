@@ -16,8 +16,8 @@ import (
 // SumJSON is the total consumption of several conversations.
 type SumJSON struct {
 	Turns      int64    `json:"turns"`
-	Loads      int64    `json:"loads" doc:"Of skills"`
-	Calls      int64    `json:"calls" doc:"Of tools, without loading and unloading skills"`
+	Loads      int64    `json:"loads" doc:"Number of skill loads"`
+	Calls      int64    `json:"calls" doc:"Number of tool calls, without loading and unloading skills"`
 	Errors     int64    `json:"errors" doc:"Failed or denied calls"`
 	Input      *int64   `json:"input,omitempty" doc:"Tokens read and not cached; like the other counts absent if unknown"`
 	Output     *int64   `json:"output,omitempty" doc:"Tokens written"`
@@ -35,14 +35,14 @@ type totalJSON struct {
 	User      string `json:"user,omitempty" doc:"ID"`
 	UserName  string `json:"user_name,omitempty" doc:"Absent if the user was deleted"`
 	Agent     string `json:"agent,omitempty" doc:"As in sessions; absent for the default agent"`
-	Namespace string `json:"namespace,omitempty" doc:"Of the agent"`
+	Namespace string `json:"namespace,omitempty" doc:"Namespace of the agent"`
 	SumJSON
 }
 
 type totalsJSON struct {
 	By    string      `json:"by"`
 	Since string      `json:"since" format:"date" doc:"First day"`
-	Total SumJSON     `json:"total" doc:"Of all items, including omitted ones"`
+	Total SumJSON     `json:"total" doc:"Total of all items, including omitted ones"`
 	Items []totalJSON `json:"items" nullable:"false" doc:"Days in order, otherwise most tokens first"`
 	More  bool        `json:"more,omitempty" doc:"Whether items were omitted"`
 }

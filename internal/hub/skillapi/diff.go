@@ -45,7 +45,7 @@ type skillDiffJSON struct {
 
 // diffAsksJSON lists changes to the requested permissions.
 type diffAsksJSON struct {
-	More []skilldiff.PermissionChange `json:"more" nullable:"false" doc:"To be reviewed"`
+	More []skilldiff.PermissionChange `json:"more" nullable:"false" doc:"New permissions, to be reviewed"`
 	Less []skilldiff.PermissionChange `json:"less" nullable:"false"`
 }
 

@@ -72,7 +72,7 @@ type draftAsksJSON struct {
 	AllowedTools []string                     `json:"allowedTools" nullable:"false" doc:"Tools that need no approval while it is loaded"`
 	Tools        []string                     `json:"tools" nullable:"false" doc:"Tools that it provides"`
 	MCPServers   []string                     `json:"mcpServers" nullable:"false" doc:"MCP servers that it provides or expects"`
-	Dependencies []string                     `json:"dependencies" nullable:"false" doc:"Skills that it needs"`
+	Dependencies []string                     `json:"dependencies" nullable:"false" doc:"Skills that it depends on"`
 	Model        string                       `json:"model,omitempty" doc:"Model to use while it is loaded"`
 	All          []skilldiff.PermissionChange `json:"all" nullable:"false" doc:"Everything to review, as in a comparison of versions"`
 }

@@ -37,7 +37,7 @@ type updateRequest struct {
 // upgradeJSON describes what updating a skill would change.
 type upgradeJSON struct {
 	Commit string        `json:"commit,omitempty" doc:"Compared commit of the source"`
-	Diff   skillDiffJSON `json:"diff" doc:"Between the current version and the source"`
+	Diff   skillDiffJSON `json:"diff" doc:"Diff of the current version and the source"`
 }
 
 func (h *Handlers) importsAPI() {

@@ -12,14 +12,14 @@ import (
 
 // waitingJSON is a version that is pending review.
 type waitingJSON struct {
-	Name      string       `json:"name" doc:"Of the skill"`
-	Namespace string       `json:"namespace" doc:"Of the skill: user:ID, group:ID or public"`
+	Name      string       `json:"name" doc:"Name of the skill"`
+	Namespace string       `json:"namespace" doc:"Namespace of the skill: user:ID, group:ID or public"`
 	Version   SkillVersion `json:"version"`
 }
 
 type decisionJSON struct {
 	Decision string `json:"decision" enum:"approved,rejected,pending" doc:"pending revokes a decision"`
-	Digest   string `json:"digest" minLength:"1" maxLength:"100" doc:"Of the version that you reviewed; the decision applies to these files only"`
+	Digest   string `json:"digest" minLength:"1" maxLength:"100" doc:"Digest of the reviewed version; the decision applies to these files only"`
 	Note     string `json:"note,omitempty" maxLength:"8192" doc:"Comment for its author and users"`
 }
 
@@ -30,7 +30,7 @@ func (h *Handlers) reviewsAPI() {
 
 func (h *Handlers) listReviews(ctx context.Context, in *struct {
 	api.Paging
-	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"As in lists of skills; default all in which you review"`
+	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"Namespaces as in lists of skills; default all in which you may review"`
 }) (*api.Body[api.ListBody[waitingJSON]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)

@@ -44,7 +44,7 @@ type SkillReference struct {
 	SkillID   string `query:"skill_id" maxLength:"64" doc:"ID of a skill, regardless of its name"`
 	Namespace string `query:"namespace" maxLength:"100" doc:"Namespace of the name, as in lists; default all that you can access, nearest first"`
 	Public    bool   `query:"is_public" doc:"Same as namespace=public"`
-	Digest    string `query:"content_hash" maxLength:"100" doc:"Of a version; default the current one"`
+	Digest    string `query:"content_hash" maxLength:"100" doc:"Digest of a version; default the current one"`
 }
 
 // ref converts the query to a library reference.

@@ -54,7 +54,7 @@ func (h *Handlers) listSkills(ctx context.Context, in *struct {
 	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"default for your own, public, the name of a group, user:ID or group:ID; default all that you can access by name"`
 	Text      string   `query:"q" maxLength:"1000" doc:"Part of the name, the title, the tags or the description"`
 	Hidden    bool     `query:"hidden" doc:"Include hidden skills that you manage"`
-	Shadowed  bool     `query:"shadowed" doc:"Include skills whose name a nearer namespace has"`
+	Shadowed  bool     `query:"shadowed" doc:"Include skills shadowed by a nearer namespace"`
 }) (*api.Body[api.ListBody[library.Skill]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)

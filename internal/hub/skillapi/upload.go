@@ -66,7 +66,7 @@ func withUploadLimit(ctx huma.Context, next func(huma.Context)) {
 
 func (h *Handlers) createSkill(ctx context.Context, in *struct {
 	PackageQuery
-	Namespace string `query:"namespace" maxLength:"100" doc:"As in lists; without, your own"`
+	Namespace string `query:"namespace" maxLength:"100" doc:"Namespace as in lists; default your own"`
 }) (*skillCreated, error) {
 	p := account.FromContext(ctx)
 	n, err := h.Agents.ResolveNamespace(ctx, p, in.Namespace)

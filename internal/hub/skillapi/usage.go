@@ -13,7 +13,7 @@ import (
 // Use holds the usage counts of a skill.
 type Use struct {
 	Loads  int64 `json:"loads"`
-	Calls  int64 `json:"calls" doc:"Of its tools and scripts"`
+	Calls  int64 `json:"calls" doc:"Number of calls of its tools and scripts"`
 	Errors int64 `json:"errors"`
 	Tokens int64 `json:"tokens" doc:"Used by its instructions"`
 }

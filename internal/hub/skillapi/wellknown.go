@@ -38,8 +38,8 @@ type indexedJSON struct {
 	Name        string `json:"name"`
 	Type        string `json:"type" enum:"archive"`
 	Description string `json:"description"`
-	URL         string `json:"url" doc:"Of the archive, on this hub"`
-	Digest      string `json:"digest" doc:"Of the archive"`
+	URL         string `json:"url" doc:"URL of the archive on this hub"`
+	Digest      string `json:"digest" doc:"Digest of the archive"`
 }
 
 // addSkillIndex adds the skill index, so that programs can install skills from the

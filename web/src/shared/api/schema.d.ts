@@ -1793,7 +1793,7 @@ export interface components {
         BeginSignIn: {
             /** @description Path of the page to return to; the result is in the parameter signin */
             back?: string;
-            /** @description Which one, of a Ghost or Bot */
+            /** @description Name of the server of a Ghost or Bot */
             server?: string;
         };
         Can: {
@@ -2028,7 +2028,7 @@ export interface components {
         Day: {
             /**
              * Format: int64
-             * @description Of its tools and scripts
+             * @description Number of calls of its tools and scripts
              */
             calls: number;
             /**
@@ -2052,7 +2052,7 @@ export interface components {
              * @enum {string}
              */
             decision: "approved" | "rejected" | "pending";
-            /** @description Of the version that you reviewed; the decision applies to these files only */
+            /** @description Digest of the reviewed version; the decision applies to these files only */
             digest: string;
             /** @description Comment for its author and users */
             note?: string;
@@ -2079,7 +2079,7 @@ export interface components {
             value: string;
         };
         DefinitionsToAccept: {
-            /** @description Of the inspected definitions, as in held */
+            /** @description Digests of the inspected definitions, as in held */
             digests: string[];
         };
         Deletion: {
@@ -2108,7 +2108,7 @@ export interface components {
         };
         DiffAsks: {
             less: components["schemas"]["DiffAsk"][];
-            /** @description To be reviewed */
+            /** @description New permissions, to be reviewed */
             more: components["schemas"]["DiffAsk"][];
         };
         DiffField: {
@@ -2176,7 +2176,7 @@ export interface components {
             all: components["schemas"]["DiffAsk"][];
             /** @description Tools that need no approval while it is loaded */
             allowedTools: string[];
-            /** @description Skills that it needs */
+            /** @description Skills that it depends on */
             dependencies: string[];
             /** @description MCP servers that it provides or expects */
             mcpServers: string[];
@@ -2371,7 +2371,7 @@ export interface components {
             display?: string;
         };
         HeldTool: {
-            /** @description Of the current definition, to accept it */
+            /** @description Digest of the current definition, for accepting it */
             digest: string;
             /** @description Name at the server */
             name: string;
@@ -2443,12 +2443,12 @@ export interface components {
         };
         Indexed: {
             description: string;
-            /** @description Of the archive */
+            /** @description Digest of the archive */
             digest: string;
             name: string;
             /** @enum {string} */
             type: "archive";
-            /** @description Of the archive, on this hub */
+            /** @description URL of the archive on this hub */
             url: string;
         };
         Input: {
@@ -2477,7 +2477,7 @@ export interface components {
             /** Format: date-time */
             created: string;
             createdBy: string;
-            /** @description Of a Model or Skill as it is now; secrets are granted to it */
+            /** @description Digest of the current Model or Skill; secrets are granted to it */
             digest?: string;
             /** @description Problems */
             findings?: components["schemas"]["Diagnostic"][] | null;
@@ -2756,7 +2756,7 @@ export interface components {
         Model: {
             /** @description Absent for the address of the vendor or the operator */
             base_url?: string;
-            /** @description Of the Model as it is now; a secret is granted to it as its key */
+            /** @description Digest of the current Model; a secret is granted to it as its key */
             digest?: string;
             id?: string;
             /**
@@ -2768,7 +2768,7 @@ export interface components {
             model?: string;
             /** @description Name of the Model, for modelRef of a Bot; absent for the hub's own */
             name?: string;
-            /** @description Of the Model */
+            /** @description Namespace of the Model */
             namespace?: string;
             /** @description The hub's own model, for agents without a Model */
             own?: boolean;
@@ -2978,7 +2978,7 @@ export interface components {
             expose?: "meta" | "direct";
             id: string;
             kind: string;
-            /** @description Of a Team, without its leader */
+            /** @description Members of a Team, without its leader */
             members: components["schemas"]["ProfileMember"][];
             /** @description Absent for the hub's own */
             model?: components["schemas"]["ProfileModel"];
@@ -3053,7 +3053,7 @@ export interface components {
         Reference: {
             /** @description Digest of the referenced version */
             content_hash?: string;
-            /** @description Of the kind or skill; for defaults and listings the namespace */
+            /** @description ID of the resource or skill; for defaults and listings, the namespace */
             id: string;
             /** @description Ghost, Bot or Team; Skill for a dependent skill; Default; or Listing for a namespace that lists it */
             kind: string;
@@ -3156,12 +3156,12 @@ export interface components {
             updatedBy: string;
         };
         SecretFor: {
-            /** @description Of the inspected item; a changed one gets no grant */
+            /** @description Digest of the inspected item; the grant fails if the item has changed */
             digest: string;
             /** @enum {string} */
             kind: "Skill" | "Model" | "MCPServer" | "Ghost" | "Bot";
             name: string;
-            /** @description As in /kinds; not for a Skill, which is searched */
+            /** @description Namespace as in /kinds; omit for a Skill, which is searched for */
             namespace?: string;
             /** @description Name of the server of a Ghost or Bot */
             server?: string;
@@ -3170,7 +3170,7 @@ export interface components {
             by: string;
             /** Format: date-time */
             created: string;
-            /** @description Of what may use it; a change invalidates the grant */
+            /** @description Digest of the item that may use the secret; a change invalidates the grant */
             digest: string;
             secret: string;
             /** @description Who may use it, as named at the time of the grant */
@@ -3188,7 +3188,7 @@ export interface components {
             };
             /** @description New or changed tools that are unavailable until accepted */
             held?: components["schemas"]["HeldTool"][] | null;
-            /** @description Of the defining item; absent for servers of the operator */
+            /** @description Kind of the defining item; absent for servers of the operator */
             kind?: string;
             /** @description State on this node; absent if unused here */
             live?: components["schemas"]["ServerLive"];
@@ -3196,7 +3196,7 @@ export interface components {
             missing?: string[] | null;
             name: string;
             namespace?: string;
-            /** @description Of the command; absent for servers of the operator */
+            /** @description Review of the command; absent for servers of the operator */
             review?: components["schemas"]["ServerReview"];
             /** @description Your sign-in; absent if none is known to be needed */
             signIn?: components["schemas"]["ServerSignIn"];
@@ -3214,18 +3214,18 @@ export interface components {
             uses?: components["schemas"]["ServerUse"][] | null;
         };
         ServerAcceptance: {
-            /** @description Of the inspected definitions, as in held */
+            /** @description Digests of the inspected definitions, as in held */
             digests: string[];
-            /** @description Which one, of a Ghost or Bot */
+            /** @description Name of the server of a Ghost or Bot */
             server?: string;
         };
         ServerDecision: {
             /** @enum {string} */
             decision: "pending" | "approved" | "rejected";
-            /** @description Of the server that was looked at */
+            /** @description Digest of the inspected server */
             digest: string;
             note?: string;
-            /** @description Which one, of a Ghost or Bot */
+            /** @description Name of the server of a Ghost or Bot */
             server?: string;
         };
         ServerLive: {
@@ -3248,7 +3248,7 @@ export interface components {
             error?: string;
             /**
              * Format: double
-             * @description Of the last health check or call
+             * @description Duration of the last health check or call
              */
             latency_ms?: number;
             /** @description The answering node; other nodes have their own connections */
@@ -3269,7 +3269,7 @@ export interface components {
             warnings?: string[] | null;
         };
         ServerRestart: {
-            /** @description Which one, of a Ghost or Bot */
+            /** @description Name of the server of a Ghost or Bot */
             server?: string;
         };
         ServerReview: {
@@ -3302,22 +3302,22 @@ export interface components {
             config?: unknown;
             /** @enum {string} */
             kind?: "MCPServer" | "Ghost" | "Bot";
-            /** @description Of what defines it; with a config what to call it */
+            /** @description Name of the defining item; with a config, the name to call the server */
             name?: string;
             namespace?: string;
-            /** @description Which one, of a Ghost or Bot, or of the operator */
+            /** @description Name of the server of a Ghost or Bot, or of the operator */
             server?: string;
         };
         ServerTried: {
             /** @description Why not, and what to do */
             error?: string;
-            /** @description Whether it wants a sign-in that you have not made */
+            /** @description Whether it requires a sign-in that you have not completed */
             signIn?: boolean;
             success: boolean;
             tools: components["schemas"]["ServerTriedTool"][];
         };
         ServerTriedTool: {
-            /** @description What it says of itself */
+            /** @description Annotations from the server */
             annotations?: components["schemas"]["McpToolAnnotations"];
             description?: string;
             /** @description A JSON Schema of its arguments */
@@ -3518,7 +3518,7 @@ export interface components {
             created: string;
             createdBy: string;
             description: string;
-            /** @description Of the files of the current version */
+            /** @description Digest of the files of the current version */
             digest: string;
             displayName?: string;
             /**
@@ -3533,7 +3533,7 @@ export interface components {
             namespace: string;
             /**
              * Format: int64
-             * @description Of the current version
+             * @description Number of the current version
              */
             number: number;
             /** @description Absent without ratings; only in lists, searches and details */
@@ -3586,7 +3586,7 @@ export interface components {
             /** @description Current version; absent if you may not read it */
             currentVersion?: components["schemas"]["SkillVersion"];
             description: string;
-            /** @description Of the files of the current version */
+            /** @description Digest of the files of the current version */
             digest: string;
             displayName?: string;
             /**
@@ -3603,7 +3603,7 @@ export interface components {
             namespace: string;
             /**
              * Format: int64
-             * @description Of the current version
+             * @description Number of the current version
              */
             number: number;
             /** @description Absent without ratings; only in lists, searches and details */
@@ -3669,7 +3669,7 @@ export interface components {
             created: string;
             createdBy: string;
             description: string;
-            /** @description Of the files of the current version */
+            /** @description Digest of the files of the current version */
             digest: string;
             displayName?: string;
             /**
@@ -3684,7 +3684,7 @@ export interface components {
             namespace: string;
             /**
              * Format: int64
-             * @description Of the current version
+             * @description Number of the current version
              */
             number: number;
             /** @description Absent without ratings; only in lists, searches and details */
@@ -3893,7 +3893,7 @@ export interface components {
             cache_write?: number;
             /**
              * Format: int64
-             * @description Of tools, without loading and unloading skills
+             * @description Number of tool calls, without loading and unloading skills
              */
             calls: number;
             /**
@@ -3913,7 +3913,7 @@ export interface components {
             input?: number;
             /**
              * Format: int64
-             * @description Of skills
+             * @description Number of skill loads
              */
             loads: number;
             /**
@@ -3978,7 +3978,7 @@ export interface components {
             cache_write?: number;
             /**
              * Format: int64
-             * @description Of tools, without loading and unloading skills
+             * @description Number of tool calls, without loading and unloading skills
              */
             calls: number;
             /**
@@ -4003,12 +4003,12 @@ export interface components {
             input?: number;
             /**
              * Format: int64
-             * @description Of skills
+             * @description Number of skill loads
              */
             loads: number;
             /** @description As vendor:name; absent for MCP clients, whose model is unknown */
             model?: string;
-            /** @description Of the agent */
+            /** @description Namespace of the agent */
             namespace?: string;
             /**
              * Format: int64
@@ -4043,7 +4043,7 @@ export interface components {
              * @description First day
              */
             since: string;
-            /** @description Of all items, including omitted ones */
+            /** @description Total of all items, including omitted ones */
             total: components["schemas"]["Sum"];
         };
         UnloadedSkills: {
@@ -4059,13 +4059,13 @@ export interface components {
         Upgrade: {
             /** @description Compared commit of the source */
             commit?: string;
-            /** @description Between the current version and the source */
+            /** @description Diff of the current version and the source */
             diff: components["schemas"]["SkillDiff"];
         };
         UsedSkill: {
             /**
              * Format: int64
-             * @description Of its tools and scripts
+             * @description Number of calls of its tools and scripts
              */
             calls: number;
             /** Format: int64 */
@@ -4103,9 +4103,9 @@ export interface components {
             email?: string;
         };
         Waiting: {
-            /** @description Of the skill */
+            /** @description Name of the skill */
             name: string;
-            /** @description Of the skill: user:ID, group:ID or public */
+            /** @description Namespace of the skill: user:ID, group:ID or public */
             namespace: string;
             version: components["schemas"]["SkillVersion"];
         };
@@ -5428,7 +5428,7 @@ export interface operations {
                 namespace?: string;
                 /** @description Same as namespace=public */
                 is_public?: boolean;
-                /** @description Of a version; default the current one */
+                /** @description Digest of a version; default the current one */
                 content_hash?: string;
             };
             header?: never;
@@ -5464,7 +5464,7 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of items */
                 limit?: number;
-                /** @description As in lists of skills; default all in which you review */
+                /** @description Namespaces as in lists of skills; default all in which you may review */
                 namespace?: string[] | null;
             };
             header?: never;
@@ -5701,7 +5701,7 @@ export interface operations {
             query: {
                 /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model */
                 owner?: string;
-                /** @description Of what may use it */
+                /** @description Digest of the item that may use the secret */
                 digest: string;
             };
             header?: never;
@@ -5769,7 +5769,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Of a server of the operator */
+                /** @description Name of a server of the operator */
                 name: string;
             };
             cookie?: never;
@@ -5805,7 +5805,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Of a server of the operator */
+                /** @description Name of a server of the operator */
                 name: string;
             };
             cookie?: never;
@@ -5837,7 +5837,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Of a server of the operator */
+                /** @description Name of a server of the operator */
                 name: string;
             };
             cookie?: never;
@@ -5874,7 +5874,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Of a server of the operator */
+                /** @description Name of a server of the operator */
                 name: string;
             };
             cookie?: never;
@@ -6182,7 +6182,7 @@ export interface operations {
     "end-server-sign-in": {
         parameters: {
             query?: {
-                /** @description Which one, of a Ghost or Bot */
+                /** @description Name of the server of a Ghost or Bot */
                 server?: string;
             };
             header?: never;
@@ -6805,7 +6805,7 @@ export interface operations {
     "unload-session-skill": {
         parameters: {
             query?: {
-                /** @description Also unload the skills that need it */
+                /** @description Also unload the skills that depend on it */
                 cascade?: boolean;
             };
             header?: never;
@@ -7143,7 +7143,7 @@ export interface operations {
                 q?: string;
                 /** @description Include hidden skills that you manage */
                 hidden?: boolean;
-                /** @description Include skills whose name a nearer namespace has */
+                /** @description Include skills shadowed by a nearer namespace */
                 shadowed?: boolean;
             };
             header?: never;
@@ -7179,7 +7179,7 @@ export interface operations {
                 file_name?: string;
                 /** @description Accept packages that break the specification: the folder may have another name than the archive */
                 lenient?: boolean;
-                /** @description As in lists; without, your own */
+                /** @description Namespace as in lists; default your own */
                 namespace?: string;
             };
             header?: never;
