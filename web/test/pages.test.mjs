@@ -33,7 +33,7 @@ const views = [
 ];
 
 for (const view of views) {
-  test(`every page draws and is accessible: ${view.name}`, async () => {
+  test(`every page renders and is accessible: ${view.name}`, async () => {
     const page = await open(browser, hub, { ...view, axe: true });
     for (const [name, path] of Object.entries(places)) {
       await page.goto(path);
@@ -60,7 +60,7 @@ test("no page breaks the content security policy", async () => {
   await page.context().close();
 });
 
-test("a skill's page tells of a version that waits, and what it needs", async () => {
+test("a skill's page shows a pending version and its dependencies", async () => {
   const page = await open(browser, hub);
   await page.goto(places.skill);
   const note = page.locator(".note", { hasText: "Version 2 is pending review" });

@@ -50,7 +50,7 @@ async function signIn(page, name) {
   await page.getByRole("navigation", { name: "Menu" }).waitFor();
 }
 
-test("first run: the link makes an administrator, who makes a colleague, who signs in", async (t) => {
+test("first run: the link creates an administrator, who creates a user, who signs in", async (t) => {
   const hub = await scene(t, { accounts: true });
   const page = await window_(t, hub);
   page.allowed = [/status of 401/, /status of 422/, /status of 403/];
@@ -80,7 +80,7 @@ test("first run: the link makes an administrator, who makes a colleague, who sig
   colleague.calm();
 });
 
-test("an upload is refused with every reason, mended, accepted, and uploaded again as a version", async (t) => {
+test("an upload is refused with all reasons, fixed, accepted, and uploaded again as a version", async (t) => {
   const hub = await scene(t);
   const page = await window_(t, hub);
   page.allowed = [/status of 4/];
@@ -111,7 +111,7 @@ test("an upload is refused with every reason, mended, accepted, and uploaded aga
   page.calm();
 });
 
-test("review: a maintainer sees what changed and what was found, rejects with words, then approves", async (t) => {
+test("review: a maintainer sees changes and findings, rejects with a comment, then approves", async (t) => {
   const hub = await scene(t);
   const script = (more) => ({
     "SKILL.md": skill("cleanup", "Cleans a folder up. Use when it is full."),
@@ -165,7 +165,7 @@ async function say(page, text) {
   await page.keyboard.press("Enter");
 }
 
-test("chat: a skill is loaded and seen, a tool asks, and a second browser answers", async (t) => {
+test("chat: a skill is loaded and shown, a tool needs approval, and a second browser answers", async (t) => {
   const { hub, gates } = await harbour(t);
   const page = await window_(t, hub);
   await page.goto("/");
@@ -206,7 +206,7 @@ test("chat: a skill is loaded and seen, a tool asks, and a second browser answer
   second.calm();
 });
 
-test("chat: the hub is killed in the middle and comes back; nothing is lost or doubled", async (t) => {
+test("chat: the hub is killed in mid-turn and restarted; nothing is lost or duplicated", async (t) => {
   const { hub, gates } = await harbour(t);
   const page = await window_(t, hub);
   page.allowed = [
@@ -264,7 +264,7 @@ test("a server of an agent fails, is shown with its error, and recovers", async 
   page.calm();
 });
 
-test("a server wants a sign-in: it is refused, then made, its tool is called, and the person signs out", async (t) => {
+test("a server requires a sign-in: it is refused, then completed, its tool is called, and the user signs out", async (t) => {
   const gates = await Guarded.start();
   t.after(() => gates.end());
   const hub = await scene(t, { flags: ["--private", "127.0.0.0/8"] });
@@ -321,7 +321,7 @@ test("a server wants a sign-in: it is refused, then made, its tool is called, an
   chat.calm();
 });
 
-test("composer: a skill is written, mended, tried and saved, then changed as a new version", async (t) => {
+test("composer: a skill is written, fixed, tried and saved, then changed as a new version", async (t) => {
   const hub = await scene(t);
   const page = await window_(t, hub);
   await page.goto("/compose");
@@ -355,7 +355,7 @@ test("composer: a skill is written, mended, tried and saved, then changed as a n
   page.calm();
 });
 
-test("skill:request: the page draws a diagram, and says where it does not render so that the model mends it", async (t) => {
+test("skill:request: the page renders a diagram, and reports errors so that the model fixes them", async (t) => {
   const vendor = await Vendor.start([
     { call: ["render_mermaid", { code: "flowchart TD\n  a[open --> b" }] },
     { call: ["render_mermaid", { code: "flowchart TD\n  a[open] --> b[closed]" }] },
@@ -379,7 +379,7 @@ test("skill:request: the page draws a diagram, and says where it does not render
   page.calm();
 });
 
-test("what a model writes is hostile: nothing of it runs, and nothing is loaded from elsewhere", async (t) => {
+test("hostile model output: nothing runs, and nothing is loaded from other hosts", async (t) => {
   const vendor = await Vendor.start([
     {
       text: '# Hello <script>window.hurt=1</script>\n\n<img src=x onerror="window.hurt=1"> [link](javascript:window.hurt=1) ![p](https://example.com/p.png)\n\n```mermaid\nflowchart TD\n  a["<img src=x onerror=window.hurt=1>"] --> b\n  click a "javascript:window.hurt=1"\n```\n\nDone.',
@@ -400,7 +400,7 @@ test("what a model writes is hostile: nothing of it runs, and nothing is loaded 
   page.calm(); // also no request to example.com
 });
 
-test("by the keyboard alone: a skill is named and a message sent, and the content is one step away", async (t) => {
+test("by keyboard only: a skill is selected and a message sent, and the content is one step away", async (t) => {
   const hub = await scene(t);
   await hub.upload("tides", { "SKILL.md": skill("tides", "Reads tide tables. Use for questions on tides.") });
   const page = await window_(t, hub);
@@ -426,7 +426,7 @@ test("by the keyboard alone: a skill is named and a message sent, and the conten
   page.calm();
 });
 
-test("two change one agent: who is later keeps what was typed, learns who was faster, and saves anyway", async (t) => {
+test("two users change one agent: the later one keeps the input, sees who was faster, and saves anyway", async (t) => {
   const hub = await scene(t);
   const put = (description) =>
     hub.ask("PUT", "/kinds/Ghost/default/tides", {
@@ -461,7 +461,7 @@ test("two change one agent: who is later keeps what was typed, learns who was fa
   page.calm();
 });
 
-test("of two maintainers the one reviews a version who did not upload it, whoever uploaded the others", async (t) => {
+test("a version is reviewed by the maintainer who did not upload it, whoever uploaded the others", async (t) => {
   const hub = await scene(t, { accounts: true });
   const root = await window_(t, hub);
   root.allowed = [/status of 401/];
@@ -513,7 +513,7 @@ test("of two maintainers the one reviews a version who did not upload it, whoeve
   for (const page of [root, ...Object.values(pages)]) page.calm();
 });
 
-test("a message whose answer is lost is sent again and said once", async (t) => {
+test("a message whose response is lost is sent again and accepted once", async (t) => {
   const hub = await scene(t);
   const { id } = await hub.ask("POST", "/sessions", { title: "Tides" });
   const page = await window_(t, hub);

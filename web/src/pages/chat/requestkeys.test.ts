@@ -1,7 +1,7 @@
 import { holds, same, test } from "../../../test/units/check";
 import { accepted, keyFor } from "./requestkeys";
 
-test("a message has its key until it is accepted", () => {
+test("a message keeps its key until it is accepted", () => {
   const first = keyFor("a", "hello");
   holds(first.length > 20, "it is long");
   same(keyFor("a", "hello"), first);
@@ -10,7 +10,7 @@ test("a message has its key until it is accepted", () => {
   holds(keyFor("a", "hello") !== first, "accepted, and said again");
 });
 
-test("what is changed before it is sent again is another message", () => {
+test("an edited message gets a new key", () => {
   const first = keyFor("c", "hello");
   holds(keyFor("c", "hello there") !== first, "another text, another key");
 });

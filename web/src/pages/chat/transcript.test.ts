@@ -78,7 +78,7 @@ const shape = (t: Transcript) =>
     ),
   ]);
 
-test("a transcript is what was said, done and answered", () => {
+test("a transcript contains messages, calls and answers", () => {
   const t = follow(blank, whole);
   same(shape(t), [
     [
@@ -98,7 +98,7 @@ test("a transcript is what was said, done and answered", () => {
   holds(!isBusy(t), "nothing is under way");
 });
 
-test("a transcript is the same however its events come, and whatever comes twice", () => {
+test("a transcript does not depend on the order or repetition of events", () => {
   const all = follow(blank, whole);
   for (let size = 1; size < whole.length; size++) {
     let t = blank;
@@ -110,7 +110,7 @@ test("a transcript is the same however its events come, and whatever comes twice
   }
 });
 
-test("what nothing happened to stays the same object, so that it is not drawn again", () => {
+test("unchanged parts keep their identity, so that they are not rendered again", () => {
   const before = follow(blank, whole.slice(0, 13));
   const after = follow(before, whole.slice(13, 14));
   holds(before.turns[1] === after.turns[1], "the turn that waits is the same");
@@ -120,7 +120,7 @@ test("what nothing happened to stays the same object, so that it is not drawn ag
   holds(follow(after, whole.slice(0, 14)) === after, "what is known changes nothing");
 });
 
-test("ids of calls that a vendor uses again are those of the last call", () => {
+test("a reused call id refers to the last call", () => {
   const call = { calls: [{ id: "x", name: "read_file", arguments: "{}" }] };
   const t = follow(
     blank,
@@ -142,7 +142,7 @@ test("ids of calls that a vendor uses again are those of the last call", () => {
   );
 });
 
-test("a call of which nothing is known when the turn ends says so", () => {
+test("a call without a result at the end of the turn is marked unknown", () => {
   const t = follow(
     blank,
     numbered(

@@ -51,7 +51,7 @@ const cases: [FieldID, Value, string, string][] = [
   ["license", "a --- b", "license: MIT", 'license: "a -\\u002d- b"'],
 ];
 
-test("compose: a field of the form changes its own lines alone", async () => {
+test("compose: a form field changes only its own lines", async () => {
   const yaml = await import("yaml");
   for (const [id, value, old, now] of cases) same(setField(yaml, text, id, value), text.replace(old, now));
   const windows = "---\r\nname: a\r\ndescription: b\r\n---\r\nBody\r\n";
@@ -63,7 +63,7 @@ test("compose: a field of the form changes its own lines alone", async () => {
   same(setField(yaml, "---\nname: a: b: c\n---\n", "name", "x"), "---\nname: a: b: c\n---\n");
 });
 
-test("compose: what is put in a field is what it says then, whatever stands there", async () => {
+test("compose: a field round-trips any value", async () => {
   const yaml = await import("yaml");
   const odd = [
     "a",
@@ -112,7 +112,7 @@ test("compose: what is put in a field is what it says then, whatever stands ther
   }
 });
 
-test("compose: the fields are found as the hub finds them", async () => {
+test("compose: fields are parsed as on the hub", async () => {
   const yaml = await import("yaml");
   same(cut("\ufeff\n---\na: 1\n---\n"), { start: 6, end: 11 });
   same([cut("# no"), cut("---\nname: a\n")], ["none", "unclosed"]);
@@ -123,10 +123,10 @@ test("compose: the fields are found as the hub finds them", async () => {
   same(splitTools("Read, Bash(git add:*, git commit:*) Grep"), ["Read", "Bash(git add:*, git commit:*)", "Grep"]);
 });
 
-test("compose: what the hub offers to mend is done at its place", () =>
+test("compose: a fix from the hub is applied at its position", () =>
   same(apply("a\nbé😀d\nc\n", { startLine: 2, startColumn: 4, endLine: 3, endColumn: 1, text: "X" }), "a\nbé😀Xc\n"));
 
-test("compose: changes are told by lines, versions by what changed", () => {
+test("compose: changes are shown by line, and versions are suggested from them", () => {
   same(unified("a\nb\nc\n", "a\nc\nd\n"), "@@ -1,3 +1,3 @@\n a\n-b\n c\n+d\n");
   same(
     changes(
@@ -154,7 +154,7 @@ test("compose: files and paths", () => {
   );
 });
 
-test("compose: words that a draft lacks for a request", () =>
+test("compose: reports the words of a request missing from a draft", () =>
   same(adviceOn("please summarise the tide tables of Brest", "tides Reads tide tables.", "brest-tides summarises"), {
     missing: ["summarise", "brest"],
     elsewhere: ["summarise", "brest"],

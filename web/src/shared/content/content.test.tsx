@@ -10,7 +10,7 @@ import { drawn } from "./markdown.test";
 import { Mermaid, renderMermaid } from "./mermaid";
 import { defaults, problems, Unread } from "./schema";
 
-test("code: invisible characters are seen, marks stand below their lines", () =>
+test("code: shows invisible characters, and marks below their lines", () =>
   drawn(<Code text={"a\u202eb\nc\nd"} numbers marks={[{ line: 2, level: "bad", say: "no" }]} />, (box) => {
     same(box.querySelector(".content-invisible")?.textContent, "U+202E");
     same(
@@ -20,7 +20,7 @@ test("code: invisible characters are seen, marks stand below their lines", () =>
     same(box.querySelector("pre + .content-mark")?.textContent, "no");
   }));
 
-test("code: hostile code is text", () =>
+test("code: hostile code is shown as text", () =>
   drawn(
     <Code text={'<img src=x onerror=alert(1)>\n"</span><script>alert(1)</script>"'} language="javascript" />,
     async (box) => {
@@ -36,7 +36,7 @@ test("code: hostile code is text", () =>
 const change =
   "--- a\n+++ b\n@@ -1,3 +1,4 @@\n a\n-b one\n+b two\n+c\n d\n@@ -10 +11 @@ f\n-x\n+y\n\\ No newline at end of file\n";
 
-test("diff: read with the numbers of both sides", () => {
+test("diff: parses the line numbers of both sides", () => {
   const all = hunks(change);
   same(
     all.map((h) => h.rows.map((r) => [r.kind[0], r.old ?? 0, r.new ?? 0, r.text])),
@@ -59,7 +59,7 @@ test("diff: read with the numbers of both sides", () => {
   same(within("abc", "xyz"), undefined);
 });
 
-test("diff: shown with signs and words", () =>
+test("diff: renders signs and words", () =>
   drawn(<Diff diff={change} path="a.md" marks={[{ line: 3, level: "warn", say: "look" }]} />, (box) => {
     same(
       [...box.querySelectorAll("tr.added .sign")].map((s) => s.textContent),
@@ -69,7 +69,7 @@ test("diff: shown with signs and words", () =>
     same(box.querySelector("tr.marks")?.previousElementSibling?.querySelectorAll("td")[1]?.textContent, "3");
   }));
 
-test("mermaid: drawn without HTML, in the colours of the page", async () => {
+test("mermaid: renders without HTML, in the colours of the page", async () => {
   const light = await renderMermaid("flowchart LR\n  A[<b>x</b>] --> B");
   holds(
     "svg" in light && light.svg.includes("<text") && !/foreignObject/i.test(light.svg),
@@ -97,13 +97,13 @@ const attacks = [
   'architecture-beta\n  service a(cloud)["<img src=x onerror=alert(1)>"]',
 ];
 
-test("mermaid: icons of an architecture are drawn", async () => {
+test("mermaid: renders the icons of an architecture diagram", async () => {
   const drawing = await renderMermaid("architecture-beta\n  service a(cloud)[Hub]");
   holds("svg" in drawing && (drawing.svg.match(/<path/g) ?? []).length > 0, JSON.stringify(drawing).slice(0, 300));
 });
 
 attacks.forEach((source, i) =>
-  test(`mermaid: attack ${i + 1} draws nothing that acts or loads`, async () => {
+  test(`mermaid: attack ${i + 1} renders nothing that runs or loads`, async () => {
     const drawing = await renderMermaid(source);
     if (!("svg" in drawing)) return;
     const svg = new DOMParser().parseFromString(drawing.svg, "image/svg+xml");
@@ -125,7 +125,7 @@ attacks.forEach((source, i) =>
   }),
 );
 
-test("mermaid: a mistake is told at its place in the source", async () => {
+test("mermaid: an error is reported at its position in the source", async () => {
   const at = async (source: string) => {
     const d = await renderMermaid(source);
     return "svg" in d ? "drawn" : [d.line, d.column];
@@ -137,7 +137,7 @@ test("mermaid: a mistake is told at its place in the source", async () => {
   same(await at("x".repeat(60_000)), [null, null]);
 });
 
-test("mermaid: the view zooms, shows its source, and is drawn anew in the dark", () =>
+test("mermaid: the view zooms, shows its source, and renders again in dark mode", () =>
   drawn(<Mermaid source={"flowchart LR\n  A --> B"} />, async (box) => {
     const sheet = await until(() => box.querySelector<HTMLElement>(".sheet"), "the drawing");
     const svg = () => box.querySelector(".drawing")?.shadowRoot?.querySelector("svg");
@@ -153,7 +153,7 @@ test("mermaid: the view zooms, shows its source, and is drawn anew in the dark",
     await until(() => box.querySelector(".source code"), "the source");
   }));
 
-test("editor: keeps its value from the plain one, and tells what is typed", () => {
+test("editor: keeps the value of the plain field, and reports input", () => {
   let said = "";
   let fixed = false;
   const finding = {
@@ -186,7 +186,7 @@ test("editor: keeps its value from the plain one, and tells what is typed", () =
   );
 });
 
-test("editor: nothing that is typed is lost while its value comes back late", () => {
+test("editor: no input is lost when the value arrives late", () => {
   const Late = () => {
     const [value, set] = useState("");
     return <Editor label="Late" value={value} onChange={(v) => setTimeout(() => set(v), 30)} language="text" />;
@@ -222,7 +222,7 @@ const schema = {
   },
 };
 
-test("form: what is wrong is told where it is", () => {
+test("form: errors are shown at their fields", () => {
   const where = (value: Record<string, unknown>) => Object.keys(problems(schema, value)).join();
   same(defaults(schema), { count: 2, sure: false, address: {} });
   same(where({}), "name,count,sure,colour,address.city");
@@ -238,7 +238,7 @@ test("form: what is wrong is told where it is", () => {
   same(where({ ...good, evil: "a".repeat(40) + "!" }), ""); // does not end if the pattern is run
 });
 
-test("form: fields write what they are for", () => {
+test("form: fields write their values", () => {
   let value: Record<string, unknown> = { count: 2 };
   const Form = () => {
     const [v, set] = useState(value);

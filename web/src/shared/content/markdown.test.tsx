@@ -52,7 +52,7 @@ const hostile = [
   "<form action=https://evil.example><input></form>",
 ].join("\n\n");
 
-test("markdown: what is hostile comes out as text", () =>
+test("markdown: hostile input is rendered as text", () =>
   drawn(<Markdown text={hostile} file={() => "/"} />, async (box) => {
     await ready(box);
     const tags = new Set([...box.querySelectorAll("*")].map((e) => e.localName));
@@ -71,7 +71,7 @@ test("markdown: what is hostile comes out as text", () =>
     }
   }));
 
-test("markdown: a picture that the hub sends as text is a link", () =>
+test("markdown: an image that the hub serves as text becomes a link", () =>
   drawn(
     <Markdown text={"![one](a.png) ![two](b.svg)\n\n[![three](c.svg)](notes.md)"} file={(path) => `/api/v1/${path}`} />,
     async (box) => {
@@ -87,7 +87,7 @@ test("markdown: a picture that the hub sends as text is a link", () =>
     },
   ));
 
-test("markdown: links lead to where they may", () => {
+test("markdown: links have only allowed targets", () => {
   same(way("https://example.org/a?b#c"), { to: "out", href: "https://example.org/a?b#c" });
   same(way("mailto:ada@example.org"), { to: "out", href: "mailto:ada@example.org" });
   same(way("./b.md#x", "docs"), { to: "file", path: "docs/b.md" });
@@ -113,7 +113,7 @@ test("markdown: links lead to where they may", () => {
   same(ours("/a"), location.origin + "/a");
 });
 
-test("markdown: headings stand in order", () =>
+test("markdown: heading levels are in order", () =>
   drawn(<Markdown level={3} text={"## a\n\n#### b\n\n# c\n\n> ##### d\n\n### e"} />, async (box) => {
     await ready(box);
     same(
@@ -141,7 +141,7 @@ test("markdown: tables, tasks, code", () =>
 const long =
   "# Title\n\nA *text* with `code` and a [link](https://example.org).\n\n- one\n- two\n\n```js\nlet a = 1;\n\nlet b = 2;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote\n> more\n\nHeading\n-------\n\nEnd\n# Not\n\n1. x\n\n   y\n";
 
-test("markdown: parsed piece by piece it is as parsed at once", () => {
+test("markdown: incremental parsing gives the same result", () => {
   const kinds = (p: Parsed) => p.blocks.map((b) => [b.text, b.tokens.map((t) => t.type + t.content).join()]);
   let parsed: Parsed | undefined;
   for (let n = 1; n <= long.length; n++) {
@@ -155,7 +155,7 @@ test("markdown: parsed piece by piece it is as parsed at once", () => {
   same(kinds(parseMore(long, parsed)), kinds(parse(long)));
 });
 
-test("markdown: what is finished keeps its elements while more comes", () =>
+test("markdown: finished blocks keep their elements during streaming", () =>
   drawn(null, async (box) => {
     render(<Markdown streaming text={long.slice(0, 120)} />, box);
     await ready(box);
@@ -169,7 +169,7 @@ test("markdown: what is finished keeps its elements while more comes", () =>
     );
   }));
 
-test("markdown: what is open at the end is closed for now", () => {
+test("markdown: open constructs at the end are closed temporarily", () => {
   for (const [open, closed] of [
     ["a **b", "a **b**"],
     ["a *b", "a *b*"],
@@ -196,7 +196,7 @@ test("markdown: a token after 100 kB parses only the last blocks again", () => {
   }
 });
 
-test("markdown: entities mean what HTML says, and what is none stays as it is", () => {
+test("markdown: decodes HTML entities, and keeps other text", () => {
   const said = {
     "&copy;": "©",
     "&Eacute;": "É",

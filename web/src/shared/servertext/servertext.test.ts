@@ -14,7 +14,7 @@ async function inChinese(run: () => void) {
   }
 }
 
-test("server texts: each code of a diagnostic has a Chinese text, and no other", () =>
+test("server texts: exactly the diagnostic codes have Chinese texts", () =>
   inChinese(() => {
     const texts = new Map(messagesOf("diagnostic"));
     const known = [...texts.keys()].filter((k) => k.endsWith(".message")).map((k) => k.slice(0, -".message".length));
@@ -28,7 +28,7 @@ test("server texts: each code of a diagnostic has a Chinese text, and no other",
     );
   }));
 
-test("server texts: names and numbers of a diagnostic stay", () =>
+test("server texts: translations keep names and numbers of a diagnostic", () =>
   inChinese(() => {
     const said = (code: string, message: string, fix: string) => {
       const d = translateDiagnostic({ code, message, fix });
@@ -72,7 +72,7 @@ test("server texts: a text without a translation stays English", () =>
     });
   }));
 
-test("server texts: a refusal keeps its names and numbers", () =>
+test("server texts: translations keep names and numbers of a refusal", () =>
   inChinese(() => {
     same(
       translateProblem({ code: "too_often", detail: "too many requests; try again in 30s", next: "wait for 30 s" }),
