@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -210,14 +209,7 @@ func TestGrownListOnlyGrows(t *testing.T) {
 			go upstreamServer(c.Name).Run(context.Background(), there) // ends with its client
 			return here, nil
 		}}}})
-	set := tools.New(&tools.Options{Skills: w.rt, Pool: pool, AcquirePermission: func(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {
-		m, err := w.rt.Catalog().CompleteManifest(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		ended := make(chan struct{})
-		return &tools.Permission{Digest: policy.Digest(m.Digest()), Done: ended, Release: once(func() { close(ended) })}, nil
-	}})
+	set := tools.ForRuntime(w.rt, &tools.Options{Pool: pool})
 	grown := &world{dir: w.dir, rt: w.rt, server: mcpserver.New(w.rt, &mcpserver.Options{Grow: true, Tools: set})}
 	t.Cleanup(func() {
 		if err := errors.Join(grown.server.Close(), set.Close(), pool.Close()); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/tools"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(staged{m}) }
@@ -78,6 +79,9 @@ func newWorld(t testing.TB, s setup) *world {
 	w := &world{dir: t.TempDir()}
 	s.tree.write(t, w.dir)
 	sources := append([]catalog.Source{catalog.NewDir("local", catalog.User, w.dir, nil)}, s.sources...)
+	if s.scripts == nil {
+		s.scripts = &loadout.Scripts{Grants: allApproved{policy.NewMemoryStore()}, ReadServers: tools.ReadServers}
+	}
 	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources, Filter: s.filter, Scripts: s.scripts})
 	if err != nil {
 		t.Fatal(err)

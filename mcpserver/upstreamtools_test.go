@@ -14,15 +14,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
 
+// allApproved grants each skill what its servers need.
+type allApproved struct{ policy.Store }
+
+func (allApproved) Find(_ context.Context, p policy.Principal, subject policy.Digest, _ string) (*policy.Grant, error) {
+	return &policy.Grant{ID: "all", Principal: p, By: p, Scope: policy.Always, Subject: subject, Permissions: policy.Permissions{Run: true}}, nil
+}
+
 // newTools makes servers in memory, by name; one named dead cannot be connected,
-// and one named many has 300 tools. Of a skill all is approved but of closed.
+// and one named many has 300 tools.
 func newTools(t testing.TB, rt *loadout.Runtime, s *setup) *tools.Set {
 	t.Helper()
 	dial := func(c *upstream.Config, _ string) (mcp.Transport, error) {
@@ -43,30 +49,14 @@ func newTools(t testing.TB, rt *loadout.Runtime, s *setup) *tools.Set {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Own: own, Rules: rules, Grants: s.grants, Audit: s.audit, AcquirePermission: func(_ context.Context, e *catalog.Entry) (*tools.Permission, error) {
-		if e.Name == "closed" {
-			return nil, errors.New("skill closed is not approved; approve it with: the button")
-		}
-		ended := make(chan struct{})
-		return &tools.Permission{Digest: "sha256:" + policy.Digest(strings.Repeat("0", 64)), Done: ended, Release: once(func() { close(ended) })}, nil
-	}})
+	set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Own: own, Rules: rules, Grants: s.grants, Audit: s.audit,
+		SkillServers: tools.SkillServers{HowToApprove: func(*loadout.RefusedError) string { return "press the button" }}})
 	t.Cleanup(func() {
 		if err := errors.Join(set.Close(), pool.Close()); err != nil {
 			t.Error(err)
 		}
 	})
 	return set
-}
-
-// once is f, once.
-func once(f func()) func() {
-	done := false
-	return func() {
-		if !done {
-			done = true
-			f()
-		}
-	}
 }
 
 func upstreamServer(name string) *mcp.Server {
@@ -158,9 +148,9 @@ func TestW18LoadProvidesTools(t *testing.T) {
 }
 
 func TestLoadSaysHowToApprove(t *testing.T) {
-	w := newWorld(t, setup{servers: []string{}, tree: files{"closed/SKILL.md": front("closed", "mcpServers: {own: {command: own}}")}})
+	w := newWorld(t, setup{servers: []string{}, scripts: &loadout.Scripts{Grants: policy.NewMemoryStore(), ReadServers: tools.ReadServers}, tree: files{"closed/SKILL.md": front("closed", "mcpServers: {own: {command: own}}")}})
 	res := w.connect(t, ways[0], nil).call("load_skill", args{"name": "closed"})
-	if text := textOf(res); res.IsError || !strings.Contains(text, "Use it.") || !strings.Contains(text, "approve it with: the button") {
+	if text := textOf(res); res.IsError || !strings.Contains(text, "Use it.") || !strings.Contains(text, "press the button") {
 		t.Errorf("got %s", text)
 	}
 }

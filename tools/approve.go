@@ -38,8 +38,8 @@ func (t *Tool) needsSameArguments() bool {
 
 // approver returns the function that asks the user to approve a call, or nil.
 func (s *Set) approver(c *Call) loadout.Approver {
-	if c.Approve == nil && s.starter != nil {
-		return s.starter.rt.Approver()
+	if c.Approve == nil {
+		return s.rt.Approver()
 	}
 	return c.Approve
 }

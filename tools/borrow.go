@@ -25,7 +25,7 @@ type borrowedTools struct {
 	tools      []skill.Tool
 	entry      *catalog.Entry // the skill that defines the provider; nil for the program's
 	owner      *skill.Skill
-	permission *Permission      // permission to use that skill
+	permission *permission      // permission to use that skill
 	config     *upstream.Config // configuration of the program's server
 }
 
@@ -66,7 +66,7 @@ func (s *Set) borrowTools(ctx context.Context, e *catalog.Entry, sk *skill.Skill
 // findLender finds the skill or server that has the provider of l, and reports
 // whether it was found.
 func (s *Set) findLender(ctx context.Context, e *catalog.Entry, l *borrowedTools) bool {
-	order, _ := s.opts.Skills.Catalog().LoadOrder(ctx, e) // the load reports errors
+	order, _ := s.rt.Catalog().LoadOrder(ctx, e) // the load reports errors
 	for _, d := range order {
 		if d.Entry != e && provider.Offers(d.Skill, l.provider) {
 			l.entry, l.owner = d.Entry, d.Skill
@@ -103,14 +103,11 @@ func (s *Set) borrowedConfig(ctx context.Context, l *borrowedTools, to *skill.Sk
 		}
 		return &c, settings, nil, nil
 	}
-	if s.opts.Provide == nil {
-		return nil, nil, nil, fmt.Errorf("providers are disabled")
-	}
 	lent, err := provider.Lend(l.owner, to, l.tools)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	c, notes, err = s.opts.Provide(ctx, l.entry, lent)
+	c, notes, err = s.access.provide(ctx, l.entry, lent)
 	return c, nil, notes, err
 }
 

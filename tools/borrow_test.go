@@ -48,7 +48,7 @@ func TestDependencyProvider(t *testing.T) {
 	w := newWorld(t, texts{
 		"draw":   skillText("draw", drawing),
 		"report": skillText("report", "dependencies: [draw]\nconfig: {theme: dark}\ntools: [{name: write_note, provider: drawing, config: {size: 3}}]"),
-	}, "", func(o *tools.Options, _ *world) { o.Provide = planned(&reported) })
+	}, "", func(o *tools.TestOptions, _ *world) { o.Provide = planned(&reported) })
 	b := w.bring(t, "report")
 	if got := namesOf(b.Tools); !slices.Contains(got, "report_drawing__write_note") || len(b.Problems) > 0 {
 		t.Fatalf("tools %v, problems %v", got, b.Problems)
@@ -88,7 +88,7 @@ func TestW19UnknownProviderIsSkipped(t *testing.T) {
 	}
 	t.Run("provider reports unknown tools itself", func(t *testing.T) {
 		var reported []provider.Context
-		w := newWorld(t, texts{"draw": skillText("draw", strings.TrimSuffix(drawing, "]")+", {name: other, provider: elsewhere}]")}, "", func(o *tools.Options, _ *world) { o.Provide = planned(&reported) })
+		w := newWorld(t, texts{"draw": skillText("draw", strings.TrimSuffix(drawing, "]")+", {name: other, provider: elsewhere}]")}, "", func(o *tools.TestOptions, _ *world) { o.Provide = planned(&reported) })
 		w.bring(t, "draw")
 		if len(reported) != 1 || len(reported[0].Tools) != 2 {
 			t.Errorf("it got %+v", reported)
@@ -108,7 +108,7 @@ func TestEmbedderProvider(t *testing.T) {
 			})
 	}
 	w := newWorld(t, texts{"report": skillText("report", "config: {theme: dark}\ntools: [{name: bar, provider: charts, config: {width: 3}}, {name: round, provider: charts}, {name: erase, provider: charts}]")}, "",
-		func(o *tools.Options, w *world) {
+		func(o *tools.TestOptions, w *world) {
 			o.AcquirePermission = nil
 			o.Providers = map[string]*upstream.Config{"charts": {Type: "memory", URLs: []string{"charts"}}}
 			w.dialer.Transports["memory"] = tools.MemoryTransport(map[string]*mcp.Server{"charts": charts})

@@ -214,8 +214,8 @@ func (s *Set) recheckTool(ctx context.Context, t *Tool) (*Tool, error) {
 // checkPermissions returns an error if any permission of the group has ended.
 func (b *serverGroup) checkPermissions(ctx context.Context) error {
 	for _, l := range b.permissions {
-		if l.Check != nil {
-			if err := l.Check(ctx); err != nil {
+		if l.check != nil {
+			if err := l.check(ctx); err != nil {
 				return err
 			}
 		}

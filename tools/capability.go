@@ -58,7 +58,7 @@ type Inventory struct {
 func (s *Set) Capabilities(ctx context.Context, c *Call) (*Inventory, error) {
 	out := &Inventory{Skills: []string{}, Tools: []string{}, Problems: []string{}}
 	out.Hints.Capabilities = []Capability{}
-	for _, e := range s.opts.Skills.Catalog().Snapshot().ForModel() {
+	for _, e := range s.rt.Catalog().Snapshot().ForModel() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -104,18 +104,18 @@ func (s *Set) unlistedProblem(sv *server) string {
 }
 
 func (s *Set) skillCapability(ctx context.Context, e *catalog.Entry) (*Capability, error) {
-	sk, _, err := s.opts.Skills.Catalog().Read(ctx, e)
+	sk, _, err := s.rt.Catalog().Read(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	files, err := s.opts.Skills.Catalog().ListFiles(ctx, e)
+	files, err := s.rt.Catalog().ListFiles(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	level, asks := policy.Safe, false
 	if slices.ContainsFunc(files, isScript) || s.startsServers(ctx, e, sk) {
 		level = policy.Medium
-		if s.opts.IsPermitted == nil || !s.opts.IsPermitted(ctx, e) {
+		if !s.access.isPermitted(ctx, e) {
 			level, asks = policy.Unknown, true
 		}
 	}

@@ -45,7 +45,7 @@ func TestL11Capabilities(t *testing.T) {
 		"people": skillText("people", "disable-model-invocation: true"),
 	}, `mcpServers: {
   own: {command: own}, low: {command: low, safety: LOW, ask: true}, high: {command: high, safety: CRITICAL},
-  odd: {command: odd}, denied: {command: denied}, never: {command: never}, unset: {url: "https://example.com/${NOT_SET}"}}`, func(o *tools.Options, _ *world) {
+  odd: {command: odd}, denied: {command: denied}, never: {command: never}, unset: {url: "https://example.com/${NOT_SET}"}}`, func(o *tools.TestOptions, _ *world) {
 		o.Rules, _ = policy.ParseRules([]string{"deny mcp.denied.*", "allow mcp.high.read_note", "ask mcp.own.write_note"})
 		o.IsPermitted = func(_ context.Context, e *catalog.Entry) bool { return e.Name != "closed" }
 		o.Own[3].Safety = "HARMLESS" // while the store is unreadable
@@ -129,7 +129,7 @@ func TestPlanningForm(t *testing.T) {
 
 // A skill's files are looked at, so that its scripts count.
 func TestSkillsWithScriptsCanRun(t *testing.T) {
-	w := newWorld(t, texts{"x": skillText("x", "")}, "", func(o *tools.Options, _ *world) { o.IsPermitted = nil })
+	w := newWorld(t, texts{"x": skillText("x", "")}, "", func(o *tools.TestOptions, _ *world) { o.IsPermitted = nil })
 	if _, all := hints(t, w, &tools.Call{}); all["skill.x"].RequiresApproval {
 		t.Error("instructions alone need approval")
 	}
@@ -168,7 +168,7 @@ func ExampleSet_Capabilities() {
 	}}})
 	defer pool.Close()
 	rules, _ := policy.ParseRules([]string{"ask mcp.mail.send"})
-	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Rules: rules, Own: []*upstream.Config{{Name: "mail", Type: "memory", URLs: []string{"mail"}}}})
+	set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Rules: rules, Own: []*upstream.Config{{Name: "mail", Type: "memory", URLs: []string{"mail"}}}})
 	defer set.Close()
 	set.Connect(ctx, "")
 

@@ -44,7 +44,7 @@ func (s *Set) Find(ctx context.Context, q Query) (*FindResult, error) {
 	out := &FindResult{}
 	var servers []*server
 	if q.Skill != "" {
-		e, err := s.opts.Skills.Catalog().Resolve(ctx, q.Skill)
+		e, err := s.rt.Catalog().Resolve(ctx, q.Skill)
 		if err == nil && e.DisableModelInvocation {
 			err = fmt.Errorf("skill %s can only be started by users, not by a model", e.Name)
 		}
@@ -249,7 +249,7 @@ func (s *Set) findTool(ctx context.Context, name string) (*Tool, []string) {
 			return t, nil
 		}
 	}
-	for _, e := range s.opts.Skills.Catalog().Snapshot().ForModel() {
+	for _, e := range s.rt.Catalog().Snapshot().ForModel() {
 		if !upstream.MatchesServer(e.Name, name) || tried == maxTried {
 			continue
 		}
@@ -276,18 +276,15 @@ func (s *Set) findTool(ctx context.Context, name string) (*Tool, []string) {
 // loaded, so that searches find the tools listed by earlier processes. It does
 // not connect to them and skips skills without approval.
 func (s *Set) OpenPermittedServers(ctx context.Context) {
-	if s.opts.IsPermitted == nil {
-		return
-	}
 	asked := 0
-	for _, e := range s.opts.Skills.Catalog().Snapshot().ForModel() {
+	for _, e := range s.rt.Catalog().Snapshot().ForModel() {
 		if !e.ProvidesTools || s.hasGroup(e.Key()) {
 			continue
 		}
 		if asked++; asked > maxRecalled || ctx.Err() != nil {
 			return
 		}
-		if s.opts.IsPermitted(ctx, e) {
+		if s.access.isPermitted(ctx, e) {
 			s.serversOf(ctx, e)
 		}
 	}

@@ -25,7 +25,7 @@ const asking = "mcpServers: {c: {command: c, ask: true}}"
 // keeping is a world whose grants are in a store.
 func keeping(t *testing.T, servers string, store policy.Store, texts ...string) *world {
 	t.Helper()
-	return newWorld(t, nil, servers, func(o *tools.Options, _ *world) {
+	return newWorld(t, nil, servers, func(o *tools.TestOptions, _ *world) {
 		o.Grants = store
 		o.Rules, _ = policy.ParseRules(texts)
 	})
@@ -107,7 +107,7 @@ func TestL13ChangedDefinitionNeedsApproval(t *testing.T) {
 		})
 		pool := upstream.NewPool(&upstream.PoolOptions{Cache: cache, Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
 			"memory": tools.MemoryTransport(map[string]*mcp.Server{"c": s})}}})
-		w := newWorld(t, nil, "", func(o *tools.Options, _ *world) {
+		w := newWorld(t, nil, "", func(o *tools.TestOptions, _ *world) {
 			o.Pool, o.Grants = pool, store
 			o.Own = []*upstream.Config{{Name: "c", Type: "memory", URLs: []string{"c"}, RequireApproval: true}}
 		})
@@ -262,7 +262,7 @@ func TestB6ActiveSkillsAllow(t *testing.T) {
 		{"a rule denies", "x_a__write_note", "deny x_a__write_note", "deny"},
 		{"the server is marked", "c__write_note", "", "ask"},
 	} {
-		w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.Options, _ *world) {
+		w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.TestOptions, _ *world) {
 			if tt.rule != "" {
 				o.Rules, _ = policy.ParseRules([]string{tt.rule})
 			}
@@ -295,7 +295,7 @@ func TestGrantForSkillTools(t *testing.T) {
 		{"a rule asks", "x_a__write_note", "ask x_a__write_note", false},
 		{"the person's server", "c__write_note", "", false},
 	} {
-		w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.Options, _ *world) {
+		w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.TestOptions, _ *world) {
 			o.Grants = policy.NewMemoryStore()
 			o.Rules, _ = policy.ParseRules(slices.DeleteFunc([]string{tt.rule}, func(s string) bool { return s == "" }))
 		})
@@ -365,7 +365,7 @@ func TestL13EveryDecisionIsRecorded(t *testing.T) {
 // Leave that ended is a decision too.
 func TestL13RevocationIsRecorded(t *testing.T) {
 	var changed error
-	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.Options, w *world) {
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.TestOptions, w *world) {
 		o.AcquirePermission = func(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {
 			l, err := w.permit(ctx, e)
 			if err == nil {

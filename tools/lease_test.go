@@ -117,7 +117,7 @@ func TestConversationKeepsClientLoads(t *testing.T) {
 
 func TestFindKnowsSkillsLoadedElsewhere(t *testing.T) {
 	cache := &upstream.Files{Dir: t.TempDir()}
-	keep := func(o *tools.Options, w *world) {
+	keep := func(o *tools.TestOptions, w *world) {
 		w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
 		o.Pool = w.pool
 		t.Cleanup(func() { o.Pool.Close() })
@@ -144,7 +144,7 @@ func TestFindKnowsSkillsLoadedElsewhere(t *testing.T) {
 
 func TestFindNeedsNoPermission(t *testing.T) {
 	asked := 0
-	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.Options, _ *world) {
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.TestOptions, _ *world) {
 		o.AcquirePermission = func(context.Context, *catalog.Entry) (*tools.Permission, error) {
 			asked++
 			return nil, errors.New("not approved")
@@ -159,7 +159,7 @@ func TestFindNeedsNoPermission(t *testing.T) {
 // What is found of a server that does not answer comes with the reason.
 func TestFindReportsDeadServer(t *testing.T) {
 	cache := &upstream.Files{Dir: t.TempDir()}
-	keep := func(o *tools.Options, w *world) {
+	keep := func(o *tools.TestOptions, w *world) {
 		w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
 		o.Pool = w.pool
 		t.Cleanup(func() { o.Pool.Close() })

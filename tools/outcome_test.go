@@ -14,7 +14,7 @@ import (
 // name. A pending approval is no outcome.
 func TestOutcomes(t *testing.T) {
 	var ended []string
-	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "mcpServers: {b: {command: b}}", func(o *tools.Options, _ *world) {
+	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "mcpServers: {b: {command: b}}", func(o *tools.TestOptions, _ *world) {
 		o.Rules, _ = policy.ParseRules([]string{"deny mcp.b.write_note", "ask x_a__write_note"})
 		o.OnCallEnd = func(e tools.CallOutcome) {
 			ended = append(ended, fmt.Sprintf("%q %q %q refused %t failed %t took %t", e.Tool, e.Skill, e.SkillKey, e.Refused, e.Failed, e.Duration > 0))

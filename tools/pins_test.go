@@ -17,7 +17,7 @@ import (
 // pinned is a set with a server whose definition of tell is description.
 func pinned(t *testing.T, dir, config, description string) *tools.Set {
 	t.Helper()
-	w := newWorld(t, nil, config, func(o *tools.Options, _ *world) {
+	w := newWorld(t, nil, config, func(o *tools.TestOptions, _ *world) {
 		o.Pins = &tools.Pins{Dir: dir, HowToAccept: func(server string) string { return "the button for " + server }}
 		pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
 			upstream.Stdio: func(*upstream.Config, string) (mcp.Transport, error) {

@@ -16,7 +16,7 @@ func TestK18FirstOfANameAndOneOrder(t *testing.T) {
 	own := func(name, arg string) *upstream.Config {
 		return &upstream.Config{Name: name, Type: upstream.Stdio, Command: name, Args: []string{arg}}
 	}
-	w := newWorld(t, nil, "", func(o *tools.Options, _ *world) {
+	w := newWorld(t, nil, "", func(o *tools.TestOptions, _ *world) {
 		o.Own = []*upstream.Config{own("a", "only"), own("b", "first"), own("b", "second")}
 	})
 	w.Connect(t.Context(), "b") // before a

@@ -56,7 +56,7 @@ func ForRuntime(rt *loadout.Runtime, o *Options) *Set {
 		opts = *o
 	}
 	r := &runtimeServers{rt: rt, SkillServers: opts.SkillServers, user: opts.Variables.User}
-	opts.Skills, opts.AcquirePermission, opts.IsPermitted, opts.Provide = rt, r.acquirePermission, r.isPermitted, r.provide
+	access := skillAccess{r.acquirePermission, r.isPermitted, r.provide}
 	if opts.Pool == nil {
 		p := PoolOptions{}
 		if opts.PoolOptions != nil {
@@ -67,17 +67,14 @@ func ForRuntime(rt *loadout.Runtime, o *Options) *Set {
 		}
 		p.Dialer = p.Dialer.WithSpawn(r.spawner(p.Dialer.Spawn))
 		opts.Pool = upstream.NewPool(&p)
-		return newSet(&opts, r, opts.Pool)
+		return newSet(rt, &opts, access, r, opts.Pool)
 	}
-	return newSet(&opts, r, nil)
+	return newSet(rt, &opts, access, r, nil)
 }
 
 // Start starts the command of a server that does not belong to the user. The
 // command runs in the runtime's sandbox.
 func (s *Set) Start(ctx context.Context, c *ServerConfig) (Process, error) {
-	if s.starter == nil {
-		return nil, &upstream.NotAllowedError{Reason: "no runtime starts commands of skills"}
-	}
 	return s.starter.start(ctx, c)
 }
 
@@ -131,7 +128,7 @@ type runtimeServers struct {
 }
 
 // acquirePermission acquires a lease for a skill's servers and provider.
-func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry) (*Permission, error) {
+func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry) (*permission, error) {
 	l, err := r.rt.AcquireLease(ctx, e.Key(), policy.Principal{}, r.Session)
 	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
 		return nil, r.describeRefusal(refused)
@@ -139,15 +136,15 @@ func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry
 	if err != nil {
 		return nil, err
 	}
-	p := &Permission{Digest: l.Digest, Done: l.Done(), Release: l.Release, Check: l.Check, User: r.user,
-		Secret: func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) }}
+	p := &permission{digest: l.Digest, done: l.Done(), release: l.Release, check: l.Check, user: r.user,
+		secret: func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) }}
 	if r.Values != nil {
 		v, err := r.Values(ctx, e, l.Digest)
 		if err != nil {
 			l.Release()
 			return nil, err
 		}
-		p.User, p.Secret = v.User, v.Secret
+		p.user, p.secret = v.User, v.Secret
 	}
 	return p, nil
 }

@@ -29,7 +29,7 @@ func (t *sessionTools) Connect(ctx context.Context, skills []session.ID) ([]sess
 	answers := make([]*SkillTools, len(skills))
 	var running sync.WaitGroup
 	for i, id := range skills {
-		e, err := t.set.opts.Skills.Catalog().Snapshot().Get(id.Key())
+		e, err := t.set.rt.Catalog().Snapshot().Get(id.Key())
 		if err != nil {
 			answers[i] = &SkillTools{Problems: []string{fmt.Sprintf("tools of skill %s: %v", id.Name, err)}}
 			continue

@@ -121,7 +121,7 @@ func (s *Set) checkListing(sv *server, l *upstream.Listing) string {
 // serversOf returns a skill's servers: those that it references in the user's
 // configuration or the profile, those that it defines, and its provider.
 func (s *Set) serversOf(ctx context.Context, e *catalog.Entry) ([]*server, []string) {
-	sk, src, err := s.opts.Skills.Catalog().Read(ctx, e)
+	sk, src, err := s.rt.Catalog().Read(ctx, e)
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
@@ -197,25 +197,21 @@ func (s *Set) acquirePermissions(ctx context.Context, b *serverGroup, e *catalog
 	if !needsPermission(sk, *loans) {
 		return nil // everything belongs to the embedding program
 	}
-	if s.opts.AcquirePermission == nil {
-		*loans = nil
-		return []string{"its servers are not started: skills cannot start servers here"}
-	}
-	leave, err := s.opts.AcquirePermission(ctx, e)
+	granted, err := s.access.acquire(ctx, e)
 	if err != nil {
 		*loans = nil
 		return []string{"its MCP servers and providers are not started: " + err.Error()}
 	}
-	b.permissions, b.version = append(b.permissions, leave), b.version+" "+string(leave.Digest)
+	b.permissions, b.version = append(b.permissions, granted), b.version+" "+string(granted.digest)
 	var problems []string
 	var usable []borrowedTools
 	for _, l := range *loans {
 		if l.entry != nil {
-			if l.permission, err = s.opts.AcquirePermission(ctx, l.entry); err != nil {
+			if l.permission, err = s.access.acquire(ctx, l.entry); err != nil {
 				problems = append(problems, fmt.Sprintf("tools of provider %s of skill %s skipped: %v", l.provider, l.entry.Name, err))
 				continue
 			}
-			b.permissions, b.version = append(b.permissions, l.permission), b.version+" "+string(l.permission.Digest)
+			b.permissions, b.version = append(b.permissions, l.permission), b.version+" "+string(l.permission.digest)
 		}
 		usable = append(usable, l)
 	}
@@ -227,7 +223,7 @@ func (s *Set) acquirePermissions(ctx context.Context, b *serverGroup, e *catalog
 // first permission, if any, is for the skill itself.
 func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry, sk *skill.Skill, loans []borrowedTools) []string {
 	var problems []string
-	add := func(c *upstream.Config, of string, leave *Permission, settings map[string]any) {
+	add := func(c *upstream.Config, of string, granted *permission, settings map[string]any) {
 		name := e.Name
 		if of != "" {
 			name += "_" + of
@@ -238,8 +234,8 @@ func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry,
 		}
 		c.Name = name
 		v := upstream.Variables{Skill: mountpoint.Skill}
-		if leave != nil {
-			v.User, v.Secret = leave.User, leave.Secret
+		if granted != nil {
+			v.User, v.Secret = granted.user, granted.secret
 		}
 		sv := s.openServer(name, e.Name, c, v)
 		sv.group, sv.settings = b, settings
@@ -249,7 +245,7 @@ func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry,
 		configs, wrong := s.definedServers(ctx, e, sk)
 		problems = append(problems, wrong...)
 		for _, c := range configs {
-			c.Owner = upstream.SkillOwner(e.Key(), string(b.permissions[0].Digest))
+			c.Owner = upstream.SkillOwner(e.Key(), string(b.permissions[0].digest))
 			add(c, c.Name, b.permissions[0], nil)
 		}
 	}
@@ -261,7 +257,7 @@ func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry,
 			continue
 		}
 		if l.entry != nil {
-			c.Owner = upstream.SkillOwner(l.entry.Key(), string(l.permission.Digest))
+			c.Owner = upstream.SkillOwner(l.entry.Key(), string(l.permission.digest))
 		}
 		add(c, l.provider, l.permission, settings)
 	}
@@ -282,8 +278,8 @@ func (s *Set) definedServers(ctx context.Context, e *catalog.Entry, sk *skill.Sk
 		}
 		configs = slices.DeleteFunc(f.Servers, func(c *upstream.Config) bool { return c.Disabled })
 	}
-	if sk.Provider != nil && s.opts.Provide != nil {
-		c, notes, err := s.opts.Provide(ctx, e, sk)
+	if sk.Provider != nil {
+		c, notes, err := s.access.provide(ctx, e, sk)
 		problems = append(problems, notes...)
 		if err != nil {
 			return configs, append(problems, "provider: "+err.Error())
@@ -311,9 +307,9 @@ func (s *Set) storeGroup(key string, b *serverGroup) (*serverGroup, []string) {
 	}
 	s.groups[key] = b
 	for _, l := range b.permissions {
-		if l.Done != nil {
+		if l.done != nil {
 			s.running.Go(func() {
-				<-l.Done // Release closes it too
+				<-l.done // release closes it too
 				s.removeGroup(key, b)
 			})
 		}

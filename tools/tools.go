@@ -3,8 +3,7 @@
 // [Set.ConnectSkills] connects skill servers. [Set.Find] searches for tools.
 // [Set.Call] calls a tool if the policy rules and the grants of [Set.Grant]
 // allow it. [Set.Capabilities] lists all tools and skills for a planner. Start
-// with [Set].
-// at [Set].
+// with [ForRuntime].
 //
 // The package never starts a server of a skill that was not approved, stores no
 // conversation and shows no secret. A failing server does not affect the
@@ -30,24 +29,35 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Permission allows a set to use a skill's servers and providers until it is
+// permission allows a set to use a skill's servers and providers until it is
 // released or revoked.
-type Permission struct {
-	Digest  policy.Digest // digest of the skill
-	Done    <-chan struct{}
-	Release func()
-	// Check is called before each call. It returns an error if the permission
+type permission struct {
+	digest  policy.Digest // digest of the skill
+	done    <-chan struct{}
+	release func()
+	// check is called before each call. It returns an error if the permission
 	// was revoked or the skill changed.
-	Check func(ctx context.Context) error
-	// User and Secret return values granted to the skill. The second result is
+	check func(ctx context.Context) error
+	// user and secret return values granted to the skill. The second result is
 	// false if there is no such value.
-	User, Secret func(name string) (string, bool)
+	user, secret func(name string) (string, bool)
+}
+
+// skillAccess decides on the use of skills' servers and providers.
+type skillAccess struct {
+	// acquire acquires permission to use a skill's servers and providers. Its
+	// error says how to approve the skill.
+	acquire func(ctx context.Context, e *catalog.Entry) (*permission, error)
+	// isPermitted reports whether acquire would succeed, without recording a
+	// decision. Searches call it for skills that are not loaded.
+	isPermitted func(ctx context.Context, e *catalog.Entry) bool
+	// provide returns the server configuration of a skill's provider, without
+	// a name, and notes for the user.
+	provide func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)
 }
 
 // Options configures a [Set].
 type Options struct {
-	// Skills is the runtime whose catalog contains the skills.
-	Skills *loadout.Runtime
 	// Pool holds the connections. Closing the set releases its servers, but
 	// does not close the pool.
 	Pool *upstream.Pool
@@ -63,7 +73,8 @@ type Options struct {
 	// Variables are the values for the variables in Own and Profile.
 	Variables upstream.Variables
 	// VariablesFor, if set, replaces Variables for each server of Own and
-	// Profile, so that values can be granted per server. [New] calls it.
+	// Profile, so that values can be granted per server. [ForRuntime]
+	// calls it.
 	VariablesFor func(c *upstream.Config) upstream.Variables
 	// Identity identifies the owner of connections to servers that have an
 	// owner. Sets of the same pool share connections with the same identity.
@@ -72,19 +83,8 @@ type Options struct {
 	Identity string
 	// Personal reports whether connections to a server without an owner belong
 	// to Identity too, for example because the user signed in to it. Nil means
-	// false. [New] calls it.
+	// false. [ForRuntime] calls it.
 	Personal func(c *upstream.Config) bool
-	// AcquirePermission acquires permission to use a skill's servers and
-	// providers. Its error says how to approve the skill. If it is nil, no
-	// skill has permission.
-	AcquirePermission func(ctx context.Context, e *catalog.Entry) (*Permission, error)
-	// IsPermitted reports whether AcquirePermission would succeed, without
-	// recording a decision. Searches call it for skills that are not loaded.
-	// If it is nil, their tools are not found.
-	IsPermitted func(ctx context.Context, e *catalog.Entry) bool
-	// Provide returns the server configuration of a skill's provider, without
-	// a name, and notes for the user. If it is nil, skills have no providers.
-	Provide func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)
 	// Providers are servers of the embedding program, by the provider name
 	// that skills use. A skill can use only the tools that it declares and
 	// needs no approval for them. Because the skill chooses their
@@ -116,9 +116,11 @@ type Options struct {
 // Set is a set of tools from several servers. It is safe for concurrent use.
 // The caller must close it.
 type Set struct {
+	rt      *loadout.Runtime // its catalog contains the skills
 	opts    Options
 	rules   atomic.Pointer[policy.Rules]
-	starter *runtimeServers // nil if the set has no runtime
+	access  skillAccess
+	starter *runtimeServers // starts commands that do not belong to the user
 	pool    *upstream.Pool  // closed with the set; nil if the caller owns the pool
 
 	mu            sync.Mutex
@@ -127,7 +129,7 @@ type Set struct {
 	conversations map[string][]*sessionTools // conversations that use each skill, by skill key
 	persistent    map[string]bool            // by skill key: connected outside a conversation, until the set is closed
 	closed        bool
-	cancel        context.CancelFunc // stops the connections started by New
+	cancel        context.CancelFunc // stops the connections started by newSet
 	running       sync.WaitGroup     // these connections, and goroutines that watch permissions
 }
 
@@ -136,7 +138,7 @@ type Set struct {
 type serverGroup struct {
 	version     string // digests of these skills
 	servers     []*server
-	permissions []*Permission
+	permissions []*permission
 	key         string
 }
 
@@ -154,14 +156,9 @@ type server struct {
 	screened atomic.Pointer[screened]
 }
 
-// New returns a set. In the background, it connects to servers configured to
-// connect at start and to those of preloaded skills, until the set is closed.
-func New(opts *Options) *Set { return newSet(opts, nil, nil) }
-
-// newSet returns a set that starts commands with starter and owns pool. Both
-// may be nil.
-func newSet(opts *Options, starter *runtimeServers, pool *upstream.Pool) *Set {
-	s := &Set{opts: *opts, starter: starter, pool: pool, groups: map[string]*serverGroup{}, conversations: map[string][]*sessionTools{}, persistent: map[string]bool{}}
+// newSet returns a set that owns pool, which may be nil.
+func newSet(rt *loadout.Runtime, opts *Options, access skillAccess, starter *runtimeServers, pool *upstream.Pool) *Set {
+	s := &Set{rt: rt, opts: *opts, access: access, starter: starter, pool: pool, groups: map[string]*serverGroup{}, conversations: map[string][]*sessionTools{}, persistent: map[string]bool{}}
 	s.rules.Store(&opts.Rules)
 	if s.opts.Deadline == 0 {
 		s.opts.Deadline = 20 * time.Second
@@ -190,8 +187,8 @@ func newSet(opts *Options, starter *runtimeServers, pool *upstream.Pool) *Set {
 			s.running.Go(func() { s.connect(ctx, sv) }) // the outcome is in the server's status
 		}
 	}
-	for _, e := range opts.Skills.Catalog().Snapshot().ForModel() {
-		if e.Preload && e.ProvidesTools && opts.AcquirePermission != nil {
+	for _, e := range rt.Catalog().Snapshot().ForModel() {
+		if e.Preload && e.ProvidesTools {
 			s.running.Go(func() { s.ConnectSkills(ctx, []*catalog.Entry{e}) }) // a later load reports problems
 		}
 	}
@@ -257,7 +254,7 @@ func (b *serverGroup) release() {
 		sv.release()
 	}
 	for _, l := range b.permissions {
-		l.Release()
+		l.release()
 	}
 }
 
@@ -447,7 +444,7 @@ func (s *Set) findServer(ctx context.Context, name string) *server {
 	if sv := s.serverByName(name); sv != nil {
 		return sv
 	}
-	for _, e := range s.opts.Skills.Catalog().Snapshot().Skills() {
+	for _, e := range s.rt.Catalog().Snapshot().Skills() {
 		if strings.HasPrefix(name, e.Name+"_") {
 			s.serversOf(ctx, e)
 			if sv := s.serverByName(name); sv != nil {

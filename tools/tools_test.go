@@ -51,7 +51,7 @@ type texts map[string]string
 
 // newWorld makes skills of SKILL.md texts, and a set of servers from a text in
 // any form.
-func newWorld(t *testing.T, skills texts, servers string, change func(*tools.Options, *world)) *world {
+func newWorld(t *testing.T, skills texts, servers string, change func(*tools.TestOptions, *world)) *world {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range skills {
@@ -79,13 +79,12 @@ func newWorld(t *testing.T, skills texts, servers string, change func(*tools.Opt
 	w.dialer = &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){upstream.Stdio: w.dial, upstream.HTTP: w.dial}}
 	w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer})
 	t.Cleanup(func() { w.pool.Close() })
-	o := &tools.Options{Skills: rt, Pool: w.pool, Own: own, AcquirePermission: w.permit, IsPermitted: func(context.Context, *catalog.Entry) bool { return true },
-		Audit: func(_ context.Context, r policy.Record) error {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.records = append(w.records, r)
-			return nil
-		}}
+	o := &tools.TestOptions{Skills: rt, AcquirePermission: w.permit, IsPermitted: func(context.Context, *catalog.Entry) bool { return true }, Options: tools.Options{Pool: w.pool, Own: own, Audit: func(_ context.Context, r policy.Record) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.records = append(w.records, r)
+		return nil
+	}}}
 	if change != nil {
 		change(o, w)
 	}
@@ -192,7 +191,7 @@ mcpServers:
 
 // A skill that names servers picks from those there are; no other is connected.
 func TestW18NamedServersConnectOnLoad(t *testing.T) {
-	w := newWorld(t, texts{"weibo": skillText("weibo", "mcpServers: [weiboServer]")}, twoServers, func(o *tools.Options, _ *world) {
+	w := newWorld(t, texts{"weibo": skillText("weibo", "mcpServers: [weiboServer]")}, twoServers, func(o *tools.TestOptions, _ *world) {
 		o.Variables.User = func(name string) (string, bool) { return "t0ken", name == "weibo_token" }
 	})
 	if got := w.names(); len(got) > 0 {
@@ -255,7 +254,7 @@ func TestW23SkillServers(t *testing.T) {
 
 func TestW20UnapprovedSkillProvidesNothing(t *testing.T) {
 	refused := errors.New("skill x is not approved; approve it: press the button")
-	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.Options, _ *world) {
+	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.TestOptions, _ *world) {
 		o.AcquirePermission = func(context.Context, *catalog.Entry) (*tools.Permission, error) { return nil, refused }
 	})
 	b := w.bring(t, "x")
@@ -393,7 +392,7 @@ func TestL13RulesDecide(t *testing.T) {
 		{[]string{"allow c__write_note"}, "c__write_note", false, false, false},
 		{[]string{"ask mcp.b.write_note"}, "b__write_note", false, true, true},
 	} {
-		w := newWorld(t, nil, servers, func(o *tools.Options, _ *world) { o.Rules, _ = policy.ParseRules(tt.rules) })
+		w := newWorld(t, nil, servers, func(o *tools.TestOptions, _ *world) { o.Rules, _ = policy.ParseRules(tt.rules) })
 		_, err := w.Call(t.Context(), &tools.Call{Name: tt.tool, Arguments: json.RawMessage(`{"text":"x"}`), Approved: tt.approved, Principal: policy.LocalUser()})
 		r, refused := errors.AsType[*loadout.RefusedError](err)
 		if refused != tt.refused || refused && r.NeedsApproval != tt.ask || !refused && err != nil {
@@ -430,7 +429,7 @@ func TestStaticToolsAreChecked(t *testing.T) {
 // Revocations and changes since the load apply to the next call.
 func TestPermissionIsCheckedAtEachCall(t *testing.T) {
 	var changed error
-	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.Options, w *world) {
+	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.TestOptions, w *world) {
 		o.AcquirePermission = func(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {
 			l, err := w.permit(ctx, e)
 			if err == nil {
@@ -458,7 +457,7 @@ func TestSkillCannotLowerSafety(t *testing.T) {
 		level policy.Level
 		asked bool
 	}{{policy.High, true}, {policy.Medium, false}} {
-		w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a, safety: SAFE}}")}, "mcpServers: {o: {command: o, safety: SAFE}}", func(o *tools.Options, _ *world) {
+		w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a, safety: SAFE}}")}, "mcpServers: {o: {command: o, safety: SAFE}}", func(o *tools.TestOptions, _ *world) {
 			o.DefaultSafety = tt.level
 		})
 		_, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`)})
@@ -526,7 +525,7 @@ func TestPreload(t *testing.T) {
 }
 
 func TestDeniedToolsAreNotOffered(t *testing.T) {
-	w := newWorld(t, nil, "mcpServers: {b: {command: b}, c: {command: c}}", func(o *tools.Options, _ *world) {
+	w := newWorld(t, nil, "mcpServers: {b: {command: b}, c: {command: c}}", func(o *tools.TestOptions, _ *world) {
 		o.Rules, _ = policy.ParseRules([]string{"deny mcp.b.*"})
 	})
 	f, err := w.Find(t.Context(), tools.Query{})

@@ -1,0 +1,53 @@
+package tools
+
+import (
+	"context"
+	"errors"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Permission is a permission that a test grants.
+type Permission struct {
+	Digest  policy.Digest
+	Done    <-chan struct{}
+	Release func()
+	Check   func(ctx context.Context) error
+}
+
+// TestOptions are the options of a set whose permissions a test grants. Without
+// AcquirePermission, no skill has permission.
+type TestOptions struct {
+	Options
+	Skills            *loadout.Runtime
+	AcquirePermission func(ctx context.Context, e *catalog.Entry) (*Permission, error)
+	IsPermitted       func(ctx context.Context, e *catalog.Entry) bool
+	Provide           func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)
+}
+
+// New returns a set with the given options.
+func New(o *TestOptions) *Set {
+	access := skillAccess{provide: o.Provide, isPermitted: o.IsPermitted, acquire: func(ctx context.Context, e *catalog.Entry) (*permission, error) {
+		if o.AcquirePermission == nil {
+			return nil, errors.New("not approved")
+		}
+		p, err := o.AcquirePermission(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		return &permission{digest: p.Digest, done: p.Done, release: p.Release, check: p.Check}, nil
+	}}
+	if access.isPermitted == nil {
+		access.isPermitted = func(context.Context, *catalog.Entry) bool { return false }
+	}
+	if access.provide == nil {
+		access.provide = func(context.Context, *catalog.Entry, *skill.Skill) (*upstream.Config, []string, error) {
+			return nil, nil, errors.New("providers are disabled")
+		}
+	}
+	return newSet(o.Skills, &o.Options, access, &runtimeServers{rt: o.Skills}, nil)
+}
