@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -306,10 +305,10 @@ func (s *Server) applyAnswer(ctx context.Context, c *tools.Call, name string, a 
 			s.log.Error("could not record a refusal", "tool", name, "error", err)
 		}
 		return notApproved(name)
-	case a.keep == "" || a.keep == policy.ForSession && c.Session == "":
+	case a.keep == "" || a.keep == policy.ForSession && c.Session == "", !s.tools(ctx).StoresGrants():
 		return nil
 	}
-	if err := s.tools(ctx).Grant(ctx, &full, a.keep, false, c.Principal); err != nil && !errors.Is(err, tools.ErrNoGrantStore) {
+	if err := s.tools(ctx).Grant(ctx, &full, a.keep, false, c.Principal); err != nil {
 		s.log.Warn("could not store a grant; the user will be asked again", "tool", name, "error", err)
 	}
 	return nil

@@ -17,7 +17,7 @@ func (t *Tool) refusal(args json.RawMessage, d policy.Decision) *loadout.Refused
 	return &loadout.RefusedError{
 		Skill: t.Skill, NeedsApproval: d.Effect == policy.Ask, Decision: d,
 		Call: &loadout.CallRequest{Tool: t.Name, Server: t.Server, Skill: t.Skill, Arguments: args, Reason: d.Reason, SameArguments: t.needsSameArguments(),
-			Description: t.Definition.Description, Owner: t.Owner(), Subject: t.Subject()},
+			Description: t.Definition.Description, Owner: t.owner(), Subject: t.subject()},
 	}
 }
 

@@ -16,12 +16,11 @@ import (
 )
 
 // Authorize decides whether a tool may be called, without calling it. c.Name is
-// the server's own name for the tool. The error is a [*loadout.RefusedError] or
-// an [*UnknownServerError].
+// the server's own name for the tool. The error is a [*loadout.RefusedError].
 func (s *Set) Authorize(ctx context.Context, server string, c *Call) error {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {
-		return &UnknownServerError{Name: server, Names: s.serverNames()}
+		return &unknownServerError{Name: server, Names: s.serverNames()}
 	}
 	t := s.knownTool(sv, upstream.ToolName(server, c.Name))
 	if t == nil { // listed on a connection outside the set
@@ -37,7 +36,7 @@ func (s *Set) Authorize(ctx context.Context, server string, c *Call) error {
 func (s *Set) AuthorizeResource(server, kind, name string) error {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {
-		return &UnknownServerError{Name: server, Names: s.serverNames()}
+		return &unknownServerError{Name: server, Names: s.serverNames()}
 	}
 	d := s.rules.Load().Decide(policy.ToolCall{Server: server, Tool: kind, ReadOnly: true, OwnServer: sv.config.Owner == "", Safety: policy.Low})
 	if d.Effect != policy.Allow {
@@ -89,7 +88,7 @@ func (s *Set) applyApproval(ctx context.Context, t *Tool, c *Call, d policy.Deci
 	switch {
 	case d.Effect != policy.Ask:
 		return d, false, nil
-	case c.Approved && (c.Subject == "" || c.Subject == t.Subject()):
+	case c.Approved && (c.Subject == "" || c.Subject == t.subject()):
 		return d, true, nil
 	}
 	return s.applyGrants(ctx, t, c, d), false, nil
@@ -120,8 +119,8 @@ func (s *Set) applyGrants(ctx context.Context, t *Tool, c *Call, d policy.Decisi
 func (s *Set) hasStaleGrant(ctx context.Context, t *Tool, c *Call) bool {
 	all, _, err := s.opts.Grants.List(ctx)
 	return err == nil && slices.ContainsFunc(all, func(g policy.Grant) bool {
-		return g.Permissions.Call && g.Scope == policy.Always && g.Principal == c.Principal && g.Name == t.Name && g.Origin == t.Owner() &&
-			g.Subject != t.Subject() && !g.Expired(time.Now())
+		return g.Permissions.Call && g.Scope == policy.Always && g.Principal == c.Principal && g.Name == t.Name && g.Origin == t.owner() &&
+			g.Subject != t.subject() && !g.Expired(time.Now())
 	})
 }
 
@@ -174,7 +173,7 @@ func (s *Set) policyCall(t *Tool, args json.RawMessage) policy.ToolCall {
 	a := t.Definition.Annotations
 	own := t.server.config.Owner == "" && t.server.settings == nil // the skill chose these settings
 	return policy.ToolCall{
-		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, Subject: t.Subject(), ReadOnly: a != nil && a.ReadOnlyHint,
+		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, Subject: t.subject(), ReadOnly: a != nil && a.ReadOnlyHint,
 		OwnServer: own, AlwaysAsk: t.server.config.RequireApproval, Safety: level,
 	}
 }

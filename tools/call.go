@@ -25,7 +25,7 @@ type Call struct {
 	Name      string
 	Arguments json.RawMessage // a JSON object; nil means empty
 	// Approved means that the user approved this call. Subject is the
-	// [Tool.Subject] shown in the prompt. If the tool has changed since, the
+	// [Tool.subject] shown in the prompt. If the tool has changed since, the
 	// call needs approval again. With an empty Subject, the approval covers
 	// any definition.
 	Approved bool

@@ -11,6 +11,12 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
+// ErrNoGrantStore is returned if a set does not store grants.
+var ErrNoGrantStore = errNoGrantStore
+
+// UnknownServerError reports that there is no server with the given name.
+type UnknownServerError = unknownServerError
+
 // Permission is a permission that a test grants.
 type Permission struct {
 	Digest  policy.Digest

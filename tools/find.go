@@ -23,10 +23,10 @@ type Query struct {
 	Server string // only tools of this server
 }
 
-// FindResult is the result of [Set.Find].
-type FindResult struct {
-	Tools    []Tool   // best first, usable ones before the others
-	Problems []string // reasons why tools are missing
+// ToolList is a list of tools from several servers.
+type ToolList struct {
+	Tools    []Tool
+	Problems []string // reasons why tools are missing, for the model and the user
 }
 
 // maxConcurrentLists is the maximum number of servers that a search lists
@@ -39,9 +39,10 @@ const unknownServerWait = 3 * time.Second
 
 // Find searches for tools. It knows the tools of unconnected servers if an
 // earlier process listed them. Otherwise it connects to these servers, within
-// the deadline of the set.
-func (s *Set) Find(ctx context.Context, q Query) (*FindResult, error) {
-	out := &FindResult{}
+// the deadline of the set. The best match is first; tools of working servers
+// precede the others. The query is invalid if its skill or server is unknown.
+func (s *Set) Find(ctx context.Context, q Query) (*ToolList, error) {
+	out := &ToolList{}
 	var servers []*server
 	if q.Skill != "" {
 		e, err := s.rt.Catalog().Resolve(ctx, q.Skill)
@@ -59,7 +60,7 @@ func (s *Set) Find(ctx context.Context, q Query) (*FindResult, error) {
 	if q.Server != "" {
 		servers = slices.DeleteFunc(servers, func(sv *server) bool { return sv.name != q.Server })
 		if len(servers) == 0 {
-			return nil, &UnknownServerError{Name: q.Server, Names: s.serverNames()}
+			return nil, &unknownServerError{Name: q.Server, Names: s.serverNames()}
 		}
 	}
 	all, problems := s.listTools(ctx, servers)
@@ -68,13 +69,13 @@ func (s *Set) Find(ctx context.Context, q Query) (*FindResult, error) {
 	return out, nil
 }
 
-// UnknownServerError reports that there is no server with the given name.
-type UnknownServerError struct {
+// unknownServerError reports that there is no server with the given name.
+type unknownServerError struct {
 	Name  string
 	Names []string // names of the known servers
 }
 
-func (e *UnknownServerError) Error() string {
+func (e *unknownServerError) Error() string {
 	if len(e.Names) == 0 {
 		return "MCP server " + e.Name + " not found: none is configured"
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ErrNoGrantStore is returned if a set does not store grants.
-var ErrNoGrantStore = errors.New("approvals are not stored here")
+// errNoGrantStore is returned if a set does not store grants.
+var errNoGrantStore = errors.New("approvals are not stored here")
 
 // StoresGrants reports whether [Set.Grant] can store grants.
 func (s *Set) StoresGrants() bool { return s.opts.Grants != nil }
@@ -22,13 +22,13 @@ func (s *Set) StoresGrants() bool { return s.opts.Grants != nil }
 // again. A one-time grant is used up by the next call that needs it. For a call
 // in progress, prefer [Call.Approved].
 //
-// Grant returns [ErrNoGrantStore] if the set has no store, and an
+// Grant returns an error if the set has no store, and an
 // [*UnknownToolError] if the tool is unknown. It returns a
 // [*loadout.RefusedError] if a rule denies the call or the tool does not match
 // [Call.Subject].
 func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool, by policy.Principal) error {
 	if s.opts.Grants == nil {
-		return ErrNoGrantStore
+		return errNoGrantStore
 	}
 	t, err := s.resolveTool(ctx, c)
 	if err != nil {
@@ -38,11 +38,11 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	switch d := s.decide(t, c); {
 	case d.Effect == policy.Deny:
 		return t.refusal(c.Arguments, d)
-	case c.Subject != "" && t.Subject() != c.Subject:
+	case c.Subject != "" && t.subject() != c.Subject:
 		return t.refusal(c.Arguments, policy.Decision{Effect: policy.Ask, Code: d.Code, Reason: "the tool changed after the prompt", Hint: d.Hint})
 	}
 	call := s.policyCall(t, nil)
-	g := policy.Grant{Principal: c.Principal, By: by, Subject: t.Subject(), Name: t.Name, Origin: t.Owner(),
+	g := policy.Grant{Principal: c.Principal, By: by, Subject: t.subject(), Name: t.Name, Origin: t.owner(),
 		Permissions: policy.Permissions{Call: true}, Scope: scope}
 	if exact {
 		g.Subject = decision.WithArguments(g.Subject, c.Arguments)

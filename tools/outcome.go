@@ -43,7 +43,7 @@ func (s *Set) reportOutcome(ctx context.Context, t *Tool, began time.Time, res *
 		e.Duration = 0
 	}
 	if t != nil {
-		e.Tool, e.Skill, e.SkillKey = t.Name, t.Skill, t.SkillKey()
+		e.Tool, e.Skill, e.SkillKey = t.Name, t.Skill, t.skillKey()
 	}
 	s.opts.OnCallEnd(e)
 }

@@ -37,23 +37,26 @@ type DefinitionStore interface {
 	Next(server string) string
 }
 
-var _ DefinitionStore = (*Pins)(nil)
+// NewFileDefinitionStore returns a store with a file for each server
+// configuration in dir. Several processes can use the directory concurrently.
+// howToAccept returns the command with which the user can accept changes to a
+// server's tools; if it is nil, messages do not name a command.
+func NewFileDefinitionStore(dir string, howToAccept func(server string) string) DefinitionStore {
+	return &pinFiles{dir, howToAccept}
+}
 
-// Pins is a [DefinitionStore] that stores a file for each server configuration
-// in a directory. Several processes can use the directory concurrently.
-type Pins struct {
-	Dir string
-	// HowToAccept returns the command with which the user can accept changes
-	// to a server's tools. If it is nil, messages do not name a command.
-	HowToAccept func(server string) string
+// pinFiles is a [DefinitionStore] with a file for each server configuration.
+type pinFiles struct {
+	dir         string
+	howToAccept func(server string) string
 }
 
 // Next implements [DefinitionStore].
-func (p *Pins) Next(server string) string {
-	if p.HowToAccept == nil {
+func (p *pinFiles) Next(server string) string {
+	if p.howToAccept == nil {
 		return ""
 	}
-	return p.HowToAccept(server)
+	return p.howToAccept(server)
 }
 
 // toolSubject returns a digest of a tool's definition, its server's
@@ -68,20 +71,20 @@ func (sv *server) toolSubject(t *mcp.Tool) policy.Digest {
 	return policy.Digest("sha256:" + hex.EncodeToString(sum[:]))
 }
 
-func (p *Pins) file(key string) string {
-	return filepath.Join(p.Dir, strings.TrimPrefix(key, "sha256:")+".json")
+func (p *pinFiles) file(key string) string {
+	return filepath.Join(p.dir, strings.TrimPrefix(key, "sha256:")+".json")
 }
 
 // maxPins is the maximum size of a pins file in bytes.
 const maxPins = 4 << 20
 
-func (p *Pins) ownFile(key string) *privatefile.File {
+func (p *pinFiles) ownFile(key string) *privatefile.File {
 	return privatefile.New(p.file(key), maxPins)
 }
 
 // load returns the accepted hashes by tool name, or nil if none was ever
 // accepted.
-func (p *Pins) load(key string) (map[string]string, error) {
+func (p *pinFiles) load(key string) (map[string]string, error) {
 	b, err := p.ownFile(key).Read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -92,7 +95,7 @@ func (p *Pins) load(key string) (map[string]string, error) {
 	return p.decode(key, b)
 }
 
-func (p *Pins) decode(key string, b []byte) (map[string]string, error) {
+func (p *pinFiles) decode(key string, b []byte) (map[string]string, error) {
 	if b == nil {
 		return nil, nil
 	}
@@ -104,7 +107,7 @@ func (p *Pins) decode(key string, b []byte) (map[string]string, error) {
 }
 
 // update modifies a configuration's pins while holding a lock.
-func (p *Pins) update(key string, change func(map[string]string) map[string]string) error {
+func (p *pinFiles) update(key string, change func(map[string]string) map[string]string) error {
 	return p.ownFile(key).Change(context.Background(), func(old []byte) ([]byte, error) { // waits only for other writes
 		pins, err := p.decode(key, old)
 		if err != nil {
@@ -115,7 +118,7 @@ func (p *Pins) update(key string, change func(map[string]string) map[string]stri
 }
 
 // Screen implements [DefinitionStore].
-func (p *Pins) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error) {
+func (p *pinFiles) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error) {
 	key := c.Digest()
 	known, err := p.load(key)
 	if err != nil {
@@ -154,7 +157,7 @@ func (p *Pins) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usa
 }
 
 // Accept implements [DefinitionStore].
-func (p *Pins) Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error) {
+func (p *pinFiles) Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error) {
 	err = p.update(c.Digest(), func(have map[string]string) map[string]string {
 		now := map[string]string{}
 		changed = nil
@@ -266,7 +269,7 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
 	sv := s.findServer(ctx, name)
 	if sv == nil {
-		return nil, &UnknownServerError{Name: name, Names: s.serverNames()}
+		return nil, &unknownServerError{Name: name, Names: s.serverNames()}
 	}
 	if sv.Server == nil {
 		return nil, errors.New("MCP server " + name + " is " + describeUnset(sv.unset))

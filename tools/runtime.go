@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/provider"
+	"github.com/loadout-dev/loadout/internal/requestedserver"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -97,26 +96,9 @@ func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedServi
 	}
 	var out []loadout.RequestedService
 	for _, c := range f.Servers {
-		out = append(out, DescribeServer(c))
+		out = append(out, requestedserver.Describe(c))
 	}
 	return out, nil
-}
-
-// DescribeServer describes a server to the user who is asked to approve it.
-func DescribeServer(c *ServerConfig) loadout.RequestedService {
-	s := loadout.RequestedService{Name: c.Name, Env: slices.Sorted(maps.Keys(c.Env))}
-	if c.Command != "" {
-		s.Command = append([]string{c.Command}, c.Args...)
-	}
-	for _, u := range c.URLs {
-		if h := (&upstream.Config{URLs: []string{u}}).Target(); !slices.Contains(s.Hosts, h) {
-			s.Hosts = append(s.Hosts, h)
-		}
-	}
-	for _, u := range c.Variables() {
-		s.Variables = append(s.Variables, loadout.RequestedVariable{Kind: u.Kind, Name: u.Name, Location: u.Where, Target: u.Target})
-	}
-	return s
 }
 
 // runtimeServers starts the servers and providers of a runtime's skills.

@@ -11,10 +11,6 @@ import (
 type (
 	// ServerConfig is the normalized configuration of an MCP server.
 	ServerConfig = upstream.Config
-	// Owner identifies the provider of a server; "" means the user.
-	Owner = upstream.Owner
-	// ServerFile is the part of a configuration file that defines MCP servers.
-	ServerFile = upstream.File
 	// Dialer connects to servers. Its zero value supports only HTTP.
 	Dialer = upstream.Dialer
 	// Spawner starts the command of a stdio server.

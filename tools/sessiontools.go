@@ -26,12 +26,12 @@ func (s *Set) ForSession() session.Tools { return &sessionTools{s} }
 // Connect implements [session.Tools]. It connects the skills' servers
 // concurrently. A tool listed by several skills is returned once.
 func (t *sessionTools) Connect(ctx context.Context, skills []session.ID) ([]session.Tool, []string) {
-	answers := make([]*SkillTools, len(skills))
+	answers := make([]*ToolList, len(skills))
 	var running sync.WaitGroup
 	for i, id := range skills {
 		e, err := t.set.rt.Catalog().Snapshot().Get(id.Key())
 		if err != nil {
-			answers[i] = &SkillTools{Problems: []string{fmt.Sprintf("tools of skill %s: %v", id.Name, err)}}
+			answers[i] = &ToolList{Problems: []string{fmt.Sprintf("tools of skill %s: %v", id.Name, err)}}
 			continue
 		}
 		t.set.addConversation(id.Key(), t)

@@ -16,12 +16,6 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SkillTools is the result of connecting skill servers.
-type SkillTools struct {
-	Tools    []Tool
-	Problems []string // failed servers with reasons, for the model and the user
-}
-
 // ConnectSkills connects the servers and providers of skills concurrently and
 // returns the callable tools. It waits until the deadline of the set; slower
 // servers continue to connect in the background. If individual servers fail,
@@ -30,7 +24,7 @@ type SkillTools struct {
 // Concurrent calls for the same skill share its connections. The servers remain
 // available until the permission ends. Conversations that load and unload
 // skills should use [Set.ForSession] instead.
-func (s *Set) ConnectSkills(ctx context.Context, entries []*catalog.Entry) *SkillTools {
+func (s *Set) ConnectSkills(ctx context.Context, entries []*catalog.Entry) *ToolList {
 	s.mu.Lock()
 	for _, e := range entries {
 		s.persistent[e.Key()] = true
@@ -39,8 +33,8 @@ func (s *Set) ConnectSkills(ctx context.Context, entries []*catalog.Entry) *Skil
 	return s.connectSkills(ctx, entries)
 }
 
-func (s *Set) connectSkills(ctx context.Context, entries []*catalog.Entry) *SkillTools {
-	out := &SkillTools{}
+func (s *Set) connectSkills(ctx context.Context, entries []*catalog.Entry) *ToolList {
+	out := &ToolList{}
 	var wanted []*server
 	for _, e := range entries {
 		servers, problems := s.serversOf(ctx, e)

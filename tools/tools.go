@@ -314,7 +314,7 @@ type Tool struct {
 // Subject identifies the tool in grants. It is a digest of the tool's
 // definition and its server's configuration, or "" if the definition is
 // unknown.
-func (t *Tool) Subject() policy.Digest {
+func (t *Tool) subject() policy.Digest {
 	if t.definition == nil {
 		return ""
 	}
@@ -323,7 +323,7 @@ func (t *Tool) Subject() policy.Digest {
 
 // SkillKey returns the [catalog.Entry.Key] of the skill that provides the tool.
 // It returns "" for the user's own tools.
-func (t *Tool) SkillKey() string {
+func (t *Tool) skillKey() string {
 	if t.server == nil || t.server.group == nil {
 		return ""
 	}
@@ -331,7 +331,7 @@ func (t *Tool) SkillKey() string {
 }
 
 // Owner returns a description of the owner of the tool's server, for display.
-func (t *Tool) Owner() string {
+func (t *Tool) owner() string {
 	switch {
 	case t.Skill != "":
 		return "the skill " + t.Skill

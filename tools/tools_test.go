@@ -162,7 +162,7 @@ func (w *world) names() []string {
 	return slices.Compact(slices.Sorted(slices.Values(w.connected)))
 }
 
-func (w *world) bring(t *testing.T, skill string) *tools.SkillTools {
+func (w *world) bring(t *testing.T, skill string) *tools.ToolList {
 	t.Helper()
 	e, err := w.rt.Catalog().Resolve(t.Context(), skill)
 	if err != nil {

@@ -95,7 +95,7 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 	var pins tools.DefinitionStore
 	var grants policy.Store
 	if d := s.StateDir(); d != "" {
-		pins = &tools.Pins{Dir: filepath.Join(d, "pins"), HowToAccept: func(server string) string { return "loadout servers accept " + server }}
+		pins = tools.NewFileDefinitionStore(filepath.Join(d, "pins"), func(server string) string { return "loadout servers accept " + server })
 		grants = s.GrantStore()
 	}
 	t.Set = tools.ForRuntime(rt, &tools.Options{

@@ -14,11 +14,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/requestedserver"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/tools"
 )
 
 // ProfilesDir is the directory of a project's profiles.
@@ -247,7 +247,7 @@ func (o *Effects) addFindings(file string, findings []skill.Diagnostic) {
 // variables. The server receives only user variables and paths in the project.
 // off is the reason why commands are disabled, or "".
 func describeServer(of string, c *upstream.Config, off string) []string {
-	w := tools.DescribeServer(c)
+	w := requestedserver.Describe(c)
 	text := of + "server " + c.Name + ": "
 	out := []string{text + strings.Join(w.Hosts, ", ")}
 	if len(w.Command) > 0 {
