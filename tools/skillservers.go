@@ -227,7 +227,7 @@ func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry,
 			return
 		}
 		c.Name = name
-		v := upstream.Variables{Skill: mountpoint.Skill}
+		v := upstream.Variables{Skill: mountpoint.Skill, HowToSet: s.opts.Variables.HowToSet}
 		if granted != nil {
 			v.User, v.Secret = granted.user, granted.secret
 		}

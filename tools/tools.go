@@ -201,7 +201,7 @@ func (o *Options) variables(c *upstream.Config) upstream.Variables {
 	case o.VariablesFor != nil:
 		return o.VariablesFor(c)
 	case c.Owner != "": // server of a trusted project, which must not get the user's secrets
-		return upstream.Variables{User: v.User, Workspace: v.Workspace}
+		return upstream.Variables{User: v.User, Workspace: v.Workspace, HowToSet: v.HowToSet}
 	default:
 		return v
 	}

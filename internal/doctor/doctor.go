@@ -158,7 +158,7 @@ func CheckServers(all []*upstream.Config, problems []string, v upstream.Variable
 		}
 		known := v
 		if s.Owner != "" { // a trusted project's servers do not receive the user's variables
-			known = upstream.Variables{User: v.User, Workspace: v.Workspace}
+			known = upstream.Variables{User: v.User, Workspace: v.Workspace, HowToSet: v.HowToSet}
 		}
 		if _, unset := s.Resolve(known); len(unset) > 0 {
 			var texts []string

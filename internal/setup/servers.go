@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -233,8 +234,21 @@ func (s *Setup) ServerVariables(c *config.Config) upstream.Variables {
 		Home: s.Home(), Secret: secret, Input: secret, // inputs are stored as secrets
 		Env: func(name string) (string, bool) { v := s.Getenv(name); return v, v != "" }, Workspace: dir,
 		User: func(name string) (string, bool) { v, ok := c.User[name]; return v, ok },
-		File: s.readEnvFile, Dir: s.serverDir(),
+		File: s.readEnvFile, Dir: s.serverDir(), HowToSet: howToSetVariable,
 	}
+}
+
+// howToSetVariable returns how the user can set a variable of a server's
+// configuration.
+func howToSetVariable(of upstream.Owner, kind, name string) string {
+	if kind == upstream.FromUser {
+		return "add it to your configuration, under user: as " + name
+	}
+	next := "loadout secret set " + name
+	if skill, _, ok := of.Skill(); ok && kind == upstream.FromSecret {
+		next += ", and let the skill have it: loadout secret grant " + name + " --skill " + printable.OneLine(skill)
+	}
+	return next
 }
 
 // newToolCache returns the cache of tool definitions, or nil if there is no

@@ -28,10 +28,10 @@ type Variables struct {
 	Input  func(id string) (string, bool)   // ${input:ID}
 	User   func(name string) (string, bool) // ${{user.NAME}}
 	Secret func(name string) (string, bool) // ${{secrets.NAME}}
-	// Hint returns how the user can set ${{user.NAME}} or ${{secrets.NAME}},
-	// where kind is [FromUser] or [FromSecret]. If Hint is nil, a default text
-	// is used.
-	Hint func(kind, name string) string
+	// HowToSet returns how the user can set a variable for servers of the given
+	// owner. kind is [FromInput], [FromUser] or [FromSecret]. If HowToSet is
+	// nil, messages do not name a command.
+	HowToSet func(of Owner, kind, name string) string
 	// File reads a [Config.EnvFile] of at most [MaxEnvFile] bytes. It is never
 	// called for a configuration with an owner. If it returns an
 	// [*EnvFileError], the text of that error replaces the default message.
@@ -246,11 +246,11 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 		}
 		return from(r.v.Env, r.notVisibleHint("the environment", v.name), "set the variable "+v.name+", or write ${"+v.name+":-DEFAULT}")
 	case FromInput:
-		return from(r.v.Input, r.notVisibleHint("inputs", v.name), "loadout secret set "+v.name)
+		return from(r.v.Input, r.notVisibleHint("inputs", v.name), r.howToSet(v))
 	case FromUser:
-		return from(r.v.User, r.notVisibleHint("user values", v.name), r.setHint(v, "add it to your configuration, under user: as "+v.name))
+		return from(r.v.User, r.notVisibleHint("user values", v.name), r.howToSet(v))
 	case FromSecret:
-		return from(r.v.Secret, r.notVisibleHint("your secrets", v.name), r.setHint(v, r.secretHint(v.name)))
+		return from(r.v.Secret, r.notVisibleHint("your secrets", v.name), r.howToSet(v))
 	case FromPath:
 		return r.lookupPath(v.name)
 	}
@@ -284,22 +284,18 @@ func (r *resolver) notVisibleHint(kind, name string) string {
 	return owner + " not see " + kind + ": " + strings.Join(next, ", or ")
 }
 
-// setHint returns how to set a variable. The host program can replace the usual
-// text.
-func (r *resolver) setHint(v *variable, usual string) string {
-	if r.v.Hint == nil {
-		return usual
+// howToSet returns how the user can set a variable.
+func (r *resolver) howToSet(v *variable) string {
+	if r.v.HowToSet != nil {
+		return r.v.HowToSet(r.c.Owner, v.kind, v.name)
 	}
-	return r.v.Hint(v.kind, v.name)
-}
-
-// secretHint returns how to set a secret so that this configuration can use it.
-func (r *resolver) secretHint(name string) string {
-	next := "loadout secret set " + name
-	if skill, _, ok := r.c.Owner.Skill(); ok {
-		next += ", and let the skill have it: loadout secret grant " + name + " --skill " + printableText(skill)
+	switch v.kind {
+	case FromUser:
+		return "set the user value " + v.name
+	case FromInput:
+		return "set the input " + v.name
 	}
-	return next
+	return "set the secret " + v.name
 }
 
 func (r *resolver) lookupPath(name string) (string, bool, string) {

@@ -90,7 +90,7 @@ func TestW22Unset(t *testing.T) {
 func TestUnsetVariableSuggestsFix(t *testing.T) {
 	c := &upstream.Config{Name: "weibo", URLs: []string{"https://x.example"}, Headers: map[string]string{"Authorization": "Bearer ${{secrets.WEIBO}}"}}
 	_, unset := c.Resolve(userVariables)
-	if got, want := fmt.Sprint(unset), `[header Authorization of server "weibo" has no value for ${{secrets.WEIBO}}: loadout secret set WEIBO]`; got != want {
+	if got, want := fmt.Sprint(unset), `[header Authorization of server "weibo" has no value for ${{secrets.WEIBO}}: set the secret WEIBO]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -100,7 +100,7 @@ func TestUnsetVariableSuggestsFix(t *testing.T) {
 func TestUnsetVariableSuggestsFixByOwner(t *testing.T) {
 	some := from(map[string]string{})
 	const fromSkill = "local/weibo@sha256:0123"
-	onHub := func(kind, name string) string { return "tell the hub: " + kind + " " + name }
+	onHub := func(of upstream.Owner, kind, name string) string { return "tell " + string(of) + ": " + kind + " " + name }
 	for _, tt := range []struct {
 		owner, in string
 		v         upstream.Variables
@@ -110,17 +110,17 @@ func TestUnsetVariableSuggestsFixByOwner(t *testing.T) {
 		{"project", "${input:key}", upstream.Variables{User: some}, "servers of a project do not see inputs: move the server into your own servers.yaml, or write ${{user.key}}"},
 		{"project", "${{secrets.KEY}}", upstream.Variables{User: some}, "servers of a project do not see your secrets: move the server into your own servers.yaml, or write ${{user.KEY}}"},
 		{"project", "${userHome}", upstream.Variables{User: some}, "servers of a project do not see the home directory: move the server into your own servers.yaml"},
-		{"project", "${{user.key}}", upstream.Variables{User: some}, "add it to your configuration, under user: as key"},
+		{"project", "${{user.key}}", upstream.Variables{User: some}, "set the user value key"},
 		{fromSkill, "${KEY}", upstream.Variables{User: some, Secret: some}, "servers of a skill do not see the environment: write ${{secrets.KEY}}, or write ${{user.KEY}}"},
-		{fromSkill, "${{secrets.KEY}}", upstream.Variables{User: some, Secret: some}, "loadout secret set KEY, and let the skill have it: loadout secret grant KEY --skill local/weibo"},
+		{fromSkill, "${{secrets.KEY}}", upstream.Variables{User: some, Secret: some}, "set the secret KEY"},
 		{fromSkill, "${userHome}", upstream.Variables{User: some, Secret: some}, "servers of a skill do not see the home directory: write the value itself, or copy the server into your own servers.yaml if you trust it"},
 		{"the hub", "${KEY}", upstream.Variables{Secret: some}, "servers of the hub do not see the environment: write ${{secrets.KEY}}"},
-		{"the hub", "${{secrets.KEY}}", upstream.Variables{Secret: some}, "loadout secret set KEY"},
+		{"the hub", "${{secrets.KEY}}", upstream.Variables{Secret: some}, "set the secret KEY"},
 		{"", "${KEY}", upstream.Variables{Secret: some}, "servers of this configuration do not see the environment: write ${{secrets.KEY}}"},
-		{"", "${{secrets.KEY}}", userVariables, "loadout secret set KEY"},
-		{"the hub", "${{user.key}}", upstream.Variables{User: some, Hint: onHub}, "tell the hub: user key"},
-		{"the hub", "${{secrets.KEY}}", upstream.Variables{Secret: some, Hint: onHub}, "tell the hub: secret KEY"},
-		{"the hub", "${{secrets.KEY}}", upstream.Variables{User: some, Hint: onHub}, "servers of the hub do not see your secrets: write ${{user.KEY}}"},
+		{"", "${{secrets.KEY}}", userVariables, "set the secret KEY"},
+		{"the hub", "${{user.key}}", upstream.Variables{User: some, HowToSet: onHub}, "tell the hub: user key"},
+		{"the hub", "${{secrets.KEY}}", upstream.Variables{Secret: some, HowToSet: onHub}, "tell the hub: secret KEY"},
+		{"the hub", "${{secrets.KEY}}", upstream.Variables{User: some, HowToSet: onHub}, "servers of the hub do not see your secrets: write ${{user.KEY}}"},
 	} {
 		c := &upstream.Config{Name: "x", Owner: upstream.Owner(tt.owner), Command: "run", Args: []string{tt.in}}
 		_, unset := c.Resolve(tt.v)

@@ -391,11 +391,11 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 	if err != nil {
 		return upstream.Variables{}, fmt.Errorf("get values for MCP server %s: %w", server.Name, err)
 	}
-	return upstream.Variables{User: g.User, Secret: g.Secret, Hint: variableHint}, nil
+	return upstream.Variables{User: g.User, Secret: g.Secret, HowToSet: variableHint}, nil
 }
 
 // variableHint explains how to set a server variable on a hub.
-func variableHint(_, name string) string {
+func variableHint(_ upstream.Owner, _, name string) string {
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }
 
