@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -60,10 +61,10 @@ func (a *app) newDefinedModel(c *config.Config, m *agents.ModelChoice, key strin
 
 // hubPrices returns functions for the configured model prices and for the
 // context window of the configured model.
-func hubPrices(c *config.Config) (price func(string) (llm.Price, bool), window func(string) int) {
-	price = func(name string) (llm.Price, bool) {
+func hubPrices(c *config.Config) (price func(string) (usage.Price, bool), window func(string) int) {
+	price = func(name string) (usage.Price, bool) {
 		p, known := c.Models.Price(name)
-		return llm.Price(p), known
+		return usage.Price(p), known
 	}
 	return price, func(name string) int {
 		if name != "" && name == c.Models.Default {

@@ -16,7 +16,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/usage"
-	"github.com/loadout-dev/loadout/llm"
 )
 
 // usageOutput is the JSON output of the usage command.
@@ -109,7 +108,7 @@ func (a *app) showUsage(ctx context.Context, days int) error {
 	}
 	for _, m := range out.Report.Models {
 		p, known := c.Models.Price(m.Name)
-		out.Models = append(out.Models, m.AtPrice(llm.Price(p), known))
+		out.Models = append(out.Models, m.AtPrice(usage.Price(p), known))
 	}
 	rt, err := a.NewRuntime(ctx, c, false)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
-	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -55,9 +55,9 @@ func (t *dialog) Status() terminal.Status {
 }
 
 // modelPrice returns the configured price of a model, if there is one.
-func (t *dialog) modelPrice(model string) (llm.Price, bool) {
+func (t *dialog) modelPrice(model string) (usage.Price, bool) {
 	p, known := t.config.Models.Price(model)
-	return llm.Price(p), known
+	return usage.Price(p), known
 }
 
 // folderLabel returns the working directory for display. It returns "" if the

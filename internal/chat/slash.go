@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/transcript"
+	"github.com/loadout-dev/loadout/internal/usage"
 )
 
 // slashCommands returns the commands that the user can type: the built-in ones,
@@ -152,7 +153,7 @@ func (t *dialog) formatCost(context.Context, string) (string, error) {
 			x, y := p.Cost(u)
 			with, without = terminal.FormatDollars(x), terminal.FormatDollars(y)
 		} else {
-			x, y := u.Equivalents()
+			x, y := usage.Equivalents(u)
 			with, without, weighed = terminal.FormatTokens(int(x))+"*", terminal.FormatTokens(int(y))+"*", true
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", literal(name), terminal.FormatTokens(u.Input), terminal.FormatTokens(u.CacheRead), terminal.FormatTokens(u.CacheWrite), terminal.FormatTokens(u.Output), with, without)

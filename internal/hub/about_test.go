@@ -9,15 +9,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/internal/usage"
 )
 
 // A user may choose the hub's models and those visible to the user. Only their known
 // properties are shown.
 func TestModels(t *testing.T) {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true,
-		Price: func(model string) (llm.Price, bool) {
-			return llm.Price{Input: 3, Output: 15}, model == "anthropic:big"
+		Price: func(model string) (usage.Price, bool) {
+			return usage.Price{Input: 3, Output: 15}, model == "anthropic:big"
 		}})
 	root := n.signIn(t, "root", secret)
 	_, ada := n.newUser(t, root, "ada")

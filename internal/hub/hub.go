@@ -42,6 +42,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/telemetry"
 	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -81,7 +82,7 @@ type Options struct {
 	Model func(choice *agents.ModelChoice, key string) (llm.Model, error)
 	// Price returns the price of a model named vendor:name, if known. If Price is
 	// nil, all prices are unknown.
-	Price func(model string) (llm.Price, bool)
+	Price func(model string) (usage.Price, bool)
 	// Window returns the context window of a model in tokens, or 0 if unknown. If
 	// Window is nil, all sizes are unknown.
 	Window func(model string) int
@@ -251,7 +252,7 @@ func (o Options) orDefaults() Options {
 		o.Model = demoModel
 	}
 	if o.Price == nil {
-		o.Price = func(string) (llm.Price, bool) { return llm.Price{}, false }
+		o.Price = func(string) (usage.Price, bool) { return usage.Price{}, false }
 	}
 	if o.Window == nil {
 		o.Window = func(string) int { return 0 }

@@ -9,14 +9,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
 )
 
 // priced is a hub that knows the price and context window of echo:1 only.
 func priced(t testing.TB) *node {
 	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true,
-		Price: func(model string) (llm.Price, bool) {
-			return llm.Price{Input: 3, CacheRead: 1, CacheWrite: 4, Output: 15}, model == "echo:1"
+		Price: func(model string) (usage.Price, bool) {
+			return usage.Price{Input: 3, CacheRead: 1, CacheWrite: 4, Output: 15}, model == "echo:1"
 		},
 		Window: func(model string) int {
 			if model == "echo:1" {

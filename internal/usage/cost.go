@@ -1,7 +1,5 @@
 package usage
 
-import "github.com/loadout-dev/loadout/llm"
-
 // ModelCost is a model's usage with its cost.
 type ModelCost struct {
 	Model
@@ -17,9 +15,9 @@ type ModelCost struct {
 
 // AtPrice returns the usage with its cost at price p. known must be false if no
 // price is configured.
-func (m Model) AtPrice(p llm.Price, known bool) ModelCost {
+func (m Model) AtPrice(p Price, known bool) ModelCost {
 	out := ModelCost{Model: m}
-	out.Equivalents, out.UncachedEquivalents = m.Usage.Equivalents()
+	out.Equivalents, out.UncachedEquivalents = Equivalents(m.Usage)
 	if known {
 		cost, uncached := p.Cost(m.Usage)
 		out.Cost, out.Uncached = &cost, &uncached

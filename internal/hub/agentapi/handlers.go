@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
+	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -30,7 +31,7 @@ type Handlers struct {
 	Version    string // reported to MCP servers; may be empty
 
 	Model  func(choice *agents.ModelChoice, key string) (llm.Model, error)
-	Price  func(model string) (price llm.Price, known bool)
+	Price  func(model string) (price usage.Price, known bool)
 	Window func(model string) int // 0 if unknown
 
 	// Server trials run commands in Sandbox when Runs has a free slot, and may

@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
-	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/internal/usage"
 )
 
 // priceJSON is the price of a model per million tokens.
@@ -74,6 +74,6 @@ func (h *Handlers) priceFor(name string, m modelJSON) modelJSON {
 	return m
 }
 
-func newPriceJSON(p llm.Price) *priceJSON {
+func newPriceJSON(p usage.Price) *priceJSON {
 	return &priceJSON{p.Input, p.Output, p.CacheRead, p.CacheWrite}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/internal/usage"
 )
 
 // Options configures [New]. All fields are required.
@@ -21,7 +21,7 @@ type Options struct {
 	Users      store.Users
 	Gate       *auth.Gate
 	TokenWatch *auth.TokenWatch
-	Price      func(model string) (price llm.Price, known bool)
+	Price      func(model string) (price usage.Price, known bool)
 	Window     func(model string) int // 0 if unknown
 }
 
