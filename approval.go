@@ -81,7 +81,7 @@ func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*Approva
 	if err := execution.CheckManifest(w.Manifest, order[len(order)-1].Source); err != nil {
 		return nil, err
 	}
-	if w.Services, err = r.requestedServices(e, s); err != nil && !errors.Is(err, ErrNoServers) {
+	if w.Services, err = r.requestedServices(e, s); err != nil && !errors.Is(err, errNoServers) {
 		return nil, err
 	}
 	w.Needs = append(w.Needs, r.installedPackages(e, w.Services)...)

@@ -18,9 +18,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// MaxReadBytes is the maximum number of bytes of text returned by
+// maxReadBytes is the maximum number of bytes of text returned by
 // [Runtime.ReadFile].
-const MaxReadBytes = 64 << 10
+const maxReadBytes = 64 << 10
 
 const (
 	maxWhole = 16 << 20 // maximum size of a file that is read in full
@@ -46,16 +46,16 @@ type Content struct {
 	TooLarge bool
 }
 
-// ErrNotText is returned for an offset in a file that is not text.
-var ErrNotText = errors.New("not a text file, so it cannot be read in parts")
+// errNotText is returned for an offset in a file that is not text.
+var errNotText = errors.New("not a text file, so it cannot be read in parts")
 
 // ReadFile returns a file of the skill e. name is its path inside the skill.
 // For a text file, ReadFile returns up to limit bytes starting at offset and
-// does not split characters. A limit of 0 means [MaxReadBytes], which is also
-// the maximum. Images are returned whole; for other files, only the metadata is
+// does not split characters. A limit of 0 means 64 KiB, which is also the
+// maximum. Images are returned whole; for other files, only the metadata is
 // returned. The error matches [fs.ErrNotExist] if the file does not exist,
-// [fs.ErrInvalid] if the path leaves the skill or is not a file, or
-// [ErrNotText].
+// [fs.ErrInvalid] if the path leaves the skill or is not a file. An offset in a
+// file that is not text is an error, too.
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
@@ -152,7 +152,7 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 	}
 	c.Binary = true
 	if offset > 0 {
-		return nil, fmt.Errorf("%s: %w", name, ErrNotText)
+		return nil, fmt.Errorf("%s: %w", name, errNotText)
 	}
 	if t := filetype.Image(data); t != "" && c.Size <= maxImage {
 		c.Data, c.MIME = data, t
@@ -184,8 +184,8 @@ func tooLarge(f fs.File, name string, head []byte) (*Content, error) {
 // setPart sets Text to the bytes from offset to offset+limit without splitting
 // characters.
 func (c *Content) setPart(data []byte, offset, limit int64) error {
-	if limit <= 0 || limit > MaxReadBytes {
-		limit = MaxReadBytes
+	if limit <= 0 || limit > maxReadBytes {
+		limit = maxReadBytes
 	}
 	if offset < 0 || offset > c.Size {
 		return fileError(fs.ErrInvalid, "offset %d is outside %s, which has %d bytes", offset, c.Path, c.Size)

@@ -22,8 +22,9 @@ type Lease struct {
 // them. As for [Runtime.Run], the current version of the skill must be
 // approved. If it is not, [Options.Approve] is called before the request is
 // refused. ctx applies only to this call, not to the lease. The error is a
-// [*RefusedError] if policy denies the request, and a [*ServersError] or
-// [ErrNoServers] if the skill's servers cannot be read.
+// [*RefusedError] if policy denies the request, and a [*ServersError] if the
+// skill's servers cannot be read. Without [Scripts.ReadServers], a skill with
+// servers is an error.
 func (r *Runtime) AcquireLease(ctx context.Context, skill string, who policy.Principal, session string) (*Lease, error) {
 	if r.scripts == nil {
 		return nil, ErrNoScripts

@@ -94,15 +94,15 @@ func (e *ServersError) Error() string {
 	return fmt.Sprintf("skill %s: invalid MCP servers: %s", e.Skill, e.Reason)
 }
 
-// ErrNoServers is returned by a runtime that does not start skill servers.
-var ErrNoServers = execution.ErrNoServers
+// errNoServers is returned by a runtime that does not start skill servers.
+var errNoServers = execution.ErrNoServers
 
 // maxServices is the maximum number of servers in a skill. A user could not
 // review more.
 const maxServices = 64
 
 // requestedServices returns a skill's servers, sorted by name, followed by its
-// provider. The error is a [*ServersError], or [ErrNoServers] together with the
+// provider. The error is a [*ServersError], or [errNoServers] together with the
 // provider.
 func (r *Runtime) requestedServices(e *catalog.Entry, s *skill.Skill) ([]RequestedService, error) {
 	var all []RequestedService
@@ -110,7 +110,7 @@ func (r *Runtime) requestedServices(e *catalog.Entry, s *skill.Skill) ([]Request
 	switch {
 	case s.MCPServers.Configs == nil:
 	case r.scripts == nil || r.scripts.ReadServers == nil:
-		unread = fmt.Errorf("skill %s: %w", e.Name, ErrNoServers)
+		unread = fmt.Errorf("skill %s: %w", e.Name, errNoServers)
 	default:
 		found, err := r.scripts.ReadServers(s.MCPServers.Configs, e.File())
 		if err == nil && len(found) > maxServices {
@@ -198,7 +198,7 @@ func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func
 		return err
 	}
 	all, err := r.requestedServices(e, s)
-	if err != nil && !errors.Is(err, ErrNoServers) {
+	if err != nil && !errors.Is(err, errNoServers) {
 		return err
 	}
 	if r.scripts == nil {

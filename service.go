@@ -72,10 +72,9 @@ type Project struct {
 //
 // Memory, processes and disk space are limited as for a run, but not the
 // running time. The error is a [*RefusedError] if policy denies the start, a
-// [*ServersError] or [ErrNoServers] if the skill's servers cannot be read, or a
-// catalog error if the skill is not found. Other errors report that the command
-// cannot be served, or that the program, its packages or the sandbox is
-// missing.
+// [*ServersError] if the skill's servers cannot be read, or a catalog error if
+// the skill is not found. Other errors report that the command cannot be
+// served, or that the program, its packages or the sandbox is missing.
 func (r *Runtime) Serve(ctx context.Context, s Service) (*RunningService, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
