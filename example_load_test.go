@@ -38,7 +38,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	res, err := s.Load(ctx, "tides")
+	res, err := s.Load(ctx, "tides", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

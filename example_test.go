@@ -157,7 +157,7 @@ func ExampleRuntime_NewSession() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		res, err := s.Load(ctx, "tides")
+		res, err := s.Load(ctx, "tides", nil)
 		if err != nil {
 			log.Fatal(err)
 		}

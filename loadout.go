@@ -150,7 +150,7 @@ func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.LoadResul
 		if !e.Preload {
 			continue
 		}
-		res, err := s.Load(ctx, e.Key())
+		res, err := s.Load(ctx, e.Key(), nil)
 		if err != nil {
 			return out, err
 		}

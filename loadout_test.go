@@ -178,14 +178,14 @@ func TestSessionOfRuntime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Load(t.Context(), "pdf")
+	r, err := s.Load(t.Context(), "pdf", nil)
 	if err != nil || r.State != session.StateLoaded {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	if want := "Run " + filepath.Join(dir, "pdf") + "/scripts/fill.py."; !strings.Contains(r.Text, want) {
 		t.Errorf("text %q does not contain %q", r.Text, want)
 	}
-	if r, _ := s.Load(t.Context(), "pfd"); !strings.Contains(r.Text, "did you mean pdf?") || !strings.HasSuffix(r.Text, "Available skills: pdf") {
+	if r, _ := s.Load(t.Context(), "pfd", nil); !strings.Contains(r.Text, "did you mean pdf?") || !strings.HasSuffix(r.Text, "Available skills: pdf") {
 		t.Errorf("a failed load returned %q; want what is near, and what a model may know of", r.Text)
 	}
 	files{"pdf/SKILL.md": skillText("pdf", "# PDF, edited\n")}.write(t, dir)
@@ -196,7 +196,7 @@ func TestSessionOfRuntime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := again.Load(t.Context(), "pdf"); r.State != session.StateLoaded || !strings.Contains(r.Text, "edited") {
+	if r, _ := again.Load(t.Context(), "pdf", nil); r.State != session.StateLoaded || !strings.Contains(r.Text, "edited") {
 		t.Errorf("a conversation that goes on, with a skill that changed: %+v", r)
 	}
 }
@@ -301,7 +301,7 @@ func TestSourceCannotOmitDecidingFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.LoadAs(t.Context(), "secret", session.LoadOptions{ByModel: true})
+	r, err := s.Load(t.Context(), "secret", &session.LoadOptions{ByModel: true})
 	if err != nil || r.State != session.StateFailed {
 		t.Errorf("a model loads what is disabled for models: %v, %v", r.State, err)
 	}

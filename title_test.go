@@ -50,7 +50,7 @@ func TestW17DisplayNames(t *testing.T) {
 		if err != nil || e.Title() != title {
 			t.Errorf("listed is %q, %v; want %q", e.Title(), err, title)
 		}
-		if r, err := s.Load(t.Context(), name); err != nil || r.Skill.Title != title {
+		if r, err := s.Load(t.Context(), name, nil); err != nil || r.Skill.Title != title {
 			t.Errorf("loaded is %+v, %v; want %q", r, err, title)
 		}
 	}

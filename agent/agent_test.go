@@ -369,7 +369,7 @@ func TestCrashAfterLoadKeepsInstructions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := before.session.Load(t.Context(), "tides"); err != nil {
+	if _, err := before.session.Load(t.Context(), "tides", nil); err != nil {
 		t.Fatal(err)
 	}
 	tk := newTalk(t, log, says("done"))

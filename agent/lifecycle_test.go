@@ -63,7 +63,7 @@ func TestCompactionKeepsLoadedSkills(t *testing.T) {
 		t.Errorf("spent %+v", usage)
 	}
 	// Loaded skills stay active: their text is in the conversation.
-	res, err := tk.session.Load(t.Context(), "tides")
+	res, err := tk.session.Load(t.Context(), "tides", nil)
 	if err != nil || res.State != session.StateAlreadyLoaded {
 		t.Errorf("loaded again: %v, %v", res.State, err)
 	}
@@ -373,7 +373,7 @@ func TestCrashBetweenParallelLoads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := before.session.Load(t.Context(), "tides"); err != nil {
+	if _, err := before.session.Load(t.Context(), "tides", nil); err != nil {
 		t.Fatal(err)
 	}
 	tk := newTalk(t, log, says("done"))

@@ -12,19 +12,19 @@ import (
 // cannot load. The model receives it before the next message. The result
 // reports success or failure.
 func (a *Agent) LoadSkill(ctx context.Context, skill string, keep session.RetentionMode) (*session.LoadResult, error) {
-	return a.session.LoadAs(ctx, skill, session.LoadOptions{Retention: keep, Direct: true})
+	return a.session.Load(ctx, skill, &session.LoadOptions{Retention: keep, Direct: true})
 }
 
 // SetRetention is like [Agent.LoadSkill], but sets the given retention even if
 // it is shorter than the current one.
 func (a *Agent) SetRetention(ctx context.Context, skill string, keep session.RetentionMode) (*session.LoadResult, error) {
-	return a.session.LoadAs(ctx, skill, session.LoadOptions{Retention: keep, Exact: true, Direct: true})
+	return a.session.Load(ctx, skill, &session.LoadOptions{Retention: keep, Exact: true, Direct: true})
 }
 
 // PreloadSkill loads a skill at the start of a conversation and pins it. why is
 // the reason to record.
 func (a *Agent) PreloadSkill(ctx context.Context, skill, why string) (*session.LoadResult, error) {
-	return a.session.LoadAs(ctx, skill, session.LoadOptions{Retention: session.RetainPinned, Direct: true, By: session.ByPreload, Why: why})
+	return a.session.Load(ctx, skill, &session.LoadOptions{Retention: session.RetainPinned, Direct: true, By: session.ByPreload, Why: why})
 }
 
 // InvokeSkill runs a turn in which the user invokes a skill with arguments. It
@@ -35,7 +35,7 @@ func (a *Agent) InvokeSkill(ctx context.Context, skill, arguments string, tell f
 		if err := t.start(ctx); err != nil {
 			return err
 		}
-		r, err := t.session.LoadAs(ctx, skill, session.LoadOptions{Direct: true, Arguments: arguments})
+		r, err := t.session.Load(ctx, skill, &session.LoadOptions{Direct: true, Arguments: arguments})
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func loadTool(s *session.Session, hook skillLoader) Tool {
 			return out, nil
 		}
 		load := func() (*session.LoadResult, error) {
-			return s.LoadAs(ctx, name, session.LoadOptions{ByModel: true})
+			return s.Load(ctx, name, &session.LoadOptions{ByModel: true})
 		}
 		var r *session.LoadResult
 		var err error

@@ -226,7 +226,7 @@ func TestB6SkillAllowsTools(t *testing.T) {
 		return g
 	}
 	load := func() {
-		if res, err := l.session.Load(t.Context(), "books"); err != nil || res.State != session.StateLoaded {
+		if res, err := l.session.Load(t.Context(), "books", nil); err != nil || res.State != session.StateLoaded {
 			t.Fatal(res, err)
 		}
 	}

@@ -65,7 +65,7 @@ func Example_toolResult() {
 				break
 			}
 			// For a skill that cannot be loaded, the text is the reason.
-			r, err := s.LoadAs(ctx, answer.Load, session.LoadOptions{ByModel: true})
+			r, err := s.Load(ctx, answer.Load, &session.LoadOptions{ByModel: true})
 			if err != nil {
 				log.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func ExampleLoadResult_Activation() {
 		if answer.Load == "" {
 			break
 		}
-		r, err := s.LoadAs(ctx, answer.Load, session.LoadOptions{ByModel: true})
+		r, err := s.Load(ctx, answer.Load, &session.LoadOptions{ByModel: true})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func ExampleRenderBlock() {
 				fmt.Printf("stored: %q with %q\n\n", answer.Text, s.LoadedSkills())
 				break
 			}
-			r, err := s.LoadAs(ctx, answer.Load, session.LoadOptions{ByModel: true})
+			r, err := s.Load(ctx, answer.Load, &session.LoadOptions{ByModel: true})
 			if err != nil {
 				log.Fatal(err)
 			}

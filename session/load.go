@@ -145,22 +145,21 @@ type inflightLoad struct {
 	err     error
 }
 
-// Load makes a skill and its dependencies active. Concurrent calls with the
-// same reference share a load. One of them gets the text; the others get
-// [StateAlreadyLoaded]. If no caller waits for the load any longer, it is
-// cancelled and nothing is loaded.
+// Load makes a skill and its dependencies active. ref is the skill's name or
+// [ID.Key], or another reference that [Skills.Fetch] accepts. o may be nil.
+//
+// Concurrent calls with the same reference and options share a load. One of
+// them gets the text; the others get [StateAlreadyLoaded]. If no caller waits
+// for the load any longer, it is cancelled and nothing is loaded.
 //
 // If the skill cannot be loaded, Load returns a result with [StateFailed] and
 // the reason, not an error. An error means that the log could not be written,
 // the session is closed or ctx is done.
-func (s *Session) Load(ctx context.Context, ref string) (*LoadResult, error) {
-	return s.LoadAs(ctx, ref, LoadOptions{})
-}
-
-// LoadAs is like [Session.Load], with options. Concurrent calls share a load
-// only if their options are equal.
-func (s *Session) LoadAs(ctx context.Context, ref string, o LoadOptions) (*LoadResult, error) {
-	key := loadKey{ref, o}
+func (s *Session) Load(ctx context.Context, ref string, o *LoadOptions) (*LoadResult, error) {
+	key := loadKey{ref: ref}
+	if o != nil {
+		key.o = *o
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -230,7 +230,7 @@ func TestParallelLoadsAreShared(t *testing.T) {
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
-			r, err := s.Load(t.Context(), "pdf")
+			r, err := s.Load(t.Context(), "pdf", nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -270,13 +270,13 @@ func TestCancelledWaiterDoesNotEndLoad(t *testing.T) {
 	impatient, giveUp := context.WithCancelCause(t.Context())
 	first := make(chan error, 1)
 	go func() {
-		_, err := s.Load(impatient, "pdf")
+		_, err := s.Load(impatient, "pdf", nil)
 		first <- err
 	}()
 	<-sh.began
 	second := make(chan *session.LoadResult, 1)
 	go func() {
-		r, err := s.Load(t.Context(), "pdf")
+		r, err := s.Load(t.Context(), "pdf", nil)
 		if err != nil {
 			t.Error(err)
 		}
@@ -305,7 +305,7 @@ func TestAbandonedLoadLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.Load(ctx, "pdf")
+		_, err := s.Load(ctx, "pdf", nil)
 		done <- err
 	}()
 	<-sh.began
@@ -341,7 +341,7 @@ func TestLoggedLoadIsReported(t *testing.T) {
 	sh.put("pdf", "# PDF\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &late{giveUp: cancel}
-	r, err := open(t, l, sh).Load(ctx, "pdf")
+	r, err := open(t, l, sh).Load(ctx, "pdf", nil)
 	if err != nil || r.State != session.StateLoaded || !strings.Contains(r.Text, "# PDF") {
 		t.Errorf("got %+v, %v", r, err)
 	}
@@ -355,7 +355,7 @@ func TestCancelledCallerStartsNoLoad(t *testing.T) {
 	sh.put("pdf", "x")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := open(t, &session.MemoryLog{}, sh).Load(ctx, "pdf"); !errors.Is(err, context.Canceled) || sh.fetches != 0 {
+	if _, err := open(t, &session.MemoryLog{}, sh).Load(ctx, "pdf", nil); !errors.Is(err, context.Canceled) || sh.fetches != 0 {
 		t.Errorf("got %v after %d fetches", err, sh.fetches)
 	}
 }
@@ -371,7 +371,7 @@ func TestFailedAppendIsAnErrorAndChangesNothing(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\n")
 	s := open(t, &full{}, sh)
-	if _, err := s.Load(t.Context(), "pdf"); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "load pdf") {
+	if _, err := s.Load(t.Context(), "pdf", nil); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "load pdf") {
 		t.Errorf("got %v", err)
 	}
 	if err := s.AddMessage(t.Context(), session.RoleUser, "hello"); !errors.Is(err, errFull) || s.Turn() != 0 {

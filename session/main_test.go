@@ -121,7 +121,7 @@ func open(t *testing.T, log session.Log, skills session.Skills) *session.Session
 
 func load(t *testing.T, s *session.Session, ref string) *session.LoadResult {
 	t.Helper()
-	r, err := s.Load(t.Context(), ref)
+	r, err := s.Load(t.Context(), ref, nil)
 	if err != nil {
 		t.Fatalf("load %s: %v", ref, err)
 	}

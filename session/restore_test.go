@@ -183,7 +183,7 @@ func TestW12Restoration(t *testing.T) {
 	})
 	t.Run("preloaded skill in history: once, permanently", func(t *testing.T) {
 		s := restored(t, pasts(), history(loaded, pairs(3)), nil, false)
-		r, err := s.LoadAs(t.Context(), "a", session.LoadOptions{Retention: session.RetainPinned, Direct: true})
+		r, err := s.Load(t.Context(), "a", &session.LoadOptions{Retention: session.RetainPinned, Direct: true})
 		if err != nil || r.State != session.StateAlreadyLoaded {
 			t.Fatalf("the preload is %v, %v; want already", r, err)
 		}
@@ -401,7 +401,7 @@ func TestW13LoadedSkillsOfTurn(t *testing.T) {
 	}
 	as := func(ref string, o session.LoadOptions) {
 		t.Helper()
-		if _, err := s.LoadAs(t.Context(), ref, o); err != nil {
+		if _, err := s.Load(t.Context(), ref, &o); err != nil {
 			t.Fatal(err)
 		}
 	}

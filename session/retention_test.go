@@ -12,7 +12,7 @@ import (
 
 func loadAs(t *testing.T, s *session.Session, ref string, o session.LoadOptions) *session.LoadResult {
 	t.Helper()
-	r, err := s.LoadAs(t.Context(), ref, o)
+	r, err := s.Load(t.Context(), ref, &o)
 	if err != nil {
 		t.Fatalf("load %s: %v", ref, err)
 	}
@@ -387,7 +387,7 @@ func TestLoadsWithDifferentOptionsAreSeparate(t *testing.T) {
 	done := make(chan *session.LoadResult, 2)
 	for _, location := range []string{"x", "y"} {
 		go func() {
-			r, _ := s.LoadAs(t.Context(), "a", session.LoadOptions{Arguments: location})
+			r, _ := s.Load(t.Context(), "a", &session.LoadOptions{Arguments: location})
 			done <- r
 		}()
 		<-sh.began

@@ -118,7 +118,7 @@ func TestLaterLoadNamesNewlyApprovedTools(t *testing.T) {
 	sh.put("pdf", "Do it.\n")
 	log := &session.MemoryLog{}
 	s := withTools(t, log, sh, r)
-	first, err := s.Load(t.Context(), "pdf")
+	first, err := s.Load(t.Context(), "pdf", nil)
 	if err != nil || first.State != session.StateDegraded {
 		t.Fatalf("first load: %v, %v", first, err)
 	}
@@ -126,7 +126,7 @@ func TestLaterLoadNamesNewlyApprovedTools(t *testing.T) {
 	r.has["pdf"], r.broken = `{"type":"object"}`, nil
 	r.mu.Unlock()
 	for i, want := range []bool{true, false} {
-		got, err := s.Load(t.Context(), "pdf")
+		got, err := s.Load(t.Context(), "pdf", nil)
 		if err != nil || got.State != session.StateAlreadyLoaded || len(got.Tools) != 1 {
 			t.Fatalf("load %d: %v, %v", i+2, got, err)
 		}
@@ -142,7 +142,7 @@ func TestLaterLoadNamesNewlyApprovedTools(t *testing.T) {
 	}
 	s = withTools(t, log, sh, r)
 	defer s.Close()
-	if got, err := s.Load(t.Context(), "pdf"); err != nil || strings.Contains(got.Text, "pdf__do") {
+	if got, err := s.Load(t.Context(), "pdf", nil); err != nil || strings.Contains(got.Text, "pdf__do") {
 		t.Errorf("after reopening: %q, %v", got.Text, err)
 	}
 }
@@ -157,7 +157,7 @@ func TestSecondCallerGetsProblems(t *testing.T) {
 		results := make(chan *session.LoadResult, 2)
 		for range 2 {
 			go func() {
-				res, err := s.Load(t.Context(), "web")
+				res, err := s.Load(t.Context(), "web", nil)
 				if err != nil {
 					t.Error(err)
 				}
@@ -184,7 +184,7 @@ func TestFailedLoadReleasesTools(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			waited := make(chan struct{})
 			r.hook = func() { cancel(); <-waited }
-			_, err := s.Load(ctx, "pdf")
+			_, err := s.Load(ctx, "pdf", nil)
 			close(waited)
 			if !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
@@ -203,7 +203,7 @@ func TestFailedLoadReleasesTools(t *testing.T) {
 		r.hook = func() { close(started); <-end }
 		failed := make(chan error, 1)
 		go func() {
-			_, err := s.Load(t.Context(), "pdf")
+			_, err := s.Load(t.Context(), "pdf", nil)
 			failed <- err
 		}()
 		<-started
@@ -217,13 +217,13 @@ func TestFailedLoadReleasesTools(t *testing.T) {
 		if got := r.holds(); len(got) > 0 {
 			t.Errorf("held are %v", got)
 		}
-		if _, err := s.Load(t.Context(), "pdf"); !errors.Is(err, session.ErrClosed) {
+		if _, err := s.Load(t.Context(), "pdf", nil); !errors.Is(err, session.ErrClosed) {
 			t.Errorf("a load after that: %v", err)
 		}
 	})
 	t.Run("the log cannot be written", func(t *testing.T) {
 		s := withTools(t, &full{}, sh, r)
-		if _, err := s.Load(t.Context(), "pdf"); !errors.Is(err, errFull) {
+		if _, err := s.Load(t.Context(), "pdf", nil); !errors.Is(err, errFull) {
 			t.Fatal(err)
 		}
 		if got := r.holds(); len(got) > 0 {

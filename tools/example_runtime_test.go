@@ -46,7 +46,7 @@ func ExampleForRuntime() {
 		log.Fatal(err)
 	}
 	defer s.Close()
-	r, err := s.Load(ctx, "tides")
+	r, err := s.Load(ctx, "tides", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := s.Load(ctx, "report")
+	r, err := s.Load(ctx, "report", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -51,11 +51,11 @@ func (w *world) brought() []string {
 func TestW18ToolsComeAndGoWithTheSkill(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
 	first, second := w.conversation(t, nil), w.conversation(t, nil)
-	r, err := first.Load(t.Context(), "x")
+	r, err := first.Load(t.Context(), "x", nil)
 	if err != nil || r.State != session.StateLoaded || !slices.Equal(told(r.Tools), []string{"x_a__read_note", "x_a__write_note"}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := second.Load(t.Context(), "x"); err != nil {
+	if _, err := second.Load(t.Context(), "x", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.Unload(t.Context(), "x", "not needed", false); err != nil {
@@ -82,7 +82,7 @@ func TestW18RestoredSessionRegainsItsTools(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
 	log := &session.MemoryLog{}
 	yesterday := w.conversation(t, log)
-	if _, err := yesterday.Load(t.Context(), "x"); err != nil {
+	if _, err := yesterday.Load(t.Context(), "x", nil); err != nil {
 		t.Fatal(err)
 	}
 	yesterday.Close()
@@ -106,7 +106,7 @@ func TestConversationKeepsClientLoads(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
 	w.bring(t, "x")
 	s := w.conversation(t, nil)
-	if _, err := s.Load(t.Context(), "x"); err != nil {
+	if _, err := s.Load(t.Context(), "x", nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()

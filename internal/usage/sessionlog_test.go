@@ -43,7 +43,7 @@ func TestCountSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Load(t.Context(), "tides"); err != nil {
+	if _, err := s.Load(t.Context(), "tides", nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range []session.Event{

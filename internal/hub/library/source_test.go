@@ -56,7 +56,7 @@ func TestW6PrincipalSources(t *testing.T) {
 
 		s := must(rt.NewSession(w.ctx, nil))(t)
 		defer s.Close()
-		res := must(s.Load(w.ctx, "pdf"))(t)
+		res := must(s.Load(w.ctx, "pdf", nil))(t)
 		if !strings.Contains(res.Text, "mine") {
 			t.Errorf("the load returned %q", res.Text)
 		}
