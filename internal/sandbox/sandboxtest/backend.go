@@ -20,6 +20,9 @@ import (
 // TestBackend tests that a backend fulfills the contract of package sandbox.
 func TestBackend(t *testing.T, b sandbox.Backend) {
 	s := newScene(t)
+	if err := s.checkBehaviour(t, b, behaviour{try: (*check).start}); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range allBehaviours() {
 		t.Run(c.name, func(t *testing.T) {
 			if err := s.checkBehaviour(t, b, c); err != nil {
