@@ -58,8 +58,7 @@ func (t Tier) String() string {
 // Backend is a way to isolate code. Implementations must be safe for concurrent
 // use. A Backend does not need to be closed.
 type Backend interface {
-	// Name returns the name used in configuration and results: native, bwrap,
-	// container, landlock, process or seatbelt.
+	// Name returns the name used in configuration and results, such as native.
 	Name() string
 	// Tier returns the tier if all layers are available.
 	Tier() Tier

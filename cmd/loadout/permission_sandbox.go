@@ -164,7 +164,11 @@ network, none of your files, an empty /work.`,
 	f.StringVar(&out, "out", "", "write the files in /work/out into `DIR`")
 	f.String("backend", "", "use the backend `NAME`")
 	f.DurationVar(&timeout, "timeout", 0, "stop the command after `TIME`, such as 10s; default 1m")
-	completeFlag(cmd, "backend", "native", "bwrap", "container", "landlock", "seatbelt", "process")
+	var names []string
+	for _, b := range auto.Candidates(nil) {
+		names = append(names, b.Name())
+	}
+	completeFlag(cmd, "backend", names...)
 	return cmd
 }
 

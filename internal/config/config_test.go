@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
 // machine is a home directory, a repository and an environment.
@@ -733,5 +734,15 @@ func TestNetworks(t *testing.T) {
 	m.in.Flags["hub.private"] = "intranet"
 	if _, err := config.Load(m.in); err == nil || !strings.Contains(err.Error(), "hub.private") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestEveryBackendCanBeConfigured(t *testing.T) {
+	m := newMachine(t)
+	for _, b := range auto.Candidates(nil) {
+		m.env["LOADOUT_SANDBOX_BACKEND"] = b.Name()
+		if c := m.load(); c.Sandbox.Backend != b.Name() || len(c.Notes) > 0 {
+			t.Errorf("sandbox.backend is %q, want %q; notes %v", c.Sandbox.Backend, b.Name(), c.Notes)
+		}
 	}
 }
