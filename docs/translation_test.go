@@ -27,9 +27,13 @@ type part struct {
 }
 
 // A page in Chinese has the headings, the commands and the names of its English one.
+// With -update, its code becomes that of the English page.
 func TestTranslationsMatch(t *testing.T) {
 	for english, chinese := range translated {
 		t.Run(filepath.Base(english), func(t *testing.T) {
+			if *update {
+				copyCode(t, filepath.Join("docs", english), filepath.Join("docs", chinese))
+			}
 			want, got := partsOf(t, english), partsOf(t, chinese)
 			if len(got) != len(want) {
 				t.Fatalf("%s has %d headings, %s %d", english, len(want), chinese, len(got))
@@ -41,6 +45,28 @@ func TestTranslationsMatch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// copyCode replaces the code blocks of a page that differ from those of its English
+// one. It does nothing if the pages have different numbers of blocks.
+func copyCode(t *testing.T, english, chinese string) {
+	t.Helper()
+	from := fences(readPage(t, english))
+	for i := range from {
+		p := readPage(t, chinese) // again after each replacement, which moves lines
+		to := fences(p)
+		if len(to) != len(from) {
+			return
+		}
+		if !slices.Equal(to[i].text, from[i].text) {
+			p.replace(t, to[i], from[i].text)
+		}
+	}
+}
+
+// fences returns the blocks of a page that are code.
+func fences(p *page) []block {
+	return slices.DeleteFunc(slices.Clone(p.blocks), func(b block) bool { return strings.HasPrefix(b.info, "<") })
 }
 
 func TestPagesAreTranslatedOrListed(t *testing.T) {
