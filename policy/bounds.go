@@ -12,21 +12,23 @@ import (
 // A host pattern is a name, an address (IPv6 in brackets), "*.domain" for all
 // subdomains, or "*" for all hosts. Each may end in ":port". A secret is a
 // name, or "*" for all. An empty list permits nothing. A numeric limit of 0
-// sets no limit.
+// sets no limit, and a negative one counts as 1. The zero value permits no
+// hosts, no secrets and no write access.
 type Bounds struct {
-	Network        []string `json:"network,omitempty"`
-	Secrets        []string `json:"secrets,omitempty"`
-	MemoryMB       int      `json:"memory_mb,omitempty"`
-	Seconds        int      `json:"seconds,omitempty"`
-	Processes      int      `json:"processes,omitempty"`
-	DiskMB         int      `json:"disk_mb,omitempty"`
-	MinTier        int      `json:"min_tier,omitempty"` // isolation tier; higher is stronger
-	WorkspaceWrite bool     `json:"workspace_write,omitempty"`
+	Network        []string `json:"network,omitempty"`         // host patterns
+	Secrets        []string `json:"secrets,omitempty"`         // names
+	MemoryMB       int      `json:"memory_mb,omitempty"`       // MiB, for all processes together
+	Seconds        int      `json:"seconds,omitempty"`         // running time; not applied to services
+	Processes      int      `json:"processes,omitempty"`       // including threads
+	DiskMB         int      `json:"disk_mb,omitempty"`         // size of /work, in MiB
+	MinTier        int      `json:"min_tier,omitempty"`        // lowest isolation tier, as in package sandbox
+	WorkspaceWrite bool     `json:"workspace_write,omitempty"` // write to the user's directory
 }
 
 // Intersect returns the bounds that both a and b permit. For numeric limits, it
 // returns the smaller one, and for MinTier the greater one. Lists are sorted
-// and contain no duplicates. Invalid host patterns are dropped.
+// and contain no duplicates. Invalid host patterns are dropped. The result
+// shares no memory with a and b.
 func (a Bounds) Intersect(b Bounds) Bounds {
 	return Bounds{
 		Network:        intersectHosts(a.Network, b.Network),
@@ -41,22 +43,23 @@ func (a Bounds) Intersect(b Bounds) Bounds {
 }
 
 // Permissions returns the permissions needed by a skill script that requests
-// these bounds.
+// these bounds. They include Run. The limits on resources are dropped.
 func (a Bounds) Permissions() Permissions {
 	return Permissions{Run: true, Network: slices.Clone(a.Network), Secrets: slices.Clone(a.Secrets), WorkspaceWrite: a.WorkspaceWrite}
 }
 
 // Injection is a skill's request that the sandbox add a secret to its HTTPS
-// requests to a host. The skill's code never has access to the secret.
+// requests to a host. The skill's code never has access to the secret. The
+// defaults below apply if the skill's request omits a field.
 type Injection struct {
-	Secret string `json:"secret"`
-	Host   string `json:"host"`   // name or address
+	Secret string `json:"secret"` // name
+	Host   string `json:"host"`   // name or address; not a pattern
 	Port   int    `json:"port"`   // default 443
 	Header string `json:"header"` // default Authorization
-	Prefix string `json:"prefix"` // default "Bearer " for the header Authorization
+	Prefix string `json:"prefix"` // precedes the secret; default "Bearer " for the header Authorization
 }
 
-// Pattern returns the host pattern that must be granted.
+// Pattern returns the host pattern, with the port, that a grant must cover.
 func (in Injection) Pattern() string { return in.Host + ":" + strconv.Itoa(in.Port) }
 
 // minLimit returns the smaller limit, where 0 means no limit. Negative values

@@ -15,32 +15,32 @@ type Code string
 // [Changed] and [Expired] by approving the skill. A stored grant that allows a
 // tool call also has the code [Granted].
 const (
-	Granted     Code = "granted" // by Decision.Grant
-	NotApproved Code = "not-approved"
-	Changed     Code = "changed" // other bytes were approved
-	Expired     Code = "expired"
-	Unreadable  Code = "unreadable" // the grants cannot be read
+	Granted     Code = "granted"      // by Decision.Grant
+	NotApproved Code = "not-approved" // no grant
+	Changed     Code = "changed"      // other bytes were approved
+	Expired     Code = "expired"      // the grant expired
+	Unreadable  Code = "unreadable"   // the grants cannot be read
 )
 
 // Codes of decisions on tool calls.
 const (
-	ByRule         Code = "rule"
+	ByRule         Code = "rule" // by Decision.Rule
 	readOnly       Code = "read-only"
 	ownServer      Code = "own-server"
 	unknownSafety  Code = "unknown-safety"
 	aboveThreshold Code = "level"
 	markedToAsk    Code = "marked"
 	mayModify      Code = "may-change"
-	InvalidRules   Code = "unreadable-rules"
-	UnknownTool    Code = "unknown-tool"
-	Declined       Code = "declined" // the user declined
+	InvalidRules   Code = "unreadable-rules" // the rules have problems
+	UnknownTool    Code = "unknown-tool"     // no such tool
+	Declined       Code = "declined"         // the user declined
 )
 
 // Decision is the decision whether a skill's code may run or a tool may be
-// called.
+// called. Only the effect [Allow] permits it, so the zero value does not.
 type Decision struct {
 	Effect string // Allow, Ask or Deny
-	Code   Code
+	Code   Code   // machine-readable reason
 	Reason string // for users
 	Hint   string // what the user can do about it; may be empty
 	Rule   string // text of the rule that matched the call, if any

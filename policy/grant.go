@@ -39,7 +39,9 @@ const (
 // Grant is a permission that a user gave to a principal: to run a skill's
 // scripts or to call a tool. It covers exactly the bytes identified by Subject
 // and Needs. The subject of a tool covers its definition and its server. If the
-// grant is for specific arguments, the subject covers them too.
+// grant is for specific arguments, the subject covers them too. The zero value
+// is invalid; [Store.Put] checks each grant. Texts are printable UTF-8: names
+// and Origin have up to 1024 bytes, Session up to 256.
 type Grant struct {
 	Version     int         `json:"version"` // set by Put
 	ID          string      `json:"id"`      // set by Put; derived from principal, subject, scope and session
@@ -48,12 +50,12 @@ type Grant struct {
 	Name        string      `json:"name"`             // display name of the skill or tool
 	Origin      string      `json:"origin,omitempty"` // origin of the skill or owner of the tool, for display
 	Permissions Permissions `json:"allows"`
-	Needs       []Need      `json:"needs,omitempty"` // dependencies, whose code runs too
-	Created     time.Time   `json:"created"`         // set by Put
-	Expires     time.Time   `json:"expires,omitzero"`
-	Scope       Scope       `json:"scope"`
-	Session     string      `json:"session,omitempty"`
-	By          Principal   `json:"by"` // user who approved
+	Needs       []Need      `json:"needs,omitempty"`   // up to 256 dependencies, whose code runs too
+	Created     time.Time   `json:"created"`           // set by Put
+	Expires     time.Time   `json:"expires,omitzero"`  // zero means never; see [Store.Put]
+	Scope       Scope       `json:"scope"`             // required
+	Session     string      `json:"session,omitempty"` // required by ForSession, excluded by Always
+	By          Principal   `json:"by"`                // user who approved; Kind must be UserPrincipal
 }
 
 // Need is a dependency of a skill with its approved digest.
@@ -62,11 +64,12 @@ type Need struct {
 	Digest Digest `json:"digest"`
 }
 
-// Expired reports whether the grant has expired at time at.
+// Expired reports whether the grant has expired at time at, which may be equal
+// to Expires. A grant with a zero Expires never expires.
 func (g *Grant) Expired(at time.Time) bool { return !g.Expires.IsZero() && !at.Before(g.Expires) }
 
 // NeedsExactly reports whether the grant covers exactly these dependencies and
-// digests.
+// digests, in any order. Duplicates are ignored.
 func (g *Grant) NeedsExactly(needs []Need) bool {
 	return slices.Equal(sortedNeeds(g.Needs), sortedNeeds(needs))
 }
@@ -185,9 +188,11 @@ func (g *Grant) encode() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// ReadGrant decodes the data of a [Row]. It accepts only the canonical form,
-// apart from white space. An unknown, duplicate or misspelled field might have
-// been meant to restrict the grant.
+// ReadGrant decodes the data of a [Row], at most 64 KiB. It accepts only the
+// canonical form, apart from white space. An unknown, duplicate or misspelled
+// field might have been meant to restrict the grant. ReadGrant returns an error
+// for other data, an invalid grant and an unsupported version. It accepts an
+// expired grant.
 func ReadGrant(data []byte) (Grant, error) {
 	if len(data) > maxGrantBytes {
 		return Grant{}, fmt.Errorf("grant too large (limit %d bytes)", maxGrantBytes)

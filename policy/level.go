@@ -21,8 +21,9 @@ const (
 
 var levelNames = []string{"UNKNOWN", "SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"}
 
-// ParseLevel parses the name of a level, ignoring case. It returns an error for
-// any other name, for "", and for UNKNOWN, which cannot be set.
+// ParseLevel parses the name of a level, ignoring case and surrounding white
+// space. It returns [Unknown] and an error for any other name, for "", and for
+// UNKNOWN, which cannot be set.
 func ParseLevel(s string) (Level, error) {
 	for i, name := range levelNames[1:] {
 		if strings.EqualFold(strings.TrimSpace(s), name) {
@@ -32,7 +33,8 @@ func ParseLevel(s string) (Level, error) {
 	return Unknown, fmt.Errorf("unknown safety level %.100q: want one of %s", s, strings.Join(levelNames[1:], ", "))
 }
 
-// String returns the name of the level in upper case.
+// String returns the name of the level in upper case. It is UNKNOWN for a value
+// without a name.
 func (l Level) String() string {
 	if l < Unknown || l > Critical {
 		return levelNames[Unknown]
@@ -40,10 +42,13 @@ func (l Level) String() string {
 	return levelNames[l]
 }
 
-// MarshalText returns the name of the level.
+// MarshalText implements [encoding.TextMarshaler]. It returns the name of the
+// level and no error.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText parses the name of a level. An empty text means Unknown.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It is like [ParseLevel],
+// but "" and UNKNOWN mean [Unknown]. With an error, it sets the level to
+// Unknown.
 func (l *Level) UnmarshalText(b []byte) (err error) {
 	if s := string(b); s == "" || s == levelNames[Unknown] {
 		*l = Unknown

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// NewMemoryStore returns an empty store that holds grants in memory until the
-// process exits.
+// NewMemoryStore returns an empty store that holds grants in memory only. It
+// does not need to be closed.
 func NewMemoryStore() Store { return NewStore(&memoryRows{rows: map[string]Row{}}) }
 
 type memoryRows struct {

@@ -9,18 +9,19 @@ import (
 )
 
 // Permissions lists what a grant permits or a skill requests. The zero value
-// permits nothing.
+// permits nothing. A grant names each secret; only [Bounds] accept "*" for all.
 type Permissions struct {
-	Run            bool     `json:"run"`               // run the skill's scripts
-	Call           bool     `json:"call,omitempty"`    // call a tool of an MCP server
-	Network        []string `json:"network,omitempty"` // connect to hosts; patterns as in [Bounds]
-	Secrets        []string `json:"secrets,omitempty"` // use secrets, by name
-	WorkspaceWrite bool     `json:"workspace_write,omitempty"`
-	Unsandboxed    bool     `json:"unsandboxed,omitempty"`
-	HostNetwork    bool     `json:"host_network,omitempty"` // use the machine's own network, unfiltered
+	Run            bool     `json:"run"`                       // run the skill's scripts
+	Call           bool     `json:"call,omitempty"`            // call a tool of an MCP server
+	Network        []string `json:"network,omitempty"`         // connect to hosts; patterns as in [Bounds]
+	Secrets        []string `json:"secrets,omitempty"`         // use secrets, by name
+	WorkspaceWrite bool     `json:"workspace_write,omitempty"` // write to the user's directory
+	Unsandboxed    bool     `json:"unsandboxed,omitempty"`     // run without a sandbox
+	HostNetwork    bool     `json:"host_network,omitempty"`    // use the machine's own network, unfiltered
 }
 
-// Covers reports whether a permits everything that b permits.
+// Covers reports whether a permits everything that b permits. An invalid host
+// pattern in b is never covered, and one in a covers nothing.
 func (a Permissions) Covers(b Permissions) bool {
 	return (a.Run || !b.Run) && (a.Call || !b.Call) &&
 		!slices.ContainsFunc(b.Network, func(h string) bool { return !coversHost(a.Network, h) }) &&
@@ -28,7 +29,8 @@ func (a Permissions) Covers(b Permissions) bool {
 		(a.WorkspaceWrite || !b.WorkspaceWrite) && (a.Unsandboxed || !b.Unsandboxed) && (a.HostNetwork || !b.HostNetwork)
 }
 
-// Intersect returns the permissions in both a and b.
+// Intersect returns the permissions in both a and b. Lists are sorted and
+// contain no duplicates. Invalid host patterns are dropped.
 func (a Permissions) Intersect(b Permissions) Permissions {
 	return Permissions{
 		Run:            a.Run && b.Run,
@@ -48,9 +50,12 @@ func (a Permissions) Bounds() Bounds {
 	return Bounds{Network: slices.Clone(a.Network), Secrets: slices.Clone(a.Secrets), WorkspaceWrite: a.WorkspaceWrite}
 }
 
-// Normalize returns a with sorted lists, without entries that are covered by
-// another. It returns an error if a list has more than 256 entries. If host
-// patterns or secret names are invalid, the error lists all of them.
+// Normalize returns a with sorted lists and hosts in lower case, without
+// entries that are covered by another. It returns an error if a list has more
+// than 256 entries. If host patterns or secret names are invalid, the error
+// lists all of them. A secret name has up to 128 ASCII letters, digits and
+// underscores, and does not start with a digit. With an error, Normalize
+// returns a unchanged.
 func (a Permissions) Normalize() (Permissions, error) {
 	var errs []error
 	if len(a.Network) > maxList || len(a.Secrets) > maxList {

@@ -29,20 +29,22 @@ import (
 
 // Kinds of principals.
 const (
-	UserPrincipal    = "person"
+	UserPrincipal    = "person"  // user; only a user can approve
 	AgentPrincipal   = "agent"   // program controlled by a model
 	ServicePrincipal = "service" // any other program
 )
 
 // Principal identifies the user or program that acts. Principals are equal if
-// both fields are equal. A user and an agent may have the same ID.
+// both fields are equal. A user and an agent may have the same ID. The zero
+// value is invalid.
 type Principal struct {
 	ID   string `json:"id"`   // 1 to 256 bytes of printable characters
 	Kind string `json:"kind"` // one of the kinds above
 }
 
 // LocalUser returns the user who runs this program. The ID is the user's name
-// in the system's user database, or the numeric user ID if there is none.
+// in the system's user database. If there is none, it is "uid:" and the numeric
+// user ID. LocalUser does not trust environment variables.
 func LocalUser() Principal {
 	p := Principal{Kind: UserPrincipal, ID: "uid:" + strconv.Itoa(os.Getuid())}
 	var u *user.User
@@ -72,7 +74,7 @@ func (p Principal) Check() error {
 }
 
 // Digest is a SHA-256 digest: "sha256:" followed by 64 lower-case hexadecimal
-// digits.
+// digits. The zero value is invalid, and no grant covers it.
 type Digest string
 
 var digestForm = lazyregexp.New(`\Asha256:[0-9a-f]{64}\z`)
@@ -85,7 +87,8 @@ func (d Digest) Check() error {
 	return nil
 }
 
-// Short returns the digest truncated to 12 digits, for display.
+// Short returns the digest truncated to 12 digits, for display. A malformed
+// digest is truncated in the same way.
 func (d Digest) Short() string { return string(d[:min(len(d), len("sha256:")+12)]) }
 
 // Problem describes something that was ignored because it is invalid, such as a

@@ -75,7 +75,8 @@ func (t toolTarget) matches(c *ToolCall, loose bool) bool {
 }
 
 // Rules decide on tool calls. The zero value has no rules, so only the defaults
-// of [Rules.Decide] apply. Rules are immutable and safe for concurrent use.
+// of [Rules.Decide] apply. Methods do not modify the rules, so concurrent use
+// is safe.
 type Rules struct {
 	list []rule
 	bad  []Problem
@@ -84,12 +85,13 @@ type Rules struct {
 	Threshold Level
 }
 
-// ParseRules parses up to 1024 rules of up to 4096 bytes each. A rule has the
-// form
+// ParseRules parses rules of up to 4096 bytes each. They may name up to 1024
+// tools in total. A rule has the form
 //
 //	allow | ask | deny TOOL or TOOL(PATTERN) …
 //
-// with spaces between tools, or commas outside parentheses.
+// with spaces between tools, or commas outside parentheses. The first word is
+// matched regardless of case.
 //
 // TOOL is mcp.SERVER.TOOL, mcp.TOOL, SERVER__TOOL, mcp__SERVER__TOOL,
 // mcp__SERVER for all tools of a server, or a tool of the agent itself, such as
@@ -102,10 +104,13 @@ type Rules struct {
 // match, * does not match a path with .., and git:* does not match a command
 // line with several commands. Other rules are matched loosely: a single string
 // is enough, case is ignored, and each command of a command line is compared.
-// Rules do not confine code; use a sandbox for that.
+// For arguments that are over 1 MiB, not UTF-8 or not JSON, every pattern of
+// the other rules matches, and none of an allowing rule does. Rules do not
+// confine code; use a sandbox for that.
 //
-// Problems contain the rule and the column. Rules with a problem deny every
-// call, because the unreadable rule might have been meant to deny it.
+// Problems contain the rule and the column, both counted from 1. ParseRules
+// returns at most 256. Rules with a problem deny every call, because the
+// unreadable rule might have been meant to deny it.
 func ParseRules(texts []string) (Rules, []Problem) {
 	var r Rules
 	add := func(i, at int, format string, args ...any) {
@@ -145,8 +150,10 @@ func ParseRules(texts []string) (Rules, []Problem) {
 	return r, slices.Clone(r.bad)
 }
 
-// AllowTools returns rules that allow a skill's allowed-tools, for
-// [Rules.Append]. Invalid entries are dropped and reported as problems.
+// AllowTools returns rules that allow a skill's allowed-tools, a field of the
+// Agent Skills format, for [Rules.Append]. A text lists tools as in
+// [ParseRules]. Invalid tools, and texts beyond a total of 1024 tools, are
+// dropped and reported as problems. These do not deny any call.
 func AllowTools(texts []string) (Rules, []Problem) {
 	var r Rules
 	var problems []Problem
@@ -173,13 +180,14 @@ func (r Rules) Append(more Rules) Rules {
 }
 
 // Denials returns only the denying rules, which even an untrusted project may
-// add. Unreadable rules still deny every call.
+// add. Unreadable rules still deny every call. The threshold is that of r.
 func (r Rules) Denials() Rules {
 	r.list = slices.DeleteFunc(slices.Clone(r.list), func(r rule) bool { return r.effect != Deny })
 	return r
 }
 
-// List returns the text of each rule, in order.
+// List returns the text of each valid rule, in order, with one tool per rule.
+// [ParseRules] accepts these texts.
 func (r Rules) List() []string {
 	texts := make([]string, len(r.list))
 	for i, rule := range r.list {
@@ -320,7 +328,7 @@ type ToolCall struct {
 // builtin reports whether the tool is one of the agent's working folder.
 func (c *ToolCall) builtin() bool { return c.Server == "" || c.Server == "workspace" && c.OwnServer }
 
-// Permission returns the name of the tool in rules and the audit log:
+// Permission returns the name of the tool in rules and the audit log. It is
 // mcp.SERVER.TOOL, or TOOL for a tool of the agent itself.
 func (c *ToolCall) Permission() string {
 	if c.Server == "" {
@@ -334,7 +342,8 @@ func (c *ToolCall) Permission() string {
 // tool's safety is unknown or at least the threshold, or if its server is
 // configured to need approval. It also needs approval if the tool may modify
 // something and its server is not the user's own. Invalid rules deny every
-// call. Decide does not record the decision.
+// call, with the code [InvalidRules]. Decide consults no grants and does not
+// record the decision.
 func (r Rules) Decide(c ToolCall) Decision {
 	if len(r.bad) > 0 {
 		return Decision{Effect: Deny, Code: InvalidRules, Reason: "cannot read the policy rules: " + printable.Text(r.bad[0].String(), 500),

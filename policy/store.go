@@ -12,10 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// ErrNotGranted is returned if no grant applies.
+// ErrNotGranted is matched by the errors of [Store] methods if no grant applies.
+// They may wrap it.
 var ErrNotGranted = errors.New("not granted")
 
-// ErrTooManyGrants is returned if a store is full.
+// ErrTooManyGrants is matched by the error of [Store.Put] if the store holds
+// 4096 other grants. It may be wrapped.
 var ErrTooManyGrants = fmt.Errorf("too many grants (limit %d): revoke some", maxGrants)
 
 const (
@@ -29,27 +31,29 @@ const (
 // data with callers. Package loadouttest contains tests for implementations.
 type Store interface {
 	// Find returns the newest unexpired grant that permits the principal to
-	// use the subject in the session ("" for none). It returns [ErrNotGranted]
-	// if there is none, and a different error if the grants cannot be read.
+	// use the subject in the session ("" for none). The error matches
+	// [ErrNotGranted] if there is none. It does not match if the grants cannot
+	// be read.
 	Find(ctx context.Context, p Principal, subject Digest, session string) (*Grant, error)
 	// List returns all grants, including expired ones, oldest first, and a
-	// problem for each unreadable grant. It returns an error if no grant can be
-	// read.
+	// problem for each unreadable grant. It returns an error if the store
+	// itself cannot be read.
 	List(ctx context.Context) ([]Grant, []Problem, error)
 	// Put stores a grant as of now and returns it with its ID. It replaces a
 	// grant with the same principal, subject, scope and session. A session or
 	// one-time grant without an expiry expires after a day. Put deletes grants
 	// that expired 30 days ago. If the grant is invalid, Put returns an error
-	// that lists all problems. If the store holds 4096 other grants, Put
-	// returns [ErrTooManyGrants].
+	// that lists all problems. If the store holds 4096 other grants, the error
+	// matches [ErrTooManyGrants].
 	Put(ctx context.Context, g Grant) (Grant, error)
 	// Revoke deletes the grant with the given ID. If there is none, it deletes
 	// all grants for the skill or tool with that name, or else all grants
 	// whose subject starts with that digest. A digest needs at least 8 digits,
 	// with or without "sha256:". Revoke returns the deleted grants, oldest
-	// first, or [ErrNotGranted] if there were none. An unreadable grant can be
-	// revoked only by its ID. If concurrent callers revoke the same grant,
-	// exactly one of them gets it.
+	// first. The error matches [ErrNotGranted] if there were none. An
+	// unreadable grant can be revoked only by its ID. If concurrent callers
+	// revoke the same grant, exactly one of them gets it. With another error,
+	// Revoke may have deleted some grants, and returns those.
 	Revoke(ctx context.Context, what string) ([]Grant, error)
 }
 
@@ -58,16 +62,17 @@ type Store interface {
 // table. They must not retain or modify the data of rows.
 type Rows interface {
 	// List returns the rows with the given IDs, or all rows if ids is nil, in
-	// any order. IDs without a row are skipped.
+	// any order. IDs without a row are skipped; they are not an error.
 	List(ctx context.Context, ids []string) ([]Row, error)
 	// Put stores a row and replaces any row with the same ID.
 	Put(ctx context.Context, r Row) error
 	// Delete deletes the row if its data is unchanged, and reports whether it
-	// did. If it is called concurrently, exactly one caller gets true.
+	// did. If it is called concurrently, exactly one caller gets true. A
+	// missing or changed row is not an error.
 	Delete(ctx context.Context, r Row) (bool, error)
 }
 
-// Row is an encoded grant.
+// Row is an encoded grant. Implementations of [Rows] store ID and Data.
 type Row struct {
 	ID   string // 20 hexadecimal digits
 	Data []byte // the [Grant] as JSON text, at most 64 KiB
@@ -97,9 +102,9 @@ func (r *Row) decode() (Grant, error) {
 
 func (r *Row) location() string { return cmp.Or(r.path, "grant "+r.ID) }
 
-// NewStore returns a grant store based on rows. Each concurrent call of Put may
-// exceed the maximum number of grants by one. The caller must close the
-// resources used by rows.
+// NewStore returns a grant store based on rows, which must not be nil. Each
+// concurrent call of Put may exceed the maximum number of grants by one. The
+// caller must close the resources used by rows.
 func NewStore(rows Rows) Store { return &tableStore{rows} }
 
 type tableStore struct{ rows Rows }
