@@ -177,7 +177,7 @@ func checkDuration(cmd *cobra.Command, flag string, d time.Duration) error {
 func registerInstallFlags(o *setup.InstallFlags, f *pflag.FlagSet, both bool) {
 	scope := "install in `SCOPE`: user (for you) or project (for the current project)"
 	if both {
-		scope = "use only skills installed in `SCOPE`: user (for you) or project (for the current project)"
+		scope = "use only skills installed in `SCOPE`: user (for you) or project (this project)"
 	}
 	f.StringVar(&o.Scope, "scope", "", scope)
 	f.StringVar(&o.Dir, "dir", "", "use `DIR` instead of the default skills directory")

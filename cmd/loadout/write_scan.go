@@ -57,7 +57,7 @@ least the given severity.`,
 		ValidArgsFunction: a.completeSkill,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.scanSkills(cmd.Context(), args, o) },
 	}
-	cmd.Flags().StringVar(&o.severity, "severity", "high", "exit with 1 if a finding has at least `LEVEL`: info, low, medium or high")
+	cmd.Flags().StringVar(&o.severity, "severity", "high", "minimum `LEVEL` for exit code 1: info, low, medium or high")
 	cmd.Flags().BoolVar(&o.sarif, "sarif", false, "print a SARIF 2.1.0 log for code hosts and editors")
 	return cmd
 }
