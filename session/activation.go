@@ -82,8 +82,10 @@ type commandPermissions struct {
 // that was loaded. The result has a message that the user sees and one with the
 // instructions, which only the model receives. If the skill has allowed tools,
 // a third message has its permissions. If the skill was already loaded, a
-// single message says so. A program that sends these messages must not send
-// r.Text too. Activation does not modify r.
+// single message says so. If the load failed, there are no messages, and Error
+// is r.Text. A program that sends these messages must not send r.Text too.
+//
+// r must be a result of [Session.Load]. Activation does not modify r.
 func (r *LoadResult) Activation(ref string) *Activation {
 	switch r.State {
 	case StateFailed:

@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Role is the author of a message.
+// Role is the author of a message. [PastMessage] may have other roles.
 type Role string
 
 // Message roles.
@@ -25,14 +25,15 @@ const (
 	RoleAssistant Role = "assistant"
 )
 
-// Event is an event in a conversation. Exactly one of the pointer fields is set.
-// A program must accept events without any, because later versions may add
-// fields. The JSON form is stable.
+// Event is an event in a conversation. At most one of the pointer fields is
+// set. A program must accept events with none set, because later versions may
+// add fields. The JSON form is stable.
 type Event struct {
-	// Seq is the event's number in its log. The first event has number 1, and
-	// there are no gaps. [Log.Append] sets it.
+	// Seq is the event's sequence number in its log. The first event has number
+	// 1, and there are no gaps. [Log.Append] sets it.
 	Seq int64 `json:"seq"`
-	// Time is when the event happened. [Session.Append] sets it if it is zero.
+	// Time is when the event happened. If it is zero, [Session.Append] sets it
+	// to the current time in UTC.
 	Time time.Time `json:"time"`
 	// Type names the field that is set, for readers of the JSON form. See
 	// [Event.SetType].
@@ -93,6 +94,7 @@ func (e *Event) SetType() {
 
 // Start records the start of a conversation.
 type Start struct {
+	// Instructions is the system prompt of the conversation.
 	Instructions string `json:"instructions"`
 	// Skills are the names of the skills available at the start.
 	Skills []string `json:"skills,omitempty"`
@@ -108,30 +110,32 @@ type Message struct {
 	Thinking []Thinking `json:"thinking,omitempty"`
 	Calls    []Call     `json:"calls,omitempty"`
 	Model    string     `json:"model,omitempty"` // model that wrote the message, as "vendor:name"
-	Stop     string     `json:"stop,omitempty"`  // why the message ended
-	Usage    *Usage     `json:"usage,omitempty"`
+	Stop     string     `json:"stop,omitempty"`  // why a model's message ended, such as "end"
+	Usage    *Usage     `json:"usage,omitempty"` // nil if unknown
 }
 
 // Thinking is a model's thinking, in the form that its vendor expects it back.
+// It is sent back unchanged, and never to another vendor.
 type Thinking struct {
-	Vendor    string `json:"vendor"`
+	Vendor    string `json:"vendor"` // part of [Message.Model] before the colon
 	Text      string `json:"text,omitempty"`
-	Signature string `json:"signature,omitempty"`
-	Redacted  string `json:"redacted,omitempty"`
+	Signature string `json:"signature,omitempty"` // the vendor's signature of Text
+	Redacted  string `json:"redacted,omitempty"`  // thinking encrypted by the vendor
 }
 
 // Call is a model's request to call a tool.
 type Call struct {
-	ID        string `json:"id"`
+	ID        string `json:"id"` // unique in its message
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // JSON as the model wrote it
+	Arguments string `json:"arguments"` // JSON as the model wrote it; may be invalid
 }
 
-// Usage is the number of tokens used for a model's message.
+// Usage is the number of tokens used for a model's message. The sum of all
+// fields is the total.
 type Usage struct {
-	Input      int `json:"input"`
-	CacheRead  int `json:"cache_read"`
-	CacheWrite int `json:"cache_write"`
+	Input      int `json:"input"`       // without those read from or written to the cache
+	CacheRead  int `json:"cache_read"`  // input read from the vendor's prompt cache
+	CacheWrite int `json:"cache_write"` // input written to the vendor's prompt cache
 	Output     int `json:"output"`
 }
 
@@ -145,7 +149,7 @@ type CallResult struct {
 	Call   string  `json:"call"` // call ID
 	Text   string  `json:"text"`
 	Images []Image `json:"images,omitempty"`
-	Error  bool    `json:"error,omitempty"`
+	Error  bool    `json:"error,omitempty"` // whether the call failed
 	// Denied is set if policy or the user denied the call.
 	Denied bool `json:"denied,omitempty"`
 	// Instructions apply from this event on. The model receives them after the
@@ -155,7 +159,8 @@ type CallResult struct {
 	Wait bool `json:"wait,omitempty"`
 }
 
-// Image is an image returned by a tool.
+// Image is an image returned by a tool. Data must not be modified after the
+// image is appended.
 type Image struct {
 	MIMEType string `json:"mime_type"`
 	Data     []byte `json:"data"`
@@ -174,11 +179,11 @@ type Notice struct {
 type SkillLoad struct {
 	Skill   ID           `json:"skill"`
 	Title   string       `json:"title,omitempty"`   // display name if it differs from the name
-	Digest  string       `json:"digest"`            // digest of SKILL.md
+	Digest  string       `json:"digest"`            // digest of SKILL.md, as in [Skill]
 	Version string       `json:"version,omitempty"` // the skill's own version
 	Text    string       `json:"text"`
 	Files   []skill.File `json:"files,omitempty"`
-	Tokens  int          `json:"tokens"`
+	Tokens  int          `json:"tokens"` // estimated number of tokens in the instructions
 	// RequiredBy is the name of the skill that needs this one, or "" if this
 	// skill was requested.
 	RequiredBy string `json:"for,omitempty"`
@@ -231,7 +236,7 @@ const (
 // SkillUnload records that a skill became inactive.
 type SkillUnload struct {
 	Skill  ID     `json:"skill"`
-	Reason string `json:"reason"`
+	Reason string `json:"reason"` // for users and models; may be empty
 }
 
 // SkillUse records that a skill's file, script or tool was used.
@@ -261,18 +266,19 @@ type Compaction struct {
 // SkillUpdate records that the SKILL.md of an active skill changed.
 type SkillUpdate struct {
 	Skill  ID     `json:"skill"`
-	Old    string `json:"old"`
-	Digest string `json:"digest"`
+	Old    string `json:"old"`    // previous digest
+	Digest string `json:"digest"` // current digest
 }
 
-// ID identifies a skill.
+// ID identifies a skill. IDs are comparable.
 type ID struct {
 	Name   string `json:"name"`
-	Origin string `json:"origin"`
-	Dir    string `json:"dir"`
+	Origin string `json:"origin"` // label of the skill's source
+	Dir    string `json:"dir"`    // slash-separated path in the source
 }
 
-// Key returns "origin/dir", which identifies the skill.
+// Key returns "origin/dir", which identifies the skill even if its name
+// changes.
 func (id ID) Key() string { return id.Origin + "/" + id.Dir }
 
 // Matches reports whether ref, a reference written by a model, refers to this

@@ -18,12 +18,14 @@ type Skills interface {
 	// Fetch resolves a reference and returns the current version of the skill
 	// and its dependencies. Each skill follows its dependencies, so the
 	// requested skill is last. The error matches [fs.ErrNotExist] if the skill
-	// is not found.
+	// is not found. The session does not modify the skills, so they may be
+	// shared.
 	Fetch(ctx context.Context, ref string) ([]*Skill, error)
-	// Digest returns the current digest of a skill's SKILL.md.
+	// Digest returns the current digest of a skill's SKILL.md, in the same form
+	// as [Skill].
 	Digest(ctx context.Context, id ID) (string, error)
-	// Names returns the names of the skills that a model may load. They are
-	// listed to the model if it loads a skill that is not found.
+	// Names returns the names of the skills that a model may load. The first 20
+	// are listed to the model if it loads a skill that is not found.
 	Names() []string
 }
 
@@ -38,9 +40,9 @@ type Skill struct {
 	Instructions string // unmodified
 	Location     string // path of the skill's directory for the reader of its files
 	Files        []skill.File
-	Tokens       int // estimated number of tokens in the instructions
-	Needs        []string
-	Problems     []string
+	Tokens       int      // estimated number of tokens in the instructions
+	Needs        []string // names of the skills that it depends on
+	Problems     []string // what will not work; part of the text for the model
 	// Hidden is set if only the user may load the skill. ArgumentHint
 	// describes the arguments that the user can type after its name.
 	Hidden       bool
@@ -73,10 +75,10 @@ const (
 // LoadResult is the result of a load.
 type LoadResult struct {
 	State        LoadState
-	Skill        *Skill // nil if the load failed; must not be modified
-	Text         string // text for the model
-	Tools        []Tool // available tools of all loaded skills
-	Problems     []string
+	Skill        *Skill   // nil if the load failed; must not be modified
+	Text         string   // text for the model
+	Tools        []Tool   // available tools of all loaded skills
+	Problems     []string // what does not work, or why the load failed
 	Dependencies []string // names of the skills loaded as dependencies
 }
 
@@ -146,15 +148,16 @@ type inflightLoad struct {
 }
 
 // Load makes a skill and its dependencies active. ref is the skill's name or
-// [ID.Key], or another reference that [Skills.Fetch] accepts. o may be nil.
+// [ID.Key], or another reference that [Skills.Fetch] accepts. o may be nil. If
+// the load exceeds [Options.Budget], Load unloads other skills.
 //
 // Concurrent calls with the same reference and options share a load. One of
 // them gets the text; the others get [StateAlreadyLoaded]. If no caller waits
 // for the load any longer, it is cancelled and nothing is loaded.
 //
 // If the skill cannot be loaded, Load returns a result with [StateFailed] and
-// the reason, not an error. An error means that the log could not be written,
-// the session is closed or ctx is done.
+// the reason, not an error. Load returns [ErrClosed] if the session is closed,
+// the cause if ctx is done, and an error if the log cannot be written.
 func (s *Session) Load(ctx context.Context, ref string, o *LoadOptions) (*LoadResult, error) {
 	key := loadKey{ref: ref}
 	if o != nil {
@@ -453,10 +456,11 @@ func sentence(err error) string {
 	return err.Error() + "."
 }
 
-// Refresh compares every active skill with its current digest. It appends an
-// event with a [SkillUpdate] for each skill that changed since the last check. A skill that
-// no longer exists stays active, because its text is already in the
-// conversation.
+// Refresh compares every active skill with its current digest. It appends and
+// returns a [SkillUpdate] for each skill that changed since the last check. A
+// skill whose digest cannot be read stays active and unchanged, because its
+// text is already in the conversation. If ctx is done or the log cannot be
+// written, Refresh returns the updates so far and an error.
 func (s *Session) Refresh(ctx context.Context) ([]SkillUpdate, error) {
 	var updated []SkillUpdate
 	for _, a := range s.Active() {

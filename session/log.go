@@ -16,16 +16,21 @@ import (
 )
 
 // Log stores a session's events in order. Implementations must be safe for
-// concurrent use and must not share mutable data with callers.
+// concurrent use and must not share mutable data with callers. A session does
+// not close its log.
 type Log interface {
-	// Append appends events and sets their sequence numbers. If it returns an
-	// error, none of the events is stored.
+	// Append appends events and sets their sequence numbers. The events of a
+	// call are consecutive. If Append returns an error, none of the events is
+	// stored. Without events, Append does nothing.
 	Append(ctx context.Context, events ...*Event) error
-	// Read returns the events after the given sequence number, in order.
+	// Read returns the events after the given sequence number, in order. If
+	// after is 0 or negative, it returns all events. If no event follows, it
+	// returns none and no error.
 	Read(ctx context.Context, after int64) ([]Event, error)
 }
 
-// MemoryLog is a log in memory. The zero value is an empty log.
+// MemoryLog is a log in memory. The zero value is an empty log. A MemoryLog is
+// safe for concurrent use and must not be copied after first use.
 type MemoryLog struct {
 	mu     sync.Mutex
 	events []Event
@@ -33,7 +38,7 @@ type MemoryLog struct {
 
 var _ Log = (*MemoryLog)(nil)
 
-// Append implements [Log].
+// Append implements [Log]. It ignores the context and never returns an error.
 func (m *MemoryLog) Append(_ context.Context, events ...*Event) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +49,7 @@ func (m *MemoryLog) Append(_ context.Context, events ...*Event) error {
 	return nil
 }
 
-// Read implements [Log].
+// Read implements [Log]. It ignores the context and never returns an error.
 func (m *MemoryLog) Read(_ context.Context, after int64) ([]Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,12 +63,16 @@ func (m *MemoryLog) Read(_ context.Context, after int64) ([]Event, error) {
 // maxLine is the maximum size of an event in a file, in bytes.
 const maxLine = 64 << 20
 
-// ErrInUse is returned if a log is already open in this or another process.
+// ErrInUse is returned by [OpenFileLog] if the log is already open in this or
+// another process.
 var ErrInUse = errors.New("session is in use elsewhere")
 
-// FileLog is a log in a file with a JSON document on each line. Opening the
-// file removes an incomplete last line after a crash. If the crash happened
-// while several events were appended, the first of them may be kept.
+// FileLog is a log in a file with a JSON document on each line. An event has at
+// most 64 MiB of JSON. Opening the file removes an incomplete last line after a
+// crash. If the crash happened while several events were appended, the first of
+// them may be kept.
+//
+// A FileLog is safe for concurrent use. Use [OpenFileLog] to create one.
 type FileLog struct {
 	mu   sync.Mutex
 	f    *os.File
@@ -73,9 +82,14 @@ type FileLog struct {
 
 var _ Log = (*FileLog)(nil)
 
-// OpenFileLog opens or creates the log at path. Only the owner can read the
-// file. If the log is already open, OpenFileLog returns [ErrInUse]. The caller
-// must close the log.
+// OpenFileLog opens or creates the log at path, with missing parent
+// directories. Only the owner can access what it creates. The caller must close
+// the log.
+//
+// OpenFileLog locks the file until [FileLog.Close]. The error wraps [ErrInUse]
+// if the log is already open. On systems without file locks, the caller must
+// prevent this. OpenFileLog also returns an error if a complete line is not a
+// valid event.
 func OpenFileLog(path string) (*FileLog, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open session log: %w", err)
@@ -113,8 +127,9 @@ func (l *FileLog) recover() error {
 	return l.f.Truncate(size)
 }
 
-// Append implements [Log]. The events are written to the file before it
-// returns.
+// Append implements [Log]. It writes the events to the file before it returns,
+// but does not sync the file to the disk. It returns an error if an event
+// exceeds 64 MiB. It ignores the context.
 func (l *FileLog) Append(_ context.Context, events ...*Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +158,7 @@ func (l *FileLog) Append(_ context.Context, events ...*Event) error {
 	return nil
 }
 
-// Read implements [Log].
+// Read implements [Log]. It reads the whole file and ignores the context.
 func (l *FileLog) Read(_ context.Context, after int64) ([]Event, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +169,8 @@ func (l *FileLog) Read(_ context.Context, after int64) ([]Event, error) {
 	return events, nil
 }
 
-// Close closes the file.
+// Close closes and unlocks the file. Later calls of Append and Close return an
+// error that wraps [os.ErrClosed].
 func (l *FileLog) Close() error { return l.f.Close() }
 
 // readEvents reads complete lines and stops at an incomplete one. It returns

@@ -9,7 +9,7 @@ import (
 // Render returns the text of a load for a tool result: an introductory line,
 // the instructions, the files and the problems. It does not number the
 // instructions or wrap them in JSON. Placeholders for the skill's directory
-// are replaced with m.Location, unless that is empty.
+// are replaced with m.Location, unless that is empty. Render does not modify m.
 func Render(m *Skill) string {
 	var text string
 	if body := m.body(); body == "" {

@@ -14,7 +14,8 @@ type PastMessage struct {
 	Role Role   `json:"role"`
 	Text string `json:"text,omitempty"`
 	// LoadedSkills lists the skills that the program recorded with a model's
-	// message; see [Session.LoadedSkills]. It is nil if nothing was recorded.
+	// message; see [Session.LoadedSkills]. It is nil if nothing was recorded,
+	// and empty if no skill was loaded.
 	LoadedSkills []string `json:"loaded_skills"`
 	// Calls are the tool calls in a model's message.
 	Calls []PastCall `json:"calls,omitempty"`
@@ -23,15 +24,15 @@ type PastMessage struct {
 // PastCall is a tool call in another program's conversation.
 type PastCall struct {
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // a JSON object
-	Error     bool   `json:"error,omitempty"`
+	Arguments string `json:"arguments"`       // a JSON object
+	Error     bool   `json:"error,omitempty"` // whether the call failed
 }
 
 // RestoreOptions configures a restore. The zero value is ready to use.
 type RestoreOptions struct {
 	// Text enables parsing of the model's text if nothing else in the history
 	// shows which skills were loaded. A load must be reported on its own line,
-	// outside quotations and code.
+	// outside quotations and code. Messages over 64 KiB are not parsed.
 	Text bool
 }
 
@@ -55,14 +56,15 @@ const (
 // with anything in between. User messages at the end without a response do not
 // start a turn. Restore ignores names that are not found, skills without
 // instructions and skills that only the user may load. It looks up at most 64
-// names.
+// names of up to 256 bytes. It ignores calls with over 64 KiB of arguments.
 //
 // The loads have [SkillLoad.Direct] set: the current text of each skill becomes
 // part of the conversation at its event. Restore does not append the messages
 // of the history.
 //
-// If some skills cannot be read, Restore loads the others and returns an error.
-// If ctx is done, it loads nothing and returns the cause.
+// If some skills cannot be read, Restore loads the others and returns the
+// errors joined. If the log cannot be written, it loads nothing and returns an
+// error. If ctx is done, it loads nothing and returns the cause.
 func (s *Session) Restore(ctx context.Context, history []PastMessage, o *RestoreOptions) error {
 	loads, problem := s.pastLoads(ctx, history, o != nil && o.Text)
 	s.mu.Lock()
@@ -161,9 +163,10 @@ func (r *restoration) events() []Event {
 // LoadedSkills returns the names of the skills that the model loaded or used in
 // the current turn, in load order. A program that stores its own conversation
 // records them with the model's message, as [PastMessage.LoadedSkills], for
-// [Session.Restore]. Skills loaded by the program or the user are included only if they
-// are used in a later turn. Pinned skills and skills for a single turn are
-// never included, and neither are dependencies of an included skill.
+// [Session.Restore]. Skills loaded by the program or the user are included only
+// if they are used in a later turn. Pinned skills and skills for a single turn
+// are never included, and neither are dependencies of an included skill. The
+// result is never nil.
 func (s *Session) LoadedSkills() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

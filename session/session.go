@@ -16,26 +16,28 @@ type Options struct {
 	// new log in memory. Only the session may append to it while the session
 	// is in use.
 	Log Log
-	// Tools provides the tools of skills; nil means none.
+	// Tools provides the tools of the session's skills; nil means none.
 	Tools Tools
 	// RetentionTurns is the number of turns that a skill stays active after
 	// its last use. 0 means [DefaultRetentionTurns], and a negative number
 	// means no limit.
 	RetentionTurns int
-	// Budget is the maximum number of tokens in the instructions of all active
-	// skills. If a load exceeds it, the least recently used skills are
-	// unloaded, except pinned ones. 0 means no limit.
+	// Budget is the maximum number of estimated tokens in the instructions of
+	// all active skills. If a load exceeds it, the least recently used skills
+	// are unloaded. Pinned skills, the skills of that load and dependencies of
+	// active skills stay, even if they exceed it. 0 or a negative number means
+	// no limit.
 	Budget int
 	// ID identifies the conversation, for grants that apply only to it.
 	ID string
 }
 
 // DefaultRetentionTurns is the number of turns that a skill stays active
-// without use.
+// without use if [Options.RetentionTurns] is 0.
 const DefaultRetentionTurns = 5
 
-// Session is a conversation. It is safe for concurrent use. The caller must
-// close it.
+// Session is a conversation. It is safe for concurrent use. Use [Open] to create
+// a Session; the caller must close it.
 type Session struct {
 	log       Log
 	skills    Skills
@@ -52,12 +54,13 @@ type Session struct {
 	running  sync.WaitGroup // running loads
 }
 
-// ErrClosed is returned by operations on a closed session.
+// ErrClosed is returned by [Session.Load] on a closed session.
 var ErrClosed = errors.New("session is closed")
 
 // Open opens the conversation in o.Log with the skills that were active at its
-// end. Their servers are started when they are needed; see [Session.Tools]. The
-// caller must close the session.
+// end. Their servers are started when they are needed; see [Session.Tools].
+// skills must not be nil, but o may be. Open returns an error only if the log
+// cannot be read. The caller must close the session.
 func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
@@ -78,8 +81,9 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 }
 
 // Close cancels loads in progress, waits for them to finish and releases the
-// tools of active skills. The skills stay active in the log, which can be
-// opened again. Close may be called more than once. It does not close the log.
+// tools of active skills. Loads then return [ErrClosed]; other methods still
+// work. The skills stay active in the log, which can be opened again. Close may
+// be called more than once and always returns nil. It does not close the log.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -93,7 +97,9 @@ func (s *Session) Close() error {
 }
 
 // Append appends events to the log and applies them to the state. It sets their
-// types, and their times if they are zero.
+// sequence numbers and types, and their times if they are zero. Append keeps
+// copies and does not modify events. If the log returns an error, Append returns
+// it and the state does not change.
 func (s *Session) Append(ctx context.Context, events ...Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +135,10 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 	return nil
 }
 
-// AddMessage appends a message. A user message starts a turn and unloads the
-// skills that were unused for longer than their retention.
+// AddMessage appends a message with a text and the current time. A user message
+// starts a turn and unloads the skills that were unused for longer than their
+// retention. If the log returns an error, AddMessage returns it and nothing
+// changes.
 func (s *Session) AddMessage(ctx context.Context, role Role, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +150,8 @@ func (s *Session) AddMessage(ctx context.Context, role Role, text string) error 
 }
 
 // RecordUse records that a file, script or tool of an active skill was used. It
-// appends at most one event per turn, and none if the skill is not active.
+// appends at most one event per turn, and none if the skill is not active. It
+// returns an error only if the log cannot be written.
 func (s *Session) RecordUse(ctx context.Context, id ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,15 +224,15 @@ func (s *Session) TurnsLeft(id ID) (turns int, bounded bool) {
 // ID returns [Options.ID].
 func (s *Session) ID() string { return s.id }
 
-// Events returns the events after the given sequence number; 0 returns all
-// events. The caller must not modify them.
+// Events returns the events after the given sequence number, in order. If after
+// is 0 or negative, it returns all events. The caller must not modify them.
 func (s *Session) Events(after int64) []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clip(s.events[min(max(after, 0), int64(len(s.events))):])
 }
 
-// Active returns the active skills in load order.
+// Active returns copies of the active skills in load order.
 func (s *Session) Active() []ActiveSkill {
 	s.mu.Lock()
 	defer s.mu.Unlock()

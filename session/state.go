@@ -7,7 +7,7 @@ import (
 )
 
 // State is the state of a session, derived from its events. The zero value is
-// the state of an empty log. A State is not safe for concurrent use, and a copy
+// the state of an empty log. A State is not safe for concurrent use. A copy
 // shares data with the original.
 type State struct {
 	Seq    int64 // sequence number of the last applied event
@@ -32,8 +32,9 @@ func (a ActiveSkill) clone() ActiveSkill {
 	return a
 }
 
-// Apply updates the state with an event. An event of unknown type changes only
-// Seq.
+// Apply updates the state with an event. Apply the events of a log once each,
+// in order. An event of unknown type changes only Seq. The state keeps no
+// reference to the event's data.
 func (s *State) Apply(e Event) {
 	if s.active == nil {
 		s.active = map[string]ActiveSkill{}
@@ -79,7 +80,7 @@ func (s *State) clone() State {
 	return c
 }
 
-// Active returns the active skills in load order.
+// Active returns copies of the active skills in load order.
 func (s *State) Active() []ActiveSkill {
 	out := make([]ActiveSkill, 0, len(s.active))
 	for _, a := range s.active {

@@ -15,28 +15,30 @@ import (
 type Tools interface {
 	// Connect starts the skills' servers and connects to them, unless they are
 	// already connected. It returns the available tools, and problems with the
-	// others. It has its own timeout.
+	// others as texts for the model. It has its own timeout.
 	Connect(ctx context.Context, skills []ID) ([]Tool, []string)
-	// Release ends this session's use of the skills' servers. It does not
-	// block. Skills without servers are ignored.
+	// Release ends this session's use of the skills' servers. It must not
+	// block. It ignores skills without servers and skills already released.
 	Release(skills []ID)
 }
 
-// Tool describes a tool to a model.
+// Tool describes a tool to a model. Title, Description and InputSchema are those
+// of the MCP tool.
 type Tool struct {
 	Name          string          `json:"name"` // name for calls
 	Title         string          `json:"title,omitempty"`
 	Description   string          `json:"description"`
-	InputSchema   json.RawMessage `json:"inputSchema,omitempty"`
-	Server        string          `json:"server"`
-	Skill         ID              `json:"skill"` // skill that provides the tool or references its server
-	State         string          `json:"state"` // server state
+	InputSchema   json.RawMessage `json:"inputSchema,omitempty"` // a JSON Schema
+	Server        string          `json:"server"`                // server name
+	Skill         ID              `json:"skill"`                 // skill that provides the tool or references its server
+	State         string          `json:"state"`                 // server state
 	NeedsApproval bool            `json:"requires_approval"`
 }
 
 // Tools returns the tools of the active skills, in load order, and problems
 // with missing tools. It connects to servers that are not connected, so that a
-// reopened session has its tools without loading skills again.
+// reopened session has its tools without loading skills again. Without
+// [Options.Tools] or active skills, it returns nothing.
 func (s *Session) Tools(ctx context.Context) ([]Tool, []string) {
 	if s.tools == nil {
 		return nil, nil

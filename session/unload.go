@@ -8,23 +8,27 @@ import (
 	"strings"
 )
 
-// NeededByOthersError is returned if a skill cannot be unloaded because other
-// skills need it.
+// NeededByOthersError is returned by [Session.Unload] if active skills need the
+// skill.
 type NeededByOthersError struct {
-	Name string
-	By   []string
+	Name string   // as passed to Unload
+	By   []string // names of the skills that need it, directly or indirectly
 }
 
 func (e *NeededByOthersError) Error() string {
 	return fmt.Sprintf("skill %s is needed by %s; unload them too, or all at once", e.Name, strings.Join(e.By, ", "))
 }
 
-// ErrNotLoaded is returned if a skill is not active.
+// ErrNotLoaded is returned by [Session.Unload] if the skill is not active.
 var ErrNotLoaded = errors.New("skill is not loaded")
 
 // Unload makes a skill inactive. name is its name or [ID.Key]. If active skills
 // need it, Unload returns a [*NeededByOthersError], or unloads them first if
-// cascade is set. It returns the names of the unloaded skills.
+// cascade is set. It returns the names of the unloaded skills, dependents first.
+// reason is recorded in [SkillUnload].
+//
+// The error wraps [ErrNotLoaded] if the skill is not active. If the log cannot
+// be written, Unload returns an error and unloads nothing.
 func (s *Session) Unload(ctx context.Context, name, reason string, cascade bool) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
