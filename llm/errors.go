@@ -8,10 +8,11 @@ import (
 // CutError reports that a response ended before it was complete. The received
 // part may be shown, but its calls must not be made.
 type CutError struct {
-	Answer Answer // the received part
+	Answer Answer // the received part; its usage may be incomplete
 	Err    error  // cause; nil if the stream ended without an error
 }
 
+// Error returns the cause, but no part of the response.
 func (e *CutError) Error() string {
 	if e.Err == nil {
 		return "answer interrupted: stream ended before the answer was complete"
@@ -19,18 +20,20 @@ func (e *CutError) Error() string {
 	return fmt.Sprintf("answer interrupted: %v", e.Err)
 }
 
+// Unwrap returns the cause, which may be nil.
 func (e *CutError) Unwrap() error { return e.Err }
 
-// StatusError reports that a vendor rejected a request. Its text comes from the
-// vendor and never contains keys.
+// StatusError reports that a vendor rejected a request or failed while it
+// responded. Its text comes from the vendor, with API keys redacted.
 type StatusError struct {
-	Vendor  string
-	Code    int    // HTTP status code
+	Vendor  string // part of [Model.Name] before the colon
+	Code    int    // HTTP status code; for an error in a stream, the matching code or 0
 	Kind    string // the vendor's name for the error; may be ""
 	Message string
-	After   time.Duration // how long the vendor asks the client to wait; may be 0
+	After   time.Duration // from the Retry-After header (RFC 9110); 0 if there is none
 }
 
+// Error returns the vendor, the status code, the kind and the message.
 func (e *StatusError) Error() string {
 	msg := fmt.Sprintf("%s refused the request (%d", e.Vendor, e.Code)
 	if e.Kind != "" {
@@ -39,7 +42,9 @@ func (e *StatusError) Error() string {
 	return msg + "): " + e.Message
 }
 
-// Again reports whether the same request might succeed if it is retried.
+// Again reports whether the same request might succeed if it is retried. That
+// depends only on Code: 408, 409, 425, 429, 500, 502, 503, 504 and 529 are
+// temporary.
 func (e *StatusError) Again() bool {
 	switch e.Code {
 	case 408, 409, 425, 429, 500, 502, 503, 504, 529:

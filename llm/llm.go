@@ -18,42 +18,53 @@ import (
 )
 
 // Model is a language model. Implementations must be safe for concurrent use.
+// Package loadouttest tests implementations.
 type Model interface {
 	// Name returns the vendor and the vendor's name for the model, such as
-	// "anthropic:NAME".
+	// "anthropic:NAME". The vendor contains no colon.
 	Name() string
-	// Stream sends a request and yields the events of the response as they are
-	// received. The last value is a [Done] or an error. The error is a
-	// [*CutError] if an event was already yielded, and a [*StatusError] if the
-	// vendor rejected the request. Otherwise it says why the vendor could not
-	// be reached. If ctx is done, the error is or wraps the cause of ctx. The
-	// caller may stop iterating at any time. It must not modify the request
+	// Stream yields the events of a response as they are received. Each
+	// iteration sends the request again; Stream itself sends nothing.
+	//
+	// The last value is a [Done] or an error. The error is a [*CutError] if an
+	// event was already yielded, and a [*StatusError] if the vendor rejected
+	// the request. Otherwise the request is invalid, or the vendor could not
+	// be reached. If ctx is done, the error is or wraps the cause of ctx.
+	//
+	// The caller may stop iterating at any time. It must not modify the request
 	// before the stream has ended, and may reuse it afterwards.
 	Stream(ctx context.Context, r *Request) iter.Seq2[Event, error]
 }
 
-// Request is a conversation with options for the next response.
+// Request is a conversation with options for the next response. A model only
+// reads it, so requests may share messages and tools.
 type Request struct {
-	// Instructions is the conversation's system prompt.
+	// Instructions is the conversation's system prompt; "" sends none.
 	Instructions string
-	// Tools lists the tools that the model may call. It must not change during
-	// a conversation.
-	Tools    []Tool
+	// Tools lists the tools that the model may call. If it changes during a
+	// conversation, vendors cannot use their cache.
+	Tools []Tool
+	// Messages is the whole conversation, oldest first. Each call needs a
+	// result in the next user message.
 	Messages []Message
 	// MaxTokens is the maximum number of tokens in the response; 0 means the
 	// default of the vendor's package.
 	MaxTokens int
 	// Thinking is the number of tokens that the model may use for thinking
-	// before it responds; 0 disables thinking. Models that do not support
-	// thinking ignore it.
+	// before it responds; 0 requests no thinking. It is approximate: some
+	// vendors accept only effort levels. Models without thinking ignore it.
 	Thinking int
 }
 
 // Tool describes a tool to a model.
 type Tool struct {
+	// Name is unique in a request. All vendors accept 1 to 64 of a-z, A-Z, 0-9,
+	// _ and -.
 	Name        string
 	Description string
-	InputSchema json.RawMessage // JSON schema of an object, sent unchanged
+	// InputSchema is the JSON Schema of an object; nil means an object without
+	// declared properties. It is sent unchanged, but "type" may be added.
+	InputSchema json.RawMessage
 }
 
 // Role is the author of a message.
@@ -61,30 +72,36 @@ type Role string
 
 // Message roles.
 const (
-	User      Role = "user"
+	// User is the role of messages from the user and of tool results.
+	User Role = "user"
+	// Assistant is the role of the model's own messages.
 	Assistant Role = "assistant"
 	// Notice is the role of messages from the program. They apply from their
-	// position on. They do not come from the user and need no response.
+	// position on. They do not come from the user and need no response. Only
+	// their text is sent.
 	Notice Role = "notice"
 )
 
 // Message is a message in a conversation. The results of tool calls are parts
-// of the user message that follows the calls.
+// of the user message that follows the calls. A response to be sent back must
+// keep the parts and order of [Answer.Message].
 type Message struct {
 	Role  Role
 	Parts []Part
 }
 
 // Part is a part of a message: [Text], [Image], [Thinking], [Call] or [Result].
+// Other packages cannot implement it.
 type Part interface{ part() }
 
 // Text is the text of a message or a tool result.
 type Text string
 
-// Image is an image from a user or a tool result.
+// Image is an image from a user or a tool result. This package limits neither
+// its type nor its size; vendors do.
 type Image struct {
-	MIMEType string
-	Data     []byte
+	MIMEType string // such as "image/png"
+	Data     []byte // not base64-encoded
 }
 
 // Thinking is a model's thinking before its response. It is sent back unchanged
@@ -98,15 +115,15 @@ type Thinking struct {
 
 // Call is a model's request to call a tool.
 type Call struct {
-	ID        string
-	Name      string
+	ID        string // unique in the response, but not always in the conversation
+	Name      string // a [Tool.Name]; may be one that was not in the request
 	Arguments string // JSON as the model wrote it; may be invalid
 }
 
 // Result is the result of a [Call], which is sent back to the model.
 type Result struct {
 	Call  string // ID of the call
-	Parts []Part // texts and images
+	Parts []Part // each a [Text] or an [Image]
 	Error bool   // whether the call failed
 }
 
@@ -117,7 +134,7 @@ func (Call) part()     {}
 func (Result) part()   {}
 
 // Event is an event of a streamed response: [TextDelta], [ThinkingDelta] or
-// [CallDelta], and [Done] at the end.
+// [CallDelta], and [Done] at the end. Other packages cannot implement it.
 type Event interface{ event() }
 
 // TextDelta is the next piece of the response text.
@@ -129,12 +146,13 @@ type ThinkingDelta string
 // CallDelta is the next piece of a tool call. The first piece of each call
 // contains its ID and name.
 type CallDelta struct {
-	Index     int // position among the calls in the response
-	ID, Name  string
+	Index     int    // position among the calls in the response, from 0
+	ID, Name  string // "" except in the first piece
 	Arguments string // next piece of the arguments
 }
 
-// Done is the last event. It holds the complete response.
+// Done is the last event of a stream without an error. It holds the complete
+// response.
 type Done struct{ Answer }
 
 func (TextDelta) event()     {}
@@ -144,14 +162,15 @@ func (Done) event()          {}
 
 // Answer is a model's response, with its token usage.
 type Answer struct {
-	Message Message
-	Stop    Stop
-	Usage   Usage
+	Message Message // its role is [Assistant]; it may have no parts
+	Stop    Stop    // "" if the response is incomplete
+	Usage   Usage   // zero if the vendor did not report it
 	// Model is the model that responded, as reported by the vendor; may be "".
 	Model string
 }
 
-// Stop is the reason why a response ended.
+// Stop is the reason why a response ended. The zero value means that it did not
+// end regularly.
 type Stop string
 
 // Stop reasons.
@@ -163,8 +182,9 @@ const (
 	StopPause  Stop = "pause"  // the vendor continues if the same conversation is sent again
 )
 
-// Calls returns the calls that may be made. If the response is incomplete, it
-// returns none, because a call that looks complete may be truncated.
+// Calls returns the calls that may be made, in the model's order. It returns
+// none unless Stop is [StopTools] or [StopEnd], because a call that looks
+// complete may be truncated.
 func (a *Answer) Calls() []Call {
 	if a.Stop != StopTools && a.Stop != StopEnd {
 		return nil
@@ -178,7 +198,8 @@ func (a *Answer) Calls() []Call {
 	return out
 }
 
-// Words returns the concatenated text parts of a message.
+// Words returns the text parts of a message, concatenated without a separator.
+// It ignores the text in thinking and results.
 func (m *Message) Words() string {
 	var out string
 	for _, p := range m.Parts {
@@ -190,7 +211,8 @@ func (m *Message) Words() string {
 }
 
 // Ask sends a request and returns the complete response. It calls tell, which
-// may be nil, with each event except [Done].
+// may be nil, with each event except [Done], one at a time. The errors are those
+// of [Model.Stream]. A stream that ends without a [Done] is a [*CutError].
 func Ask(ctx context.Context, m Model, r *Request, tell func(Event)) (*Answer, error) {
 	for e, err := range m.Stream(ctx, r) {
 		if err != nil {

@@ -10,26 +10,31 @@ import (
 	"time"
 )
 
-// RetryOptions configures [Retry]. By default, requests are retried twice,
-// after about one and two seconds.
+// RetryOptions configures [Retry]. The zero value retries requests twice, after
+// about one and two seconds.
 type RetryOptions struct {
-	// MaxRetries is the maximum number of retries; 0 means 2, and a negative value
-	// disables retries.
+	// MaxRetries is the maximum number of retries of a request; 0 means 2, and
+	// a negative value disables retries.
 	MaxRetries int
 	// Wait is the approximate delay before the first retry; 0 means one second.
-	// The delay doubles with each retry.
+	// The delay doubles with each retry and varies by half in both directions.
+	// A longer Retry-After of the vendor replaces it.
 	Wait time.Duration
 	// MaxWait is the maximum delay; 0 means one minute. If the vendor asks for
 	// a longer delay, the request is not retried.
 	MaxWait time.Duration
-	// OnRetry, if not nil, is called before each retry with the error and the
-	// delay.
+	// OnRetry, if not nil, is called with the error and the delay before each
+	// delay. It must be safe for concurrent use if the model is used
+	// concurrently.
 	OnRetry func(err error, wait time.Duration)
 }
 
 // Retry returns a model that retries requests that failed temporarily before
-// the first event. It never retries a request after part of the response was
-// yielded.
+// the first event. Temporary are network errors, except an unknown host, and
+// errors for which [StatusError.Again] returns true. It never retries a request
+// after part of the response was yielded. After the last retry, it yields the
+// last error. If ctx is done during a delay, it yields the cause of ctx. o may
+// be nil.
 func Retry(m Model, o *RetryOptions) Model {
 	r := &retryingModel{Model: m}
 	if o != nil {

@@ -1,7 +1,8 @@
 package llm
 
 // Usage is the number of tokens that a request used, as reported by the vendor.
-// The three input counts do not overlap.
+// The three input counts do not overlap. The zero value means that the vendor
+// reported nothing.
 type Usage struct {
 	Input      int `json:"input"`       // neither read from nor written to the cache
 	CacheRead  int `json:"cache_read"`  // read from the cache
@@ -9,10 +10,11 @@ type Usage struct {
 	Output     int `json:"output"`      // includes thinking
 }
 
-// Add returns the sum of u and v.
+// Add returns the sum of u and v, for example of all requests of a
+// conversation.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Output + v.Output}
 }
 
-// Prompt returns the total number of input tokens.
+// Prompt returns the total number of input tokens, cached or not.
 func (u Usage) Prompt() int { return u.Input + u.CacheRead + u.CacheWrite }

@@ -1,5 +1,6 @@
 // Package anthropic implements [llm.Model] for Anthropic's models and for
-// servers that support the Messages API.
+// servers that support the Messages API
+// (https://docs.anthropic.com/en/api/messages).
 //
 // The package keeps prompts cacheable. Tools, instructions and earlier messages
 // are encoded to the same bytes in each request of a conversation, and
@@ -47,23 +48,34 @@ const (
 	NoticesUser Notices = "user"
 )
 
-// Options configures a model.
+// Options configures a model. The zero value lacks the key that Anthropic's
+// server requires.
 type Options struct {
-	Key     string
-	BaseURL string            // "" selects Anthropic's server, which requires a key
-	Headers map[string]string // additional headers, for example for a gateway; their values are kept secret
+	// Key is sent in the header X-Api-Key; "" sends none. It is redacted from
+	// errors.
+	Key string
+	// BaseURL is the URL to which "/v1/messages" is appended, without user
+	// name, query or fragment. A "/v1" at its end is removed. "" selects
+	// Anthropic's server, which requires a key.
+	BaseURL string
+	// Headers are additional headers, for example for a gateway. Values of at
+	// least 4 bytes are redacted from errors.
+	Headers map[string]string
 	// MaxTokens is the maximum number of tokens in a response, including
 	// thinking, if the request sets no limit; 0 means 16,384.
 	MaxTokens int
 	// Idle is how long the server may send nothing before the request fails; 0
 	// means 10 minutes.
 	Idle    time.Duration
-	Notices Notices
+	Notices Notices // how notices are sent
 	// HTTP sends the requests; nil means a client with Go's default transport.
 	// New copies the client and disables redirects, because they would send
-	// the key to another host.
-	HTTP   *http.Client
-	Logger *slog.Logger // nil discards messages; keys and content are never logged
+	// the key to another host. Its Timeout should be 0, because a timeout
+	// truncates long responses.
+	HTTP *http.Client
+	// Logger receives the token usage of each response at debug level, but
+	// never keys or content; nil discards it.
+	Logger *slog.Logger
 }
 
 // Model is a model of Anthropic or of a compatible server. It is safe for
@@ -82,7 +94,9 @@ type Model struct {
 var _ llm.Model = (*Model)(nil)
 
 // New returns the model with the given name, such as "claude-opus-5". It does
-// not connect. It returns an error if the name, the key or the URL is invalid.
+// not connect, so it does not detect a wrong name or key. It returns an error
+// if the name is empty, the URL is invalid, or Anthropic's server is selected
+// without a key. The model need not be closed.
 func New(model string, o *Options) (*Model, error) {
 	if o == nil {
 		o = &Options{}
@@ -113,7 +127,7 @@ func New(model string, o *Options) (*Model, error) {
 	return m, nil
 }
 
-// Name returns "anthropic:" followed by the model's name.
+// Name returns "anthropic:" followed by the name passed to [New].
 func (m *Model) Name() string { return vendor + ":" + m.name }
 
 // options returns options for the vendor's library. They set or disable

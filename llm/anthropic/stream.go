@@ -28,7 +28,16 @@ var (
 	errLong = fmt.Errorf("answer too long (limit %d MiB, or half of that in one line)", maxAnswer>>20)
 )
 
-// Stream implements [llm.Model].
+// Stream implements [llm.Model]. It does not retry; see [llm.Retry].
+//
+// A response is limited to 64 MiB, and a line of it to 32 MiB. Before anything
+// is sent, Stream fails if there are no messages with content, or if a tool's
+// name is not 1 to 128 of a-z, A-Z, 0-9, _ and -. Images other than JPEG, PNG,
+// GIF and WebP are replaced by a note.
+//
+// [llm.Request.Thinking] is raised to 1,024 and limited to three quarters of the
+// response limit. From version 4.6 on, models get an effort instead: low up to
+// 2,048 tokens, medium up to 8,192, high above.
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		body, err := m.render(r)

@@ -1,5 +1,6 @@
-// Package openai implements [llm.Model] for OpenAI's chat completions API and
-// compatible servers. [QuirksOf] returns the differences of a known server.
+// Package openai implements [llm.Model] for OpenAI's chat completions API
+// (https://platform.openai.com/docs/api-reference/chat) and compatible servers.
+// [QuirksOf] returns the differences of a known server.
 //
 // The package implements the protocol itself, because OpenAI's own library
 // merges calls without an index, adds up usage that is repeated in every chunk,
@@ -23,19 +24,20 @@ import (
 // Options configures a model. The zero value selects OpenAI without a key.
 type Options struct {
 	// Key is sent as a bearer token. If it is "", no token is sent, as for
-	// local servers.
+	// local servers. It is redacted from the server's error messages.
 	Key string
-	// BaseURL is the URL to which "/chat/completions" is appended; "" selects
-	// OpenAI.
+	// BaseURL is the URL to which "/chat/completions" is appended, without user
+	// name, query or fragment; "" selects OpenAI.
 	BaseURL string
 	// MaxTokens is the maximum number of tokens in a response if the request
 	// sets no limit; 0 means the server's limit.
 	MaxTokens int
-	// HTTP sends the requests; nil means [http.DefaultClient], which uses the
-	// proxy from the environment. Its Timeout must be 0, because a timeout
-	// would truncate long responses.
+	// HTTP sends the requests; nil means a client with Go's default transport,
+	// which uses the proxy from the environment. New copies the client and
+	// disables redirects, because they would send the key to another host. Its
+	// Timeout should be 0, because a timeout truncates long responses.
 	HTTP *http.Client
-	// Quirks describes the server; nil means [QuirksOf].
+	// Quirks describes the server; nil means the result of [QuirksOf].
 	Quirks *Quirks
 }
 
@@ -53,9 +55,13 @@ var _ llm.Model = (*Model)(nil)
 
 const openAI = "https://api.openai.com/v1"
 
-// New returns the model with the given name. It does not connect. It reads no
-// key, URL or header from the environment, so that users of the same process do
-// not share keys.
+// New returns the model with the server's name model. It does not connect, so
+// it does not detect a wrong name or key. It returns an error if the name is
+// empty, the URL is invalid, or the quirks have no valid vendor. opts may be
+// nil. The model need not be closed.
+//
+// New reads no key, URL or header from the environment, so that users of the
+// same process do not share keys.
 func New(model string, opts *Options) (*Model, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -100,11 +106,16 @@ func checkBase(base string) error {
 	return nil
 }
 
-// Name returns the vendor from the quirks and the server's name for the model.
+// Name returns the vendor from the quirks, a colon and the name passed to [New].
 func (m *Model) Name() string { return m.quirks.Vendor + ":" + m.name }
 
-// Stream implements [llm.Model]. It has no timeout and waits for the server
-// until ctx is done.
+// Stream implements [llm.Model]. It does not retry; see [llm.Retry]. It has no
+// timeout and waits for the server until ctx is done.
+//
+// A response is limited to 32 MiB of content, 1,000 calls and 8 MiB per line.
+// The stream that carries it is limited to 256 MiB. Before anything is sent,
+// Stream fails if a tool's input schema is not valid JSON. Images in tool
+// results follow in a user message, because tool messages contain only text.
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		body, err := m.render(r)

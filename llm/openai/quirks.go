@@ -6,24 +6,26 @@ import (
 )
 
 // Quirks describes how a server differs from other servers with the same
-// protocol.
+// protocol. All fields except Vendor may be zero.
 type Quirks struct {
-	// Vendor is the part of [Model.Name] before the colon. Thinking is sent
-	// back only to the vendor that produced it.
+	// Vendor is the part of [Model.Name] before the colon. It must not be empty
+	// or contain a colon. Thinking is sent back only to the vendor that
+	// produced it.
 	Vendor string
 	// System is the placement of instructions and notices.
 	System Placement
-	// MaxTokens is the name of the parameter that limits a response; "" means
-	// max_tokens.
+	// MaxTokens is the name of the parameter that limits a response: max_tokens
+	// or max_completion_tokens; "" means max_tokens.
 	MaxTokens string
 	// Replay sends thinking back as reasoning_content, which is empty if the
 	// model did not think. Some servers require the field in every message of
 	// a turn with calls (anomalyco/opencode#24722); others ignore it.
 	Replay bool
-	// Effort sends the amount of thinking as reasoning_effort if thinking is
-	// enabled.
+	// Effort sends [llm.Request.Thinking] as reasoning_effort if it is not 0:
+	// low up to 2,048 tokens, medium up to 16,384, high above.
 	Effort bool
-	// Switch enables or disables thinking with the parameter "thinking".
+	// Switch enables or disables thinking with the parameter "thinking",
+	// whose type is "enabled" or "disabled".
 	Switch bool
 	// NoUsage omits stream_options, which some older servers reject. The token
 	// usage is then unknown.
@@ -36,6 +38,7 @@ type Quirks struct {
 // Placement is the position of system messages in a request.
 type Placement string
 
+// Positions of system messages.
 const (
 	// SystemInline keeps notices at their position in the conversation, so
 	// that each request starts with the bytes of the previous one.
@@ -71,8 +74,9 @@ var hosts = []struct {
 	{host: "localhost:1234", local: true, quirks: Quirks{Vendor: "lmstudio"}},
 }
 
-// QuirksOf returns the quirks of a server and a model. The vendor of an unknown
-// server is its host name.
+// QuirksOf returns the quirks of a server and a model. It knows servers by host
+// name and does not connect. The vendor of an unknown server is its host name,
+// and "-PORT" unless the port is the default. It is "" if the URL has no host.
 func QuirksOf(baseURL, model string) Quirks {
 	host := hostOf(baseURL)
 	q, local := Quirks{Vendor: strings.ReplaceAll(host, ":", "-")}, true
