@@ -19,8 +19,8 @@ import (
 // Limits on the files of a skill. The largest published skill we know has 1,104
 // files and 15 MB.
 const (
-	MaxFiles = 10_000
-	MaxBytes = 256 << 20
+	MaxFiles = 10_000    // maximum number of files
+	MaxBytes = 256 << 20 // maximum total size of the files in bytes
 	maxDirs  = 2_000
 )
 
@@ -28,12 +28,12 @@ const (
 // MCP accepts (SEP-2640, "Limits"). Larger skills work locally but are not
 // served over MCP.
 const (
-	PortableFiles = 512
-	PortableBytes = 16 << 20
+	PortableFiles = 512      // maximum number of files
+	PortableBytes = 16 << 20 // maximum total size of the files in bytes
 )
 
-// ErrTooLarge is returned for a skill with more than [MaxFiles] files or
-// [MaxBytes] bytes.
+// ErrTooLarge is returned for a skill with more than [MaxFiles] files,
+// [MaxBytes] bytes or 2,000 directories.
 var ErrTooLarge = errors.New("skill is too large")
 
 // Bundle holds the files of one version of a skill. Paths are relative, use
@@ -41,18 +41,21 @@ var ErrTooLarge = errors.New("skill is too large")
 // fails. A Bundle is safe for concurrent use. The caller must close it.
 type Bundle struct {
 	fs.FS
-	Folder string // name of the skill's directory or archive folder
+	Folder string // name of the skill's directory or archive folder; may be empty
 	close  func() error
 }
 
-// NewBundle returns a bundle of the files in fsys. [Bundle.Close] calls close,
-// which may be nil.
+// NewBundle returns a bundle of the files in fsys, which must be safe for
+// concurrent use and must confine symlinks to the skill. Each call of
+// [Bundle.Close] calls close, which may be nil.
 func NewBundle(fsys fs.FS, folder string, close func() error) *Bundle {
 	return &Bundle{FS: fsys, Folder: folder, close: close}
 }
 
 // OpenDir opens the skill in dir, which may be a symlink. Opening a symlink
-// inside the skill that leads outside fails.
+// inside the skill that leads outside fails. OpenDir does not check that dir
+// has a SKILL.md. The error wraps [fs.ErrNotExist] if dir does not exist. The
+// caller must close the bundle.
 func OpenDir(dir string) (*Bundle, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -61,7 +64,8 @@ func OpenDir(dir string) (*Bundle, error) {
 	return NewBundle(root.FS(), filepath.Base(dir), root.Close), nil
 }
 
-// Close releases the resources of the bundle.
+// Close releases the resources of the bundle. Files must not be opened
+// afterwards.
 func (b *Bundle) Close() error {
 	if b.close == nil {
 		return nil
@@ -77,11 +81,14 @@ type File struct {
 	Script bool   `json:"script"` // has a script extension or an executable bit
 }
 
-// Manifest lists the files of a skill with their hashes, sorted by path.
+// Manifest lists the files of a skill, sorted by path in byte order. The files
+// have hashes unless [List] returned them.
 type Manifest []File
 
-// Digest returns an identifier of the manifest: "sha256:" and the hex SHA-256
-// of the lines "<hex> <path>\n". It ignores file modes and times.
+// Digest returns an identifier of the manifest: "sha256:" and a hex SHA-256. It
+// hashes one line per file: the file's hash, two spaces, the path and a line
+// feed, as in the output of sha256sum. It ignores file modes and times. All
+// files must have hashes.
 func (m Manifest) Digest() string {
 	h := sha256.New()
 	for _, f := range m {
@@ -99,7 +106,7 @@ func (m Manifest) Size() int64 {
 	return n
 }
 
-// Find returns the file at path.
+// Find returns the file at path and whether there is one. m must be sorted.
 func (m Manifest) Find(path string) (File, bool) {
 	i, ok := slices.BinarySearchFunc(m, path, func(f File, p string) int { return cmp.Compare(f.Path, p) })
 	if !ok {
@@ -110,9 +117,12 @@ func (m Manifest) Find(path string) (File, bool) {
 
 // List returns the files of the skill, sorted by path, without reading them. It
 // skips version control data, caches, and files that desktops and editors
-// create. It also skips symlinks to a directory, to a file outside the skill or
-// to nothing, and reports them. The error wraps [ErrTooLarge] if there are more
-// than [MaxFiles] files.
+// create. It also skips unreadable files and directories, special files, and
+// symlinks to a directory, to a file outside the skill or to nothing. It returns
+// a warning for each of these.
+//
+// The error wraps [ErrTooLarge] if there are more than [MaxFiles] files or 2,000
+// directories. Any other error means that the root cannot be read.
 func List(fsys fs.FS) (Manifest, Diagnostics, error) {
 	return walk(fsys, func(*File, fs.FileInfo) {})
 }
@@ -174,7 +184,8 @@ func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, er
 }
 
 // ReadManifest lists and hashes the files of a skill. It reads every byte, so
-// callers with many skills should cache the result.
+// callers with many skills should cache the result; see [Hasher]. It skips the
+// same files as [List]. The error wraps [ErrTooLarge] if a limit is exceeded.
 func ReadManifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	files, ds, err := List(fsys)
 	if err != nil {
@@ -208,7 +219,7 @@ func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics,
 	return kept, ds, nil
 }
 
-// Hash returns the hex SHA-256 of data.
+// Hash returns the SHA-256 of data as 64 lower-case hex digits.
 func Hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -9,6 +9,7 @@ import (
 // Severity says what a diagnostic means for the user of a skill.
 type Severity string
 
+// Severities, highest first.
 const (
 	// Error: the skill does not load.
 	Error Severity = "error"
@@ -42,7 +43,7 @@ type Diagnostic struct {
 	Rule int `json:"rule,omitempty"`
 }
 
-// String returns the diagnostic on one line, without the file name.
+// String returns the diagnostic on one line, without the file name and the fix.
 func (d Diagnostic) String() string {
 	s := string(d.Severity) + ": " + d.Message + " [" + d.Code + "]"
 	if d.Line > 0 {
@@ -52,7 +53,7 @@ func (d Diagnostic) String() string {
 }
 
 // Diagnostics lists the findings about a skill. Within each check, they are in
-// file order.
+// file order. nil means no findings.
 type Diagnostics []Diagnostic
 
 // Valid reports whether the skill breaks no rule of the reference validator. A
@@ -79,7 +80,7 @@ func (ds Diagnostics) Loads() bool {
 	return true
 }
 
-// Problems returns the errors and warnings.
+// Problems returns a new list of the errors and warnings, in the same order.
 func (ds Diagnostics) Problems() Diagnostics {
 	var out Diagnostics
 	for _, d := range ds {

@@ -8,7 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// Draft holds the fields of a new skill.
+// Draft holds the fields of a new skill. Only the name is required. The fields
+// are not checked.
 type Draft struct {
 	Name        string // 1 to 64 lower-case ASCII letters, digits and single inner hyphens
 	Description string // generated from the name if empty
@@ -20,9 +21,9 @@ type Draft struct {
 	Instructions string
 }
 
-// Render returns the SKILL.md of the new skill. It is valid if the name is
-// portable and the description is not too long. Line breaks in fields are
-// replaced, so that no value can add a field.
+// Render returns the SKILL.md of the new skill. It is valid if the name has the
+// form required by [Draft] and the description has at most 1,024 characters.
+// Line breaks in fields are replaced, so that no value can add a field.
 func (d Draft) Render() []byte {
 	description := draftText(d.Description)
 	if description == "" {

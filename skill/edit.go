@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Edit replaces the text between two positions. Lines and columns are 1-based;
-// columns count characters. The end position is exclusive.
+// Edit replaces the text between two positions with Text. Lines and columns are
+// 1-based; columns count characters. Lines end after a line feed. The end
+// position is exclusive.
 type Edit struct {
 	StartLine   int    `json:"startLine"`
 	StartColumn int    `json:"startColumn"`
@@ -25,7 +26,8 @@ const (
 
 // SuggestEdit returns an edit of a SKILL.md that fixes the diagnostic, or nil
 // if only the author can fix it. src and folder are the parameters of the parse
-// that returned the diagnostic.
+// that returned the diagnostic. SuggestEdit returns nil if src is not UTF-8 or
+// larger than 1 MiB, or if the edit has more than 256 KiB.
 //
 // SuggestEdit checks the result of each edit: the diagnostic is gone, a skill
 // that loaded still loads, and no other rule of the specification is broken. An

@@ -105,7 +105,8 @@ func tooLong(line int) Diagnostic {
 }
 
 // Body returns the part of head after the frontmatter, where head is the start
-// of a SKILL.md. It returns nil if the frontmatter does not end in head.
+// of a SKILL.md. The result aliases head. Body returns nil if there is no
+// frontmatter or it does not end in head.
 func Body(head []byte) []byte {
 	var ds Diagnostics
 	if lay := findLayout(head, true, &ds); ds.Loads() {

@@ -11,7 +11,7 @@ import (
 // Hasher computes the manifest of a skill repeatedly. It hashes only files
 // whose size, time or identity changed since the last call. The zero value is
 // ready to use. A Hasher is safe for concurrent use, but concurrent calls are
-// serialized.
+// serialized. It must not be copied after first use.
 type Hasher struct {
 	mu    sync.Mutex
 	cache map[string]cachedHash
@@ -24,6 +24,8 @@ type cachedHash struct {
 }
 
 // Manifest is like [ReadManifest], but uses cached hashes for unchanged files.
+// fsys must hold the same skill in each call. If Manifest returns an error, the
+// cache does not change.
 func (h *Hasher) Manifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -15,9 +15,14 @@ import (
 // WriteZIP writes a skill's files to an archive with a single top-level
 // directory named folder. The same files produce the same bytes, regardless of
 // their times and modes. WriteZIP returns the manifest of the written files. It
-// omits the files that [List] reports and returns them as diagnostics. If
-// [OpenZIP] would reject a path, WriteZIP returns a [*RefusedError] without
-// writing anything. It does not check limits on sizes and counts.
+// omits the files that [List] skips and returns its diagnostics. It does not
+// close w.
+//
+// folder must have 1 to 256 printable characters and no slash or backslash. If
+// [OpenZIP] would reject a path, the error wraps a [*RefusedError]. If the skill
+// exceeds [MaxFiles] or [MaxBytes], it wraps [ErrTooLarge]. In these cases,
+// WriteZIP writes nothing. It does not check [Limits]. If a file changes in the
+// meantime, WriteZIP returns an error, and the archive is incomplete.
 func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, error) {
 	if !usableName(folder) {
 		return nil, nil, fmt.Errorf("pack skill: folder name %s cannot be used in an archive", quote(folder))

@@ -29,13 +29,14 @@ const FileName = "SKILL.md"
 const lowerFileName = "skill.md"
 
 // Skill is the content of a SKILL.md. Fields that the file omits are zero,
-// except UserInvocable. Use [Parse] to create a Skill.
+// except UserInvocable. Lists are truncated to 1,000 items. Use [Parse] to create
+// a Skill. The methods do not modify it and may be called concurrently.
 type Skill struct {
 	Name        string // NFKC-normalized; the folder's name if missing
-	Description string
+	Description string // not truncated, even if it exceeds 1,024 characters
 
 	License       string
-	Compatibility string
+	Compatibility string            // required environment
 	Metadata      map[string]string // values that are not strings are converted to text
 	AllowedTools  []string          // tool patterns, as in `Read, Bash(git add:*)`
 
@@ -48,10 +49,10 @@ type Skill struct {
 	Tags         []string
 	BindShells   []string // user interfaces that the skill is for; empty means all
 	Dependencies []string // "name" or "name@constraint"
-	Model        string
-	ArgumentHint string
+	Model        string   // model to use while the skill is active
+	ArgumentHint string   // arguments that a user can type after the name
 	WhenToUse    string
-	Preload      bool
+	Preload      bool // active from the start of a conversation
 
 	DisableModelInvocation bool // hidden from the model, but users can invoke it
 	UserInvocable          bool // default true
@@ -72,13 +73,13 @@ type Skill struct {
 	unnamed  bool // the name is the folder's name
 }
 
-// Tool is a tool declaration in the frontmatter.
+// Tool is a tool declaration in the frontmatter. Only the name is required.
 type Tool struct {
 	Name        string          `json:"name"`
 	Provider    string          `json:"provider,omitempty"`
 	Config      json.RawMessage `json:"config,omitempty"` // a JSON object
 	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters,omitempty"` // a JSON object
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // a JSON object; not checked further
 	Category    string          `json:"category,omitempty"`
 	ReadOnly    bool            `json:"readOnly,omitempty"`
 }
@@ -87,10 +88,10 @@ type Tool struct {
 // Python class in Module), Command and WASM is set. Paths are relative to the
 // skill.
 type Provider struct {
-	Module  string   `json:"module,omitempty"`
+	Module  string   `json:"module,omitempty"` // "provider" if Class is set without a module
 	Class   string   `json:"class,omitempty"`
-	Command []string `json:"command,omitempty"`
-	WASM    string   `json:"wasm,omitempty"`
+	Command []string `json:"command,omitempty"` // program and arguments
+	WASM    string   `json:"wasm,omitempty"`    // path of a WebAssembly module
 }
 
 // Servers holds the MCP servers that a skill requests. They are either the
@@ -121,8 +122,8 @@ var errRepaired = errors.New("repaired frontmatter has no verbatim form")
 
 // FrontmatterJSON returns the frontmatter as a JSON object according to the
 // YAML 1.2 core schema. The object has every field in source order, with dates
-// and yes/no as strings. It returns an error if the frontmatter was repaired;
-// see [Skill.Verbatim].
+// and yes/no as strings. It parses s.Frontmatter in each call. It returns an
+// error if the frontmatter was repaired; see [Skill.Verbatim].
 func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 	if s.repaired {
 		return nil, errRepaired
@@ -143,8 +144,9 @@ func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 //
 // Faults in the file are reported as diagnostics, not errors. The skill is nil
 // if nothing could be parsed. Check [Diagnostics.Loads] before using the skill.
-// An error means that the file could not be read. It wraps [fs.ErrNotExist] if
-// there is no SKILL.md in any spelling.
+// A file over [MaxFileBytes] is a fault too. An error means that the file could
+// not be read. It wraps [fs.ErrNotExist] if there is no SKILL.md in any
+// spelling.
 func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 	name, err := FindFile(fsys)
 	if err != nil {
@@ -163,8 +165,9 @@ func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 	return s, ds, nil
 }
 
-// FindFile returns the name of the SKILL.md in fsys, whose spelling may differ
-// from [FileName]. The error wraps [fs.ErrNotExist] if there is none.
+// FindFile returns the name of the SKILL.md in the root of fsys. Its letter case
+// may differ from [FileName]. The error wraps [fs.ErrNotExist] if there is none.
+// FindFile also returns an error if it is not a regular file.
 func FindFile(fsys fs.FS) (string, error) {
 	name := FileName
 	info, err := fs.Stat(fsys, name)
@@ -203,7 +206,9 @@ func otherSpelling(fsys fs.FS) (string, error) {
 }
 
 // ParseBytes parses the content of a SKILL.md. file is its file name, whose
-// spelling is checked. folder is as in [Parse]. The skill aliases src.
+// spelling is checked; if it is empty, [FileName] is assumed. folder, the skill
+// and the diagnostics are as in [Parse]. The skill aliases src, which must not
+// be modified afterwards.
 func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 	p := parser{src: src, whole: true, folder: folder}
 	p.fileName(file)
@@ -225,8 +230,9 @@ func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 // that read many skills. complete means that head is the whole file. ParseHead
 // does not check the instructions and stores them only if complete is set. more
 // reports whether the frontmatter does not end within head and the file may be
-// longer. In that case, read up to a few KiB beyond [MaxFrontmatterBytes] and
-// call ParseHead again.
+// longer. In that case, s and ds are nil: read up to a few KiB beyond
+// [MaxFrontmatterBytes] and call ParseHead again. The skill aliases head. The
+// other parameters are as in [ParseBytes].
 func ParseHead(head []byte, complete bool, file, folder string) (s *Skill, ds Diagnostics, more bool) {
 	p := parser{src: head, whole: complete, folder: folder}
 	p.fileName(file)

@@ -17,12 +17,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
-// Limits holds limits on untrusted archives. Zero fields mean the defaults.
+// Limits holds limits on untrusted archives. Zero fields mean the defaults, so
+// that the zero value is ready to use.
 type Limits struct {
-	PackedBytes   int64 // size of the archive; default 10 MiB
-	Entries       int   // number of files and directories; default 512
-	FileBytes     int64 // size of a single unpacked file; default 16 MiB
-	UnpackedBytes int64 // size of all unpacked files; default 16 MiB
+	PackedBytes   int64 // maximum size of the archive; default 10 MiB
+	Entries       int   // maximum number of files and directories; default 512
+	FileBytes     int64 // maximum size of a single unpacked file; default 16 MiB
+	UnpackedBytes int64 // maximum size of all unpacked files; default 16 MiB
 	Ratio         int64 // maximum compression ratio of files over 64 KiB; default 200
 	// AllowFolderMismatch accepts a top-level directory whose name differs
 	// from the archive's name.
@@ -52,10 +53,11 @@ func (l Limits) WithDefaults() Limits {
 // Refusal is a reason for rejecting an archive.
 type Refusal struct {
 	Entry   string `json:"entry"` // as written in the archive; empty for the archive itself
-	Code    string `json:"code"`
+	Code    string `json:"code"`  // kind of reason in lower-case words with hyphens
 	Message string `json:"message"`
 }
 
+// String returns the reason on one line, with the entry if there is one.
 func (r Refusal) String() string {
 	if r.Entry == "" {
 		return r.Message
@@ -64,10 +66,10 @@ func (r Refusal) String() string {
 }
 
 // RefusedError reports that an archive or other untrusted files were rejected.
-// It holds the first reasons found.
+// It holds the first reasons found, up to 20.
 type RefusedError struct {
-	What     string // kind of object, such as "skill"; empty means archive
-	Refusals []Refusal
+	What     string    // kind of object, such as "skill"; empty means archive
+	Refusals []Refusal // never empty
 }
 
 func (e *RefusedError) Error() string {
@@ -81,9 +83,16 @@ func (e *RefusedError) Error() string {
 // OpenZIP opens a skill archive whose SKILL.md is at the top level or in the
 // only top-level directory. name is the archive's file name or path; it also
 // names the folder of a flat archive. OpenZIP unpacks nothing: files are
-// decompressed when they are read, and never beyond the checked size. If the
-// archive is rejected, the error is a [*RefusedError]. r must remain readable
-// while the bundle is in use.
+// decompressed when they are read, and never beyond the checked size. r must
+// remain readable while the bundle is in use; closing the bundle does not close
+// r.
+//
+// If the archive is rejected, the error is a [*RefusedError]. OpenZIP rejects
+// archives over the limits, symlinks, encrypted and special files, and paths
+// that are not valid and unique on every system. It also rejects archives
+// without a SKILL.md and those with files outside the top-level directory.
+// Unless AllowFolderMismatch is set, that directory must have the archive's
+// name.
 func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, error) {
 	limits = limits.WithDefaults()
 	base := archiveBase(name)
@@ -128,7 +137,7 @@ func archiveBase(name string) string {
 // they can. It applies the rules of [OpenZIP], but uses only paths and sizes.
 // Each path must be unique and valid on every system. The number and sizes of
 // the files must be within Entries, FileBytes and UnpackedBytes. Check returns
-// only the first reasons.
+// the first reasons, up to 20. It does not require a SKILL.md.
 func (l Limits) Check(files Manifest) []Refusal {
 	c := newChecker(l.WithDefaults())
 	c.what = "skill"
