@@ -42,13 +42,15 @@ func newApprovals(shared *SharedAnswers) *approvals {
 	return a
 }
 
-// SharedAnswers lets one server accept answers to another server's questions.
-// It is for clients that reach several servers at one address. Its functions
-// must be safe for concurrent use.
+// SharedAnswers lets one server accept answers to another server's approval
+// questions. It is for clients that reach several servers at one address. All
+// functions are required and must be safe for concurrent use. A question can be
+// answered for 15 minutes.
 type SharedAnswers struct {
 	// Encrypt encrypts a question, which the client returns with its answer.
-	// Decrypt decrypts it. Decrypt fails if the question was modified or was
-	// encrypted for another user or endpoint.
+	// Decrypt decrypts it. Decrypt returns an error if the question was
+	// modified or was encrypted for another user or endpoint; the user is then
+	// asked again.
 	Encrypt func(question []byte) []byte
 	Decrypt func(sealed []byte) ([]byte, error)
 	// MarkUsed records that the answer with the given ID was used. The record

@@ -36,7 +36,7 @@ func (s *Server) catalogTextOf(v *view) catalogText {
 }
 
 // catalogTexts stores the catalog text of each lasting connection. Requests
-// without a session (HTTP in the modern era) get the current text.
+// without a session (HTTP since 2026-07-28) get the current text.
 type catalogTexts struct {
 	mu    sync.Mutex
 	conns map[*mcp.ServerSession]*conn

@@ -19,10 +19,10 @@ const (
 	maxGrownBytes = 1 << 20
 )
 
-// toolGrowth lists the tools that loaded skills provide, for each connection of
-// the older era. The SDK's server has a single list for all connections.
-// Connections of the modern era are excluded, because their tool list must not
-// depend on earlier calls.
+// toolGrowth lists the tools that loaded skills provide, for each connection
+// with a protocol version before 2026-07-28. The SDK's server has a single list
+// for all connections. In later versions, a tool list must not depend on
+// earlier calls.
 type toolGrowth struct {
 	sdk  *mcp.Server
 	send mcp.MethodHandler // sends to a single connection

@@ -16,39 +16,43 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// HTTPOptions configures the HTTP handler. The zero value serves only loopback
-// addresses.
+// HTTPOptions configures the streamable HTTP transport of MCP. The zero value
+// serves only requests whose Host header is a loopback address. It must not be
+// changed while a handler uses it.
+//
+// Sessions exist only in MCP versions before 2026-07-28. In later versions,
+// each request is complete.
 type HTTPOptions struct {
-	// Token, if set, is required in every request as a bearer token.
+	// Token, if set, is required as a bearer token (RFC 6750) in every request
+	// except to /healthz.
 	Token string
-	// Hosts are the host names of this server in addition to loopback. If
-	// Hosts is empty and Token is set, any host is accepted.
+	// Hosts are the host names of this server in addition to loopback, without
+	// ports. If Hosts is empty and Token is set, any host is accepted.
 	Hosts []string
-	// SessionTimeout is the idle timeout of sessions of the older era; default
-	// 30 minutes.
+	// SessionTimeout is the idle timeout of sessions; 0 means 30 minutes.
 	SessionTimeout time.Duration
-	// EventStore stores the events sent on streams of the older era, so that
+	// EventStore stores the events sent on the streams of sessions, so that
 	// clients can resume an interrupted stream; nil stores none.
 	EventStore mcp.EventStore
-	// Stateless disables sessions for the older era too, so that any node can
-	// answer a request. The server then cannot send requests or notifications
-	// to such clients between their requests.
+	// Stateless disables sessions, so that any node can answer a request. The
+	// server then cannot send requests or notifications to a client between
+	// the client's requests.
 	Stateless bool
 	// Authenticate returns the principal of a request, for which scripts run
-	// and tools are called; see [Options.ToolsFor]. An error is reported to
-	// the client with status 401. A session of the older era belongs to the
-	// principal that started it. If Authenticate is nil, all requests have the
-	// principal [Options.Principal]. It must be safe for concurrent use.
+	// and tools are called; see [Options.ToolsFor]. The text of an error is
+	// sent to the client with status 401. A session belongs to the principal
+	// that started it. If Authenticate is nil, all requests have the principal
+	// [Options.Principal]. It must be safe for concurrent use.
 	Authenticate func(*http.Request) (policy.Principal, error)
-	// Mount adds handlers by path, such as /mcp/p/NAME. They are protected by
-	// the same checks.
+	// Mount adds handlers by [http.ServeMux] pattern, such as /mcp/p/NAME, to
+	// [Server.Handler]. They are protected by the same checks.
 	Mount map[string]http.Handler
 }
 
-// Handler returns an HTTP handler that serves MCP for both eras at /mcp, a
-// health check at /healthz, and a page at /. On every path, it refuses requests
-// for other hosts and from other origins, so that web pages cannot reach the
-// server through DNS rebinding.
+// Handler returns an HTTP handler that serves MCP at /mcp, a health check at
+// /healthz, and a text page at /. All paths have the checks of
+// [HTTPOptions.Protect]. o may be nil. Handler panics if a pattern in Mount is
+// invalid or conflicts with these paths.
 func (s *Server) Handler(o *HTTPOptions) http.Handler {
 	if o == nil {
 		o = &HTTPOptions{}
@@ -67,16 +71,16 @@ func (s *Server) Handler(o *HTTPOptions) http.Handler {
 	return o.Protect(mux)
 }
 
-// Endpoint returns only the MCP endpoint of both eras, for use in another mux.
-// It does not check Host, Origin or Token. Pass it only authenticated requests,
-// or set [HTTPOptions.Authenticate].
+// Endpoint returns only the MCP endpoint, for use in another mux. It does not
+// check Host, Origin or Token. Pass it only authenticated requests, or set
+// [HTTPOptions.Authenticate]. o may be nil.
 func (s *Server) Endpoint(o *HTTPOptions) http.Handler {
 	return o.Endpoint(s.sdk, s.opts.Logger)
 }
 
-// Endpoint returns a handler that serves an SDK server in both eras at one
-// path, without the checks of [HTTPOptions.Protect]. A nil o means the zero
-// value. A nil logger discards messages.
+// Endpoint returns a handler that serves an SDK server in all its protocol
+// versions at one path, without the checks of [HTTPOptions.Protect]. A nil o
+// means the zero value. A nil logger discards messages.
 func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handler {
 	if o == nil {
 		o = &HTTPOptions{}
@@ -100,14 +104,16 @@ func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handle
 	}))
 }
 
-// isModern reports whether a request is of the modern era. Its clients send the
-// protocol version with each request and no session ID.
+// isModern reports whether a request has protocol version 2026-07-28 or later.
+// Its clients send the version with each request and no session ID.
 func isModern(r *http.Request) bool {
 	return r.Header.Get("MCP-Protocol-Version") >= modernVersion && r.Header.Get("Mcp-Session-Id") == ""
 }
 
-// Protect returns a handler that refuses requests with a foreign Host or
-// Origin, or without the token.
+// Protect returns a handler that refuses requests with a foreign Host or Origin
+// (status 403), or without the token (status 401). The first two checks prevent
+// web pages from reaching the server through DNS rebinding. An Origin on
+// loopback is accepted. o must not be nil.
 func (o *HTTPOptions) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !o.host(r.Host) {

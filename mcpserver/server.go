@@ -2,9 +2,10 @@
 // and read skills, a prompt for each skill that users may invoke, and the
 // Skills extension (SEP-2640).
 //
-// A server supports both protocol eras, over stdio ([Server.Run]) and HTTP
-// ([Server.Handler], [Server.Endpoint]). It keeps no conversation state,
-// because MCP clients expose no turns and one process may serve many chats.
+// A server supports MCP 2026-07-28 and the earlier versions that the SDK
+// supports, over stdio ([Server.Run]) and HTTP ([Server.Handler],
+// [Server.Endpoint]). It keeps no conversation state, because MCP clients expose
+// no turns and one process may serve many chats.
 // Text that was sent to a connection never changes; catalog changes are
 // reported in the next tool result. Only with [Options.Grow] can a tool list
 // become longer. Start with [New].
@@ -28,22 +29,25 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// Options configures a server. The zero value is ready to use.
+// Options configures a server. The zero value is ready to use. New copies it.
+// Its functions, except Extend, must be safe for concurrent use.
 type Options struct {
 	// TextBudget is the maximum size of the catalog text, in characters. It
-	// covers the instructions and the description of load_skill together;
-	// default 2,000.
+	// covers the instructions and the description of load_skill together; 0
+	// means 2,000.
 	TextBudget int
 	// Preamble precedes the instructions, for example the text of a profile.
 	// It is truncated to 8,000 characters.
 	Preamble string
 	// Compat serves the tools of an earlier system under their original names
-	// instead of the current ones: weknora, ba-agent or wegent.
+	// instead of the current ones: weknora, ba-agent or wegent; "" means none.
 	Compat string
-	// Extend adds the embedding program's tools, resources and prompts.
+	// Extend adds the embedding program's tools, resources and prompts. New
+	// calls it once. It may be nil.
 	Extend func(*mcp.Server)
-	// Server configures the SDK's server, for example for Extend. New
-	// overwrites its Instructions, Capabilities and SetCacheable.
+	// Server configures the SDK's server, for example for Extend. New copies
+	// it and overwrites Instructions, SetCacheable and, except for logging,
+	// Capabilities. It may be nil.
 	Server *mcp.ServerOptions
 	// Remote means that clients run on other machines and cannot use local
 	// paths. Skills then refer to their files by URI.
@@ -57,19 +61,19 @@ type Options struct {
 	// ToolsFor returns the tools of a principal returned by
 	// [HTTPOptions.Authenticate], or nil for none. It replaces Tools for such
 	// a principal, because a set belongs to one principal. It is called for
-	// each request and must be safe for concurrent use. It must return the
-	// same set as long as the principal has connections. The server does not
-	// close the set.
+	// each request. It must return the same set as long as the principal has
+	// connections. The server does not close the set.
 	ToolsFor func(policy.Principal) *tools.Set
 	// Session is the conversation ID if the server is for a single
 	// conversation. Grants for that session then apply. If it is "", each
-	// connection is a session.
+	// connection is a session for tool calls.
 	Session string
-	// Principal is the principal of requests that were not authenticated (see
-	// [HTTPOptions.Authenticate]). The zero value means the local user.
+	// Principal is the principal of tool calls in requests that were not
+	// authenticated (see [HTTPOptions.Authenticate]). The zero value means the
+	// local user. Scripts in such requests have the runtime's principal.
 	Principal policy.Principal
 	// SharedAnswers lets other servers accept answers to this server's
-	// questions; nil disables this.
+	// approval questions; nil disables this.
 	SharedAnswers *SharedAnswers
 	// HowToApprove returns how the user can approve what err refused. For a
 	// skill's code, it completes a sentence that starts with "The user can".
@@ -89,23 +93,27 @@ type Options struct {
 	// loaded none.
 	InvokedByUser func(*catalog.Entry) bool
 	// Grow adds the tools that load_skill provides to the connection's tool
-	// list. It applies only to the older era. Compat disables it.
+	// list: at most 256, and 1 MiB of JSON. It needs Tools, and applies only to
+	// connections with a protocol version before 2026-07-28. Compat disables
+	// it.
 	Grow bool
 	// Refresh is called before each script run and each tool call, to apply
-	// revocations. An error prevents the run or call. It may be nil.
+	// revocations. If it returns an error, the run or call is refused and the
+	// client gets the error. It may be nil.
 	Refresh func(context.Context) error
-	// OnUse is called for each use of a skill. It must be safe for concurrent
-	// use and must not block. It may be nil.
+	// OnUse is called for each use of a skill. It must not block. It may be
+	// nil.
 	OnUse func(Use)
-	// Version is the version that the server reports. The default is the
-	// version of the build.
+	// Version is the version that the server reports. "" means the version of
+	// the program's main module, or "devel" if that is unknown.
 	Version string
 	// Logger receives log messages from background work; nil discards them.
 	Logger *slog.Logger
 }
 
-// Server serves a runtime over MCP. It is safe for concurrent use. The caller
-// must close it.
+// Server serves a runtime over MCP. It is safe for concurrent use and serves
+// any number of connections. Create it with [New]. The caller must close it
+// before the runtime and the tool sets.
 type Server struct {
 	rt      *loadout.Runtime
 	opts    Options
@@ -126,8 +134,9 @@ type Server struct {
 	offered map[string]*offer
 }
 
-// New returns a server for the runtime. opts may be nil. New panics if Compat
-// is unknown.
+// New returns a server for the runtime, which follows the changes of the
+// runtime's catalog. It does not close the runtime. opts may be nil. New panics
+// if Compat is unknown.
 func New(rt *loadout.Runtime, opts *Options) *Server {
 	s := &Server{rt: rt, loadTool: toolname.LoadSkill, offered: map[string]*offer{}}
 	if opts != nil {
@@ -206,7 +215,9 @@ const (
 	cacheScope  = "private"
 )
 
-// Run serves a connection until it is closed or ctx is done.
+// Run serves a connection until it is closed or ctx is done, and closes it. It
+// returns nil if the client closed the connection. If ctx is done, the error
+// wraps ctx.Err(). Run may be called concurrently, once for each connection.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	if err := s.sdk.Run(ctx, t); err != nil {
 		return fmt.Errorf("serve MCP: %w", err)
@@ -214,8 +225,10 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	return nil
 }
 
-// Close closes all connections, detaches the server from its runtime, and waits
-// for running requests to finish. It may be called more than once.
+// Close detaches the server from its runtime, waits for running requests to
+// finish and closes all connections. It may be called more than once. Its error
+// joins those of the connections. It does not stop an HTTP server that uses the
+// handlers; shut that down first.
 func (s *Server) Close() error {
 	s.cancel()
 	var errs []error

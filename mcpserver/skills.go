@@ -99,7 +99,7 @@ func (s *Server) addSkillMethods() {
 
 const modernVersion = "2026-07-28"
 
-// freshness returns the cache fields for the request's protocol era.
+// freshness returns the cache fields for the request's protocol version.
 func freshness(ss *mcp.ServerSession, meta map[string]any) cacheable {
 	version, _ := meta[mcp.MetaKeyProtocolVersion].(string)
 	if version == "" {

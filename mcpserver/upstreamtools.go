@@ -294,11 +294,14 @@ func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell
 }
 
 // Authorize decides whether another server's tool may be called under its own
-// name. It is for servers that list such tools directly. If the result is nil,
-// the call is allowed; otherwise return the result to the client. If policy
-// requires approval, Authorize asks the user through the client. It removes its
-// own state from the request. keep adds the approval to the state of a question
-// that the tool's server asks.
+// name. It is for servers that list such tools directly. The principal of ctx
+// must have tools; see [Options.Tools] and [Options.ToolsFor].
+//
+// If res and err are nil, the call is allowed. Otherwise return both to the
+// client. If policy requires approval, res asks the user through the client.
+// Authorize removes its own state from req. keep is nil unless the user approved
+// this call. It adds the approval to the state of a question that the tool's
+// server asks.
 func (s *Server) Authorize(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error) {
 	p, name := req.Params, upstream.ToolName(server, tool)
 	if s.opts.Refresh != nil {

@@ -32,12 +32,13 @@ type view struct {
 	text catalogText
 }
 
-// NotServed is a skill that the Skills extension cannot serve. It remains
-// available through the tools.
+// NotServed is a skill that the Skills extension (SEP-2640) cannot serve,
+// because it does not conform to the Agent Skills format. It remains available
+// through the tools.
 type NotServed struct {
 	Name   string `json:"name"`
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
+	Path   string `json:"path"`   // the [catalog.Entry] Path of the skill
+	Reason string `json:"reason"` // and what to change
 }
 
 func newView(snap *catalog.Snapshot) *view {
@@ -194,6 +195,7 @@ func unescapePath(p string) (string, bool) {
 	return strings.Join(parts, "/"), true
 }
 
-// NotServed returns the skills that the Skills extension cannot serve, with the
-// reasons.
+// NotServed returns the skills in the current catalog that the Skills extension
+// cannot serve, with the reasons. It returns none if [Options.ToolsOnly] is set.
+// The caller must not modify the result.
 func (s *Server) NotServed() []NotServed { return s.view().unserved }
