@@ -27,11 +27,12 @@ func newRedactor(secrets []Secret) *redact.Redactor {
 	return redact.New(all...)
 }
 
-// Redact returns b with the value of each secret replaced by its name. Values
-// shorter than six bytes are not replaced. The result may share memory with b.
+// Redact returns b with the value of each secret replaced by its name in
+// brackets. Values shorter than six bytes are not replaced. Redact does not
+// modify b, but the result may share memory with it.
 func Redact(b []byte, secrets ...Secret) []byte { return newRedactor(secrets).Bytes(b) }
 
 // Redact returns text with the value of each of the spec's secrets replaced by
-// its name, regardless of case. It is for short texts such as host names and
-// log messages.
+// its name in brackets, regardless of case. These are Secrets and those of
+// Network.Inject. Redact is for short texts such as host names and log messages.
 func (s *Spec) Redact(text string) string { return s.redactor().FoldString(text) }

@@ -14,46 +14,56 @@ import (
 	"github.com/loadout-dev/loadout/internal/redact"
 )
 
-// Result is the result of running a command.
+// Result is the result of running a command. See [Exit] and [State] for fields
+// without a comment.
 type Result struct {
-	ExitCode  int
+	ExitCode  int // 127 with the reason [StartFailed]
 	Signal    string
 	Reason    Reason
 	Detail    string // explains Reason, for display
-	Stdout    []byte // truncated to Limits.Output
-	Stderr    []byte
-	Truncated bool // output beyond the limit was dropped
-	Killed    bool // the command did not exit by itself
+	Stdout    []byte // truncated to Limits.Output, with secrets redacted
+	Stderr    []byte // like Stdout
+	Truncated bool   // output beyond the limit was dropped
+	Killed    bool   // the command did not exit by itself
 	Duration  time.Duration
 	CPU       time.Duration
 	MaxRSS    int64
-	Backend   string
-	Tier      Tier
+	Backend   string // name of the backend; not set by [RunIn]
+	Tier      Tier   // tier of the backend; not set by [RunIn]
 	Enforced  map[string]string
-	Denied    []string
-	Files     []File // collected files
+	Denied    []string // with secrets redacted
+	Files     []File   // collected files, with their hashes
 }
 
 // RunOptions configures [Run]. The zero value means no input, no streaming and
 // no collected files.
 type RunOptions struct {
+	// Stdin is the command's input; nil means none. A goroutine reads it, and
+	// may still block in Read after the run. Run does not close it.
 	Stdin io.Reader
 	// Stdout and Stderr receive the output while the command runs, up to
-	// Limits.Output and with secrets redacted. Write errors are ignored.
+	// Limits.Output and with secrets redacted. Nil discards it. Write errors
+	// are ignored. They are written concurrently, so a writer that is used for
+	// both must be safe for concurrent use.
 	Stdout, Stderr io.Writer
 	// Unlimited streams all output to Stdout and Stderr and never kills a
 	// command because of its output. It is for interactive use. The output in
-	// the result is still limited.
+	// the result is still limited, but [Result.Truncated] is not set.
 	Unlimited bool
 	// Collect is called for each file in the command's output; see
 	// [Sandbox.Collect]. The result lists the files for which it returns true.
+	// It need not read the whole file.
 	Collect func(File, io.Reader) (bool, error)
 }
 
 // Run starts a sandbox, runs a command in it until it exits, collects its files
-// and closes the sandbox. A command that fails or is killed is not an error.
-// Errors come from starting the sandbox or collecting the files. If ctx is
-// done, Run returns its cause and a partial or nil result.
+// and closes the sandbox. opts may be nil. A command that fails, is killed or
+// cannot be started is not an error. Errors come from starting the sandbox, see
+// [Backend.Start], or collecting the files.
+//
+// If ctx is done, Run kills the command and returns the cause and a partial or
+// nil result. If the cause matches [ErrDisabled], a running command's result has
+// the reason [Disabled], and the cause is not returned.
 func Run(ctx context.Context, b Backend, spec *Spec, cmd *Cmd, opts *RunOptions) (*Result, error) {
 	s, err := b.Start(ctx, spec)
 	if err != nil {
@@ -68,7 +78,8 @@ func Run(ctx context.Context, b Backend, spec *Spec, cmd *Cmd, opts *RunOptions)
 }
 
 // RunIn is like [Run], but uses a running sandbox that was started with spec.
-// It does not close the sandbox.
+// It does not close the sandbox. It may be called concurrently for the same
+// sandbox.
 func RunIn(ctx context.Context, s Sandbox, spec *Spec, cmd *Cmd, opts *RunOptions) (*Result, error) {
 	if opts == nil {
 		opts = &RunOptions{}

@@ -41,6 +41,7 @@ const (
 	Virtual  Tier = 4 // a separate kernel
 )
 
+// String returns the number of the tier with its name, such as "3 (isolated)".
 func (t Tier) String() string {
 	switch t {
 	case Limited:
@@ -62,34 +63,41 @@ type Backend interface {
 	Name() string
 	// Tier returns the tier if all layers are available.
 	Tier() Tier
-	// Probe starts a sandbox and tests its isolation from inside. The report
-	// has the actual tier on this machine. The error is an [*UnavailableError]
-	// if the backend cannot be used.
+	// Probe starts a sandbox, tests its isolation from inside and closes it.
+	// The report has the actual tier on this machine. The error is an
+	// [*UnavailableError] if the backend cannot be used on this machine.
 	Probe(ctx context.Context) (*Report, error)
 	// Start starts a sandbox. ctx applies only to the start. The error may be
-	// an [*UnavailableError], [*ChangedError] or [*UnsupportedError]. The
-	// caller must close the sandbox.
+	// an [*UnavailableError], [*ChangedError] or [*UnsupportedError], or that
+	// of [Spec.Check]. The caller must close the sandbox, and must not modify
+	// the spec before that.
 	Start(ctx context.Context, spec *Spec) (Sandbox, error)
 }
 
 // Sandbox runs commands in isolation, sequentially or concurrently. It is safe
 // for concurrent use. The caller must close it.
 type Sandbox interface {
-	// Exec starts a command. ctx applies only to the start.
+	// Exec starts a command. ctx applies only to the start. The error is a
+	// [*StartError] if the program cannot be started. It may match [ErrEnded]
+	// if the sandbox has ended.
 	Exec(ctx context.Context, cmd *Cmd) (Process, error)
 	// Collect calls visit for each regular file below /work except /work/in.
 	// Files are sorted by path relative to /work. Collect does not follow
 	// symlinks. It skips names that are not valid UTF-8 or are longer than
-	// 4096 bytes. If visit returns an error, Collect stops and returns it.
+	// 4096 bytes. Backends limit the depth, and the number of files. The reader
+	// is valid only during the call, and need not be read. If visit returns an
+	// error, Collect stops and returns it. The error may match [ErrEnded].
 	Collect(ctx context.Context, visit func(File, io.Reader) error) error
-	// State returns which limits are enforced and which hosts were denied.
+	// State returns which limits are enforced and which hosts were denied so
+	// far.
 	State() State
 	// Close kills all processes in the sandbox and removes its files. It may
 	// be called more than once.
 	Close() error
 }
 
-// Process is a running command. It is safe for concurrent use.
+// Process is a running command. It is safe for concurrent use. It ends when its
+// sandbox is closed.
 type Process interface {
 	// Stdin returns the command's standard input. Close it to signal end of
 	// file.
@@ -109,18 +117,19 @@ type Process interface {
 
 // State describes what a sandbox enforced and denied.
 type State struct {
-	// Enforced maps each limit and layer to the mechanism that enforces it, or
-	// to "" if none does.
+	// Enforced maps each limit and layer, such as "memory" or "network", to
+	// the mechanism that enforces it, or to "" if none does.
 	Enforced map[string]string
-	// Denied lists the hosts, with ports, that were denied, sorted.
+	// Denied lists the hosts, with ports, that were denied, sorted. The
+	// names come from untrusted code.
 	Denied []string
 }
 
 // Exit describes how a command exited.
 type Exit struct {
-	Code   int    // 128 + signal number after a signal
-	Signal string // such as SIGKILL; "" if the command exited normally
-	Reason Reason
+	Code   int           // 128 + signal number after a signal
+	Signal string        // such as SIGKILL; "" if the command exited normally
+	Reason Reason        // [Run] replaces it if it killed the command
 	CPU    time.Duration // CPU time of the command and its reaped children
 	MaxRSS int64         // in bytes, of the largest of these processes
 	Detail string        // explains Reason, for display
@@ -136,7 +145,7 @@ const (
 	Timeout     Reason = "timeout"      // time limit exceeded
 	CPU         Reason = "cpu"          // CPU time limit exceeded
 	OOM         Reason = "oom"          // memory limit exceeded
-	Output      Reason = "output"       // output far beyond the limit
+	Output      Reason = "output"       // output beyond four times the limit
 	FileSize    Reason = "fsize"        // file size limit exceeded
 	Denied      Reason = "denied"       // killed because of a forbidden operation
 	StartFailed Reason = "start_failed" // could not be started

@@ -15,10 +15,11 @@ import (
 )
 
 // Spec describes a sandbox. It is plain data, except for the file systems in
-// Trees.
+// Trees and the logger. The zero value describes a sandbox without input files,
+// mounts, network access and secrets, with [DefaultLimits].
 type Spec struct {
 	// Trees are copied into the sandbox. The files of read-only trees are
-	// verified.
+	// verified. If one differs, [Backend.Start] returns a [*ChangedError].
 	Trees []Tree
 	// Mounts are host files and directories to mount.
 	Mounts []Mount
@@ -27,10 +28,11 @@ type Spec struct {
 	Env     map[string]string
 	Limits  Limits // zero fields mean [DefaultLimits]
 	Network Network
-	// Secrets are written to files in /run/secrets.
+	// Secrets are written to files in /run/secrets. Names must not contain
+	// slashes.
 	Secrets []Secret
 	// Digest identifies the code, for backends that require an opt-in for each
-	// digest.
+	// digest. Other backends ignore it.
 	Digest string
 }
 
@@ -40,20 +42,22 @@ type Tree struct {
 	Path string
 	// FS holds the files. It is read while the sandbox starts.
 	FS fs.FS
-	// Files are the files to copy, sorted by path. A file with a SHA256 is
-	// copied only if its content matches.
+	// Files are the files to copy, sorted by path without duplicates. A file
+	// with a SHA256 is copied only if its content matches. In a read-only tree,
+	// each file must have one.
 	Files []File
 }
 
-// Writable reports whether code in the sandbox may change the tree.
+// Writable reports whether code in the sandbox may change the tree: its path is
+// /work or below it.
 func (t *Tree) Writable() bool {
 	return t.Path == mountpoint.Work || strings.HasPrefix(t.Path, mountpoint.Work+"/")
 }
 
 // File is a file in a tree, or one found by [Sandbox.Collect].
 type File struct {
-	Path   string `json:"path"` // relative, with slashes
-	Size   int64  `json:"size"`
+	Path   string `json:"path"`   // relative, with slashes
+	Size   int64  `json:"size"`   // in bytes
 	SHA256 string `json:"sha256"` // hex; "" if not verified
 	Exec   bool   `json:"-"`      // executable
 }
@@ -64,18 +68,19 @@ type Mount struct {
 	// Path is the path in the sandbox. It is equal to Host for interpreters,
 	// and /workspace for the user's directory.
 	Path     string
-	Writable bool
+	Writable bool // whether code in the sandbox may write to Host
 }
 
 // Cmd describes a command to run in a sandbox.
 type Cmd struct {
-	// Args are the program and its arguments. The program is an absolute path
-	// or is looked up in the sandbox's PATH. An argument that is a path of the
-	// layout or ends in =PATH is translated to the actual path.
+	// Args are the program and its arguments. It must not be empty, and is not
+	// interpreted by a shell. The program is a path, or a name that is looked
+	// up in the sandbox's PATH. An argument that is a path of the layout or
+	// ends in =PATH is translated to the actual path.
 	Args []string
-	Env  map[string]string // added to the sandbox's environment
+	Env  map[string]string // added to the sandbox's environment; paths are translated too
 	Dir  string            // path of the layout; default /work
-	// Timeout is the time after which the command is killed. Zero means the
+	// Timeout is the time after which [Run] kills the command. Zero means the
 	// sandbox's Limits.Wall. A negative value means no timeout, for servers.
 	Timeout time.Duration
 }
@@ -90,28 +95,36 @@ const (
 	HostNetwork  NetworkMode = "host"  // unrestricted access to the host's network
 )
 
-// Network configures the network access of a sandbox.
+// Network configures the network access of a sandbox. The zero value permits
+// none. All fields but Mode apply only to [ProxyNetwork].
 type Network struct {
-	Mode  NetworkMode
-	Allow []string // host, host:port, *.domain, *.domain:port
-	// Private are the non-public address ranges that the operator allows.
+	Mode NetworkMode
+	// Allow lists the allowed hosts: host, host:port, *.domain, *.domain:port,
+	// * for all public hosts, and *:port. Without a port, ports 80 and 443 are
+	// allowed. A host may be an IP address, IPv6 in brackets.
+	Allow []string
+	// Private are the non-public address ranges that the operator allows. Hosts
+	// in them must be in Allow, too.
 	Private []netip.Prefix
 	// Inject lists headers with secrets that the proxy adds to requests, so
 	// that code never sees the secrets.
 	Inject []Injection
-	// Log logs each decision. Nil discards them.
+	// Log logs each decision at level info, with secrets redacted. Nil
+	// discards them.
 	Log *slog.Logger
 }
 
-// Injection is a header that the proxy adds to requests to a host.
+// Injection is a header that the proxy adds to HTTPS requests to a host, which
+// must be in Network.Allow, too. It replaces a header of the same name.
 type Injection struct {
-	Host   string // as in Network.Allow
+	Host   string // host or host:port, as in Network.Allow
 	Header string // such as Authorization
 	Prefix string // prepended to the secret, such as "Bearer "
 	Secret Secret
 }
 
-// Secret is a named value. Formatting it prints only the name.
+// Secret is a named value. Formatting or encoding it yields only the name; see
+// [Secret.Reveal]. The zero value has an empty value.
 type Secret struct {
 	Name  string
 	value string
@@ -124,27 +137,39 @@ func NewSecret(name, value string) Secret { return Secret{name, value} }
 // Reveal returns the secret value.
 func (s Secret) Reveal() string { return s.value }
 
-func (s Secret) String() string               { return "secret " + s.Name }
-func (s Secret) Format(f fmt.State, _ rune)   { fmt.Fprint(f, s.String()) }
+// String returns "secret " and the name.
+func (s Secret) String() string { return "secret " + s.Name }
+
+// Format implements [fmt.Formatter]. It writes the name for every verb, so that
+// %#v does not print the value.
+func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
+
+// MarshalText implements [encoding.TextMarshaler]. It returns the name without
+// the value.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Limits holds the resource limits of a sandbox. Sizes are in bytes.
+// Limits holds the resource limits of a sandbox. Sizes are in bytes. In a
+// [Spec], zero fields mean those of [DefaultLimits]. [Sandbox.State] reports
+// which limits are enforced.
 type Limits struct {
 	Memory    int64         // for all processes together
 	Processes int           // including threads
-	CPU       time.Duration // for one process
+	CPU       time.Duration // for one process, in whole seconds
 	Cores     float64       // number of CPU cores, if the backend can limit it
 	Wall      time.Duration // for one command
-	FileSize  int64
-	OpenFiles int
-	Work      int64 // size of /work
-	Tmp       int64 // size of /tmp
-	Shm       int64 // size of /dev/shm
-	Inodes    int   // in /work and in /tmp
-	Output    int64 // stored for each of stdout and stderr; a command with four times as much is killed
+	FileSize  int64         // size of one file
+	OpenFiles int           // for one process
+	Work      int64         // size of /work
+	Tmp       int64         // size of /tmp
+	Shm       int64         // size of /dev/shm
+	Inodes    int           // in /work and in /tmp
+	Output    int64         // stored for each of stdout and stderr; a command with four times as much is killed
 }
 
-// DefaultLimits returns the default limits for a script.
+// DefaultLimits returns the default limits for a script: 512 MiB of memory, 64
+// processes, 30 s of CPU time, one core, and one minute for each command. A file
+// may have 50 MiB, and a process 256 open files. /work has 64 MiB, /tmp 32 MiB,
+// /dev/shm 16 MiB, and /work and /tmp have 16384 inodes. Output has 1 MiB.
 func DefaultLimits() Limits {
 	return Limits{
 		Memory: 512 << 20, Processes: 64, CPU: 30 * time.Second, Cores: 1, Wall: time.Minute,
@@ -177,7 +202,9 @@ func setDefault[T comparable](v *T, d T) {
 	}
 }
 
-// Check returns an error that lists all faults in the spec. Backends call it
+// Check returns an error that lists all faults in the spec: invalid paths, files
+// out of order or without a required hash, invalid names of variables and
+// secrets, and an unknown network mode. It reads no files. Backends call it
 // first.
 func (s *Spec) Check() error {
 	var faults []string
@@ -252,9 +279,11 @@ func checkVariable(name, value string) error {
 	return nil
 }
 
-// Environment returns the environment of a command as "name=value" strings: the
-// variables of the layout, the spec and the command. at maps a path of the
-// layout to the path in the sandbox. If at is nil, paths are unchanged.
+// Environment returns the environment of a command as "name=value" strings, in
+// no particular order: the variables of the layout, the spec and the command.
+// Later ones replace earlier ones of the same name. at maps a path of the layout
+// to the path in the sandbox. If at is nil, paths are unchanged. Backends call
+// it.
 func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
 	if at == nil {
 		at = func(p string) string { return p }
@@ -310,8 +339,9 @@ func needVariable(name string) string {
 	}, name)
 }
 
-// Arguments returns the command's arguments. at maps a path of the layout to
-// the path in the sandbox. If at is nil, paths are unchanged.
+// Arguments returns a copy of the command's arguments. at maps a path of the
+// layout to the path in the sandbox. If at is nil, paths are unchanged. Backends
+// call it.
 func (c *Cmd) Arguments(at func(string) string) []string {
 	if at == nil {
 		return slices.Clone(c.Args)

@@ -1,7 +1,7 @@
-// Package auto chooses a sandbox backend. It is the first that isolates enough
-// and whose probe succeeds on this machine, or the one that the operator names.
-// The package never falls back to a weaker backend than requested. Its errors
-// state the reason and a fix.
+// Package auto chooses a sandbox backend: the one that the operator names, or
+// the first that isolates enough and whose probe succeeds on this machine. The
+// package never falls back to a weaker backend than requested. Its errors state
+// the reason and a fix. Start with [New].
 package auto
 
 import (
@@ -17,10 +17,11 @@ import (
 
 // Options configures a [Backend].
 type Options struct {
-	// Candidates are the backends in order of preference. Nil means
-	// [Candidates].
+	// Candidates are the backends in order of preference. Nil means those of
+	// [Candidates] with default settings.
 	Candidates []sandbox.Backend
-	// Name selects a backend. "" or "auto" means the first usable one.
+	// Name selects the candidate with this name. "" or "auto" means the first
+	// usable one.
 	Name string
 	// MinTier is the lowest acceptable tier. Zero means [sandbox.Isolated], or
 	// [sandbox.Limited] if Name selects a backend.
@@ -31,14 +32,17 @@ type Options struct {
 type Outcome struct {
 	Backend sandbox.Backend
 	Report  *sandbox.Report // nil if the backend cannot be used
-	Err     error           // why the backend cannot be used
+	Err     error           // why the backend cannot be used; nil if it can
 }
 
 // NoBackendError reports that no backend is usable, with the reason for each.
 type NoBackendError struct {
+	// Outcomes are those of the probed candidates, in order. It is empty if no
+	// candidate has the requested tier.
 	Outcomes []Outcome
 }
 
+// Error returns a message with the reason for each candidate.
 func (e *NoBackendError) Error() string {
 	var why []string
 	for _, o := range e.Outcomes {
@@ -50,7 +54,8 @@ func (e *NoBackendError) Error() string {
 	return "no usable sandbox, nothing was run: " + strings.Join(why, "; ")
 }
 
-// Fixes returns ways to make a backend usable, best first.
+// Fixes returns ways to make a backend usable, best first. The list is empty if
+// none is known.
 func (e *NoBackendError) Fixes() []string {
 	var out []string
 	for _, o := range e.Outcomes {
@@ -66,7 +71,7 @@ func (e *NoBackendError) Fixes() []string {
 const failureTTL = 30 * time.Second
 
 // Backend is a backend that is chosen on first use. It chooses again only after
-// a failure. It is safe for concurrent use.
+// a failure. It is safe for concurrent use. The zero value uses default options.
 type Backend struct {
 	opts   Options
 	mu     sync.Mutex
@@ -78,7 +83,8 @@ type Backend struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns a [Backend]. opts may be nil.
+// New returns a [Backend] with the given options; nil means the defaults. It
+// probes nothing.
 func New(opts *Options) *Backend {
 	c := &Backend{}
 	if opts != nil {
@@ -88,8 +94,10 @@ func New(opts *Options) *Backend {
 }
 
 // Choose probes the candidates and returns the chosen backend and its report.
-// Later calls return the same result. A failure is cached for 30 seconds,
-// except if ctx was done.
+// Later calls return the same result. The error is a [*NoBackendError] if no
+// candidate is usable. An unknown name in the options is another error. A
+// failure is cached for 30 seconds, except if ctx was done. Concurrent calls
+// wait for the one that probes, even if their ctx is done.
 func (c *Backend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +172,8 @@ func (o *Options) probe(ctx context.Context, b sandbox.Backend) (*sandbox.Report
 	return rep, err
 }
 
-// ProbeAll probes every candidate, regardless of its tier, for a report.
+// ProbeAll probes every candidate, regardless of its tier, for a report. It
+// returns an outcome for each, in the same order.
 func ProbeAll(ctx context.Context, candidates []sandbox.Backend) []Outcome {
 	var out []Outcome
 	for _, b := range candidates {
@@ -197,13 +206,16 @@ func (c *Backend) chosen() sandbox.Backend {
 	return c.b
 }
 
-// Probe chooses a backend if necessary and returns its report.
+// Probe chooses a backend if necessary and returns its report, which is that of
+// the choice. The error is that of [Backend.Choose].
 func (c *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	_, rep, err := c.Choose(ctx)
 	return rep, err
 }
 
-// Start starts a sandbox with the chosen backend.
+// Start starts a sandbox with the chosen backend. It chooses one if necessary,
+// and then returns the errors of [Backend.Choose], too. The caller must close
+// the sandbox.
 func (c *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	b, _, err := c.Choose(ctx)
 	if err != nil {

@@ -10,25 +10,27 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Settings configures the backends.
+// Settings configures the backends of [Candidates]. The zero value is ready to
+// use.
 type Settings struct {
 	// Stage is the path of an executable that links internal/sandbox/stage.
 	// The default is the current executable.
 	Stage string
-	// Cache is the directory for verified copies of skills. The default is a
-	// directory in the user's cache directory.
+	// Cache is the directory for verified copies of skills. The default is
+	// loadout in the user's cache directory, or /var/cache/loadout for root.
 	Cache string
-	// Image is the image for the container backend.
+	// Image is the image for the container backend. The default is
+	// python:3-slim. It is never pulled.
 	Image string
 	// Allow reports whether the process backend may run code with the given
-	// digest. Nil means no code.
+	// digest. Nil means no code. It must be safe for concurrent use.
 	Allow func(digest string) bool
 }
 
 // Candidates returns the backends in order of preference. native, bwrap and
 // container isolate code, landlock and seatbelt confine it, and process does
 // neither. All exist on every system; their probes report whether they can be
-// used.
+// used. s may be nil.
 func Candidates(s *Settings) []sandbox.Backend {
 	if s == nil {
 		s = &Settings{}
