@@ -27,7 +27,7 @@ func extraAttacks() []attack {
 }
 
 // swapsFiles collects files while the payload swaps files and symlinks. It
-// reports whether a secret was collected or collecting hung.
+// reports whether a secret was collected or the collection did not finish.
 func swapsFiles(x *trial) bool {
 	box := x.start()
 	k := &check{scene: x.scene, ctx: x.t.Context(), b: x.backend, mark: x.mark, spec: x.spec, box: box}
@@ -40,18 +40,18 @@ func swapsFiles(x *trial) bool {
 	for ; time.Since(start) < 2*time.Second; rounds++ {
 		files, err := x.collectFiles(5 * time.Second)
 		if err == errHung {
-			x.note("collecting hung")
+			x.note("collection did not finish in time")
 			return true
 		}
 		if x.containsSecret(files, "key") {
 			return true
 		}
 		if err != nil && failed == nil {
-			failed = fmt.Errorf("time %d: %w", rounds+1, err) // the file may have been removed in between
+			failed = fmt.Errorf("collection %d: %w", rounds+1, err) // the file may have been removed in between
 		}
 	}
 	x.state = box.State()
-	x.note(fmt.Sprintf("%d times, first error: %v", rounds, failed))
+	x.note(fmt.Sprintf("%d collections, first error: %v", rounds, failed))
 	if exit := pollExit(p); exit != nil && exit.Reason != sandbox.OK {
 		x.t.Errorf("collecting ended the payload, %s: %+v", x.detail, *exit)
 	}

@@ -81,7 +81,7 @@ func (k *check) start() error {
 	}
 	box, err := k.b.Start(k.ctx, k.spec)
 	if err != nil {
-		return fmt.Errorf("start: %w", err)
+		return fmt.Errorf("start sandbox: %w", err)
 	}
 	k.box = box
 	return nil
@@ -94,7 +94,7 @@ func (k *check) expectOutput(want, command string, args ...string) error {
 		return err
 	}
 	if got := string(res.Stdout); got != want || res.ExitCode != 0 {
-		return fmt.Errorf("%s printed %.200q and %.200q, exit code %d (%s %s), want %.200q", command, got, res.Stderr, res.ExitCode, res.Reason, res.Detail, want)
+		return fmt.Errorf("%s: got stdout %.200q, stderr %.200q, exit code %d (%s %s), want stdout %.200q", command, got, res.Stderr, res.ExitCode, res.Reason, res.Detail, want)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (k *check) expectFailure(command string, args ...string) error {
 		return err
 	}
 	if res.ExitCode == 0 {
-		return fmt.Errorf("%s %q succeeded: %.200q", command, args, res.Stdout)
+		return fmt.Errorf("%s %q succeeded, want a failure: stdout %.200q", command, args, res.Stdout)
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func exitBehaviours() []behaviour {
 					want = sandbox.OK
 				}
 				if err != nil || res.ExitCode != code || res.Signal != "" || res.Reason != want || res.Killed {
-					return fmt.Errorf("exit %d: %+v, %v", code, res, err)
+					return fmt.Errorf("exit with code %d: got result %+v, error %v", code, res, err)
 				}
 			}
 			return nil
@@ -135,7 +135,7 @@ func exitBehaviours() []behaviour {
 		{"a command that kills itself", func(k *check) error {
 			res, err := k.run(nil, "signal", "15")
 			if err != nil || res.ExitCode != 143 || res.Signal != "SIGTERM" || res.Reason != sandbox.Exited {
-				return fmt.Errorf("%+v, %v, want 143 SIGTERM", res, err)
+				return fmt.Errorf("got result %+v, error %v, want exit code 143 and SIGTERM", res, err)
 			}
 			return nil
 		}},
@@ -145,10 +145,10 @@ func exitBehaviours() []behaviour {
 			start := time.Now()
 			res, err := k.runCmd(nil, cmd)
 			if err != nil || res.Reason != sandbox.Timeout || !res.Killed || string(res.Stdout) != "asleep\n" {
-				return fmt.Errorf("%+v, %v, want a timeout", res, err)
+				return fmt.Errorf("got result %+v, error %v, want a timeout", res, err)
 			}
 			if elapsed := time.Since(start); elapsed > 3*time.Second {
-				return fmt.Errorf("timeout took %v", elapsed)
+				return fmt.Errorf("timeout took %v, want at most 3s", elapsed)
 			}
 			return k.expectOutput("still", "both", "still", "")
 		}},
@@ -157,11 +157,11 @@ func exitBehaviours() []behaviour {
 				return err
 			}
 			ctx, cancel := context.WithCancelCause(k.ctx)
-			stop := errors.New("enough")
+			stop := errors.New("cancelled by the test")
 			time.AfterFunc(200*time.Millisecond, func() { cancel(stop) })
 			res, err := sandbox.RunIn(ctx, k.box, k.spec, payloadCmd("sleep", k.mark), nil)
 			if !errors.Is(err, stop) || res == nil || !res.Killed {
-				return fmt.Errorf("%+v, %v, want %v", res, err, stop)
+				return fmt.Errorf("got result %+v, error %v, want error %v", res, err, stop)
 			}
 			return nil
 		}},
@@ -169,7 +169,7 @@ func exitBehaviours() []behaviour {
 			for _, cmd := range []*sandbox.Cmd{{Args: []string{mountpoint.Skill + "/none"}}, {Args: []string{"no-such-program-anywhere"}}, {Args: []string{mountpoint.Skill + "/SKILL.md"}}} {
 				res, err := k.runCmd(nil, cmd)
 				if err != nil || res.ExitCode != 127 || res.Reason != sandbox.StartFailed {
-					return fmt.Errorf("%v: %+v, %v, want 127", cmd.Args, res, err)
+					return fmt.Errorf("run %q: got result %+v, error %v, want exit code 127", cmd.Args, res, err)
 				}
 			}
 			return nil
@@ -182,7 +182,7 @@ func exitBehaviours() []behaviour {
 			one, two := p.Wait(), p.Wait()
 			p.Kill()
 			if three := p.Wait(); one != two || two != three || one.Code != 3 {
-				return fmt.Errorf("%+v, %+v, %+v", one, two, three)
+				return fmt.Errorf("wait three times: got %+v, %+v and %+v, want exit code 3 each time", one, two, three)
 			}
 			return nil
 		}},
@@ -199,7 +199,7 @@ func exitBehaviours() []behaviour {
 			select {
 			case e := <-ended:
 				if e.Code == 0 {
-					return fmt.Errorf("command ended with %+v", e)
+					return fmt.Errorf("command succeeded although the sandbox was closed: %+v", e)
 				}
 			case <-time.After(3 * time.Second):
 				return errors.New("command still running after Close")
@@ -237,7 +237,7 @@ func (k *check) runJSON(cmd *sandbox.Cmd, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(res.Stdout, into); err != nil {
-		return fmt.Errorf("%.200q, %.200q, %s: %w", res.Stdout, res.Stderr, res.Reason, err)
+		return fmt.Errorf("decode JSON output: stdout %.200q, stderr %.200q, reason %s: %w", res.Stdout, res.Stderr, res.Reason, err)
 	}
 	return nil
 }

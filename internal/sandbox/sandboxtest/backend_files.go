@@ -48,7 +48,7 @@ func fileBehaviours() []behaviour {
 				res, err := sandbox.Run(k.ctx, k.b, &spec, payloadCmd("exit", k.mark, "0"), nil)
 				changed, ok := errors.AsType[*sandbox.ChangedError](err)
 				if !ok || res != nil || changed.Path != "data/table.csv" {
-					return fmt.Errorf("%+v, %v, want a ChangedError of data/table.csv", res, err)
+					return fmt.Errorf("got result %+v, error %v, want a ChangedError for data/table.csv", res, err)
 				}
 			}
 			return nil
@@ -122,7 +122,7 @@ func fileBehaviours() []behaviour {
 				n := 0
 				err := k.box.Collect(k.ctx, func(sandbox.File, io.Reader) error { n++; return nil })
 				if err != nil || n != 1 {
-					return fmt.Errorf("collection %d: %d files, %w", i+1, n, err)
+					return fmt.Errorf("collection %d: got %d files, error %v, want 1 file", i+1, n, err)
 				}
 			}
 			return k.expectOutput("a", "read", mountpoint.Out+"/a")
@@ -131,11 +131,11 @@ func fileBehaviours() []behaviour {
 			if err := joinErrors(k.expectOutput("written", "write", mountpoint.Out+"/a", "a"), k.expectOutput("written", "write", mountpoint.Out+"/b", strings.Repeat("b", 100000))); err != nil {
 				return err
 			}
-			stop := errors.New("stop")
+			stop := errors.New("visit failed")
 			visits := 0
 			err := k.box.Collect(k.ctx, func(sandbox.File, io.Reader) error { visits++; return stop })
 			if !errors.Is(err, stop) || visits != 1 {
-				return fmt.Errorf("%d visits, %v", visits, err)
+				return fmt.Errorf("got %d visits, error %v, want 1 visit, error %v", visits, err, stop)
 			}
 			return k.expectOutput("a", "read", mountpoint.Out+"/a")
 		}},
@@ -164,7 +164,7 @@ func (k *check) workspace(writable bool) error {
 	}
 	got, readErr := os.ReadFile(dir + "/a.txt")
 	if want := map[bool]string{false: "a", true: "b"}[writable]; string(got) != want {
-		err = joinErrors(err, fmt.Errorf("content on the host is %q, want %q", got, want))
+		err = joinErrors(err, fmt.Errorf("content of a.txt on the host: got %q, want %q", got, want))
 	}
 	return joinErrors(err, readErr)
 }
@@ -183,7 +183,7 @@ func collectsFiles(k *check) error {
 			return err
 		}
 		if string(b) != want[f.Path] || f.Size != int64(len(b)) || f.SHA256 != "" && f.SHA256 != hashBytes(b) {
-			return fmt.Errorf("%+v has %q, want %q", f, b, want[f.Path])
+			return fmt.Errorf("content of collected file %+v: got %q, want %q", f, b, want[f.Path])
 		}
 		return nil
 	})
@@ -191,7 +191,7 @@ func collectsFiles(k *check) error {
 		return err
 	}
 	if sorted := slices.Sorted(maps.Keys(want)); !slices.Equal(order, sorted) {
-		return fmt.Errorf("collected %q, want %q", order, sorted)
+		return fmt.Errorf("collected files: got %q, want %q", order, sorted)
 	}
 	return nil
 }

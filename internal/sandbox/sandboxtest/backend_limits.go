@@ -24,7 +24,7 @@ func limitBehaviours() []behaviour {
 			}
 			for _, name := range LayerNames {
 				if _, ok := k.box.State().Enforced[name]; !ok {
-					return fmt.Errorf("missing entry for %s", name)
+					return fmt.Errorf("state has no entry for %s", name)
 				}
 			}
 			return nil
@@ -47,7 +47,7 @@ func (k *check) expectEnd(limit string, why sandbox.Reason, command string) erro
 	}
 	res, err := k.run(nil, command)
 	if err != nil || res.Reason != why || !res.Killed || res.Detail == "" {
-		return fmt.Errorf("%+v, %v, want %s", res, err, why)
+		return fmt.Errorf("got result %+v, error %v, want reason %s", res, err, why)
 	}
 	return k.expectOutput("still", "both", "still", "")
 }

@@ -25,7 +25,7 @@ func streamBehaviours() []behaviour {
 		{"separate stdout and stderr", func(k *check) error {
 			res, err := k.run(nil, "both", "to out", "to err")
 			if err != nil || string(res.Stdout) != "to out" || string(res.Stderr) != "to err" || res.Truncated {
-				return fmt.Errorf("%q, %q, %v", res.Stdout, res.Stderr, err)
+				return fmt.Errorf("got stdout %q, stderr %q, error %v", res.Stdout, res.Stderr, err)
 			}
 			return nil
 		}},
@@ -36,14 +36,14 @@ func streamBehaviours() []behaviour {
 			rnd.Read(data)
 			res, err := k.run(&sandbox.RunOptions{Stdin: bytes.NewReader(data)}, "sum")
 			if want := fmt.Sprintf("%d %x", len(data), sha256.Sum256(data)); err != nil || string(res.Stdout) != want {
-				return fmt.Errorf("%+v, %v, want %s", res, err, want)
+				return fmt.Errorf("got result %+v, error %v, want stdout %s", res, err, want)
 			}
 			return nil
 		}},
 		{"unread input", func(k *check) error {
 			res, err := k.run(&sandbox.RunOptions{Stdin: bytes.NewReader(make([]byte, 1<<20))}, "exit", "4")
 			if err != nil || res.ExitCode != 4 {
-				return fmt.Errorf("%+v, %v", res, err)
+				return fmt.Errorf("got result %+v, error %v, want exit code 4", res, err)
 			}
 			return nil
 		}},
@@ -65,7 +65,7 @@ func streamBehaviours() []behaviour {
 			select {
 			case <-came:
 			case <-done:
-				return errors.New("no output before the end")
+				return errors.New("no output before the command ended")
 			}
 			return joinErrors(k.box.Close(), <-done)
 		}},
@@ -73,11 +73,11 @@ func streamBehaviours() []behaviour {
 			k.spec.Limits.Output = 1000
 			res, err := k.run(nil, "fill", "3000")
 			if err != nil || len(res.Stdout) != 1000 || !res.Truncated || res.Reason != sandbox.OK {
-				return fmt.Errorf("%d bytes, truncated %v, %s, %v", len(res.Stdout), res.Truncated, res.Reason, err)
+				return fmt.Errorf("got %d bytes of output, truncated %v, reason %s, error %v", len(res.Stdout), res.Truncated, res.Reason, err)
 			}
 			res, err = k.run(nil, "fill", "1000000")
 			if err != nil || len(res.Stdout) != 1000 || !res.Truncated || res.Reason != sandbox.Output {
-				return fmt.Errorf("%d bytes, truncated %v, %s, %v", len(res.Stdout), res.Truncated, res.Reason, err)
+				return fmt.Errorf("got %d bytes of output, truncated %v, reason %s, error %v", len(res.Stdout), res.Truncated, res.Reason, err)
 			}
 			return nil
 		}},
@@ -108,7 +108,7 @@ func streamBehaviours() []behaviour {
 func (k *check) echo(text string) error {
 	res, err := sandbox.RunIn(k.ctx, k.box, k.spec, payloadCmd("cat", k.mark), &sandbox.RunOptions{Stdin: strings.NewReader(text)})
 	if err != nil || string(res.Stdout) != text {
-		return fmt.Errorf("received %d of %d bytes, %+.200v, %v", len(res.Stdout), len(text), res, err)
+		return fmt.Errorf("received %d of %d bytes: result %+.200v, error %v", len(res.Stdout), len(text), res, err)
 	}
 	return nil
 }
@@ -138,13 +138,13 @@ func exchangesLines(k *check) error {
 			return err
 		}
 		if got, err := out.ReadString('\n'); err != nil || got != fmt.Sprintf("heard word %d\n", i) {
-			return fmt.Errorf("%q, %v", got, err)
+			return fmt.Errorf("read line %d: got %q, error %v", i, got, err)
 		}
 	}
 	p.Stdin().Close()
 	rest, err := io.ReadAll(out)
 	if exit := p.Wait(); err != nil || exit.Code != 0 || len(rest) > 0 {
-		return fmt.Errorf("%+v, %q, %v", exit, rest, err)
+		return fmt.Errorf("close standard input: got exit %+v, output %q, error %v", exit, rest, err)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func environmentBehaviours() []behaviour {
 				return err
 			}
 			if !slices.Equal(got, args) {
-				return fmt.Errorf("got %q, want %q", got, args)
+				return fmt.Errorf("arguments: got %q, want %q", got, args)
 			}
 			return nil
 		}},
@@ -188,7 +188,7 @@ func environmentBehaviours() []behaviour {
 			}
 			for name, want := range k.spec.Env {
 				if got, _ := lookup(env, name); got != want {
-					return fmt.Errorf("%s has %d bytes, want %d", name, len(got), len(want))
+					return fmt.Errorf("variable %s: got %d bytes, want %d", name, len(got), len(want))
 				}
 			}
 			return nil
@@ -204,7 +204,7 @@ func environmentBehaviours() []behaviour {
 				cmd.Dir = c.dir
 				res, err := k.runCmd(nil, cmd)
 				if err != nil || string(res.Stdout) != want || want == "" {
-					return fmt.Errorf("in %q: %q, %q, %v, want %q", c.dir, res.Stdout, res.Stderr, err, want)
+					return fmt.Errorf("working directory %q: got stdout %q, stderr %q, error %v, want stdout %q", c.dir, res.Stdout, res.Stderr, err, want)
 				}
 			}
 			return nil
@@ -218,7 +218,7 @@ func environmentBehaviours() []behaviour {
 			work, _ := lookup(env, "LOADOUT_WORK")
 			where, _ := lookup(env, "WHERE")
 			if want := work + "/x"; where != want || !slices.Equal(args, []string{want, "--out=" + want}) {
-				return fmt.Errorf("variable %q, arguments %q, want %q", where, args, want)
+				return fmt.Errorf("translate paths: got variable %q, arguments %q, want path %q", where, args, want)
 			}
 			return nil
 		}},
@@ -245,11 +245,11 @@ func environmentBehaviours() []behaviour {
 			}
 			enforced := k.box.State().Enforced
 			if len(enforced) == 0 {
-				return errors.New("nothing")
+				return errors.New("state lists no enforced layers")
 			}
 			enforced["mine"] = "changed" // changing the map must not affect the sandbox
 			if k.box.State().Enforced["mine"] != "" {
-				return errors.New("the map is shared")
+				return errors.New("change of the returned map affects the sandbox")
 			}
 			return nil
 		}},
@@ -268,7 +268,7 @@ func cleanEnvironment(k *check) error {
 	known := k.spec.Environment(cmd, nil)
 	for name, value := range want {
 		if v, _ := lookup(got, name); v != value {
-			return fmt.Errorf("%s is %q, want %q", name, v, value)
+			return fmt.Errorf("variable %s: got %q, want %q", name, v, value)
 		}
 	}
 	for _, kv := range got {
@@ -278,7 +278,7 @@ func cleanEnvironment(k *check) error {
 		}
 	}
 	if len(got) != len(known) {
-		return fmt.Errorf("%d variables, want %d", len(got), len(known))
+		return fmt.Errorf("got %d variables, want %d", len(got), len(known))
 	}
 	return nil
 }

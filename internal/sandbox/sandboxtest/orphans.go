@@ -72,7 +72,7 @@ func (s *scene) findOrphans(t *testing.T) error {
 	cmd.Process.Kill()
 	cmd.Wait()
 	if !started || len(before) == 0 {
-		return fmt.Errorf("host did not start, or its sandbox contained only %v:\n%s", before, stderr.String())
+		return fmt.Errorf("no sandboxed process of the host is running (found %v):\n%s", before, stderr.String())
 	}
 	if !poll(3*time.Second, func() bool { return len(processesWithMark(mark)) == 0 }) {
 		return fmt.Errorf("processes still running after their host was killed: %v of %v", processesWithMark(mark), before)

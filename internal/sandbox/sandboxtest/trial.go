@@ -167,7 +167,7 @@ func (x *trial) collectFiles(d time.Duration) (map[string]string, error) {
 	}
 }
 
-var errHung = errors.New("collecting hung")
+var errHung = errors.New("collection did not finish in time")
 
 // close closes the sandbox. It fails the test if closing takes too long.
 func (x *trial) close() {

@@ -62,7 +62,7 @@ func errorIfExceeded(n, most int, e unix.Errno) error {
 	if n > most {
 		return nil
 	}
-	return fmt.Errorf("%d at the end: %w", n, e)
+	return fmt.Errorf("stopped after creating %d: %w", n, e)
 }
 
 func memoryOne(t *tally) {
@@ -101,7 +101,7 @@ func allocateInChildren(children int, size int64, kind uintptr) error {
 	}
 	pause(500 * time.Millisecond)
 	if n := countRunning(kids); full < children || n < children {
-		return fmt.Errorf("%d of %d children allocated their memory, %d alive: %v", full, children, n, err)
+		return fmt.Errorf("allocate memory: %d of %d children succeeded, %d still running, error %v", full, children, n, err)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func gainRoot(t *tally) {
 	if t.args[0] != "" {
 		b, err := exec.Command(t.args[0]).Output()
 		if err == nil && strings.TrimSpace(string(b)) != "euid 0" {
-			err = errors.New("no additional privileges")
+			err = errors.New("setuid program gained no privileges")
 		}
 		t.try("setuid copy", err)
 	}
@@ -112,7 +112,7 @@ func runSetuid(p string) error {
 			}
 		}
 	}
-	return errors.New("no additional privileges")
+	return errors.New("setuid program gained no privileges")
 }
 
 func mountTmpfs(t *tally) {

@@ -34,7 +34,7 @@ func showFD(fd int) error {
 		return err
 	}
 	if n == 0 {
-		return errors.New("empty")
+		return errors.New("no data to read")
 	}
 	fmt.Printf("DATA %q\n", buf[:n])
 	return nil
@@ -150,7 +150,7 @@ func readKernelLog(t *tally) {
 	buf := make([]byte, 4<<10)
 	n, err := unix.Klogctl(unix.SYSLOG_ACTION_READ_ALL, buf)
 	if err == nil && n == 0 {
-		err = errors.New("empty")
+		err = errors.New("no data to read")
 	}
 	t.try("syslog", err)
 	for _, p := range []string{"/dev/kmsg", "/proc/kmsg"} {
@@ -160,7 +160,7 @@ func readKernelLog(t *tally) {
 			unix.Close(fd)
 		}
 		if err == nil && n == 0 {
-			err = errors.New("empty")
+			err = errors.New("no data to read")
 		}
 		t.try(p, err)
 	}
