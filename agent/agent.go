@@ -25,7 +25,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Tool is a tool definition with the function that runs the tool.
+// Tool is a tool definition with the function that runs the tool. The zero
+// values of its flags are safe for any tool.
 type Tool struct {
 	llm.Tool
 	// Repeatable means that a repeated call does no harm, because the tool is
@@ -39,17 +40,19 @@ type Tool struct {
 	// repeated after a crash. Otherwise a call counts as started when it is
 	// made.
 	ReportsStart bool
-	// Call runs the tool. It returns a failure as an outcome for the model; an
-	// error ends the turn. Call must be safe for concurrent use.
+	// Call runs the tool. args is valid JSON, but need not match the schema. A
+	// failure for the model to handle is an outcome; an error ends the turn.
+	// The outcome must not be nil without an error. Call must be safe for
+	// concurrent use.
 	Call func(ctx context.Context, args json.RawMessage) (*Outcome, error)
 }
 
 // Outcome is the result of a call, for the model. A Text longer than 256 KiB is
-// truncated in the middle.
+// truncated in the middle. Images are sent again with each later request.
 type Outcome struct {
 	Text   string
 	Images []session.Image
-	Error  bool
+	Error  bool // whether the call failed
 	// Denied means that policy or the user denied the call, so that it was not
 	// made.
 	Denied bool
@@ -60,7 +63,9 @@ type Outcome struct {
 	Wait bool
 }
 
-// Options configures an agent.
+// Options configures an agent. The zero value is ready to use. New copies it.
+// Its functions are called during a turn, BeforeCall and LoadSkill also
+// concurrently.
 type Options struct {
 	// Instructions is the system prompt of a new conversation. A resumed
 	// conversation keeps its own.
@@ -75,43 +80,50 @@ type Options struct {
 	// [catalog.Snapshot.ForModel]. Changes are reported to the model at the
 	// start of a turn. If it is nil, no skills are reported.
 	Skills func() []*catalog.Entry
-	// Tools are the agent's tools, in this order. The agent adds load_skill
-	// and unload_skill; [SkillTools] returns the other tools for skills.
+	// Tools are the agent's tools, in this order, with unique names. The agent
+	// adds its own load_skill and unload_skill, and drops others of those
+	// names. [SkillTools] returns the other tools for skills.
 	Tools []Tool
 	// BeforeCall, if not nil, is called before each tool call, to apply
-	// revoked permissions. If it returns an error, the call is not made.
+	// revoked permissions. If it returns an error, the call is not made, and
+	// the model gets the error. It must be safe for concurrent use.
 	BeforeCall func(context.Context) error
 	// LoadSkill is called when the model loads a skill. It either calls load
 	// or returns a different result. For example, it can first ask the user
-	// for the permissions that the skill needs. If it is nil, load is called
-	// directly.
+	// for the permissions that the skill needs. An error ends the turn. If
+	// LoadSkill is nil, load is called directly. It must be safe for concurrent
+	// use.
 	LoadSkill func(ctx context.Context, skill string, load func() (*session.LoadResult, error)) (*session.LoadResult, error)
-	// SkillModel returns the model that a skill requests. It is used while the
-	// skill is active. If SkillModel is nil or fails, the conversation's model
-	// is used.
+	// SkillModel returns the model that a skill requests by the name in its
+	// frontmatter. The model is used while the skill is active. If SkillModel
+	// is nil or returns an error, the conversation's model is used; the error
+	// is emitted as a [Notice].
 	SkillModel func(name string) (llm.Model, error)
 	// Approvals holds the conversation's approval requests, which are emitted
 	// as events; nil emits none. Approvals and elicitations that are still
 	// pending when a turn starts belong to abandoned calls and are cancelled.
 	Approvals *ApprovalQueue
-	// MaxSteps is the maximum number of model responses in a turn; default 50.
+	// MaxSteps is the maximum number of model responses in a turn; 0 means 50.
+	// Beyond it, the turn ends with [ErrTooManySteps].
 	MaxSteps int
-	// TurnTokens is the maximum number of tokens used in a turn, including
-	// prompts; 0 means no limit.
+	// TurnTokens is the number of tokens, including prompts, after which no
+	// further request is sent in a turn. The turn then ends with
+	// [ErrTooManyTokens]. 0 means no limit.
 	TurnTokens int
-	// MaxTokens is the maximum number of tokens in a response, and Thinking
-	// the maximum used for thinking before it; 0 means the model's default.
+	// MaxTokens and Thinking are those of each [llm.Request].
 	MaxTokens, Thinking int
 	// ContextWindow is the size of the model's context window in tokens. The
-	// conversation is compacted before it fills the window; 0 means never.
+	// conversation is compacted before a request that fills more than 80% of
+	// it, by estimate; 0 means never.
 	ContextWindow int
 	// AttachTokens is the maximum number of tokens of skill instructions that
-	// are kept by a compaction; default 25,000.
+	// are kept by a compaction; 0 means 25,000.
 	AttachTokens int
 }
 
-// Agent runs a conversation. Its methods are safe for concurrent use, but turns
-// are serialized.
+// Agent runs a conversation. Its methods are safe for concurrent use; a turn
+// waits until the current one has ended. Turns of two agents for one session
+// are not serialized. An agent need not be closed.
 type Agent struct {
 	session *session.Session
 	opts    Options
@@ -125,7 +137,7 @@ type Agent struct {
 }
 
 // New returns an agent that runs a session's conversation with a model. The
-// agent does not close the session.
+// agent does not close the session. o may be nil.
 func New(model llm.Model, s *session.Session, o *Options) *Agent {
 	a := &Agent{own: model, session: s, noted: map[string]bool{}}
 	if o != nil {
@@ -150,15 +162,16 @@ func (a *Agent) Model() llm.Model {
 	return a.own
 }
 
-// SetModel sets the conversation's model, starting with the next request.
+// SetModel sets the conversation's model, starting with the next request, even
+// in the current turn.
 func (a *Agent) SetModel(m llm.Model) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.own = m
 }
 
-// Tools returns the tools that the model can call. They stay the same for the
-// whole conversation.
+// Tools returns the tools that the model can call, including load_skill and
+// unload_skill. They stay the same for the whole conversation.
 func (a *Agent) Tools() []llm.Tool {
 	out := make([]llm.Tool, len(a.tools))
 	for i, t := range a.tools {
@@ -168,7 +181,7 @@ func (a *Agent) Tools() []llm.Tool {
 }
 
 // UsageByModel returns the number of tokens used so far in the conversation, by
-// model name.
+// [llm.Model] name. It includes compactions and earlier runs of the program.
 func (a *Agent) UsageByModel() map[string]llm.Usage {
 	out := map[string]llm.Usage{}
 	for _, e := range a.session.Events(0) {
@@ -191,9 +204,12 @@ func usageOf(e session.Event) (model string, u *session.Usage) {
 	return "", nil
 }
 
-// Errors that end a turn.
+// Errors of a turn that reached a limit. Its events stay in the session, and
+// the next turn continues from there.
 var (
-	ErrTooManySteps  = errors.New("turn reached the limit of steps; send a message to continue")
+	// ErrTooManySteps is returned after [Options.MaxSteps] responses.
+	ErrTooManySteps = errors.New("turn reached the limit of steps; send a message to continue")
+	// ErrTooManyTokens is returned after [Options.TurnTokens] tokens.
 	ErrTooManyTokens = errors.New("turn reached the limit of tokens; send a message to continue")
 )
 

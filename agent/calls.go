@@ -172,8 +172,9 @@ func (m *runningCall) reportStart(ctx context.Context) error {
 }
 
 // ReportStart must be called by a tool with [Tool.ReportsStart] right before
-// its call has an effect. If it returns an error, the tool must do nothing. If
-// ctx does not belong to an agent's call, ReportStart does nothing.
+// its call has an effect. It records the start in the session. If it returns an
+// error, the tool must do nothing. Further calls return the same result. If ctx
+// does not belong to an agent's call, ReportStart returns nil.
 func ReportStart(ctx context.Context) error {
 	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok {
 		return m.reportStart(ctx)
@@ -181,8 +182,9 @@ func ReportStart(ctx context.Context) error {
 	return nil
 }
 
-// ReportProgress reports the progress of a call. If ctx does not belong to an
-// agent's call, it does nothing.
+// ReportProgress emits a [ToolProgress] event for the call that ctx belongs to.
+// It does nothing if text is "", the turn is over, or ctx does not belong to an
+// agent's call.
 func ReportProgress(ctx context.Context, text string) {
 	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok && text != "" {
 		m.turn.emit(Event{Type: ToolProgress, Call: &m.call, Text: text})

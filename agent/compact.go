@@ -16,7 +16,13 @@ import (
 // Compact replaces the conversation with a summary written by the model. It
 // keeps the instructions of the most recently used skills, up to
 // [Options.AttachTokens]; other skills become inactive. The vendor's cache of
-// the conversation can no longer be used.
+// the conversation can no longer be used. tell is as in [Agent.RunTurn].
+//
+// If the vendor rejects the request as too long, the last 8,000 bytes of
+// messages replace the summary. Because vendors report this in many ways, any
+// status 4xx except 401, 403 and 429 counts. Compact returns an error if the
+// model has not responded since the last compaction, or if the request fails
+// otherwise.
 func (a *Agent) Compact(ctx context.Context, tell func(Event)) error {
 	return a.withTurn(tell, func(t *turn) error {
 		if err := t.start(ctx); err != nil {

@@ -8,35 +8,36 @@ import (
 // Type determines which fields of an [Event] are set.
 type Type string
 
-// Event types.
+// Event types, with the fields that they set.
 const (
-	Text           Type = "text"      // part of the response
-	Thinking       Type = "thinking"  // part of the model's thinking
-	ToolCall       Type = "tool_call" // a tool is called
-	ToolProgress   Type = "tool_progress"
-	ToolResult     Type = "tool_result"  // result of a call
-	SkillLoaded    Type = "skill_loaded" // a skill became active
-	SkillUnloaded  Type = "skill_unloaded"
-	ApprovalNeeded Type = "ask"       // the user is asked for approval
-	Notice         Type = "notice"    // information for the user
-	Compacted      Type = "compacted" // the history was replaced by a summary
-	Usage          Type = "usage"     // tokens used for a response
-	Error          Type = "error"     // why the turn failed
-	Done           Type = "done"      // the turn is complete
+	Text           Type = "text"           // Text: next part of the response
+	Thinking       Type = "thinking"       // Text: next part of the model's thinking
+	ToolCall       Type = "tool_call"      // Call: a tool is called
+	ToolProgress   Type = "tool_progress"  // Call, Text: progress of a call
+	ToolResult     Type = "tool_result"    // Call, Result: a call has ended
+	SkillLoaded    Type = "skill_loaded"   // Skill: a skill became active
+	SkillUnloaded  Type = "skill_unloaded" // Skill, Reason: a skill became inactive
+	ApprovalNeeded Type = "ask"            // ApprovalRequest: the user is asked for approval
+	Notice         Type = "notice"         // Text: information for the user
+	Compacted      Type = "compacted"      // Text, Usage, Model: the summary that replaced the history
+	Usage          Type = "usage"          // Usage, Model: tokens used for a response
+	Error          Type = "error"          // Text, Session: why the turn failed
+	Done           Type = "done"           // Reason, Session: the turn is complete
 )
 
 // Event is something that happens in a turn. Only the fields for its type are
-// set. The JSON form is stable: fields may be added but are never renamed.
+// set. The caller must not modify what they point to. The JSON form is stable:
+// fields may be added but are never renamed.
 type Event struct {
 	Type            Type                `json:"type"`
 	Text            string              `json:"text,omitempty"`
 	Call            *session.Call       `json:"call,omitempty"`
 	Result          *session.CallResult `json:"result,omitempty"`
-	Skill           string              `json:"skill,omitempty"`
+	Skill           string              `json:"skill,omitempty"` // name of the skill
 	ApprovalRequest *approval.Request   `json:"ask,omitempty"`
-	Reason          string              `json:"reason,omitempty"` // why a skill was unloaded or a turn ended
+	Reason          string              `json:"reason,omitempty"` // why a skill was unloaded; for [Done], an [llm.Stop] or "wait"
 	Usage           *session.Usage      `json:"usage,omitempty"`
-	Model           string              `json:"model,omitempty"`
+	Model           string              `json:"model,omitempty"` // name of the [llm.Model]
 	// Session is the ID of the conversation. It is set at the end of a turn.
 	Session string `json:"session,omitempty"`
 }

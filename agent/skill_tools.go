@@ -18,11 +18,13 @@ import (
 )
 
 // SkillToolOptions configures [SkillTools] and [ServerTools]. The zero value is
-// ready to use.
+// ready for SkillTools; ServerTools needs Tools. Its functions must be safe for
+// concurrent use.
 type SkillToolOptions struct {
 	// Tools holds the tools of MCP servers and of skills; nil means none. The
 	// model finds them with find_tools and calls them with call_tool. Pass the
-	// result of [tools.Set.ForSession] to the session too.
+	// result of [tools.Set.ForSession] to the session too. The caller must close
+	// the set afterwards.
 	Tools *tools.Set
 	// Principal is the principal of the calls; the zero value means the local
 	// user.
@@ -68,8 +70,10 @@ func (o *SkillToolOptions) caller(rt *loadout.Runtime, s *session.Session) *tool
 // search_skills and read_skill_file. run_skill_script is added if the runtime
 // runs scripts, and find_tools and call_tool if [SkillToolOptions.Tools] is
 // set. The tools are those of package mcpserver, connected in memory, and may
-// be called concurrently. o may be nil. The caller must call close before
-// closing the session and the runtime.
+// be called concurrently. A result contains up to 8 images of together 5 MiB.
+//
+// ctx applies only to SkillTools itself. o may be nil. The caller must call
+// close before closing the session and the runtime; the tools then fail.
 func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o *SkillToolOptions) (all []Tool, close func() error, err error) {
 	caller := o.caller(rt, s)
 	opts := mcpserver.Options{}

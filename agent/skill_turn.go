@@ -9,8 +9,12 @@ import (
 )
 
 // LoadSkill loads a skill for the user. The skill may be one that the model
-// cannot load. The model receives it before the next message. The result
-// reports success or failure.
+// cannot load. The model receives it with the next request. LoadSkill may be
+// called during a turn.
+//
+// If the skill cannot be loaded, the result has [session.StateFailed] and the
+// reasons. The error is [session.ErrClosed], the cause of ctx, or one of the
+// session's log.
 func (a *Agent) LoadSkill(ctx context.Context, skill string, keep session.RetentionMode) (*session.LoadResult, error) {
 	return a.session.Load(ctx, skill, &session.LoadOptions{Retention: keep, Direct: true})
 }
@@ -22,13 +26,15 @@ func (a *Agent) SetRetention(ctx context.Context, skill string, keep session.Ret
 }
 
 // PreloadSkill loads a skill at the start of a conversation and pins it. why is
-// the reason to record.
+// the reason to record. The result and the error are those of
+// [Agent.LoadSkill].
 func (a *Agent) PreloadSkill(ctx context.Context, skill, why string) (*session.LoadResult, error) {
 	return a.session.Load(ctx, skill, &session.LoadOptions{Retention: session.RetainPinned, Direct: true, By: session.ByPreload, Why: why})
 }
 
-// InvokeSkill runs a turn in which the user invokes a skill with arguments. It
-// returns the errors of [Agent.RunTurn], or an error if the skill cannot be
+// InvokeSkill runs a turn in which the user invokes a skill with arguments,
+// which replace its placeholders; see [session.LoadOptions]. It returns the
+// errors of [Agent.RunTurn], or an error with the reasons if the skill cannot be
 // loaded.
 func (a *Agent) InvokeSkill(ctx context.Context, skill, arguments string, tell func(Event)) error {
 	return a.withTurn(tell, func(t *turn) error {

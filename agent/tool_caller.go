@@ -31,8 +31,13 @@ type toolCaller struct {
 
 // ServerTools returns the tools of a server in [SkillToolOptions.Tools] under
 // their own names, for [Options.Tools], so that a model has them available all
-// the time. It connects to the server and returns an error if that fails. The
-// tools may be called concurrently, until the set is closed.
+// the time. o and its Tools must not be nil. The tools may be called
+// concurrently, until the set is closed. A result contains up to 8 images of
+// together 5 MiB.
+//
+// ServerTools connects to the server. It returns an error if that fails, or if
+// tools are quarantined or missing. It returns no tools if the set has no such
+// server. Tools that the server adds later are not included.
 func ServerTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, server string, o *SkillToolOptions) ([]Tool, error) {
 	c := o.caller(rt, s)
 	if wrong := c.set.Connect(ctx, server); wrong[server] != "" {

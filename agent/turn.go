@@ -14,11 +14,16 @@ import (
 )
 
 // RunTurn sends a user's message to the model and returns when the model is
-// done. tell, which may be nil, is called with the events, one at a time. The
-// error is [ErrTooManySteps], [ErrTooManyTokens], a [*llm.CutError] or a
-// [*llm.StatusError]. Other errors report that the session could not be written
-// or that ctx is done. Earlier events stay in the session, and [Agent.Resume]
-// continues from there.
+// done, or when a tool ended the turn with [Outcome.Wait]. If an earlier turn
+// was interrupted, its pending calls are made first.
+//
+// tell, which may be nil, is called with the events, one at a time, and not
+// after RunTurn has returned. It must not start another turn.
+//
+// The error is [ErrTooManySteps], [ErrTooManyTokens], or another error of
+// [llm.Model], of [Tool.Call] or of the session's log; see [llm.CutError] and
+// [llm.StatusError]. RunTurn also returns an error if ctx is done. Earlier
+// events stay in the session, and [Agent.Resume] continues from there.
 func (a *Agent) RunTurn(ctx context.Context, text string, tell func(Event)) error {
 	return a.withTurn(tell, func(t *turn) error {
 		if err := t.start(ctx); err != nil {
@@ -31,7 +36,9 @@ func (a *Agent) RunTurn(ctx context.Context, text string, tell func(Event)) erro
 	})
 }
 
-// Resume continues an interrupted turn. It does nothing if there is none.
+// Resume continues an interrupted turn, for example after a crash. It returns
+// nil if there is none. A call that may have run is repeated only if its tool
+// has [Tool.Repeatable]. tell and the errors are as in [Agent.RunTurn].
 func (a *Agent) Resume(ctx context.Context, tell func(Event)) error {
 	return a.withTurn(tell, func(t *turn) error {
 		if !t.isInterrupted() {
