@@ -31,19 +31,20 @@ import (
 type Options struct {
 	Filter Filter
 	// Poll is the interval at which sources that cannot be watched are read
-	// again. The default is 1.5 seconds, but at least twenty times the
-	// duration of a read.
+	// again; default 1.5 seconds. A source that is slow to read is polled less
+	// often: the interval is at least twenty times the duration of a read.
 	Poll time.Duration
 	// Search, if set, ranks skills instead of the catalog's own index if there
 	// are more than 200 skills. It returns up to limit names, best first.
-	// Names of skills that the catalog does not show are ignored.
+	// Names of skills that the catalog does not show are ignored. Search must
+	// be safe for concurrent use. [Catalog.Search] returns its errors.
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
 	// Logger receives log messages from background work; nil discards them.
 	Logger *slog.Logger
 }
 
 // Catalog combines the skills of several sources. It is safe for concurrent
-// use.
+// use. Use [New] to create a Catalog, which does not need to be closed.
 type Catalog struct {
 	sources []Source
 	filter  atomic.Pointer[filter]
@@ -66,7 +67,9 @@ type Catalog struct {
 }
 
 // New returns a catalog of sources, which are in order of preference within
-// each scope. It reads nothing until [Catalog.Reload] is called.
+// each scope. opts may be nil. The catalog reads nothing until [Catalog.Reload]
+// is called. New returns an error if a filter pattern is invalid, or if the
+// label of a source is invalid or not unique.
 func New(sources []Source, opts *Options) (*Catalog, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -119,12 +122,14 @@ func isLabel(s string) bool {
 // reload.
 func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 
-// Sources returns the sources in order of preference.
+// Sources returns a new slice of the sources in order of preference.
 func (c *Catalog) Sources() []Source { return slices.Clone(c.sources) }
 
-// Reload reads all sources and publishes a new snapshot. If a source cannot be
-// read, its previous skills are kept and the snapshot contains a problem.
-// Reload returns an error only if ctx is done; it then publishes nothing.
+// Reload reads all sources, up to four at a time. It publishes a new snapshot if
+// anything changed, and always the first time. If a source cannot be read, its
+// previous skills are kept and the snapshot contains a problem. If skills are
+// disabled, no source is read. Reload returns an error only if ctx is done; it
+// then publishes nothing. The error wraps the cause.
 func (c *Catalog) Reload(ctx context.Context) error {
 	all := make([]int, len(c.sources))
 	for i := range all {
@@ -255,10 +260,10 @@ func sourcePath(s Source) string {
 	return s.Origin()
 }
 
-// SetFilter replaces the filter of available skills and notifies subscribers.
-// The filter applies from the next [Catalog.Snapshot] on. If skills were
-// disabled, the next [Catalog.Reload] reads the sources that were never read.
-// If a pattern is invalid, SetFilter returns an error and changes nothing.
+// SetFilter replaces the filter, publishes a new snapshot and notifies
+// subscribers. It waits for a reload in progress. If skills were disabled, the
+// next [Catalog.Reload] reads the sources that were never read. If a pattern is
+// invalid, SetFilter returns an error and changes nothing.
 func (c *Catalog) SetFilter(f Filter) error {
 	compiled, err := f.compile()
 	if err != nil {
@@ -299,7 +304,8 @@ func (c *Catalog) publish(s *Snapshot) {
 // Subscribe calls fn with the old and the new snapshot after every change,
 // until cancel is called. A call in progress may continue after cancel returns.
 // Calls never overlap, and subscribers are called in the order of their
-// subscriptions. fn must not block and must not call [Catalog.Reload].
+// subscriptions. fn must not block and must not call [Catalog.Reload] or
+// [Catalog.SetFilter]. cancel may be called more than once.
 func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,8 +320,9 @@ func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 }
 
 // Run keeps the catalog up to date until ctx is done. It watches the sources
-// that support watching and polls the others. It returns nil once ctx is done
-// and all its goroutines have stopped.
+// that support watching and polls the others. Call [Catalog.Reload] first,
+// because Run need not read a source before it changes. Run returns nil once ctx
+// is done and all its goroutines have stopped.
 func (c *Catalog) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	poll := func(i int, reason error) {
@@ -381,6 +388,9 @@ func (c *Catalog) source(e *Entry) (Source, error) {
 }
 
 // Open returns the current files of a skill. The caller must close the bundle.
+// Open returns an error if the skill's source is not in the catalog; others are
+// those of [Source]. If the skill no longer exists, the error of Open or of
+// reading its SKILL.md wraps [fs.ErrNotExist].
 func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 	s, err := c.source(e)
 	if err != nil {
@@ -394,8 +404,12 @@ func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 }
 
 // Read returns the current skill and the content of its SKILL.md, which may be
-// newer than the entry. It returns a [*BrokenError] if the skill no longer
-// loads, and a [*NotFoundError] if the filter now hides it.
+// newer than the entry. It reads them from the source in each call, so the
+// caller owns both. Like [skill.ParseHead], it does not check the instructions.
+//
+// Read returns a [*BrokenError] if the skill no longer loads, and a
+// [*NotFoundError] if the filter now hides it. Other errors are those of
+// [Catalog.Open], and one for a SKILL.md over [skill.MaxFileBytes].
 func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, error) {
 	src, ok := readDirect(e)
 	file, folder := e.file, path.Base(filepath.ToSlash(e.Path))
@@ -467,10 +481,11 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	}
 }
 
-// BrokenError is returned for a listed skill that no longer loads.
+// BrokenError is returned by [Catalog.Read] for a listed skill that no longer
+// loads.
 type BrokenError struct {
-	Name, Path  string
-	Diagnostics skill.Diagnostics
+	Name, Path  string            // as in [Entry]
+	Diagnostics skill.Diagnostics // all findings, with at least one error
 }
 
 func (e *BrokenError) Error() string {
@@ -485,6 +500,8 @@ func (e *BrokenError) Error() string {
 
 // Manifest returns the current files of a skill with their hashes. It hashes
 // only the files that changed since the last call and omits unreadable files.
+// The error wraps [skill.ErrTooLarge] if the skill exceeds a limit. Others are
+// those of [Catalog.Open] and of listing the files.
 func (c *Catalog) Manifest(ctx context.Context, e *Entry) (skill.Manifest, error) {
 	m, _, err := c.manifest(ctx, e)
 	return m, err
@@ -526,7 +543,9 @@ func (c *Catalog) manifest(ctx context.Context, e *Entry) (skill.Manifest, skill
 }
 
 // Resolve is like [Snapshot.Get], but also accepts the digest of a skill's
-// files. The first lookup by digest reads all skills.
+// files, as in [skill.Manifest.Digest]. A lookup by digest hashes the files of
+// all visible skills until one matches; later lookups use cached hashes.
+// Resolve returns a [*NotFoundError], or the context's error if ctx is done.
 func (c *Catalog) Resolve(ctx context.Context, ref string) (*Entry, error) {
 	s := c.Snapshot()
 	ref = strings.TrimSpace(ref)

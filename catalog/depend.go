@@ -13,9 +13,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// DependencyError reports why a skill's dependencies cannot be loaded.
+// DependencyError is returned by [Catalog.LoadOrder] if a skill's dependencies
+// cannot be loaded.
 type DependencyError struct {
-	Path   []string // from the requested skill to the one that causes the error
+	Path   []string // from the requested skill to the reference that causes the error
 	Reason string
 }
 
@@ -36,7 +37,7 @@ type Loaded struct {
 	Skill  *skill.Skill
 	Source []byte // content of SKILL.md
 	// Needs lists the names of the skills that it depends on. Missing lists
-	// the dependencies that the catalog does not have.
+	// the references to dependencies that the catalog does not have.
 	Needs, Missing []string
 }
 
@@ -45,10 +46,11 @@ type Loaded struct {
 // SKILL.md, so that a source cannot omit any. If several skills depend on the
 // same name, LoadOrder selects the first version that satisfies all of them.
 //
-// If there is a cycle, a hidden skill or a version conflict, the error is a
-// [*DependencyError] with the path to it. A missing dependency is not an error,
-// because published skills also list packages of other systems. It is listed in
-// Missing. Other errors are those of [Catalog.Read].
+// If there is a cycle, a hidden skill, a version conflict or more than 64
+// skills, the error is a [*DependencyError] with the path to it. A missing
+// dependency is not an error, because published skills also list packages of
+// other systems. It is listed in Missing. Other errors are those of
+// [Catalog.Read].
 func (c *Catalog) LoadOrder(ctx context.Context, e *Entry) ([]*Loaded, error) {
 	s := c.Snapshot()
 	read := map[*Entry]*Loaded{}

@@ -18,15 +18,19 @@ import (
 
 // DirOptions configures a directory source. The zero value is ready to use.
 type DirOptions struct {
-	// MaxDepth is the maximum search depth below the root; default 6.
+	// MaxDepth is the maximum search depth below the root, in directories;
+	// default 6. Deeper directories are skipped, with a problem.
 	MaxDepth int
 	// MaxDirs is the maximum number of directories to search; default 250,000.
+	// Further directories are skipped, with a problem.
 	MaxDirs int
 	// IndexFile, if set, is the file in which the result of a scan is stored.
 	// The next process then compares file stamps instead of reading the files.
+	// A missing or damaged index is ignored. Missing parent directories are
+	// created.
 	IndexFile string
 	// Optional means that the directory need not exist, as for default
-	// locations.
+	// locations. Otherwise, listing a missing directory fails.
 	Optional bool
 }
 
@@ -47,7 +51,11 @@ var _ Watcher = (*dirSource)(nil)
 // NewDir returns a source that lists the skills in a directory tree. root must
 // be an absolute path and may be a symlink. Every SKILL.md in the tree is a
 // skill, even below another skill. Every .skill file outside a skill is an
-// archive. opts may be nil. The source does not need to be closed.
+// archive. NewDir skips version control data, caches and installed packages. It
+// also skips the directories scripts, references and assets of a skill.
+//
+// A tree of more than 4,000 directories is polled instead of watched. opts may
+// be nil. The source is safe for concurrent use and does not need to be closed.
 func NewDir(origin string, scope Scope, root string, opts *DirOptions) Watcher {
 	d := &dirSource{origin: origin, scope: scope, root: filepath.Clean(root)}
 	if opts != nil {

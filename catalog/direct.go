@@ -75,7 +75,8 @@ func readDirect(e *Entry) ([]byte, bool) {
 	}
 }
 
-// ListFiles returns the current files of a skill without reading them.
+// ListFiles returns the current files of a skill without reading them, and so
+// without hashes. Its errors are those of [Catalog.Manifest].
 func (c *Catalog) ListFiles(ctx context.Context, e *Entry) (skill.Manifest, error) {
 	if m, ok := listDirect(e); ok {
 		return m, nil

@@ -11,7 +11,8 @@ import (
 )
 
 // Scope is the owner of a skill. A skill with a higher scope takes precedence
-// over a skill with the same name in a lower scope.
+// over a skill with the same name in a lower scope. Values other than the
+// constants below are invalid.
 type Scope uint8
 
 // Scopes, lowest first.
@@ -25,12 +26,16 @@ const (
 
 var scopeNames = []string{"bundled", "public", "group", "user", "project"}
 
+// String returns the name of the scope in lower case, such as "user". It panics
+// if the scope is invalid.
 func (s Scope) String() string { return scopeNames[s] }
 
-// MarshalText returns the name of the scope.
+// MarshalText implements [encoding.TextMarshaler]. It returns the result of
+// [Scope.String] and never an error.
 func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText parses the name of a scope.
+// UnmarshalText implements [encoding.TextUnmarshaler]. It parses the name of a
+// scope, and returns an error if there is no such scope.
 func (s *Scope) UnmarshalText(b []byte) error {
 	i := slices.Index(scopeNames, string(b))
 	if i < 0 {
@@ -43,6 +48,7 @@ func (s *Scope) UnmarshalText(b []byte) error {
 // Entry holds the metadata of a skill that is needed to select it. Entries are
 // immutable and shared; do not modify them.
 type Entry struct {
+	// The following fields are those of [skill.Skill].
 	Name         string
 	DisplayName  string
 	Description  string
@@ -81,11 +87,12 @@ type Entry struct {
 	content string // hash of the text passed to EntryOf; "" for sources of this package
 }
 
-// EntryOf returns an entry for a skill in a custom source. The entry includes a
-// hash of the skill's text, so that listing the same text again is not a
-// change. dir is the slash-separated path of the skill in the source, or "." if
-// the source is a single skill. If users find the skill at another location,
-// set Path. Set Warnings from the skill's diagnostics.
+// EntryOf returns an entry for a skill in a custom source. The entry copies the
+// skill's metadata and includes a hash of its text, so that listing the same
+// text again is not a change. dir is the slash-separated path of the skill in
+// the source, or "." if the source is a single skill. If users find the skill at
+// another location, set Path. Set Warnings from the skill's diagnostics. Do not
+// modify the entry after List returned it.
 func EntryOf(src Source, s *skill.Skill, dir string) *Entry {
 	e := newEntry(s, nil)
 	e.Origin, e.Scope, e.Dir, e.Path = src.Origin(), src.Scope(), dir, dir
@@ -154,11 +161,13 @@ func cloneAll(ss []string) []string {
 // Problem is a finding at a path where a skill was expected. The skill did not
 // load or was repaired, or its directory cannot be read.
 type Problem struct {
-	Path   string `json:"path"`
-	Origin string `json:"origin,omitempty"`
+	Path   string `json:"path"`             // path of the skill, file or directory, or another address
+	Origin string `json:"origin,omitempty"` // label of the source
 	skill.Diagnostic
 }
 
+// String returns the problem on one line, and the fix, if any, on an indented
+// second line.
 func (p Problem) String() string {
 	where := p.Path
 	if p.Line > 0 {
@@ -180,7 +189,8 @@ func (e *Entry) Location() string {
 	return e.Path
 }
 
-// File returns the name of the skill's SKILL.md in its actual spelling.
+// File returns the name of the skill's SKILL.md in its actual spelling, or
+// [skill.FileName] if it is unknown.
 func (e *Entry) File() string {
 	if e.file == "" {
 		return skill.FileName

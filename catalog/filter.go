@@ -16,18 +16,22 @@ type Filter struct {
 	// Disabled disables all skills.
 	Disabled bool
 	// Allow, if not empty, lists the available skills as names, globs
-	// (docs-*), or either with a version constraint (pdf@>=1.2).
+	// (docs-*), or either with a version constraint (pdf@>=1.2). Globs have the
+	// syntax of [path.Match]. A skill without a semantic version satisfies no
+	// constraint.
 	Allow []string
 	// Select, if not nil, lists the skills assigned to an agent, as "name" or
 	// "origin/name". If Allow is not empty, a skill must also be in Allow.
 	Select []string
 	// Shell is the kind of user interface. It hides skills whose bindShells
-	// lists only other kinds. If it is empty, no skill is hidden.
+	// lists only other kinds; letter case is ignored. If Shell is empty, it
+	// hides nothing.
 	Shell string
 }
 
 // Matcher returns a function that returns the reason why the filter hides a
-// skill, or "" if it does not. It is for sources that wrap another source.
+// skill, or "" if it does not. It is for sources that wrap another source. The
+// function is safe for concurrent use and ignores later changes to the filter.
 // Matcher returns an error if a pattern is invalid.
 func (f Filter) Matcher() (hides func(*Entry) string, err error) {
 	compiled, err := f.compile()

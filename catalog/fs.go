@@ -33,7 +33,9 @@ var _ Watcher = (*fsSource)(nil)
 
 // NewFS returns a source that lists the skills in a file system that does not
 // change by itself, such as embedded skills or files in memory. Every directory
-// with a SKILL.md is a skill. Only [Catalog.Reload] reads the files again.
+// with a SKILL.md is a skill, except those that [NewDir] skips. Only
+// [Catalog.Reload] reads the files again. fsys must be safe for concurrent use.
+// The source is too, and does not need to be closed.
 func NewFS(origin string, scope Scope, fsys fs.FS) Watcher {
 	return &fsSource{origin: origin, scope: scope, fsys: fsys}
 }

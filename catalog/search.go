@@ -18,7 +18,7 @@ type Hit struct {
 // SearchOptions configures a search. The zero value returns the ten best
 // matches among all skills.
 type SearchOptions struct {
-	Limit int // default 10
+	Limit int // maximum number of hits; default 10
 	// ForModel omits skills that only users may invoke.
 	ForModel bool
 }
@@ -31,9 +31,11 @@ type searchCache struct {
 	entries []*Entry
 }
 
-// Search ranks skills by how well their names, descriptions, tags and the start
-// of their instructions match query. An empty query lists all skills by name.
-// The first search of a snapshot reads the instructions.
+// Search ranks the skills of [Snapshot.Skills] by how well their names,
+// descriptions, tags and the start of their instructions match query. An empty
+// query lists the first skills by name, with a score of 0. The first search of a
+// snapshot reads the instructions. Search returns an error only if ctx is done
+// or [Options.Search] fails.
 func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
 	if o.Limit <= 0 {
 		o.Limit = 10
@@ -98,7 +100,8 @@ func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o Searc
 	return hits, nil
 }
 
-// Warm builds the search index ahead of the first search.
+// Warm builds the search index of the current snapshot ahead of the first
+// search. It returns an error only if ctx is done.
 func (c *Catalog) Warm(ctx context.Context) error {
 	_, _, err := c.searchIndex(ctx, c.Snapshot())
 	return err

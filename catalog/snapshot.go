@@ -16,7 +16,8 @@ import (
 
 // Snapshot is an immutable state of the catalog. It is safe for concurrent use.
 type Snapshot struct {
-	// Version increases by one with every published snapshot.
+	// Version increases by one with every published snapshot, starting at 1.
+	// It is 0 if none was published.
 	Version uint64
 	// Disabled means that skills are disabled and there are no entries.
 	Disabled bool
@@ -34,7 +35,8 @@ type Snapshot struct {
 // is used for both.
 type twin struct{ entry, first *Entry }
 
-// NotFoundError is returned for a reference that matches no available skill.
+// NotFoundError is returned for a reference that matches no available skill. It
+// matches [fs.ErrNotExist].
 type NotFoundError struct {
 	Ref         string
 	Reason      string   // why a known skill is not available; otherwise empty
@@ -130,8 +132,8 @@ func (s *Snapshot) winner(candidates []*Entry) *Entry {
 	return nil
 }
 
-// Skills returns the visible skill for each name, sorted by name. The slice
-// must not be modified.
+// Skills returns the visible skill with the highest precedence for each name,
+// sorted by name. The slice must not be modified.
 func (s *Snapshot) Skills() []*Entry { return s.shown }
 
 // All yields every visible skill, including shadowed ones, in order of
@@ -146,7 +148,8 @@ func (s *Snapshot) All() iter.Seq[*Entry] {
 	}
 }
 
-// ForModel returns the skills of [Snapshot.Skills] that a model may load.
+// ForModel returns a new slice of the skills of [Snapshot.Skills] that a model
+// may load.
 func (s *Snapshot) ForModel() []*Entry {
 	out := make([]*Entry, 0, len(s.shown))
 	for _, e := range s.shown {
@@ -195,8 +198,10 @@ func precedenceReason(loser, winner *Entry) string {
 
 // Get returns the skill for a reference. A reference is the skill's key
 // "origin/dir", "name", "origin/name", or a name with a semantic version
-// constraint, as in "name@^1.2". Get returns a [*NotFoundError] if there is no
-// such skill. For references by digest, see [Catalog.Resolve].
+// constraint, as in "name@^1.2". If several skills match, Get returns the one
+// with the highest precedence. Get returns a [*NotFoundError] if there is no
+// such skill, it is hidden or the constraint is invalid. For references by
+// digest, see [Catalog.Resolve].
 func (s *Snapshot) Get(ref string) (*Entry, error) {
 	if s.Disabled {
 		return nil, &NotFoundError{Ref: ref, Reason: "skills are switched off (skills.enabled)"}
@@ -301,7 +306,7 @@ func (s *Snapshot) byKey(key string) *Entry {
 }
 
 // IsHidden reports whether the filter hides the skill with the given
-// [Entry.Key].
+// [Entry.Key]. It returns false for an unknown key and if skills are disabled.
 func (s *Snapshot) IsHidden(key string) bool {
 	e := s.byKey(key)
 	return e != nil && s.hidden[e] != ""
@@ -382,7 +387,9 @@ type Candidate struct {
 }
 
 // Explain returns the skills that a reference could resolve to, in order of
-// precedence, each with the reason why it was selected or not.
+// precedence, each with the reason why it was selected or not. It includes
+// hidden skills and duplicates at another path. For an unknown reference, it
+// returns nil.
 func (s *Snapshot) Explain(ref string) []Candidate {
 	q := s.parseRef(ref)
 	chosen := s.find(q)

@@ -7,13 +7,14 @@ import (
 )
 
 // Source provides skills. A catalog calls List from one goroutine at a time,
-// and Open concurrently.
+// and Open concurrently. The catalog does not close its sources.
 type Source interface {
-	// Origin returns the label of the source, which the host assigns. It must
-	// be unique in a catalog and consist of lower-case letters, digits, dots
-	// and hyphens. It must not be taken from the content of the source.
+	// Origin returns the label of the source, which the host program assigns.
+	// It must be constant, unique in a catalog, and consist of lower-case
+	// letters, digits, dots and hyphens. It must not be taken from the content
+	// of the source.
 	Origin() string
-	// Scope returns the scope of the skills.
+	// Scope returns the scope of the skills. It must be constant.
 	Scope() Scope
 	// List returns all skills of the source, with entries created by
 	// [EntryOf]. A skill is unchanged if List returns the same entry as
@@ -22,20 +23,22 @@ type Source interface {
 	// could not be read; the catalog then keeps the previous listing.
 	List(ctx context.Context) (Listing, error)
 	// Open returns the current files of a skill. The caller must close the
-	// bundle. The error wraps [fs.ErrNotExist] if the skill no longer exists.
+	// bundle. If the skill no longer exists, the error of Open or of reading
+	// its SKILL.md wraps [fs.ErrNotExist].
 	Open(ctx context.Context, e *Entry) (*skill.Bundle, error)
 }
 
 // Watcher is a source that reports possible changes.
 type Watcher interface {
 	Source
-	// Watch calls changed after possible changes. It returns nil once ctx is
-	// done. If it returns earlier or with an error, the source must be polled.
+	// Watch calls changed after possible changes. changed may block while the
+	// source is read. Watch returns nil once ctx is done. If it returns an
+	// error, the source must be polled.
 	Watch(ctx context.Context, changed func()) error
 }
 
-// Listing holds the skills and problems of a source. The caller owns both
-// slices.
+// Listing holds the skills and problems of a source. The caller of [Source.List]
+// owns both slices, but must not modify the entries.
 type Listing struct {
 	Entries  []*Entry
 	Problems []Problem

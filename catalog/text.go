@@ -12,11 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/tokencount"
 )
 
-// FormatOptions limits the size of the catalog text. Zero means no limit.
+// FormatOptions limits the size of the text of [Format]. The zero value means no
+// limit.
 type FormatOptions struct {
-	Tokens     int // estimated
-	Characters int
-	// More is the last line if skills are omitted, with %d for their number.
+	Tokens     int // maximum number of estimated tokens; 0 means no limit
+	Characters int // maximum number of characters; 0 means no limit
+	// More is the last line if skills are omitted, with a %d for their number.
 	// The default is "… and %d more: find them with search_skills".
 	More string
 }
@@ -34,7 +35,8 @@ const (
 // truncated to the same length. If that is not enough, Format lists only names.
 // If those do not fit either, it lists some of the names and the number of the
 // others. That number is printed even if it alone exceeds the limits. The same
-// skills always produce the same text. Without skills, the text is empty.
+// skills always produce the same text, in any order. Without skills, the text is
+// empty. Names and descriptions are printed on one line each.
 func Format(entries []*Entry, o FormatOptions) string {
 	if len(entries) == 0 {
 		return ""

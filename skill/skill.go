@@ -29,8 +29,8 @@ const FileName = "SKILL.md"
 const lowerFileName = "skill.md"
 
 // Skill is the content of a SKILL.md. Fields that the file omits are zero,
-// except UserInvocable. Lists are truncated to 1,000 items. Use [Parse] to create
-// a Skill. The methods do not modify it and may be called concurrently.
+// except UserInvocable. Lists are truncated to 1,000 items. Use [Parse] to
+// create a Skill. The methods do not modify it and may be called concurrently.
 type Skill struct {
 	Name        string // NFKC-normalized; the folder's name if missing
 	Description string // not truncated, even if it exceeds 1,024 characters
