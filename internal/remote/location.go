@@ -167,7 +167,7 @@ func parseShort(text string) (Location, error) {
 	if colon := strings.IndexByte(text, ':'); colon >= 0 && (slash < 0 || colon < slash) {
 		host := text[:colon+1]
 		if !strings.Contains(host, "@") {
-			return Location{}, errors.New("write ssh://host/path for a repository over ssh, or https://")
+			return Location{}, errors.New("unsupported address; write ssh://host/path or an https:// URL")
 		}
 		return parseRepo(host, text[colon+1:])
 	}
@@ -205,7 +205,7 @@ func parseRepo(before, rest string) (Location, error) {
 	if strings.HasSuffix(before, "://") {
 		slash := strings.IndexByte(rest, '/')
 		if slash < 0 {
-			return Location{}, errors.New("missing repository; write its path after the host")
+			return Location{}, errors.New("missing repository path after the host")
 		}
 		authority, rest = rest[:slash], rest[slash:]
 	}
@@ -348,7 +348,7 @@ func (l Location) check() error {
 		}
 	case Archive, File, Index:
 		if !strings.HasPrefix(l.URL, "https://") && !strings.HasPrefix(l.URL, "http://") {
-			return errors.New("write https:// before the host")
+			return errors.New("invalid URL; write https:// before the host")
 		}
 		if l.Ref != "" {
 			return errors.New("only repositories accept a branch, tag or commit after @")

@@ -251,12 +251,12 @@ func checkURL(text string, kind Kind) error {
 		return err
 	}
 	if u.String() != text {
-		return errors.New("address should be written as " + u.Redacted())
+		return errors.New("address is not in canonical form; write " + u.Redacted())
 	}
 	p := unescapedPath(u.EscapedPath())
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" && kind != Git:
-		return errors.New("write https:// before the host")
+		return errors.New("invalid URL; write https:// before the host")
 	case u.Scheme == "file" && u.Host != "":
 		return errors.New("file URL must not contain a host; write file:///path")
 	case u.Scheme == "http" && !isLocalhost(u.Hostname()):
@@ -270,11 +270,11 @@ func checkURL(text string, kind Kind) error {
 	case strings.HasPrefix(p, "/-"):
 		return errors.New("path starts with -")
 	case kind == Git && p == "/", kind == Git && p == "":
-		return errors.New("missing repository; write its path after the host")
+		return errors.New("missing repository path after the host")
 	case kind == Git && u.RawQuery != "":
 		return errors.New("repository URL must not contain ?; write @ before a branch, tag or commit")
 	case strings.Contains(u.EscapedPath(), "//"):
-		return errors.New("path contains an empty name; // is only allowed before a directory of a repository")
+		return errors.New("path contains //, which is only allowed before a directory in a repository")
 	case kind == Git && containsRef(u.EscapedPath()):
 		return errors.New("path contains @, which starts a branch, tag or commit; write %40 instead")
 	}
@@ -288,7 +288,7 @@ func checkURL(text string, kind Kind) error {
 	}
 	for key := range u.Query() {
 		if secretKey().MatchString(key) {
-			return fmt.Errorf("%w; or download the file and write its path", errSecret)
+			return fmt.Errorf("%w; or download the file and use its path", errSecret)
 		}
 	}
 	return nil
@@ -304,13 +304,13 @@ func checkSCP(text string) error {
 	user, host, named := strings.Cut(before, "@")
 	switch {
 	case !ok || !named:
-		return errors.New("write ssh://host/path or user@host:path for a repository over ssh")
+		return errors.New("invalid ssh address; write ssh://host/path or user@host:path")
 	case !userName().MatchString(user):
 		return errors.New("invalid user name before @")
 	case p == "" || p[0] == '-' || p[0] == ':' || strings.HasPrefix(p, "/-"):
-		return errors.New("missing repository; write its path after the host")
+		return errors.New("missing repository path after the host")
 	case containsRef(p) || strings.Contains(p, "//"):
-		return errors.New("repository path contains @ or //; write ssh://, and %40 for @")
+		return errors.New("repository path contains @ or //; write an ssh:// URL with %40 instead of @")
 	case strings.Contains("/"+p+"/", "/../") || strings.Contains("/"+p+"/", "/./"):
 		return errors.New("path contains . or ..; write the resolved path")
 	case strings.ContainsFunc(p, func(r rune) bool { return !unicode.IsPrint(r) }):
@@ -347,9 +347,9 @@ func checkHost(host, port string) error {
 	case host[0] == '-':
 		return errors.New("host starts with -")
 	case len(host) > 253 || !dnsName().MatchString(host):
-		return errors.New("invalid host name; international names start with xn--")
+		return errors.New("invalid host name; write an international name in the form xn--NAME")
 	case numberName().MatchString(host):
-		return errors.New("ambiguous numeric host; write an address of four numbers, or a name")
+		return errors.New("ambiguous numeric host; write an IPv4 address with four numbers, or a host name")
 	}
 	return nil
 }

@@ -280,14 +280,14 @@ func (f *openFile) Read(p []byte) (int, error) {
 	case f.left == 0 && n > 0:
 		return 0, f.sizeError("more")
 	case err == io.EOF && f.left > int64(n):
-		return n, f.sizeError("less")
+		return n, f.sizeError("fewer")
 	}
 	f.left -= int64(n)
 	return n, err
 }
 
 func (f *openFile) sizeError(than string) error {
-	return &fs.PathError{Op: "read", Path: f.path, Err: fmt.Errorf("size mismatch: %s than the listed %d bytes", than, f.info.size)}
+	return &fs.PathError{Op: "read", Path: f.path, Err: fmt.Errorf("size mismatch: file has %s than the listed %d bytes", than, f.info.size)}
 }
 
 // openDir is an open directory of a tree.

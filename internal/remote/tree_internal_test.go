@@ -94,7 +94,7 @@ func TestFilesHaveListedSizes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		size  int64
 		wrong string
-	}{"right": {5, ""}, "more": {4, "more"}, "none": {0, "more"}, "less": {6, "less"}} {
+	}{"right": {5, ""}, "more": {4, "more"}, "none": {0, "more"}, "less": {6, "fewer"}} {
 		t.Run(name, func(t *testing.T) {
 			e := file("f", "12345")
 			e.size = tt.size

@@ -82,7 +82,7 @@ func parseInjection(entry map[string]string) (policy.Injection, error) {
 		in.Prefix = v
 	}
 	if strings.ContainsFunc(in.Prefix, func(r rune) bool { return r < ' ' || r > '~' }) || len(in.Prefix) > 100 {
-		return in, errors.New("prefix has characters that are not allowed in a header")
+		return in, errors.New("invalid prefix, want at most 100 printable ASCII characters")
 	}
 	return in, nil
 }

@@ -242,14 +242,14 @@ func (h Host) resolveInterpreter(p, name string, depth int) (interpreter, error)
 	real := hops[len(hops)-1]
 	if m, ok := h.findShim(hops, name); ok {
 		if depth > 2 {
-			return interpreter{}, errors.New("symlink loop")
+			return interpreter{}, errors.New("too many nested version manager shims")
 		}
 		q, err := m.target()
 		if err != nil {
 			return interpreter{}, err
 		}
 		if !isExecutable(q) {
-			return interpreter{}, fmt.Errorf("%s selected %s, which does not exist", m.manager, q)
+			return interpreter{}, fmt.Errorf("%s selects %s, which is not an executable file", m.manager, q)
 		}
 		return h.resolveInterpreter(q, name, depth+1)
 	}

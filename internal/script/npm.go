@@ -81,7 +81,7 @@ func parseObject(text []byte) (map[string]json.RawMessage, error) {
 	var doc map[string]json.RawMessage
 	err := json.Unmarshal(bytes.TrimPrefix(text, utf8BOM), &doc)
 	if err == nil && doc == nil {
-		err = errors.New("null is not an object")
+		err = errors.New("want a JSON object, got null")
 	}
 	return doc, err
 }

@@ -91,11 +91,11 @@ const ownDirectoryHint = "install the interpreter in a separate directory (pyenv
 func (h Host) checkMountable(dir string) error {
 	parent := filepath.Dir(dir)
 	if parent == dir || filepath.Dir(parent) == parent && runtime.GOOS != "windows" {
-		return fmt.Errorf("in the shared directory %s; %s", dir, ownDirectoryHint)
+		return fmt.Errorf("directory %s is shared with other programs; %s", dir, ownDirectoryHint)
 	}
 	for _, pseudo := range []string{"/proc", "/sys", "/dev", "/etc", "/run"} {
 		if isWithin(pseudo, dir) {
-			return fmt.Errorf("in %s; %s", pseudo, ownDirectoryHint)
+			return fmt.Errorf("interpreter is in the system directory %s; %s", pseudo, ownDirectoryHint)
 		}
 	}
 	for _, home := range h.homes() {

@@ -61,7 +61,7 @@ func Open(cache string, t *sandbox.Tree) (*Bundle, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("bundle %s was changed by another process in each of 3 attempts", dir)
+	return nil, fmt.Errorf("create bundle %s: another process changed the directory (3 attempts)", dir)
 }
 
 // key returns a hash of the contents and modes of a tree.
@@ -81,7 +81,7 @@ func reuse(dir string, t *sandbox.Tree) (*Bundle, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("use bundle: %w", err)
+		return nil, fmt.Errorf("open bundle: %w", err)
 	}
 	same, err := compare(dir, t)
 	if err != nil {

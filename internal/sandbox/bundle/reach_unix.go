@@ -27,7 +27,7 @@ func Reachable(path string, uid int) error {
 		st, ok := fi.Sys().(*syscall.Stat_t)
 		switch {
 		case !ok || int(st.Uid) == uid:
-			return fmt.Errorf("%s belongs to user %d", dir, uid)
+			return fmt.Errorf("%s is owned by user %d, who could change the file permissions", dir, uid)
 		case fi.Mode()&0o001 == 0:
 			return fmt.Errorf("%s is not accessible to other users", dir)
 		case fi.Mode()&0o002 != 0 && fi.Mode()&os.ModeSticky == 0:
@@ -57,7 +57,7 @@ func Searchable(path string, uid int) error {
 			bit = 0o100
 		}
 		if fi.Mode()&bit == 0 {
-			return fmt.Errorf("%s is not searchable", dir)
+			return fmt.Errorf("no permission to search directory %s", dir)
 		}
 	}
 	return nil

@@ -79,7 +79,7 @@ func absoluteTarget(r *http.Request, head []byte) (target, error) {
 	case strings.EqualFold(scheme, "https"):
 		return target{}, errors.New("https requires CONNECT")
 	case !strings.EqualFold(scheme, "http"):
-		return target{}, errors.New("unsupported scheme, want http")
+		return target{}, errors.New("unsupported URL scheme, want http")
 	}
 	written := rest
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -106,7 +106,7 @@ func absoluteTarget(r *http.Request, head []byte) (target, error) {
 		return target{}, errors.New("invalid request header")
 	}
 	if hosts := header["Host"]; len(hosts) > 1 || len(hosts) == 1 && !t.isHost(hosts[0]) {
-		return target{}, errors.New("the Host header does not match the URL")
+		return target{}, errors.New("Host header does not match the URL")
 	}
 	return t, nil
 }

@@ -52,7 +52,7 @@ func ParseRule(s string) (Rule, error) {
 	if port, ok := strings.CutPrefix(s, "*:"); ok {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return fault("port is not a number from 1 to 65535")
+			return fault("invalid port, want a number from 1 to 65535")
 		}
 		return Rule{all: true, port: uint16(n)}, nil
 	}
@@ -195,11 +195,11 @@ func splitAuthority(s string) (host string, port uint16, err error) {
 	if strings.HasPrefix(s, "[") {
 		end := strings.IndexByte(s, ']')
 		if end < 0 {
-			return "", 0, errors.New("closing bracket missing")
+			return "", 0, errors.New("missing closing bracket")
 		}
 		name, after = s[1:end], s[end+1:]
 		if !strings.Contains(name, ":") {
-			return "", 0, errors.New("brackets require an IPv6 address")
+			return "", 0, errors.New("brackets must enclose an IPv6 address")
 		}
 	} else if i := strings.IndexByte(s, ':'); i >= 0 {
 		name, after = s[:i], s[i:]
@@ -211,7 +211,7 @@ func splitAuthority(s string) (host string, port uint16, err error) {
 		digits, ok := strings.CutPrefix(after, ":")
 		n, err := strconv.ParseUint(digits, 10, 16)
 		if !ok || err != nil || n == 0 || digits[0] == '0' {
-			return "", 0, errors.New("port is not a number from 1 to 65535")
+			return "", 0, errors.New("invalid port, want a number from 1 to 65535")
 		}
 		port = uint16(n)
 	}

@@ -69,11 +69,11 @@ func (in Injection) parse() (injection, error) {
 		}
 	}
 	if header == "" || slices.Contains(forbiddenHeaders, header) {
-		return injection{}, fmt.Errorf("secret %q: header %q cannot be set", in.Name, in.Header)
+		return injection{}, fmt.Errorf("secret %q: header %q is not allowed", in.Name, in.Header)
 	}
 	for _, c := range []byte(in.Value) {
 		if c < ' ' && c != '\t' || c == 0x7f {
-			return injection{}, fmt.Errorf("secret %q: value contains a control character, perhaps a newline", in.Name)
+			return injection{}, fmt.Errorf("secret %q: value contains a control character, such as a newline", in.Name)
 		}
 	}
 	if strings.TrimSpace(in.Value) == "" {

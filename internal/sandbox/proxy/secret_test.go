@@ -269,8 +269,8 @@ allowed host "*.com": a whole top-level domain cannot be allowed
 allowed host "10.0.0.256": host must not be a number
 secret "A": allowed host "a/b": remove the path, only a host can be allowed
 secret "B": invalid header name "X y"
-secret "C": header "Content-length" cannot be set
-secret "D": value contains a control character, perhaps a newline
+secret "C": header "Content-length" is not allowed
+secret "D": value contains a control character, such as a newline
 secret "E": value is empty`, "\n")
 	if err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)

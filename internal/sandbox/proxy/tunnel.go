@@ -135,7 +135,7 @@ func clientHello(c net.Conn) (name string, isTLS bool, read []byte, err error) {
 	err = tls.Server(rec, &tls.Config{
 		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 			name, isTLS = h.ServerName, true
-			return nil, errors.New("handshake was inspected")
+			return nil, errors.New("handshake stopped after the ClientHello")
 		},
 	}).Handshake()
 	var header tls.RecordHeaderError
@@ -154,7 +154,7 @@ type recorder struct {
 
 func (r *recorder) Read(p []byte) (int, error) {
 	if len(r.read) >= maxHello {
-		return 0, errors.New("ClientHello is too large")
+		return 0, errors.New("ClientHello too large")
 	}
 	n, err := r.Conn.Read(p)
 	r.read = append(r.read, p[:n]...)

@@ -107,7 +107,7 @@ func prepare(opts Options) error {
 		return err
 	}
 	if st, ok := fi.Sys().(*syscall.Stat_t); !ok || !fi.IsDir() || int(st.Uid) != os.Geteuid() || fi.Mode()&0o022 != 0 {
-		return fmt.Errorf("%s is not a directory that only this user can change", opts.Parent)
+		return fmt.Errorf("unsafe sandbox directory %s: want a directory that only the current user can change", opts.Parent)
 	}
 	once, _ := swept.LoadOrStore(opts.Parent, &sync.Once{})
 	once.(*sync.Once).Do(func() { sweep(opts.Parent) })

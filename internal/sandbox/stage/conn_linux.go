@@ -33,7 +33,7 @@ func FrameBytes(kind uint32, n int) []byte { return appendHeader(nil, kind, n) }
 func ParseHeader(b []byte) (kind uint32, size int, err error) {
 	kind, n := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
 	if n > MaxMessage {
-		return 0, 0, fmt.Errorf("message too large (%d bytes)", n)
+		return 0, 0, fmt.Errorf("message too large (%d bytes, limit %d)", n, MaxMessage)
 	}
 	return kind, int(n), nil
 }

@@ -87,7 +87,7 @@ func (l *Landlock) restrict() (abi int, err error) {
 	} {
 		for _, p := range paths {
 			if err := allow(int(rules), p, access&handled); err != nil && !errors.Is(err, syscall.ENOENT) {
-				return abi, fmt.Errorf("%s: %w", p, err)
+				return abi, fmt.Errorf("add Landlock rule for %s: %w", p, err)
 			}
 		}
 	}
