@@ -46,11 +46,10 @@ type Loaded struct {
 // SKILL.md, so that a source cannot omit any. If several skills depend on the
 // same name, LoadOrder selects the first version that satisfies all of them.
 //
-// If there is a cycle, a hidden skill, a version conflict or more than 64
-// skills, the error is a [*DependencyError] with the path to it. A missing
-// dependency is not an error, because published skills also list packages of
-// other systems. It is listed in Missing. Other errors are those of
-// [Catalog.Read].
+// LoadOrder returns a [*DependencyError] for a cycle, a hidden skill, a version
+// conflict or more than 64 skills. A missing dependency is not an error, because
+// published skills also list packages of other systems. It is listed in Missing.
+// Other errors are those of [Catalog.Read].
 func (c *Catalog) LoadOrder(ctx context.Context, e *Entry) ([]*Loaded, error) {
 	s := c.Snapshot()
 	read := map[*Entry]*Loaded{}

@@ -87,12 +87,12 @@ type Entry struct {
 	content string // hash of the text passed to EntryOf; "" for sources of this package
 }
 
-// EntryOf returns an entry for a skill in a custom source. The entry copies the
-// skill's metadata and includes a hash of its text, so that listing the same
-// text again is not a change. dir is the slash-separated path of the skill in
-// the source, or "." if the source is a single skill. If users find the skill at
+// EntryOf returns an entry for a skill in a custom source. It copies the skill's
+// metadata. The entry includes a hash of the text, so that listing the same text
+// again is not a change. dir is the slash-separated path of the skill in the
+// source, or "." if the source is a single skill. If users find the skill at
 // another location, set Path. Set Warnings from the skill's diagnostics. Do not
-// modify the entry after List returned it.
+// modify the entry after [Source.List] returned it.
 func EntryOf(src Source, s *skill.Skill, dir string) *Entry {
 	e := newEntry(s, nil)
 	e.Origin, e.Scope, e.Dir, e.Path = src.Origin(), src.Scope(), dir, dir

@@ -31,9 +31,9 @@ type fsSkill struct {
 
 var _ Watcher = (*fsSource)(nil)
 
-// NewFS returns a source that lists the skills in a file system that does not
-// change by itself, such as embedded skills or files in memory. Every directory
-// with a SKILL.md is a skill, except those that [NewDir] skips. Only
+// NewFS returns a source that lists the skills in a file system, such as
+// embedded skills or files in memory. Every directory with a SKILL.md is a
+// skill, except those that [NewDir] skips. The file system is not watched: only
 // [Catalog.Reload] reads the files again. fsys must be safe for concurrent use.
 // The source is too, and does not need to be closed.
 func NewFS(origin string, scope Scope, fsys fs.FS) Watcher {

@@ -387,9 +387,9 @@ type Candidate struct {
 }
 
 // Explain returns the skills that a reference could resolve to, in order of
-// precedence, each with the reason why it was selected or not. It includes
-// hidden skills and duplicates at another path. For an unknown reference, it
-// returns nil.
+// precedence. Each has the reason why it was selected or not. The result
+// includes hidden skills and duplicates at another path. For an unknown
+// reference, it is nil.
 func (s *Snapshot) Explain(ref string) []Candidate {
 	q := s.parseRef(ref)
 	chosen := s.find(q)

@@ -12,8 +12,8 @@ type Activation struct {
 	SkillName string `json:"skill_name"`
 	Success   bool   `json:"success"`
 	Error     string `json:"error,omitempty"` // reason if Success is false
-	// Messages are to be appended in this order, after the model's message
-	// that requested the skill and the tool result.
+	// Messages follow, in this order, the model's message that requested the
+	// skill and the tool result.
 	Messages []InjectedMessage `json:"messages,omitempty"`
 	// ContextModifier lists the changes while the skill is active, or is nil
 	// if there are none.
@@ -35,9 +35,9 @@ type InjectedMessage struct {
 // ContextModifier lists the changes that a skill makes while it is active. The
 // JSON form omits fields that are not set.
 type ContextModifier struct {
-	AllowedTools           []string `json:"allowed_tools,omitempty"` // tool calls that need no approval
-	Model                  string   `json:"model,omitempty"`         // model to use while the skill is active
-	DisableModelInvocation bool     `json:"disable_model_invocation,omitempty"`
+	AllowedTools           []string `json:"allowed_tools,omitempty"`            // tool calls that need no approval
+	Model                  string   `json:"model,omitempty"`                    // model to use while the skill is active
+	DisableModelInvocation bool     `json:"disable_model_invocation,omitempty"` // whether only the user may load the skill
 }
 
 // newActivation returns the activation of a skill with the given instructions.

@@ -22,10 +22,11 @@ const (
 // it to the history.
 //
 // Of an available skill, RenderBlock uses the name and the description, and
-// truncates both to 1,024 characters. It lists up to 200 available skills. The
-// text is between <skill> and </skill>. Instructions are not modified, except
-// that end tags of the block or its parts are escaped. If both lists are empty,
-// text is empty, and the program sends no message.
+// truncates both to 1,024 characters. It lists the first 200 available skills
+// and the number of the others. The text is between <skill> and </skill>.
+// Instructions are not modified, except that end tags of the block or its parts
+// are escaped. If both lists are empty, text is empty, and the program sends no
+// message.
 //
 // role is "developer" if developer is set, for models that support this role.
 // Otherwise it is "user", and the text is marked as not written by the user.
@@ -131,8 +132,8 @@ func escapeEndTags(text string, tags []string) string {
 	return b.String() + text[last:]
 }
 
-// endsBlock reports whether rest, the text after a "<", completes an end tag of
-// the block, of one of its parts or of the enclosing context tag.
+// endsBlock reports whether rest, the text after a "<", completes an end tag.
+// End tags are those of the block, its parts and the enclosing context.
 func endsBlock(rest string, tags []string) bool {
 	const spaces = " \t\r\n"
 	rest, ok := strings.CutPrefix(strings.TrimLeft(rest, spaces), "/")

@@ -270,7 +270,7 @@ type SkillUpdate struct {
 	Digest string `json:"digest"` // current digest
 }
 
-// ID identifies a skill. IDs are comparable.
+// ID identifies a skill.
 type ID struct {
 	Name   string `json:"name"`
 	Origin string `json:"origin"` // label of the skill's source

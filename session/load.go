@@ -156,8 +156,8 @@ type inflightLoad struct {
 // for the load any longer, it is cancelled and nothing is loaded.
 //
 // If the skill cannot be loaded, Load returns a result with [StateFailed] and
-// the reason, not an error. Load returns [ErrClosed] if the session is closed,
-// the cause if ctx is done, and an error if the log cannot be written.
+// the reason, not an error. Load returns [ErrClosed] if the session is closed
+// and the cause if ctx is done. Any other error is from writing the log.
 func (s *Session) Load(ctx context.Context, ref string, o *LoadOptions) (*LoadResult, error) {
 	key := loadKey{ref: ref}
 	if o != nil {

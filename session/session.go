@@ -25,8 +25,8 @@ type Options struct {
 	// Budget is the maximum number of estimated tokens in the instructions of
 	// all active skills. If a load exceeds it, the least recently used skills
 	// are unloaded. Pinned skills, the skills of that load and dependencies of
-	// active skills stay, even if they exceed it. 0 or a negative number means
-	// no limit.
+	// active skills stay, even if they exceed it. There is no limit if Budget
+	// is 0 or negative.
 	Budget int
 	// ID identifies the conversation, for grants that apply only to it.
 	ID string

@@ -45,7 +45,7 @@ type Bundle struct {
 	close  func() error
 }
 
-// NewBundle returns a bundle of the files in fsys, which must be safe for
+// NewBundle returns a bundle of the files in fsys. fsys must be safe for
 // concurrent use and must confine symlinks to the skill. Each call of
 // [Bundle.Close] calls close, which may be nil.
 func NewBundle(fsys fs.FS, folder string, close func() error) *Bundle {
