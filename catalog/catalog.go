@@ -44,7 +44,7 @@ type Options struct {
 }
 
 // Catalog combines the skills of several sources. It is safe for concurrent
-// use. Use [New] to create a Catalog, which does not need to be closed.
+// use. Use [New] to create a Catalog. It does not need to be closed.
 type Catalog struct {
 	sources []Source
 	filter  atomic.Pointer[filter]
@@ -119,17 +119,18 @@ func isLabel(s string) bool {
 }
 
 // Snapshot returns the current snapshot, which is empty before the first
-// reload.
+// reload. It never returns nil and does not block.
 func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 
 // Sources returns a new slice of the sources in order of preference.
 func (c *Catalog) Sources() []Source { return slices.Clone(c.sources) }
 
 // Reload reads all sources, up to four at a time. It publishes a new snapshot if
-// anything changed, and always the first time. If a source cannot be read, its
+// anything changed or none was published yet. If a source cannot be read, its
 // previous skills are kept and the snapshot contains a problem. If skills are
-// disabled, no source is read. Reload returns an error only if ctx is done; it
-// then publishes nothing. The error wraps the cause.
+// disabled, no source is read. Concurrent calls are serialized. Reload returns
+// an error only if ctx is done; it then publishes nothing. The error wraps the
+// cause.
 func (c *Catalog) Reload(ctx context.Context) error {
 	all := make([]int, len(c.sources))
 	for i := range all {
@@ -301,7 +302,7 @@ func (c *Catalog) publish(s *Snapshot) {
 	}
 }
 
-// Subscribe calls fn with the old and the new snapshot after every change,
+// Subscribe calls fn with the old and the new snapshot after each publication,
 // until cancel is called. A call in progress may continue after cancel returns.
 // Calls never overlap, and subscribers are called in the order of their
 // subscriptions. fn must not block and must not call [Catalog.Reload] or

@@ -117,9 +117,9 @@ func (m Manifest) Find(path string) (File, bool) {
 
 // List returns the files of the skill, sorted by path, without reading them. It
 // skips version control data, caches, and files that desktops and editors
-// create. It also skips unreadable files and directories, special files, and
-// symlinks to a directory, to a file outside the skill or to nothing. It returns
-// a warning for each of these.
+// create. It returns a warning for everything else that it skips: unreadable
+// files and directories, special files, and symlinks to a directory, to a file
+// outside the skill or to nothing.
 //
 // The error wraps [ErrTooLarge] if there are more than [MaxFiles] files or 2,000
 // directories. Any other error means that the root cannot be read.

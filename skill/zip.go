@@ -263,8 +263,8 @@ func isDesktopFile(p string) bool {
 }
 
 // collide refuses entries that some file system would store at the same path.
-// These are equal names, names that differ only in case or Unicode composition,
-// and a file that is also the directory of another entry. Directory names end
+// These are equal names and names that differ only in case or Unicode
+// composition. A file also collides with an entry below it. Directory names end
 // in a slash.
 func (c *checker) collide(name string) {
 	clean, isDir := strings.CutSuffix(name, "/")
