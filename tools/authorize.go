@@ -15,8 +15,14 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Authorize decides whether a tool may be called, without calling it. c.Name is
-// the server's own name for the tool. The error is a [*loadout.RefusedError].
+// Authorize decides whether a tool may be called, without calling it. It returns
+// nil if the call is allowed. c.Name is the server's own name for the tool. It
+// applies [Call.Approved] and uses up a one-time grant, but does not call
+// [Call.Approve]. The decision is recorded with [Options.Audit].
+//
+// A refusal is a [*loadout.RefusedError]. Other errors report that the server or
+// the tool is unknown, or with a [*FailedError] that its current definition
+// could not be requested.
 func (s *Set) Authorize(ctx context.Context, server string, c *Call) error {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {
@@ -30,9 +36,10 @@ func (s *Set) Authorize(ctx context.Context, server string, c *Call) error {
 }
 
 // AuthorizeResource decides whether a server's resource or prompt may be
-// accessed; kind is "resource" or "prompt". A rule for mcp.SERVER.resource or
-// mcp.SERVER.prompt applies to all of them. The user is not asked, so an ask
-// rule refuses access.
+// accessed; kind is "resource" or "prompt". It returns nil if access is allowed.
+// A rule for mcp.SERVER.resource or mcp.SERVER.prompt applies to all of them.
+// The user is not asked, so an ask rule refuses access. The decision is not
+// recorded.
 func (s *Set) AuthorizeResource(server, kind, name string) error {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {

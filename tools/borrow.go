@@ -14,8 +14,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SettingsKey is the _meta key of a call that holds the tool's configuration as
-// declared by the skill. It is for providers of the embedding program.
+// SettingsKey is the _meta key (MCP) of a call that holds the tool's
+// configuration as declared by the skill. It is sent only to
+// [Options.Providers]. Its value is a JSON object.
 const SettingsKey = "loadout/config"
 
 // borrowedTools are tools that a skill declares but whose provider belongs to a
@@ -126,8 +127,10 @@ func (sv *server) withSettings(tool string, meta mcp.Meta) mcp.Meta {
 }
 
 // MemoryTransport returns a function that connects to servers in this program,
-// by the URL in their configuration. Assign it to [upstream.Dialer.Transports].
-// When the client closes a connection, its server side is closed too.
+// by the URL in their configuration. Make it an element of [Dialer.Transports].
+// It is safe for concurrent use, if all is not modified. It returns an error for
+// an unknown URL. When the client closes a connection, its server side is closed
+// too; the servers themselves need not be closed.
 func MemoryTransport(all map[string]*mcp.Server) func(c *upstream.Config, url string) (mcp.Transport, error) {
 	return func(_ *upstream.Config, url string) (mcp.Transport, error) {
 		s := all[url]

@@ -20,14 +20,17 @@ import (
 // leaseRevoked is the code of a refusal because a server's lease was revoked.
 const leaseRevoked policy.Code = "withdrawn"
 
-// Call is a tool call.
+// Call is a tool call. The methods of [Set] do not modify it.
 type Call struct {
-	Name      string
-	Arguments json.RawMessage // a JSON object; nil means empty
-	// Approved means that the user approved this call. Subject is the
-	// [Tool.subject] shown in the prompt. If the tool has changed since, the
-	// call needs approval again. With an empty Subject, the approval covers
-	// any definition.
+	Name string // a [Tool.Name]
+	// Arguments is a JSON object; nil means empty. Numbers, booleans, arrays
+	// and objects that a model wrote as strings are converted to the type in
+	// the tool's schema.
+	Arguments json.RawMessage
+	// Approved means that the user approved this call. Subject is the Subject
+	// of the [loadout.CallRequest] shown in the prompt. If the tool has changed
+	// since, the call needs approval again. With an empty Subject, the approval
+	// covers any definition.
 	Approved bool
 	Subject  policy.Digest
 	// Approve asks the user if the call needs approval. If it is nil, the
@@ -42,27 +45,31 @@ type Call struct {
 	// Allow holds the rules of active skills. They can allow only calls that
 	// the rules of the set do not decide; see [policy.Rules.DecideWith].
 	Allow policy.Rules
-	// The remaining fields are passed to the server unchanged, as are its
-	// replies.
+	// Meta, InputResponses and RequestState are those of [mcp.CallToolParams].
+	// Progress receives the server's progress notifications. All are passed on
+	// unchanged, except that Meta gets the [SettingsKey].
 	Meta           mcp.Meta
 	InputResponses mcp.InputResponseMap
 	RequestState   string
 	Progress       func(*mcp.ProgressNotificationParams) // may be nil; must not block
 	// Begin, if set, is called right before the call is sent. If it returns an
-	// error, the call is not sent.
+	// error, the call is not sent, and [Set.Call] returns that error.
 	Begin func() error
-	// Elicit answers requests for user input from servers of the older
-	// protocol era. If it is nil, they are cancelled.
+	// Elicit answers the server's requests for user input. If it is nil,
+	// requests in protocol versions before 2026-07-28 are cancelled. In later
+	// versions, they are part of the result; see
+	// [mcp.CallToolResult.NeedsInput].
 	Elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 }
 
 // UnknownToolError reports that there is no tool with the given name.
 type UnknownToolError struct {
 	Name     string
-	Similar  []string
+	Similar  []string // up to three names of tools in the set
 	Problems []string // problems with servers that may have the tool
 }
 
+// Error returns the name, the similar names and the problems.
 func (e *UnknownToolError) Error() string {
 	msg := fmt.Sprintf("tool %q not found", e.Name)
 	if len(e.Similar) > 0 {
@@ -74,33 +81,42 @@ func (e *UnknownToolError) Error() string {
 	return msg
 }
 
-// ArgumentsError lists all problems with the arguments of a call.
+// ArgumentsError reports that the arguments of a call do not match the tool's
+// input schema. The call was not sent.
 type ArgumentsError struct {
-	Tool     string
-	Problems []string
+	Tool     string   // a [Tool.Name]
+	Problems []string // at least one; for the model to correct its call
 }
 
+// Error returns the tool and all problems.
 func (e *ArgumentsError) Error() string {
 	return fmt.Sprintf("invalid arguments for %s: %s", e.Tool, strings.Join(e.Problems, "; "))
 }
 
 // FailedError reports that a call returned no result: the server is dead, timed
-// out or disconnected.
+// out or disconnected. The call may have had an effect.
 type FailedError struct {
 	Tool Tool
-	Err  error
+	Err  error // never nil
 }
 
+// Error returns the tool's name and the cause.
 func (e *FailedError) Error() string { return fmt.Sprintf("%s failed: %v", e.Tool.Name, e.Err) }
+
+// Unwrap returns the cause.
 func (e *FailedError) Unwrap() error { return e.Err }
 
-// Call calls a tool and returns the server's result unchanged. A protocol error
-// is a [*jsonrpc.Error] with the server's code and data. Any other error is an
-// [*UnknownToolError], [*ArgumentsError], [*loadout.RefusedError] or
-// [*FailedError]. Only if it is a FailedError may the call have reached the
-// server. If ctx is done, Call returns its cause.
+// Call calls a tool and returns the server's result unchanged, even if it
+// reports an error of the tool. If the skill that may have the tool is not
+// loaded, Call connects its servers. If the call needs approval, Call asks the
+// user with [Call.Approve].
 //
-// If the call needs approval, Call asks the user with [Call.Approve].
+// A protocol error is a [*jsonrpc.Error] with the server's code and data. A call
+// that was not sent fails with an [*UnknownToolError], [*ArgumentsError] or
+// [*loadout.RefusedError], or with the error of [Call.Begin]. A [*FailedError]
+// means that the call may have reached the server. So does the cause of ctx,
+// which Call returns if ctx is done. A call fails after the call timeout in its
+// server's configuration, by default 180 seconds.
 func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 	res, err := s.call(ctx, c)
 	refused, ok := errors.AsType[*loadout.RefusedError](err)

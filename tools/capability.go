@@ -14,14 +14,14 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Capability describes a skill or a tool to a planner.
+// Capability describes a skill or a tool to a planner. Its JSON form is stable.
 type Capability struct {
 	ID           string          `json:"id"`   // skill.NAME or mcp.SERVER.TOOL
 	Kind         string          `json:"kind"` // "skill" or "mcp"
 	Name         string          `json:"name"` // name to load or call it by
 	Description  string          `json:"description"`
-	InputSchema  json.RawMessage `json:"input_schema"`  // JSON schema; an empty object for a skill
-	OutputSchema json.RawMessage `json:"output_schema"` // {} if unknown
+	InputSchema  json.RawMessage `json:"input_schema"`  // JSON Schema; an empty object for a skill
+	OutputSchema json.RawMessage `json:"output_schema"` // JSON Schema; {} if unknown
 	// SafetyLevel is the safety level of the tool. For a skill, it is SAFE if
 	// the skill runs no code, MEDIUM if its code is approved and runs in the
 	// sandbox, and UNKNOWN otherwise.
@@ -32,12 +32,12 @@ type Capability struct {
 	// RequiresApproval reports whether the user must approve the tool call or
 	// the skill's code. A skill's instructions can be loaded without approval.
 	RequiresApproval bool   `json:"requires_approval"`
-	CostHint         string `json:"cost_hint,omitempty"`    // number of tokens in the instructions
-	LatencyHint      string `json:"latency_hint,omitempty"` // duration of the server's last response
+	CostHint         string `json:"cost_hint,omitempty"`    // estimated size of a skill's instructions, such as "1200 tokens"
+	LatencyHint      string `json:"latency_hint,omitempty"` // time of the server's last response, such as "12.5ms"
 }
 
 // Inventory lists all skills and tools available to an agent. Its JSON form is
-// stable.
+// stable. Empty lists are [], not null.
 type Inventory struct {
 	Skills []string `json:"available_skills"`    // names, in the order of the hints
 	Tools  []string `json:"available_mcp_tools"` // names to call the tools by
@@ -52,9 +52,10 @@ type Inventory struct {
 }
 
 // Capabilities lists the skills and tools for a planner, and whether they need
-// approval for the principal, session and rules of c. It lists only tools that
-// are known without connecting. It omits tools that the rules deny and skills
-// that only users may load. It returns an error only if ctx is done.
+// approval for the principal, session and rules of c, which must not be nil. It
+// lists only tools that are known without connecting. It omits tools that the
+// rules deny and skills that only users may load. It returns an error only if
+// ctx is done.
 func (s *Set) Capabilities(ctx context.Context, c *Call) (*Inventory, error) {
 	out := &Inventory{Skills: []string{}, Tools: []string{}, Problems: []string{}}
 	out.Hints.Capabilities = []Capability{}

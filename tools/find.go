@@ -16,11 +16,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Query selects tools for a search.
+// Query selects tools for a search. The zero value selects all tools of the
+// user's servers, of active skills and of approved skills whose tools are known.
 type Query struct {
 	Text   string // search text; "" selects all
-	Skill  string // only tools of this skill
-	Server string // only tools of this server
+	Skill  string // only tools of this skill: a name, [catalog.Entry.Key] or digest; "" for any
+	Server string // only tools of this server; "" for any
 }
 
 // ToolList is a list of tools from several servers.
@@ -38,9 +39,14 @@ const maxConcurrentLists = 4
 const unknownServerWait = 3 * time.Second
 
 // Find searches for tools. It knows the tools of unconnected servers if an
-// earlier process listed them. Otherwise it connects to these servers, within
-// the deadline of the set. The best match is first; tools of working servers
-// precede the others. The query is invalid if its skill or server is unknown.
+// earlier process listed them. Otherwise it connects to these servers, at most
+// four at a time. It waits for them up to [Options.Deadline], but only three
+// seconds if the tools of another server are known. The best match is first;
+// tools of working servers precede the others.
+//
+// A failing server is a problem in the result, not an error. Find returns an
+// error if the skill or the server is unknown, or if only users may load the
+// skill. An unknown skill is a [*catalog.NotFoundError].
 func (s *Set) Find(ctx context.Context, q Query) (*ToolList, error) {
 	out := &ToolList{}
 	var servers []*server
@@ -166,7 +172,8 @@ func stateRank(t Tool) int {
 }
 
 // Alternatives returns up to three tools that are similar to the named one and
-// usable or untried. Tools of connected servers come first.
+// usable or untried. Tools of connected servers come first. If the named tool's
+// server is down, its other tools are omitted. Alternatives does not connect.
 func (s *Set) Alternatives(name string) []Tool {
 	var all []Tool
 	like := &Tool{Definition: &mcp.Tool{Name: name}}
@@ -275,7 +282,8 @@ func (s *Set) findTool(ctx context.Context, name string) (*Tool, []string) {
 
 // OpenPermittedServers opens the servers of permitted skills that are not
 // loaded, so that searches find the tools listed by earlier processes. It does
-// not connect to them and skips skills without approval.
+// not connect to them, skips skills without approval, and considers at most 100
+// skills. [Set.Find] and [Set.Capabilities] call it.
 func (s *Set) OpenPermittedServers(ctx context.Context) {
 	asked := 0
 	for _, e := range s.rt.Catalog().Snapshot().ForModel() {

@@ -25,7 +25,8 @@ func (s *Set) StoresGrants() bool { return s.opts.Grants != nil }
 // Grant returns an error if the set has no store, and an
 // [*UnknownToolError] if the tool is unknown. It returns a
 // [*loadout.RefusedError] if a rule denies the call or the tool does not match
-// [Call.Subject].
+// [Call.Subject]. It returns the errors of [Options.Grants] and [Options.Audit];
+// without an audit record, the grant is revoked again.
 func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool, by policy.Principal) error {
 	if s.opts.Grants == nil {
 		return errNoGrantStore
@@ -70,7 +71,7 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 // GrantProvided is like [Set.Grant], for a tool that a skill provides. The
 // grant is part of the user's approval of the skill. GrantProvided does nothing
 // for tools of the user's own servers, tools that the user's rules or settings
-// require approval for, and tools annotated as destructive.
+// require approval for, and tools annotated as destructive. It then returns nil.
 func (s *Set) GrantProvided(ctx context.Context, c *Call, scope policy.Scope, by policy.Principal) error {
 	t, err := s.resolveTool(ctx, c)
 	if err != nil {
@@ -85,7 +86,9 @@ func (s *Set) GrantProvided(ctx context.Context, c *Call, scope policy.Scope, by
 	return s.Grant(ctx, c, scope, false, by)
 }
 
-// RecordDecline records in the audit log that the user declined a call.
+// RecordDecline records with [Options.Audit] that the user declined a call, and
+// returns its error. The tool may be unknown. [Set.Call] records a decline
+// itself.
 func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 	call := policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}
 	for _, sv := range s.allServers() {
@@ -100,7 +103,8 @@ func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 // ResolveApprovals sets [Tool.NeedsApproval] of each tool for a call like c
 // with unknown arguments. It considers the rules, those of active skills, and
 // stored grants, without using up any. The decision is made again for the
-// actual call and its arguments.
+// actual call and its arguments. The tools must be of this set, and c must not
+// be nil.
 func (s *Set) ResolveApprovals(ctx context.Context, all []Tool, c *Call) {
 	for i := range all {
 		t := &all[i]

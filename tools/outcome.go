@@ -10,7 +10,8 @@ import (
 )
 
 // CallOutcome describes how a call ended, for statistics. It contains names but
-// no content.
+// no content. Calls that wait for approval or input, and calls whose context is
+// done, have no outcome.
 type CallOutcome struct {
 	// Tool is the tool's name in the set, or "" for an unknown tool. Skill is
 	// the skill that provides the tool, and SkillKey its [catalog.Entry.Key].

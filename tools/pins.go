@@ -22,23 +22,31 @@ import (
 )
 
 // DefinitionStore stores the definitions of tools as first seen or accepted, to
-// detect servers that change a tool after its approval. It must be safe for
-// concurrent use.
+// detect servers that change a tool after its approval. It identifies a server
+// by the digest of its configuration. It must be safe for concurrent use, and
+// must not modify its arguments.
 type DefinitionStore interface {
 	// Screen divides a listing into usable tools and the names of changed
 	// tools. All tools in a server's first listing are accepted. Afterwards,
 	// changed lists new and modified tools. If strict is set, they cannot be
 	// used until they are accepted; otherwise they are accepted immediately.
+	//
+	// After an error, all tools of a strict server are quarantined, and the
+	// tools of other servers are used unchecked.
 	Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error)
 	// Accept accepts the definitions in a listing and returns the names of the
 	// tools that changed.
 	Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error)
-	// Next returns the command with which the user can accept changes, or "".
+	// Next returns the command with which the user can accept changes to the
+	// named server's tools, or "".
 	Next(server string) string
 }
 
 // NewFileDefinitionStore returns a store with a file for each server
-// configuration in dir. Several processes can use the directory concurrently.
+// configuration in dir, of at most 4 MiB. The directory is created when it is
+// needed. Several processes can use it concurrently. The store returns an error
+// if other users can read a file, or if its content is invalid.
+//
 // howToAccept returns the command with which the user can accept changes to a
 // server's tools; if it is nil, messages do not name a command.
 func NewFileDefinitionStore(dir string, howToAccept func(server string) string) DefinitionStore {
@@ -242,7 +250,8 @@ func (s *Set) isStrict(sv *server) bool { return sv.config.Owner != "" || sv.con
 // Usable reports whether the tool definition t may be shown and called on a
 // caller's own connection to the server. It returns false if the tool changed
 // and the change was not accepted. If the server is strict and its tools are
-// unknown, Usable connects to it first.
+// unknown, Usable connects to it first, within [Options.Deadline]. It returns
+// false if that fails or if the set has no such server.
 func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {
@@ -264,8 +273,11 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 	return slices.ContainsFunc(s.screenListing(sv, l).usable, func(u *mcp.Tool) bool { return u.Name == t.Name && upstream.DefinitionDigest(u) == hash })
 }
 
-// Accept connects to a server and accepts its current tool definitions. It
-// returns the names of the tools that changed.
+// Accept connects to a server and accepts its current tool definitions with
+// [Options.Pins]. It returns the server's names of the tools that changed, and
+// none if it has never been listed before. It waits for the server until ctx is
+// done. It returns an error if the server is unknown, lacks a variable or cannot
+// be listed, or if the set has no store.
 func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
 	sv := s.findServer(ctx, name)
 	if sv == nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // SkillServers configures how [ForRuntime] starts skill servers and providers.
-// The zero value is ready to use.
+// The zero value is ready to use. Its functions must be safe for concurrent use.
 type SkillServers struct {
 	// Session is the conversation that uses the servers, so that grants for a
 	// session apply. "" means none.
@@ -28,7 +28,8 @@ type SkillServers struct {
 	UserName string
 	// Values returns the user values and secrets granted to a skill with the
 	// given digest. If it is nil, skills receive the User of
-	// [Options.Variables] and the secrets included in their approval.
+	// [Options.Variables] and the secrets included in their approval. If it
+	// returns an error, the skill's servers are not started.
 	Values func(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error)
 	// HowToApprove returns how the user can approve the skill that err
 	// refused. If it is nil or returns "", only the reason is reported.
@@ -46,6 +47,9 @@ type SkillServers struct {
 // providers need the runtime's approval, and their commands run in its sandbox.
 // See [ReadServers] for [loadout.Scripts]. o may be nil. The caller must close
 // the set before the runtime.
+//
+// ForRuntime does not wait for servers. In the background, it connects preloaded
+// skills and servers that are configured to connect at the start.
 //
 // Without [Options.Pool], the set creates its own pool. A pool that several
 // sets share must start commands with [Set.Start].
@@ -71,14 +75,19 @@ func ForRuntime(rt *loadout.Runtime, o *Options) *Set {
 	return newSet(rt, &opts, access, r, nil)
 }
 
-// Start starts the command of a server that does not belong to the user. The
-// command runs in the runtime's sandbox.
+// Start starts the command of a server that does not belong to the user, for
+// the Spawn function of a shared pool's dialer. The command runs in the
+// runtime's sandbox. ctx applies only to the start; the caller must close the
+// process. Besides the errors of [loadout.Runtime.Serve], Start returns an error
+// if [SkillServers] does not allow the command.
 func (s *Set) Start(ctx context.Context, c *ServerConfig) (Process, error) {
 	return s.starter.start(ctx, c)
 }
 
 // ReadServers reads a skill's MCP servers with the same parser that is used to
-// start them. Assign it to [loadout.Scripts.ReadServers].
+// start them. configs is the JSON form of the mcpServers in the skill's
+// frontmatter. file names it in messages. The error lists up to three problems.
+// Assign it to [loadout.Scripts.ReadServers].
 func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
 	f, findings := upstream.ParseMap(configs, file)
 	var wrong []string

@@ -17,13 +17,13 @@ import (
 )
 
 // ConnectSkills connects the servers and providers of skills concurrently and
-// returns the callable tools. It waits until the deadline of the set; slower
-// servers continue to connect in the background. If individual servers fail,
-// the result lists them as problems.
+// returns the callable tools. It waits up to [Options.Deadline]; slower servers
+// continue to connect in the background. If individual servers fail or a skill
+// is not approved, the result lists them as problems. The result is never nil.
 //
 // Concurrent calls for the same skill share its connections. The servers remain
-// available until the permission ends. Conversations that load and unload
-// skills should use [Set.ForSession] instead.
+// available until the permission ends or the set is closed. Conversations that
+// load and unload skills should use [Set.ForSession] instead.
 func (s *Set) ConnectSkills(ctx context.Context, entries []*catalog.Entry) *ToolList {
 	s.mu.Lock()
 	for _, e := range entries {

@@ -56,10 +56,11 @@ type skillAccess struct {
 	provide func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)
 }
 
-// Options configures a [Set].
+// Options configures a [Set]. The zero value has only the servers of skills.
+// [ForRuntime] copies it. Its functions must be safe for concurrent use.
 type Options struct {
 	// Pool holds the connections. Closing the set releases its servers, but
-	// does not close the pool.
+	// does not close the pool. If Pool is nil, the set creates and closes one.
 	Pool *upstream.Pool
 	// PoolOptions configures the pool that [ForRuntime] creates if Pool is
 	// nil. The Spawn function of its dialer starts the commands of Own; see
@@ -102,19 +103,20 @@ type Options struct {
 	// Audit records each decision on a call. If it returns an error, the call
 	// is refused. Nil discards decisions.
 	Audit func(ctx context.Context, r policy.Record) error
-	// OnCallEnd, if set, is called with the outcome of each call. It must be
-	// safe for concurrent use and must not block.
+	// OnCallEnd, if set, is called with the outcome of each call. It must not
+	// block.
 	OnCallEnd func(CallOutcome)
-	// Deadline is how long a load waits for its servers; default 20 seconds.
+	// Deadline is how long an operation waits for servers to connect and list
+	// their tools; 0 means 20 seconds. It does not limit calls.
 	Deadline time.Duration
-	// Pins stores the definitions of tools. If it is nil, changes are not
-	// detected.
+	// Pins stores the definitions of tools; see [NewFileDefinitionStore]. If it
+	// is nil, changes are not detected.
 	Pins   DefinitionStore
 	Logger *slog.Logger // nil discards messages
 }
 
 // Set is a set of tools from several servers. It is safe for concurrent use.
-// The caller must close it.
+// Create it with [ForRuntime]. The caller must close it.
 type Set struct {
 	rt      *loadout.Runtime // its catalog contains the skills
 	opts    Options
@@ -207,10 +209,12 @@ func (o *Options) variables(c *upstream.Config) upstream.Variables {
 	}
 }
 
-// Pool returns the pool that holds the set's connections.
+// Pool returns the pool that holds the set's connections. If it is not
+// [Options.Pool], closing the set closes it.
 func (s *Set) Pool() *Pool { return s.opts.Pool }
 
-// SetRules replaces the rules. Later decisions use r.
+// SetRules replaces the rules. Later decisions use r; calls that were allowed
+// before continue.
 func (s *Set) SetRules(r policy.Rules) { s.rules.Store(&r) }
 
 // openServer resolves a server's variables and opens it in the pool, without
@@ -229,7 +233,8 @@ func (s *Set) openServer(name, skill string, c *upstream.Config, v upstream.Vari
 }
 
 // Close releases the set's connections and waits for its background work to
-// finish.
+// finish. It closes the pool unless that is [Options.Pool]. It may be called
+// more than once. Afterwards, the set has no servers.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	brought, own := s.groups, s.own
@@ -301,7 +306,7 @@ func describeUnset(unset []upstream.UnsetVariable) string {
 
 // Tool is a tool in a [Set].
 type Tool struct {
-	Name          string // name for calls
+	Name          string // name for calls, of up to 48 letters, digits, _ and -
 	Server        string // server name in the set
 	Skill         string // the skill that provides it; "" for the user's own
 	State         upstream.State
@@ -412,7 +417,8 @@ func (s *Set) log() *slog.Logger {
 var errClosed = errors.New("tool set is closed")
 
 // Connect connects to all known servers, or only to the named one, concurrently
-// and within the set's deadline. It returns the problems by server name.
+// and within [Options.Deadline]. It returns the problems by server name. The map
+// is empty if there are none or if the set has no such server.
 func (s *Set) Connect(ctx context.Context, name string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 	defer cancel()
@@ -463,12 +469,13 @@ func (s *Set) serverByName(name string) *server {
 	return nil
 }
 
-// Server describes a server in a [Set].
+// Server describes a server in a [Set] at the time of [Set.Servers]. The caller
+// must not modify what it points to.
 type Server struct {
 	upstream.Status
-	Skill   string           // skill that provides the server; "" for the user's own
-	Config  *upstream.Config // configuration with unresolved variables
-	Listing *upstream.Listing
+	Skill   string            // skill that provides the server; "" for the user's own
+	Config  *upstream.Config  // configuration with unresolved variables
+	Listing *upstream.Listing // last tool list, maybe of an earlier process; nil if unknown
 	// Problem describes quarantined tools, and tools that are configured but
 	// missing.
 	Problem string
@@ -478,8 +485,8 @@ type Server struct {
 }
 
 // ResolvedConfig returns a server's configuration with its variables resolved,
-// for a connection outside the pool. It contains secrets. It is nil if there is
-// no such server or a value is missing.
+// for a connection outside the pool. It contains secrets. The caller must not
+// modify it. It is nil if there is no such server or a value is missing.
 func (s *Set) ResolvedConfig(name string) *upstream.Config {
 	if sv := s.serverByName(name); sv != nil {
 		return sv.full
@@ -487,7 +494,8 @@ func (s *Set) ResolvedConfig(name string) *upstream.Config {
 	return nil
 }
 
-// Servers describes all known servers. It does not connect to them.
+// Servers describes all known servers, the user's own first. It does not connect
+// to them.
 func (s *Set) Servers() []Server {
 	var out []Server
 	for _, sv := range s.allServers() {
