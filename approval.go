@@ -20,12 +20,12 @@ type ApprovalRequest struct {
 	Call   *CallRequest // tool call; nil for a skill's code
 
 	Entry      *catalog.Entry
-	Digest     policy.Digest
-	Manifest   skill.Manifest
-	Needs      []policy.Need
-	Requested  policy.Bounds // requested bounds, within the bounds of this runtime
-	Injections []policy.Injection
-	Problems   []policy.Problem
+	Digest     policy.Digest      // digest of Manifest, to be approved
+	Manifest   skill.Manifest     // all files of the skill
+	Needs      []policy.Need      // dependencies and installed packages, to be approved
+	Requested  policy.Bounds      // requested bounds, within the bounds of this runtime
+	Injections []policy.Injection // secrets that only the sandbox's proxy uses
+	Problems   []policy.Problem   // ignored parts of the skill's request
 	// Services are the skill's servers and its provider. See
 	// [Runtime.InstallPackages] for servers started by npx or uvx: their
 	// installed packages are in Needs. Without [Scripts.ReadServers], the list
@@ -33,9 +33,10 @@ type ApprovalRequest struct {
 	Services []RequestedService
 }
 
-// Permissions returns the permissions that an approval grants: those that the
-// skill requests, except write access to the workspace, and the secrets that
-// its servers use.
+// Permissions returns the permissions that an approval of a skill's code
+// grants: those that the skill requests, except write access to the workspace,
+// and the secrets that its servers use. Servers with a RefusedReason do not
+// count.
 func (r *ApprovalRequest) Permissions() policy.Permissions {
 	p := r.Requested.Permissions()
 	p.Run, p.WorkspaceWrite = true, false
@@ -54,8 +55,11 @@ func (r *ApprovalRequest) Permissions() policy.Permissions {
 }
 
 // ReadApprovalRequest returns the approval request for the skill that ref
-// names. The error is a [*ServersError] if the skill's servers cannot be read;
-// such a skill must not be approved.
+// names, in its current version. It runs no code, and does not set Script,
+// Reason and Call. The error is that of [Runtime.Fetch] if the skill cannot be
+// read, and a [*sandbox.ChangedError] if it changes meanwhile. It is a
+// [*ServersError] if the skill's servers cannot be read; such a skill must not
+// be approved.
 func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*ApprovalRequest, error) {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Approver asks the user to approve a request and waits for the answer. It must
-// be safe for concurrent use. If the user cannot be asked, it returns an error
-// and nothing is approved.
+// Approver asks the user to approve a request and waits for the answer, or
+// until ctx is done. It must be safe for concurrent use. If the user cannot be
+// asked, it returns an error and nothing is approved.
 type Approver func(ctx context.Context, r *ApprovalRequest) (Approval, error)
 
 // Approval is the user's answer to an [ApprovalRequest]. The zero value
@@ -23,12 +23,13 @@ type Approval struct {
 	Approved bool
 	// Scope is the scope of the approval. "" approves one script run, one tool
 	// call, or a skill's servers for the conversation, but for at most one
-	// day.
+	// day. Outside a session, [policy.ForSession] approves a skill's code for
+	// one day.
 	Scope policy.Scope
 	// By is the user who approved the skill's code. The zero value is the user
 	// who runs this program.
 	By policy.Principal
-	// Arguments, if not nil, replace the arguments of the tool call.
+	// Arguments, if not empty, replace the arguments of the tool call.
 	Arguments json.RawMessage
 	// Feedback is the user's message to the model if they declined.
 	Feedback string
@@ -36,8 +37,8 @@ type Approval struct {
 
 // CallRequest describes a tool call that needs approval.
 type CallRequest struct {
-	Tool      string          `json:"tool"`
-	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`            // model's name for the tool
+	Server    string          `json:"server"`          // name of the tool's server
 	Skill     string          `json:"skill,omitempty"` // skill that provides the tool
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Reason    string          `json:"reason"` // why approval is needed
@@ -52,10 +53,10 @@ type CallRequest struct {
 }
 
 // RefusedError reports that a skill's code is not allowed to run, or that a
-// tool call is not allowed.
+// tool call is not allowed. Nothing ran.
 type RefusedError struct {
-	Skill    string // the skill to run, or the one that provides the tool; may be ""
-	Decision policy.Decision
+	Skill    string          // the skill to run, or the one that provides the tool; may be ""
+	Decision policy.Decision // its effect is not [policy.Allow]
 	// NeedsApproval is set if the user can approve the operation.
 	NeedsApproval bool
 	Call          *CallRequest // the refused tool call; nil for a skill's code
@@ -63,6 +64,7 @@ type RefusedError struct {
 	Err           error        // why the user could not be asked; may be nil
 }
 
+// Error returns a message with the reason, but without the hint of Decision.
 func (e *RefusedError) Error() string {
 	switch {
 	case e.Call == nil:
@@ -76,7 +78,7 @@ func (e *RefusedError) Error() string {
 // Unwrap returns Err, which may be nil.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Declined reports whether the user declined.
+// Declined reports whether the user was asked and declined.
 func (e *RefusedError) Declined() bool { return e.Decision.Code == policy.Declined }
 
 // refused converts a policy refusal to a [*RefusedError]. It returns other
@@ -91,7 +93,8 @@ func refused(err error) error {
 }
 
 // Ask asks the user to approve r. If the request is not approved, Ask returns a
-// [*RefusedError] that adds the user's answer to e.
+// [*RefusedError] that adds the user's answer to e. It does not modify e. If
+// ctx is done, Ask may return the cause instead. The approver must not be nil.
 func (a Approver) Ask(ctx context.Context, r *ApprovalRequest, e *RefusedError) (Approval, error) {
 	answer, err := a(ctx, r)
 	switch {

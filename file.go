@@ -29,20 +29,22 @@ const (
 
 // Content is the content of a skill file, or part of it.
 type Content struct {
-	Path   string
-	Size   int64  // size of the whole file
-	SHA256 string // empty if the file is larger than [skill.MaxBytes]
-	MIME   string
-	// Text is the requested part of a text file. Next is the offset of the
-	// next part, or 0 if this is the last.
+	Path   string // inside the skill, with slashes
+	Size   int64  // size of the whole file in bytes
+	SHA256 string // in hex; empty if the file is larger than [skill.MaxBytes]
+	MIME   string // by extension or else by content; for Data always by content
+	// Text is the requested part of a text file, which is UTF-8 without NUL
+	// bytes. Offset is its offset in bytes. It may be up to three bytes before
+	// the requested one, at the start of a character. Next is the offset of
+	// the next part, or 0 if this is the last.
 	Text         string
 	Offset, Next int64
 	// Data is a complete image in a format that models accept: PNG, JPEG, GIF
-	// or WebP. It is nil for other files.
+	// or WebP. It is nil for other files, and for images over 5 MiB.
 	Data []byte
-	// Binary is set if the file is not text.
+	// Binary is set if the file is not text, or is over 16 MiB.
 	Binary bool
-	// TooLarge is set if the file is too large to return.
+	// TooLarge is set if the file is over 16 MiB. Its content is not returned.
 	TooLarge bool
 }
 
@@ -51,11 +53,14 @@ var errNotText = errors.New("not a text file, so it cannot be read in parts")
 
 // ReadFile returns a file of the skill e. name is its path inside the skill.
 // For a text file, ReadFile returns up to limit bytes starting at offset and
-// does not split characters. A limit of 0 means 64 KiB, which is also the
-// maximum. Images are returned whole; for other files, only the metadata is
-// returned. The error matches [fs.ErrNotExist] if the file does not exist,
-// [fs.ErrInvalid] if the path leaves the skill or is not a file. An offset in a
-// file that is not text is an error, too.
+// does not split characters. It exceeds a limit that is shorter than the first
+// character. A limit of 0 means 64 KiB, which is also the maximum. Images up to
+// 5 MiB are returned whole; for other files, only the metadata is returned.
+//
+// The error matches [fs.ErrNotExist] if the file does not exist. It matches
+// [fs.ErrInvalid] if the path leaves the skill or is not a regular file, or if
+// offset is outside a text file. A positive offset in a file that is not text
+// is an error, too.
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
 	clean, err := cleanPath(name)
 	if err != nil {

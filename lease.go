@@ -7,11 +7,11 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Lease is permission to use the servers that a skill provides. The caller must
-// release it.
+// Lease is permission to use the servers that a skill provides. It is safe for
+// concurrent use. The caller must release it.
 type Lease struct {
-	Skill  string
-	Digest policy.Digest
+	Skill  string        // name of the skill
+	Digest policy.Digest // digest of the skill's files
 	Bounds policy.Bounds // bounds that were requested and granted
 
 	scripts *Scripts
@@ -21,10 +21,13 @@ type Lease struct {
 // AcquireLease acquires permission to use a skill's servers, without starting
 // them. As for [Runtime.Run], the current version of the skill must be
 // approved. If it is not, [Options.Approve] is called before the request is
-// refused. ctx applies only to this call, not to the lease. The error is a
-// [*RefusedError] if policy denies the request, and a [*ServersError] if the
-// skill's servers cannot be read. Without [Scripts.ReadServers], a skill with
-// servers is an error.
+// refused. ctx applies only to this call, not to the lease. The zero value of
+// who means [Scripts.Principal]. session is "" outside a session.
+//
+// The error is a [*RefusedError] if policy denies the request, and a
+// [*ServersError] if the skill's servers cannot be read. It is [ErrNoScripts]
+// if [Options.Scripts] is nil, and that of [Runtime.Fetch] if the skill cannot
+// be read. Without [Scripts.ReadServers], a skill with servers is an error.
 func (r *Runtime) AcquireLease(ctx context.Context, skill string, who policy.Principal, session string) (*Lease, error) {
 	if r.scripts == nil {
 		return nil, ErrNoScripts
@@ -40,24 +43,30 @@ func (r *Runtime) AcquireLease(ctx context.Context, skill string, who policy.Pri
 	return &Lease{Skill: l.Skill, Digest: l.Digest, Bounds: l.Bounds, scripts: r.scripts, lease: l}, nil
 }
 
-// CanAcquireLease reports whether the skill is approved, so that
-// [Runtime.AcquireLease] would succeed now. It does not record a decision.
+// CanAcquireLease reports whether policy allows [Runtime.AcquireLease] now,
+// without asking the user. It does not check whether the skill's servers can be
+// read or the sandbox isolates enough. It does not record a decision.
 func (r *Runtime) CanAcquireLease(ctx context.Context, skill string, who policy.Principal, session string) bool {
 	return r.scripts != nil && r.runner().CanAcquireLease(ctx, skill, r.scripts.caller(who, session))
 }
 
 // Check returns an error if the skill's files changed or the grant is no longer
 // valid. Call it before each use of the lease. It does not record a decision.
+// The error is a [*RefusedError] if policy now denies the use. It matches
+// [sandbox.ErrDisabled] if the lease was revoked, and [context.Canceled] if it
+// was released.
 func (l *Lease) Check(ctx context.Context) error { return refused(l.lease.Check(ctx)) }
 
 // Done returns a channel that is closed when the lease is revoked or released.
+// The revocation of a grant closes it within about 200 ms.
 func (l *Lease) Done() <-chan struct{} { return l.lease.Done() }
 
 // Release ends the lease. It may be called more than once.
 func (l *Lease) Release() { l.lease.Release() }
 
 // Secret returns the value of a secret that was granted to the skill. ok is
-// false if the secret was not granted or has no value.
+// false if the secret was not granted, cannot be read or has no value. Secret
+// does not check whether the lease is still valid; see [Lease.Check].
 func (l *Lease) Secret(ctx context.Context, name string) (value string, ok bool) {
 	if len(l.Bounds.Intersect(policy.Bounds{Secrets: []string{name}}).Secrets) == 0 {
 		return "", false

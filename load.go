@@ -12,10 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Fetch resolves a reference and returns the current version of the skill and
-// its dependencies. Dependencies precede the skills that need them. If a skill
-// is the cause of the error, it is a [*catalog.NotFoundError],
-// [*catalog.DependencyError] or [*catalog.BrokenError].
+// Fetch resolves a reference, as described for [catalog.Catalog.Resolve], and
+// returns the current version of the skill and its dependencies. Dependencies
+// precede the skills that need them. Missing ones are listed in
+// [session.Skill.Problems]. If a skill is the cause of the error, it is a
+// [*catalog.NotFoundError], [*catalog.DependencyError] or
+// [*catalog.BrokenError].
 func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {
@@ -99,7 +101,9 @@ func (c *tokenCache) count(digest, text string) int {
 }
 
 // Digest returns "sha256:" and the hex SHA-256 of a skill's current SKILL.md.
-// Load events record the same digest.
+// Load events record the same digest. It does not cover the skill's other
+// files, unlike the digest in a [policy.Grant]. Errors are those of
+// [catalog.Catalog.Read].
 func (r *Runtime) Digest(ctx context.Context, e *catalog.Entry) (string, error) {
 	_, src, err := r.catalog.Read(ctx, e)
 	if err != nil {

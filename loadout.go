@@ -38,16 +38,19 @@ import (
 // Options configures a runtime. The zero value is ready to use.
 type Options struct {
 	// Sources are the sources of skills, in order of preference within each
-	// scope; nil means [DefaultSources] with no options.
+	// scope; nil means [DefaultSources] with no options. An empty slice means
+	// no sources.
 	Sources []catalog.Source
 	// Filter decides which skills are available.
 	Filter catalog.Filter
 	// Search replaces the catalog's ranking of search results: see
 	// [catalog.Options.Search].
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
-	// Watch keeps the catalog up to date until the runtime is closed.
+	// Watch keeps the catalog up to date until the runtime is closed. Without
+	// it, call [catalog.Catalog.Reload].
 	Watch bool
-	// Scripts configures how skill scripts run; nil disables them.
+	// Scripts configures how skill scripts run; nil disables them. The caller
+	// must not modify it afterwards.
 	Scripts *Scripts
 	// Approve asks the user to approve skill code that is not approved yet,
 	// and tool calls that need approval; nil refuses both. Without
@@ -57,7 +60,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Runtime finds skills and loads them. It is safe for concurrent use.
+// Runtime finds skills and loads them. It is safe for concurrent use. The zero
+// value is not usable; call [New].
 type Runtime struct {
 	catalog *catalog.Catalog
 	stop    context.CancelFunc
@@ -67,9 +71,11 @@ type Runtime struct {
 	approve Approver // may be nil
 }
 
-// New reads the sources and returns a runtime. The caller must close it. If a
-// source cannot be read, the catalog reports a problem and New returns no
-// error.
+// New reads the sources and returns a runtime. opts may be nil. The caller must
+// close the runtime. ctx applies only to this call. New returns an error if ctx
+// is done, if a filter pattern is invalid, or if the label of a source is
+// invalid or not unique. If a source cannot be read, the catalog reports a
+// problem and New returns no error.
 func New(ctx context.Context, opts *Options) (*Runtime, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -103,7 +109,8 @@ func New(ctx context.Context, opts *Options) (*Runtime, error) {
 }
 
 // Close stops the background work and waits for it to finish. It may be called
-// more than once.
+// more than once, and always returns nil. It does not close sessions, leases
+// and services, and does not stop runs.
 func (r *Runtime) Close() error {
 	r.stop()
 	r.running.Wait()
@@ -117,19 +124,22 @@ func (r *Runtime) Catalog() *catalog.Catalog { return r.catalog }
 type TextOptions = catalog.FormatOptions
 
 // CatalogText returns a list of the available skills for a model, one per line,
-// within the limits of o. It is empty if no skills are available.
+// within the limits of o. It is empty if no skills are available. It omits
+// skills that a model must not load.
 func (r *Runtime) CatalogText(o TextOptions) string {
 	return catalog.Format(r.catalog.Snapshot().ForModel(), o)
 }
 
-// Session is a conversation that loads skills from a runtime.
+// Session is a conversation that loads skills from a runtime; see
+// [Runtime.NewSession].
 type Session = session.Session
 
 // SessionOptions configures a session. The zero value is ready to use.
 type SessionOptions = session.Options
 
 // NewSession opens a session on the conversation in o.Log, which may contain
-// earlier events. The caller must close the session.
+// earlier events. o may be nil. NewSession returns an error if the log cannot
+// be read. The caller must close the session.
 func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, error) {
 	if o == nil {
 		o = &SessionOptions{}
@@ -143,7 +153,8 @@ func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, 
 
 // Preload loads the skills that are marked preload and not yet active in the
 // session, with their tools. If a skill cannot be loaded, its result says so.
-// Add the text of each result to the model's system prompt.
+// Add the text of each result to the model's system prompt. The error is that
+// of [session.Session.Load]; Preload then also returns the results so far.
 func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.LoadResult, error) {
 	var out []*session.LoadResult
 	for _, e := range r.catalog.Snapshot().ForModel() {

@@ -43,7 +43,8 @@ type RequestedService struct {
 	RefusedReason string `json:"refused,omitempty"`
 }
 
-// CheckCommand sets NeedsInstall and RefusedReason according to the command.
+// CheckCommand sets NeedsInstall and RefusedReason according to the command. It
+// changes nothing if the service has no command.
 func (w *RequestedService) CheckCommand() {
 	if len(w.Command) == 0 {
 		return
@@ -60,9 +61,9 @@ func (w *RequestedService) CheckCommand() {
 // not change until it is removed.
 type Package struct {
 	Registry  string `json:"registry"` // npm or pypi
-	Requested string `json:"asked"`    // as written in the skill
+	Requested string `json:"asked"`    // as written in the skill, with any version
 	Name      string `json:"name"`
-	Version   string `json:"version"`
+	Version   string `json:"version"` // installed version
 	// Integrity is "sha256:" and a hash of the package and its dependencies.
 	// For npm, the hash covers the registry's integrity value of each package;
 	// for PyPI, the file list of each package.
@@ -86,10 +87,11 @@ type RequestedVariable struct {
 // ServersError is returned if a skill's servers cannot be read. They are not
 // started, and the skill cannot be approved.
 type ServersError struct {
-	Skill  string
-	Reason string
+	Skill  string // name of the skill
+	Reason string // from [Scripts.ReadServers], or that it has over 64 servers
 }
 
+// Error returns a message with the skill and the reason.
 func (e *ServersError) Error() string {
 	return fmt.Sprintf("skill %s: invalid MCP servers: %s", e.Skill, e.Reason)
 }
@@ -185,9 +187,14 @@ func filterVariables(w RequestedService) RequestedService {
 }
 
 // InstallPackages installs the packages that npx and uvx start for a skill's
-// servers. It uses the sandbox of the build step and does not run the packages.
-// Afterwards an [ApprovalRequest] can include them. InstallPackages needs no
-// approval.
+// servers. It runs the installers in the sandbox, but not the packages, unless
+// [Packages.AllowSource] is set. Afterwards an [ApprovalRequest] can include
+// the packages. InstallPackages needs no approval.
+//
+// progress receives progress messages; it may be nil. The error joins those of
+// all servers, so other packages may be installed. It is a [*ServersError] if
+// the skill's servers cannot be read. If [Options.Scripts] is nil,
+// InstallPackages does nothing.
 func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func(what string)) error {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {

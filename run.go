@@ -13,55 +13,65 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Run describes a script run.
+// Run describes a script run. Skill and Script are required.
 type Run struct {
 	Skill  string // reference to the skill
 	Script string // path inside the skill, or the script's name if unique
 	Args   []string
-	Stdin  io.Reader
-	Inputs []Input // files and directories to copy to /work/in
+	Stdin  io.Reader // nil means no input; a Read may outlast the run
+	// Inputs are files and directories to copy to /work/in, at most 10,000
+	// files with 512 MiB in total.
+	Inputs []Input
 
 	// Principal is the principal of the run; the zero value means
-	// [Scripts.Principal]. ByUser is set if the user typed the command, which
-	// approves this run.
+	// [Scripts.Principal]. ByUser is set if the user typed the command. That
+	// approves this run if the principal is a user.
 	Principal policy.Principal
 	ByUser    bool
-	Session   string
+	Session   string // session ID, for grants that are valid in one session
 
 	// Folder is the handle of a working folder, as returned by an earlier run.
-	// If it is "", NewFolder creates a working folder.
+	// If it is "", NewFolder creates a working folder. Runs with the same
+	// folder wait for each other. A folder may be removed seven days after its
+	// last use.
 	Folder    string
 	NewFolder bool
 	// OutputDir is the directory for the files in /work/out. It is created if
-	// necessary. It is ignored if the run has a working folder.
+	// necessary. Files whose path begins with a dot are not saved. OutputDir
+	// is ignored if the run has a working folder.
 	OutputDir string
 	// Workspace is the absolute path of a user's directory. The script can
-	// read it, and can write to it if that was approved.
+	// read it, and can write to it if that was approved. See
+	// [Runtime.CheckWorkspace].
 	Workspace string
 	// WriteWorkspace grants write access to the workspace, and HostNetwork
 	// full access to the machine's network. Set them only if the user typed
-	// the command.
+	// the command. They are ignored unless ByUser is set.
 	WriteWorkspace, HostNetwork bool
 	// Secrets are values for this run, in addition to those of [Scripts].
 	Secrets []sandbox.Secret
 	Timeout time.Duration // limited by Bounds; 0 means that limit
 
-	// Stdout and Stderr receive the output as it is written. If the user typed
-	// the command, the output is not truncated. Both may be nil.
+	// Stdout and Stderr receive the output as it is written, with secrets
+	// redacted. If the user typed the command, the output is not truncated.
+	// Both may be nil. A writer that is used for both must be safe for
+	// concurrent use.
 	Stdout, Stderr io.Writer
 	Progress       func(what string) // receives progress messages; may be nil
 }
 
-// Input is a file or directory that is copied to /work/in.
+// Input is a file or directory that is copied to /work/in. Symbolic links and
+// special files below a directory are skipped.
 type Input struct {
-	// Name is the path relative to /work/in.
+	// Name is the path relative to /work/in; see [fs.ValidPath]. Two inputs
+	// must not have files with the same path.
 	Name string
 	// FS contains the file or directory at Path.
 	FS   fs.FS
 	Path string
 }
 
-// TextInput returns an input file with the given content.
+// TextInput returns an input file with the given content, which is not copied.
 func TextInput(name string, data []byte) Input {
 	return Input{Name: name, FS: execution.TextFile(data), Path: "data"}
 }
@@ -70,21 +80,21 @@ func TextInput(name string, data []byte) Input {
 // of run --json.
 type RunResult struct {
 	ExitCode    int               `json:"exit_code"`
-	Stdout      string            `json:"stdout"`
-	Stderr      string            `json:"stderr"`
-	DurationMS  int64             `json:"duration_ms"`
-	Killed      bool              `json:"killed"`
-	Truncated   bool              `json:"truncated"`
+	Stdout      string            `json:"stdout"`      // up to 1 MiB, with secrets redacted and invalid UTF-8 replaced
+	Stderr      string            `json:"stderr"`      // like Stdout
+	DurationMS  int64             `json:"duration_ms"` // in milliseconds
+	Killed      bool              `json:"killed"`      // the script did not exit by itself
+	Truncated   bool              `json:"truncated"`   // output beyond the limit was dropped
 	Reason      sandbox.Reason    `json:"reason"`
 	Detail      string            `json:"detail,omitempty"` // details of the reason
-	Backend     string            `json:"backend"`
-	Tier        int               `json:"tier"`
-	Limits      map[string]string `json:"limits"` // enforced limits and how they are enforced
-	DeniedHosts []string          `json:"denied_hosts"`
-	Digest      string            `json:"digest"`
-	Files       []sandbox.File    `json:"files"`
-	Skill       string            `json:"skill"`
-	Script      string            `json:"script"`
+	Backend     string            `json:"backend"`          // name of the sandbox backend
+	Tier        int               `json:"tier"`             // tier of the backend; see [sandbox.Tier]
+	Limits      map[string]string `json:"limits"`           // how each limit is enforced, "" if it is not
+	DeniedHosts []string          `json:"denied_hosts"`     // never nil
+	Digest      string            `json:"digest"`           // digest of the skill's files; "" for a host command
+	Files       []sandbox.File    `json:"files"`            // saved files, relative to /work/out or the working folder; never nil
+	Skill       string            `json:"skill"`            // name of the skill; "" for a host command
+	Script      string            `json:"script"`           // path inside the skill; "" for a host command
 	Folder      string            `json:"folder,omitempty"` // handle of the working folder
 	// UnsavedFiles is the number of files that the script wrote outside
 	// /work/out. They were not saved.
@@ -93,12 +103,18 @@ type RunResult struct {
 }
 
 // Run runs a skill script in the sandbox and waits for it to finish. A script
-// that fails or is killed is not an error. The error is a [*RefusedError] if
-// policy denies the run, or a catalog error if the skill is not found. Other
-// errors report that the script, its interpreter, its packages or the sandbox
-// is missing. In these cases nothing ran, and there is no result. If ctx is
-// done during the run or the files cannot be saved, Run returns both a result
-// and an error. [Options.Approve] is called before a run is refused.
+// that fails or is killed is not an error. [Options.Approve] is called before a
+// run is refused.
+//
+// The error is a [*RefusedError] if policy denies the run, and [ErrNoScripts]
+// if the runtime has no sandbox. It is that of [Runtime.Fetch] if the skill
+// cannot be read. It matches [ErrNoFolder] or [ErrWorkspace] for a folder or
+// workspace that cannot be used. Other errors report that the script, its
+// interpreter, its packages or the sandbox is missing. In these cases the
+// script did not run, and there is no result. If ctx is done during the run or
+// the files cannot be saved, Run returns both a result and an error. If the
+// permission is revoked during the run, the script is killed, with the reason
+// [sandbox.Disabled].
 func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
@@ -117,7 +133,10 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 }
 
 // RunCommand runs a host command in a sandbox, to show users what scripts can
-// see. It uses only the files, streams and timeout of run.
+// see. args must not be empty. It uses only Inputs, OutputDir, Timeout and the
+// streams of run. A working folder is an error that matches [ErrNoFolder]. The
+// command has no network access, no secrets and [sandbox.DefaultLimits].
+// Results and other errors are those of [sandbox.Run].
 func RunCommand(ctx context.Context, b sandbox.Backend, args []string, run Run) (*RunResult, error) {
 	out, err := execution.RunCommand(ctx, b, &execution.Command{Args: args, Inputs: run.inputs(), Streams: run.streams(true), Timeout: run.Timeout,
 		Output: execution.Output{Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir}})
@@ -156,19 +175,22 @@ func validUTF8(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD"
 // Command is a host command to run in the sandbox on a user's folder. It starts
 // in that folder.
 type Command struct {
-	Args     []string
-	Folder   string // absolute; must not contain Loadout's own state
-	Writable bool   // whether the command may write to Folder, except to names that make other programs run code, such as .git
-	Timeout  time.Duration
-	Stdout   io.Writer // also receives the output; may be nil
-	Stderr   io.Writer
+	Args     []string      // program and arguments; must not be empty
+	Folder   string        // absolute; must not contain Loadout's own state
+	Writable bool          // whether the command may write to Folder, except to names that make other programs run code, such as .git
+	Timeout  time.Duration // 0 means one minute, a negative value no timeout
+	Stdout   io.Writer     // also receives the output, without limit; may be nil
+	Stderr   io.Writer     // like Stdout
 }
 
 // Command runs a command without network access, secrets or the user's
 // environment. Of the user's files, the sandbox contains only the folder. A
-// command that fails or is killed is not an error; an error means that nothing
-// ran. The error matches [ErrWorkspace] if the folder is not accepted. Command
-// does not ask for approval.
+// command that fails or is killed is not an error. If ctx is done during the
+// run, Command kills it and returns the cause without a result. Other errors
+// mean that nothing ran. The error matches [ErrWorkspace] if the folder is not
+// accepted, and [ErrNoScripts] if the runtime has no sandbox. Command does not
+// ask for approval and records no decision. [Scripts.Bounds] do not apply, but
+// [sandbox.DefaultLimits] do.
 func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("run a command: no program named")

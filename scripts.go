@@ -17,11 +17,13 @@ import (
 )
 
 // Scripts configures how a runtime runs skill scripts. Scripts are disabled if
-// it is nil or its Sandbox is nil.
+// it is nil or its Sandbox is nil. Its functions must be safe for concurrent
+// use.
 type Scripts struct {
 	// Sandbox runs the scripts. Package sandbox/auto chooses a backend.
 	Sandbox sandbox.Backend
-	// Grants stores the approvals; nil means none.
+	// Grants stores the approvals; nil means none. See [Options.Approve]. The
+	// runtime does not close the store.
 	Grants policy.Store
 	// Audit receives every decision; nil discards them. A run is refused if its
 	// decision cannot be recorded.
@@ -39,7 +41,8 @@ type Scripts struct {
 	// FolderDir is always protected.
 	ProtectedDirs []string
 	// FolderDir is the directory that contains the working folders; ""
-	// disables them.
+	// disables them. It is created if necessary. A working folder is kept for
+	// at least seven days after its last use.
 	FolderDir string
 	// Packages configures package installation. If it is nil, scripts that
 	// need packages are refused.
@@ -50,7 +53,8 @@ type Scripts struct {
 	// Command, Hosts, Env and Variables of each. If it fails, all servers and
 	// the approval are refused. If it is nil, skill servers are refused.
 	ReadServers func(configs json.RawMessage, file string) ([]RequestedService, error)
-	// Secret returns the value of the named secret; nil means no secrets.
+	// Secret returns the value of the named secret, or "" if it is not set;
+	// nil means no secrets. If it returns an error, the run fails.
 	Secret func(ctx context.Context, name string) (string, error)
 	// SecretFor, if set, replaces Secret. It also receives the digest of the
 	// skill that the value is for.
@@ -64,7 +68,8 @@ type Scripts struct {
 	// CacheDir is a directory for data that can be regenerated; "" disables
 	// the cache.
 	CacheDir string
-	// PrivateNetworks are private address ranges that scripts may connect to.
+	// PrivateNetworks are private address ranges that scripts may connect to,
+	// if the host was granted, too. Other private addresses are denied.
 	PrivateNetworks []netip.Prefix
 	// Logger logs decisions on network connections; nil discards them.
 	Logger *slog.Logger
@@ -73,10 +78,12 @@ type Scripts struct {
 // Packages configures the installation of packages for scripts. Packages are
 // installed in a sandbox, from these registries only.
 type Packages struct {
-	// Dir is the directory for installed packages. It must be absolute.
+	// Dir is the directory for installed packages. It must be absolute. It is
+	// created if necessary.
 	Dir string
-	// PythonIndex and NPMRegistry are the registry URLs; "" means the public
-	// registry.
+	// PythonIndex is the URL of a simple index (PEP 503), and NPMRegistry that
+	// of an npm registry; "" means the public one. They must not contain
+	// credentials.
 	PythonIndex, NPMRegistry string
 	// AllowSource allows packages to be built from source and to run install
 	// scripts. Both run in the sandbox.
@@ -86,12 +93,16 @@ type Packages struct {
 }
 
 // Auditor records decisions. An error refuses the operation that was to be
-// recorded.
+// recorded. It must be safe for concurrent use.
 type Auditor interface {
+	// Append stores a record before it returns. If the record's time is zero,
+	// it stores the current time.
 	Append(ctx context.Context, r policy.Record) error
 }
 
-// ErrNoScripts is returned by a runtime that does not run scripts.
+// ErrNoScripts indicates that a runtime does not run scripts, because it has no
+// sandbox. [Runtime.Run] also wraps it for a WebAssembly script if
+// [Scripts.Executable] is "".
 var ErrNoScripts = execution.ErrNoScripts
 
 // principal returns the default principal.
@@ -151,12 +162,16 @@ func (s *Scripts) protectedDirs() []string {
 	return append([]string{s.FolderDir}, s.ProtectedDirs...)
 }
 
-// ErrWorkspace means that scripts must not be given access to a directory.
+// ErrWorkspace indicates that scripts must not be given access to a directory;
+// see [Runtime.CheckWorkspace].
 var ErrWorkspace = execution.ErrWorkspace
 
 // CheckWorkspace returns an error if scripts must not be given access to dir.
-// The error wraps [ErrWorkspace] if dir is the root of the file system or
-// overlaps Loadout's own state.
+// The error wraps [ErrWorkspace] if dir is not absolute, is the root of the
+// file system, or overlaps [Scripts.ProtectedDirs] or [Scripts.FolderDir]. It
+// is [ErrNoScripts] if the runtime has no sandbox. CheckWorkspace follows
+// symbolic links. Another error means that dir does not exist or cannot be
+// read.
 func (r *Runtime) CheckWorkspace(dir string) error {
 	if !r.RunsScripts() {
 		if err := execution.CheckWorkspace(dir); err != nil {
@@ -167,10 +182,13 @@ func (r *Runtime) CheckWorkspace(dir string) error {
 	return execution.CheckWorkspace(dir, r.scripts.protectedDirs()...)
 }
 
-// ErrNoFolder is returned if no working folder has the given handle.
+// ErrNoFolder indicates that no working folder has the given handle, or that
+// working folders are disabled.
 var ErrNoFolder = execution.ErrNoFolder
 
 // FolderPath returns the host path of the working folder with the given handle.
+// It returns [ErrNoFolder] if the handle is malformed or working folders are
+// disabled. It does not check whether the folder exists.
 func (r *Runtime) FolderPath(handle string) (string, error) {
 	if r.scripts == nil {
 		return "", ErrNoFolder

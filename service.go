@@ -27,14 +27,15 @@ type Service struct {
 	// or {baseDir}.
 	Command []string
 	Env     map[string]string // environment variables; values may refer to the skill's directory too
-	// Files are added to /needs/.loadout, read-only and by base name. They
-	// hold a program that the caller supplies for the skill.
+	// Files are added to /needs/.loadout, read-only. The keys are base names.
+	// They hold a program that the caller supplies for the skill.
 	Files map[string][]byte
 	// Hosts restricts the hosts that the service may reach to a subset of
-	// those requested and granted; nil means all of them.
+	// those requested and granted; nil means all of them, and an empty slice
+	// none.
 	Hosts []string
 	// Redact lists additional secrets, for example from Env. Their values are
-	// removed from the output of the service.
+	// replaced in the output of the service if they have at least six bytes.
 	Redact []sandbox.Secret
 
 	// Principal is the principal of the service; the zero value means
@@ -42,7 +43,7 @@ type Service struct {
 	// [Run].
 	Principal policy.Principal
 	ByUser    bool
-	Session   string
+	Session   string // session ID, as in [Run]
 
 	// Workspace is the user's directory, as in [Run].
 	Workspace string
@@ -54,14 +55,14 @@ type Service struct {
 // directory, as /workspace. It has no network access, no secrets, and no
 // variables except those in the configuration.
 type Project struct {
-	Dir    string        // absolute path
+	Dir    string        // absolute path; see [Runtime.CheckWorkspace]
 	Name   string        // display name of the command's owner; "" means Dir
 	Subdir string        // working directory of the command relative to Dir, with slashes; "" means Dir
 	Digest policy.Digest // digest of the configuration
 	// Check returns an error if the user no longer trusts the configuration as
 	// it was when the command was read. The error says what the user can do.
 	// Check is called before the start, before each write to the command, and
-	// every two seconds. It must be safe for concurrent use.
+	// every two seconds. It must be safe for concurrent use and not nil.
 	Check func(ctx context.Context) error
 }
 
@@ -71,10 +72,13 @@ type Project struct {
 // applies only to the start; the caller must close the service.
 //
 // Memory, processes and disk space are limited as for a run, but not the
-// running time. The error is a [*RefusedError] if policy denies the start, a
-// [*ServersError] if the skill's servers cannot be read, or a catalog error if
-// the skill is not found. Other errors report that the command cannot be
-// served, or that the program, its packages or the sandbox is missing.
+// running time. The error is a [*RefusedError] if policy denies the start of a
+// skill's command. It is a [*ServersError] if the skill's servers cannot be
+// read, and that of [Runtime.Fetch] if the skill cannot be read. It wraps that
+// of [Project.Check], and matches [ErrWorkspace] if the project's directory is
+// not accepted. It is [ErrNoScripts] if the runtime has no sandbox. Other
+// errors report that the command cannot be served, or that the program, its
+// packages or the sandbox is missing.
 func (r *Runtime) Serve(ctx context.Context, s Service) (*RunningService, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
@@ -98,8 +102,9 @@ func (r *Runtime) Serve(ctx context.Context, s Service) (*RunningService, error)
 
 // RunningService is a running service. Read reads its standard output, and
 // Write writes to its standard input. One goroutine may read while another
-// writes; all other methods are safe for concurrent use. The caller must close
-// it, even after it has exited.
+// writes; all other methods are safe for concurrent use. The caller must read
+// the output, or the service may block. The caller must close the service, even
+// after it has exited.
 type RunningService struct {
 	Skill   string   // "" for a project's command
 	Digest  string   // digest of the started skill, or of the project's configuration
@@ -110,17 +115,19 @@ type RunningService struct {
 	service *execution.Service
 }
 
-// Read reads from standard output. At the end it returns [io.EOF], or an error
-// that matches [sandbox.ErrDisabled] if the permission was revoked.
+// Read reads from standard output, with secrets redacted. At the end it returns
+// [io.EOF], or an error that matches [sandbox.ErrDisabled] if the permission
+// was revoked.
 func (s *RunningService) Read(b []byte) (int, error) { return s.service.Read(b) }
 
-// Write writes to standard input. For a project's command, it fails once the
-// configuration is no longer trusted.
+// Write writes to standard input. For a project's command, it returns the error
+// of [Project.Check] once the configuration is no longer trusted.
 func (s *RunningService) Write(b []byte) (int, error) { return s.service.Write(b) }
 
 // Close closes the standard input of the service. If the service does not exit
 // within two seconds, Close kills it and its child processes and waits for them
-// to exit.
+// to exit. It may be called more than once. The error reports that the sandbox
+// could not be removed.
 func (s *RunningService) Close() error { return s.service.Close() }
 
 // Stderr returns the last 64 KiB of standard error, with secrets redacted.
@@ -130,6 +137,6 @@ func (s *RunningService) Stderr() string { return s.service.Stderr() }
 func (s *RunningService) Done() <-chan struct{} { return s.service.Done() }
 
 // Err returns the reason why the service exited. It is nil while the service
-// runs and after it was closed. The error matches [sandbox.ErrDisabled] if the
-// permission was revoked.
+// runs, and if it exited because of Close. The error matches
+// [sandbox.ErrDisabled] if the permission was revoked.
 func (s *RunningService) Err() error { return s.service.Err() }

@@ -30,9 +30,11 @@ type SourceOptions struct {
 	// Extra are additional locations. They take precedence over the default
 	// locations of the same scope.
 	Extra []SourceLocation
-	// Depth is the maximum depth of the directory search; default 6.
+	// Depth is the maximum depth of the directory search below a location;
+	// default 6.
 	Depth int
-	// CacheDir, if set, is the directory for cached directory indexes.
+	// CacheDir, if set, is the directory for cached directory indexes, which
+	// can be deleted at any time.
 	CacheDir string
 }
 
@@ -55,7 +57,10 @@ var clientDirs = []string{".loadout/skills", ".agents/skills", ".claude/skills",
 
 // DefaultSources returns the sources in the default locations: the project's,
 // from the working directory up to the repository root; those in the home
-// directory and in installed plugins; and the bundled skills.
+// directory and in installed Claude plugins; and the bundled skills. Sources of
+// [SourceOptions.Extra] are first. o may be nil. The result is never nil
+// without an error. DefaultSources reads no skills, and returns an error only
+// if the working directory cannot be found.
 func DefaultSources(o *SourceOptions) ([]catalog.Source, error) {
 	if o == nil {
 		o = &SourceOptions{}

@@ -1,5 +1,5 @@
-// Package policy defines the permissions that users give to run scripts and call
-// tools. It stores these permissions and evaluates rules about tool calls.
+// Package policy defines the permissions that users give to run scripts and
+// call tools. It stores these permissions and evaluates rules about tool calls.
 //
 // A permission is a [Grant]: a principal may use a subject, identified by the
 // digest of its bytes, with the hosts, secrets and other access that the grant

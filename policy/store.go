@@ -12,12 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// ErrNotGranted is matched by the errors of [Store] methods if no grant applies.
-// They may wrap it.
+// ErrNotGranted indicates that no grant applies. Methods of [Store] may wrap
+// it.
 var ErrNotGranted = errors.New("not granted")
 
-// ErrTooManyGrants is matched by the error of [Store.Put] if the store holds
-// 4096 other grants. It may be wrapped.
+// ErrTooManyGrants indicates that a store holds 4096 other grants. [Store.Put]
+// may wrap it.
 var ErrTooManyGrants = fmt.Errorf("too many grants (limit %d): revoke some", maxGrants)
 
 const (

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// ErrDisabled is the cause with which the caller of [Run] cancels its context if
-// the permission to run is revoked. The result then has reason [Disabled].
+// ErrDisabled is the cause with which the caller of [Run] cancels its context
+// if the permission to run is revoked. The result then has reason [Disabled].
 var ErrDisabled = errors.New("permission to run was revoked")
 
-// ErrEnded is matched by the errors of [Sandbox] methods if the sandbox ended
-// before the operation finished.
+// ErrEnded indicates that a sandbox ended before an operation finished. Methods
+// of [Sandbox] may wrap it.
 var ErrEnded = errors.New("sandbox has ended")
 
 // UnavailableError reports that a backend cannot be used on this machine.

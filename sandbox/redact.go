@@ -34,5 +34,6 @@ func Redact(b []byte, secrets ...Secret) []byte { return newRedactor(secrets).By
 
 // Redact returns text with the value of each of the spec's secrets replaced by
 // its name in brackets, regardless of case. These are Secrets and those of
-// Network.Inject. Redact is for short texts such as host names and log messages.
+// Network.Inject. Redact is for short texts such as host names and log
+// messages.
 func (s *Spec) Redact(text string) string { return s.redactor().FoldString(text) }

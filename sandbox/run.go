@@ -62,8 +62,8 @@ type RunOptions struct {
 // [Backend.Start], or collecting the files.
 //
 // If ctx is done, Run kills the command and returns the cause and a partial or
-// nil result. If the cause matches [ErrDisabled], a running command's result has
-// the reason [Disabled], and the cause is not returned.
+// nil result. If the cause matches [ErrDisabled], a running command's result
+// has the reason [Disabled], and the cause is not returned.
 func Run(ctx context.Context, b Backend, spec *Spec, cmd *Cmd, opts *RunOptions) (*Result, error) {
 	s, err := b.Start(ctx, spec)
 	if err != nil {

@@ -167,9 +167,9 @@ type Limits struct {
 }
 
 // DefaultLimits returns the default limits for a script: 512 MiB of memory, 64
-// processes, 30 s of CPU time, one core, and one minute for each command. A file
-// may have 50 MiB, and a process 256 open files. /work has 64 MiB, /tmp 32 MiB,
-// /dev/shm 16 MiB, and /work and /tmp have 16384 inodes. Output has 1 MiB.
+// processes, 30 s of CPU time, one core, and one minute for each command. A
+// file may have 50 MiB, and a process 256 open files. /work has 64 MiB, /tmp 32
+// MiB, /dev/shm 16 MiB, and /work and /tmp have 16384 inodes. Output has 1 MiB.
 func DefaultLimits() Limits {
 	return Limits{
 		Memory: 512 << 20, Processes: 64, CPU: 30 * time.Second, Cores: 1, Wall: time.Minute,
@@ -202,8 +202,8 @@ func setDefault[T comparable](v *T, d T) {
 	}
 }
 
-// Check returns an error that lists all faults in the spec: invalid paths, files
-// out of order or without a required hash, invalid names of variables and
+// Check returns an error that lists all faults in the spec: invalid paths,
+// files out of order or without a required hash, invalid names of variables and
 // secrets, and an unknown network mode. It reads no files. Backends call it
 // first.
 func (s *Spec) Check() error {
@@ -281,9 +281,9 @@ func checkVariable(name, value string) error {
 
 // Environment returns the environment of a command as "name=value" strings, in
 // no particular order: the variables of the layout, the spec and the command.
-// Later ones replace earlier ones of the same name. at maps a path of the layout
-// to the path in the sandbox. If at is nil, paths are unchanged. Backends call
-// it.
+// Later ones replace earlier ones of the same name. at maps a path of the
+// layout to the path in the sandbox. If at is nil, paths are unchanged.
+// Backends call it.
 func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
 	if at == nil {
 		at = func(p string) string { return p }
@@ -340,8 +340,8 @@ func needVariable(name string) string {
 }
 
 // Arguments returns a copy of the command's arguments. at maps a path of the
-// layout to the path in the sandbox. If at is nil, paths are unchanged. Backends
-// call it.
+// layout to the path in the sandbox. If at is nil, paths are unchanged.
+// Backends call it.
 func (c *Cmd) Arguments(at func(string) string) []string {
 	if at == nil {
 		return slices.Clone(c.Args)

@@ -71,7 +71,8 @@ func (e *NoBackendError) Fixes() []string {
 const failureTTL = 30 * time.Second
 
 // Backend is a backend that is chosen on first use. It chooses again only after
-// a failure. It is safe for concurrent use. The zero value uses default options.
+// a failure. It is safe for concurrent use. The zero value uses default
+// options.
 type Backend struct {
 	opts   Options
 	mu     sync.Mutex
