@@ -8,8 +8,9 @@
 // recorded before it is made, so that after a crash, a call that may have run
 // is not repeated.
 //
-// The package's only tools load and unload skills. It does not depend on a
-// vendor, terminal or configuration. Start with [Agent.RunTurn].
+// An agent itself has only tools that load and unload skills. [SkillTools] and
+// [ServerTools] return others. The package does not depend on a vendor, terminal
+// or configuration. Start with [New] and [Agent.RunTurn].
 package agent
 
 import (

@@ -32,7 +32,7 @@ func (a *Agent) offeredNames() []string {
 }
 
 // notifySkillChanges notifies the model of the skills added and removed since
-// it was last told. The initial instructions never change.
+// it was last notified. The initial instructions never change.
 func (t *turn) notifySkillChanges(ctx context.Context) error {
 	if t.opts.Skills == nil {
 		return nil

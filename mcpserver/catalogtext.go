@@ -215,8 +215,8 @@ func (s *Server) loadDescription(snap *catalog.Snapshot) string {
 }
 
 // textShare returns the maximum length, in characters, of the catalog text in
-// one of its two places. fifths is the place's share of the budget. If the text
-// fits twice, both places get the whole text.
+// the instructions or in the tool description. fifths is that part's share of
+// the budget. If the text fits twice, both parts get the whole text.
 func (s *Server) textShare(offered []*catalog.Entry, fifths int) int {
 	full := 0
 	for _, e := range offered {

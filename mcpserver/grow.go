@@ -157,7 +157,7 @@ func (g *toolGrowth) add(ss *mcp.ServerSession, all []tools.Tool) bool {
 		g.conns[ss] = have
 	}
 	g.mu.Unlock()
-	g.forget() // also drops g's own connection if it was closed
+	g.forget() // also drops this connection if it was closed
 	return have.add(all)
 }
 
@@ -189,7 +189,7 @@ func (c *grownTools) contains(name string) bool {
 	return c.find(name)
 }
 
-// find is like has, but requires c.mu to be held.
+// find is like contains, but requires c.mu to be held.
 func (c *grownTools) find(name string) bool {
 	return slices.ContainsFunc(c.tools, func(t *mcp.Tool) bool { return t.Name == name })
 }

@@ -187,7 +187,7 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 		Resources: &mcp.ResourceCapabilities{ListChanged: true},
 	}
 	if s.opts.Server != nil && s.opts.Server.Capabilities != nil {
-		//lint:ignore SA1019 hosts may still serve clients of the older era
+		//lint:ignore SA1019 hosts may still serve clients of earlier protocol versions
 		caps.Logging = s.opts.Server.Capabilities.Logging
 	}
 	caps.AddExtension(extensionID, map[string]any{"directoryRead": true})

@@ -82,7 +82,7 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, 
 // extensible allows objects to have properties that the schema does not
 // declare. Clients validate results against the first schema that they receive,
 // and later versions of this server may add fields. Arguments remain strict, so
-// that a model is told about wrong ones.
+// that a model learns about wrong ones.
 func extensible(sch *jsonschema.Schema) *jsonschema.Schema {
 	top := sch.Required
 	walkSchema(sch, func(sch *jsonschema.Schema) { sch.AdditionalProperties, sch.Required = nil, nil }) // long schemas cost tokens at each start

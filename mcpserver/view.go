@@ -38,7 +38,7 @@ type view struct {
 type NotServed struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"`   // the [catalog.Entry] Path of the skill
-	Reason string `json:"reason"` // and what to change
+	Reason string `json:"reason"` // why it cannot be served, and what to change
 }
 
 func newView(snap *catalog.Snapshot) *view {

@@ -127,7 +127,7 @@ func (sv *server) withSettings(tool string, meta mcp.Meta) mcp.Meta {
 }
 
 // MemoryTransport returns a function that connects to servers in this program,
-// by the URL in their configuration. Make it an element of [Dialer.Transports].
+// by the URL in their configuration. Make it an element of Dialer.Transports.
 // It is safe for concurrent use, if all is not modified. It returns an error for
 // an unknown URL. When the client closes a connection, its server side is closed
 // too; the servers themselves need not be closed.

@@ -55,10 +55,11 @@ type Call struct {
 	// Begin, if set, is called right before the call is sent. If it returns an
 	// error, the call is not sent, and [Set.Call] returns that error.
 	Begin func() error
-	// Elicit answers the server's requests for user input. If it is nil,
-	// requests in protocol versions before 2026-07-28 are cancelled. In later
-	// versions, they are part of the result; see
-	// [mcp.CallToolResult.NeedsInput].
+	// Elicit answers the server's requests for user input, at most ten times
+	// in a call. If it is nil, such a request is the result; see
+	// [mcp.CallToolResult.NeedsInput]. In protocol versions before 2026-07-28,
+	// a request does not identify its call. It is then cancelled if Elicit is
+	// nil or the server has several calls.
 	Elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 }
 

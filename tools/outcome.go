@@ -10,8 +10,8 @@ import (
 )
 
 // CallOutcome describes how a call ended, for statistics. It contains names but
-// no content. Calls that wait for approval or input, and calls whose context is
-// done, have no outcome.
+// no content. Calls that were not approved yet or wait for input have no
+// outcome. Neither have calls whose context is done.
 type CallOutcome struct {
 	// Tool is the tool's name in the set, or "" for an unknown tool. Skill is
 	// the skill that provides the tool, and SkillKey its [catalog.Entry.Key].

@@ -40,5 +40,5 @@ func NewPool(o *PoolOptions) *Pool { return upstream.NewPool(o) }
 // commands as host processes with a minimal environment and without a sandbox.
 // The environment is PATH, HOME and similar variables, and those configured for
 // the server. Closing a process closes its input, then sends SIGTERM, then kills
-// its process group, two seconds apart. Assign the spawner to [Dialer.Spawn].
+// its process group, two seconds apart. Assign the spawner to Dialer.Spawn.
 func NewSpawner() Spawner { return spawn.New(nil).Start }

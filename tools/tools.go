@@ -306,19 +306,19 @@ func describeUnset(unset []upstream.UnsetVariable) string {
 
 // Tool is a tool in a [Set].
 type Tool struct {
-	Name          string // name for calls, of up to 48 letters, digits, _ and -
-	Server        string // server name in the set
-	Skill         string // the skill that provides it; "" for the user's own
-	State         upstream.State
-	Definition    *mcp.Tool // as defined by its server; must not be modified
-	NeedsApproval bool      // whether a call needs approval; see [Set.ResolveApprovals]
+	Name          string         // name for calls, of up to 48 letters, digits, _ and -
+	Server        string         // server name in the set
+	Skill         string         // the skill that provides it; "" for the user's own
+	State         upstream.State // state of the connection to the server
+	Definition    *mcp.Tool      // as defined by its server; must not be modified
+	NeedsApproval bool           // whether a call needs approval; see [Set.ResolveApprovals]
 	server        *server
 	definition    *definition
 }
 
-// Subject identifies the tool in grants. It is a digest of the tool's
-// definition and its server's configuration, or "" if the definition is
-// unknown.
+// subject returns the digest that identifies the tool in grants. It covers the
+// tool's definition and its server's configuration. It is "" if the definition
+// is unknown.
 func (t *Tool) subject() policy.Digest {
 	if t.definition == nil {
 		return ""
@@ -326,7 +326,7 @@ func (t *Tool) subject() policy.Digest {
 	return t.definition.subject()
 }
 
-// SkillKey returns the [catalog.Entry.Key] of the skill that provides the tool.
+// skillKey returns the [catalog.Entry.Key] of the skill that provides the tool.
 // It returns "" for the user's own tools.
 func (t *Tool) skillKey() string {
 	if t.server == nil || t.server.group == nil {
@@ -335,7 +335,7 @@ func (t *Tool) skillKey() string {
 	return t.server.group.key
 }
 
-// Owner returns a description of the owner of the tool's server, for display.
+// owner returns a description of the owner of the tool's server, for display.
 func (t *Tool) owner() string {
 	switch {
 	case t.Skill != "":
