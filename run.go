@@ -92,7 +92,7 @@ type RunResult struct {
 	Limits      map[string]string `json:"limits"`           // how each limit is enforced, "" if it is not
 	DeniedHosts []string          `json:"denied_hosts"`     // never nil
 	Digest      string            `json:"digest"`           // digest of the skill's files; "" for a host command
-	Files       []sandbox.File    `json:"files"`            // saved files, relative to /work/out or the working folder; never nil
+	Files       []sandbox.File    `json:"files"`            // files in /work/out, or in the whole working folder, with paths relative to it; never nil
 	Skill       string            `json:"skill"`            // name of the skill; "" for a host command
 	Script      string            `json:"script"`           // path inside the skill; "" for a host command
 	Folder      string            `json:"folder,omitempty"` // handle of the working folder

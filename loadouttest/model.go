@@ -11,9 +11,10 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Model tests a language model. It sends short requests to m and checks the
-// form of the responses, but not their content. m must respond to every
-// request.
+// Model tests a language model. It sends m five short requests, one of them
+// with a context that is done, and checks the form of the responses, but not
+// their content. m must respond to the others. A response may have up to 200
+// tokens.
 func Model(t *testing.T, m llm.Model) {
 	t.Run("name", func(t *testing.T) { modelName(t, m) })
 	t.Run("answer", func(t *testing.T) { modelAnswer(t, m) })

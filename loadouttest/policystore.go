@@ -34,8 +34,12 @@ func grant(subject policy.Digest) policy.Grant {
 }
 
 // PolicyStore tests a grant store. For each test, it calls open, which must
-// return a new, empty store and arrange for it to be closed when the test ends.
-// Some tests run in a [synctest] bubble.
+// return a new, empty store and arrange for it to be closed when the test ends,
+// for example with [testing.T.Cleanup].
+//
+// Some tests run in a [synctest] bubble and call open there. In these, the
+// store must use the clock of package time. Goroutines that it starts must exit
+// when it is closed.
 func PolicyStore(t *testing.T, open func(t *testing.T) policy.Store) {
 	for name, test := range map[string]func(*testing.T, policy.Store){
 		"new store":                      storeEmpty,

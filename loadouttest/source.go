@@ -14,7 +14,8 @@ import (
 
 // Source tests a source of skills. It lists src several times and opens every
 // skill. src should provide at least one skill and must not change during the
-// test.
+// test. If src is a [catalog.Watcher], Source tests Watch, too. It does not
+// close src.
 func Source(t *testing.T, src catalog.Source) {
 	t.Run("label", func(t *testing.T) { sourceLabel(t, src) })
 	t.Run("entries", func(t *testing.T) { sourceEntries(t, src) })

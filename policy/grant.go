@@ -58,14 +58,15 @@ type Grant struct {
 	By          Principal   `json:"by"`                // user who approved; Kind must be UserPrincipal
 }
 
-// Need is a dependency of a skill with its approved digest.
+// Need is a dependency of a skill with its approved digest: another skill, or
+// an installed package.
 type Need struct {
-	Name   string `json:"name"`
+	Name   string `json:"name"` // such as csv or npm:NAME@VERSION
 	Digest Digest `json:"digest"`
 }
 
-// Expired reports whether the grant has expired at time at, which may be equal
-// to Expires. A grant with a zero Expires never expires.
+// Expired reports whether the grant has expired at time at. A grant is valid
+// before Expires, and always if Expires is zero.
 func (g *Grant) Expired(at time.Time) bool { return !g.Expires.IsZero() && !at.Before(g.Expires) }
 
 // NeedsExactly reports whether the grant covers exactly these dependencies and

@@ -47,7 +47,7 @@ func (l Level) String() string {
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. It is like [ParseLevel],
-// but "" and UNKNOWN mean [Unknown]. With an error, it sets the level to
+// but "" and UNKNOWN mean [Unknown]. On error, it sets the level to
 // Unknown.
 func (l *Level) UnmarshalText(b []byte) (err error) {
 	if s := string(b); s == "" || s == levelNames[Unknown] {

@@ -54,7 +54,7 @@ func (a Permissions) Bounds() Bounds {
 // entries that are covered by another. It returns an error if a list has more
 // than 256 entries. If host patterns or secret names are invalid, the error
 // lists all of them. A secret name has up to 128 ASCII letters, digits and
-// underscores, and does not start with a digit. With an error, Normalize
+// underscores, and does not start with a digit. On error, Normalize
 // returns a unchanged.
 func (a Permissions) Normalize() (Permissions, error) {
 	var errs []error

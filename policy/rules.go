@@ -109,8 +109,8 @@ type Rules struct {
 // confine code; use a sandbox for that.
 //
 // Problems contain the rule and the column, both counted from 1. ParseRules
-// returns at most 256. Rules with a problem deny every call, because the
-// unreadable rule might have been meant to deny it.
+// returns at most 256 problems. Rules with a problem deny every call, because
+// the unreadable rule might have been meant to deny it.
 func ParseRules(texts []string) (Rules, []Problem) {
 	var r Rules
 	add := func(i, at int, format string, args ...any) {
@@ -319,7 +319,7 @@ type ToolCall struct {
 	// and its server. If it is "", no grant applies.
 	Subject Digest
 
-	ReadOnly  bool  // whether the server declares the tool read-only
+	ReadOnly  bool  // whether the server declares the tool read-only (readOnlyHint of MCP)
 	OwnServer bool  // whether the server is in the user's own configuration
 	AlwaysAsk bool  // whether the server is configured to need approval
 	Safety    Level // Unknown needs approval

@@ -52,7 +52,7 @@ type Store interface {
 	// with or without "sha256:". Revoke returns the deleted grants, oldest
 	// first. The error matches [ErrNotGranted] if there were none. An
 	// unreadable grant can be revoked only by its ID. If concurrent callers
-	// revoke the same grant, exactly one of them gets it. With another error,
+	// revoke the same grant, exactly one of them gets it. On another error,
 	// Revoke may have deleted some grants, and returns those.
 	Revoke(ctx context.Context, what string) ([]Grant, error)
 }

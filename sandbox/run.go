@@ -20,12 +20,12 @@ type Result struct {
 	ExitCode  int // 127 with the reason [StartFailed]
 	Signal    string
 	Reason    Reason
-	Detail    string // explains Reason, for display
-	Stdout    []byte // truncated to Limits.Output, with secrets redacted
-	Stderr    []byte // like Stdout
-	Truncated bool   // output beyond the limit was dropped
-	Killed    bool   // the command did not exit by itself
-	Duration  time.Duration
+	Detail    string        // explains Reason, for display
+	Stdout    []byte        // truncated to Limits.Output, with secrets redacted
+	Stderr    []byte        // like Stdout
+	Truncated bool          // output beyond the limit was dropped
+	Killed    bool          // the command did not exit by itself
+	Duration  time.Duration // wall time, without the start of the sandbox
 	CPU       time.Duration
 	MaxRSS    int64
 	Backend   string // name of the backend; not set by [RunIn]

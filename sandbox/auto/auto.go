@@ -207,8 +207,8 @@ func (c *Backend) chosen() sandbox.Backend {
 	return c.b
 }
 
-// Probe chooses a backend if necessary and returns its report, which is that of
-// the choice. The error is that of [Backend.Choose].
+// Probe chooses a backend if necessary and returns its report. It does not
+// probe a chosen backend again. The error is that of [Backend.Choose].
 func (c *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	_, rep, err := c.Choose(ctx)
 	return rep, err

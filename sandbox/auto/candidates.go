@@ -13,8 +13,9 @@ import (
 // Settings configures the backends of [Candidates]. The zero value is ready to
 // use.
 type Settings struct {
-	// Stage is the path of an executable that links internal/sandbox/stage.
-	// The default is the current executable.
+	// Stage is the path of an executable that imports this package. Linux
+	// backends start it as the first process of a sandbox. The default is the
+	// current executable.
 	Stage string
 	// Cache is the directory for verified copies of skills. The default is
 	// loadout in the user's cache directory, or /var/cache/loadout for root.
