@@ -70,7 +70,7 @@ func (o *SkillToolOptions) caller(rt *loadout.Runtime, s *session.Session) *tool
 // search_skills and read_skill_file. run_skill_script is added if the runtime
 // runs scripts, and find_tools and call_tool if [SkillToolOptions.Tools] is
 // set. The tools are those of package mcpserver, connected in memory, and may
-// be called concurrently. A result contains up to 8 images of together 5 MiB.
+// be called concurrently. A result contains up to 8 images, 5 MiB in total.
 //
 // ctx applies only to SkillTools itself. o may be nil. The caller must call
 // close before closing the session and the runtime; the tools then fail.

@@ -30,10 +30,9 @@ type toolCaller struct {
 }
 
 // ServerTools returns the tools of a server in [SkillToolOptions.Tools] under
-// their own names, for [Options.Tools], so that a model has them available all
-// the time. o and its Tools must not be nil. The tools may be called
-// concurrently, until the set is closed. A result contains up to 8 images of
-// together 5 MiB.
+// their own names. In [Options.Tools], they are available to the model all the
+// time. o and its Tools must not be nil. The tools may be called concurrently,
+// until the set is closed. A result contains up to 8 images, 5 MiB in total.
 //
 // ServerTools connects to the server. It returns an error if that fails, or if
 // tools are quarantined or missing. It returns no tools if the set has no such

@@ -115,7 +115,7 @@ type Thinking struct {
 
 // Call is a model's request to call a tool.
 type Call struct {
-	ID        string // unique in the response, but not always in the conversation
+	ID        string // identifies the call in its response; vendors may reuse it later
 	Name      string // a [Tool.Name]; may be one that was not in the request
 	Arguments string // JSON as the model wrote it; may be invalid
 }

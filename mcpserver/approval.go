@@ -49,7 +49,7 @@ func newApprovals(shared *SharedAnswers) *approvals {
 type SharedAnswers struct {
 	// Encrypt encrypts a question, which the client returns with its answer.
 	// Decrypt decrypts it. Decrypt returns an error if the question was
-	// modified or was encrypted for another user or endpoint; the user is then
+	// modified or was encrypted for another user or endpoint. The user is then
 	// asked again.
 	Encrypt func(question []byte) []byte
 	Decrypt func(sealed []byte) ([]byte, error)

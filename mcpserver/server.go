@@ -134,8 +134,8 @@ type Server struct {
 	offered map[string]*offer
 }
 
-// New returns a server for the runtime, which follows the changes of the
-// runtime's catalog. It does not close the runtime. opts may be nil. New panics
+// New returns a server for the runtime. The server follows changes to the
+// runtime's catalog and does not close the runtime. opts may be nil. New panics
 // if Compat is unknown.
 func New(rt *loadout.Runtime, opts *Options) *Server {
 	s := &Server{rt: rt, loadTool: toolname.LoadSkill, offered: map[string]*offer{}}

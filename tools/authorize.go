@@ -20,9 +20,9 @@ import (
 // applies [Call.Approved] and uses up a one-time grant, but does not call
 // [Call.Approve]. The decision is recorded with [Options.Audit].
 //
-// A refusal is a [*loadout.RefusedError]. Other errors report that the server or
-// the tool is unknown, or with a [*FailedError] that its current definition
-// could not be requested.
+// A refusal is a [*loadout.RefusedError]. A [*FailedError] reports that the
+// tool's current definition could not be requested. Other errors report that the
+// server or the tool is unknown.
 func (s *Set) Authorize(ctx context.Context, server string, c *Call) error {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {

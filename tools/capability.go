@@ -52,10 +52,10 @@ type Inventory struct {
 }
 
 // Capabilities lists the skills and tools for a planner, and whether they need
-// approval for the principal, session and rules of c, which must not be nil. It
-// lists only tools that are known without connecting. It omits tools that the
-// rules deny and skills that only users may load. It returns an error only if
-// ctx is done.
+// approval for the principal, session and rules of c. It lists only tools that
+// are known without connecting. It omits tools that the rules deny and skills
+// that only users may load. It returns an error only if ctx is done. c must not
+// be nil.
 func (s *Set) Capabilities(ctx context.Context, c *Call) (*Inventory, error) {
 	out := &Inventory{Skills: []string{}, Tools: []string{}, Problems: []string{}}
 	out.Hints.Capabilities = []Capability{}

@@ -277,7 +277,7 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 // [Options.Pins]. It returns the server's names of the tools that changed, and
 // none if it has never been listed before. It waits for the server until ctx is
 // done. It returns an error if the server is unknown, lacks a variable or cannot
-// be listed, or if the set has no store.
+// be listed. Without a store, it returns an error too.
 func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
 	sv := s.findServer(ctx, name)
 	if sv == nil {

@@ -75,11 +75,11 @@ func ForRuntime(rt *loadout.Runtime, o *Options) *Set {
 	return newSet(rt, &opts, access, r, nil)
 }
 
-// Start starts the command of a server that does not belong to the user, for
-// the Spawn function of a shared pool's dialer. The command runs in the
-// runtime's sandbox. ctx applies only to the start; the caller must close the
-// process. Besides the errors of [loadout.Runtime.Serve], Start returns an error
-// if [SkillServers] does not allow the command.
+// Start starts the command of a server that does not belong to the user. The
+// dialer of a shared pool calls it. The command runs in the runtime's sandbox.
+// ctx applies only to the start; the caller must close the process. Besides the
+// errors of [loadout.Runtime.Serve], Start returns an error if [SkillServers]
+// does not allow the command.
 func (s *Set) Start(ctx context.Context, c *ServerConfig) (Process, error) {
 	return s.starter.start(ctx, c)
 }
