@@ -58,9 +58,9 @@ var errNotText = errors.New("not a text file, so it cannot be read in parts")
 // 5 MiB are returned whole; for other files, only the metadata is returned.
 //
 // The error matches [fs.ErrNotExist] if the file does not exist. It matches
-// [fs.ErrInvalid] if the path leaves the skill or is not a regular file, or if
-// offset is outside a text file. A positive offset in a file that is not text
-// is an error, too.
+// [fs.ErrInvalid] if the path leaves the skill or is not a regular file. An
+// offset outside a text file matches [fs.ErrInvalid], too. A positive offset in
+// a file that is not text is an error, too.
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
 	clean, err := cleanPath(name)
 	if err != nil {

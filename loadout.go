@@ -73,9 +73,9 @@ type Runtime struct {
 
 // New reads the sources and returns a runtime. opts may be nil. The caller must
 // close the runtime. ctx applies only to this call. New returns an error if ctx
-// is done, if a filter pattern is invalid, or if the label of a source is
-// invalid or not unique. If a source cannot be read, the catalog reports a
-// problem and New returns no error.
+// is done or a filter pattern is invalid. Source labels must be valid and
+// unique. If a source cannot be read, the catalog reports a problem and New
+// returns no error.
 func New(ctx context.Context, opts *Options) (*Runtime, error) {
 	if opts == nil {
 		opts = &Options{}

@@ -168,10 +168,9 @@ var ErrWorkspace = execution.ErrWorkspace
 
 // CheckWorkspace returns an error if scripts must not be given access to dir.
 // The error wraps [ErrWorkspace] if dir is not absolute, is the root of the
-// file system, or overlaps [Scripts.ProtectedDirs] or [Scripts.FolderDir]. It
-// is [ErrNoScripts] if the runtime has no sandbox. CheckWorkspace follows
-// symbolic links. Another error means that dir does not exist or cannot be
-// read.
+// file system, or overlaps a protected directory of [Scripts]. It is
+// [ErrNoScripts] if the runtime has no sandbox. CheckWorkspace follows symbolic
+// links. Another error means that dir does not exist or cannot be read.
 func (r *Runtime) CheckWorkspace(dir string) error {
 	if !r.RunsScripts() {
 		if err := execution.CheckWorkspace(dir); err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // Model tests a language model. It sends m five short requests, one of them
-// with a context that is done, and checks the form of the responses, but not
-// their content. m must respond to the others. A response may have up to 200
+// with a context that is done. m must respond to the others. Model checks the
+// form of the responses, but not their content. A response may have up to 200
 // tokens.
 func Model(t *testing.T, m llm.Model) {
 	t.Run("name", func(t *testing.T) { modelName(t, m) })

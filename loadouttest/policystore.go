@@ -34,8 +34,7 @@ func grant(subject policy.Digest) policy.Grant {
 }
 
 // PolicyStore tests a grant store. For each test, it calls open, which must
-// return a new, empty store and arrange for it to be closed when the test ends,
-// for example with [testing.T.Cleanup].
+// return a new, empty store. To close it, open can use [testing.T.Cleanup].
 //
 // Some tests run in a [synctest] bubble and call open there. In these, the
 // store must use the clock of package time. Goroutines that it starts must exit

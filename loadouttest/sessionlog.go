@@ -14,8 +14,8 @@ import (
 )
 
 // SessionLog tests a log of session events. For each test, it calls open, which
-// must return a new, empty log and arrange for it to be closed when the test
-// ends, for example with [testing.T.Cleanup]. Some tests append concurrently.
+// must return a new, empty log. To close it, open can use [testing.T.Cleanup].
+// Some tests append concurrently.
 func SessionLog(t *testing.T, open func(t *testing.T) session.Log) {
 	for name, test := range map[string]func(*testing.T, session.Log){
 		"new log":                      logEmpty,

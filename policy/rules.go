@@ -104,9 +104,9 @@ type Rules struct {
 // match, * does not match a path with .., and git:* does not match a command
 // line with several commands. Other rules are matched loosely: a single string
 // is enough, case is ignored, and each command of a command line is compared.
-// For arguments that are over 1 MiB, not UTF-8 or not JSON, every pattern of
-// the other rules matches, and none of an allowing rule does. Rules do not
-// confine code; use a sandbox for that.
+// Arguments over 1 MiB, or not valid UTF-8 and JSON, match no pattern of an
+// allowing rule. They match every pattern of another rule. Rules do not confine
+// code; use a sandbox for that.
 //
 // Problems contain the rule and the column, both counted from 1. ParseRules
 // returns at most 256 problems. Rules with a problem deny every call, because

@@ -32,8 +32,8 @@ func newRedactor(secrets []Secret) *redact.Redactor {
 // modify b, but the result may share memory with it.
 func Redact(b []byte, secrets ...Secret) []byte { return newRedactor(secrets).Bytes(b) }
 
-// Redact returns text with the value of each of the spec's secrets replaced by
-// its name in brackets, regardless of case. These are Secrets and those of
+// Redact returns text with each secret value of the spec replaced by its name
+// in brackets. It ignores case. The secrets are those in Secrets and
 // Network.Inject. Redact is for short texts such as host names and log
 // messages.
 func (s *Spec) Redact(text string) string { return s.redactor().FoldString(text) }

@@ -202,10 +202,9 @@ func setDefault[T comparable](v *T, d T) {
 	}
 }
 
-// Check returns an error that lists all faults in the spec: invalid paths,
-// files out of order or without a required hash, invalid names of variables and
-// secrets, and an unknown network mode. It reads no files. Backends call it
-// first.
+// Check returns an error that lists all faults in the spec. Faults are invalid
+// paths and names, an unknown network mode, and files that are out of order or
+// lack a required hash. It reads no files. Backends call it first.
 func (s *Spec) Check() error {
 	var faults []string
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
