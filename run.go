@@ -2,7 +2,6 @@ package loadout
 
 import (
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 	"strings"
@@ -192,9 +191,6 @@ type Command struct {
 // ask for approval and records no decision. [Scripts.Bounds] do not apply, but
 // [sandbox.DefaultLimits] do.
 func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
-	if len(c.Args) == 0 {
-		return nil, errors.New("run a command: no program named")
-	}
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
 	}

@@ -599,3 +599,33 @@ func TestRunCommand(t *testing.T) {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
+
+func TestCommandWithoutProgram(t *testing.T) {
+	if res, err := loadout.RunCommand(t.Context(), backend(), nil, loadout.Run{}); res != nil || err == nil {
+		t.Errorf("RunCommand returned %+v, %v", res, err)
+	}
+}
+
+func TestRuntimeCommand(t *testing.T) {
+	bare, err := loadout.New(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bare.Close()
+	if res, err := bare.Command(t.Context(), loadout.Command{Args: []string{"true"}, Folder: t.TempDir()}); res != nil || !errors.Is(err, loadout.ErrNoScripts) {
+		t.Errorf("a runtime without a sandbox returned %+v, %v", res, err)
+	}
+	needSandbox(t)
+	rt := newShop(t, ask("{}"), nil)
+	dir := t.TempDir()
+	res, err := rt.Command(t.Context(), loadout.Command{Args: []string{"sh", "-c", "pwd; echo no > file; exit 3"}, Folder: dir})
+	if err != nil || res.ExitCode != 3 || res.Stdout != "/workspace\n" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "file")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a command that must not write wrote: %v", err)
+	}
+	if res, err := rt.Command(t.Context(), loadout.Command{Folder: dir}); res != nil || err == nil {
+		t.Errorf("a command without a program returned %+v, %v", res, err)
+	}
+}

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -48,6 +49,9 @@ type Command struct {
 
 // RunCommand runs a host command in a sandbox and waits for it to finish.
 func RunCommand(ctx context.Context, b sandbox.Backend, c *Command) (*Result, error) {
+	if len(c.Args) == 0 {
+		return nil, errors.New("run a command: no program named")
+	}
 	spec, cmd := &sandbox.Spec{}, &sandbox.Cmd{Args: c.Args, Timeout: c.Timeout}
 	var err error
 	if spec.Trees, err = inputTrees(c.Inputs); err != nil {
