@@ -57,7 +57,7 @@ func (b *bench) run(c command) (cost, error) {
 	err := cmd.Run()
 	wall := time.Since(start)
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != c.code {
-		return cost{}, fmt.Errorf("run %s: %v, want exit code %d: %.2000s", c.args, err, c.code, output.Bytes()[max(0, output.Len()-2000):])
+		return cost{}, fmt.Errorf("run %s: %v, want exit code %d, output %.2000s", c.args, err, c.code, output.Bytes()[max(0, output.Len()-2000):])
 	}
 	s := cmd.ProcessState
 	return cost{measure.Cost{Wall: wall, CPU: s.UserTime() + s.SystemTime()}, s.SysUsage().(*syscall.Rusage).Maxrss << 10}, nil

@@ -18,7 +18,7 @@ type peer struct{ node, program, version string }
 // over the one in PATH.
 func findPeer(prefix string) (*peer, error) {
 	if prefix == "" {
-		return nil, errors.New("no -peer given")
+		return nil, errors.New("missing -peer")
 	}
 	prefix, err := filepath.Abs(prefix)
 	if err != nil {
@@ -35,7 +35,7 @@ func findPeer(prefix string) (*peer, error) {
 	}
 	out, err := p.command(prefix, "--version").output()
 	if err != nil {
-		return nil, fmt.Errorf("%s with %s: %w", p.program, p.node, err)
+		return nil, fmt.Errorf("get version of %s with %s: %w", p.program, p.node, err)
 	}
 	p.version = strings.TrimSpace(out)
 	return p, nil

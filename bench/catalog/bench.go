@@ -174,7 +174,7 @@ func (b *bench) measureActivation(ctx context.Context, c *catalog.Catalog) error
 		}
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("no skill of about 15 KB in %s", b.dir)
+		return fmt.Errorf("no SKILL.md of 13,000 to 17,000 bytes found in %s", b.dir)
 	}
 	fetch := func(e *catalog.Entry) error { _, err := rt.Fetch(ctx, e.Name); return err }
 	buf := make([]byte, 64<<10)

@@ -135,7 +135,7 @@ func (b *bench) startChat(token string) (*chat, error) {
 	}
 	if res.StatusCode != http.StatusOK {
 		res.Body.Close()
-		return nil, fmt.Errorf("watch conversation %s: %s", id, res.Status)
+		return nil, fmt.Errorf("watch conversation %s: status %s", id, res.Status)
 	}
 	c.events, c.body = bufio.NewReader(res.Body), res.Body
 	return c, nil

@@ -63,7 +63,7 @@ func run(skills, program, only string, s size) (err error) {
 	if only != "PostgreSQL" {
 		home := filepath.Join(dir, "sqlite")
 		if err := (&bench{size: s, program: program, home: home, database: "sqlite:" + filepath.Join(home, "hub.db")}).run("SQLite", skills); err != nil {
-			return fmt.Errorf("SQLite: %w", err)
+			return fmt.Errorf("benchmark SQLite: %w", err)
 		}
 	}
 	if only == "SQLite" {
@@ -75,7 +75,7 @@ func run(skills, program, only string, s size) (err error) {
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	if err := (&bench{size: s, program: program, home: filepath.Join(dir, "postgres"), database: server.URL()}).run("PostgreSQL", skills); err != nil {
-		return fmt.Errorf("PostgreSQL: %w", err)
+		return fmt.Errorf("benchmark PostgreSQL: %w", err)
 	}
 	return nil
 }

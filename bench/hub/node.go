@@ -37,7 +37,7 @@ func (b *bench) start() (*node, error) {
 	if err := json.NewDecoder(out).Decode(&greeting); err != nil {
 		n.cmd.Process.Kill()
 		n.cmd.Wait()
-		return nil, fmt.Errorf("read the URL of the hub: %w\n%s", err, &n.log)
+		return nil, fmt.Errorf("read hub URL: %w\n%s", err, &n.log)
 	}
 	n.url = greeting.URL
 	return n, nil

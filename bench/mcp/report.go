@@ -51,7 +51,7 @@ func (r *report) measure(c call, ways []*way, n int) error {
 		for k, w := range ways {
 			took, err := measureLimit(c, w, i)
 			if err != nil {
-				return fmt.Errorf("limit: %w", err)
+				return fmt.Errorf("measure limit: %w", err)
 			}
 			limit[k].AddTime(took.CPU)
 			took, res, err := w.to.Measure(c.method, c.params(i))

@@ -38,7 +38,7 @@ func readQuestions(file string) ([]question, error) {
 	}
 	for i, q := range all {
 		if q.Ask == "" {
-			return nil, fmt.Errorf("question %d has no text", i+1)
+			return nil, fmt.Errorf("missing text in question %d", i+1)
 		}
 	}
 	return all, nil

@@ -215,7 +215,7 @@ func TestModelFlags(t *testing.T) {
 
 func TestReadQuestions(t *testing.T) {
 	dir := t.TempDir()
-	for text, want := range map[string]string{`[{"ask":"Hello?"}]`: "", `[{"want":"pdf"}]`: "question 1 has no text", `{`: "unexpected end"} {
+	for text, want := range map[string]string{`[{"ask":"Hello?"}]`: "", `[{"want":"pdf"}]`: "missing text in question 1", `{`: "unexpected end"} {
 		file := filepath.Join(dir, "questions.json")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -151,7 +151,7 @@ func runIn(s sandbox.Sandbox, spec *sandbox.Spec, args []string) error {
 // checkResult returns an error if the command could not be run or failed.
 func checkResult(res *sandbox.Result, err error) error {
 	if err == nil && res.Reason != sandbox.OK {
-		err = fmt.Errorf("%s, exit code %d: %s%s", res.Reason, res.ExitCode, res.Detail, res.Stderr)
+		err = fmt.Errorf("sandbox: %s, exit code %d: %s%s", res.Reason, res.ExitCode, res.Detail, res.Stderr)
 	}
 	return err
 }

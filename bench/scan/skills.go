@@ -34,7 +34,7 @@ func findSkills(dir string) ([]string, error) {
 		return err
 	})
 	if err == nil && len(out) == 0 {
-		err = fmt.Errorf("no skills below %s", dir)
+		err = fmt.Errorf("no skills found below %s", dir)
 	}
 	return out, err
 }
@@ -83,7 +83,7 @@ func openSet(name string) (fs.FS, error) {
 	}
 	archive, err := txtar.ParseFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("read labelled set: %w", err)
+		return nil, fmt.Errorf("read labeled set: %w", err)
 	}
 	files := fstest.MapFS{}
 	for _, f := range archive.Files {

@@ -35,13 +35,13 @@ func readQueries(file string, c *corpus) ([]question, error) {
 	}
 	var f struct{ Queries map[string][]string }
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("read queries: %s: %w", file, err)
+		return nil, fmt.Errorf("read queries from %s: %w", file, err)
 	}
 	var asked []question
 	for task, queries := range f.Queries {
 		want := c.taskSkills(task)
 		if len(want) == 0 {
-			return nil, fmt.Errorf("no skills for task %s", task)
+			return nil, fmt.Errorf("no skills found for task %s", task)
 		}
 		asked = append(asked, question{task, queries, want})
 	}

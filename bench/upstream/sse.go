@@ -27,7 +27,7 @@ func (w *way) connectSSE() error {
 		}
 		if err == nil {
 			res.Body.Close()
-			err = fmt.Errorf("status %s", res.Status)
+			err = fmt.Errorf("unexpected status %s", res.Status)
 		}
 		if time.Now().After(end) {
 			return fmt.Errorf("connect to %s: %w", w.url, err)
@@ -58,7 +58,7 @@ func (w *way) connectSSE() error {
 		defer res.Body.Close()
 		_, _ = io.Copy(io.Discard, res.Body) // so that the connection can be reused
 		if res.StatusCode/100 != 2 {
-			return fmt.Errorf("status %s", res.Status)
+			return fmt.Errorf("unexpected status %s", res.Status)
 		}
 		return nil
 	}

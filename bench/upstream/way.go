@@ -134,7 +134,7 @@ func (w *way) deliverAnswer(line []byte) {
 	switch {
 	case c == nil:
 	case m.Error != nil || m.Result.IsError:
-		c <- fmt.Errorf("server returned %.500s", line)
+		c <- fmt.Errorf("server returned error: %.500s", line)
 	default:
 		c <- nil
 	}

@@ -52,7 +52,7 @@ func run(ctx context.Context, dirs []string, rounds int) error {
 	}
 	packages, refused := splitByCheck(files)
 	if len(packages) == 0 {
-		return fmt.Errorf("no valid skill below %s", strings.Join(dirs, ", "))
+		return fmt.Errorf("no valid skills found below %s", strings.Join(dirs, ", "))
 	}
 	var t measure.Table
 	limit := t.Row(measure.Row{Name: "limit: archive/zip, names, inflate SKILL.md, sha256 of the package", Unit: "ms"})
@@ -164,7 +164,7 @@ func readMinimum(file string) error {
 		_, err = io.Copy(io.Discard, r)
 		return errors.Join(err, r.Close())
 	}
-	return errors.New("no SKILL.md")
+	return errors.New("missing SKILL.md")
 }
 
 func checkPackage(file string) error {

@@ -41,7 +41,7 @@ func (m *Meter) Bill(bodies [][]byte) (Bill, error) {
 	for i, body := range bodies {
 		blocks, err := promptBlocks(body)
 		if err != nil {
-			return b, fmt.Errorf("request %d: %w", i+1, err)
+			return b, fmt.Errorf("parse request %d: %w", i+1, err)
 		}
 		same := 0
 		for same < min(len(blocks), len(before)) && blocks[same] == before[same] {

@@ -61,7 +61,7 @@ func Play(ctx context.Context, c *Corpus, w *Way, turns int, seed uint64) ([][]b
 	for turn := range turns {
 		p.needed, p.made = chooseSkills(r, p.needed, len(c.Skills)), 0
 		if err := a.RunTurn(ctx, c.text(fmt.Sprintf("message %d", turn), userTokens), nil); err != nil {
-			return nil, fmt.Errorf("turn %d of a conversation with %s: %w", turn+1, w.Name, err)
+			return nil, fmt.Errorf("run turn %d with %s: %w", turn+1, w.Name, err)
 		}
 	}
 	return p.bodies, nil

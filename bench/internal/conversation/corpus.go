@@ -49,7 +49,7 @@ func NewCorpus(ctx context.Context, sizes []int, count Count) (*Corpus, error) {
 	}
 	if n := len(c.runtime.Catalog().Snapshot().ForModel()); n != len(sizes) {
 		c.Close()
-		return nil, fmt.Errorf("the catalog offers %d of %d generated skills", n, len(sizes))
+		return nil, fmt.Errorf("missing generated skills in catalog: got %d, want %d", n, len(sizes))
 	}
 	tool := lookTool(c)
 	c.base = c.text("base", baseTokens-count(tool.Name+tool.Description+string(tool.InputSchema)))

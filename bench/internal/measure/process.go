@@ -34,7 +34,7 @@ func BuildLoadout(dir string) (string, error) {
 func Root() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/loadout-dev/loadout").Output()
 	if err != nil {
-		return "", fmt.Errorf("find the repository: %w", err)
+		return "", fmt.Errorf("find repository: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
@@ -165,7 +165,7 @@ func Result(answer []byte) (json.RawMessage, error) {
 		return nil, err
 	}
 	if m.Error != nil {
-		return nil, fmt.Errorf("server returned the error %s", m.Error)
+		return nil, fmt.Errorf("server returned error: %s", m.Error)
 	}
 	return m.Result, nil
 }
