@@ -87,7 +87,7 @@ func Restore(ctx context.Context, o Options, backup string, replace bool) (aside
 	o = o.orDefaults()
 	path := store.SQLitePath(o.Database)
 	if path == "" {
-		return "", fmt.Errorf("restore database: %w: use pg_restore", store.ErrUnsupported)
+		return "", fmt.Errorf("restore database: %w; use pg_restore", store.ErrUnsupported)
 	}
 	report, err := store.CheckBackup(ctx, backup)
 	if err != nil {

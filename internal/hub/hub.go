@@ -187,7 +187,7 @@ func Open(ctx context.Context, o Options) (*Hub, error) {
 func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	o = o.orDefaults()
 	if o.Data == "" {
-		return nil, errors.New("no data directory")
+		return nil, errors.New("no data directory configured")
 	}
 	if err := os.MkdirAll(o.Data, 0o700); err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (h *Hub) stopTurn(conversation, reason string) {
 // demoModel returns the built-in demo, for hubs without a configured model.
 func demoModel(choice *agents.ModelChoice, _ string) (llm.Model, error) {
 	if choice != nil && choice.Vendor != "demo" {
-		return nil, fmt.Errorf("the model %s: this program has none of the vendor %s", choice.Name, choice.Vendor)
+		return nil, fmt.Errorf("model %s: unsupported vendor %s", choice.Name, choice.Vendor)
 	}
 	return demo.New(nil), nil
 }
@@ -118,7 +118,7 @@ func nodeDir(data string) (dirs, error) {
 		return dirs{}, err
 	}
 	if err := os.RemoveAll(base); err != nil { // may be left by a killed process
-		return dirs{}, errors.Join(fmt.Errorf("empty node directory: %w", err), unlock())
+		return dirs{}, errors.Join(fmt.Errorf("clear node directory: %w", err), unlock())
 	}
 	d := dirs{temp: filepath.Join(base, "temp"), talks: filepath.Join(base, "talks"), kits: filepath.Join(base, "kits"), unlock: unlock}
 	for _, dir := range []string{d.temp, d.talks, d.kits} {

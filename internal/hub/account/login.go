@@ -132,7 +132,7 @@ func (l *Logins) Find(ctx context.Context, r *http.Request) (row Login, next *ht
 	}
 	if now.Sub(row.LastSeen) >= loginTouchInterval {
 		if err := l.store.TouchLogin(ctx, row.Hash, now); err != nil {
-			return Login{}, nil, fmt.Errorf("record request: %w", err)
+			return Login{}, nil, fmt.Errorf("record use of sign-in: %w", err)
 		}
 		row.LastSeen = now
 	}

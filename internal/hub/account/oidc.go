@@ -79,11 +79,11 @@ func NewOIDC(o OIDCOptions) (*OIDC, error) {
 		o.GroupsClaim = "groups"
 	}
 	if o.ClientID == "" || o.Cipher == nil {
-		return nil, errors.New("OpenID Connect: want a client ID and a cipher")
+		return nil, errors.New("OpenID Connect: missing client ID or cipher")
 	}
 	for _, at := range []string{o.Issuer, o.Redirect} {
 		if u, err := url.Parse(at); err != nil || !isSecure(u) || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("OpenID Connect: want an https address, got %.200q", stripQuery(at))
+			return nil, fmt.Errorf("OpenID Connect: want an https URL, got %.200q", stripQuery(at))
 		}
 	}
 	return &OIDC{opts: o, client: providerClient(), secure: strings.HasPrefix(o.Redirect, "https:"), discovering: make(chan struct{}, 1)}, nil
@@ -283,7 +283,7 @@ func (o *OIDC) discover(ctx context.Context) error {
 func checkEndpoints(p *oidc.Provider) error {
 	for _, at := range []string{p.Endpoint().AuthURL, p.Endpoint().TokenURL} {
 		if u, err := url.Parse(at); err != nil || !isSecure(u) {
-			return fmt.Errorf("want an https endpoint, got %.200q", stripQuery(at))
+			return fmt.Errorf("OpenID Connect: want an https endpoint, got %.200q", stripQuery(at))
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ func NewOriginGuard(origins ...string) (*OriginGuard, error) {
 	for _, o := range origins {
 		o = strings.ToLower(strings.TrimSuffix(o, "/"))
 		if err := p.guard.AddTrustedOrigin(o); err != nil {
-			return nil, fmt.Errorf("want an origin like https://hub.example.com, got %.200q", o)
+			return nil, fmt.Errorf("invalid origin %.200q: want, for example, https://hub.example.com", o)
 		}
 		p.own = append(p.own, o)
 	}

@@ -102,7 +102,7 @@ type secureTransport struct{ next http.RoundTripper }
 // RoundTrip implements [http.RoundTripper].
 func (g secureTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !isSecure(r.URL) {
-		return nil, fmt.Errorf("want an https address, got host %.200q", r.URL.Host)
+		return nil, fmt.Errorf("request to %.200q does not use https", r.URL.Host)
 	}
 	res, err := g.next.RoundTrip(r)
 	if err != nil {

@@ -33,7 +33,7 @@ func ParseRole(name string) (Role, error) {
 	if i := slices.Index(roleNames, name); i > 0 {
 		return Role(i), nil
 	}
-	return Outsider, fmt.Errorf("unknown role %.40q; want reporter, developer, maintainer or owner", name)
+	return Outsider, fmt.Errorf("unknown role %.40q: want reporter, developer, maintainer or owner", name)
 }
 
 // MarshalText implements [encoding.TextMarshaler]. It returns the role's name.
@@ -72,12 +72,12 @@ func ParseScopes(text string) (Scopes, error) {
 	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == ',' }) {
 		i := slices.Index(scopeNames, name)
 		if i < 0 {
-			return 0, fmt.Errorf("unknown scope %.40q; want some of %s", name, strings.Join(scopeNames, ", "))
+			return 0, fmt.Errorf("unknown scope %.40q; valid scopes: %s", name, strings.Join(scopeNames, ", "))
 		}
 		s |= 1 << i
 	}
 	if s == 0 {
-		return 0, fmt.Errorf("no scopes; want some of %s", strings.Join(scopeNames, ", "))
+		return 0, fmt.Errorf("no scopes given; valid scopes: %s", strings.Join(scopeNames, ", "))
 	}
 	return s, nil
 }

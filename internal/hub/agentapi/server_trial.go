@@ -200,7 +200,7 @@ func (h *Handlers) starter(ctx context.Context, s agents.Server) (upstream.Spawn
 func (h *Handlers) checkApproved(ctx context.Context, s agents.Server) error {
 	said, err := h.Agents.ReviewState(ctx, s.PolicyDigest())
 	if err == nil && said != store.Approved {
-		err = errors.New("approval of the command was revoked")
+		err = errors.New("approval of command was revoked")
 	}
 	return err
 }

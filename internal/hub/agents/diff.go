@@ -51,7 +51,7 @@ func (r storedDocument) serversJSON(kind string) json.RawMessage {
 func decodeRecord(k store.Kind) (storedDocument, error) {
 	var r storedDocument
 	if err := json.Unmarshal(k.Spec, &r); err != nil {
-		return r, fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
+		return r, fmt.Errorf("decode %s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
 	}
 	return r, nil
 }

@@ -60,7 +60,7 @@ func (a actor) decodeResource(ctx context.Context, k store.Kind) (*Resource, err
 	}
 	spec, err := decodeSpec(k.Kind, kept.Spec)
 	if err != nil {
-		return nil, fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
+		return nil, fmt.Errorf("decode %s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
 	}
 	in, err := a.formatNamespace(ctx, k.Namespace)
 	if err != nil {
@@ -262,7 +262,7 @@ func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, 
 	}
 	spec, err := decodeSpec(k.Kind, kept.Spec)
 	if err != nil {
-		return fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
+		return fmt.Errorf("decode %s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
 	}
 	have := findSelection(spec)
 	if have == nil || !have.removeSkill(skillID, name) {

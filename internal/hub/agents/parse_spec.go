@@ -260,7 +260,7 @@ func (s *MCPServer) parseConfig(name string) (*upstream.Config, error) {
 		}
 	}
 	if len(f.Servers) != 1 || f.Servers[0].Name != name {
-		return nil, fmt.Errorf("invalid configuration of MCP server %q: want one server", name)
+		return nil, fmt.Errorf("invalid configuration of MCP server %q: want exactly one server", name)
 	}
 	return f.Servers[0], nil
 }

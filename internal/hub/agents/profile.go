@@ -172,7 +172,7 @@ func (r *Registry) buildProfile(ctx context.Context, a actor, k store.Kind, more
 	}
 	ghost, ok := parts[0].Spec.(*Ghost)
 	if !ok {
-		return nil, fmt.Errorf("%s %q: %w: no Ghost", k.Kind, k.Name, store.ErrInvalid)
+		return nil, fmt.Errorf("%s %q: %w: missing Ghost", k.Kind, k.Name, store.ErrInvalid)
 	}
 	p.SystemPrompt, p.Expose = paragraphs(ghost.SystemPrompt, more), ghost.Expose
 	rules, problems := policy.ParseRules(ghost.Policy)

@@ -20,7 +20,7 @@ import (
 )
 
 // ErrNoKey means that the hub has no encryption key for secrets.
-var ErrNoKey = errors.New("no encryption key for secrets configured")
+var ErrNoKey = errors.New("no encryption key configured for secrets")
 
 // MaxSecrets is the maximum number of secrets per owner.
 const MaxSecrets = 200
@@ -92,7 +92,7 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 		}
 		in, by = k.Namespace, k.CreatedBy
 	} else if in != store.Public && in.User() == "" && in.Group() == "" {
-		return "", account.Resource{}, fmt.Errorf("owner %.100q: %w", string(o), store.ErrInvalid)
+		return "", account.Resource{}, fmt.Errorf("secret owner %.100q: %w", string(o), store.ErrInvalid)
 	}
 	return in, accountResource(in, by), nil
 }
@@ -231,7 +231,7 @@ func (s *Secrets) Grants(ctx context.Context, p account.Principal, o Owner) ([]S
 	for _, g := range found {
 		var data secretGrant
 		if err := json.Unmarshal(g.Data, &data); err != nil {
-			return nil, fmt.Errorf("grant of secret %s: %w", g.Name, store.ErrCorrupt)
+			return nil, fmt.Errorf("decode grant of secret %s: %w", g.Name, store.ErrCorrupt)
 		}
 		out = append(out, SecretGrant{g.Name, data.Subject, policy.Digest(g.Subject), data.By, g.Created})
 	}
@@ -362,11 +362,11 @@ func (s *Secrets) decryptSecret(ctx context.Context, a actor, o Owner, name stri
 		return "", err
 	}
 	if s.r.opts.Cipher == nil {
-		return "", fmt.Errorf("secret %s: %w", name, ErrNoKey)
+		return "", fmt.Errorf("decrypt secret %s: %w", name, ErrNoKey)
 	}
 	value, err := s.r.opts.Cipher.Decrypt(string(kept.Encrypted), encryption.Label{Owner: string(o), Name: name})
 	if err != nil {
-		return "", fmt.Errorf("secret %s: %w", name, err)
+		return "", fmt.Errorf("decrypt secret %s: %w", name, err)
 	}
 	return string(value), nil
 }

@@ -112,7 +112,7 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %q: %w: %w", res.Kind, res.Name, store.ErrCorrupt, err)
+		return nil, fmt.Errorf("parse servers of %s %q: %w: %w", res.Kind, res.Name, store.ErrCorrupt, err)
 	}
 	var out []Server
 	for _, c := range configs {
@@ -150,7 +150,7 @@ func (a actor) getReview(ctx context.Context, d policy.Digest) (storedReview, er
 	}
 	var v storedReview
 	if err := json.Unmarshal(found[0].Data, &v); err != nil {
-		return v, fmt.Errorf("review of %s: %w: %w", d.Short(), store.ErrCorrupt, err)
+		return v, fmt.Errorf("decode review of %s: %w: %w", d.Short(), store.ErrCorrupt, err)
 	}
 	return v, nil
 }

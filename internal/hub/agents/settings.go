@@ -135,7 +135,7 @@ func (a actor) getSettings(ctx context.Context, scope string) (SkillSettings, er
 
 func decodeSettings(kept store.Setting) (s SkillSettings, err error) {
 	if err := json.Unmarshal(kept.Value, &s); err != nil {
-		return s, fmt.Errorf("settings of %s: %w: %w", kept.Scope, store.ErrCorrupt, err)
+		return s, fmt.Errorf("decode settings of %s: %w: %w", kept.Scope, store.ErrCorrupt, err)
 	}
 	s.Generation = kept.Generation
 	return s, checkAllow(s.Allow)

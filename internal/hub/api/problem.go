@@ -102,7 +102,7 @@ var conditions = []condition{
 const notFoundProblem = "not found, or you may not see it"
 
 // ErrTimeout is the cancellation cause of an operation that takes too long.
-var ErrTimeout = errors.New("timeout")
+var ErrTimeout = errors.New("operation timed out")
 
 // Problem converts an error to a response. It logs unknown errors and hides
 // their details.

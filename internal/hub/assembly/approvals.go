@@ -41,7 +41,7 @@ var reviewers = policy.Principal{ID: "reviewers", Kind: policy.UserPrincipal}
 // and all its dependencies are approved.
 func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, _ string, needs []policy.Need) (*policy.Grant, error) {
 	if p != a.principal {
-		return nil, fmt.Errorf("%s for %s: %w", subject.Short(), p, policy.ErrNotGranted)
+		return nil, fmt.Errorf("find grant of %s for %s: %w", subject.Short(), p, policy.ErrNotGranted)
 	}
 	if err := a.checkCached(ctx, subject); err != nil {
 		return nil, refusalError(err, "")

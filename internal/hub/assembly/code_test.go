@@ -72,7 +72,7 @@ func TestW31ShortReasons(t *testing.T) {
 	}{
 		"no sandbox":      {func(*assembly.Options) {}, "There is no tool"},
 		"none to be had":  {func(o *assembly.Options) { o.Sandbox = failing{} }, "user namespaces are off"},
-		"too much waits":  {func(o *assembly.Options) { o.Sandbox, o.RunQueue = failing{}, full() }, "too many operations waiting"},
+		"too much waits":  {func(o *assembly.Options) { o.Sandbox, o.RunQueue = failing{}, full() }, "too many queued operations"},
 		"needs a package": {func(o *assembly.Options) { o.Sandbox = failing{} }, "installation is disabled"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, s *sessio
 	}})
 	rules, problems := policy.ParseRules(folderRules)
 	if len(problems) > 0 {
-		return nil, fmt.Errorf("rules for the working directory: %s", problems[0])
+		return nil, fmt.Errorf("parse rules for working directory: %s", problems[0])
 	}
 	set := tools.ForRuntime(rt, &tools.Options{
 		Pool: pool, Rules: t.setup.base.plan.rules.Append(rules), Grants: NewGrantStore(t.assembler.o.DB, t.setup.Principal), Audit: t.assembler.auditor().Append, Logger: t.assembler.o.Logger,

@@ -58,7 +58,7 @@ func withService(ctx context.Context) context.Context {
 func (p *queuedBackend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	release, err := p.queue.Acquire(ctx, p.user)
 	if err != nil {
-		return nil, fmt.Errorf("wait for a slot to run code: %w", err)
+		return nil, fmt.Errorf("wait for a sandbox slot: %w", err)
 	}
 	box, err := p.Backend.Start(ctx, spec)
 	if err != nil {

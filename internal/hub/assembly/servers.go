@@ -114,11 +114,11 @@ func (b *base) documentService(_ context.Context, c *upstream.Config) (loadout.S
 func (b *base) checkReviewed(ctx context.Context, d policy.Digest) error {
 	switch state, err := b.assembler.o.Agents.ReviewState(ctx, d); {
 	case err != nil:
-		return fmt.Errorf("check the review of its command: %w", err)
+		return fmt.Errorf("check review of command: %w", err)
 	case state == store.Rejected:
-		return errors.New("its command was rejected in review")
+		return errors.New("command was rejected in review")
 	case state != store.Approved:
-		return errors.New("its command is pending review")
+		return errors.New("command is pending review")
 	}
 	return nil
 }

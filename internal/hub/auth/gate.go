@@ -74,7 +74,7 @@ func New(o Options) (*Gate, error) {
 	}
 	var err error
 	if d.Origins, err = account.NewOriginGuard(own...); err != nil {
-		return nil, fmt.Errorf("public address: %w", err)
+		return nil, fmt.Errorf("parse public address: %w", err)
 	}
 	if d.Proxies, err = address.ParseProxies(o.Proxies); err != nil {
 		return nil, err

@@ -73,14 +73,14 @@ func (k approvalStore) Get(ctx context.Context, id string) (approval.Request, *a
 func decodeApproval(kept store.ApprovalRequest) (approval.Request, *approval.Answer, error) {
 	var a approval.Request
 	if err := json.Unmarshal(kept.Data, &a); err != nil {
-		return approval.Request{}, nil, fmt.Errorf("approval request %q: %w", kept.ID, store.ErrCorrupt)
+		return approval.Request{}, nil, fmt.Errorf("decode approval request %q: %w", kept.ID, store.ErrCorrupt)
 	}
 	if kept.Resolved.IsZero() {
 		return a, nil, nil
 	}
 	answer := &approval.Answer{}
 	if err := json.Unmarshal(kept.Answer, answer); err != nil {
-		return approval.Request{}, nil, fmt.Errorf("answer to %q: %w", kept.ID, store.ErrCorrupt)
+		return approval.Request{}, nil, fmt.Errorf("decode answer to approval request %q: %w", kept.ID, store.ErrCorrupt)
 	}
 	return a, answer, nil
 }
@@ -173,25 +173,25 @@ func (e *Engine) AnswerApproval(ctx context.Context, p account.Principal, id str
 	switch answer.Outcome {
 	case approval.Accepted, approval.Declined, approval.Cancelled:
 	default:
-		return fmt.Errorf("answer %.100q: %w: unknown outcome %.40q", id, ErrInvalid, answer.Outcome)
+		return fmt.Errorf("answer approval request %.100q: %w: unknown outcome %.40q", id, ErrInvalid, answer.Outcome)
 	}
 	switch answer.Scope {
 	case "", policy.Once, policy.ForSession, policy.Always:
 	default:
-		return fmt.Errorf("answer %.100q: %w: unknown scope %.40q", id, ErrInvalid, answer.Scope)
+		return fmt.Errorf("answer approval request %.100q: %w: unknown scope %.40q", id, ErrInvalid, answer.Scope)
 	}
 	kept, err := e.db.ApprovalRequests.Get(ctx, id)
 	switch {
 	case p.Anonymous():
 		return account.Check(p, account.ApprovalAnswer, account.OwnedBy(p.User))
 	case errors.Is(err, store.ErrNotFound):
-		return fmt.Errorf("answer %.100q: %w", id, approval.ErrNotFound)
+		return fmt.Errorf("answer approval request %.100q: %w", id, approval.ErrNotFound)
 	case err != nil:
 		return err
 	}
 	if _, err := e.authorize(ctx, p, account.ApprovalAnswer, kept.Session); err != nil {
 		if errors.Is(err, store.ErrNotFound) {
-			err = fmt.Errorf("answer %.100q: %w", id, approval.ErrNotFound)
+			err = fmt.Errorf("answer approval request %.100q: %w", id, approval.ErrNotFound)
 		}
 		return err
 	}
@@ -310,7 +310,7 @@ func (e *Engine) Respond(ctx context.Context, p account.Principal, r Response) e
 	}
 	content, err := marshalUnescaped(map[string]any{"success": r.Success, "result": r.Result, "error": r.Error})
 	if err != nil {
-		return fmt.Errorf("response to %.100q: %w: %w", r.Request, ErrInvalid, err)
+		return fmt.Errorf("encode response to %.100q: %w: %w", r.Request, ErrInvalid, err)
 	}
 	a, _, err := approvalStore{e: e}.Get(ctx, r.Request)
 	if err == nil && a.Kind != approval.KindAction {

@@ -258,7 +258,7 @@ func auditRecord(by account.UserID, action, id string, details any) store.AuditR
 func checkTitle(title string) (string, error) {
 	title = strings.TrimSpace(printable.OneLine(title))
 	if len(title) > MaxTitle || !utf8.ValidString(title) {
-		return "", fmt.Errorf("title: %w: want at most %d bytes of UTF-8, got %d bytes", ErrInvalid, MaxTitle, len(title))
+		return "", fmt.Errorf("title: %w: must be UTF-8 of at most %d bytes, got %d bytes", ErrInvalid, MaxTitle, len(title))
 	}
 	return title, nil
 }

@@ -63,7 +63,7 @@ var (
 	// the request.
 	ErrClosed = errors.New("server is shutting down; try again")
 	// ErrQueueFull is returned if the conversation has too many waiting inputs.
-	ErrQueueFull = errors.New("too many messages are waiting in the conversation; wait for its turn to end, or cancel it")
+	ErrQueueFull = errors.New("too many queued messages in conversation; wait for the current turn to end, or cancel it")
 	// ErrKeyUsed is returned if a different message was already sent with the
 	// same key.
 	ErrKeyUsed = errors.New("a different message was already sent with this key")

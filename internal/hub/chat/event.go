@@ -99,7 +99,7 @@ type conversationTx struct {
 }
 
 // errLeaseLost is returned if this node no longer holds the conversation's lease.
-var errLeaseLost = errors.New("another node continues the conversation")
+var errLeaseLost = errors.New("conversation was taken over by another node")
 
 // maxCommitAttempts is the maximum number of attempts after conflicting appends
 // to a stream.
@@ -181,7 +181,7 @@ func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]E
 	for i, r := range rows {
 		var kept eventRow
 		if err := json.Unmarshal(r.Data, &kept); err != nil {
-			return nil, fmt.Errorf("event %d of conversation %q: %w", r.Seq, id, store.ErrCorrupt)
+			return nil, fmt.Errorf("decode event %d of conversation %q: %w", r.Seq, id, store.ErrCorrupt)
 		}
 		out[i], of[i] = kept.Event, kept.TranscriptSeq
 		out[i].Seq, out[i].Time, out[i].Type = r.Seq, r.Created, Type(r.Kind)
@@ -205,7 +205,7 @@ func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]E
 		}
 		at := int(of[i] - first)
 		if at < 0 || at >= len(steps) {
-			return nil, fmt.Errorf("step %d of conversation %q: %w", of[i], id, store.ErrNotFound)
+			return nil, fmt.Errorf("read step %d of conversation %q: %w", of[i], id, store.ErrNotFound)
 		}
 		step, err := readStep(steps[at])
 		if err != nil {

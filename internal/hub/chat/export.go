@@ -41,7 +41,7 @@ func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f F
 			return err
 		}
 	default:
-		return fmt.Errorf("export: %w: unknown format %.40q (want markdown or jsonl)", ErrInvalid, f)
+		return fmt.Errorf("export conversation: %w: unknown format %.40q (want markdown or jsonl)", ErrInvalid, f)
 	}
 	for after := int64(0); ; {
 		const page = 32 // a step may contain images

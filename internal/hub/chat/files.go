@@ -104,12 +104,12 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 			continue
 		}
 		if strings.HasPrefix(a.Path, path+"/") || strings.HasPrefix(path, a.Path+"/") {
-			return fmt.Errorf("file %q: %w: conflicts with file %q (one of them would have to be a directory)", path, ErrInvalid, a.Path)
+			return fmt.Errorf("file %q: %w: conflicts with file %q (one path contains the other)", path, ErrInvalid, a.Path)
 		}
 		n, size = n+1, size+a.Size
 	}
 	if n > MaxFiles || size > MaxFileBytes {
-		return fmt.Errorf("file %q: %w: too many files in the conversation (%d files, %d bytes; limit %d files, %d bytes)", path, ErrInvalid, n, size, MaxFiles, MaxFileBytes)
+		return fmt.Errorf("file %q: %w: too many files in conversation (%d files, %d bytes; limit %d files, %d bytes)", path, ErrInvalid, n, size, MaxFiles, MaxFileBytes)
 	}
 	sum := sha256.Sum256(data)
 	return c.Attachments.Put(ctx, store.Attachment{Session: c.id, Path: path, SHA256: hex.EncodeToString(sum[:])}, data)

@@ -46,7 +46,7 @@ const maxFolderEntries = 10_000
 func newFolder(ctx context.Context, w *worker) (*folder, error) {
 	dir, err := os.MkdirTemp(w.e.opts.Dir, "loadout-session-")
 	if err != nil {
-		return nil, fmt.Errorf("create working directory of the conversation: %w", err)
+		return nil, fmt.Errorf("create working directory of conversation: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *folder) sync(ctx context.Context) error {
 			continue
 		}
 		if err := f.fetchFile(ctx, a); err != nil {
-			return fmt.Errorf("fetch file %q of the conversation: %w", a.Path, err)
+			return fmt.Errorf("fetch file %q of conversation: %w", a.Path, err)
 		}
 	}
 	for name := range f.synced {
@@ -87,7 +87,7 @@ func (f *folder) sync(ctx context.Context) error {
 		}
 		delete(f.synced, name)
 		if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("fetch file %q of the conversation: %w", name, err)
+			return fmt.Errorf("fetch file %q of conversation: %w", name, err)
 		}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (f *folder) save(ctx context.Context) error {
 	defer f.mu.Unlock()
 	changed, gone, err := f.findChanges()
 	if err != nil {
-		return fmt.Errorf("scan working directory of the conversation: %w", err)
+		return fmt.Errorf("scan working directory of conversation: %w", err)
 	}
 	if len(changed)+len(gone) == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (f *folder) save(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("save files of the conversation: %w", err)
+		return fmt.Errorf("save files of conversation: %w", err)
 	}
 	for name := range gone {
 		delete(f.synced, name)

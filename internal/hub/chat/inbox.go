@@ -68,13 +68,13 @@ type Message struct {
 func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
 	switch {
 	case m.Text == "" && m.Skill == "":
-		return 0, fmt.Errorf("message: %w: empty", ErrInvalid)
+		return 0, fmt.Errorf("message: %w: missing text", ErrInvalid)
 	case len(m.Text)+len(m.Skill) > MaxText:
 		return 0, fmt.Errorf("message: %w: too long (%d bytes, limit %d)", ErrInvalid, len(m.Text)+len(m.Skill), MaxText)
 	case !utf8.ValidString(m.Text) || !utf8.ValidString(m.Skill):
 		return 0, fmt.Errorf("message: %w: not UTF-8", ErrInvalid)
 	case len(m.Key) > MaxKey || !utf8.ValidString(m.Key):
-		return 0, fmt.Errorf("message: %w: want a key of at most %d bytes of UTF-8, got %d bytes", ErrInvalid, MaxKey, len(m.Key))
+		return 0, fmt.Errorf("message: %w: key must be UTF-8 of at most %d bytes, got %d bytes", ErrInvalid, MaxKey, len(m.Key))
 	}
 	in := input{Kind: MessageInput, Text: m.Text, Skill: m.Skill}
 	if m.Key == "" {
@@ -111,7 +111,7 @@ func (e *Engine) findSentMessage(ctx context.Context, p account.Principal, s sto
 		return 0, err
 	}
 	if before.Digest != s.Digest {
-		return 0, fmt.Errorf("message: %w", ErrKeyUsed)
+		return 0, fmt.Errorf("send message: %w", ErrKeyUsed)
 	}
 	return before.Input, nil
 }
@@ -189,7 +189,7 @@ func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *
 		e.startWorker(id, *lease)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s in conversation %q: %w", in.Kind, id, err)
+		return 0, fmt.Errorf("submit %s to conversation %q: %w", in.Kind, id, err)
 	}
 	return seq, nil
 }

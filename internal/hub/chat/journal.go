@@ -27,7 +27,7 @@ type step struct {
 func readStep(r store.Event) (step, error) {
 	var s step
 	if err := json.Unmarshal(r.Data, &s); err != nil || s.Seq != r.Seq {
-		return step{}, fmt.Errorf("read step %d of a transcript: %w", r.Seq, store.ErrCorrupt)
+		return step{}, fmt.Errorf("read step %d of transcript: %w", r.Seq, store.ErrCorrupt)
 	}
 	return s, nil
 }

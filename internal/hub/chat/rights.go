@@ -11,10 +11,10 @@ import (
 
 // Errors for a turn whose user has lost permissions before or during the turn.
 var (
-	errUserRefused   = errors.New("the user is no longer permitted to have conversations")
-	errUserNarrowed  = errors.New("the user has fewer rights than when the turn started; send the message again to use the current rights")
-	errTokenNarrowed = errors.New("the API token that sent this message has fewer scopes than before; send the message again to use the current scopes")
-	errTokenEnded    = errors.New("the API token that sent this message was revoked or has expired; send the message again with another token")
+	errUserRefused   = errors.New("user is no longer permitted to have conversations")
+	errUserNarrowed  = errors.New("user has fewer permissions than when the turn started; send the message again to use the current permissions")
+	errTokenNarrowed = errors.New("API token that sent the message has fewer scopes than before; send the message again to use the current scopes")
+	errTokenEnded    = errors.New("API token that sent the message was revoked or has expired; send the message again with another token")
 )
 
 // watchRights cancels the turn of j if its user or token loses permissions that

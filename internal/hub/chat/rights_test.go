@@ -45,9 +45,9 @@ func TestCurrentRightsApply(t *testing.T) {
 		want      string
 	}{
 		"disabled":     {err: account.ErrInvalidCredentials, want: "no longer permitted to have conversations"},
-		"left a group": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "fewer rights"},
-		"a lower role": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Owner}}, now: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "fewer rights"},
-		"no admin":     {then: account.Principal{Admin: true}, want: "fewer rights"},
+		"left a group": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "fewer permissions"},
+		"a lower role": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Owner}}, now: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "fewer permissions"},
+		"no admin":     {then: account.Principal{Admin: true}, want: "fewer permissions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var changed atomic.Bool

@@ -74,7 +74,7 @@ func (e *Engine) loadSkill(ctx context.Context, p account.Principal, id string, 
 	switch in.Retention {
 	case session.RetainUsed, session.RetainPinned, session.RetainOnce:
 	default:
-		return nil, fmt.Errorf("load: %w: unknown retention %.40q", ErrInvalid, in.Retention)
+		return nil, fmt.Errorf("load skill: %w: unknown retention %.40q", ErrInvalid, in.Retention)
 	}
 	ended, err := e.command(ctx, p, id, in)
 	return ended.Loaded, err
@@ -93,7 +93,7 @@ func (e *Engine) Unload(ctx context.Context, p account.Principal, id, skill stri
 
 func checkSkillName(name string) error {
 	if name == "" || len(name) > MaxTitle {
-		return fmt.Errorf("skill: %w: want a name of 1 to %d bytes, got %d bytes", ErrInvalid, MaxTitle, len(name))
+		return fmt.Errorf("skill name: %w: must have 1 to %d bytes, got %d bytes", ErrInvalid, MaxTitle, len(name))
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func (w *worker) executeInput(ctx context.Context, j *job) (Event, error) {
 		gone, err := w.active.session.Unload(ctx, j.Skill, "the person unloaded it", j.Cascade)
 		return Event{Reason: Done, Unloaded: gone}, err
 	}
-	return Event{}, fmt.Errorf("input of kind %q: %w", j.Kind, ErrInvalid)
+	return Event{}, fmt.Errorf("execute input of kind %q: %w", j.Kind, ErrInvalid)
 }
 
 // answerMessage runs the agent on a message.
@@ -207,7 +207,7 @@ func (w *worker) principal(ctx context.Context, j *job) (account.Principal, erro
 		return account.Principal{}, errUserRefused
 	}
 	if err != nil {
-		return account.Principal{}, fmt.Errorf("get owner of the conversation: %w", err)
+		return account.Principal{}, fmt.Errorf("get owner of conversation: %w", err)
 	}
 	scopes, err := account.ParseScopes(j.Scopes)
 	if err != nil {
@@ -220,7 +220,7 @@ func (w *worker) principal(ctx context.Context, j *job) (account.Principal, erro
 			return account.Principal{}, errTokenEnded
 		}
 		if err != nil {
-			return account.Principal{}, fmt.Errorf("get API token of the message: %w", err)
+			return account.Principal{}, fmt.Errorf("get API token of message: %w", err)
 		}
 		limits &= now
 	}

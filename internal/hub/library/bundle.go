@@ -77,7 +77,7 @@ func newManifestFS(files skill.Manifest, read func(skill.File) ([]byte, error)) 
 	t := &manifestFS{read: read, nodes: map[string]*node{".": {name: ".", dir: true}}}
 	for _, f := range files {
 		if !fs.ValidPath(f.Path) || f.Path == "." || t.nodes[f.Path] != nil {
-			return nil, fmt.Errorf("path %q: %w", f.Path, store.ErrCorrupt)
+			return nil, fmt.Errorf("invalid path %q in manifest: %w", f.Path, store.ErrCorrupt)
 		}
 		n := &node{name: path.Base(f.Path), file: f}
 		t.nodes[f.Path] = n

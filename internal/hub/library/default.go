@@ -86,7 +86,7 @@ func addDefault(ctx context.Context, tx *store.Tx, d store.Default) error {
 		return err
 	}
 	if len(have) >= MaxDefaults && !slices.ContainsFunc(have, func(h store.Default) bool { return h.SkillID == d.SkillID }) {
-		return fmt.Errorf("%w: namespace has %d defaults; remove one first", ErrTooMany, len(have))
+		return fmt.Errorf("%w defaults in namespace (limit %d); remove one first", ErrTooMany, MaxDefaults)
 	}
 	return tx.Defaults.Put(ctx, d)
 }

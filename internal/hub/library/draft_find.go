@@ -34,7 +34,7 @@ type DraftHit struct {
 func (l *Library) SearchWithDraft(ctx context.Context, p account.Principal, d Draft, in Namespace, queries []string, limit int) ([]DraftSearchResult, error) {
 	opened, c, err := l.readDraft(ctx, p, d)
 	if err != nil {
-		return nil, fmt.Errorf("search with draft: %w", err)
+		return nil, fmt.Errorf("search skills with draft: %w", err)
 	}
 	reached, err := namespaces(p, account.SkillRead)
 	if err != nil {

@@ -180,7 +180,7 @@ func acquireSlot(ctx context.Context, turns chan struct{}) (func(), error) {
 	case turns <- struct{}{}:
 		return func() { <-turns }, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for other packages: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("wait for other package operations: %w", context.Cause(ctx))
 	}
 }
 
@@ -189,4 +189,4 @@ func withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, maxOperationTime, errOperationTime)
 }
 
-var errOperationTime = fmt.Errorf("operation took longer than %s", maxOperationTime)
+var errOperationTime = fmt.Errorf("operation timed out after %s", maxOperationTime)

@@ -17,7 +17,7 @@ func (l *Library) Publish(ctx context.Context, p account.Principal, id string, i
 		return err
 	}
 	if in.User() != "" {
-		return fmt.Errorf("%w: cannot publish a skill to a user", ErrInvalid)
+		return fmt.Errorf("%w: cannot publish a skill to a user namespace", ErrInvalid)
 	}
 	return l.update(ctx, p, account.SkillPublish, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		if slices.Contains(h.listings, in) {

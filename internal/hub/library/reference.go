@@ -292,9 +292,9 @@ func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *skillRecord, refs
 		case r.Kind == ListingReference:
 			err = tx.Skills.Unpublish(ctx, h.ID, r.Namespace)
 		case r.Kind == SkillReference:
-			err = fmt.Errorf("dependency of skill %q: %w", r.Name, store.ErrReferenced)
+			err = fmt.Errorf("remove dependency of skill %q: %w", r.Name, store.ErrReferenced)
 		case l.opts.Unbind == nil:
-			err = fmt.Errorf("%s %q: %w", r.Kind, r.Name, store.ErrUnsupported)
+			err = fmt.Errorf("remove reference from %s %q: %w", r.Kind, r.Name, store.ErrUnsupported)
 		case !kinds[r.ID]:
 			kinds[r.ID] = true
 			err = l.unbindKind(ctx, tx, h, r)

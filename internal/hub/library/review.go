@@ -44,7 +44,7 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 	}
 	return l.updateIf(ctx, p, account.SkillReview, id, may, func(tx *store.Tx, h *skillRecord) (any, error) {
 		if d.Number != 0 && d.Number != v.Number {
-			return nil, fmt.Errorf("%w: version mismatch: digest of version %d, want %d", ErrConflict, v.Number, d.Number)
+			return nil, fmt.Errorf("%w: version mismatch: digest belongs to version %d, not %d", ErrConflict, v.Number, d.Number)
 		}
 		if err := tx.Versions.SetReview(ctx, id, d.Digest, d.Review, string(p.User), d.Note); err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest
 	if err != nil {
 		return err
 	}
-	failed := fmt.Errorf("digest %.80q: %w", digest, ErrNotFound)
+	failed := fmt.Errorf("version with digest %.80q: %w", digest, ErrNotFound)
 	for _, v := range versions {
 		h, err := l.authorizeBound(ctx, p, account.SkillRun, v.SkillID)
 		if isNotFound(err) {

@@ -103,7 +103,7 @@ func (s *namespaceSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bu
 
 // notExist returns the [fs.ErrNotExist] error for a deleted skill.
 func notExist(origin, name string) error {
-	return fmt.Errorf("skill %q of %s: %w", name, origin, fs.ErrNotExist)
+	return fmt.Errorf("open skill %q of %s: %w", name, origin, fs.ErrNotExist)
 }
 
 // openDigest opens the version with the given digest. The bundle remains usable
@@ -112,7 +112,7 @@ func notExist(origin, name string) error {
 func (l *Library) openDigest(ctx context.Context, id, name, digest string) (*skill.Bundle, error) {
 	v, err := l.db.Versions.GetByDigest(ctx, id, digest)
 	if isNotFound(err) {
-		return nil, fmt.Errorf("skill %q: %w", name, fs.ErrNotExist)
+		return nil, fmt.Errorf("open skill %q: %w", name, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err

@@ -178,7 +178,7 @@ func (h *Handlers) findGranted(ctx context.Context, u account.UserID, want grant
 	case err != nil:
 		return g, err
 	case g.ID == "": // already used or revoked
-		return g, fmt.Errorf("grant for %s: %w", want.Tool, store.ErrNotFound)
+		return g, fmt.Errorf("get grant for %s: %w", want.Tool, store.ErrNotFound)
 	case want.Expires == nil:
 		return g, nil
 	}

@@ -67,12 +67,12 @@ func New(files fs.FS) (*Site, error) {
 	s := &Site{files: files, packed: map[string]*asset{}}
 	hash, err := hashDir(files, strings.TrimSuffix(ownAssets, "/"))
 	if err != nil {
-		return nil, fmt.Errorf("web page is not part of this build: %w", err)
+		return nil, fmt.Errorf("web page missing from this build: %w", err)
 	}
 	s.ownPrefix = "assets/" + hash + "/"
 	index, err := fs.ReadFile(files, "index.html")
 	if err != nil {
-		return nil, fmt.Errorf("web page is not part of this build: %w", err)
+		return nil, fmt.Errorf("web page missing from this build: %w", err)
 	}
 	s.index = newAsset("index.html", bytes.ReplaceAll(index, []byte("/"+ownAssets), []byte("/"+s.ownPrefix)))
 	return s, nil

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrFull is returned if too many operations are waiting.
-var ErrFull = errors.New("too many operations waiting; try again later")
+var ErrFull = errors.New("too many queued operations; try again later")
 
 // Queue shares slots between users. It is safe for concurrent use.
 type Queue struct {

@@ -50,7 +50,7 @@ var (
 	ErrNotNeeded = errors.New("no sign-in needed: the server does not use HTTP, or its configuration provides credentials")
 	// ErrNoAttempt is returned if a user returns from the sign-in page without a
 	// pending sign-in.
-	ErrNoAttempt = errors.New("no pending sign-in in this browser: it expired, was used, or was started elsewhere")
+	ErrNoAttempt = errors.New("no pending sign-in in this browser: the sign-in expired, was already used, or was started elsewhere")
 	// ErrNotConfigured is returned if values for the server's variables are
 	// missing.
 	ErrNotConfigured = errors.New("server not configured")
@@ -266,7 +266,7 @@ func (s *Servers) exchangeCode(ctx context.Context, p account.Principal, b *atte
 		return "", err
 	}
 	if c.Digest() != b.Digest {
-		return "", fmt.Errorf("server definition: %w", store.ErrConflict)
+		return "", fmt.Errorf("check server definition: %w", store.ErrConflict)
 	}
 	// Do not stop if the client disconnects, because a code can be used only once.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), finishTime)

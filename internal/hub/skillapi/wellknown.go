@@ -168,7 +168,7 @@ func (x *skillIndex) digest(ctx context.Context, p account.Principal, s *library
 	defer a.Close()
 	sum := sha256.New()
 	if _, err := a.WriteTo(sum); err != nil {
-		return "", fmt.Errorf("the package of skill %s: %w", s.ID, err)
+		return "", fmt.Errorf("hash package of skill %s: %w", s.ID, err)
 	}
 	d := "sha256:" + hex.EncodeToString(sum.Sum(nil))
 	x.store(key, d)

@@ -122,7 +122,7 @@ func appendAudit(ctx context.Context, audit store.Audit, a auditedAction, decisi
 	if a.details != nil {
 		data, err := json.Marshal(a.details)
 		if err != nil {
-			return fmt.Errorf("record %s: %w", a.action, err)
+			return fmt.Errorf("record %s in audit log: %w", a.action, err)
 		}
 		r.Details = data
 	}

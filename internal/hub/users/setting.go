@@ -185,7 +185,7 @@ func readSetting(ctx context.Context, settings store.Settings, name string, v an
 		return 0, err
 	}
 	if err := json.Unmarshal(row.Value, v); err != nil {
-		return 0, fmt.Errorf("setting %s: %w: %w", name, store.ErrCorrupt, err)
+		return 0, fmt.Errorf("decode setting %s: %w: %w", name, store.ErrCorrupt, err)
 	}
 	return row.Generation, nil
 }
