@@ -79,5 +79,5 @@ func (c *Client) Open(ctx context.Context, l Location) (*Collection, error) {
 	case Local:
 		return c.openLocal(ctx, l)
 	}
-	return nil, fmt.Errorf("open %s: unknown kind of location %q", l.displayURL(), l.Kind)
+	return nil, fmt.Errorf("open %s: unknown location kind %q", l.displayURL(), l.Kind)
 }

@@ -48,7 +48,7 @@ func (c *Client) findSkills(ctx context.Context, l Location, t *tree) (*Collecti
 		return nil, err
 	}
 	if n := t.skillFiles(dir); n > c.opts.Limits.Skills {
-		return nil, fmt.Errorf("open %s: too many skills (%d, limit %d); name a directory in it", l.displayURL(), n, c.opts.Limits.Skills)
+		return nil, fmt.Errorf("open %s: too many skills (%d, limit %d); specify a subdirectory", l.displayURL(), n, c.opts.Limits.Skills)
 	}
 	listing, err := t.list(ctx, dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func (t *tree) startDir(dir string) (string, error) {
 		dir = "."
 	}
 	if !fs.ValidPath(dir) {
-		return "", fmt.Errorf("list skills below %q: not a relative path", dir)
+		return "", fmt.Errorf("list skills below %q: want a relative path", dir)
 	}
 	if _, ok := t.dirs[dir]; ok {
 		return dir, nil

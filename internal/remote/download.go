@@ -19,7 +19,7 @@ type tempFile struct {
 func (c *Client) newTempFile() (*tempFile, error) {
 	f, err := os.CreateTemp(c.opts.TempDir, "loadout-*")
 	if err != nil {
-		return nil, fmt.Errorf("create a temporary file for the download: %w", err)
+		return nil, fmt.Errorf("create temporary file for download: %w", err)
 	}
 	return &tempFile{File: f}, nil
 }

@@ -240,7 +240,7 @@ func (g *gitSession) parseTree(r io.Reader) ([]entry, error) {
 			return nil, err
 		}
 		if length += len(e.path); length > maxTreePaths {
-			return nil, fmt.Errorf("total length of the paths exceeds %d bytes", maxTreePaths)
+			return nil, fmt.Errorf("paths too long (limit %d bytes in total)", maxTreePaths)
 		}
 		if dir {
 			if dirs++; dirs > maxTreeDirs {
@@ -263,7 +263,7 @@ func (g *gitSession) parseEntry(line string) (e entry, dir bool, err error) {
 	about, name, ok := strings.Cut(line, "\t")
 	fields := strings.Fields(about)
 	if !ok || len(fields) != 4 {
-		return entry{}, false, fmt.Errorf("invalid entry in the file list from git: %q", line)
+		return entry{}, false, fmt.Errorf("invalid entry in file list from git: %q", line)
 	}
 	mode, kind, id := fields[0], fields[1], fields[2]
 	e.path = name
@@ -281,7 +281,7 @@ func (g *gitSession) parseEntry(line string) (e entry, dir bool, err error) {
 		e.kind, e.note = specialEntry, "unknown git file mode "+mode
 	}
 	if e.size, err = strconv.ParseInt(fields[3], 10, 64); err != nil || e.size < 0 {
-		return entry{}, false, fmt.Errorf("invalid entry in the file list from git: %q", line)
+		return entry{}, false, fmt.Errorf("invalid entry in file list from git: %q", line)
 	}
 	e.open = func() (io.ReadCloser, error) { return g.objects.open(id, e.size) }
 	return e, false, nil

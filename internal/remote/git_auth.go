@@ -61,7 +61,7 @@ func (g *gitSession) moveTo(ctx context.Context, u *url.URL) error {
 		next = clean.String()
 	}
 	if !ok || checkURL(next, Git) != nil || next == g.url {
-		return fmt.Errorf("redirect to %s, which is not a repository", cleanAddress(u))
+		return fmt.Errorf("redirect to %s, which is not a repository URL", cleanAddress(u))
 	}
 	if strings.HasPrefix(g.url, "https:") && u.Scheme != "https" {
 		return fmt.Errorf("redirect from https to %s not followed", cleanAddress(u))
@@ -102,7 +102,7 @@ func (g *gitSession) findCredential(ctx context.Context, refused error) (bool, e
 	}
 	cred, err := g.client.credential(ctx, u.Host)
 	if err != nil {
-		return false, fmt.Errorf("read the credential for %s: %w", u.Host, err)
+		return false, fmt.Errorf("read credential for %s: %w", u.Host, err)
 	}
 	if cred == nil {
 		return false, refused
@@ -143,9 +143,9 @@ func (g *gitSession) explainError(err error) error {
 	case why == missingRef:
 		return &NotFoundError{What: fmt.Sprintf("branch or tag %q in %s", g.location.Ref, shownURL(g.url)), Hint: "it was deleted during the fetch"}
 	case why == dumbServer:
-		return fmt.Errorf("%s is not a git server; it only serves the files of a repository: %w", host, err)
+		return fmt.Errorf("%s is not a git server; only the smart HTTP protocol is supported: %w", host, err)
 	case why == unknownHostKey:
-		return fmt.Errorf("unknown ssh host key of %s: connect to it once with ssh and check its key: %w", host, err)
+		return fmt.Errorf("unknown ssh host key of %s: connect once with ssh and verify the key: %w", host, err)
 	case why == outOfMemory:
 		return fmt.Errorf("git exceeded its memory limit of %d MiB: %w", g.memory>>20, err)
 	case why == invalidObjects:

@@ -40,7 +40,7 @@ func newGitDir(ctx context.Context, temp string) (*gitDir, error) {
 	}
 	d := &gitDir{path: path}
 	if err := d.acquire(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("create a directory for git: %w", err), d.remove())
+		return nil, errors.Join(fmt.Errorf("create directory for git: %w", err), d.remove())
 	}
 	return d, nil
 }

@@ -103,5 +103,5 @@ func advertisedError(limited *io.LimitedReader, err error) error {
 	if limited.N <= 0 {
 		return errRefBytes
 	}
-	return fmt.Errorf("read the list of branches and tags: %w", err)
+	return fmt.Errorf("read list of branches and tags: %w", err)
 }

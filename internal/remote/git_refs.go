@@ -87,7 +87,7 @@ func parseRefs(r io.Reader, also string) (*gitRefs, error) {
 		return nil, errRefBytes
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return nil, errors.New("name of a branch or tag too long")
+		return nil, errors.New("branch or tag name too long")
 	}
 	return out, lines.Err()
 }
@@ -189,7 +189,7 @@ func (r *gitRefs) findShort(l Location) (resolvedRef, error) {
 			continue
 		}
 		if commit != "" && id != commit {
-			return resolvedRef{}, fmt.Errorf("ambiguous commit %s; write its full name", l.Ref)
+			return resolvedRef{}, fmt.Errorf("ambiguous commit %s: use the full hash", l.Ref)
 		}
 		commit = id
 	}

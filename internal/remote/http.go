@@ -155,7 +155,7 @@ func (t *httpSession) follow(ctx context.Context, u *url.URL, header http.Header
 		}
 		next, err := u.Parse(resp.Header.Get("Location"))
 		if err != nil || resp.Header.Get("Location") == "" || next.Host == "" {
-			return nil, errors.New("invalid redirect address")
+			return nil, errors.New("invalid redirect URL")
 		}
 		if u.Scheme == "https" && next.Scheme != "https" {
 			return nil, fmt.Errorf("redirect from https to %s not followed", printable.OneLine(next.Scheme))
@@ -278,7 +278,7 @@ func contextError(ctx context.Context, err error) error {
 }
 
 // errStalled is the context's cause if no data arrives for stallTimeout.
-var errStalled = fmt.Errorf("no data for %s", stallTimeout)
+var errStalled = fmt.Errorf("no data received for %s", stallTimeout)
 
 // body is a response body with a size limit and a timeout between reads.
 type body struct {
@@ -328,7 +328,7 @@ func (c *Client) dialChecked(ctx context.Context, network, address string) (net.
 		return nil, err
 	}
 	addrs, _ := ctx.Value(addressesKey{}).([]netip.Addr)
-	err = errors.New("no checked address")
+	err = errors.New("no allowed address")
 	for _, a := range addrs {
 		// Leave time for the next address if this address does not respond.
 		one, cancel := context.WithTimeout(ctx, 10*time.Second)

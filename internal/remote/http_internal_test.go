@@ -160,7 +160,7 @@ func TestRedirects(t *testing.T) {
 		{"https://example.com/", "file:///etc/passwd", "redirect"},
 		{"https://127.0.0.1:443/", "https://example.com/?to=https://127.0.0.1:443/x", "loopback"}, // there, and back
 		{"https://example.com/loop", "", "too many redirects (limit 10)"},
-		{"https://example.com/nowhere", "", "invalid redirect address"},
+		{"https://example.com/nowhere", "", "invalid redirect URL"},
 	} {
 		from := tt.from
 		if tt.to != "" {
@@ -366,7 +366,7 @@ func TestStalledTransferEnds(t *testing.T) {
 	}{
 		"no header":     {"", 0, headerTimeout, "timeout"},
 		"half a header": {"HTTP/1.1 200 OK\r\nContent-", 0, headerTimeout, "timeout"},
-		"half a body":   {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", 0, stallTimeout, "no data for 1m0s"},
+		"half a body":   {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", 0, stallTimeout, "no data received for 1m0s"},
 		"a time limit":  {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", 5 * time.Second, 5 * time.Second, "timeout after 5s"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -168,7 +168,7 @@ func (c *Client) parseIndex(src []byte, from *url.URL) ([]publishedSkill, []cata
 	case "":
 		read = c.readOlderEntry
 	default:
-		return nil, nil, fmt.Errorf("unsupported $schema %q (want %s, or none for the older form)", truncate(doc.Schema, 200), indexSchema)
+		return nil, nil, fmt.Errorf("unsupported $schema %q (want %s, or none for the older format)", truncate(doc.Schema, 200), indexSchema)
 	}
 	if doc.Skills == nil {
 		return nil, nil, errors.New(`required list "skills" is missing`)

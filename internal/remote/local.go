@@ -72,7 +72,7 @@ func (c *Client) listFolder(ctx context.Context, root *os.Root) (*tree, error) {
 		case d.IsDir():
 			return nil
 		case len(entries) == c.opts.Limits.Entries:
-			return fmt.Errorf("too many files (limit %d); name a folder in it", c.opts.Limits.Entries)
+			return fmt.Errorf("too many files (limit %d); specify a subdirectory", c.opts.Limits.Entries)
 		}
 		e := entry{path: p, open: func() (io.ReadCloser, error) { return openPlain(root, p) }}
 		info, err := d.Info()
@@ -104,7 +104,7 @@ func openPlain(root *os.Root, p string) (io.ReadCloser, error) {
 		return nil, pathlessError(err)
 	}
 	if !fi.Mode().IsRegular() {
-		return nil, errors.New("no longer a plain file")
+		return nil, errors.New("no longer a regular file")
 	}
 	f, err := root.Open(name)
 	if err != nil {

@@ -85,13 +85,13 @@ func mayContainSecret(text string) bool {
 func parse(text, workDir string) (Location, error) {
 	switch {
 	case text == "":
-		return Location{}, errors.New("empty location; write owner/repo, a URL, or ./folder")
+		return Location{}, errors.New("empty location: want owner/repo, a URL, or ./folder")
 	case len(text) > maxLocation:
 		return Location{}, fmt.Errorf("location too long (limit %d bytes)", maxLocation)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return Location{}, errors.New("location contains invisible characters; type it again")
 	case text[0] == '-':
-		return Location{}, errors.New("location starts with -; write ./ before the name of a folder")
+		return Location{}, errors.New("location starts with -; write ./ before the folder name")
 	case text[0] == '~':
 		return Location{}, errors.New("~ is only expanded by a shell; write the full path")
 	case isLocal(text):
@@ -138,7 +138,7 @@ func parseLocal(text, workDir string) (Location, error) {
 	}
 	p, err := filepath.Abs(p)
 	if err != nil {
-		return Location{}, fmt.Errorf("find the current directory: %w", err)
+		return Location{}, fmt.Errorf("get current directory: %w", err)
 	}
 	return Location{Kind: Local, URL: p}, nil
 }
@@ -158,7 +158,7 @@ func isArchive(p string) bool {
 // an ssh address in git's format.
 func parseShort(text string) (Location, error) {
 	if strings.Contains(text, "::") {
-		return Location{}, errors.New("git remote helpers are not supported; write https://, ssh:// or file://")
+		return Location{}, errors.New("git remote helpers are not supported; use https://, ssh:// or file://")
 	}
 	if isHosted(text) {
 		return parseWeb("https", text, "")
@@ -172,11 +172,11 @@ func parseShort(text string) (Location, error) {
 		return parseRepo(host, text[colon+1:])
 	}
 	if slash < 0 {
-		return Location{}, fmt.Errorf("write owner/repo for GitHub, ./%s for a folder, or a URL", text)
+		return Location{}, fmt.Errorf("want owner/repo for GitHub, ./%s for a folder, or a URL", text)
 	}
 	owner, rest := text[:slash], text[slash+1:]
 	if strings.Contains(owner, ".") {
-		return Location{}, fmt.Errorf("write https://%s for another host, or ./ before a folder", text)
+		return Location{}, fmt.Errorf("want https://%s for another host, or ./ before a folder", text)
 	}
 	return parseHosted("github.com", owner+"/"+rest, func(s string) (string, error) { return s, nil })
 }
@@ -339,7 +339,7 @@ func (l Location) check() error {
 	switch l.Kind {
 	case Local:
 		if l.Dir != "" || l.Ref != "" || !filepath.IsAbs(l.URL) || strings.ContainsFunc(l.URL, unicode.IsControl) {
-			return errors.New("a local location must be an absolute path only")
+			return errors.New("local location must be only an absolute path")
 		}
 		return nil
 	case Git:
@@ -357,7 +357,7 @@ func (l Location) check() error {
 			return errors.New("only repositories and archives accept a directory after //")
 		}
 	default:
-		return fmt.Errorf("unknown kind of location %q", l.Kind)
+		return fmt.Errorf("unknown location kind %q", l.Kind)
 	}
 	if err := checkURL(l.URL, l.Kind); err != nil {
 		return err
@@ -374,15 +374,15 @@ func checkDir(dir string) error {
 	case dir == "":
 		return nil
 	case dir[0] == '-':
-		return errors.New("directory starts with -")
+		return errors.New("directory name starts with -")
 	case !utf8.ValidString(dir) || strings.ContainsFunc(dir, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return errors.New("directory contains invisible characters")
+		return errors.New("directory name contains invisible characters")
 	case strings.Contains(dir, `\`):
 		return errors.New(`directory contains \; write / between names`)
 	case dir == ".." || strings.HasPrefix(dir, "../") || strings.HasSuffix(dir, "/..") || strings.Contains(dir, "/../"):
-		return errors.New("directory contains ..; write its path from the top of the repository")
+		return errors.New("directory path contains ..; want a path relative to the repository root")
 	case dir[0] == '/' || path.Clean(dir) != dir:
-		return errors.New("directory contains . or an empty name; write its path from the top of the repository")
+		return errors.New("directory path contains . or an empty name; want a path relative to the repository root")
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ var written = []struct {
 	{"SKILL.md", remote.Location{Kind: remote.Local, URL: "/work/SKILL.md"}, "/work/SKILL.md"},
 
 	// What is refused says what to write; the last column is a part of it.
-	{"", remote.Location{}, "!write owner/repo"},
+	{"", remote.Location{}, "!want owner/repo"},
 	{"pdf", remote.Location{}, "!./pdf for a folder"},
 	{"~/skills", remote.Location{}, "!write the full path"},
 	{"--upload-pack=touch x", remote.Location{}, "!starts with -"},

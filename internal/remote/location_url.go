@@ -132,7 +132,7 @@ func parsePage(u *url.URL) (l Location, ok bool, err error) {
 		}
 	}
 	if isArchive(p) {
-		return Location{}, false, errors.New("URL is a page that shows an archive; use the address of its Raw or Download button")
+		return Location{}, false, errors.New("URL is a web page for an archive; use the URL of the Raw or Download button")
 	}
 	l = Location{Kind: Git, URL: u.Scheme + "://" + u.Host + "/" + strings.TrimSuffix(repo, ".git") + ".git"}
 	if isHosted(u.Host) {
@@ -201,7 +201,7 @@ func cleanURL(text string) (*url.URL, error) {
 		return nil, errSecret
 	}
 	if u.Opaque != "" {
-		return nil, errors.New("invalid URL; write // after the scheme")
+		return nil, errors.New("invalid URL: missing // after the scheme")
 	}
 	host, port := strings.ToLower(u.Hostname()), u.Port()
 	if a, err := netip.ParseAddr(host); err == nil {
