@@ -49,7 +49,7 @@ type Content struct {
 }
 
 // errNotText is returned for an offset in a file that is not text.
-var errNotText = errors.New("not a text file, so it cannot be read in parts")
+var errNotText = errors.New("cannot read part of a file that is not text")
 
 // ReadFile returns a file of the skill e. name is its path inside the skill.
 // For a text file, ReadFile returns up to limit bytes starting at offset and

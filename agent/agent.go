@@ -209,9 +209,9 @@ func usageOf(e session.Event) (model string, u *session.Usage) {
 // the next turn continues from there.
 var (
 	// ErrTooManySteps is returned after [Options.MaxSteps] responses.
-	ErrTooManySteps = errors.New("turn reached the limit of steps; send a message to continue")
+	ErrTooManySteps = errors.New("turn reached the step limit; send a message to continue")
 	// ErrTooManyTokens is returned after [Options.TurnTokens] tokens.
-	ErrTooManyTokens = errors.New("turn reached the limit of tokens; send a message to continue")
+	ErrTooManyTokens = errors.New("turn reached the token limit; send a message to continue")
 )
 
 func (a *Agent) tool(name string) *Tool {

@@ -81,10 +81,10 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 	origins := map[string]bool{}
 	for _, s := range sources {
 		if !isLabel(s.Origin()) {
-			return nil, fmt.Errorf("invalid label of a skill source: %q (want lower-case letters, digits, dots and hyphens)", s.Origin())
+			return nil, fmt.Errorf("invalid skill source label %q: want lower-case letters, digits, dots and hyphens", s.Origin())
 		}
 		if origins[s.Origin()] {
-			return nil, fmt.Errorf("duplicate label of a skill source: %s", s.Origin())
+			return nil, fmt.Errorf("duplicate skill source label %s", s.Origin())
 		}
 		origins[s.Origin()] = true
 	}
@@ -385,7 +385,7 @@ func (c *Catalog) source(e *Entry) (Source, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("skill %s: its source %s is not in this catalog", e.Name, e.Origin)
+	return nil, fmt.Errorf("skill %s: source %s is not in this catalog", e.Name, e.Origin)
 }
 
 // Open returns the current files of a skill. The caller must close the bundle.

@@ -125,7 +125,7 @@ type ordering struct {
 
 // errAgain is returned if a new constraint requires a different version, so
 // that the selection must start over.
-var errAgain = errors.New("choose again")
+var errAgain = errors.New("restart dependency selection")
 
 // run returns the skills to load for e, dependencies first.
 func (o *ordering) run(e *Entry) ([]*Entry, error) {

@@ -29,7 +29,7 @@ func readLinked(path string, buf []byte) (int, stamp, error) {
 	defer root.Close()
 	fi, err := root.Stat(filepath.Base(path))
 	if err != nil {
-		return 0, stamp{}, &fs.PathError{Op: "open", Path: path, Err: errors.New("symbolic link to a missing file or to a file outside the skill")}
+		return 0, stamp{}, &fs.PathError{Op: "open", Path: path, Err: errors.New("symbolic link target is missing or outside the skill")}
 	}
 	if !fi.Mode().IsRegular() { // opening a pipe would block
 		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)

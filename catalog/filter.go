@@ -65,13 +65,13 @@ func (f Filter) compile() (*filter, error) {
 	for _, a := range f.Allow {
 		pattern, constraint, versioned := strings.Cut(strings.TrimSpace(a), "@")
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return nil, fmt.Errorf("allow-list: invalid pattern %q; write names, or globs such as docs-*", a)
+			return nil, fmt.Errorf("allow-list: invalid pattern %q: want a name or a glob such as docs-*", a)
 		}
 		rule := allowRule{pattern: skillname.Normalize(pattern)}
 		if versioned {
 			want, err := semver.NewConstraint(constraint)
 			if err != nil {
-				return nil, fmt.Errorf("allow-list: invalid version constraint in %q; write for example %s@>=1.2", a, pattern)
+				return nil, fmt.Errorf("allow-list: invalid version constraint in %q: want, for example, %s@>=1.2", a, pattern)
 			}
 			rule.want = want
 		}

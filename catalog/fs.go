@@ -58,7 +58,7 @@ func (f *fsSource) List(ctx context.Context) (Listing, error) {
 		return w.visit(p, d, err)
 	})
 	if err != nil {
-		return Listing{}, fmt.Errorf("read skills of %s: %w", f.origin, err)
+		return Listing{}, fmt.Errorf("read skills from %s: %w", f.origin, err)
 	}
 	f.known = w.known
 	return w.listing, nil

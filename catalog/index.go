@@ -184,7 +184,7 @@ func decodeIndex(b []byte, root, origin string, scope Scope) (*node, error) {
 	}
 	d := decoder{b: rest, origin: origin, scope: scope}
 	if saved := d.str(); saved != root {
-		return nil, fmt.Errorf("%w: belongs to directory %q", errIndex, saved)
+		return nil, fmt.Errorf("%w: index is for directory %q", errIndex, saved)
 	}
 	tree := d.node(0)
 	if d.bad || len(d.b) > 0 {

@@ -22,7 +22,7 @@ import (
 
 func TestNewRefusesDuplicateLabels(t *testing.T) {
 	c, err := catalog.New([]catalog.Source{source("a", catalog.User), source("b", catalog.User), source("a", catalog.Group)}, nil)
-	if c != nil || err == nil || !strings.Contains(err.Error(), "duplicate label of a skill source: a") {
+	if c != nil || err == nil || !strings.Contains(err.Error(), "duplicate skill source label a") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -27,7 +27,7 @@ const (
 )
 
 // errPoll is returned for a source that cannot be watched and must be polled.
-var errPoll = errors.New("source must be polled")
+var errPoll = errors.New("cannot watch source")
 
 // Watch calls changed after changes in the directory tree until ctx is done.
 func (d *dirSource) Watch(ctx context.Context, changed func()) error {

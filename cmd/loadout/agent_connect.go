@@ -299,7 +299,7 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 func installedCommand() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("find the path of this program: %w", err)
+		return "", fmt.Errorf("find executable path: %w", err)
 	}
 	if !strings.Contains(self, "go-build") {
 		return self, nil

@@ -54,7 +54,7 @@ func (a *app) newDefinedModel(c *config.Config, m *agents.ModelChoice, key strin
 	case !ok:
 		return nil, fmt.Errorf("unknown vendor %s: want anthropic, openai or demo", m.Vendor)
 	case key == "" && m.BaseURL == "":
-		return nil, errors.New("no key: grant a secret to the model and name it as apiKey")
+		return nil, errors.New("no API key: grant a secret to the model and set apiKey to its name")
 	}
 	return v.New(m.Model.Model, vendors.Options{Key: key, BaseURL: m.BaseURL, MaxTokens: c.Models.MaxTokens, HTTP: client})
 }

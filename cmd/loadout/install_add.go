@@ -163,7 +163,7 @@ func (a *app) suggestLocalFolder(source string, at remote.Location, to setup.Ski
 
 // errChoiceNeeded is returned if a source has several skills and the user
 // cannot be prompted to choose.
-var errChoiceNeeded = errors.New("no skill chosen")
+var errChoiceNeeded = errors.New("no skill selected")
 
 // chooseSkills returns the skills of offer that the flags or the user select.
 func (a *app) chooseSkills(ctx context.Context, source string, offer *remote.Collection, o *addFlags) ([]remote.Skill, error) {
@@ -288,7 +288,7 @@ func (a *app) promptChoice(ctx context.Context, source string, offer *remote.Col
 		chosen, wrong := install.ParseChoice(line, offer)
 		switch {
 		case wrong == "" && len(chosen) == 0:
-			return nil, exit.Errorf(exit.Refused, "to choose without a prompt: loadout add "+console.ShellQuote(source)+" --skill NAME", "no skill chosen")
+			return nil, exit.Errorf(exit.Refused, "to choose without a prompt: loadout add "+console.ShellQuote(source)+" --skill NAME", "no skill selected")
 		case wrong == "":
 			return chosen, nil
 		}

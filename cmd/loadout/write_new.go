@@ -178,9 +178,9 @@ func readManifest(from string) (*skill.Draft, error) {
 	}
 	switch {
 	case wrong == nil:
-		wrong = fmt.Errorf("%s has no Python files", from)
+		wrong = fmt.Errorf("no Python files in %s", from)
 	case fi.IsDir() && errors.Is(wrong, pythonskill.ErrNoManifest):
-		wrong = fmt.Errorf("no Python file in %s has SKILL_MANIFEST = … at the top level", from)
+		wrong = fmt.Errorf("no Python file in %s defines SKILL_MANIFEST at the top level", from)
 	}
 	return nil, exit.Errorf(exit.Failure, "create the skill by hand: loadout new NAME", "%w", wrong)
 }

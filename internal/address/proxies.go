@@ -21,10 +21,10 @@ func ParseProxies(texts []string) (Proxies, error) {
 	for _, text := range texts {
 		prefix, err := parsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return Proxies{}, fmt.Errorf("invalid proxy address or network %.100q; write 10.0.0.5 or 10.0.0.0/24", text)
+			return Proxies{}, fmt.Errorf("invalid proxy address or network %.100q: want, for example, 10.0.0.5 or 10.0.0.0/24", text)
 		}
 		if prefix.Bits() == 0 {
-			return Proxies{}, fmt.Errorf("proxy network %.100q contains all addresses, so any client could forge its address; list the proxies", text)
+			return Proxies{}, fmt.Errorf("proxy network %.100q contains all addresses and lets any client forge its address; list the individual proxies", text)
 		}
 		p.trusted = append(p.trusted, prefix)
 	}

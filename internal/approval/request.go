@@ -126,7 +126,7 @@ func (a *Request) validate() error {
 		errs = append(errs, errors.New("missing session"))
 	}
 	if a.ID != "" && !strings.HasPrefix(a.ID, a.Session+".") {
-		errs = append(errs, fmt.Errorf("invalid id %.100q, want the session and a dot as prefix", a.ID))
+		errs = append(errs, fmt.Errorf("invalid ID %.100q: want prefix %.100q", a.ID, a.Session+"."))
 	}
 	if a.Principal.ID == "" {
 		errs = append(errs, errors.New("missing principal"))

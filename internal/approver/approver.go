@@ -116,7 +116,7 @@ func NewElicitationHandler(queue *approval.Queue, session string, who policy.Pri
 			res.Action = "accept"
 			if len(answer.Content) > 0 {
 				if err := json.Unmarshal(answer.Content, &res.Content); err != nil {
-					return nil, fmt.Errorf("answer is not an object: %w", err)
+					return nil, fmt.Errorf("decode answer: want an object: %w", err)
 				}
 			}
 		}

@@ -57,10 +57,10 @@ func New(path string) *Log { return &Log{path: path, sem: make(chan struct{}, 1)
 // the verdict is invalid, it returns an error.
 func (a *Log) Append(ctx context.Context, r policy.Record) error {
 	if r.Decision != policy.Allow && r.Decision != policy.Deny && r.Decision != policy.Ask {
-		return fmt.Errorf("append to the audit log: unknown verdict %.50q", r.Decision)
+		return fmt.Errorf("append to audit log: unknown verdict %.50q", r.Decision)
 	}
 	if err := a.append(ctx, truncate(r)); err != nil {
-		return fmt.Errorf("append to the audit log: %w", err)
+		return fmt.Errorf("append to audit log: %w", err)
 	}
 	return nil
 }
@@ -217,12 +217,12 @@ func (a *Log) Read(ctx context.Context, n int) ([]policy.Record, []policy.Proble
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the audit log: %w", err)
+		return nil, nil, fmt.Errorf("read audit log: %w", err)
 	}
 	defer f.Close()
 	t := tailReader{path: a.path, want: n}
 	if err := t.read(ctx, f); err != nil {
-		return nil, nil, fmt.Errorf("read the audit log: %w", err)
+		return nil, nil, fmt.Errorf("read audit log: %w", err)
 	}
 	slices.Reverse(t.records)
 	slices.Reverse(t.problems)

@@ -60,7 +60,7 @@ type Redis struct {
 var _ Bus = (*Redis)(nil)
 
 // errStarting is returned by [Redis.Healthy] before the first connection.
-var errStarting = errors.New("not connected to redis yet")
+var errStarting = errors.New("not yet connected to Redis")
 
 // Dial returns a bus over the server at a redis://, rediss:// or unix:// URL.
 // It does not wait for the server and fails only if the URL is malformed. The

@@ -139,11 +139,11 @@ func (h *Host) openChatLog(id string) (*session.FileLog, string, error) {
 	case errors.Is(err, chatlog.ErrNotFound):
 		return nil, "", exit.Errorf(exit.NotFound, "conversations are files in "+string(dir), "conversation %s not found", id)
 	case errors.Is(err, session.ErrInUse):
-		return nil, "", exit.Errorf(exit.Failure, "end it there first", "conversation %s: %w", found, err)
+		return nil, "", exit.Errorf(exit.Failure, "end it there first", "open conversation %s: %w", found, err)
 	case err != nil && !hasType[*os.PathError](err):
-		return nil, "", exit.Errorf(exit.Failure, "start a new one: loadout chat"+h.SkillFlags(), "conversation %s: %w", found, err)
+		return nil, "", exit.Errorf(exit.Failure, "start a new one: loadout chat"+h.SkillFlags(), "open conversation %s: %w", found, err)
 	case err != nil:
-		return nil, "", fmt.Errorf("conversation %s: %w", found, err)
+		return nil, "", fmt.Errorf("open conversation %s: %w", found, err)
 	}
 	return log, found, nil
 }

@@ -89,7 +89,7 @@ func (h *Host) projectAllowed(ctx context.Context, dir string) (bool, error) {
 		return true, nil
 	}
 	if !errors.Is(err, policy.ErrNotGranted) {
-		return false, fmt.Errorf("check whether the skills of %s may be used: %w", dir, err)
+		return false, fmt.Errorf("check permission to use skills of %s: %w", dir, err)
 	}
 	p, err := h.ReadProject(dir)
 	return err == nil && p.Trusted, nil
@@ -99,7 +99,7 @@ func (h *Host) projectAllowed(ctx context.Context, dir string) (bool, error) {
 func (h *Host) allowProject(ctx context.Context, dir string) error {
 	kept, err := h.GrantStore().Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: projectSkillsDigest(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always})
 	if err != nil {
-		return fmt.Errorf("allow the skills of %s: %w", dir, err)
+		return fmt.Errorf("allow skills of %s: %w", dir, err)
 	}
 	return h.RecordGrant(ctx, "approve", kept)
 }

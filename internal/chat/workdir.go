@@ -45,7 +45,7 @@ func (h *Host) openWorkFolder(named, id string) (dir string, rules policy.Rules,
 	}
 	rules, problems := policy.ParseRules(list)
 	if len(problems) > 0 {
-		return "", rules, fmt.Errorf("rules for the working folder: %s", problems[0])
+		return "", rules, fmt.Errorf("parse rules for working folder: %s", problems[0])
 	}
 	return dir, rules, nil
 }

@@ -57,7 +57,7 @@ func (e Entry) validate() error {
 	}
 	for _, s := range append([]string{e.Command, e.URL}, e.Args...) {
 		if len(s) > maxText || !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
-			errs = append(errs, fmt.Errorf("invalid value: expected UTF-8 without zero bytes, at most %d bytes", maxText))
+			errs = append(errs, fmt.Errorf("invalid value: want at most %d bytes of UTF-8 without NUL", maxText))
 		}
 	}
 	if e.URL != "" {

@@ -115,7 +115,7 @@ func (s *serversFile) encode() ([]byte, error) {
 	}
 	for name, c := range s.byName {
 		if back[name] != c.Digest() {
-			return nil, fmt.Errorf("server %q cannot be encoded in %s without changes", name, s.path)
+			return nil, fmt.Errorf("cannot encode server %q in %s without loss", name, s.path)
 		}
 	}
 	return data, nil

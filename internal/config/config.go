@@ -414,7 +414,7 @@ func decode(v any, n *yaml.Node) error {
 			return errors.New("expected true or false")
 		}
 		if n.Tag == "!!null" {
-			return errors.New("value missing: write true or false")
+			return errors.New("missing value: want true or false")
 		}
 		b, err := parseBool(n.Value)
 		if err != nil {
@@ -461,7 +461,7 @@ func decodeList(v *[]string, n *yaml.Node) error {
 			return errors.New("expected a list of strings")
 		}
 		if c.Tag == "!!null" || strings.TrimSpace(c.Value) == "" {
-			return errors.New("empty item in the list")
+			return errors.New("empty list item")
 		}
 		out = append(out, c.Value)
 	}
@@ -609,7 +609,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if fi.Size() > maxFile || !fi.Mode().IsRegular() {
-		return nil, fmt.Errorf("not a regular file of at most %d bytes", maxFile)
+		return nil, fmt.Errorf("want a regular file of at most %d bytes", maxFile)
 	}
 	f, err := os.Open(path)
 	if err != nil {

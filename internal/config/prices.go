@@ -63,7 +63,7 @@ func decodePrices(v *map[string]Price, n *yaml.Node) error {
 		case key.Kind != yaml.ScalarNode || name == "" || strings.Contains(strings.TrimSuffix(name, "*"), "*"):
 			return fmt.Errorf("invalid model name %s: expected a name such as anthropic:NAME; a final * matches a prefix", quoteValue(name))
 		case strings.TrimSuffix(name, "*") != "" && !strings.Contains(name, ":"):
-			return fmt.Errorf("model name %s has no vendor: write anthropic:NAME or openai:NAME", quoteValue(name))
+			return fmt.Errorf("model name %s has no vendor: want anthropic:NAME or openai:NAME", quoteValue(name))
 		}
 		if _, twice := out[name]; twice {
 			return fmt.Errorf("duplicate model %s", quoteValue(name))
@@ -102,7 +102,7 @@ func decodePrice(n *yaml.Node) (Price, error) {
 	input, ok := given["input"]
 	output, ok2 := given["output"]
 	if !ok || !ok2 {
-		return Price{}, errors.New("input or output missing")
+		return Price{}, errors.New("missing input or output price")
 	}
 	p := Price{Input: input, CacheRead: input, CacheWrite: input, Output: output}
 	if f, ok := given["cache_read"]; ok {

@@ -69,7 +69,7 @@ func TestBadPrices(t *testing.T) {
 		"{'a:*b': {input: 1, output: 1}}":         "invalid model name",
 		"{'a:b**': {input: 1, output: 1}}":        "invalid model name",
 		"{'a:b': 3}":                              "expected input, output",
-		"{'a:b': {input: 1}}":                     "input or output missing",
+		"{'a:b': {input: 1}}":                     "missing input or output price",
 		"{'a:b': {input: 1, output: -1}}":         `output: invalid price "-1"`,
 		"{'a:b': {input: .nan, output: 1}}":       "invalid price",
 		"{'a:b': {input: nan, output: 1}}":        "invalid price",

@@ -307,7 +307,7 @@ func checkWebAddress(v any) error {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {
-		return errors.New("expected an address such as https://registry.example.com/path")
+		return errors.New("expected a URL such as https://registry.example.com/path")
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ var trustedMerges = map[string]func(mine, theirs any) error{
 	"sandbox.build_scripts": lowerBool,
 }
 
-var errLooser = errors.New("is ignored: a project file can only make it stricter")
+var errLooser = errors.New("is ignored: a project file can only make the setting stricter")
 
 // onlyYours ends a note about a key that no project file may set.
 const onlyYours = " is ignored: only you can set it, in your own file"

@@ -81,7 +81,7 @@ func TestUntrustedProjectGrantsNothing(t *testing.T) {
 		t.Errorf("it has %+v", c)
 	}
 	notes := strings.Join(m.notes(c), "\n")
-	for _, want := range []string{"sandbox.min_tier is ignored: a project file can only make it stricter", "skills.allow is ignored: only you can set it",
+	for _, want := range []string{"sandbox.min_tier is ignored: a project file can only make the setting stricter", "skills.allow is ignored: only you can set it",
 		"is ignored: outside the project"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no note %q in\n%s", want, notes)

@@ -96,7 +96,7 @@ func findGrant(ctx context.Context, s policy.Store, c policy.ToolCall, p policy.
 		case err != nil:
 			unread = errors.Join(unread, err)
 		case g == nil || g.Principal != p || g.Subject != subject:
-			unread = errors.Join(unread, errors.New("grant store returned a grant for something else"))
+			unread = errors.Join(unread, errors.New("grant store returned a grant for another principal or subject"))
 		case !g.Permissions.Call: // not a tool grant
 		case g.Scope != policy.Once:
 			return g, nil

@@ -89,7 +89,7 @@ func ForRun(ctx context.Context, s policy.Store, q RunRequest) Run {
 	case err != nil:
 		return q.denyUnreadable(err)
 	case g == nil || g.Principal != q.Principal || g.Subject != q.Subject:
-		return q.denyUnreadable(errors.New("grant store returned a grant for something else"))
+		return q.denyUnreadable(errors.New("grant store returned a grant for another principal or subject"))
 	case !g.NeedsExactly(q.Needs):
 		d := q.deny(policy.Changed, describeChangedNeeds(g.Needs, q.Needs), approveHint)
 		d.Grant = g

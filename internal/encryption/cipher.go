@@ -29,7 +29,7 @@ var ErrFormat = errors.New("not an encrypted value")
 
 // ErrAltered is returned if an encrypted value was modified, or was encrypted
 // for another label.
-var ErrAltered = errors.New("value was altered, or encrypted for another owner or name")
+var ErrAltered = errors.New("value was altered or encrypted for another owner or name")
 
 // UnknownKeyError reports that a value was encrypted with a key that the cipher
 // does not have.
@@ -77,7 +77,7 @@ func New(keys ...Key) (*Cipher, error) {
 	for _, k := range keys {
 		c, err := k.newAEAD()
 		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", k.ID(), err)
+			return nil, fmt.Errorf("create cipher for key %s: %w", k.ID(), err)
 		}
 		s.ciphers[k.ID()] = c
 	}
@@ -108,7 +108,7 @@ func (s *Cipher) Encrypt(value []byte, l Label) (string, error) {
 	case l.Owner == "" || l.Name == "":
 		return "", fmt.Errorf("encrypt: want a label with owner and name, got owner %q and name %q", l.Owner, l.Name)
 	case len(value) > MaxValue:
-		return "", fmt.Errorf("encrypt %q of %q: value has %d bytes, limit %d", l.Name, l.Owner, len(value), MaxValue)
+		return "", fmt.Errorf("encrypt %q of %q: value too large (%d bytes, limit %d)", l.Name, l.Owner, len(value), MaxValue)
 	}
 	sealed := s.ciphers[s.current].Seal(nil, nil, value, l.associatedData(s.current))
 	return formatPrefix + s.current + "." + base64.RawURLEncoding.EncodeToString(sealed), nil

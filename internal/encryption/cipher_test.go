@@ -203,7 +203,7 @@ func ExampleCipher() {
 	fmt.Println(err)
 	// Output:
 	// hunter22 <nil>
-	// decrypt "API_KEY" of "user/8": value was altered, or encrypted for another owner or name
+	// decrypt "API_KEY" of "user/8": value was altered or encrypted for another owner or name
 }
 
 func BenchmarkOpen(b *testing.B) {

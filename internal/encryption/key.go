@@ -77,13 +77,13 @@ func ParseKeys(text string) ([]Key, error) {
 			}
 			k, err := parseKey(field)
 			if err != nil {
-				return nil, fmt.Errorf("key %d: %w", len(keys)+1, err)
+				return nil, fmt.Errorf("parse key %d: %w", len(keys)+1, err)
 			}
 			keys = append(keys, k)
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("no key found; make one with: openssl rand -base64 32")
+		return nil, errors.New("no key found; generate one with: openssl rand -base64 32")
 	}
 	return keys, nil
 }
@@ -92,14 +92,14 @@ func parseKey(field string) (Key, error) {
 	field = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(field), "=")
 	b, err := base64.RawStdEncoding.DecodeString(field)
 	if err != nil || len(b) != keySize {
-		return Key{}, fmt.Errorf("want %d bytes in base64; make one with: openssl rand -base64 32", keySize)
+		return Key{}, fmt.Errorf("want %d bytes in base64; generate one with: openssl rand -base64 32", keySize)
 	}
 	seen := map[byte]bool{}
 	for _, c := range b {
 		seen[c] = true
 	}
 	if len(seen) < keySize/2 { // a random key fails this with a probability below 2^-60
-		return Key{}, errors.New("not random; make one with: openssl rand -base64 32")
+		return Key{}, errors.New("key is not random; generate one with: openssl rand -base64 32")
 	}
 	return Key{[keySize]byte(b)}, nil
 }
@@ -154,7 +154,7 @@ func readMountedKeys(path string) ([]Key, error) {
 }
 
 // errFileExists is returned if the key file does not have to be created.
-var errFileExists = errors.New("key file exists")
+var errFileExists = errors.New("key file already exists")
 
 // LoadOrCreateKeys is like [LoadKeys], but creates a missing file with a new
 // key and mode 0600, synced to disk. Concurrent processes all get the same key.

@@ -176,12 +176,12 @@ func (a *authorizer) recordDecision(ctx context.Context, d decision.Run, q decis
 		return nil
 	}
 	if err := a.audit.Append(ctx, d.Record(q)); err != nil {
-		return fmt.Errorf("record the decision to run %s: %w", q.Name, err)
+		return fmt.Errorf("record decision to run %s: %w", q.Name, err)
 	}
 	return nil
 }
 
-var errUnavailable = errors.New("skill or one of its dependencies is no longer available")
+var errUnavailable = errors.New("skill or a dependency is no longer available")
 
 // holdGrant sets p.ctx and p.release. The context is cancelled when the grant
 // is revoked, or when the skill is disabled or removed from the catalog.

@@ -37,7 +37,7 @@ var (
 	ErrNoScripts = errors.New("cannot run scripts: no sandbox configured")
 	// ErrNoServers is returned if the host program is not configured to start
 	// MCP servers from skills.
-	ErrNoServers = errors.New("cannot start MCP servers of skills: no reader configured")
+	ErrNoServers = errors.New("cannot start MCP servers of skills: not configured")
 )
 
 // Auditor records policy decisions.

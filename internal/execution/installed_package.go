@@ -49,7 +49,7 @@ func isPackageNeed(n policy.Need) bool {
 // it.
 func (f *packageCommand) resolve(p *packages.Packages) (*Package, []string, error) {
 	if p == nil || len(p.Mounts) != 1 {
-		return nil, nil, errors.New("no package installed")
+		return nil, nil, errors.New("package not installed")
 	}
 	root, err := os.OpenRoot(p.Mounts[0].Host)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *packageCommand) resolveNPM(fsys fs.FS) (*Package, []string, error) {
 		return nil, nil, err
 	}
 	if file = path.Clean(file); !fs.ValidPath(file) {
-		return nil, nil, fmt.Errorf("program of package %s is outside the package: %q", f.pkg, file)
+		return nil, nil, fmt.Errorf("program of package %s has a path outside the package: %q", f.pkg, file)
 	}
 	lock, err := readMetadata(fsys, ".package-lock.json")
 	if err != nil {
@@ -139,14 +139,14 @@ func (f *packageCommand) selectProgram(programs map[string]string) (string, erro
 		}
 	}
 	if len(programs) == 0 {
-		return "", fmt.Errorf("package %s has no program to start", f.pkg)
+		return "", fmt.Errorf("package %s has no programs", f.pkg)
 	}
 	option := "-p"
 	if f.launcher == "uvx" {
 		option = "--from"
 	}
 	names := slices.Sorted(maps.Keys(programs))
-	return "", fmt.Errorf("package %s has several programs (%s): name one with %s %s %[3]s PROGRAM", f.pkg, strings.Join(names[:min(len(names), maxPrograms)], ", "), f.launcher, option+" "+f.pkg)
+	return "", fmt.Errorf("package %s has several programs (%s): select one with %s %s %[3]s PROGRAM", f.pkg, strings.Join(names[:min(len(names), maxPrograms)], ", "), f.launcher, option+" "+f.pkg)
 }
 
 func hashFileList(lines []string) string {
@@ -195,7 +195,7 @@ func (f *packageCommand) resolvePyPI(fsys fs.FS) (*Package, []string, error) {
 	}
 	m := entryPoint().FindStringSubmatch(at)
 	if m == nil {
-		return nil, nil, fmt.Errorf("program of package %s is not a function of a module: %q", f.pkg, at)
+		return nil, nil, fmt.Errorf("package %s has an invalid entry point %q: want MODULE:FUNCTION", f.pkg, at)
 	}
 	p.Integrity = hashFileList(all)
 	// pip would write the same code to a file in bin.

@@ -70,7 +70,7 @@ func (l *Lease) Check(ctx context.Context) error {
 		return err
 	}
 	if now := policy.Digest(m.Digest()); now != l.Digest {
-		return fmt.Errorf("skill %s changed: digest was %s, is %s", l.Skill, l.Digest.Short(), now.Short())
+		return fmt.Errorf("skill %s changed: digest was %s, is now %s", l.Skill, l.Digest.Short(), now.Short())
 	}
 	q := l.request
 	q.Enabled = !c.Snapshot().Disabled

@@ -40,7 +40,7 @@ func (p *planner) planScript(file string, args []string) (*program, error) {
 		return nil, p.skill.checkUnchanged(err)
 	}
 	if plan.Kind == script.WASM && !p.runsWASM {
-		return nil, fmt.Errorf("skill %s: %s is WebAssembly: %w", p.skill.name, file, ErrNoScripts)
+		return nil, fmt.Errorf("skill %s: run WebAssembly file %s: %w", p.skill.name, file, ErrNoScripts)
 	}
 	return &program{plan: plan, script: file, args: args}, nil
 }

@@ -136,7 +136,7 @@ func (r *Runner) openTarget(ctx context.Context, req *ServiceRequest) (target, e
 		return nil, err
 	}
 	if was := req.Digest; was != "" && was != s.digest {
-		err = fmt.Errorf("skill %s changed since its command was read: digest was %s, is %s", s.name, was.Short(), s.digest.Short())
+		err = fmt.Errorf("skill %s changed since its command was read: digest was %s, is now %s", s.name, was.Short(), s.digest.Short())
 	} else {
 		_, err = r.opts.Services(s.entry, s.skill)
 	}

@@ -172,7 +172,7 @@ func (b *specBuilder) secretValues(ctx context.Context) (map[string]sandbox.Secr
 		}
 		value, err := b.opts.Secret(ctx, b.owner.digest, name)
 		if err != nil {
-			return nil, fmt.Errorf("secret %s for %s: %w", name, b.owner.label, err)
+			return nil, fmt.Errorf("get secret %s for %s: %w", name, b.owner.label, err)
 		}
 		if value == "" {
 			b.addNote("secret %s is not set", name)

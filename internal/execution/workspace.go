@@ -25,10 +25,10 @@ func CheckWorkspace(dir string, protected ...string) error {
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return fmt.Errorf("workspace: %w", err)
+		return fmt.Errorf("resolve workspace: %w", err)
 	}
 	if filepath.Dir(real) == real {
-		return fmt.Errorf("workspace %s: %w: root of the file system", dir, ErrWorkspace)
+		return fmt.Errorf("workspace %s: %w: file system root", dir, ErrWorkspace)
 	}
 	for _, p := range protected {
 		if p == "" {

@@ -42,7 +42,7 @@ func (d *Dir) Begin(ctx context.Context) (_ *Change, err error) {
 		}
 	}()
 	if err := c.recover(); err != nil {
-		return nil, fmt.Errorf("finish the interrupted change (remove %s to discard it): %w", staging, err)
+		return nil, fmt.Errorf("finish interrupted change (to discard it, remove %s): %w", staging, err)
 	}
 	names, err := listNames(c.root)
 	if err != nil {
@@ -229,7 +229,7 @@ func (c *Change) Close() error {
 	err := c.removeStaging()
 	c.lockFile = nil
 	if err != nil {
-		return fmt.Errorf("remove the staging directory in %s: %w", c.dir.path, err)
+		return fmt.Errorf("remove staging directory in %s: %w", c.dir.path, err)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (c *Change) prepare(steps []step) error {
 		return err
 	}
 	if err := syncTree(c.root, staging); err != nil {
-		return fmt.Errorf("sync the disk: %w", err)
+		return fmt.Errorf("sync staging directory: %w", err)
 	}
 	return c.writeFile(draftPath, record)
 }
@@ -170,7 +170,7 @@ func (c *Change) syncDirs(dirs ...string) error {
 			return err
 		}
 		if err := syncDir(c.root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("sync the disk: %w", err)
+			return fmt.Errorf("sync directory: %w", err)
 		}
 	}
 	return nil
@@ -267,7 +267,7 @@ func (c *Change) readJournal() ([]step, error) {
 	}
 	var j journal
 	if err := json.Unmarshal(data, &j); err != nil || j.Version != journalVersion || len(data) > maxJournal {
-		return nil, fmt.Errorf("unsupported version of %s: update loadout, or move %s away", journalPath, staging)
+		return nil, fmt.Errorf("invalid or unsupported %s: update loadout or move %s away", journalPath, staging)
 	}
 	for _, s := range j.Skills {
 		if err := checkName(s.Name); err != nil {

@@ -76,11 +76,11 @@ func (d *Dir) withRoot(do func(root *os.Root) error) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("open the skills directory: %w", err)
+		return fmt.Errorf("open skills directory: %w", err)
 	}
 	defer root.Close()
 	if err := do(root); err != nil {
-		return fmt.Errorf("skills in %s: %w", d.path, err)
+		return fmt.Errorf("read skills in %s: %w", d.path, err)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func isSkill(root *os.Root, name string) bool {
 
 // errNotPlain is returned if a path is not a directory, even if it is a symlink
 // to a directory.
-var errNotPlain = errors.New("not a plain directory")
+var errNotPlain = errors.New("not a directory (symbolic links are not allowed)")
 
 // openPlain opens a directory below root. It rejects symlinks.
 func openPlain(root *os.Root, name string) (*os.Root, error) {
@@ -165,15 +165,15 @@ func openPlain(root *os.Root, name string) (*os.Root, error) {
 func listNames(root *os.Root) ([]string, error) {
 	f, err := root.Open(".")
 	if err != nil {
-		return nil, fmt.Errorf("list the skills directory: %w", err)
+		return nil, fmt.Errorf("list skills directory: %w", err)
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(maxNames + 1)
 	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("list the skills directory: %w", err)
+		return nil, fmt.Errorf("list skills directory: %w", err)
 	}
 	if len(names) > maxNames {
-		return nil, fmt.Errorf("list the skills directory: too many entries (limit %d)", maxNames)
+		return nil, fmt.Errorf("list skills directory: too many entries (limit %d)", maxNames)
 	}
 	return names, nil
 }

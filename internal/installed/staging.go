@@ -73,7 +73,7 @@ func (d *Dir) tryStartChange(ctx context.Context) (_ *Change, err error) {
 	if info, err := c.root.Lstat(staging); err != nil {
 		return nil, missingError(err)
 	} else if !info.IsDir() { // a symlink could lead into one of the skills
-		return nil, fmt.Errorf("not a plain directory: %s; move it away", staging)
+		return nil, fmt.Errorf("%s is not a directory (symbolic links are not allowed); move it away", staging)
 	}
 	if c.lockFile, err = c.root.OpenFile(lockPath, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
 		return nil, missingError(err)

@@ -96,7 +96,7 @@ func Consume(ctx context.Context, s policy.Store, g policy.Grant) error {
 	}
 	gone, err := s.Revoke(ctx, g.ID)
 	if err == nil && gone[0].ID != g.ID { // a skill has the same name as the ID
-		return fmt.Errorf("%s was used already: %w", g.Name, policy.ErrNotGranted)
+		return fmt.Errorf("approval of %s was already used: %w", g.Name, policy.ErrNotGranted)
 	}
 	return err
 }

@@ -394,7 +394,7 @@ func (s *Server) forwardLegacyToModern(ctx context.Context, in *inboundRequest, 
 			return x.convertResult(res, false), nil
 		}
 		if round == maxRounds {
-			return nil, fmt.Errorf("too many questions from server %s (limit %d rounds)", x.up.Name, maxRounds)
+			return nil, fmt.Errorf("too many rounds of input requests from server %s (limit %d)", x.up.Name, maxRounds)
 		}
 		if len(asked) == 0 {
 			return nil, fmt.Errorf("server %s is busy; try again later", x.up.Name)
@@ -441,7 +441,7 @@ func (s *Server) answerQuestions(ctx context.Context, ss *mcp.ServerSession, ask
 			if r, ok := res.(mcp.InputResponse); ok && err == nil {
 				given[id] = r
 			} else {
-				errs = append(errs, cmp.Or(err, errors.New("client did not answer")))
+				errs = append(errs, cmp.Or(err, errors.New("client sent no valid response")))
 			}
 		})
 	}

@@ -34,14 +34,14 @@ func readPages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, erro
 		fresh = mergeCacheable(fresh, c)
 		all = append(all, items...)
 		if len(all) > maxItems {
-			return all[:maxItems], fresh, fmt.Errorf("too many items in list (limit %d); others are omitted", maxItems)
+			return all[:maxItems], fresh, fmt.Errorf("too many items in list (limit %d); remaining items omitted", maxItems)
 		}
 		if more == "" || seen[more] {
 			return all, fresh, nil
 		}
 		seen[more], cursor = true, more
 	}
-	return all, fresh, fmt.Errorf("too many pages in list (limit %d); others are omitted", maxPages)
+	return all, fresh, fmt.Errorf("too many pages in list (limit %d); remaining pages omitted", maxPages)
 }
 
 // mergeCacheable combines two caching rules into one that satisfies both.

@@ -56,7 +56,7 @@ type question struct {
 	answer  chan mcp.InputResponse // buffered
 }
 
-var errExpired = errors.New("timeout while waiting for an answer")
+var errExpired = errors.New("timed out waiting for client response")
 
 // add stores a call and returns the handle for the client.
 func (h *pendingCalls) add(w *pendingCall) (string, error) {
@@ -233,7 +233,7 @@ func (w *pendingCall) ask(ctx context.Context, method string, p mcp.Params) (mcp
 	w.mu.Lock()
 	delete(w.unanswered, id)
 	w.mu.Unlock()
-	return nil, errors.New("question withdrawn")
+	return nil, errors.New("input request withdrawn")
 }
 
 func (w *pendingCall) signal() {

@@ -93,7 +93,7 @@ func (u *upstreamServer) resubscribe(l *upstreamConn) {
 	for _, uri := range uris {
 		u.s.startGoroutine(func() {
 			if err := l.conn.Session.Subscribe(u.s.ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
-				u.s.reportError(u, fmt.Errorf("subscribe to %s again: %w", uri, err))
+				u.s.reportError(u, fmt.Errorf("resubscribe to %s: %w", uri, err))
 			}
 		})
 	}

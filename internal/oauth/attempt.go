@@ -77,7 +77,7 @@ func (s *Store) Begin(ctx context.Context, t *Target) (*Attempt, error) {
 	}
 	req, res, err := t.probe(ctx, client)
 	if err != nil {
-		return nil, fmt.Errorf("find the authorization server: %w", flowError(ctx, err))
+		return nil, fmt.Errorf("find authorization server: %w", flowError(ctx, err))
 	}
 	a, err := t.begin(ctx, client, guard, old, req, res)
 	if other, ok := errors.AsType[*IssuerError](err); ok {
@@ -161,7 +161,7 @@ func (t *Target) setClient(ctx context.Context, client *http.Client, w *metadata
 		return nil
 	}
 	if w.RegistrationURL == "" {
-		return errors.New("authorization server does not support dynamic registration: register a client there")
+		return errors.New("authorization server does not support dynamic client registration; register a client manually")
 	}
 	kind := "web"
 	if u, err := url.Parse(t.Redirect); err == nil && isLoopback(u.Hostname()) {
@@ -172,7 +172,7 @@ func (t *Target) setClient(ctx context.Context, client *http.Client, w *metadata
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 	}, client)
 	if err != nil {
-		return fmt.Errorf("register at the authorization server: %w", err)
+		return fmt.Errorf("register client with authorization server: %w", err)
 	}
 	a.ClientID, a.ClientSecret = got.ClientID, got.ClientSecret
 	switch got.TokenEndpointAuthMethod {
@@ -224,7 +224,7 @@ func (s *Store) Finish(ctx context.Context, a *Attempt, answer url.Values) (*Inf
 	}
 	g := a.newGrant(t)
 	if err := s.write(ctx, a.Server, g); err != nil {
-		return nil, fmt.Errorf("store the sign-in: %w", err)
+		return nil, fmt.Errorf("store sign-in: %w", err)
 	}
 	return g.info(), nil
 }

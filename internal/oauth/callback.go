@@ -30,7 +30,7 @@ func listen(redirect string) (*callback, error) {
 	}
 	u, err := url.Parse(redirect)
 	if err != nil || u.Scheme != "http" || !isLoopback(u.Hostname()) || u.Port() == "" || u.User != nil {
-		return nil, errors.New("oauth redirect address must be a loopback address such as http://127.0.0.1:PORT/callback")
+		return nil, errors.New("invalid OAuth redirect URL: want a loopback URL such as http://127.0.0.1:PORT/callback")
 	}
 	host := u.Hostname()
 	if host == "localhost" {
@@ -38,7 +38,7 @@ func listen(redirect string) (*callback, error) {
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, u.Port()))
 	if err != nil {
-		return nil, fmt.Errorf("listen for the browser: %w", err)
+		return nil, fmt.Errorf("listen for OAuth callback: %w", err)
 	}
 	if u.Port() == "0" {
 		u.Host = l.Addr().String()

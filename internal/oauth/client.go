@@ -71,7 +71,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 		return http.ErrUseLastResponse
 	}
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return errors.New("refused a redirect from https to http")
+		return errors.New("refusing redirect from https to http")
 	}
 	if len(via) > maxRedirects {
 		return fmt.Errorf("too many redirects (limit %d)", maxRedirects)

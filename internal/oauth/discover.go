@@ -39,7 +39,7 @@ func discover(ctx context.Context, client *http.Client, guard *transport, req *h
 	}
 	issuer := about.Issuer
 	if u, err := url.Parse(issuer); err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !isSecure(u) {
-		return nil, errors.New("authorization server must be an https URL without a query")
+		return nil, errors.New("invalid authorization server: want an https URL without credentials, query or fragment")
 	}
 	if err := accept(issuer); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func discover(ctx context.Context, client *http.Client, guard *transport, req *h
 	// 3.3).
 	m, err := auth.GetAuthServerMetadata(ctx, issuer, client)
 	if err != nil {
-		return nil, fmt.Errorf("read the metadata of the authorization server: %w", guard.originalError(err))
+		return nil, fmt.Errorf("read authorization server metadata: %w", guard.originalError(err))
 	}
 	if m == nil { // defaults of MCP version 2025-03-26
 		about.AuthURL, about.TokenURL, about.RegistrationURL = issuer+"/authorize", issuer+"/token", issuer+"/register"
@@ -91,7 +91,7 @@ func findIssuer(ctx context.Context, client *http.Client, server *url.URL, h htt
 			continue
 		}
 		if len(m.AuthorizationServers) == 0 {
-			return nil, errors.New("server metadata names no authorization server")
+			return nil, errors.New("no authorization server in server metadata")
 		}
 		if len(wanted) == 0 {
 			wanted = m.ScopesSupported

@@ -56,7 +56,7 @@ func (f FileStorage) Read(_ context.Context, k Key) ([]byte, error) {
 }
 
 // errSame aborts a change that has nothing to write.
-var errSame = errors.New("nothing to write")
+var errSame = errors.New("no changes to write")
 
 // Change implements [Storage].
 func (f FileStorage) Change(ctx context.Context, k Key, edit func([]byte) ([]byte, error)) error {
@@ -82,7 +82,7 @@ func (f FileStorage) Change(ctx context.Context, k Key, edit func([]byte) ([]byt
 // caller must hold the file's lock.
 func (f FileStorage) delete(k Key) error {
 	if err := os.Remove(f.path(k)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("delete the sign-in: %w", err)
+		return fmt.Errorf("delete sign-in: %w", err)
 	}
 	return errSame
 }

@@ -68,7 +68,7 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, res *http.Re
 	}
 	if res.StatusCode == http.StatusForbidden && h.store != nil {
 		if err := h.store.addWanted(ctx, h.server, missingScopes(res.Header)); err != nil {
-			return fmt.Errorf("record the required scopes: %w; %s", err, h.next)
+			return fmt.Errorf("record required scopes: %w; %s", err, h.next)
 		}
 	}
 	return errors.New(h.next)
@@ -119,7 +119,7 @@ func (h *Handler) usableGrant(ctx context.Context, refused string) (*grant, erro
 		g, err = h.refresh(ctx, refused)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("use the stored sign-in: %w; %s", err, h.next)
+		return nil, fmt.Errorf("use stored sign-in: %w; %s", err, h.next)
 	}
 	return g, nil
 }
@@ -239,7 +239,7 @@ func checkToken(t *oauth2.Token) error {
 	const most = 64 << 10
 	switch {
 	case !strings.EqualFold(t.Type(), "Bearer"):
-		return errors.New("authorization server returned an unsupported token type, want Bearer")
+		return errors.New("authorization server returned an unsupported token type: want Bearer")
 	case len(t.AccessToken) > most || len(t.RefreshToken) > most:
 		return errors.New("authorization server returned a token that is too long")
 	case strings.ContainsFunc(t.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }):

@@ -285,7 +285,7 @@ func TestLoginFails(t *testing.T) {
 		{"nobody comes", func(l *oauth.Login) { l.Show, l.Timeout = func(string) {}, time.Millisecond }, "sign-in timed out (limit 1ms)"},
 		{"no sign-in is wanted", func(l *oauth.Login) { l.Server = plain.URL + "/mcp" }, "sign-in not required"},
 		{"not https", func(l *oauth.Login) { l.Server = "http://192.0.2.1/mcp?key=s3cret" }, "does not use https"},
-		{"a redirect elsewhere", func(l *oauth.Login) { l.Redirect = "https://example.com/callback" }, "must be a loopback address"},
+		{"a redirect elsewhere", func(l *oauth.Login) { l.Redirect = "https://example.com/callback" }, "want a loopback URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "oauth")

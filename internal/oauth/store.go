@@ -189,7 +189,7 @@ func (s *Store) decode(server string, data []byte) (*grant, error) {
 	}
 	var g grant
 	if json.Unmarshal(data, &g) != nil || g.Version != version || g.Principal != s.principal || g.Server != CanonicalURL(server) {
-		return nil, errors.New("stored sign-in is damaged or belongs to another server") // the decoding error could contain parts of a token
+		return nil, errors.New("stored sign-in is corrupt or belongs to another server") // the decoding error could contain parts of a token
 	}
 	return &g, nil
 }

@@ -31,7 +31,7 @@ func Read(rt *loadout.Runtime, link string) ([]byte, error) {
 	handle, name, _ := strings.Cut(rest, "/")
 	name, err := url.PathUnescape(name)
 	if !ok || err != nil || !fs.ValidPath(name) {
-		return nil, errors.New("not a link to a file of a working folder")
+		return nil, errors.New("invalid link: want a file in a working folder")
 	}
 	dir, err := rt.FolderPath(handle)
 	if err != nil {
@@ -39,7 +39,7 @@ func Read(rt *loadout.Runtime, link string) ([]byte, error) {
 	}
 	data, err := readRegular(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("the file no longer exists") // omits the local path
+		return nil, errors.New("file no longer exists") // omits the local path
 	}
 	return data, err
 }

@@ -149,7 +149,7 @@ func New(opts Options) (*Builder, error) {
 		faults = append(faults, errors.New("package directory must be an absolute path"))
 	}
 	var err error
-	if b.index, err = parseRegistry("index of Python packages", opts.PythonIndex, DefaultPythonIndex); err != nil {
+	if b.index, err = parseRegistry("Python package index", opts.PythonIndex, DefaultPythonIndex); err != nil {
 		faults = append(faults, err)
 	}
 	if b.npm, err = parseRegistry("npm registry", opts.NPMRegistry, DefaultNPMRegistry); err != nil {

@@ -57,7 +57,7 @@ func (b *Builder) job(needs *script.Needs, skill fs.FS, plan *script.Plan) (*job
 		err = j.addNodeInput(skill)
 		from = b.npm.url
 	default:
-		err = fmt.Errorf("install packages: unsupported kind %s", needs.Kind)
+		err = fmt.Errorf("install packages: unsupported package kind %s", needs.Kind)
 	}
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func joinLines(l []string) []byte { return []byte(strings.Join(l, "\n") + "\n") 
 
 func (j *job) addNodeInput(skill fs.FS) error {
 	if len(j.needs.Files) == 0 {
-		return errors.New("install packages: missing package.json in the requirements")
+		return errors.New("install packages: missing package.json in requirements")
 	}
 	text, err := readInput(skill, j.needs.Files[0])
 	if err != nil {

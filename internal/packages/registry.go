@@ -25,7 +25,7 @@ func parseRegistry(what, address, otherwise string) (registry, error) {
 		address = otherwise
 	}
 	fault := func(reason string) (registry, error) {
-		return registry{}, errors.New("invalid URL of the " + what + ": " + reason)
+		return registry{}, errors.New("invalid " + what + " URL: " + reason)
 	}
 	u, err := url.Parse(address)
 	switch {

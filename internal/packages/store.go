@@ -208,7 +208,7 @@ func (s *store) publish(d *draft) (*entry, error) {
 		return e, nil
 	} else if err != nil {
 		if err := s.remove(d.entry); err != nil {
-			return nil, fmt.Errorf("remove changed packages: %w", err)
+			return nil, fmt.Errorf("remove modified packages: %w", err)
 		}
 	}
 	err := os.Rename(d.dir, filepath.Join(s.dir, d.entry))

@@ -100,7 +100,7 @@ func OpenFile(root *os.Root, name, path string, flag int) (*os.File, error) {
 
 // ErrReplaced is returned if another process replaced the file while it was
 // being opened.
-var ErrReplaced = errors.New("replaced while being opened")
+var ErrReplaced = errors.New("file was replaced while being opened")
 
 // ReadFile opens a file like [OpenFile] and reads it. It returns an error if
 // the file has more than maxBytes bytes.

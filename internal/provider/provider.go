@@ -130,7 +130,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 			c.Module = "provider"
 		}
 		if !moduleName().MatchString(c.Module) || !className().MatchString(c.Class) {
-			return nil, fmt.Errorf("skill %s: provider: invalid Python names (module %q, class %q): write module: provider and class: NAME in SKILL.md", s.Name, p.Module, p.Class)
+			return nil, fmt.Errorf("skill %s: provider: invalid Python module %q or class %q in SKILL.md: want, for example, module: provider and class: NAME", s.Name, p.Module, p.Class)
 		}
 		// The build step reads the required packages from the module in the
 		// command.
@@ -138,7 +138,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 		start.Command = []string{"python3", Dir + "/" + shimFile, mountpoint.Skill + "/" + strings.ReplaceAll(c.Module, ".", "/") + ".py"}
 		start.Files[shimFile] = shim
 	default:
-		return nil, fmt.Errorf("skill %s: provider: no class, command or wasm file: add one in SKILL.md", s.Name)
+		return nil, fmt.Errorf("skill %s: provider: missing class, command or wasm file; add one in SKILL.md", s.Name)
 	}
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -168,7 +168,7 @@ func mergeSettings(under, over json.RawMessage) (map[string]any, error) {
 		}
 		var m map[string]any
 		if err := json.Unmarshal(text, &m); err != nil {
-			return nil, fmt.Errorf("config is not an object: %w", err)
+			return nil, fmt.Errorf("invalid config: want an object: %w", err)
 		}
 		for k, v := range m {
 			out[k] = v

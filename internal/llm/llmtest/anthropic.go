@@ -87,7 +87,7 @@ func anthropicAnswer(turn *Turn, stop llm.Stop) (body, end string) {
 func anthropicPrompt(body []byte) ([]any, error) {
 	var r struct{ Tools, System, Messages []any }
 	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, fmt.Errorf("parse request of the Messages API: %w", err)
+		return nil, fmt.Errorf("parse Messages API request: %w", err)
 	}
 	all := append(append(r.Tools, r.System...), r.Messages...)
 	removeBreakpoints(all)

@@ -290,7 +290,7 @@ func testTooMany(t *testing.T, v *Vendor) {
 	}
 }
 
-var errStopped = errors.New("stopped by hand")
+var errStopped = errors.New("canceled by test")
 
 func testEndsWithContext(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Hang: true})

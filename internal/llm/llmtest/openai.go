@@ -48,7 +48,7 @@ func openaiAnswer(turn *Turn, stop llm.Stop) (body, end string) {
 func openaiPrompt(body []byte) ([]any, error) {
 	var r struct{ Tools, Messages []any }
 	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, fmt.Errorf("parse request of chat completions: %w", err)
+		return nil, fmt.Errorf("parse chat completions request: %w", err)
 	}
 	return append(r.Tools, r.Messages...), nil
 }

@@ -39,7 +39,7 @@ func (m *message) check() error {
 	switch m.Role {
 	case llm.User, llm.Assistant, llm.Notice, "": // a truncated response may have no role
 	default:
-		return fmt.Errorf("invalid role %.50q of a message", m.Role)
+		return fmt.Errorf("invalid message role %.50q", m.Role)
 	}
 	return checkParts(m.Parts, maxDepth)
 }
@@ -50,7 +50,7 @@ func checkParts(parts []part, depth int) error {
 	}
 	for _, p := range parts {
 		if count(p.Text != nil, p.Image != nil, p.Thinking != nil, p.Call != nil, p.Result != nil) != 1 {
-			return errors.New("part must have exactly one of text, image, thinking, call and result")
+			return errors.New("part must have exactly one of text, image, thinking, call or result")
 		}
 		if p.Result != nil {
 			if err := checkParts(p.Result.Parts, depth-1); err != nil {
@@ -64,7 +64,7 @@ func checkParts(parts []part, depth int) error {
 func checkEvents(events []event) error {
 	for _, e := range events {
 		if count(e.Text != nil, e.Thinking != nil, e.Call != nil) != 1 {
-			return errors.New("event must have exactly one of text, thinking and call")
+			return errors.New("event must have exactly one of text, thinking or call")
 		}
 		if e.Call != nil && e.Call.Index < 0 {
 			return errors.New("event belongs to an unknown call")

@@ -37,14 +37,14 @@ var _ llm.Model = (*Recorder)(nil)
 // directory cannot be read or contains recordings of another model.
 func Record(m llm.Model, dir string, o *Options) (*Recorder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("record into %s: %w", dir, err)
+		return nil, fmt.Errorf("record to %s: %w", dir, err)
 	}
 	before, err := open(dir)
 	if err != nil {
-		return nil, fmt.Errorf("record into %s: %w", dir, err)
+		return nil, fmt.Errorf("record to %s: %w", dir, err)
 	}
 	if before.name != "" && before.name != m.Name() {
-		return nil, fmt.Errorf("record into %s: directory contains recordings of %s, not of %s; choose another directory", dir, before.name, m.Name())
+		return nil, fmt.Errorf("record to %s: directory contains recordings of %s, not %s; choose another directory", dir, before.name, m.Name())
 	}
 	r := &Recorder{model: m, dir: dir}
 	if o != nil {
@@ -108,11 +108,11 @@ func (r *Recorder) store(req *llm.Request, kept *recording) error {
 	for _, s := range r.secrets {
 		quoted := bytes.TrimSpace(encode(s))
 		if bytes.Contains(data, []byte(s)) || bytes.Contains(data, quoted[1:len(quoted)-1]) {
-			return errors.New("record an answer: the conversation contains a secret; remove it and try again")
+			return errors.New("record answer: conversation contains a secret; remove the secret and try again")
 		}
 	}
 	if err := write(r.dir, q.file(), data); err != nil {
-		return fmt.Errorf("record an answer: %w", err)
+		return fmt.Errorf("record answer: %w", err)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (r *Recorder) store(req *llm.Request, kept *recording) error {
 // write replaces a file atomically.
 func write(dir, name string, data []byte) error {
 	if len(data) > maxFile {
-		return fmt.Errorf("recording too large (%d MiB, limit %d)", len(data)>>20, maxFile>>20)
+		return fmt.Errorf("recording too large (%d MiB, limit %d MiB)", len(data)>>20, maxFile>>20)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

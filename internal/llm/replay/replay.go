@@ -102,10 +102,10 @@ func open(dir string) (*Model, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if want := r.Request.file(); want != name {
-			return nil, fmt.Errorf("%s: request differs (hash now %s); record it again", name, want)
+			return nil, fmt.Errorf("%s: request changed (hash is now %s); record the conversation again", name, want)
 		}
 		if m.name = cmp.Or(m.name, r.Model); m.name != r.Model {
-			return nil, fmt.Errorf("%s is a recording of %s, others are of %s; use one directory for each model", name, r.Model, m.name)
+			return nil, fmt.Errorf("%s is a recording of %s, but others are of %s; use one directory per model", name, r.Model, m.name)
 		}
 		m.known[name] = r
 	}
@@ -141,7 +141,7 @@ func read(root *os.Root, name string, limit int64) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s too large (limit %d MiB each, %d MiB in total)", name, maxFile>>20, maxAll>>20)
+		err = fmt.Errorf("%s too large (limit %d MiB per file, %d MiB in total)", name, maxFile>>20, maxAll>>20)
 	}
 	return data, err
 }
@@ -165,7 +165,7 @@ func (r *recording) check() error {
 		return fmt.Errorf("invalid model name %q, want vendor:name", r.Model)
 	}
 	if (r.Answer == nil) == (r.Failed == nil || r.Failed.Refused == nil) {
-		return errors.New("recording must have either an answer or a refusal")
+		return errors.New("recording must have exactly one of answer or refusal")
 	}
 	return errors.Join(r.Request.check(), r.Answer.check(), checkEvents(r.Events))
 }

@@ -368,7 +368,7 @@ func TestBrokenRecordings(t *testing.T) {
 		name, want string
 		edit       func(text string) string
 	}{
-		{"an edited request", "request differs", func(s string) string { return strings.Replace(s, "Rome?", "Oslo?", 1) }},
+		{"an edited request", "request changed", func(s string) string { return strings.Replace(s, "Rome?", "Oslo?", 1) }},
 		{"no JSON", "unexpected", func(s string) string { return s[:len(s)/2] }},
 		{"an unknown field", "unknown field", func(s string) string { return strings.Replace(s, `"stop"`, `"stopped"`, 1) }},
 		{"two values", "after the recording", func(s string) string { return s + "{}" }},
@@ -376,7 +376,7 @@ func TestBrokenRecordings(t *testing.T) {
 		{"a part of nothing", "must have exactly one", func(s string) string { return strings.Replace(s, `"text": "Rome?"`, ``, 1) }},
 		{"an event of nothing", "must have exactly one", func(s string) string { return strings.Replace(s, `"text": "Sunny."`, ``, 1) }},
 		{"another role", "role", func(s string) string { return strings.Replace(s, `"role": "user"`, `"role": "system"`, 1) }},
-		{"no answer", "either an answer", func(string) string { return `{"model": "some:model", "request": {}}` }},
+		{"no answer", "exactly one of answer", func(string) string { return `{"model": "some:model", "request": {}}` }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -44,7 +44,7 @@ func TestStorage(t *testing.T, open func() oauth.Storage) {
 	wants(other, "")
 	must(change(ada, "second", nil))
 	must(change(ada, "second", nil))
-	no := errors.New("no")
+	no := errors.New("edit failed")
 	if err := change(ada, "third", no); !errors.Is(err, no) {
 		t.Errorf("got error %v, want the error of edit", err)
 	}
