@@ -15,7 +15,7 @@ import (
 // it fails with [ErrUnsupported]; use pg_dump.
 func (db *DB) Backup(ctx context.Context, path string) error {
 	if db.path == "" {
-		return fmt.Errorf("back up database: %w: use pg_dump, and pg_restore to restore", ErrUnsupported)
+		return fmt.Errorf("back up database: %w: use pg_dump and pg_restore instead", ErrUnsupported)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -25,7 +25,7 @@ var (
 	// ErrExists is returned if a name, id or digest is already taken.
 	ErrExists = errors.New("already exists")
 	// ErrConflict is returned if the row changed since the caller read it.
-	ErrConflict = errors.New("changed in the meantime")
+	ErrConflict = errors.New("changed concurrently")
 	// ErrLeaseHeld is returned if another node holds the lease.
 	ErrLeaseHeld = errors.New("lease held by another node")
 	// ErrReferenced is returned if other rows still refer to the row.
@@ -47,7 +47,7 @@ var (
 	// ErrCorrupt is returned if stored data is damaged.
 	ErrCorrupt = errors.New("data is damaged")
 	// ErrTooNew is returned if a newer program created the schema.
-	ErrTooNew = errors.New("database was made by a newer version of this program")
+	ErrTooNew = errors.New("database was created by a newer version of this program")
 	// ErrUnsupported is returned if this kind of database does not support the
 	// operation.
 	ErrUnsupported = errors.New("not supported by this database")

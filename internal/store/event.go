@@ -41,17 +41,17 @@ func (t Events) Append(ctx context.Context, stream string, after int64, events .
 		return after, nil
 	}
 	if len(events) > MaxAppend {
-		return 0, fmt.Errorf("append to %q: %w: %d events, limit %d", stream, ErrInvalid, len(events), MaxAppend)
+		return 0, fmt.Errorf("append to event stream %q: %w: %d events, limit %d", stream, ErrInvalid, len(events), MaxAppend)
 	}
 	query, args := appendSQL(stream, after, events)
 	n, err := t.c.exec(ctx, query, args...)
 	switch {
 	case err == nil && n == 0, errors.Is(err, ErrExists):
-		err = fmt.Errorf("%w: event %d is not the last one", ErrConflict, after)
+		err = fmt.Errorf("%w: event %d is not the last event", ErrConflict, after)
 	case err == nil:
 		return after + int64(len(events)), nil
 	}
-	return 0, fmt.Errorf("append to %q: %w", stream, err)
+	return 0, fmt.Errorf("append to event stream %q: %w", stream, err)
 }
 
 // appendSQL returns a statement that adds events if the stream still ends at
@@ -79,7 +79,7 @@ func (t Events) Read(ctx context.Context, stream string, after int64, limit int)
 	}
 	events, err := queryAll[Event](ctx, t.c, "SELECT "+eventColumns+" FROM events WHERE stream = $1 AND seq > $2 ORDER BY seq LIMIT $3", stream, after, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", stream, err)
+		return nil, fmt.Errorf("read event stream %q: %w", stream, err)
 	}
 	return events, nil
 }
@@ -88,7 +88,7 @@ func (t Events) Read(ctx context.Context, stream string, after int64, limit int)
 func (t Events) Last(ctx context.Context, stream string) (int64, error) {
 	n, err := queryScalar[int64](ctx, t.c, "SELECT COALESCE(max(seq), 0) FROM events WHERE stream = $1", stream)
 	if err != nil {
-		return 0, fmt.Errorf("read last event of %q: %w", stream, err)
+		return 0, fmt.Errorf("read last event of stream %q: %w", stream, err)
 	}
 	return n, nil
 }
@@ -125,7 +125,7 @@ func (t Events) LastOfEach(ctx context.Context, streams []string) (map[string]in
 // Delete deletes a stream. A later Append that continues it fails.
 func (t Events) Delete(ctx context.Context, stream string) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM events WHERE stream = $1", stream); err != nil {
-		return fmt.Errorf("delete %q: %w", stream, err)
+		return fmt.Errorf("delete event stream %q: %w", stream, err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func SQLitePath(address string) string {
 
 // ErrTooOld is returned if an older program created the schema and no newer
 // program has migrated it.
-var ErrTooOld = errors.New("database was made by an older version of this program")
+var ErrTooOld = errors.New("database was created by an older version of this program")
 
 // OpenExisting opens a database like [Open], but neither creates nor migrates
 // it. It fails with [ErrTooOld] if the schema is older than the program, unless

@@ -64,7 +64,7 @@ func (t Groups) Create(ctx context.Context, g Group) (Group, error) {
 func (t Groups) Get(ctx context.Context, id string) (Group, error) {
 	g, err := queryOne[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE id = $1", id)
 	if err != nil {
-		return Group{}, fmt.Errorf("group %q: %w", id, err)
+		return Group{}, fmt.Errorf("get group %q: %w", id, err)
 	}
 	return g, nil
 }
@@ -73,7 +73,7 @@ func (t Groups) Get(ctx context.Context, id string) (Group, error) {
 func (t Groups) ByName(ctx context.Context, name string) (Group, error) {
 	g, err := queryOne[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name = $1", name)
 	if err != nil {
-		return Group{}, fmt.Errorf("group %q: %w", name, err)
+		return Group{}, fmt.Errorf("get group %q: %w", name, err)
 	}
 	return g, nil
 }

@@ -87,7 +87,7 @@ func (c conn) generationConflict(ctx context.Context, table, id string) error {
 func (t Kinds) Get(ctx context.Context, id string) (Kind, error) {
 	k, err := queryOne[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE id = $1", id)
 	if err != nil {
-		return Kind{}, fmt.Errorf("resource %q: %w", id, err)
+		return Kind{}, fmt.Errorf("get resource %q: %w", id, err)
 	}
 	return k, nil
 }
@@ -96,7 +96,7 @@ func (t Kinds) Get(ctx context.Context, id string) (Kind, error) {
 func (t Kinds) ByName(ctx context.Context, kind string, in Namespace, name string) (Kind, error) {
 	k, err := queryOne[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE kind = $1 AND namespace = $2 AND name = $3", kind, string(in), name)
 	if err != nil {
-		return Kind{}, fmt.Errorf("%s %q: %w", kind, name, err)
+		return Kind{}, fmt.Errorf("get %s %q: %w", kind, name, err)
 	}
 	return k, nil
 }

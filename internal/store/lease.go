@@ -35,7 +35,7 @@ func (d dialect) freeLease() string {
 // [ErrLeaseHeld] while any node holds it, including the caller.
 func (t Leases) Acquire(ctx context.Context, name, node string, span time.Duration) (Lease, error) {
 	if node == "" || span < time.Millisecond {
-		return Lease{}, fmt.Errorf("acquire lease %q: %w: want a node and a span of at least 1ms", name, ErrInvalid)
+		return Lease{}, fmt.Errorf("acquire lease %q: %w: want a node name and a duration of at least 1ms", name, ErrInvalid)
 	}
 	d := t.c.db.dialect
 	taken, err := execReturning[Lease](ctx, t.c, `INSERT INTO leases (name, node, fence, until, span)

@@ -57,7 +57,7 @@ func readMigrations(files fs.FS) ([]migration, error) {
 		base := strings.TrimSuffix(strings.TrimPrefix(name, "migrations/"), ".sql")
 		digits, label, _ := strings.Cut(base, "_")
 		if n, err := strconv.Atoi(digits); err != nil || n != i+1 {
-			return nil, fmt.Errorf("migration %s is not number %d", base, i+1)
+			return nil, fmt.Errorf("unexpected migration %s, want number %d", base, i+1)
 		}
 		sum := sha256.Sum256(text)
 		out = append(out, migration{i + 1, label, string(text), hex.EncodeToString(sum[:])})

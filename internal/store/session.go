@@ -45,7 +45,7 @@ func (t Sessions) Create(ctx context.Context, s Session) (Session, error) {
 func (t Sessions) Get(ctx context.Context, id string) (Session, error) {
 	s, err := queryOne[Session](ctx, t.c, "SELECT "+sessionColumns+" FROM sessions WHERE id = $1", id)
 	if err != nil {
-		return Session{}, fmt.Errorf("session %q: %w", id, err)
+		return Session{}, fmt.Errorf("get session %q: %w", id, err)
 	}
 	return s, nil
 }

@@ -41,7 +41,7 @@ func (t Settings) Set(ctx context.Context, s Setting) (int64, error) {
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("set %q: %w", s.Name, err)
+		return 0, fmt.Errorf("change setting %q: %w", s.Name, err)
 	}
 	return s.Generation, nil
 }
@@ -66,7 +66,7 @@ func (c conn) set(ctx context.Context, read int64, s Setting) error {
 func (t Settings) Get(ctx context.Context, scope, name string) (Setting, error) {
 	s, err := queryOne[Setting](ctx, t.c, "SELECT "+settingColumns+" FROM settings WHERE scope = $1 AND name = $2", scope, name)
 	if err != nil {
-		return Setting{}, fmt.Errorf("setting %q: %w", name, err)
+		return Setting{}, fmt.Errorf("get setting %q: %w", name, err)
 	}
 	return s, nil
 }
@@ -98,7 +98,7 @@ func (t Settings) Unset(ctx context.Context, scope, name string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("unset %q: %w", name, err)
+		return fmt.Errorf("delete setting %q: %w", name, err)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (c conn) checkNamespaceOwner(ctx context.Context, n Namespace) error {
 	}
 	there, err := queryScalar[int64](ctx, c, "SELECT (SELECT count(*) FROM users WHERE id = $1) + (SELECT count(*) FROM groups WHERE id = $2)", n.User(), n.Group())
 	if err == nil && there == 0 {
-		err = fmt.Errorf("namespace %.100q: %w", string(n), ErrNotFound)
+		err = fmt.Errorf("find owner of namespace %.100q: %w", string(n), ErrNotFound)
 	}
 	return err
 }
@@ -118,7 +118,7 @@ func foldText(texts ...string) string {
 func (t Skills) Get(ctx context.Context, id string) (Skill, error) {
 	s, err := queryOne[Skill](ctx, t.c, skillSelect+"WHERE s.id = $1", id)
 	if err != nil {
-		return Skill{}, fmt.Errorf("skill %q: %w", id, err)
+		return Skill{}, fmt.Errorf("get skill %q: %w", id, err)
 	}
 	return s, nil
 }
@@ -144,7 +144,7 @@ func (t Skills) SetCurrent(ctx context.Context, id string, number int64) error {
 	return t.changeSkill(ctx, "set current version of", id, func(c conn) error {
 		v, err := queryOne[Version](ctx, c, versionSelect+"WHERE v.skill_id = $1 AND v.number = $2", id, number)
 		if err != nil {
-			return fmt.Errorf("version %d: %w", number, err)
+			return fmt.Errorf("get version %d: %w", number, err)
 		}
 		name, err := queryScalar[string](ctx, c, "SELECT name FROM skills WHERE id = $1", id)
 		if err != nil {

@@ -96,7 +96,7 @@ func (db *DB) acquireWriter(ctx context.Context) (*sql.Conn, error) {
 	defer stop()
 	single, err := db.writer.Conn(wait)
 	if err != nil && wait.Err() != nil {
-		return nil, fmt.Errorf("wait for other changes: %w", context.Cause(wait))
+		return nil, fmt.Errorf("wait for concurrent changes: %w", context.Cause(wait))
 	}
 	return single, classifyError(ctx, err)
 }

@@ -44,7 +44,7 @@ func (t Users) Create(ctx context.Context, u User) (User, error) {
 func (t Users) Get(ctx context.Context, id string) (User, error) {
 	u, err := queryOne[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE id = $1", id)
 	if err != nil {
-		return User{}, fmt.Errorf("user %q: %w", id, err)
+		return User{}, fmt.Errorf("get user %q: %w", id, err)
 	}
 	return u, nil
 }
@@ -53,7 +53,7 @@ func (t Users) Get(ctx context.Context, id string) (User, error) {
 func (t Users) ByName(ctx context.Context, name string) (User, error) {
 	u, err := queryOne[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE name = $1", name)
 	if err != nil {
-		return User{}, fmt.Errorf("user %q: %w", name, err)
+		return User{}, fmt.Errorf("get user %q: %w", name, err)
 	}
 	return u, nil
 }

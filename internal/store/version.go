@@ -100,7 +100,7 @@ func (c conn) addVersion(ctx context.Context, v *Version, files []File, findings
 		return err
 	}
 	if same {
-		return fmt.Errorf("digest %q: %w", v.Digest, ErrExists)
+		return fmt.Errorf("version with digest %q: %w", v.Digest, ErrExists)
 	}
 	last, err := queryScalar[int64](ctx, c, "SELECT COALESCE(max(number), 0) FROM versions WHERE skill_id = $1", v.SkillID)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c conn) insertFiles(ctx context.Context, version string, files []File) err
 		}
 		_, err := c.exec(ctx, "INSERT INTO version_files (version_id, path, sha256, size) VALUES "+strings.Join(groups, ", "), args...)
 		if err != nil {
-			return fmt.Errorf("files: %w", toNotFound(err))
+			return fmt.Errorf("add files: %w", toNotFound(err))
 		}
 		files = files[n:]
 	}
@@ -152,7 +152,7 @@ func (c conn) insertFiles(ctx context.Context, version string, files []File) err
 func (t Versions) Get(ctx context.Context, skillID string, number int64) (Version, error) {
 	v, err := queryOne[Version](ctx, t.c, versionSelect+"WHERE v.skill_id = $1 AND v.number = $2", skillID, number)
 	if err != nil {
-		return Version{}, fmt.Errorf("version %d of skill %q: %w", number, skillID, err)
+		return Version{}, fmt.Errorf("get version %d of skill %q: %w", number, skillID, err)
 	}
 	return v, nil
 }
@@ -161,7 +161,7 @@ func (t Versions) Get(ctx context.Context, skillID string, number int64) (Versio
 func (t Versions) GetByDigest(ctx context.Context, skillID, digest string) (Version, error) {
 	v, err := queryOne[Version](ctx, t.c, versionSelect+"WHERE v.skill_id = $1 AND v.digest = $2", skillID, digest)
 	if err != nil {
-		return Version{}, fmt.Errorf("version %q of skill %q: %w", digest, skillID, err)
+		return Version{}, fmt.Errorf("get version %q of skill %q: %w", digest, skillID, err)
 	}
 	return v, nil
 }
@@ -250,7 +250,7 @@ func (t Versions) Manifest(ctx context.Context, id string) ([]File, error) {
 func (t Versions) File(ctx context.Context, id, path string) (File, error) {
 	f, err := queryOne[File](ctx, t.c, "SELECT path, sha256, size FROM version_files WHERE version_id = $1 AND path = $2", id, path)
 	if err != nil {
-		return File{}, fmt.Errorf("file %q of version %q: %w", path, id, err)
+		return File{}, fmt.Errorf("get file %q of version %q: %w", path, id, err)
 	}
 	return f, nil
 }
