@@ -284,7 +284,7 @@ func readSmall(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() || fi.Size() > most {
-		return nil, fmt.Errorf("%s: not a regular file of at most %d bytes", path, most)
+		return nil, fmt.Errorf("read %s: want a regular file of at most %d bytes", path, most)
 	}
 	return os.ReadFile(path)
 }

@@ -396,7 +396,7 @@ func (s *Server) openInput(in scriptInput) (loadout.Input, func(), error) {
 	text, encoded := value(in.Text), value(in.Base64)
 	switch {
 	case in.Path != "" && (text != "" || encoded != ""), text != "" && encoded != "", in.Path == "" && in.Text == nil && in.Base64 == nil:
-		return loadout.Input{}, nil, fmt.Errorf("input %q: give one of text, base64 and path", in.Name)
+		return loadout.Input{}, nil, fmt.Errorf("input %q: set exactly one of text, base64 and path", in.Name)
 	case in.Path == "":
 		data := []byte(text)
 		if encoded != "" {
@@ -407,11 +407,11 @@ func (s *Server) openInput(in scriptInput) (loadout.Input, func(), error) {
 		}
 		return loadout.TextInput(in.Name, data), func() {}, nil
 	case s.opts.Workspace == "":
-		return loadout.Input{}, nil, fmt.Errorf("input %q: this server has no workspace (loadout mcp --workspace DIR); give its text or base64", in.Path)
+		return loadout.Input{}, nil, fmt.Errorf("input %q: this server has no workspace (loadout mcp --workspace DIR); pass the content as text or base64", in.Path)
 	}
 	root, err := os.OpenRoot(s.opts.Workspace)
 	if err != nil {
-		return loadout.Input{}, nil, fmt.Errorf("the workspace cannot be opened: %w", err)
+		return loadout.Input{}, nil, fmt.Errorf("open workspace: %w", err)
 	}
 	p := in.Path
 	if filepath.IsAbs(p) {

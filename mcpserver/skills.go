@@ -192,7 +192,7 @@ func (s *Server) entry(ctx context.Context, v *view, e *catalog.Entry) (*skillEn
 }
 
 // errSkillChanging is returned if SKILL.md changed between two reads.
-var errSkillChanging = errors.New("SKILL.md changed while reading")
+var errSkillChanging = errors.New("SKILL.md changed while being read")
 
 func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
 	files, err := s.rt.Catalog().ListFiles(ctx, e) // does not read the files
@@ -219,7 +219,7 @@ func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skil
 		out.Resources = append(out.Resources, skillResource{root + "/" + escapePath(f.Path), "sha256:" + f.SHA256, f.Size})
 	}
 	if md < 0 {
-		return nil, fmt.Errorf("no file named %s in this spelling", skill.FileName)
+		return nil, fmt.Errorf("no file named exactly %s", skill.FileName)
 	}
 	out.Frontmatter, err = s.frontmatter(ctx, e, m[md].SHA256)
 	return out, err
@@ -229,7 +229,7 @@ func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skil
 // host must accept.
 func checkPortable(m skill.Manifest) error {
 	if len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes {
-		return fmt.Errorf("too large to serve: %d files, %d bytes (limits %d and %d)", len(m), m.Size(), skill.PortableFiles, skill.PortableBytes)
+		return fmt.Errorf("skill too large to serve: %d files, %d bytes (limits %d and %d)", len(m), m.Size(), skill.PortableFiles, skill.PortableBytes)
 	}
 	return nil
 }

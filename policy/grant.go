@@ -107,7 +107,7 @@ func (g Grant) prepare(now time.Time) (Grant, error) {
 	g.Permissions = allows
 	err = errors.Join(err, g.check())
 	if g.Expired(now) {
-		err = errors.Join(err, fmt.Errorf("already expired at %s", g.Expires.Format(time.RFC3339)))
+		err = errors.Join(err, fmt.Errorf("grant expired at %s", g.Expires.Format(time.RFC3339)))
 	}
 	return g, err
 }
@@ -146,7 +146,7 @@ func (g *Grant) check() error {
 		add("scope always excludes a session")
 	}
 	if g.Created.IsZero() {
-		add("created is missing")
+		add("missing creation time")
 	}
 	if want := grantID(g.Principal, g.Subject, g.Scope, g.Session); g.ID != want {
 		add("id mismatch: got %.100q, want %s", g.ID, want)
@@ -202,28 +202,28 @@ func ReadGrant(data []byte) (Grant, error) {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(data, &v); err != nil {
-		return Grant{}, fmt.Errorf("damaged: %w", err)
+		return Grant{}, fmt.Errorf("damaged grant: %w", err)
 	}
 	if v.Version != grantVersion {
 		return Grant{}, fmt.Errorf("unsupported version %d (this program supports version %d)", v.Version, grantVersion)
 	}
 	var g Grant
 	if err := json.Unmarshal(data, &g); err != nil {
-		return Grant{}, fmt.Errorf("damaged: %w", err)
+		return Grant{}, fmt.Errorf("damaged grant: %w", err)
 	}
 	if err := g.check(); err != nil {
-		return Grant{}, fmt.Errorf("damaged: %w", err)
+		return Grant{}, fmt.Errorf("damaged grant: %w", err)
 	}
 	if n, err := g.Permissions.Normalize(); err != nil || !n.equal(g.Permissions) {
-		return Grant{}, errors.Join(errors.New("damaged: hosts or secrets are not in normal form"), err)
+		return Grant{}, errors.Join(errors.New("damaged grant: hosts or secrets are not in canonical form"), err)
 	}
 	again, err := g.encode()
 	var a, b bytes.Buffer
 	if err := errors.Join(err, json.Compact(&a, data), json.Compact(&b, again)); err != nil {
-		return Grant{}, fmt.Errorf("damaged: %w", err)
+		return Grant{}, fmt.Errorf("damaged grant: %w", err)
 	}
 	if !bytes.Equal(bytes.TrimSpace(a.Bytes()), bytes.TrimSpace(b.Bytes())) {
-		return Grant{}, errors.New("unknown, duplicate or misspelled field")
+		return Grant{}, errors.New("damaged grant: unknown, duplicate or misspelled field")
 	}
 	return g, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // ErrNotGranted indicates that no grant applies. Methods of [Store] may wrap
 // it.
-var ErrNotGranted = errors.New("not granted")
+var ErrNotGranted = errors.New("permission not granted")
 
 // ErrTooManyGrants indicates that a store holds 4096 other grants. [Store.Put]
 // may wrap it.
@@ -92,7 +92,7 @@ func (r *Row) decode() (Grant, error) {
 	}
 	g, err := ReadGrant(r.Data)
 	if err == nil && g.ID != r.ID {
-		err = fmt.Errorf("contains grant %s", g.ID)
+		err = fmt.Errorf("row contains another grant: %s", g.ID)
 	}
 	if err != nil {
 		return Grant{}, &privatefile.DamagedError{Path: r.location(), Err: err}

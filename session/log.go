@@ -193,7 +193,7 @@ func readEvents(r io.Reader, after int64) ([]Event, int64, error) {
 		case err != nil:
 			return nil, 0, fmt.Errorf("event after event %d is damaged: %w", seq, err)
 		case e.Seq != seq+1:
-			return nil, 0, fmt.Errorf("event %d follows event %d", e.Seq, seq)
+			return nil, 0, fmt.Errorf("unexpected event %d after event %d", e.Seq, seq)
 		}
 		seq = e.Seq
 		size += int64(len(line))

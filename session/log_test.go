@@ -114,8 +114,8 @@ func TestFileRefusesDamage(t *testing.T) {
 		"a line that is no JSON":       {lines[0] + "garbage\n" + lines[2] + "\n", "after event 1 is damaged"},
 		"a line cut off in the middle": {lines[0] + lines[1][:10] + lines[2] + "\n", "after event 1 is damaged"},
 		"an empty line":                {lines[0] + "\n" + lines[1], "after event 1 is damaged"},
-		"a missing event":              {lines[0] + lines[2] + "\n", "event 3 follows event 1"},
-		"an event twice":               {lines[0] + lines[0], "event 1 follows event 1"},
+		"a missing event":              {lines[0] + lines[2] + "\n", "unexpected event 3 after event 1"},
+		"an event twice":               {lines[0] + lines[0], "unexpected event 1 after event 1"},
 		"a last line that is garbage":  {lines[0] + "\x00\x00\x00\n", "after event 1 is damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, er
 // epoch is the earliest time that a ZIP entry can have.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-var errChanged = errors.New("file changed during packing")
+var errChanged = errors.New("file changed while being packed")
 
 func writeEntry(zw *zip.Writer, fsys fs.FS, folder string, f File) error {
 	src, err := fsys.Open(f.Path)

@@ -118,7 +118,7 @@ func (s *Skill) HasOwnName() bool { return !s.unnamed }
 
 // errRepaired is returned for frontmatter that has no exact JSON form because
 // it was repaired.
-var errRepaired = errors.New("repaired frontmatter has no verbatim form")
+var errRepaired = errors.New("repaired frontmatter has no exact JSON form")
 
 // FrontmatterJSON returns the frontmatter as a JSON object according to the
 // YAML 1.2 core schema. The object has every field in source order, with dates

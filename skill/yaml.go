@@ -209,7 +209,7 @@ func (r *renderer) mapping(n *yaml.Node) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := resolve(n.Content[i])
 		if key.Kind != yaml.ScalarNode {
-			return fmt.Errorf("line %d: a key is not a scalar", key.Line)
+			return fmt.Errorf("line %d: key is not a scalar", key.Line)
 		}
 		last[key.Value] = i
 	}

@@ -114,7 +114,7 @@ func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, er
 	}
 	sub, err := fs.Sub(zr, top)
 	if err != nil {
-		return nil, fmt.Errorf("open folder %s of archive: %w", top, err)
+		return nil, fmt.Errorf("open folder %s in archive: %w", top, err)
 	}
 	return NewBundle(sub, top, nil), nil
 }

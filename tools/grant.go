@@ -10,7 +10,7 @@ import (
 )
 
 // errNoGrantStore is returned if a set does not store grants.
-var errNoGrantStore = errors.New("approvals are not stored here")
+var errNoGrantStore = errors.New("approvals cannot be stored: no grant store")
 
 // StoresGrants reports whether [Set.Grant] can store grants.
 func (s *Set) StoresGrants() bool { return s.opts.Grants != nil }

@@ -287,7 +287,7 @@ func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
 		return nil, errors.New("MCP server " + name + " is " + describeUnset(sv.unset))
 	}
 	if s.opts.Pins == nil {
-		return nil, errors.New("tool definitions are not pinned here")
+		return nil, errors.New("tool definitions cannot be accepted: pinning is disabled")
 	}
 	l, err := sv.Tools(ctx)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 var ErrNotSet = errors.New("not set")
 
 // errDamaged contains no details, because they could include part of a value.
-var errDamaged = errors.New("file is damaged: move it away and set the secrets again")
+var errDamaged = errors.New("damaged file: move the file away and set the secrets again")
 
 // Store reads and writes the secrets file. It caches nothing and keeps no file
 // open. It is safe for concurrent use by several processes.

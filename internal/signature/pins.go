@@ -168,7 +168,7 @@ func (p Pins) Remove(ctx context.Context, source string) (Pin, error) {
 func (p Pins) All() ([]Pin, error) {
 	all, err := p.read()
 	if err != nil {
-		return nil, fmt.Errorf("read the keys of sources: %w", err)
+		return nil, fmt.Errorf("read pinned keys: %w", err)
 	}
 	out := make([]Pin, 0, len(all))
 	for _, source := range slices.Sorted(maps.Keys(all)) {
@@ -194,7 +194,7 @@ type pinSet map[string]Pin
 
 func (all pinSet) addPin(k Pin) error {
 	if _, ok := all[k.Source]; !ok && len(all) >= MaxPins {
-		return fmt.Errorf("too many pinned keys (%d); remove some", len(all))
+		return fmt.Errorf("too many pinned keys (limit %d); remove some", MaxPins)
 	}
 	all[k.Source] = k
 	return nil

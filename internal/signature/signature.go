@@ -186,7 +186,7 @@ func Parse(sig []byte) (*Signature, error) {
 func parseText(text string) (*Signature, error) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if lines[0] != heading {
-		return nil, fmt.Errorf("first line is not %q: a newer program may have written it", heading)
+		return nil, fmt.Errorf("first line is not %q: the signature may come from a newer version of this program", heading)
 	}
 	s := &Signature{}
 	for i, f := range []struct {
@@ -195,16 +195,16 @@ func parseText(text string) (*Signature, error) {
 	}{{namePrefix, &s.Name}, {keyPrefix, &s.Key}} {
 		var ok bool
 		if len(lines) <= i+1 {
-			return nil, errors.New("unexpected end")
+			return nil, errors.New("unexpected end of signature")
 		}
 		if *f.to, ok = strings.CutPrefix(lines[i+1], f.prefix); !ok {
-			return nil, fmt.Errorf("line %d does not start with %q", i+2, f.prefix)
+			return nil, fmt.Errorf("invalid line %d, want prefix %q", i+2, f.prefix)
 		}
 	}
 	for i, line := range lines[3:] {
 		hash, path, ok := strings.Cut(line, "  ")
 		if !ok {
-			return nil, fmt.Errorf("line %d has no hash and path", i+4)
+			return nil, fmt.Errorf("invalid line %d, want a hash and a path", i+4)
 		}
 		s.Files = append(s.Files, skill.File{Path: path, SHA256: hash})
 	}

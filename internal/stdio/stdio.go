@@ -55,7 +55,7 @@ type inputLine struct {
 	err  error
 }
 
-var errLineTooLong = fmt.Errorf("message larger than %d bytes", maxLine)
+var errLineTooLong = fmt.Errorf("message too large (limit %d bytes)", maxLine)
 
 // call is a pending request.
 type call struct {

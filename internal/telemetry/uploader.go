@@ -57,7 +57,7 @@ func newUploader(s settings) *uploader {
 // Start implements [otlptrace.Client]. It opens no connection.
 func (u *uploader) Start(ctx context.Context) error {
 	if u.endpoint.Scheme == "http" && u.tls != nil {
-		return errors.New("certificates need an https endpoint, but the endpoint is insecure")
+		return errors.New("certificates require an https endpoint")
 	}
 	return ctx.Err()
 }

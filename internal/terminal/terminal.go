@@ -80,7 +80,7 @@ type End struct{ With error }
 
 func (e *End) Error() string {
 	if e.With == nil {
-		return "the user quit"
+		return "user quit"
 	}
 	return e.With.Error()
 }
@@ -143,14 +143,14 @@ func Run(ctx context.Context, c Conversation, o *Options) error {
 		defer o.Notices.subscribe(func(text string) { p.Send(noticeMsg{text}) })()
 	}
 	if err := m.greet(o.Output); err != nil {
-		return fmt.Errorf("run the terminal: %w", err)
+		return fmt.Errorf("run terminal interface: %w", err)
 	}
 	_, err := p.Run()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("run the terminal: %w", err)
+		return fmt.Errorf("run terminal interface: %w", err)
 	}
 	return m.end
 }
@@ -186,7 +186,7 @@ func (m *model) greet(to *os.File) error {
 
 // errQuit and errStopped are cancellation causes.
 var (
-	errQuit    = errors.New("the user quit")
+	errQuit    = errors.New("user quit")
 	errStopped = errors.New("stopped by the user")
 )
 

@@ -51,13 +51,13 @@ func ConfigDigest(root *os.Root) (policy.Digest, []File, error) {
 	w := configWalker{root: root}
 	for _, name := range configFiles {
 		if err := w.add(name, 0); err != nil {
-			return "", nil, fmt.Errorf("project configuration: %w", err)
+			return "", nil, fmt.Errorf("read project configuration: %w", err)
 		}
 	}
 	slices.SortFunc(w.files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	list, err := json.Marshal(w.files) // names can contain any character
 	if err != nil {
-		return "", nil, fmt.Errorf("project configuration: %w", err)
+		return "", nil, fmt.Errorf("read project configuration: %w", err)
 	}
 	sum := sha256.Sum256(list)
 	return policy.Digest("sha256:" + hex.EncodeToString(sum[:])), w.files, nil
@@ -85,7 +85,7 @@ func (w *configWalker) add(name string, depth int) error {
 		return nil
 	}
 	if !utf8.ValidString(name) {
-		return fmt.Errorf("name %s is not UTF-8", printable.Text(name, 300))
+		return fmt.Errorf("file name %s is not valid UTF-8", printable.Text(name, 300))
 	}
 	info, err := w.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -139,7 +139,7 @@ func (at projectSnapshot) sandboxSubdir(dir string) (string, error) {
 	}
 	sub, ok := strings.CutPrefix(path.Clean(inside)+"/", mountpoint.Workspace+"/")
 	if !ok {
-		return "", fmt.Errorf("working directory %s is outside the project, where commands of a project have no access: omit cwd, or use a directory in the project", dir)
+		return "", fmt.Errorf("working directory %s is outside the project, and project commands have no access there: omit cwd, or use a directory in the project", dir)
 	}
 	return strings.TrimSuffix(sub, "/"), nil
 }

@@ -209,7 +209,7 @@ func (t *Record) check() error {
 		errs = append(errs, err)
 	}
 	if t.Created.IsZero() {
-		errs = append(errs, errors.New("created is missing"))
+		errs = append(errs, errors.New("missing creation time"))
 	}
 	return errors.Join(errs...)
 }
@@ -236,12 +236,12 @@ func (s *Store) read(root *os.Root, name string) (Record, error) {
 		err = t.check()
 	}
 	if err == nil && fileName(t.Dir) != name {
-		err = fmt.Errorf("record is for %s", printable.Text(t.Dir, 300))
+		err = fmt.Errorf("record belongs to directory %s", printable.Text(t.Dir, 300))
 	}
 	if err == nil {
 		again, e := t.encode()
 		if err = e; err == nil && !bytes.Equal(again, data) {
-			err = errors.New("content differs from what this program writes")
+			err = errors.New("record is not in canonical form")
 		}
 	}
 	if err != nil {

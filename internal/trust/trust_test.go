@@ -110,7 +110,7 @@ func TestProjectDigestRefusesUncoveredFiles(t *testing.T) {
 		{"many levels", "too many directory levels (limit 16)", func(dir string) error {
 			return os.MkdirAll(filepath.Join(dir, ".loadout", strings.Repeat("a/", 40)), 0o755)
 		}},
-		{"a name that is no text", "is not UTF-8", func(dir string) error { put(t, dir, ".loadout/a\xff", ""); return nil }},
+		{"a name that is no text", "is not valid UTF-8", func(dir string) error { put(t, dir, ".loadout/a\xff", ""); return nil }},
 	} {
 		dir := t.TempDir()
 		if err := tt.make(dir); err != nil {

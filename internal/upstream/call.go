@@ -94,7 +94,7 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 		}
 		p.InputResponses, p.RequestState = answers, res.RequestState
 	}
-	return nil, s.callError(params.Name, fmt.Errorf("too many requests for input in one call (limit %d)", maxRounds))
+	return nil, s.callError(params.Name, fmt.Errorf("too many input requests in one call (limit %d)", maxRounds))
 }
 
 // detachContext returns a context that is cancelled with ctx but does not have
@@ -132,7 +132,7 @@ func collectInput(ctx context.Context, res *mcp.CallToolResult, o *CallOptions) 
 		}
 		a, err := o.Elicit(ctx, e)
 		if err != nil {
-			return nil, fmt.Errorf("ask the user: %w", err)
+			return nil, fmt.Errorf("get input from the user: %w", err)
 		}
 		all[id] = a
 	}

@@ -96,7 +96,7 @@ func (l *link) httpClient() (*http.Client, string, error) {
 	case "ws", "wss":
 		u.Scheme = "http" + strings.TrimPrefix(u.Scheme, "ws")
 	default:
-		return nil, "", fmt.Errorf("url begins with %q; use http, https, ws or wss", u.Scheme)
+		return nil, "", fmt.Errorf("unsupported url scheme %q; use http, https, ws or wss", u.Scheme)
 	}
 	rt := &roundTripper{link: l, origin: urlOrigin(u), headers: http.Header{}}
 	for k, v := range l.config.Headers {
@@ -162,10 +162,10 @@ func (t *roundTripper) checkRedirect(req *http.Request, via []*http.Request) err
 		return fmt.Errorf("too many redirects (limit %d)", maxRedirects)
 	}
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return errors.New("refused a redirect from https to http")
+		return errors.New("redirect from https to http refused")
 	}
 	if t.link.config.Owner != "" && urlOrigin(req.URL) != t.origin {
-		return fmt.Errorf("refused a redirect to %s for a server of %s; use that address in its configuration", urlOrigin(req.URL), t.link.config.Owner)
+		return fmt.Errorf("redirect to %s refused for a server provided by %s; use that address in the server's configuration", urlOrigin(req.URL), t.link.config.Owner)
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	} else {
 		if req.Response == nil {
-			err := fmt.Errorf("server sends messages to another host (%s); use that address in its configuration", req.URL.Host)
+			err := fmt.Errorf("server directs messages to another host (%s); use that address in the server's configuration", req.URL.Host)
 			t.link.mu.Lock()
 			t.link.otherHostErr = err // the SDK may report only that the connection ended
 			t.link.mu.Unlock()

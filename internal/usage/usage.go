@@ -90,7 +90,7 @@ const (
 
 var (
 	errLong    = errors.New("line too long")
-	errDamaged = errors.New("line is damaged")
+	errDamaged = errors.New("damaged line")
 )
 
 // encode encodes a use as a line of the log, including its newline.

@@ -127,7 +127,7 @@ func checkModule(module []byte) error {
 	case len(module) < 8 || string(module[:4]) != "\x00asm":
 		return &failure{ExitModule, errors.New("not a WebAssembly module")}
 	case string(module[4:8]) == "\x0d\x00\x01\x00":
-		return &failure{ExitModule, errors.New("a WebAssembly component, not a module: build it for WASI preview 1")}
+		return &failure{ExitModule, errors.New("unsupported WebAssembly component: build a module for WASI preview 1")}
 	}
 	if err := checkSections(module); err != nil {
 		return &failure{ExitModule, err}

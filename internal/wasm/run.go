@@ -73,7 +73,7 @@ func (j *workerRun) run(ctx context.Context) (int, error) {
 		defer func() {
 			// The decoder and the compiler read untrusted bytes.
 			if p := recover(); p != nil {
-				r = result{err: fmt.Errorf("WebAssembly runtime: %v", p)}
+				r = result{err: fmt.Errorf("WebAssembly runtime panicked: %v", p)}
 			}
 			done <- r
 		}()

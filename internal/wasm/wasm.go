@@ -119,7 +119,7 @@ func parseArgs(args []string) (*workerRun, error) {
 	case len(j.args) == 0:
 		return nil, errors.New("missing module; usage: " + Usage)
 	case j.memory < pageSize || j.memory > maxPages*pageSize:
-		return nil, fmt.Errorf("--memory %d is out of range %d to %d", j.memory, pageSize, int64(maxPages*pageSize))
+		return nil, fmt.Errorf("--memory %d out of range (want %d to %d)", j.memory, pageSize, int64(maxPages*pageSize))
 	case j.output < 0 || j.timeout < 0:
 		return nil, errors.New("--output and --timeout cannot be negative")
 	case j.compile && j.cache == "":
@@ -146,7 +146,7 @@ func parseMount(s string) (mount, error) {
 	guest, host, ok := strings.Cut(s, "=")
 	host, readOnly := strings.CutSuffix(host, ":ro")
 	if !ok || host == "" || guest != "." && (!path.IsAbs(guest) || path.Clean(guest) != guest) {
-		return mount{}, fmt.Errorf("invalid mount %q: want GUEST=HOST or GUEST=HOST:ro, with GUEST absolute and clean", s)
+		return mount{}, fmt.Errorf("invalid mount %q: want GUEST=HOST or GUEST=HOST:ro, with a clean absolute path as GUEST", s)
 	}
 	return mount{guest: guest, host: host, readOnly: readOnly}, nil
 }

@@ -61,7 +61,7 @@ func (f *folder) save(ctx context.Context, _ *mcp.CallToolRequest, in saveArgs) 
 func (in *saveArgs) checkFiles() (map[string]string, error) {
 	var errs []error
 	if strings.TrimSpace(in.Instructions) == "" || strings.TrimSpace(in.Description) == "" {
-		errs = append(errs, errors.New("description or instructions missing"))
+		errs = append(errs, errors.New("missing description or instructions"))
 	}
 	text := skill.Draft{Name: in.Name, Description: in.Description, Instructions: in.Instructions}.Render()
 	_, found := skill.ParseBytes(text, skill.FileName, in.Name)

@@ -38,7 +38,7 @@ func TestSaveSkill(t *testing.T) {
 		{"there already", true, whole, false, []string{"set replace"}},
 		{"in place of one", true, with(m{"replace": true}), true, []string{"Saved"}},
 		{"a bad name", false, with(m{"name": "../Tides"}), false, []string{"name"}},
-		{"nothing in it", false, m{"name": "tides", "description": " ", "instructions": ""}, false, []string{"description or instructions missing"}},
+		{"nothing in it", false, m{"name": "tides", "description": " ", "instructions": ""}, false, []string{"missing description or instructions"}},
 		{"files outside", false, with(m{"files": []any{file("../x", ""), file("/etc/x", ""), file(".git/hooks/x", ""), file("skill.md", "")}}), false,
 			[]string{`"../x" is not inside`, `"/etc/x" is not inside`, ".git/hooks/x: protected", "duplicate file skill.md"}},
 		{"too much", false, with(m{"files": []any{file("a.md", strings.Repeat("x", workspace.MaxSkillBytes))}}), false, []string{"skill too large"}},

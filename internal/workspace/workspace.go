@@ -278,7 +278,7 @@ func (f *folder) writeFile(name string, data []byte) error {
 	case err == nil && !fi.Mode().IsRegular():
 		return errors.New("not a regular file")
 	case err == nil && fi.Mode().Perm()&0o200 == 0:
-		return errors.New("read-only file; only the user can change that")
+		return errors.New("file is read-only; only the user can change that")
 	case err == nil:
 		mode = fi.Mode().Perm()
 	}

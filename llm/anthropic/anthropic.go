@@ -102,14 +102,14 @@ func New(model string, o *Options) (*Model, error) {
 		o = &Options{}
 	}
 	if model == "" {
-		return nil, errors.New("anthropic: model name missing; use a name such as claude-opus-5")
+		return nil, errors.New("anthropic: missing model name: use for example claude-opus-5")
 	}
 	base, err := baseURL(o.BaseURL)
 	if err != nil {
 		return nil, err
 	}
 	if o.Key == "" && base == home {
-		return nil, errors.New("anthropic: API key missing: set ANTHROPIC_API_KEY, or the key in the configuration")
+		return nil, errors.New("anthropic: missing API key: set ANTHROPIC_API_KEY, or the key in the configuration")
 	}
 	v := parseVersion(model)
 	m := &Model{
@@ -166,10 +166,10 @@ func baseURL(text string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", errors.New("anthropic: invalid base URL: use one such as " + home)
+		return "", errors.New("anthropic: invalid base URL: use for example " + home)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("anthropic: base URL at %s must contain only a host and a path: pass the key separately", u.Host)
+		return "", fmt.Errorf("anthropic: base URL of %s must contain only a host and a path: pass the key separately", u.Host)
 	}
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1")
 	return u.String(), nil

@@ -25,7 +25,7 @@ func TestNew(t *testing.T) {
 	}{
 		"all right":             {"claude-opus-5", &anthropic.Options{Key: "k"}, ""},
 		"a server of one's own": {"qwen", &anthropic.Options{BaseURL: "http://127.0.0.1:11434/"}, ""},
-		"no model":              {"", &anthropic.Options{Key: "k"}, "model name missing"},
+		"no model":              {"", &anthropic.Options{Key: "k"}, "missing model name"},
 		"no key":                {"claude-opus-5", nil, "ANTHROPIC_API_KEY"},
 		"no URL":                {"m", &anthropic.Options{BaseURL: "localhost:11434"}, "invalid base URL"},
 		"a file":                {"m", &anthropic.Options{BaseURL: "file:///etc"}, "invalid base URL"},

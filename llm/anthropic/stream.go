@@ -24,8 +24,8 @@ import (
 const maxAnswer = 64 << 20
 
 var (
-	errIdle = errors.New("server sent no data before the idle timeout: try again, or raise the idle limit")
-	errLong = fmt.Errorf("answer too long (limit %d MiB, or half of that in one line)", maxAnswer>>20)
+	errIdle = errors.New("server sent no data before the idle timeout: try again, or raise the timeout")
+	errLong = fmt.Errorf("answer too long (limit %d MiB in total, half of that per line)", maxAnswer>>20)
 )
 
 // Stream implements [llm.Model]. It does not retry; see [llm.Retry].

@@ -77,7 +77,7 @@ const (
 	maxCalls  = 1000
 )
 
-var errTooLong = errors.New("answer too long")
+var errTooLong = errors.New("answer too long: too many bytes or tool calls")
 
 // add adds a chunk to the response and returns the events to yield.
 func (a *answer) add(data []byte) ([]llm.Event, error) {
@@ -88,7 +88,7 @@ func (a *answer) add(data []byte) ([]llm.Event, error) {
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("parse chunk of the answer: %w", err)
+		return nil, fmt.Errorf("parse response chunk: %w", err)
 	}
 	if c.Model != "" {
 		a.model = c.Model
@@ -253,7 +253,7 @@ func (a *answer) endError() error {
 	case "stop", "tool_calls", "function_call", "length", "max_tokens", "content_filter":
 	default:
 		if len(a.calls) > 0 || a.reason == "error" { // the calls may be incomplete
-			return fmt.Errorf("server ended the answer with finish_reason %q", a.reason)
+			return fmt.Errorf("answer ended with finish_reason %q", a.reason)
 		}
 	}
 	for _, c := range a.calls {

@@ -146,7 +146,7 @@ func TestTruncatedResponseIsAnErrorWithItsText(t *testing.T) {
 		{"no reason", chunks(half), "half", "finish_reason"},
 		{"calls and no reason", chunks(half, call), "half", "finish_reason"},
 		{"calls and a reason that is not known", chunks(half, call, `{"delta":{},"finish_reason":"insufficient_system_resource"}`), "half", "insufficient_system_resource"},
-		{"what is no JSON", chunks(half, `{"delta":`), "half", "parse chunk of the answer"},
+		{"what is no JSON", chunks(half, `{"delta":`), "half", "parse response chunk"},
 		{"an error on the way", stream(append(wrapped([]string{half}), `data: {"error":{"message":"out of memory","type":"server_error","code":null}}`, "data: [DONE]")...), "half", "out of memory"},
 		{"an error on the way, by a number", stream(append(wrapped([]string{half}), `data: {"id":"x","error":{"code":502,"message":"upstream is gone"},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}`)...), "half", "502"},
 		{"an error on the way, as a text", stream(append(wrapped([]string{half}), `data: {"error":"out of memory"}`)...), "half", "out of memory"},

@@ -67,7 +67,7 @@ func New(model string, opts *Options) (*Model, error) {
 		opts = &Options{}
 	}
 	if model == "" {
-		return nil, errors.New("model name missing; use the name that the server uses")
+		return nil, errors.New("missing model name; use a model name that the server knows")
 	}
 	base := opts.BaseURL
 	if base == "" {
@@ -101,7 +101,7 @@ func checkBase(base string) error {
 	case u.User != nil:
 		return fmt.Errorf("base URL %s contains a user name or password; pass the key as an option", u.Redacted())
 	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("base URL of %s contains a query or fragment; remove it", u.Host)
+		return fmt.Errorf("base URL of %s must not contain a query or fragment", u.Host)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 }
 
 // errStopped is returned to end a stream whose consumer stopped iterating.
-var errStopped = errors.New("stopped by the consumer")
+var errStopped = errors.New("iteration stopped by the caller")
 
 // read adds a stream's events to the response and yields them.
 func (m *Model) read(res *http.Response, a *answer, yield func(llm.Event) bool) error {

@@ -110,7 +110,7 @@ func TestNewRefusesInvalidOptions(t *testing.T) {
 		opts  openai.Options
 		says  string
 	}{
-		{"", openai.Options{}, "model name missing"},
+		{"", openai.Options{}, "missing model name"},
 		{"m", openai.Options{BaseURL: "localhost:11434"}, "unsupported base URL"},
 		{"m", openai.Options{BaseURL: "https://me:secret@example.com/v1"}, "contains a user name or password"},
 		{"m", openai.Options{BaseURL: "https://example.com/v1?api-version=1"}, "query"},

@@ -53,7 +53,7 @@ func New(spec *sandbox.Spec) (*Proxy, error) {
 	}
 	server, err := proxy.New(opts)
 	if err != nil {
-		return nil, fmt.Errorf("sandbox network: %w", err)
+		return nil, fmt.Errorf("start network proxy: %w", err)
 	}
 	p := &Proxy{server: server, ca: server.CA()}
 	if p.ca != nil {

@@ -59,7 +59,7 @@ func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sa
 	var p stage.ProbeResult
 	if err := json.Unmarshal(res.Stdout, &p); err != nil {
 		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "running the probe",
-			Err: fmt.Errorf("%s, exit code %d: %s", res.Reason, res.ExitCode, firstLine(res.Stderr))}
+			Err: fmt.Errorf("read result of the probe: %s, exit code %d: %s", res.Reason, res.ExitCode, firstLine(res.Stderr))}
 	}
 	s.Close()
 	leaked := map[string]bool{"file": p.File, "process": p.Process, "network": p.Network || c.wasReached(), "namespaces": p.Namespaces, "mount": p.Mount,

@@ -59,7 +59,7 @@ var scenarios = map[string]scenario{
 
 func run(ctx context.Context, args []string, name, given string) error {
 	if len(args) != 1 || name == "" {
-		return fmt.Errorf("give the URL of a server, and MCP_CONFORMANCE_SCENARIO: %s", strings.Join(slices.Sorted(maps.Keys(scenarios)), ", "))
+		return fmt.Errorf("missing server URL, or MCP_CONFORMANCE_SCENARIO not set to one of: %s", strings.Join(slices.Sorted(maps.Keys(scenarios)), ", "))
 	}
 	var c suiteContext
 	if given != "" {
@@ -139,7 +139,7 @@ func echoSchema(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error
 			return err
 		}
 	}
-	return fmt.Errorf("json_schema_2020_12_tool is not listed")
+	return fmt.Errorf("tool json_schema_2020_12_tool is not listed")
 }
 
 // rounds calls tools that need input. Errors are only logged, because the suite

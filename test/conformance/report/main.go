@@ -97,7 +97,7 @@ func (r *run) read(dir string) error {
 		}
 		m := resultDir.FindStringSubmatch(filepath.ToSlash(name))
 		if m == nil {
-			return fmt.Errorf("invalid name of a result directory: %s", file)
+			return fmt.Errorf("invalid result directory name: %s", file)
 		}
 		b, err := os.ReadFile(file)
 		if err != nil {

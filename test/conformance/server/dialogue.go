@@ -134,7 +134,7 @@ func (d *dialogue) open(sealed string) (state, error) {
 	}
 	js, err := base64.RawURLEncoding.DecodeString(payload)
 	if err := errors.Join(err, json.Unmarshal(js, &at)); err != nil {
-		return at, fmt.Errorf("read a state that we signed: %w", err)
+		return at, fmt.Errorf("decode signed state: %w", err)
 	}
 	return at, nil
 }
