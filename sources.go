@@ -69,12 +69,12 @@ func DefaultSources(o *SourceOptions) ([]catalog.Source, error) {
 	if workDir == "" {
 		var err error
 		if workDir, err = os.Getwd(); err != nil {
-			return nil, fmt.Errorf("find the working directory: %w", err)
+			return nil, fmt.Errorf("find working directory: %w", err)
 		}
 	}
 	workDir, err := filepath.Abs(workDir)
 	if err != nil {
-		return nil, fmt.Errorf("find the working directory: %w", err)
+		return nil, fmt.Errorf("find working directory: %w", err)
 	}
 	// No location may use the label of the bundled skills.
 	b := sourceBuilder{opts: o, workDir: workDir, used: map[string]bool{bundledLabel: true},

@@ -193,7 +193,7 @@ func (r *runtimeServers) service(ctx context.Context, c *upstream.Config) (loado
 	key, digest, ok := c.Owner.Skill()
 	switch {
 	case !ok && r.OtherService == nil:
-		return loadout.Service{}, &upstream.NotAllowedError{Reason: "its command was not reviewed"}
+		return loadout.Service{}, &upstream.NotAllowedError{Reason: "command was not reviewed"}
 	case !ok:
 		return r.OtherService(ctx, c)
 	}

@@ -50,7 +50,7 @@ type Command struct {
 // RunCommand runs a host command in a sandbox and waits for it to finish.
 func RunCommand(ctx context.Context, b sandbox.Backend, c *Command) (*Result, error) {
 	if len(c.Args) == 0 {
-		return nil, errors.New("run a command: no program named")
+		return nil, errors.New("run command: missing program name")
 	}
 	spec, cmd := &sandbox.Spec{}, &sandbox.Cmd{Args: c.Args, Timeout: c.Timeout}
 	var err error

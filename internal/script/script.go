@@ -305,7 +305,7 @@ func readSource(fsys fs.FS, p string) ([]byte, error) {
 	defer f.Close()
 	src, err := io.ReadAll(io.LimitReader(f, maxSource+1))
 	if err == nil && len(src) > maxSource {
-		err = &fs.PathError{Op: "read", Path: p, Err: fmt.Errorf("too large (limit %d MiB)", maxSource>>20)}
+		err = &fs.PathError{Op: "read", Path: p, Err: fmt.Errorf("file too large (limit %d MiB)", maxSource>>20)}
 	}
 	return src, err
 }

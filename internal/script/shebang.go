@@ -37,11 +37,11 @@ func parseShebang(src []byte) (shebang, bool, error) {
 	}
 	line, _, whole := bytes.Cut(src[:min(len(src), maxShebang)], []byte("\n"))
 	if !whole && len(src) > maxShebang {
-		return shebang{line: string(line[2:60]) + "…"}, true, fmt.Errorf("too long (kernel limit %d bytes)", maxShebang)
+		return shebang{line: string(line[2:60]) + "…"}, true, fmt.Errorf("line too long (kernel limit %d bytes)", maxShebang)
 	}
 	sb := shebang{line: strings.Trim(string(line[2:]), " \t\r")}
 	if strings.ContainsFunc(sb.line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-		return sb, true, errors.New("contains control characters")
+		return sb, true, errors.New("line contains control characters")
 	}
 	i := strings.IndexAny(sb.line, " \t")
 	if i < 0 {
@@ -100,7 +100,7 @@ func (sb *shebang) parseEnv(rest string) error {
 	for len(words) > 0 && variableAssignment().MatchString(words[0]) {
 		k, v, _ := strings.Cut(words[0], "=")
 		if reservedVariable().MatchString(k) {
-			return fmt.Errorf("cannot set %s", k)
+			return fmt.Errorf("script cannot set %s", k)
 		}
 		if sb.env == nil {
 			sb.env = map[string]string{}

@@ -79,7 +79,7 @@ func (h Host) envTarget(root, name string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("not installed in the selected version (%s)", strings.Join(wanted, " "))
+	return "", fmt.Errorf("interpreter not installed in the selected version (%s)", strings.Join(wanted, " "))
 }
 
 // installTarget returns the interpreter that a shim of asdf or mise starts.

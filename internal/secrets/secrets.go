@@ -31,7 +31,7 @@ const (
 )
 
 // ErrNotSet is returned if the secret does not exist.
-var ErrNotSet = errors.New("not set")
+var ErrNotSet = errors.New("value not set")
 
 // errDamaged contains no details, because they could include part of a value.
 var errDamaged = errors.New("damaged file: move the file away and set the secrets again")
@@ -152,7 +152,7 @@ func (s *Store) read() (*content, error) {
 		c, err = decode(data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the secrets in %s: %w", s.path, err)
+		return nil, fmt.Errorf("read secrets in %s: %w", s.path, err)
 	}
 	return c, nil
 }
@@ -173,7 +173,7 @@ func (s *Store) change(ctx context.Context, edit func(*content) error) error {
 		return encode(c)
 	})
 	if err != nil && refused == nil {
-		return fmt.Errorf("change the secrets in %s: %w", s.path, err)
+		return fmt.Errorf("change secrets in %s: %w", s.path, err)
 	}
 	return err
 }

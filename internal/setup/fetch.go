@@ -85,7 +85,7 @@ func (s *Setup) hostToken(ctx context.Context, c *config.Config, host string) (*
 func ParseLocation(text string) (remote.Location, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return remote.Location{}, fmt.Errorf("find the working directory: %w", err)
+		return remote.Location{}, fmt.Errorf("find working directory: %w", err)
 	}
 	l, err := remote.Parse(text, dir)
 	if err != nil {

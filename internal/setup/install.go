@@ -111,7 +111,7 @@ func (s *Setup) InRepository() bool {
 func checkInsideProject(root, dir string) error {
 	top, err := filepath.EvalSymlinks(root)
 	if err != nil {
-		return fmt.Errorf("find the project: %w", err)
+		return fmt.Errorf("find project: %w", err)
 	}
 	for d := dir; len(d) > len(root); d = filepath.Dir(d) {
 		if _, err := os.Lstat(d); err != nil {

@@ -78,7 +78,7 @@ func (s *Setup) ModelResolver(ctx context.Context, c *config.Config) func(string
 			return m, nil
 		}
 		if _, ok := c.Models.Names[name]; !ok {
-			return nil, errors.New("not found in models.names")
+			return nil, errors.New("name not found in models.names")
 		}
 		m, err := s.NewModel(ctx, c, ChooseModel(c, ModelFlags{Model: name}))
 		if err == nil {

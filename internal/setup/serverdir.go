@@ -64,7 +64,7 @@ func (s *Setup) readEnvFile(path string) ([]byte, error) {
 		return data, err
 	}
 	if p, err := s.ReadProject(root); err != nil || !p.Trusted || !p.Covers(path, data) {
-		return nil, &upstream.EnvFileError{Reason: "it is in the project " + root + " and not trusted; move it out of the project and name its absolute path, or write its values under env as ${{secrets.NAME}}"}
+		return nil, &upstream.EnvFileError{Reason: "file is in the project " + root + " and not trusted; move the file out of the project and name its absolute path, or write its values under env as ${{secrets.NAME}}"}
 	}
 	return data, upstream.CheckEnvFile(data)
 }

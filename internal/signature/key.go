@@ -139,15 +139,15 @@ func (e *ExposedError) Error() string {
 // [os.ErrExist]. A failed write leaves no new file.
 func WritePrivateKey(path, private string) error {
 	if _, err := PublicKey(private); err != nil {
-		return fmt.Errorf("write the private key: %w", err)
+		return fmt.Errorf("write private key: %w", err)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("write the private key: %w", err)
+		return fmt.Errorf("write private key: %w", err)
 	}
 	_, err = io.WriteString(f, private+"\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write the private key: %w", errors.Join(err, os.Remove(path)))
+		return fmt.Errorf("write private key: %w", errors.Join(err, os.Remove(path)))
 	}
 	return nil
 }
@@ -157,32 +157,32 @@ func WritePrivateKey(path, private string) error {
 func ReadPrivateKey(path string) (string, error) {
 	// Opening a pipe would block.
 	if info, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("read the private key: %w", err)
+		return "", fmt.Errorf("read private key: %w", err)
 	} else if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("read the private key: not a regular file: %q", path)
+		return "", fmt.Errorf("read private key: not a regular file: %q", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("read the private key: %w", err)
+		return "", fmt.Errorf("read private key: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return "", fmt.Errorf("read the private key: %w", err)
+		return "", fmt.Errorf("read private key: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
 		return "", &ExposedError{Path: path, Mode: mode}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxKey+2)) // a key, its line end, and one byte to detect longer files
 	if err != nil {
-		return "", fmt.Errorf("read the private key: %w", err)
+		return "", fmt.Errorf("read private key: %w", err)
 	}
 	if len(data) > maxKey+1 {
-		return "", fmt.Errorf("read the private key: %q: %w", path, errInvalidPrivateKey)
+		return "", fmt.Errorf("read private key %q: %w", path, errInvalidPrivateKey)
 	}
 	private := strings.TrimSpace(string(data))
 	if _, err := PublicKey(private); err != nil {
-		return "", fmt.Errorf("read the private key: %q: %w", path, err)
+		return "", fmt.Errorf("read private key %q: %w", path, err)
 	}
 	return private, nil
 }

@@ -75,14 +75,14 @@ func (e *ChangedKeyError) Error() string {
 // token.
 func (p Pins) Check(ctx context.Context, source, key string) (Pin, error) {
 	if err := checkSource(source); err != nil {
-		return Pin{}, fmt.Errorf("check the key of a source: %w", err)
+		return Pin{}, fmt.Errorf("check key of source: %w", err)
 	}
 	if key != "" && KeyName(key) == "" {
-		return Pin{}, fmt.Errorf("check the key of %q: %w", source, errInvalidPublicKey)
+		return Pin{}, fmt.Errorf("check key of source %q: %w", source, errInvalidPublicKey)
 	}
 	all, err := p.read()
 	if err != nil {
-		return Pin{}, fmt.Errorf("check the key of %q: %w", source, err)
+		return Pin{}, fmt.Errorf("check key of source %q: %w", source, err)
 	}
 	if k, ok := all[source]; ok || key == "" {
 		return k, k.checkKey(key)
@@ -100,7 +100,7 @@ func (p Pins) Check(ctx context.Context, source, key string) (Pin, error) {
 		return out, changed
 	}
 	if err != nil {
-		return Pin{}, fmt.Errorf("pin the key of %q: %w", source, err)
+		return Pin{}, fmt.Errorf("pin key of source %q: %w", source, err)
 	}
 	return out, nil
 }
@@ -119,21 +119,21 @@ func (p Pins) Find(source string) (Pin, error) {
 	if k, ok := all[source]; ok && err == nil {
 		return k, nil
 	}
-	return Pin{}, fmt.Errorf("find the key of %.200q: %w", source, cmp.Or(err, ErrNotPinned))
+	return Pin{}, fmt.Errorf("find key of source %.200q: %w", source, cmp.Or(err, ErrNotPinned))
 }
 
 // Set pins a key for a source, replacing any earlier pin. It must only be
 // called after the user confirmed the key.
 func (p Pins) Set(ctx context.Context, source, key string) (Pin, error) {
 	if err := checkSource(source); err != nil {
-		return Pin{}, fmt.Errorf("pin the key of a source: %w", err)
+		return Pin{}, fmt.Errorf("pin key of source: %w", err)
 	}
 	if KeyName(key) == "" {
-		return Pin{}, fmt.Errorf("pin the key of %q: %w", source, errInvalidPublicKey)
+		return Pin{}, fmt.Errorf("pin key of source %q: %w", source, errInvalidPublicKey)
 	}
 	k := Pin{Source: source, Key: key, Since: time.Now().UTC()}
 	if err := p.update(ctx, func(all pinSet) error { return all.addPin(k) }); err != nil {
-		return Pin{}, fmt.Errorf("pin the key of %q: %w", source, err)
+		return Pin{}, fmt.Errorf("pin key of source %q: %w", source, err)
 	}
 	return k, nil
 }
@@ -159,7 +159,7 @@ func (p Pins) Remove(ctx context.Context, source string) (Pin, error) {
 		})
 	}
 	if err != nil {
-		return Pin{}, fmt.Errorf("unpin the key of %.200q: %w", source, err)
+		return Pin{}, fmt.Errorf("unpin key of source %.200q: %w", source, err)
 	}
 	return out, nil
 }

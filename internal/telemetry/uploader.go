@@ -91,7 +91,7 @@ func (u *uploader) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) 
 		}
 		elapsed := time.Since(start)
 		if elapsed > u.backoff.total || temporary.retryAfter > u.backoff.total-elapsed {
-			return fmt.Errorf("gave up after %s: %w", u.backoff.total, err)
+			return fmt.Errorf("stopped retrying after %s: %w", u.backoff.total, err)
 		}
 		random := delay/2 + rand.N(delay)
 		select {

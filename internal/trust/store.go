@@ -30,7 +30,7 @@ const (
 )
 
 // ErrNotTrusted is returned if the user does not trust a directory.
-var ErrNotTrusted = errors.New("not trusted")
+var ErrNotTrusted = errors.New("directory not trusted")
 
 // Record states that a user trusts a project directory as long as its
 // configuration has this digest.

@@ -112,7 +112,7 @@ func (f *folder) writeSkill(name string, files map[string]string, replace bool) 
 	_, err = skills.Lstat(name)
 	there := err == nil
 	if there && !replace {
-		return errors.New("already exists; set replace to overwrite it")
+		return errors.New("skill already exists; set replace to overwrite it")
 	}
 	temp, old := ".new-"+rand.Text(), ".old-"+rand.Text()
 	err = writeFiles(skills, temp, files)

@@ -138,7 +138,7 @@ func (b *Backend) addCopies(spec *sandbox.Spec, setup *stage.Setup, held *bundle
 	}
 	for _, m := range spec.Mounts {
 		if err := bundle.Searchable(m.Host, b.opts.UID); b.isRoot() && err != nil && !errors.Is(err, fs.ErrNotExist) { // bubblewrap itself reports missing paths
-			return "", &sandbox.UnsupportedError{Backend: b.Name(), What: fmt.Sprintf("%s for user %d, as whom bubblewrap runs: %v", m.Host, b.opts.UID, err),
+			return "", &sandbox.UnsupportedError{Backend: b.Name(), What: fmt.Sprintf("%s for user %d, who runs bubblewrap: %v", m.Host, b.opts.UID, err),
 				Fix: "let others search its parent directories, use native, or run this program as another user"}
 		}
 	}

@@ -204,7 +204,7 @@ func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 		return nil, err
 	}
 	if res.Reason != sandbox.OK {
-		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "running a program", Err: fmt.Errorf("run test program: %s %s", res.Reason, res.Detail)}
+		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "cannot run a program", Err: fmt.Errorf("run test program: %s %s", res.Reason, res.Detail)}
 	}
 	return report(b, e, res.Enforced), nil
 }

@@ -58,7 +58,7 @@ func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sa
 	}
 	var p stage.ProbeResult
 	if err := json.Unmarshal(res.Stdout, &p); err != nil {
-		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "running the probe",
+		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "cannot run the probe",
 			Err: fmt.Errorf("read result of the probe: %s, exit code %d: %s", res.Reason, res.ExitCode, firstLine(res.Stderr))}
 	}
 	s.Close()

@@ -31,7 +31,7 @@ func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 		return nil, err
 	}
 	if res.Reason != sandbox.OK {
-		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "running a program", Err: fmt.Errorf("run test program: %s %s %.200s", res.Reason, res.Detail, res.Stderr)}
+		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "cannot run a program", Err: fmt.Errorf("run test program: %s %s %.200s", res.Reason, res.Detail, res.Stderr)}
 	}
 	r := &sandbox.Report{Backend: b.Name(), Tier: b.Tier()}
 	for _, name := range slices.Sorted(maps.Keys(res.Enforced)) {

@@ -98,7 +98,7 @@ func (d *dialogue) askable(questions mcp.InputRequestMap, caps *mcp.ClientCapabi
 				return nil, err
 			}
 			return nil, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Data: data,
-				Message: fmt.Sprintf("%s needs what the client does not declare: %s", d.name, strings.Join(keys(needed), ", "))}
+				Message: fmt.Sprintf("%s requires capabilities that the client does not declare: %s", d.name, strings.Join(keys(needed), ", "))}
 		}
 	}
 	return out, nil
