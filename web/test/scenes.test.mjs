@@ -445,7 +445,7 @@ test("two users change one agent: the later one keeps the input, sees who was fa
   await page.getByRole("button", { name: "Review changes" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText(/You, in another window, changed it on/).waitFor();
-  await dialog.getByText("Show the newer one").click();
+  await dialog.getByText("Show saved version").click();
   await dialog.locator("pre").getByText("of somebody else").waitFor();
   await page.screenshot({ path: join(pictures, "scene-stale.png") });
   await put("of somebody else, again"); // also during the review
@@ -505,7 +505,7 @@ test("a version is reviewed by the maintainer who did not upload it, whoever upl
   await as(pages.ben, "POST", `/skills/${id}/versions?file_name=tides.zip`, packed("two"), type);
   await as(root, "POST", `/skills/${id}/versions/1/use`);
   await pages.ben.goto(`/review/${id}/2`);
-  await pages.ben.getByText("must decide").waitFor();
+  await pages.ben.getByText("It must be reviewed by a maintainer").waitFor();
   await pages.ada.goto(`/library/${id}`);
   await pages.ada.getByRole("link", { name: "Review code" }).click();
   await pages.ada.getByRole("button", { name: "Approve" }).click();

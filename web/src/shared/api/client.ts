@@ -66,7 +66,7 @@ export function refusal(status: number, body: unknown): Refusal {
     status,
     code: "unknown",
     title: `status ${status}`,
-    detail: typeof body === "string" && body ? body : `the hub answered with status ${status}`,
+    detail: typeof body === "string" && body ? body : `the hub returned status ${status}`,
   });
 }
 

@@ -99,5 +99,5 @@ async function copyText(text: string) {
   area.select();
   const copied = document.execCommand("copy");
   area.remove();
-  if (!copied) throw new Error("the browser does not let the page copy");
+  if (!copied) throw new Error("the browser blocked access to the clipboard");
 }

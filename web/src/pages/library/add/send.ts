@@ -16,7 +16,7 @@ export function send<T>(path: string, zip: Blob, progress: (share: number) => vo
       if (request.status >= 200 && request.status < 300) resolve(body as T);
       else reject(refusal(request.status, body));
     };
-    request.onerror = () => reject(new Error("the hub was not reached, or broke the upload off"));
+    request.onerror = () => reject(new Error("could not reach the hub, or the upload was interrupted"));
     request.send(zip);
   });
 }

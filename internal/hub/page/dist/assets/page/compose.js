@@ -41,11 +41,11 @@ Name the situations, and what is out of scope.
 ## Steps
 
 1. Say what to do in most cases, in the imperative.
-2. Read [references/details.md](references/details.md) when a case is not among them.
+2. Read [references/details.md](references/details.md) for all other cases.
 `,Lt=`# Details
 
-What is needed now and then: tables, formats, examples, rare cases. Begin with a list of
-what is in here, so that the right part is found.
+Details that are rarely needed: tables, formats, examples, special cases. Start with a list of
+the contents, so that the right part is easy to find.
 `,Rt=`# my report
 
 ## When to use this
@@ -54,9 +54,9 @@ Name the situations, and what is out of scope.
 
 ## Steps
 
-1. Find the file that the person means.
+1. Find the file that the user means.
 2. Run \`scripts/run.py FILE\`. It prints the lines of the report.
-3. Say in two sentences what stands out, and show the report.
+3. Summarise the important findings in two sentences, and show the report.
 `,zt=`#!/usr/bin/env python3
 """Counts the lines and words of a text file."""
 
@@ -78,7 +78,7 @@ if __name__ == "__main__":
     sys.exit(main())
 `,Bt=`# my command
 
-Somebody began this with: $ARGUMENTS
+The user started this skill with these arguments: $ARGUMENTS
 
 ## Steps
 
