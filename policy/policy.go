@@ -110,7 +110,7 @@ func checkText(what, s string, least, most int) error {
 	case len(s) > most:
 		return fmt.Errorf("%s too long (%d bytes, limit %d)", what, len(s), most)
 	case !utf8.ValidString(s):
-		return fmt.Errorf("%s is not UTF-8", what)
+		return fmt.Errorf("%s is not valid UTF-8", what)
 	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("%s %+q has unprintable characters", what, s)
 	}

@@ -212,7 +212,7 @@ func (h Host) resolveVenv(f interpreter, hops []string) (interpreter, error) {
 		}
 		more, err := h.prefixes(hop, f.name)
 		if err != nil {
-			return interpreter{}, fmt.Errorf("virtual environment based on %s: %w", hop, err)
+			return interpreter{}, fmt.Errorf("virtual environment with base interpreter %s: %w", hop, err)
 		}
 		f.prefixes = append(f.prefixes, more...)
 	}

@@ -253,7 +253,7 @@ func (p Pins) decode(data []byte) (pinSet, error) {
 		return damaged("not JSON in the expected form")
 	}
 	if f.Version != pinsVersion {
-		return nil, fmt.Errorf("unsupported version of %s: %d", p.Path, f.Version)
+		return nil, fmt.Errorf("unsupported version %d of %s (want %d)", f.Version, p.Path, pinsVersion)
 	}
 	all := pinSet{}
 	for _, k := range f.Pins {

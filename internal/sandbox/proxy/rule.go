@@ -130,7 +130,7 @@ func NormalizeHost(s string) (string, error) {
 		return "", errors.New("host is empty")
 	}
 	if len(s) > 1024 {
-		return "", errors.New("host too long")
+		return "", errors.New("host too long (limit 1024 bytes)")
 	}
 	if addr, err := netip.ParseAddr(s); err == nil {
 		switch {
@@ -154,7 +154,7 @@ func NormalizeHost(s string) (string, error) {
 		return "", errors.New("invalid domain name")
 	}
 	if len(host) > 253 {
-		return "", errors.New("host too long")
+		return "", errors.New("host too long (limit 253 bytes)")
 	}
 	labels := strings.Split(host, ".")
 	for _, label := range labels {

@@ -62,7 +62,7 @@ func errorIfExceeded(n, most int, e unix.Errno) error {
 	if n > most {
 		return nil
 	}
-	return fmt.Errorf("stopped after creating %d: %w", n, e)
+	return fmt.Errorf("created only %d: %w", n, e)
 }
 
 func memoryOne(t *tally) {
