@@ -158,7 +158,7 @@ func (r *Runtime) requestApproval(ctx context.Context, e *RefusedError, skill, s
 		g.Session = ""
 	}
 	if g, err = r.scripts.Grants.Put(ctx, g); err != nil {
-		return fmt.Errorf("store the approval of skill %s: %w", req.Entry.Name, err)
+		return fmt.Errorf("store approval of skill %s: %w", req.Entry.Name, err)
 	}
 	return r.recordApproval(ctx, &g)
 }
@@ -175,5 +175,5 @@ func (r *Runtime) recordApproval(ctx context.Context, g *policy.Grant) error {
 		return nil
 	}
 	_, undone := r.scripts.Grants.Revoke(ctx, g.ID)
-	return errors.Join(fmt.Errorf("record the approval of skill %s: %w", g.Name, err), undone)
+	return errors.Join(fmt.Errorf("record approval of skill %s: %w", g.Name, err), undone)
 }

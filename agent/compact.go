@@ -129,7 +129,7 @@ func (t *turn) compact(ctx context.Context) error {
 	case errors.As(err, &status) && status.Code >= 400 && status.Code < 500 && status.Code != 401 && status.Code != 403 && status.Code != 429:
 		c.Text = lastMessages(t.session.Events(0)) // the request is too long; vendors report this in many ways
 	case err != nil:
-		return fmt.Errorf("compact the conversation: %w", err)
+		return fmt.Errorf("compact conversation: %w", err)
 	default:
 		c.Text, c.Usage = strings.TrimSpace(answer.Message.Words()), sessionUsage(answer.Usage)
 		if c.Text == "" {

@@ -117,7 +117,7 @@ func (a *app) revokeGrants(ctx context.Context, what string) error {
 	case errors.Is(err, policy.ErrNotGranted):
 		return exit.Errorf(exit.NotFound, "list the approvals: loadout approve --list", "no approval for %s", what)
 	case err != nil:
-		return fmt.Errorf("revoke the approval of %s: %w", what, err)
+		return fmt.Errorf("revoke approval of %s: %w", what, err)
 	}
 	for _, g := range gone {
 		if err := a.RecordGrant(ctx, "revoke", g); err != nil {

@@ -72,7 +72,7 @@ func checkURL(s string) error {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("incomplete server URL; want a URL such as http://127.0.0.1:8484/mcp")
 	case u.User != nil:
-		return errors.New("remove the user name and password from the URL; they would be written to the file")
+		return errors.New("URL contains a user name or password, which would be written to the file; remove them")
 	}
 	return nil
 }

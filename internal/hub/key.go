@@ -21,7 +21,7 @@ type KeyError struct {
 	Next   string // what to do
 }
 
-func (e *KeyError) Error() string { return "key of secrets: " + e.Reason }
+func (e *KeyError) Error() string { return "hub encryption key: " + e.Reason }
 
 // openCipher returns the cipher for a hub's secrets. It creates a key only if the
 // hub has no secrets and runs on a single machine. Nodes with different keys could
@@ -35,7 +35,7 @@ func openCipher(ctx context.Context, db *store.DB, o Options) (*encryption.Ciphe
 	switch {
 	case len(keys) > 0:
 	case db.Kind() != "SQLite":
-		return nil, &KeyError{Reason: "none given, and all nodes of one database need the same", Next: "make one with: openssl rand -base64 32"}
+		return nil, &KeyError{Reason: "not configured; all nodes of one database need the same key", Next: "generate one with: openssl rand -base64 32"}
 	case len(sealed) == 0:
 		keys, err = encryption.LoadOrCreateKeys(ctx, path)
 	default:

@@ -148,7 +148,7 @@ func (u *upstreamServer) acquireConn(ctx context.Context, caps *mcp.ClientCapabi
 	}
 	if u.legacyConns >= u.s.opts.MaxLegacyConns || u.closed {
 		u.mu.Unlock()
-		return nil, fmt.Errorf("%s is busy with %d calls; try again later", u.Name, u.s.opts.MaxLegacyConns)
+		return nil, fmt.Errorf("server %s is busy (%d calls); try again later", u.Name, u.s.opts.MaxLegacyConns)
 	}
 	u.legacyConns++
 	u.mu.Unlock()

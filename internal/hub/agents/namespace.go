@@ -228,7 +228,7 @@ func (a actor) getSkillByID(ctx context.Context, action account.Action, name str
 			continue
 		}
 		if s.Name != name {
-			return nil, fmt.Errorf("skill %q: %w: the ID belongs to skill %q", name, store.ErrConflict, s.Name)
+			return nil, fmt.Errorf("skill %q: %w: ID belongs to skill %q", name, store.ErrConflict, s.Name)
 		}
 		return &s, a.checkVersion(ctx, s, ref.Digest)
 	}

@@ -83,7 +83,7 @@ func New(o Options) (*Gate, error) {
 		return d, nil
 	}
 	if o.Public == "" || d.single {
-		return nil, errors.New("sign-in through a provider requires accounts and the public address of the hub")
+		return nil, errors.New("provider sign-in requires accounts and a public hub address")
 	}
 	p := *o.Provider
 	p.Redirect = o.Public + CallbackPath

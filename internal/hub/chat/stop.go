@@ -15,7 +15,7 @@ type stoppedError struct {
 	toModel string // shown to the model as the result of calls that were not made
 }
 
-func (e *stoppedError) Error() string { return "the turn was stopped" }
+func (e *stoppedError) Error() string { return "turn was stopped" }
 
 // errCancelled is the cancellation cause of a turn that the user cancelled.
 var errCancelled = &stoppedError{reason: Cancelled, toModel: "The user cancelled the turn."}

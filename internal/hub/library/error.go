@@ -43,10 +43,10 @@ type BrokenError struct {
 func (e *BrokenError) Error() string {
 	for _, d := range e.Diagnostics {
 		if d.Severity == skill.Error {
-			return "the skill does not load: " + printable.OneLine(d.Message)
+			return "skill does not load: " + printable.OneLine(d.Message)
 		}
 	}
-	return "the skill does not load"
+	return "skill does not load"
 }
 
 // NameError reports why a skill name is not allowed.

@@ -70,7 +70,7 @@ func Example() {
 	fmt.Print(rt.CatalogText(loadout.TextOptions{}))
 	// Output:
 	// greet: 2 files, code is pending
-	// the code of skill "greet" is not reviewed yet
+	// code of skill "greet" is not reviewed yet
 	// <nil>
 	// - greet: Greets people.
 }

@@ -140,10 +140,10 @@ type ReviewError struct {
 
 func (e *ReviewError) Error() string {
 	if e.Draft {
-		return fmt.Sprintf("the code of skill %q is an unsaved draft, which cannot be reviewed", e.Name)
+		return fmt.Sprintf("code of skill %q is an unsaved draft, which cannot be reviewed", e.Name)
 	}
 	if e.Review == Rejected {
-		return fmt.Sprintf("the code of skill %q was rejected in review: %.200q", e.Name, e.Note)
+		return fmt.Sprintf("code of skill %q was rejected in review: %.200q", e.Name, e.Note)
 	}
-	return fmt.Sprintf("the code of skill %q is not reviewed yet", e.Name)
+	return fmt.Sprintf("code of skill %q is not reviewed yet", e.Name)
 }

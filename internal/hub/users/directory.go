@@ -31,7 +31,7 @@ var (
 	// ErrLastOwner is returned if a group would lose its last owner.
 	ErrLastOwner = errors.New("cannot remove the last owner of the group")
 	// ErrHasAdmin is returned if the hub already has an administrator.
-	ErrHasAdmin = errors.New("the hub already has an administrator")
+	ErrHasAdmin = errors.New("hub already has an administrator")
 	// ErrSetup is returned if a setup link is invalid or older than a day.
 	ErrSetup = errors.New("setup link is invalid or older than a day")
 	// ErrNoAccount is returned if a user of the identity provider has no account on

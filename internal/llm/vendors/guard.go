@@ -44,7 +44,7 @@ func PublicClient(private []netip.Prefix) *http.Client {
 		}
 		at := to.Addr().Unmap()
 		if kind := address.NonPublicReason(at); kind != "" && !slices.ContainsFunc(private, func(p netip.Prefix) bool { return p.Contains(at) }) {
-			return fmt.Errorf("refusing to connect to the %s address %s; the operator of the hub can allow it with --private", kind, at)
+			return fmt.Errorf("refusing to connect to %s address %s; the hub operator can allow the address with --private", kind, at)
 		}
 		return nil
 	}}
