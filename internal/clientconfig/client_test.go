@@ -212,7 +212,7 @@ func TestEntryErrors(t *testing.T) {
 		{clientconfig.Entry{URL: "http://h/mcp", Args: []string{"a"}}, "entry with a URL cannot have arguments"},
 		{clientconfig.Entry{URL: "ftp://h/mcp"}, "incomplete server URL"},
 		{clientconfig.Entry{URL: "/mcp"}, "incomplete server URL"},
-		{clientconfig.Entry{URL: "https://ann:pw@h/mcp"}, "user name and password"},
+		{clientconfig.Entry{URL: "https://ann:pw@h/mcp"}, "user name or password"},
 		{clientconfig.Entry{Name: "a.b", Command: "x"}, "invalid entry name"},
 		{clientconfig.Entry{Name: strings.Repeat("a", 65), Command: "x"}, "invalid entry name"},
 		{clientconfig.Entry{Command: "x\x00"}, "zero bytes"},
