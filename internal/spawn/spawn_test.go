@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println(os.Getpid())
-		select {}
+		time.Sleep(time.Hour) // without cgo, the runtime would end a select{} as a deadlock
 	}
 	goleak.VerifyTestMain(m)
 }

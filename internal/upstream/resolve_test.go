@@ -100,7 +100,9 @@ func TestUnsetVariableSuggestsFix(t *testing.T) {
 func TestUnsetVariableSuggestsFixByOwner(t *testing.T) {
 	some := from(map[string]string{})
 	const fromSkill = "local/weibo@sha256:0123"
-	onHub := func(of upstream.Owner, kind, name string) string { return "tell " + string(of) + ": " + kind + " " + name }
+	onHub := func(of upstream.Owner, kind, name string) string {
+		return "tell " + string(of) + ": " + kind + " " + name
+	}
 	for _, tt := range []struct {
 		owner, in string
 		v         upstream.Variables

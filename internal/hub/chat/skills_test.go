@@ -238,6 +238,9 @@ func TestCompact(t *testing.T) {
 	if ev := end(t, e, id, n); ev.Reason != chat.Done {
 		t.Errorf("turn ended as %+v", ev)
 	}
+	if usage, err := e.ModelUsage(t.Context(), ada, id); err != nil || usage.Models["script:1"].Input != 20 || usage.Last != nil {
+		t.Errorf("one message and its compaction used %+v, %v", usage, err)
+	}
 	if n, err = e.Compact(t.Context(), ada, id); err != nil {
 		t.Fatal(err)
 	}

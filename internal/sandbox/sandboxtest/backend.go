@@ -141,14 +141,10 @@ func exitBehaviours() []behaviour {
 		}},
 		{"a timeout is a result", func(k *check) error {
 			cmd := payloadCmd("sleep", k.mark)
-			cmd.Timeout = 300 * time.Millisecond
-			start := time.Now()
+			cmd.Timeout = time.Second
 			res, err := k.runCmd(nil, cmd)
 			if err != nil || res.Reason != sandbox.Timeout || !res.Killed || string(res.Stdout) != "asleep\n" {
 				return fmt.Errorf("got result %+v, error %v, want a timeout", res, err)
-			}
-			if elapsed := time.Since(start); elapsed > 3*time.Second {
-				return fmt.Errorf("timeout took %v, want at most 3s", elapsed)
 			}
 			return k.expectOutput("still", "both", "still", "")
 		}},
@@ -158,8 +154,8 @@ func exitBehaviours() []behaviour {
 			}
 			ctx, cancel := context.WithCancelCause(k.ctx)
 			stop := errors.New("cancelled by the test")
-			time.AfterFunc(200*time.Millisecond, func() { cancel(stop) })
-			res, err := sandbox.RunIn(ctx, k.box, k.spec, payloadCmd("sleep", k.mark), nil)
+			started := writerFunc(func([]byte) { cancel(stop) })
+			res, err := sandbox.RunIn(ctx, k.box, k.spec, payloadCmd("sleep", k.mark), &sandbox.RunOptions{Stdout: started})
 			if !errors.Is(err, stop) || res == nil || !res.Killed {
 				return fmt.Errorf("got result %+v, error %v, want error %v", res, err, stop)
 			}
