@@ -54,6 +54,9 @@ func TestUsersTakeTurns(t *testing.T) {
 		if got := []string{"ada0", "bob0", "eve0", "ada1", "bob1", "ada2", "ada3"}; !slices.Equal(order, got) {
 			t.Errorf("in the order %v, want %v", order, got)
 		}
+		if taken, waiting := q.Stats(); taken != 0 || waiting != 0 {
+			t.Errorf("in the end %d slots are taken and %d operations wait", taken, waiting)
+		}
 	})
 }
 
