@@ -215,7 +215,7 @@ func TestEntryErrors(t *testing.T) {
 		{clientconfig.Entry{URL: "https://ann:pw@h/mcp"}, "user name or password"},
 		{clientconfig.Entry{Name: "a.b", Command: "x"}, "invalid entry name"},
 		{clientconfig.Entry{Name: strings.Repeat("a", 65), Command: "x"}, "invalid entry name"},
-		{clientconfig.Entry{Command: "x\x00"}, "zero bytes"},
+		{clientconfig.Entry{Command: "x\x00"}, "without NUL"},
 		{clientconfig.Entry{Command: "x", Args: []string{"\xff"}}, "UTF-8"},
 		{clientconfig.Entry{Command: "x", Args: []string{strings.Repeat("a", 40<<10)}}, "32768 bytes"},
 		{clientconfig.Entry{Command: "x", Args: make([]string, 300)}, "(300, limit 256)"},

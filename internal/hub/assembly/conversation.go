@@ -32,7 +32,7 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 	}
 	t, err := k.openConversation(ctx, w)
 	if errors.Is(err, store.ErrNotFound) || isDenied(err) {
-		return nil, fmt.Errorf("open agent %s: %w; start a conversation with another agent", r.Conversation.Agent, err)
+		return nil, fmt.Errorf("agent %s not found or not permitted: %w; start a conversation with another agent", r.Conversation.Agent, err)
 	}
 	if err != nil {
 		return nil, err

@@ -425,7 +425,7 @@ func TestOneModelPerDirectory(t *testing.T) {
 	if _, err := stream(t.Context(), record(t, says("Sunny."), dir, nil), question("Rome?")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := replay.Record(demo.New(nil), dir, nil); err == nil || !strings.Contains(err.Error(), "of some:model, not of demo:rules") {
+	if _, err := replay.Record(demo.New(nil), dir, nil); err == nil || !strings.Contains(err.Error(), "of some:model, not demo:rules") {
 		t.Errorf("recording another one returned %v", err)
 	}
 	if _, err := replay.Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
