@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/filetype"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -148,7 +149,7 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 	if len(data) > maxWhole {
 		return tooLarge(f, name, data)
 	}
-	c := &Content{Path: name, Size: int64(len(data)), SHA256: skill.Hash(data), MIME: filetype.Of(name, data)}
+	c := &Content{Path: name, Size: int64(len(data)), SHA256: skillfile.Hash(data), MIME: filetype.Of(name, data)}
 	if filetype.IsText(data) {
 		if err := c.setPart(data, offset, limit); err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 )
 
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
@@ -81,7 +81,7 @@ func TestReadFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := tt.want
-			want.SHA256 = skill.Hash([]byte(fileTree()["pdf/"+want.Path]))
+			want.SHA256 = skillfile.Hash([]byte(fileTree()["pdf/"+want.Path]))
 			if c.Path != want.Path || c.Size != want.Size || c.SHA256 != want.SHA256 || c.MIME != want.MIME ||
 				c.Text != want.Text || !bytes.Equal(c.Data, want.Data) || c.Binary != want.Binary || c.Next != 0 || c.TooLarge {
 				t.Errorf("got %+v, want %+v", *c, want)
@@ -305,7 +305,7 @@ func TestReadFileHashesLargeFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !c.TooLarge || c.Size != size || c.SHA256 != skill.Hash(make([]byte, size)) || c.MIME != "text/csv" || c.Text != "" || c.Data != nil {
+	if !c.TooLarge || c.Size != size || c.SHA256 != skillfile.Hash(make([]byte, size)) || c.MIME != "text/csv" || c.Text != "" || c.Data != nil {
 		t.Errorf("got %+v", *c)
 	}
 }

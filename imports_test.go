@@ -380,6 +380,10 @@ var banned = map[string]map[string]string{
 		module + "/": "every package may import it",
 		"net":        "names are text",
 	},
+	"internal/skillfile": {
+		module + "/": "every package may import it",
+		notStandard:  "every package may import it",
+	},
 	"internal/skillpath": {
 		module + "/": "every package may import it",
 		notStandard:  "every package may import it",
@@ -460,9 +464,9 @@ var backendBans = map[string]string{
 // notStandard bans all packages outside the standard library.
 const notStandard = "…"
 
-// leaves lists packages of constants and rules for text that import nothing of
-// ours. Every package may import them.
-var leaves = []string{"internal/toolname", "internal/printable", "internal/skillname", "internal/skillpath", "internal/secretname", "internal/tokencount", "internal/sandbox/mountpoint"}
+// leaves lists packages of constants and rules for text and files that import
+// only each other. Every package may import them.
+var leaves = []string{"internal/toolname", "internal/printable", "internal/skillname", "internal/skillfile", "internal/skillpath", "internal/secretname", "internal/tokencount", "internal/sandbox/mountpoint"}
 
 // excepted lists our packages that a ban of the whole module still allows.
 var excepted = map[string][]string{

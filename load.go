@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // Fetch resolves a reference, as described for [catalog.Catalog.Resolve], and
@@ -73,7 +73,7 @@ func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded) *session.Skil
 
 // digest returns "sha256:" and the hex SHA-256 of b.
 func digest(b []byte) string {
-	return "sha256:" + skill.Hash(b)
+	return "sha256:" + skillfile.Hash(b)
 }
 
 // tokenCache caches the token counts of instructions by digest, because

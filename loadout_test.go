@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -109,7 +110,7 @@ func TestFetch(t *testing.T) {
 		m := all[1]
 		src, _ := os.ReadFile(filepath.Join(dir, "report", "SKILL.md"))
 		if m.Title != "Reports" || m.Version != "1.2.0" || m.Instructions != "\n# Report\n" || m.Location != filepath.Join(dir, "report") ||
-			m.Digest != "sha256:"+skill.Hash(src) || !slices.Equal(m.Needs, []string{"base"}) || len(m.Problems) != 0 || m.Tokens == 0 {
+			m.Digest != "sha256:"+skillfile.Hash(src) || !slices.Equal(m.Needs, []string{"base"}) || len(m.Problems) != 0 || m.Tokens == 0 {
 			t.Errorf("got %+v", m)
 		}
 		if len(m.Files) != 3 || m.Files[2].Path != "run.sh" || !m.Files[2].Script || m.Files[1].Script {

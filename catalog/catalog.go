@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -445,7 +446,7 @@ func readSkill(fsys fs.FS, known string) (src []byte, file string, err error) {
 			return src, known, err
 		}
 	}
-	if file, err = skill.FindFile(fsys); err != nil {
+	if file, err = skillfile.Find(fsys); err != nil {
 		return nil, "", err
 	}
 	src, err = readFile(fsys, file)

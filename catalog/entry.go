@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -96,7 +97,7 @@ type Entry struct {
 func EntryOf(src Source, s *skill.Skill, dir string) *Entry {
 	e := newEntry(s, nil)
 	e.Origin, e.Scope, e.Dir, e.Path = src.Origin(), src.Scope(), dir, dir
-	e.content = skill.Hash(slices.Concat(s.Frontmatter, []byte{0}, []byte(s.Instructions)))
+	e.content = skillfile.Hash(slices.Concat(s.Frontmatter, []byte{0}, []byte(s.Instructions)))
 	return e
 }
 

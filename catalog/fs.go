@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -102,7 +103,7 @@ func (w *fsWalk) skill(dir string) bool {
 		w.problem(dir, unreadable(err))
 		return true
 	}
-	sum := skill.Hash(src)
+	sum := skillfile.Hash(src)
 	s := w.fsSource.known[dir]
 	if s == nil || s.sum != sum {
 		s = w.parse(src, file, dir, b.Folder)

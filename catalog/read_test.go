@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -145,7 +146,7 @@ func TestManifestDescribesCurrentFiles(t *testing.T) {
 	}
 	before := sum("a.txt")
 	write(t, root, map[string]string{"pdf/a.txt": "A"})
-	if after := sum("a.txt"); after != skill.Hash([]byte("A")) || after == before {
+	if after := sum("a.txt"); after != skillfile.Hash([]byte("A")) || after == before {
 		t.Errorf("after an edit: %s", after)
 	}
 	write(t, root, map[string]string{"pdf/new.txt": "n"})
@@ -173,7 +174,7 @@ func TestManifestReadsOnlyChangedFiles(t *testing.T) {
 		if diff := cmp.Diff(want, reads); diff != "" {
 			t.Errorf("files that were read (-want +got):\n%s", diff)
 		}
-		if f, _ := got.Find("x.txt"); f.SHA256 != skill.Hash(mem["a/x.txt"].Data) {
+		if f, _ := got.Find("x.txt"); f.SHA256 != skillfile.Hash(mem["a/x.txt"].Data) {
 			t.Errorf("the hash of x.txt is not that of %s", mem["a/x.txt"].Data)
 		}
 		if len(want) == 0 {

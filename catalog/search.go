@@ -150,5 +150,9 @@ func (c *Catalog) bodyHead(ctx context.Context, e *Entry, buf []byte) string {
 	if err != nil {
 		return ""
 	}
-	return string(skill.Body(buf[:n]))
+	s, _, _ := skill.ParseHead(buf[:n], true, e.file, "") // the text may end within a line
+	if s == nil {
+		return ""
+	}
+	return s.Instructions
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/filetype"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -228,8 +229,8 @@ func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skil
 // checkPortable returns an error if the skill exceeds the limits that every
 // host must accept.
 func checkPortable(m skill.Manifest) error {
-	if len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes {
-		return fmt.Errorf("skill too large to serve: %d files, %d bytes (limits %d and %d)", len(m), m.Size(), skill.PortableFiles, skill.PortableBytes)
+	if len(m) > skillfile.PortableFiles || m.Size() > skillfile.PortableBytes {
+		return fmt.Errorf("skill too large to serve: %d files, %d bytes (limits %d and %d)", len(m), m.Size(), skillfile.PortableFiles, skillfile.PortableBytes)
 	}
 	return nil
 }
@@ -246,7 +247,7 @@ func (s *Server) frontmatter(ctx context.Context, e *catalog.Entry, sum string) 
 	if err != nil {
 		return nil, err
 	}
-	if skill.Hash(src) != sum {
+	if skillfile.Hash(src) != sum {
 		return nil, errSkillChanging
 	}
 	js, err = sk.FrontmatterJSON()
@@ -293,7 +294,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 }
 
 // readWhole reads a file. It returns an error if the file exceeds
-// skill.PortableBytes.
+// skillfile.PortableBytes.
 func readWhole(fsys fs.FS, name string) ([]byte, error) {
 	if !fs.ValidPath(name) || slices.ContainsFunc(strings.Split(name, "/"), skillpath.IsIgnored) {
 		return nil, errors.New("no such file")
@@ -309,20 +310,20 @@ func readWhole(fsys fs.FS, name string) ([]byte, error) {
 		return nil, errors.New("is a directory")
 	case !fi.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
-	case fi.Size() > skill.PortableBytes:
-		return nil, fmt.Errorf("file too large (%d bytes, limit %d)", fi.Size(), skill.PortableBytes)
+	case fi.Size() > skillfile.PortableBytes:
+		return nil, fmt.Errorf("file too large (%d bytes, limit %d)", fi.Size(), skillfile.PortableBytes)
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, errUnreadable
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, skill.PortableBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, skillfile.PortableBytes+1))
 	switch {
 	case err != nil:
 		return nil, errUnreadable
-	case len(data) > skill.PortableBytes:
-		return nil, fmt.Errorf("file too large (limit %d bytes)", skill.PortableBytes)
+	case len(data) > skillfile.PortableBytes:
+		return nil, fmt.Errorf("file too large (limit %d bytes)", skillfile.PortableBytes)
 	}
 	return data, nil
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/mcpserver"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // list pages through skills/list.
@@ -101,8 +101,8 @@ func (c *client) check(e *skillEntry) {
 			c.t.Errorf("%s is not below %s", r.URI, root)
 		}
 		b := c.read(r.URI)
-		if r.Digest != "sha256:"+skill.Hash(b) || r.Size != int64(len(b)) {
-			c.t.Errorf("%s has digest %s and size %d, and is read with %s and %d", r.URI, r.Digest, r.Size, skill.Hash(b), len(b))
+		if r.Digest != "sha256:"+skillfile.Hash(b) || r.Size != int64(len(b)) {
+			c.t.Errorf("%s has digest %s and size %d, and is read with %s and %d", r.URI, r.Digest, r.Size, skillfile.Hash(b), len(b))
 		}
 	}
 }
@@ -616,7 +616,7 @@ func TestEditedFileIsReadAsItIs(t *testing.T) {
 		held := c.get(md)
 		c.read(uri)
 		files{"pdf/references/forms.md": "# Forms, edited\n", "pdf/SKILL.md": skillText("pdf", "# Edited\n"), "pdf/added.md": "new"}.write(t, w.dir)
-		if got := c.read(uri); string(got) != "# Forms, edited\n" || digest(held, uri) == "sha256:"+skill.Hash(got) {
+		if got := c.read(uri); string(got) != "# Forms, edited\n" || digest(held, uri) == "sha256:"+skillfile.Hash(got) {
 			t.Errorf("got %q", got)
 		}
 		fresh := c.get(md)

@@ -13,9 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/mcpserver"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
@@ -73,7 +73,7 @@ type (
 	}
 )
 
-func digestOf(text string) string { return "sha256:" + skill.Hash([]byte(text)) }
+func digestOf(text string) string { return "sha256:" + skillfile.Hash([]byte(text)) }
 
 func TestThreeToolsWithAnnotationsAndSchemas(t *testing.T) {
 	everyWay(t, setup{tree: basic()}, func(t *testing.T, w *world, c *client) {
@@ -367,7 +367,7 @@ func TestReadSkillFile(t *testing.T) {
 		t.Run("text, in both forms of the result", func(t *testing.T) {
 			const text = "# Forms\n\nÄäh.\n"
 			res, got := read(args{"path": "references/forms.md"})
-			want := readResult{Path: "references/forms.md", Size: int64(len(text)), SHA256: skill.Hash([]byte(text)), Type: "text/markdown", Text: text}
+			want := readResult{Path: "references/forms.md", Size: int64(len(text)), SHA256: skillfile.Hash([]byte(text)), Type: "text/markdown", Text: text}
 			if got != want || textOf(res) != text {
 				t.Errorf("got %+v and %q, want %+v", got, textOf(res), want)
 			}

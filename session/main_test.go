@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,7 +35,7 @@ func (s *shelf) put(name, body string, needs ...string) *session.Skill {
 	m := &session.Skill{
 		ID:           session.ID{Name: name, Origin: "test", Dir: name},
 		Title:        name,
-		Digest:       "sha256:" + skill.Hash([]byte(body)),
+		Digest:       "sha256:" + skillfile.Hash([]byte(body)),
 		Instructions: body,
 		Tokens:       tokencount.Estimate(body),
 		Needs:        needs,

@@ -24,14 +24,6 @@ const (
 	maxDirs  = 2_000
 )
 
-// PortableFiles and PortableBytes are the limits that every host of Skills over
-// MCP accepts (SEP-2640, "Limits"). Larger skills work locally but are not
-// served over MCP.
-const (
-	PortableFiles = 512      // maximum number of files
-	PortableBytes = 16 << 20 // maximum total size of the files in bytes
-)
-
 // ErrTooLarge is returned for a skill with more than [MaxFiles] files,
 // [MaxBytes] bytes or 2,000 directories.
 var ErrTooLarge = errors.New("skill is too large")
@@ -217,12 +209,6 @@ func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics,
 		kept = append(kept, f)
 	}
 	return kept, ds, nil
-}
-
-// Hash returns the SHA-256 of data as 64 lower-case hex digits.
-func Hash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 // buffers is a pool of buffers for reading files. Most files fit into one

@@ -104,17 +104,6 @@ func tooLong(line int) Diagnostic {
 		msgInvalidYAML + fmt.Sprintf("more than %d bytes", MaxFrontmatterBytes), "move long text below the second ---", 6}
 }
 
-// Body returns the part of head after the frontmatter, where head is the start
-// of a SKILL.md. The result aliases head. Body returns nil if there is no
-// frontmatter or it does not end in head.
-func Body(head []byte) []byte {
-	var ds Diagnostics
-	if lay := findLayout(head, true, &ds); ds.Loads() {
-		return head[lay.body:]
-	}
-	return nil
-}
-
 // isFence reports whether a line, without its line feed, is a fence: three
 // hyphens followed only by blanks.
 func isFence(line []byte) bool {

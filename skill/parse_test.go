@@ -238,9 +238,6 @@ func TestBodyFollowsFenceUnchanged(t *testing.T) {
 		if s == nil || s.Instructions != want {
 			t.Errorf("%q: body %q, want %q", src, s.Instructions, want)
 		}
-		if got := string(skill.Body([]byte(src))); got != want {
-			t.Errorf("%q: Body %q, want %q", src, got, want)
-		}
 		if string(s.Frontmatter) != "name: pdf\ndescription: d\n" {
 			t.Errorf("%q: frontmatter %q", src, s.Frontmatter)
 		}

@@ -18,7 +18,7 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 )
 
 // FileName is the name of the file that makes a directory a skill.
@@ -148,7 +148,7 @@ func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 // not be read. It wraps [fs.ErrNotExist] if there is no SKILL.md in any
 // spelling.
 func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
-	name, err := FindFile(fsys)
+	name, err := skillfile.Find(fsys)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,46 +163,6 @@ func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 	}
 	s, ds := ParseBytes(src, name, folder)
 	return s, ds, nil
-}
-
-// FindFile returns the name of the SKILL.md in the root of fsys. Its letter case
-// may differ from [FileName]. The error wraps [fs.ErrNotExist] if there is none.
-// FindFile also returns an error if it is not a regular file.
-func FindFile(fsys fs.FS) (string, error) {
-	name := FileName
-	info, err := fs.Stat(fsys, name)
-	if err != nil {
-		if name, err = otherSpelling(fsys); err != nil {
-			return "", err
-		}
-		if info, err = fs.Stat(fsys, name); err != nil {
-			return "", fmt.Errorf("stat %s: %w", name, err)
-		}
-	}
-	if !info.Mode().IsRegular() { // opening a pipe would block
-		return "", fmt.Errorf("not a regular file: %s", name)
-	}
-	return name, nil
-}
-
-// otherSpelling finds a file whose name differs from [FileName] only in case.
-// If there are several, it returns the one that the reference validator would
-// use.
-func otherSpelling(fsys fs.FS) (string, error) {
-	entries, err := fs.ReadDir(fsys, ".")
-	if err != nil {
-		return "", fmt.Errorf("find %s: %w", FileName, err)
-	}
-	found := ""
-	for _, e := range entries {
-		if name := e.Name(); skillpath.IsSkillFile(name) && !e.IsDir() && (found == "" || name == lowerFileName) {
-			found = name
-		}
-	}
-	if found == "" {
-		return "", fmt.Errorf("find %s: %w", FileName, fs.ErrNotExist)
-	}
-	return found, nil
 }
 
 // ParseBytes parses the content of a SKILL.md. file is its file name, whose

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -136,7 +137,7 @@ func (s *Set) serversOf(ctx context.Context, e *catalog.Entry) ([]*server, []str
 	if sk.MCPServers.Configs == nil && sk.Provider == nil && len(loans) == 0 {
 		return servers, problems
 	}
-	own, more := s.openSkillServers(ctx, e, sk, loans, skill.Hash(src))
+	own, more := s.openSkillServers(ctx, e, sk, loans, skillfile.Hash(src))
 	return append(servers, own...), append(problems, more...)
 }
 

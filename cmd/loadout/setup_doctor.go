@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/doctor"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -97,7 +98,7 @@ func (a *app) inspectSkills(ctx context.Context, rt *loadout.Runtime, c *config.
 	}
 	for _, o := range doctor.OversizedSkills(ctx, rt.Catalog(), known) {
 		out.NotServed = append(out.NotServed, mcpserver.NotServed{Name: o.Name, Path: o.Path,
-			Reason: fmt.Sprintf("%d files with %s; MCP clients need not accept more than %d files and 16 MiB", o.Files, console.FormatSize(o.Bytes), skill.PortableFiles)})
+			Reason: fmt.Sprintf("%d files with %s; MCP clients need not accept more than %d files and 16 MiB", o.Files, console.FormatSize(o.Bytes), skillfile.PortableFiles)})
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/bundled"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/skill"
@@ -81,7 +82,7 @@ func TestEachSkillIsValidWithoutFindings(t *testing.T) {
 		if err != nil || len(ds) > 0 {
 			t.Errorf("%s: files: %v, %v", name, ds, err)
 		}
-		if len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes/16 {
+		if len(m) > skillfile.PortableFiles || m.Size() > skillfile.PortableBytes/16 {
 			t.Errorf("%s: %d files of %d bytes", name, len(m), m.Size())
 		}
 	}

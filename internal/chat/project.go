@@ -12,9 +12,9 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // workspaceLabel is the origin of skills in the working directory of a chat.
@@ -107,7 +107,7 @@ func (h *Host) allowProject(ctx context.Context, dir string) error {
 // projectSkillsDigest returns the digest under which a project's skills are
 // allowed. It depends only on the directory, not on the skills.
 func projectSkillsDigest(dir string) policy.Digest {
-	return policy.Digest("sha256:" + skill.Hash([]byte("skills of the project "+dir)))
+	return policy.Digest("sha256:" + skillfile.Hash([]byte("skills of the project "+dir)))
 }
 
 // newChatRuntime opens the skills for a chat. They include those in the working

@@ -14,10 +14,10 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/secrets"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // Source describes a skill source.
@@ -70,7 +70,7 @@ func OversizedSkills(ctx context.Context, c *catalog.Catalog, known []string) []
 			continue
 		}
 		m, err := c.ListFiles(ctx, e)
-		if err == nil && (len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes) {
+		if err == nil && (len(m) > skillfile.PortableFiles || m.Size() > skillfile.PortableBytes) {
 			out = append(out, Oversized{e.Name, e.Path, len(m), m.Size()})
 		}
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/doctor"
 	"github.com/loadout-dev/loadout/internal/secrets"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 func newCatalog(t *testing.T) *catalog.Catalog {
@@ -28,7 +28,7 @@ func newCatalog(t *testing.T) *catalog.Catalog {
 		"large/SKILL.md":  {Data: []byte("---\nname: large\ndescription: Has many files.\n---\nText\n")},
 		"broken/SKILL.md": {Data: []byte("---\nname: broken\n---\nText\n")},
 	}
-	for i := range skill.PortableFiles {
+	for i := range skillfile.PortableFiles {
 		files[fmt.Sprintf("large/%d.txt", i)] = &fstest.MapFile{Data: []byte("x")}
 	}
 	c, err := catalog.New([]catalog.Source{catalog.NewFS("mine", catalog.User, files)}, nil)
@@ -51,7 +51,7 @@ func TestSources(t *testing.T) {
 func TestOversizedSkills(t *testing.T) {
 	c := newCatalog(t)
 	got := doctor.OversizedSkills(t.Context(), c, nil)
-	if len(got) != 1 || got[0].Name != "large" || got[0].Files != skill.PortableFiles+1 {
+	if len(got) != 1 || got[0].Name != "large" || got[0].Files != skillfile.PortableFiles+1 {
 		t.Fatalf("%+v", got)
 	}
 	if got := doctor.OversizedSkills(t.Context(), c, []string{got[0].Path}); len(got) > 0 {

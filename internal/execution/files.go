@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -73,7 +74,7 @@ func (v *verifiedFS) read(f skill.File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if skill.Hash(data) == f.SHA256 {
+	if skillfile.Hash(data) == f.SHA256 {
 		return data, nil
 	}
 	changed := &sandbox.ChangedError{Tree: mountpoint.Skill, Path: f.Path}

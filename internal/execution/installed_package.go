@@ -19,8 +19,8 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // Package is an installed package that a skill starts with npx or uvx. It does
@@ -174,7 +174,7 @@ func (f *packageCommand) resolvePyPI(fsys fs.FS) (*Package, []string, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, fmt.Errorf("read installed package: %w", err)
 		}
-		all = append(all, fmt.Sprintf("%q %s", dir, skill.Hash(packagedFiles(record))))
+		all = append(all, fmt.Sprintf("%q %s", dir, skillfile.Hash(packagedFiles(record))))
 		name, version, _ := strings.Cut(strings.TrimSuffix(dir, ".dist-info"), "-")
 		if normalizeName(name) != p.Name {
 			continue

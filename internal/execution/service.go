@@ -13,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/internal/redact"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // ServiceRequest describes a skill's or project's long-lived command.
@@ -235,7 +235,7 @@ func serviceTrees(files map[string][]byte) []sandbox.Tree {
 	}
 	t := sandbox.Tree{Path: provider.Dir, FS: memoryFS(files)}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		t.Files = append(t.Files, sandbox.File{Path: name, Size: int64(len(files[name])), SHA256: skill.Hash(files[name])})
+		t.Files = append(t.Files, sandbox.File{Path: name, Size: int64(len(files[name])), SHA256: skillfile.Hash(files[name])})
 	}
 	return []sandbox.Tree{t}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -92,7 +93,7 @@ func (s *openedSkill) close() {
 // one in the manifest. A user approves the manifest, but SKILL.md determines
 // what a skill may do.
 func CheckManifest(m skill.Manifest, src []byte) error {
-	hash := skill.Hash(src)
+	hash := skillfile.Hash(src)
 	for _, f := range m {
 		if skillpath.IsSkillFile(f.Path) && f.SHA256 == hash {
 			return nil

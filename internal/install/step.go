@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -126,5 +127,5 @@ func Name(at remote.Location, s remote.Skill) string {
 			return slug
 		}
 	}
-	return nothing + "-" + skill.Hash([]byte(s.Name))[:8] // different for each name
+	return nothing + "-" + skillfile.Hash([]byte(s.Name))[:8] // different for each name
 }

@@ -25,9 +25,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skillpath"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // maxNames is the maximum number of entries in a directory of skills.
@@ -133,7 +133,7 @@ func isSkill(root *os.Root, name string) bool {
 		return false
 	}
 	defer sub.Close()
-	_, err = skill.FindFile(sub.FS())
+	_, err = skillfile.Find(sub.FS())
 	return err == nil
 }
 

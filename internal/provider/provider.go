@@ -26,6 +26,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -145,7 +146,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 		return nil, fmt.Errorf("skill %s: provider: %w", s.Name, err)
 	}
 	start.Files[contextFile] = data
-	start.Env[Variant] = skill.Hash(data)[:16]
+	start.Env[Variant] = skillfile.Hash(data)[:16]
 	return start, nil
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -471,7 +472,7 @@ func TestSkillFileAtURL(t *testing.T) {
 			t.Errorf("%s: %v", p, err)
 			continue
 		}
-		if name, err := skill.FindFile(b.FS); err != nil || name != filepath.Base(p) {
+		if name, err := skillfile.Find(b.FS); err != nil || name != filepath.Base(p) {
 			t.Errorf("%s: %s, %v", p, name, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -199,7 +200,7 @@ func (c *Client) openSkill(ctx context.Context, t *tree, dir string) (*skill.Bun
 	if err != nil {
 		return nil, fmt.Errorf("open skill %s: %w", printable.OneLine(dir), err)
 	}
-	if _, err := skill.FindFile(checked); err != nil {
+	if _, err := skillfile.Find(checked); err != nil {
 		return nil, fmt.Errorf("open skill %s: %w", printable.OneLine(dir), err)
 	}
 	folder := path.Base(dir)

@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillname"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // FuzzIndex checks that names are portable and unique, and that requests go to http or
 // https URLs, below the index if it lists files.
 func FuzzIndex(f *testing.F) {
-	digest := "sha256:" + skill.Hash(nil)
+	digest := "sha256:" + skillfile.Hash(nil)
 	for _, s := range []string{
 		`{"$schema":"` + indexSchema + `","skills":[{"name":"pdf","type":"archive","description":"d","url":"pdf.zip","digest":"` + digest + `"},{"name":"../x"}]}`,
 		`{"skills":[{"name":"pdf","description":"d","files":["SKILL.md","a/b"]},{"name":"pdf","files":["skill.md"]},{"name":"x","files":["SKILL.md","../y"]}]}`,

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -72,7 +73,7 @@ func (c *Client) getSkillFile(ctx context.Context, p publishedSkill) (*archive, 
 	if err != nil {
 		return nil, err
 	}
-	if got := "sha256:" + skill.Hash(src); got != p.digest {
+	if got := "sha256:" + skillfile.Hash(src); got != p.digest {
 		return nil, &DigestError{Name: p.name, Want: p.digest, Got: got}
 	}
 	t, err := newTree([]entry{memoryEntry(skill.FileName, src)})
@@ -100,7 +101,7 @@ func (c *Client) getArchive(ctx context.Context, p publishedSkill) (*archive, er
 func (c *Client) getFiles(ctx context.Context, p publishedSkill) (*archive, error) {
 	left := c.opts.Limits.Skill.UnpackedBytes
 	if left == 0 {
-		left = skill.PortableBytes
+		left = skillfile.PortableBytes
 	}
 	var entries []entry
 	for i, f := range p.files {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -224,7 +225,7 @@ func TestOfferFindsSkillsBelowDirectory(t *testing.T) {
 					t.Errorf("open %s: %v", s.Dir, err)
 					continue
 				}
-				if _, err := skill.FindFile(b.FS); err != nil {
+				if _, err := skillfile.Find(b.FS); err != nil {
 					t.Error(err)
 				}
 			}

@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -114,7 +115,7 @@ type position struct {
 
 // readManifest reads the SKILL.md if it exists.
 func (s *scanner) readManifest(folder string) error {
-	name, err := skill.FindFile(s.fsys)
+	name, err := skillfile.Find(s.fsys)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loadout-dev/loadout/internal/signature"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -221,7 +222,7 @@ func TestDamagedSignatures(t *testing.T) {
 		{"a key line of a stranger, signed by us", resign(t, replaced(public, strangers), private)},
 		{"a key line that is changed afterwards", []byte(strings.Replace(good, public, strangers, 1))},
 		{"a name that is changed afterwards", []byte(strings.Replace(good, "name pdf", "name PDF", 1))},
-		{"a hash that is changed afterwards", []byte(strings.Replace(good, m[0].SHA256, skill.Hash(nil), 1))},
+		{"a hash that is changed afterwards", []byte(strings.Replace(good, m[0].SHA256, skillfile.Hash(nil), 1))},
 		{"a path that is changed afterwards", []byte(strings.Replace(good, "read.py", "load.py", 1))},
 		{"an unknown version", resign(t, replaced("signature v1", "signature v2"), private)},
 		{"no heading", resign(t, strings.Join(lines[1:], ""), private)},
@@ -274,7 +275,7 @@ func TestEveryByteOfSignatureIsChecked(t *testing.T) {
 
 func TestUnsignableSkills(t *testing.T) {
 	private, public := keys(t, "example.com/tools")
-	hash := skill.Hash(nil)
+	hash := skillfile.Hash(nil)
 	files := func(paths ...string) (m skill.Manifest) {
 		for _, p := range paths {
 			m = append(m, skill.File{Path: p, SHA256: hash})
@@ -330,7 +331,7 @@ func TestSignaturesCoverTheirFilesOnly(t *testing.T) {
 		files := rapid.MapOfN(path, rapid.SliceOfN(rapid.Byte(), 0, 8), 1, 12).Draw(t, "files")
 		var m skill.Manifest
 		for _, p := range slices.Sorted(maps.Keys(files)) {
-			m = append(m, skill.File{Path: p, SHA256: skill.Hash(files[p])})
+			m = append(m, skill.File{Path: p, SHA256: skillfile.Hash(files[p])})
 		}
 		name := rapid.StringMatching(`[a-z ü-]{1,20}`).Draw(t, "name")
 		sig, err := signature.Sign(m, name, private)
@@ -345,7 +346,7 @@ func TestSignaturesCoverTheirFilesOnly(t *testing.T) {
 		want := signature.MismatchError{Name: name, SignedName: name}
 		switch rapid.IntRange(0, 2).Draw(t, "change") {
 		case 0:
-			changed[i].SHA256 = skill.Hash([]byte("something longer than the files are"))
+			changed[i].SHA256 = skillfile.Hash([]byte("something longer than the files are"))
 			want.Changed = []string{m[i].Path}
 		case 1:
 			changed = slices.Delete(changed, i, i+1)

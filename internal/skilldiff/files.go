@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -220,7 +221,7 @@ func readFile(fsys fs.FS, f skill.File, most int64) ([]byte, error) {
 	if _, err := data.ReadFrom(io.LimitReader(file, f.Size+1)); err != nil {
 		return nil, err
 	}
-	if skill.Hash(data.Bytes()) != f.SHA256 {
+	if skillfile.Hash(data.Bytes()) != f.SHA256 {
 		return nil, errors.New("file changed during the comparison")
 	}
 	return data.Bytes(), nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 )
 
 // maxServers is the maximum number of servers that are compared per skill.
@@ -33,7 +33,7 @@ func (c *comparison) addServers(s *versionFiles, w *requests, name string) {
 	for _, n := range names {
 		target := serverTarget(all[n])
 		// Parts of the configuration that are not displayed count too.
-		w.add(Server, n, target+" (configuration "+skill.Hash([]byte(canonicalJSON(all[n])))[:12]+")")
+		w.add(Server, n, target+" (configuration "+skillfile.Hash([]byte(canonicalJSON(all[n])))[:12]+")")
 		for _, v := range variables(all[n]) {
 			w.add(Variable, v+" to the server "+n, target)
 		}

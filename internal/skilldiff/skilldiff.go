@@ -16,6 +16,7 @@ import (
 	"io/fs"
 
 	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -224,7 +225,7 @@ func (c *comparison) openVersion(s *versionFiles, fsys fs.FS, name string) error
 	if parsed != nil {
 		s.skill = parsed
 	}
-	s.main, err = skill.FindFile(fsys)
+	s.main, err = skillfile.Find(fsys)
 	return err
 }
 

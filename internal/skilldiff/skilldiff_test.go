@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -86,10 +87,10 @@ func TestFiles(t *testing.T) {
 			for i := range test.want {
 				w := &test.want[i]
 				if f, ok := test.old[orElse(w.From, w.Path)]; ok {
-					w.OldSHA256 = skill.Hash(f.Data)
+					w.OldSHA256 = skillfile.Hash(f.Data)
 				}
 				if f, ok := test.new[w.Path]; ok {
-					w.NewSHA256 = skill.Hash(f.Data)
+					w.NewSHA256 = skillfile.Hash(f.Data)
 				}
 			}
 			if diff := cmp.Diff(test.want, d.Files, cmpopts.EquateEmpty()); diff != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -117,7 +118,7 @@ func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Prin
 // textContent checks t like an upload and stores its file. It does not wait for
 // a package slot: the slot's holder may be waiting for this transaction.
 func (l *Library) textContent(ctx context.Context, tx *store.Tx, t SkillText) (*content, error) {
-	only := skill.Manifest{{Path: skill.FileName, Size: int64(len(t.File)), SHA256: skill.Hash(t.File)}}
+	only := skill.Manifest{{Path: skill.FileName, Size: int64(len(t.File)), SHA256: skillfile.Hash(t.File)}}
 	files, err := newManifestFS(only, func(skill.File) ([]byte, error) { return t.File, nil })
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -39,7 +40,7 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 	if err := checkName(s.Name); err != nil {
 		return nil, err
 	}
-	file, err := skill.FindFile(b.FS)
+	file, err := skillfile.Find(b.FS)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func readFile(fsys fs.FS, want skill.File) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", want.Path, mapDiskFull(err))
 	}
-	if int64(len(data)) != want.Size || skill.Hash(data) != want.SHA256 {
+	if int64(len(data)) != want.Size || skillfile.Hash(data) != want.SHA256 {
 		return nil, fmt.Errorf("read %q: changed while reading", want.Path)
 	}
 	return data, nil

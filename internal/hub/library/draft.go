@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -104,7 +105,7 @@ func (d *draft) uploadContent(ctx context.Context, l *Library) (*content, error)
 	if len(d.refusals) > 0 {
 		return nil, &skill.RefusedError{What: "skill", Refusals: d.refusals}
 	}
-	if _, err := skill.FindFile(d.fsys); err != nil { // missing or a directory
+	if _, err := skillfile.Find(d.fsys); err != nil { // missing or a directory
 		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "the package contains no SKILL.md"}}}
 	}
 	c, err := l.readContent(ctx, skill.NewBundle(d.fsys, d.folder, nil))

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -105,7 +106,7 @@ func (c *DraftCheck) readSkillFile(_ context.Context, d *draft) error {
 		c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{File: printable.OneLine(r.Entry), Diagnostic: skill.Diagnostic{
 			Severity: skill.Error, Code: r.Code, Message: printable.OneLine(r.Message), Fix: "rename the file"}})
 	}
-	file, err := skill.FindFile(d.fsys)
+	file, err := skillfile.Find(d.fsys)
 	if err != nil { // missing or a directory
 		c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{File: skill.FileName, Diagnostic: skill.Diagnostic{
 			Severity: skill.Error, Code: "no-skill-md", Message: "SKILL.md is missing", Fix: "add a file SKILL.md to the top directory"}})

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // fileCache caches database files in a directory, named by their hashes. It
@@ -128,7 +128,7 @@ func (c *fileCache) lookup(hash string, size int64) ([]byte, bool) {
 		return nil, false
 	}
 	if fi, err := c.root.Stat(hash); err == nil && fi.Size() == size {
-		if data, err := c.root.ReadFile(hash); err == nil && skill.Hash(data) == hash {
+		if data, err := c.root.ReadFile(hash); err == nil && skillfile.Hash(data) == hash {
 			return data, true
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -142,7 +143,7 @@ func (h *Handlers) readFile(ctx context.Context, p account.Principal, in *FilePa
 	}
 	defer b.Close()
 	data, err := fs.ReadFile(b.FS, in.Path)
-	if at, _ := files.Find(in.Path); err == nil && skill.Hash(data) != at.SHA256 {
+	if at, _ := files.Find(in.Path); err == nil && skillfile.Hash(data) != at.SHA256 {
 		err = fmt.Errorf("file %.100q: %w", in.Path, store.ErrConflict) // the current version has changed
 	}
 	return data, err
