@@ -62,7 +62,7 @@ type turn struct {
 	over    bool       // whether the turn is over, so that no more events are emitted
 }
 
-// withTurn runs do as a turn. It emits and returns its error.
+// withTurn runs do as a turn. If do fails, withTurn emits the error and returns it.
 func (a *Agent) withTurn(tell func(Event), do func(*turn) error) error {
 	a.turns.Lock()
 	defer a.turns.Unlock()

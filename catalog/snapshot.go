@@ -374,7 +374,7 @@ func (s *Snapshot) similarNames(name string) []string {
 	return out
 }
 
-// Candidate is a skill that a reference could resolve to. It has the reason why
+// Candidate is a skill that a reference could resolve to. It records why
 // the reference does or does not resolve to the skill.
 type Candidate struct {
 	Name    string `json:"name"`

@@ -96,7 +96,7 @@ func (b providedTools) without(id ID, known []string) providedTools {
 	return out
 }
 
-// text describes the tools to a model.
+// text returns a description of the tools for a model.
 func (b providedTools) text() string {
 	var out strings.Builder
 	if len(b.tools) > 0 {

@@ -128,8 +128,8 @@ func judgeHalves(ctx context.Context, w way, c *corpus, asked []question, n int)
 	return sum.divide(float64(n)), nil
 }
 
-// printCosts measures the time for building an index, its heap size and the time for queries.
-// The ways alternate in each round.
+// printCosts prints the time for building an index, its heap size and the time for queries,
+// for each method of search. The order of the methods alternates between rounds.
 func printCosts(ctx context.Context, c *corpus, asked []question) error {
 	const rounds = 7
 	type cost struct {

@@ -159,8 +159,8 @@ func (a *app) updateDir(ctx context.Context, to setup.SkillsDir, from setup.Fetc
 	return checks, nil
 }
 
-// printUpdates prints the result and returns an error if the exit code is not
-// 0.
+// printUpdates prints the result. It returns an error if an update was refused or
+// failed, or if o.check is set and there is an update.
 func (a *app) printUpdates(out updateOutput, o *updateFlags) error {
 	if !a.JSON {
 		a.printChecks(out, o)

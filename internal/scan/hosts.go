@@ -158,7 +158,7 @@ func isPrivateHost(host string) bool {
 	return host == "localhost" || !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || isIdentifierHost(host)
 }
 
-// isHiddenCommand reports whether a word that is split by quotes is a command.
+// isHiddenCommand reports whether word is a command without its embedded quotes.
 func isHiddenCommand(word string) bool {
 	word = strings.ToLower(strings.NewReplacer("''", "", `""`, "").Replace(word))
 	return slices.Contains([]string{"sh", "bash", "zsh", "dash", "curl", "wget", "eval", "exec", "base64", "python", "python3", "perl", "node", "nc", "ncat", "netcat", "sudo", "cat", "rm", "chmod", "crontab", "ssh"}, word)

@@ -253,7 +253,7 @@ func (a *answer) endError() error {
 	case "stop", "tool_calls", "function_call", "length", "max_tokens", "content_filter":
 	default:
 		if len(a.calls) > 0 || a.reason == "error" { // the calls may be incomplete
-			return fmt.Errorf("answer ended with finish_reason %q", a.reason)
+			return fmt.Errorf("unexpected finish_reason %q", a.reason)
 		}
 	}
 	for _, c := range a.calls {

@@ -132,7 +132,7 @@ func (l Audit) Retention(ctx context.Context, p account.Principal) (r Retention,
 	return r, err
 }
 
-// SetRetention replaces the retention. It fails like [SignIns.SetRules].
+// SetRetention replaces the retention. It returns the same errors as [SignIns.SetRules].
 func (l Audit) SetRetention(ctx context.Context, p account.Principal, r Retention) (Retention, error) {
 	a := auditedAction{by: p, action: account.SettingsWrite, subject: "settings/" + auditSetting, details: r}
 	err := l.b.changeSetting(ctx, a, store.Setting{Name: auditSetting, Generation: r.Generation}, r, func(*store.Tx) error {

@@ -54,7 +54,7 @@ func link(t *testing.T, path string) {
 	try(t, os.Symlink(filepath.Base(path)+".real", path))
 }
 
-// swapType replaces a file with a directory and a directory with a file.
+// swapType replaces a file with a directory, or a directory with a file.
 func swapType(t *testing.T, path string) {
 	info, err := os.Stat(path)
 	try(t, err)

@@ -65,12 +65,12 @@ func errorIfExceeded(n, most int, e unix.Errno) error {
 	return fmt.Errorf("created only %d: %w", n, e)
 }
 
-func memoryOne(t *tally) {
+func allocateInOneProcess(t *tally) {
 	t.try("400 MB private", allocateInChildren(1, 400*mib, unix.MAP_PRIVATE))
 	t.try("400 MB shared", allocateInChildren(1, 400*mib, unix.MAP_SHARED))
 }
 
-func memoryFour(t *tally) { t.try("4 × 100 MB", allocateInChildren(4, 100*mib, unix.MAP_PRIVATE)) }
+func allocateInFourProcesses(t *tally) { t.try("4 × 100 MB", allocateInChildren(4, 100*mib, unix.MAP_PRIVATE)) }
 
 // allocateInChildren starts children that allocate memory. It returns nil if
 // the children could keep the memory for a while.

@@ -63,7 +63,7 @@ var attacks = map[string]func(*tally){
 	"C01": dial, "C02": dial, "C03": sendUDP, "C04": dial, "C05": dial, "C06": dial, "C07": oddSockets, "C08": vsock, "C09": ioURing, "C11": listen,
 	"D01": signalVictim, "D02": signalAll, "D03": trace, "D04": readMemory, "D05": stealFD, "D06": limitVictim, "D07": gainRoot, "D08": mountTmpfs, "D09": newUserNamespace,
 	"D10": changeRoot, "D11": kernelSurface, "D12": injectInput, "D13": openTTY, "D14": enterNamespace, "D15": reniceVictim, "D16": pinVictim, "D17": foreignABI, "D18": writeProc,
-	"E01": loop, "E02": ignoreTerm, "E03": forkBomb, "E04": memoryOne, "E05": memoryFour, "E06": bigFile, "E07": manyFiles, "E08": inodes, "E09": fillShm, "E10": flood,
+	"E01": loop, "E02": ignoreTerm, "E03": forkBomb, "E04": allocateInOneProcess, "E05": allocateInFourProcesses, "E06": bigFile, "E07": manyFiles, "E08": inodes, "E09": fillShm, "E10": flood,
 	"E11": daemon, "E12": holdStdout, "E13": openMany, "E14": spinTwo, "E15": threads, "E16": memfd, "E17": nestDirs,
 	"A08+": inheritedFDs, "D06+": limitFirst, "B04+": replaceOut, "B05+": swapLinks, "E16+": memfds,
 }
