@@ -50,7 +50,7 @@ func (s *Set) borrowTools(ctx context.Context, e *catalog.Entry, sk *skill.Skill
 		}
 		l := borrowedTools{provider: t.Provider, tools: []skill.Tool{t}}
 		switch {
-		case s.findLender(ctx, e, &l):
+		case s.findProvider(ctx, e, &l):
 			loans = append(loans, l)
 		case sk.Provider != nil: // only the provider can resolve aliases
 			own.Tools = append(own.Tools, t)
@@ -64,9 +64,9 @@ func (s *Set) borrowTools(ctx context.Context, e *catalog.Entry, sk *skill.Skill
 	return &own, loans, problems
 }
 
-// findLender finds the skill or server that has the provider of l, and reports
+// findProvider finds the skill or server that has the provider of l, and reports
 // whether it was found.
-func (s *Set) findLender(ctx context.Context, e *catalog.Entry, l *borrowedTools) bool {
+func (s *Set) findProvider(ctx context.Context, e *catalog.Entry, l *borrowedTools) bool {
 	order, _ := s.rt.Catalog().LoadOrder(ctx, e) // the load reports errors
 	for _, d := range order {
 		if d.Entry != e && provider.Offers(d.Skill, l.provider) {

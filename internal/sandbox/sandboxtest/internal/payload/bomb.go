@@ -70,7 +70,9 @@ func allocateInOneProcess(t *tally) {
 	t.try("400 MB shared", allocateInChildren(1, 400*mib, unix.MAP_SHARED))
 }
 
-func allocateInFourProcesses(t *tally) { t.try("4 × 100 MB", allocateInChildren(4, 100*mib, unix.MAP_PRIVATE)) }
+func allocateInFourProcesses(t *tally) {
+	t.try("4 × 100 MB", allocateInChildren(4, 100*mib, unix.MAP_PRIVATE))
+}
 
 // allocateInChildren starts children that allocate memory. It returns nil if
 // the children could keep the memory for a while.
