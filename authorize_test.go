@@ -279,8 +279,8 @@ func TestRevocationStopsRunningScripts(t *testing.T) {
 		{"the approval, for one of less", false, func(s *shop) { s.approve(t, "sleeper", func(g *policy.Grant) { g.Permissions.Run = false }) }},
 		{"the approval, for one of other needs", false, func(s *shop) { s.approve(t, "sleeper", func(g *policy.Grant) { g.Needs = nil }) }},
 		{"all skills", false, filter(catalog.Filter{Disabled: true})},
-		{"it from the allow-list", false, filter(catalog.Filter{Allow: []string{"other", "bed"}})},
-		{"what it needs from the allow-list", false, filter(catalog.Filter{Allow: []string{"sleeper"}})},
+		{"it from the allowlist", false, filter(catalog.Filter{Allow: []string{"other", "bed"}})},
+		{"what it needs from the allowlist", false, filter(catalog.Filter{Allow: []string{"sleeper"}})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newShop(t, sleeper(), nil)

@@ -30,7 +30,7 @@ func ExampleNew_closed() {
 	_, err = rt.Fetch(ctx, "tides")
 	fmt.Println(len(rt.Catalog().Snapshot().Skills()), err)
 	// Output:
-	// 0 skill "tides" is not available: not on the allow-list (skills.allow)
+	// 0 skill "tides" is not available: not on the allowlist (skills.allow)
 }
 
 // Skills in a directory are read on demand. {baseDir} in their instructions is

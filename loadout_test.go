@@ -49,7 +49,7 @@ func TestNewDeniesByDefault(t *testing.T) {
 	}{
 		{"no sources: nothing", loadout.Options{Sources: []catalog.Source{}}, nil},
 		{"switched off: nothing", loadout.Options{Sources: source(), Filter: catalog.Filter{Disabled: true}}, nil},
-		{"an allow-list: what it names", loadout.Options{Sources: source(), Filter: catalog.Filter{Allow: []string{"csv"}}}, []string{"csv"}},
+		{"an allowlist: what it names", loadout.Options{Sources: source(), Filter: catalog.Filter{Allow: []string{"csv"}}}, []string{"csv"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rt, err := loadout.New(t.Context(), &tt.opts)
@@ -76,7 +76,7 @@ func TestNewDeniesByDefault(t *testing.T) {
 
 func TestNewRefusesUnreadableFiles(t *testing.T) {
 	if _, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{}, Filter: catalog.Filter{Allow: []string{"[x"}}}); err == nil {
-		t.Error("an allow-list that cannot be read lets everything through")
+		t.Error("an allowlist that cannot be read lets everything through")
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	errGone := errors.New("gone")

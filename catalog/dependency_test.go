@@ -106,7 +106,7 @@ func TestMissingReportsUnknownReferences(t *testing.T) {
 
 func TestHiddenDependencyIsAnError(t *testing.T) {
 	_, err := loadOrder(t, filtered(t, catalog.Filter{Allow: []string{"a"}}, (&memory{origin: "m"}).add("a", "b").add("b")), "a")
-	if err == nil || err.Error() != `a → b: skill "b" is not available: not on the allow-list (skills.allow)` {
+	if err == nil || err.Error() != `a → b: skill "b" is not available: not on the allowlist (skills.allow)` {
 		t.Errorf("got %v", err)
 	}
 }

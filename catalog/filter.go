@@ -59,19 +59,19 @@ type allowRule struct {
 }
 
 // compile parses the patterns. It returns an error if a pattern is invalid,
-// because an allow-list must not allow more than intended.
+// because an allowlist must not allow more than intended.
 func (f Filter) compile() (*filter, error) {
 	out := &filter{disabled: f.Disabled, shell: f.Shell}
 	for _, a := range f.Allow {
 		pattern, constraint, versioned := strings.Cut(strings.TrimSpace(a), "@")
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return nil, fmt.Errorf("allow-list: invalid pattern %q: want a name or a glob such as docs-*", a)
+			return nil, fmt.Errorf("allowlist: invalid pattern %q: want a name or a glob such as docs-*", a)
 		}
 		rule := allowRule{pattern: skillname.Normalize(pattern)}
 		if versioned {
 			want, err := semver.NewConstraint(constraint)
 			if err != nil {
-				return nil, fmt.Errorf("allow-list: invalid version constraint in %q: want, for example, %s@>=1.2", a, pattern)
+				return nil, fmt.Errorf("allowlist: invalid version constraint in %q: want, for example, %s@>=1.2", a, pattern)
 			}
 			rule.want = want
 		}
@@ -95,7 +95,7 @@ func (f *filter) reason(e *Entry) string {
 		ok, _ := path.Match(a.pattern, e.Name)
 		return ok && satisfies(e.Version, a.want)
 	}) {
-		return "not on the allow-list (skills.allow)"
+		return "not on the allowlist (skills.allow)"
 	}
 	if f.chosen != nil && !slices.Contains(f.chosen, e.Name) && !slices.Contains(f.chosen, e.Origin+"/"+e.Name) {
 		return "not among the skills of this profile"

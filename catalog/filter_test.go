@@ -30,8 +30,8 @@ func TestK2EachLookupChecksKillSwitchAndAllowList(t *testing.T) {
 	}{
 		{"switched off", catalog.Filter{Disabled: true}, "switched off"},
 		{"switched off, though on the list", catalog.Filter{Disabled: true, Allow: []string{"pdf"}}, "switched off"},
-		{"not on the list", catalog.Filter{Allow: []string{"csv"}}, "allow-list"},
-		{"chosen, and not on the list", catalog.Filter{Allow: []string{"csv"}, Select: []string{"pdf"}}, "allow-list"},
+		{"not on the list", catalog.Filter{Allow: []string{"csv"}}, "allowlist"},
+		{"chosen, and not on the list", catalog.Filter{Allow: []string{"csv"}, Select: []string{"pdf"}}, "allowlist"},
 		{"not chosen", catalog.Filter{Select: []string{"csv"}}, "profile"},
 		{"nothing is chosen", catalog.Filter{Select: []string{}}, "profile"},
 	} {
@@ -75,9 +75,9 @@ func TestK2EditedSkillIsFilteredAgain(t *testing.T) {
 	e := get(t, c.Snapshot(), "pdf")
 	for _, tt := range []struct{ content, want string }{
 		{doc("pdf", "version: 1.9.0\n"), ""},
-		{doc("pdf", "version: 2.0.0\n"), `skill "pdf" is not available: changed, and now not on the allow-list (skills.allow)`},
-		{doc("pdf", ""), `skill "pdf" is not available: changed, and now not on the allow-list (skills.allow)`},
-		{doc("other", "version: 1.0.0\n"), `skill "pdf" is not available: changed, and now not on the allow-list (skills.allow)`},
+		{doc("pdf", "version: 2.0.0\n"), `skill "pdf" is not available: changed, and now not on the allowlist (skills.allow)`},
+		{doc("pdf", ""), `skill "pdf" is not available: changed, and now not on the allowlist (skills.allow)`},
+		{doc("other", "version: 1.0.0\n"), `skill "pdf" is not available: changed, and now not on the allowlist (skills.allow)`},
 		{doc("pdf", "version: 1.0.0\nbindShells: [Code]\n"), `skill "pdf" is not available: changed, and now bound to Code (bindShells), but this is Chat`},
 	} {
 		write(t, root, map[string]string{"pdf/SKILL.md": tt.content})
@@ -123,7 +123,7 @@ func TestK2InvalidAllowListIsAnError(t *testing.T) {
 		c, err := catalog.New(nil, &catalog.Options{Filter: catalog.Filter{Allow: []string{"pdf", pattern}}})
 		if err == nil || c != nil {
 			t.Errorf("%q is accepted", pattern)
-		} else if !strings.HasPrefix(err.Error(), "allow-list: ") || !strings.Contains(err.Error(), "want") {
+		} else if !strings.HasPrefix(err.Error(), "allowlist: ") || !strings.Contains(err.Error(), "want") {
 			t.Errorf("%q: %v; want an error that says what is accepted", pattern, err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestForbiddenSkillShadowsNothing(t *testing.T) {
 	if len(s.Shadowed()) > 0 {
 		t.Errorf("shadowed: %v", s.Shadowed())
 	}
-	if _, err := s.Get("p/pdf"); err == nil || !strings.Contains(err.Error(), "allow-list") {
+	if _, err := s.Get("p/pdf"); err == nil || !strings.Contains(err.Error(), "allowlist") {
 		t.Errorf("p/pdf: %v", err)
 	}
 }

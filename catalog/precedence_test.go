@@ -281,25 +281,25 @@ func TestExplain(t *testing.T) {
 	}{
 		{"csv", []string{"* p: the only skill of this name"}},
 		{"pdf", []string{
-			"p: not on the allow-list (skills.allow)",
+			"p: not on the allowlist (skills.allow)",
 			"* u1: first of 4 by scope, then by order of sources",
 			"u2: source u2 comes after u1",
 			"g: scope group comes after user",
 		}},
 		{"pdf@^1", []string{
-			"p: not on the allow-list (skills.allow)",
+			"p: not on the allowlist (skills.allow)",
 			`u1: version "2.0.0" does not satisfy ^1`,
 			`u2: version "2.5.0" does not satisfy ^1`,
 			"* g: first of 4 by scope, then by order of sources",
 		}},
 		{"pdf@^9", []string{
-			"p: not on the allow-list (skills.allow)",
+			"p: not on the allowlist (skills.allow)",
 			`u1: version "2.0.0" does not satisfy ^9`,
 			`u2: version "2.5.0" does not satisfy ^9`,
 			`g: version "1.0.0" does not satisfy ^9`,
 		}},
 		{"pdf@latest", []string{
-			"p: not on the allow-list (skills.allow)",
+			"p: not on the allowlist (skills.allow)",
 			`u1: invalid version constraint "latest"`, `u2: invalid version constraint "latest"`, `g: invalid version constraint "latest"`,
 		}},
 		{"u2/pdf", []string{"* u2: the only skill of this name"}},
@@ -334,7 +334,7 @@ func TestNotFoundIsExplained(t *testing.T) {
 		{"天气", `skill "天气" not found`},
 		{"", `skill "" not found`},
 		{"@", `skill "@" not found`},
-		{"hidden", `skill "hidden" is not available: not on the allow-list (skills.allow)`},
+		{"hidden", `skill "hidden" is not available: not on the allowlist (skills.allow)`},
 		{"pdf@^2", `skill "pdf@^2" is not available: u/pdf has version 1.0.0; g/pdf has version 1.5.0`},
 		{"csv@1", `skill "csv@1" is not available: u/csv has no version, so it satisfies no constraint`},
 		{"pdf@new", `skill "pdf@new" is not available: invalid version constraint "new"; write for example pdf@^1.2`},

@@ -363,8 +363,8 @@ func TestRefusedRunSaysWhatToDo(t *testing.T) {
 	if err := s.rt.Catalog().SetFilter(catalog.Filter{Allow: []string{"fresh"}}); err != nil {
 		t.Fatal(err)
 	}
-	if res := c.call("run_skill_script", line("echo ran")); !res.IsError || !strings.Contains(textOf(res), "allow-list") {
-		t.Errorf("off the allow-list: %q", textOf(res))
+	if res := c.call("run_skill_script", line("echo ran")); !res.IsError || !strings.Contains(textOf(res), "allowlist") {
+		t.Errorf("off the allowlist: %q", textOf(res))
 	}
 	if err := s.rt.Catalog().SetFilter(catalog.Filter{Disabled: true}); err != nil {
 		t.Fatal(err)

@@ -31,8 +31,8 @@ whether it needs approval. Calling a tool or running the code of a skill can nee
 approval; loading instructions never does. Your rules and approvals apply. Each call is
 checked again with its arguments.
 
-Only known tools are listed. For a server that was never connected, the list says so:
-use --connect to connect to the servers first. The --json output is for planners:
+Only known tools are listed. Servers that were never connected are reported separately:
+use --connect to connect to them first. The --json output is for planners:
 available_skills, available_mcp_tools and planning_hints.`,
 		Example: `  loadout capabilities
   loadout capabilities --connect

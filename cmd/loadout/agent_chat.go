@@ -38,7 +38,7 @@ for its commands.`,
 	f.StringVar(&o.Key, "key", "", "`NAME` of the secret or variable with the key for --base-url")
 	f.StringVar(&o.Session, "session", "", "continue the conversation `ID`")
 	f.StringVar(&o.Workspace, "workspace", "", "work on the files in `DIR`; changes need approval")
-	f.StringVar(&o.Approve, "approve", "", "decide calls that match no rule by `MODE`: ask (prompt you) or rules (deny)")
+	f.StringVar(&o.Approve, "approve", "", "use `MODE` for calls that match no rule: ask (prompt you) or rules (deny)")
 	f.StringVar(&o.Profile, "profile", "", "use the skills, servers and instructions of the profile `NAME`")
 	f.StringArrayVar(&o.Preload, "preload", nil, "load the skill `NAME` for the whole conversation (repeatable)")
 	f.StringArrayVar(&o.Files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")

@@ -21,7 +21,7 @@ func TestRevocationStopsAgentRuns(t *testing.T) {
 	}{
 		{"approval", func(t *testing.T, s *waiting) { s.loadout(t, "approve", "--revoke", "tool") }, "not approved"},
 		{"kill switch", func(t *testing.T, s *waiting) { s.configure(t, "skills: {enabled: false}\n") }, "switched off"},
-		{"allow-list", func(t *testing.T, s *waiting) { s.configure(t, "skills: {allow: [other]}\n") }, "tool"},
+		{"allowlist", func(t *testing.T, s *waiting) { s.configure(t, "skills: {allow: [other]}\n") }, "tool"},
 		{"configuration that cannot be read", func(t *testing.T, s *waiting) { s.configure(t, "skills: {enabled: perhaps}\n") }, "configuration"},
 	} {
 		t.Run(strings.ReplaceAll(tt.what, " ", "_"), func(t *testing.T) {

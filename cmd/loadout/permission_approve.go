@@ -42,7 +42,7 @@ error is not a terminal.
 You approve tool calls when an agent makes them. --list also shows the tool calls you
 allowed for a session or always; --revoke NAME revokes them by tool name.`,
 		Example: `  loadout approve pdf
-  loadout approve pdf --dry-run             change nothing
+  loadout approve pdf --dry-run             show what would be approved
   loadout approve pdf --expires 24h
   loadout approve --list
   loadout approve --revoke pdf
@@ -77,8 +77,8 @@ allowed for a session or always; --revoke NAME revokes them by tool name.`,
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	f.DurationVar(&o.expires, "expires", 0, "let the approval expire after `TIME`, such as 24h")
 	f.BoolVar(&o.workspace, "write-workspace", false, "allow writing to the workspace directory")
-	f.BoolVar(&o.host, "host-network", false, "allow the host network, without the allow-list")
-	f.BoolVar(&o.unsandboxed, "unsandboxed", false, "allow the backend process, which does not isolate")
+	f.BoolVar(&o.host, "host-network", false, "allow the host network, without the host allowlist")
+	f.BoolVar(&o.unsandboxed, "unsandboxed", false, "allow the backend named process, which does not isolate")
 	return cmd
 }
 

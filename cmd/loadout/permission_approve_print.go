@@ -68,7 +68,7 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 	}{
 		{r.Permissions.WorkspaceWrite, "write to the workspace directory"},
 		{r.Permissions.HostNetwork, "use the whole network of this machine"},
-		{r.Permissions.Unsandboxed, "run without isolation, in the backend process"},
+		{r.Permissions.Unsandboxed, "run without isolation (backend: process)"},
 	} {
 		if also.set {
 			row("also", also.what)

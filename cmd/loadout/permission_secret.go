@@ -58,8 +58,8 @@ LOADOUT_SECRET_NAME provides a secret that is not set here.`,
 		Use:   "grant NAME --skill SKILL",
 		Short: "Let a skill use a secret",
 		Long: `Let the current version of a skill use a secret, until one of its files changes. The
-secret need not be set yet. --remove revokes the permission and keeps the others of
-the skill; to stop what is already running, use loadout approve --revoke.`,
+secret need not be set yet. --remove revokes this permission and keeps the skill's
+other permissions; to stop what is already running, use loadout approve --revoke.`,
 		Example: "  loadout secret grant GITHUB_TOKEN --skill github\n  loadout secret grant GITHUB_TOKEN --skill github --remove",
 		Args:    argCount(1, 1, "the NAME of a secret"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -54,7 +54,7 @@ directories inside itself and rules that deny. No project can loosen the sandbox
 
 trust asks for confirmation on a terminal. It does not ask with --yes or --json, or if
 standard input or standard error is not a terminal.`,
-		Example: `  loadout trust . --dry-run                change nothing
+		Example: `  loadout trust . --dry-run                show what would apply
   loadout trust ~/src/project
   loadout trust --list
   loadout trust --remove ~/src/project`,

@@ -66,7 +66,7 @@ code of the script.`,
 	f.StringVar(&o.workspace, "workspace", "", "let the script read `DIR` as /workspace")
 	f.BoolVar(&o.write, "write", false, "let the script write to the workspace too")
 	f.StringArrayVar(&o.secrets, "secret", nil, "provide the variable `NAME` as the file /run/secrets/NAME (repeatable)")
-	f.BoolVar(&o.host, "host-network", false, "allow the host network, without the allow-list")
+	f.BoolVar(&o.host, "host-network", false, "allow the host network, without the host allowlist")
 	a.profileFlag(f)
 	f.DurationVar(&o.timeout, "timeout", 0, "stop the script after `TIME`, such as 10s; at most sandbox.seconds")
 	return cmd

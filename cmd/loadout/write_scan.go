@@ -43,8 +43,8 @@ func (a *app) scanCommand() *cobra.Command {
 		Short: "Scan skills for dangerous or hidden content",
 		Long: `Scan the files of skills for hidden characters, instructions that turn an agent against
 its user, commands that download and run code, encoded programs, secrets, and content
-that the frontmatter does not declare. PATH is the directory,
-SKILL.md or archive of a skill, or a directory with skills below it.
+that the frontmatter does not declare. PATH is the directory, SKILL.md or archive of a
+skill, or a directory with skills below it. NAME is the name of an available skill.
 
 A scan is not a guarantee: a skill without findings can be harmful, and a finding can
 be harmless. The sandbox limits what scripts can do. Exits with 1 if a finding has at

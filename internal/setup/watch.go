@@ -16,7 +16,7 @@ import (
 )
 
 // ConfigWatcher applies changes to the configuration files to a running server:
-// the kill switch, the allow-list and the rules. Revoking a permission must
+// the kill switch, the allowlist and the rules. Revoking a permission must
 // take effect immediately.
 type ConfigWatcher struct {
 	setup   *Setup

@@ -60,7 +60,7 @@ const (
 	TokenRevoke Action = "token.end" // revoke tokens and sign-ins
 
 	SettingsRead  Action = "settings.read"
-	SettingsWrite Action = "settings.write" // change the kill switch, the allow-list and other settings
+	SettingsWrite Action = "settings.write" // change the kill switch, the allowlist and other settings
 	UsageRead     Action = "usage.read"
 	MeterRead     Action = "meter.read" // see the usage of conversations
 	AuditRead     Action = "audit.read"

@@ -28,7 +28,7 @@ type SettingScope struct {
 
 func (h *Handlers) skillSettingsAPI() {
 	api.Add(h.Server, api.Operation("get-skill-settings", "GET", "/settings/skills", "Get which skills are enabled and allowed, on the hub or in a group"), h.getSkillSettings)
-	api.Add(h.Server, api.Operation("set-skill-settings", "PUT", "/settings/skills", "Enable or disable skills, or restrict them to an allow-list"), h.setSkillSettings)
+	api.Add(h.Server, api.Operation("set-skill-settings", "PUT", "/settings/skills", "Enable or disable skills, or restrict them to an allowlist"), h.setSkillSettings)
 }
 
 func (h *Handlers) getSkillSettings(ctx context.Context, in *SettingScope) (*api.Body[skillSettingsJSON], error) {
@@ -43,7 +43,7 @@ func (h *Handlers) setSkillSettings(ctx context.Context, in *struct {
 	p := account.FromContext(ctx)
 	err := h.Agents.SetSkillSettings(ctx, p, in.Scope, agents.SkillSettings{Disabled: !in.Body.Enabled, Allow: in.Body.Allow, Generation: in.Body.Generation})
 	if errors.Is(err, store.ErrInvalid) {
-		return nil, &api.Problem{Status: 422, Code: "invalid", Detail: err.Error(), Next: "fix the allow-list or the scope"}
+		return nil, &api.Problem{Status: 422, Code: "invalid", Detail: err.Error(), Next: "fix the allowlist or the scope"}
 	}
 	if err != nil {
 		return nil, err

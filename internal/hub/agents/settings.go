@@ -141,14 +141,14 @@ func decodeSettings(kept store.Setting) (s SkillSettings, err error) {
 	return s, checkAllow(s.Allow)
 }
 
-// checkAllow returns an error if an allow-list is invalid.
+// checkAllow returns an error if an allowlist is invalid.
 func checkAllow(allow []string) error {
 	if len(allow) > MaxAllow {
-		return fmt.Errorf("allow-list: %w: too many entries (%d, limit %d)", store.ErrInvalid, len(allow), MaxAllow)
+		return fmt.Errorf("allowlist: %w: too many entries (%d, limit %d)", store.ErrInvalid, len(allow), MaxAllow)
 	}
 	for _, entry := range allow {
 		if len(entry) > maxAllowBytes {
-			return fmt.Errorf("allow-list: %w: entry too long (%d bytes, limit %d)", store.ErrInvalid, len(entry), maxAllowBytes)
+			return fmt.Errorf("allowlist: %w: entry too long (%d bytes, limit %d)", store.ErrInvalid, len(entry), maxAllowBytes)
 		}
 	}
 	// An empty catalog is enough to parse the list.
@@ -227,7 +227,7 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 	return out, nil
 }
 
-// intersectAllow returns the intersection of two allow-lists. An empty argument
+// intersectAllow returns the intersection of two allowlists. An empty argument
 // allows everything; some is false if the intersection allows nothing. The
 // intersection of two patterns is empty if they overlap and neither covers the
 // other.

@@ -319,7 +319,7 @@ func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) ma
 	}
 	switch spec.Network.Mode {
 	case sandbox.ProxyNetwork:
-		e["network"] = "network namespace, allow-list proxy"
+		e["network"] = "network namespace, allowlist proxy"
 	case sandbox.HostNetwork:
 		e["network"] = ""
 	}

@@ -97,7 +97,7 @@ func enforcedLayers(spec *sandbox.Spec) map[string]string {
 	}
 	switch spec.Network.Mode {
 	case sandbox.ProxyNetwork:
-		e["network"] = "Seatbelt, allow-list proxy"
+		e["network"] = "Seatbelt, allowlist proxy"
 	case sandbox.HostNetwork:
 		e["network"] = ""
 	}

@@ -62,7 +62,7 @@ Name the situations, and what is out of scope.
 
 1. Find the file that the user means.
 2. Run \`scripts/run.py FILE\`. It prints the lines of the report.
-3. Summarise the important findings in two sentences, and show the report.
+3. Summarize the important findings in two sentences, and show the report.
 `;
 
 const script = `#!/usr/bin/env python3

@@ -1077,7 +1077,7 @@ export interface paths {
         };
         /** Get which skills are enabled and allowed, on the hub or in a group */
         get: operations["get-skill-settings"];
-        /** Enable or disable skills, or restrict them to an allow-list */
+        /** Enable or disable skills, or restrict them to an allowlist */
         put: operations["set-skill-settings"];
         post?: never;
         delete?: never;

@@ -56,7 +56,7 @@ Name the situations, and what is out of scope.
 
 1. Find the file that the user means.
 2. Run \`scripts/run.py FILE\`. It prints the lines of the report.
-3. Summarise the important findings in two sentences, and show the report.
+3. Summarize the important findings in two sentences, and show the report.
 `,zt=`#!/usr/bin/env python3
 """Counts the lines and words of a text file."""
 
