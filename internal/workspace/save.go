@@ -27,8 +27,8 @@ type saveArgs struct {
 	Name         string     `json:"name" jsonschema:"lower-case letters, digits and hyphens"`
 	Description  string     `json:"description" jsonschema:"what it does and when to use it"`
 	Instructions string     `json:"instructions" jsonschema:"Markdown, without frontmatter"`
-	Files        []saveFile `json:"files,omitempty" jsonschema:"with paths such as references/x.md or scripts/x.py"`
-	Replace      bool       `json:"replace,omitempty" jsonschema:"replace an existing skill"`
+	Files        []saveFile `json:"files,omitempty" jsonschema:"as references/x.md or scripts/x.py"`
+	Replace      bool       `json:"replace,omitempty" jsonschema:"in place of one that is there"`
 }
 
 type saveFile struct {

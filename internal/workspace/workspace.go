@@ -75,16 +75,16 @@ func New(root *os.Root, o *Options) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: Name, Title: "Workspace", Version: "1"}, nil)
 	reads, no, yes := &mcp.ToolAnnotations{ReadOnlyHint: true}, false, true
 	writes := &mcp.ToolAnnotations{IdempotentHint: true, OpenWorldHint: &no}
-	mcp.AddTool(s, &mcp.Tool{Name: toolname.ReadFile, Description: "Read a text file in the working folder.", Annotations: reads}, f.read)
-	mcp.AddTool(s, &mcp.Tool{Name: toolname.ListFiles, Description: "List the files in the working folder.", Annotations: reads}, f.list)
-	mcp.AddTool(s, &mcp.Tool{Name: toolname.WriteFile, Description: "Create or replace a file in the working folder.", Annotations: writes}, f.write)
-	mcp.AddTool(s, &mcp.Tool{Name: toolname.EditFile, Description: "Replace text in a file in the working folder.", Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.edit)
+	mcp.AddTool(s, &mcp.Tool{Name: toolname.ReadFile, Description: "Read a text file of the working folder.", Annotations: reads}, f.read)
+	mcp.AddTool(s, &mcp.Tool{Name: toolname.ListFiles, Description: "List the files of the working folder.", Annotations: reads}, f.list)
+	mcp.AddTool(s, &mcp.Tool{Name: toolname.WriteFile, Description: "Write a file of the working folder, in place of what it was.", Annotations: writes}, f.write)
+	mcp.AddTool(s, &mcp.Tool{Name: toolname.EditFile, Description: "Replace a text in a file of the working folder.", Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.edit)
 	if o.Project != "" {
-		mcp.AddTool(s, &mcp.Tool{Name: toolname.SaveSkill, Description: "Save a skill in the project's skills folder: a SKILL.md with its description and instructions, and other files. It can then be loaded.",
+		mcp.AddTool(s, &mcp.Tool{Name: toolname.SaveSkill, Description: "Save a skill: a SKILL.md with its description and instructions, and files beside it, in the project's folder of skills. It can be loaded then.",
 			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no, DestructiveHint: &yes}}, f.save)
 	}
 	if o.Run != nil {
-		mcp.AddTool(s, &mcp.Tool{Name: toolname.RunCommand, Description: "Run a shell command in the working folder, in a sandbox without network: sh, Python and other installed programs.",
+		mcp.AddTool(s, &mcp.Tool{Name: toolname.RunCommand, Description: "Run a shell command in the working folder: sh, Python and what else this machine has, in a sandbox without network.",
 			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no, DestructiveHint: &yes}}, f.run)
 	}
 	return s
@@ -97,7 +97,7 @@ type folder struct {
 }
 
 type readArgs struct {
-	Path   string `json:"path" jsonschema:"relative to the working folder"`
+	Path   string `json:"path" jsonschema:"inside the folder"`
 	Offset int    `json:"offset,omitempty" jsonschema:"in bytes"`
 }
 
@@ -165,8 +165,8 @@ func (f *folder) open(name string) (*os.File, error) {
 }
 
 type listArgs struct {
-	Path    string `json:"path,omitempty" jsonschema:"a subfolder; default the working folder"`
-	Pattern string `json:"pattern,omitempty" jsonschema:"for file names, such as *.csv"`
+	Path    string `json:"path,omitempty" jsonschema:"a folder inside it; none is all of it"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"of names, as *.csv"`
 }
 
 func (f *folder) list(ctx context.Context, _ *mcp.CallToolRequest, in listArgs) (*mcp.CallToolResult, any, error) {
@@ -218,9 +218,9 @@ func (f *folder) list(ctx context.Context, _ *mcp.CallToolRequest, in listArgs) 
 }
 
 type writeArgs struct {
-	Path    string  `json:"path" jsonschema:"relative to the working folder"`
+	Path    string  `json:"path" jsonschema:"inside the folder"`
 	Content *string `json:"content,omitempty"`
-	From    string  `json:"from,omitempty" jsonschema:"instead of content, the link of a script's output file, such as loadout-work://…"`
+	From    string  `json:"from,omitempty" jsonschema:"or the link of a file that a script left, as loadout-work://…"`
 }
 
 // content returns the content to write, which is given as text or as a link.
@@ -339,10 +339,10 @@ func openSubdir(at *os.Root, name string) (*os.Root, error) {
 }
 
 type editArgs struct {
-	Path string `json:"path" jsonschema:"relative to the working folder"`
-	Old  string `json:"old" jsonschema:"exact text; must occur once unless all is set"`
+	Path string `json:"path" jsonschema:"inside the folder"`
+	Old  string `json:"old" jsonschema:"the text as it is, once in the file"`
 	New  string `json:"new"`
-	All  bool   `json:"all,omitempty" jsonschema:"replace all occurrences"`
+	All  bool   `json:"all,omitempty" jsonschema:"wherever it is"`
 }
 
 func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*mcp.CallToolResult, any, error) {
@@ -383,7 +383,7 @@ func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*
 
 type runArgs struct {
 	Command string `json:"command" jsonschema:"for sh -c"`
-	Seconds int    `json:"seconds,omitempty" jsonschema:"timeout; default 60"`
+	Seconds int    `json:"seconds,omitempty" jsonschema:"after which it is ended; default 60"`
 }
 
 // maxSeconds is the maximum timeout of a command.
