@@ -54,14 +54,14 @@ var errNotText = errors.New("cannot read part of a file that is not text")
 
 // ReadFile returns a file of the skill e. name is its path inside the skill.
 // For a text file, ReadFile returns up to limit bytes starting at offset and
-// does not split characters. It exceeds a limit that is shorter than the first
-// character. A limit of 0 means 64 KiB, which is also the maximum. Images up to
+// does not split characters. If limit is smaller than the first character, that
+// character is returned whole. A limit of 0 means 64 KiB, which is also the maximum. Images up to
 // 5 MiB are returned whole; for other files, only the metadata is returned.
 //
 // The error matches [fs.ErrNotExist] if the file does not exist. It matches
-// [fs.ErrInvalid] if the path leaves the skill or is not a regular file. An
-// offset outside a text file matches [fs.ErrInvalid], too. A positive offset in
-// a file that is not text is an error, too.
+// [fs.ErrInvalid] if the path leaves the skill or is not a regular file. So does
+// an offset outside a text file. A positive offset in a file that is not text is
+// an error.
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
 	clean, err := cleanPath(name)
 	if err != nil {

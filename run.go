@@ -133,7 +133,7 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 
 // RunCommand runs a host command in a sandbox, to show users what scripts can
 // see. args must not be empty. It uses only Inputs, OutputDir, Timeout and the
-// streams of run. A working folder is an error that matches [ErrNoFolder]. The
+// streams of run. If run has a working folder, the error matches [ErrNoFolder]. The
 // command has no network access, no secrets and [sandbox.DefaultLimits].
 // Results and other errors are those of [sandbox.Run].
 func RunCommand(ctx context.Context, b sandbox.Backend, args []string, run Run) (*RunResult, error) {
@@ -185,7 +185,7 @@ type Command struct {
 // Command runs a command without network access, secrets or the user's
 // environment. Of the user's files, the sandbox contains only the folder. A
 // command that fails or is killed is not an error. If ctx is done during the
-// run, Command kills it and returns the cause without a result. Other errors
+// run, Command kills the command and returns the cause without a result. Other errors
 // mean that nothing ran. The error matches [ErrWorkspace] if the folder is not
 // accepted, and [ErrNoScripts] if the runtime has no sandbox. Command does not
 // ask for approval and records no decision. [Scripts.Bounds] do not apply, but

@@ -29,16 +29,17 @@ type SkillToolOptions struct {
 	// Principal is the principal of the calls; the zero value means the local
 	// user.
 	Principal policy.Principal
-	// Approvals receives requests to approve tool calls and scripts, and the
-	// servers' elicitations. Pass the queue to [Options.Approvals] too. If it
-	// is nil, the fields Approve and Elicit handle them.
+	// Approvals receives requests to approve tool calls, and the servers'
+	// elicitations. Pass the queue to [Options.Approvals] too. If it is nil,
+	// the fields Approve and Elicit handle them. The Approve function of
+	// [loadout.Options] handles requests to approve scripts.
 	Approvals *ApprovalQueue
 	// Approve asks the user about tool calls that need approval; it replaces
 	// Approvals for them. If both are nil, the Approve function of
 	// [loadout.Options] is called.
 	Approve loadout.Approver
 	// Elicit handles elicitations; it replaces Approvals for them. If both are
-	// nil, elicitations are cancelled.
+	// nil, they are handled as without [tools.Call.Elicit].
 	Elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 	// Server has further options of the server that implements the tools, such
 	// as Workspace, Refresh and OnUse. SkillTools sets its Tools, Session,

@@ -44,5 +44,5 @@ type Decision struct {
 	Reason string // for users
 	Hint   string // what the user can do about it; may be empty
 	Rule   string // text of the rule that matched the call, if any
-	Grant  *Grant // the grant that allows it, if Code is [Granted]
+	Grant  *Grant // the grant that allows it if Code is [Granted]; otherwise nil or a grant that does not
 }

@@ -16,7 +16,7 @@ var ErrEnded = errors.New("sandbox has ended")
 // UnavailableError reports that a backend cannot be used on this machine.
 type UnavailableError struct {
 	Backend string
-	Missing string // such as "user namespaces" or "bwrap"
+	Missing string // what is missing, such as "bwrap", or what failed
 	Err     error  // error from the system; may be nil
 	Fix     string // how to make the backend available
 }

@@ -85,7 +85,7 @@ type commandPermissions struct {
 // single message says so. If the load failed, there are no messages, and Error
 // is r.Text. A program that sends these messages must not send r.Text too.
 //
-// r must be a result of [Session.Load]. Activation does not modify r.
+// r needs State and Text and, unless the load failed, Skill. Activation does not modify r.
 func (r *LoadResult) Activation(ref string) *Activation {
 	switch r.State {
 	case StateFailed:

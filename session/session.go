@@ -59,7 +59,7 @@ var ErrClosed = errors.New("session is closed")
 
 // Open opens the conversation in o.Log with the skills that were active at its
 // end. Their servers are started when they are needed; see [Session.Tools].
-// skills must not be nil, but o may be. Open returns an error only if the log
+// skills may be nil if nothing is loaded, and o may be nil. Open returns an error only if the log
 // cannot be read. The caller must close the session.
 func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if o == nil {

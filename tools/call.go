@@ -43,7 +43,8 @@ type Call struct {
 	Principal policy.Principal
 	Session   string
 	// Allow holds the rules of active skills. They can allow only calls that
-	// the rules of the set do not decide; see [policy.Rules.DecideWith].
+	// the rules of the set do not decide, and never calls of tools that are
+	// marked to need approval, unrated or CRITICAL.
 	Allow policy.Rules
 	// Meta, InputResponses and RequestState are those of [mcp.CallToolParams].
 	// Progress receives the server's progress notifications. All are passed on

@@ -175,7 +175,7 @@ func checkDuration(cmd *cobra.Command, flag string, d time.Duration) error {
 // registerInstallFlags adds the flags that select directories of installed
 // skills.
 func registerInstallFlags(o *setup.InstallFlags, f *pflag.FlagSet, both bool) {
-	scope := "install in `SCOPE`: user (for you) or project (for the current project)"
+	scope := "install in `SCOPE`: user (for you) or project (this project)"
 	if both {
 		scope = "use only skills installed in `SCOPE`: user (for you) or project (this project)"
 	}

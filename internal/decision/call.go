@@ -36,8 +36,8 @@ func NeedsUserRule(c policy.ToolCall) bool {
 
 // WithGrants returns the decision d, taking the grants in s into account. If
 // call c needs approval and a grant of principal p covers the tool or these
-// exact arguments, the grant allows the call. The grant may be for the session
-// or permanent. A call without arguments, as in planning, matches only grants
+// exact arguments, the grant allows the call. The grant may be for one call, for
+// the session or permanent; WithGrants does not use it up. A call without arguments, as in planning, matches only grants
 // for the tool. Denials are unchanged. If the grants cannot be read, WithGrants
 // returns d with a reason that says so.
 func WithGrants(ctx context.Context, d policy.Decision, s policy.Store, c policy.ToolCall, p policy.Principal, session string) policy.Decision {

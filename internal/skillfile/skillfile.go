@@ -1,5 +1,5 @@
-// Package skillfile finds the SKILL.md of a skill, hashes files, and states the
-// limits of skills served over MCP. It never reads files.
+// Package skillfile finds the SKILL.md of a skill, hashes content, and states
+// the limits of skills served over MCP. Its callers read the files.
 package skillfile
 
 import (

@@ -391,11 +391,12 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 	if err != nil {
 		return upstream.Variables{}, fmt.Errorf("get values for MCP server %s: %w", server.Name, err)
 	}
-	return upstream.Variables{User: g.User, Secret: g.Secret, HowToSet: variableHint}, nil
+	return upstream.Variables{User: g.User, Secret: g.Secret, HowToSet: HowToSet}, nil
 }
 
-// variableHint explains how to set a server variable on a hub.
-func variableHint(_ upstream.Owner, _, name string) string {
+// HowToSet returns how a user sets a server variable on a hub. It is the
+// function of [upstream.Variables].
+func HowToSet(_ upstream.Owner, _, name string) string {
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }
 

@@ -229,6 +229,7 @@ func (b *base) newTools() *tools.Set {
 	return tools.ForRuntime(b.rt, &tools.Options{
 		Pool: k.pool, Profile: configs, Identity: b.key, Rules: b.plan.rules,
 		Personal:     func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
+		Variables:    upstream.Variables{HowToSet: agents.HowToSet},
 		VariablesFor: func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
 		SkillServers: b.skillServers(), Providers: k.providers(), Pins: definitions{b},
 		Grants: NewGrantStore(k.o.DB, b.policyPrincipal), Audit: k.auditor().Append, Logger: k.o.Logger,

@@ -80,7 +80,7 @@ func (r *grantRows) Put(ctx context.Context, row policy.Row) error {
 		return err
 	}
 	if r.principal != (policy.Principal{}) && g.Principal != r.principal {
-		return fmt.Errorf("store grant: principal mismatch: want %[2]s, got %[1]s", g.Principal, r.principal)
+		return fmt.Errorf("store grant: principal mismatch: want %s, got %s", r.principal, g.Principal)
 	}
 	return r.db.Grants.Put(ctx, store.Grant{ID: row.ID, Principal: principalKey(g.Principal), Subject: string(g.Subject), Name: g.Name, Session: g.Session,
 		Data: row.Data, Created: g.Created, Expires: g.Expires})

@@ -17,7 +17,10 @@ func limitBehaviours() []behaviour {
 			k.spec.Limits.CPU, k.spec.Limits.Wall = time.Second, time.Minute
 			return k.expectEnd("cpu", sandbox.CPU, "spin")
 		}},
-		{"too much memory", func(k *check) error { return k.expectEnd("memory", sandbox.OOM, "hog") }},
+		{"too much memory", func(k *check) error {
+			k.spec.Limits.Wall = time.Minute
+			return k.expectEnd("memory", sandbox.OOM, "hog")
+		}},
 		{"the state reports the limits of this sandbox", func(k *check) error {
 			if err := k.start(); err != nil {
 				return err
