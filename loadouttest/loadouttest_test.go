@@ -157,7 +157,7 @@ var faulty = map[string]struct {
 }{
 	"facts":    {func(t *testing.T) { loadouttest.Source(t, incomplete{}) }, "DisableModelInvocation is false"},
 	"change":   {func(t *testing.T) { loadouttest.Source(t, incomplete{}) }, "changes the catalog"},
-	"label":    {func(t *testing.T) { loadouttest.Source(t, unlabeled{}) }, "invalid label"},
+	"label":    {func(t *testing.T) { loadouttest.Source(t, unlabeled{}) }, "invalid skill source label"},
 	"slice":    {func(t *testing.T) { loadouttest.Source(t, &forgetful{}) }, "a slice that it returned before"},
 	"missing":  {func(t *testing.T) { loadouttest.Source(t, uncertain{}) }, "wraps fs.ErrNotExist"},
 	"no end":   {func(t *testing.T) { loadouttest.Model(t, scripted{llm.TextDelta("a")}) }, "without Done"},
