@@ -69,7 +69,7 @@ Clients: %s.`, strings.Join(clientconfig.Names(), ", ")),
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.scope, "scope", "", "`SCOPE` of the entry: user (all your projects) or project (everyone who works on it)")
+	f.StringVar(&o.scope, "scope", "", "`SCOPE` of the entry: user (all your projects) or project (for everyone)")
 	f.StringVar(&o.name, "name", clientconfig.DefaultName, "`NAME` of the entry")
 	f.StringVar(&o.url, "url", "", "connect over HTTP to a running server at `URL`")
 	f.StringVar(&o.command, "command", "", "`PATH` of the program that the client starts; default: this program")

@@ -80,7 +80,7 @@ Changes to skills take effect while it runs; SIGHUP reloads all skills.`,
 	f.StringVar(&o.workspace, "workspace", "", "let scripts read `DIR` as /workspace and take inputs from it")
 	f.StringArrayVar(&o.files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")
 	f.StringVar(&o.profile, "profile", "", "serve the skills and MCP servers of the profile `NAME`")
-	f.StringVar(&o.expose, "expose", "meta", "use `MODE` for tools of MCP servers: meta (search and call) or direct")
+	f.StringVar(&o.expose, "expose", "meta", "expose tools of MCP servers in `MODE`: meta or direct")
 	f.StringVar(&o.prefix, "prefix", "server", "`PREFIX` of directly shown tools: server or none")
 	f.BoolVar(&o.grow, "grow", false, "also list the tools of loaded skills, for clients before 2026-07-28")
 	f.IntVar(&budget, "text-budget", 0, "limit the initial descriptions to `N` characters; default 2000")
