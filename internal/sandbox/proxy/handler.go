@@ -106,7 +106,7 @@ func absoluteTarget(r *http.Request, head []byte) (target, error) {
 		return target{}, errors.New("invalid request header")
 	}
 	if hosts := header["Host"]; len(hosts) > 1 || len(hosts) == 1 && !t.isHost(hosts[0]) {
-		return target{}, errors.New("Host header does not match the URL")
+		return target{}, errors.New("header Host does not match the URL")
 	}
 	return t, nil
 }
