@@ -257,10 +257,16 @@ func TestTimedOutCallIsCancelledOnServer(t *testing.T) {
 				close(ended)
 				return nil, nil, ctx.Err()
 			})
+			mcp.AddTool(srv, &mcp.Tool{Name: "return"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+				return &mcp.CallToolResult{}, nil, nil
+			})
 			modern := era == upstream.Modern
 			u := serveHandler(t, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &mcp.StreamableHTTPOptions{Stateless: modern, PropagateRequestCancellation: modern}))
 			s := newPool(t, nil).Server(&upstream.Config{Name: "waits", Type: upstream.HTTP, URLs: []string{u}}, "")
-			_, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "wait"}, &upstream.CallOptions{Timeout: 100 * time.Millisecond})
+			if _, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "return"}, nil); err != nil { // connects, so that the time below is that of the call
+				t.Fatal(err)
+			}
+			_, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "wait"}, &upstream.CallOptions{Timeout: time.Second})
 			if unknown, ok := errors.AsType[*upstream.OutcomeUnknownError](err); !ok {
 				t.Errorf("%v, %v", unknown, err)
 			}
