@@ -30,7 +30,11 @@ func (s *Session) Turn() int {
 func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.clone()
+	c := State{Seq: s.state.Seq, Turn: s.state.Turn, active: map[string]ActiveSkill{}}
+	for key, a := range s.state.active {
+		c.active[key] = a.clone()
+	}
+	return c
 }
 
 // Find returns the active skill with the given ID.

@@ -71,15 +71,6 @@ func (s *State) Apply(e Event) {
 	}
 }
 
-// clone returns a copy that shares no data with s.
-func (s *State) clone() State {
-	c := State{Seq: s.Seq, Turn: s.Turn, active: make(map[string]ActiveSkill, len(s.active))}
-	for key, a := range s.active {
-		c.active[key] = a.clone()
-	}
-	return c
-}
-
 // Active returns copies of the active skills in load order.
 func (s *State) Active() []ActiveSkill {
 	out := make([]ActiveSkill, 0, len(s.active))
