@@ -1,8 +1,8 @@
 import { render } from "preact";
-import { lazy } from "preact-iso";
 import { App, type Pages } from "./app/app";
 import { startLanguage } from "./shared/i18n/choice";
 import { loadRest, type Messages, setMessageFiles } from "./shared/i18n/messages";
+import { lazyPart } from "./shared/ui/lazypart";
 import "./shared/style/tokens.css";
 import "./shared/style/base.css";
 import "./shared/ui/ui.css";
@@ -17,20 +17,20 @@ setMessageFiles(
 const withMessages = async <T,>(page: Promise<T>): Promise<T> => (await Promise.all([page, loadRest()]))[0];
 
 const pages: Pages = {
-  Chat: lazy(() => import("./pages/chat")),
-  Library: lazy(() => import("./pages/library")),
-  Account: lazy(() => import("./pages/account")),
-  Approvals: lazy(() => import("./pages/approvals")),
-  Review: lazy(() => withMessages(import("./pages/review"))),
-  Compose: lazy(() => withMessages(import("./pages/compose"))),
-  Agents: lazy(() => withMessages(import("./pages/agents"))),
-  Servers: lazy(() => withMessages(import("./pages/servers"))),
-  Usage: lazy(() => withMessages(import("./pages/usage"))),
-  Audit: lazy(() => withMessages(import("./pages/audit"))),
-  Settings: lazy(() => withMessages(import("./pages/settings"))),
-  Admin: lazy(() => withMessages(import("./pages/admin"))),
-  ApprovalDialog: lazy(() => import("./features/approvals/dialog")),
-  SignInResult: lazy(() => withMessages(import("./pages/servers/signinresult"))),
+  Chat: lazyPart(() => import("./pages/chat")),
+  Library: lazyPart(() => import("./pages/library")),
+  Account: lazyPart(() => import("./pages/account")),
+  Approvals: lazyPart(() => import("./pages/approvals")),
+  Review: lazyPart(() => withMessages(import("./pages/review"))),
+  Compose: lazyPart(() => withMessages(import("./pages/compose"))),
+  Agents: lazyPart(() => withMessages(import("./pages/agents"))),
+  Servers: lazyPart(() => withMessages(import("./pages/servers"))),
+  Usage: lazyPart(() => withMessages(import("./pages/usage"))),
+  Audit: lazyPart(() => withMessages(import("./pages/audit"))),
+  Settings: lazyPart(() => withMessages(import("./pages/settings"))),
+  Admin: lazyPart(() => withMessages(import("./pages/admin"))),
+  ApprovalDialog: lazyPart(() => import("./features/approvals/dialog")),
+  SignInResult: lazyPart(() => withMessages(import("./pages/servers/signinresult"))),
 };
 
 await startLanguage();

@@ -206,6 +206,20 @@ test("chat: a skill is loaded and shown, a tool needs approval, and a second bro
   second.calm();
 });
 
+test("chat: the form of an approval appears, though the first attempt to load it fails", async (t) => {
+  const { hub } = await harbour(t);
+  const page = await window_(t, hub);
+  page.allowed = [/ERR_FAILED/];
+  let failed = 0;
+  await page.route(/\/request\.js$/, (route) => (failed++ ? route.continue() : route.abort()));
+  await page.goto("/");
+  await say(page, "use the skill harbour and call open_gate with gate=north");
+  await page.getByRole("button", { name: "Allow once" }).click();
+  await page.getByText("The gate north is open.").first().waitFor();
+  assert.equal(failed, 2);
+  page.calm();
+});
+
 test("chat: the hub is killed in mid-turn and restarted; nothing is lost or duplicated", async (t) => {
   const { hub, gates } = await harbour(t);
   const page = await window_(t, hub);

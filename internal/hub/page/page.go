@@ -60,9 +60,8 @@ type asset struct {
 	packed []byte // compressed with gzip; nil if that saves nothing
 }
 
-// New returns a site with the files of a built page, see [Files].
-// New returns a site with the files of a built page. It fails if index.html is
-// missing.
+// New returns a site with the files of a built page, see [Files]. It fails if
+// index.html is missing.
 func New(files fs.FS) (*Site, error) {
 	s := &Site{files: files, packed: map[string]*asset{}}
 	hash, err := hashDir(files, strings.TrimSuffix(ownAssets, "/"))

@@ -1,13 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
-import { ErrorBoundary, lazy, useLocation } from "preact-iso";
+import { ErrorBoundary, useLocation } from "preact-iso";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Dialog } from "../../shared/ui";
+import { lazyPart } from "../../shared/ui/lazypart";
 import { title } from "./inline";
 import { pendingText } from "./phrases";
 import { pendingRequests, keepFresh, shownSession } from "./requests";
 import "./approvals.css";
 
-const Question = lazy(() => import("./request").then((m) => m.Question));
+const Question = lazyPart(() => import("./request").then((m) => m.Question));
 
 /**
  * Everywhere shows a card for requests of conversations that are not on the screen, and opens them

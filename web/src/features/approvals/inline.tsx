@@ -1,11 +1,12 @@
-import { ErrorBoundary, lazy } from "preact-iso";
+import { ErrorBoundary } from "preact-iso";
 import { moment } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Icon, Tag } from "../../shared/ui";
+import { lazyPart } from "../../shared/ui/lazypart";
 import { type ApprovalRequest, pendingRequests } from "./requests";
 
 // The form and the editor are loaded with the first request.
-const Question = lazy(() => import("./request").then((m) => m.Question));
+const Question = lazyPart(() => import("./request").then((m) => m.Question));
 
 interface InlineAskProps {
   ask: ApprovalRequest;

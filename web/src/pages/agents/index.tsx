@@ -1,12 +1,13 @@
-import { lazy, useLocation } from "preact-iso";
+import { useLocation } from "preact-iso";
 import { agentKinds, type AgentKind } from "../../features/resources/document";
 import { decoded } from "../../shared/api/route";
+import { lazyPart } from "../../shared/ui/lazypart";
 import { List } from "./list";
 import "../../features/resources/resources.css";
 
 // The list loads without the editor.
-const EditExisting = lazy(() => import("../../features/resources/editor").then((m) => m.EditExisting));
-const EditNew = lazy(() => import("../../features/resources/editor").then((m) => m.EditNew));
+const EditExisting = lazyPart(() => import("../../features/resources/editor").then((m) => m.EditExisting));
+const EditNew = lazyPart(() => import("../../features/resources/editor").then((m) => m.EditNew));
 
 const isKind = (kind: string | undefined): kind is AgentKind => agentKinds.includes(kind as AgentKind);
 

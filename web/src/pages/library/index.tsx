@@ -1,9 +1,10 @@
-import { lazy, Route, Router, useRoute } from "preact-iso";
+import { Route, Router, useRoute } from "preact-iso";
+import { lazyPart } from "../../shared/ui/lazypart";
 import { Detail } from "./detail";
 import { List } from "./list";
 import "./library.css";
 
-const Add = lazy(() => import("./add"));
+const Add = lazyPart(() => import("./add"));
 
 /** Library shows the list, a skill, or the page to add skills. */
 export default function Library() {

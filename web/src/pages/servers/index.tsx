@@ -1,11 +1,12 @@
-import { lazy, useLocation } from "preact-iso";
+import { useLocation } from "preact-iso";
 import { List } from "../../features/servers/serverlist";
 import { decoded } from "../../shared/api/route";
+import { lazyPart } from "../../shared/ui/lazypart";
 import { Detail } from "./detail";
 import "../../features/servers/servers.css";
 
 // The list loads without the editor.
-const EditServer = lazy(() => import("./edit").then((m) => m.EditServer));
+const EditServer = lazyPart(() => import("./edit").then((m) => m.EditServer));
 
 /** Servers shows the list, a server, or the editor of a shared server. */
 export default function Servers() {
