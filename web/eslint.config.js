@@ -48,6 +48,16 @@ export default ts.config(
       ],
     },
   },
+  {
+    files: ["src/**"],
+    ignores: ["src/shared/ui/lazypart.ts"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        { name: "preact-iso", importNames: ["lazy"], message: "Use lazyPart, which tries again if loading fails." },
+      ],
+    },
+  },
   { files: ["src/**"], plugins: { "react-hooks": hooks }, rules: { "react-hooks/rules-of-hooks": "error" } },
   {
     files: ["test/**", "public/**", "*.js"],
