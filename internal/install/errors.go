@@ -17,17 +17,20 @@ type Reason int
 
 // Reasons why a skill cannot be installed.
 const (
-	Invalid        Reason = iota // the files are not a usable skill
-	NameTaken                    // another skill in the plan has the same name
-	NotInstalled                 // the directory of this name was not installed by this program
-	OtherSource                  // the installed skill comes from another source
-	Pinned                       // the installed skill is pinned to a ref
-	TagMoved                     // the tag now points to another commit
-	Edited                       // the user edited the installed skill
-	LockMismatch                 // the installed skill differs from the lockfile to install from
-	Missing                      // the source no longer contains the skill
-	DigestMismatch               // the files differ from the lockfile
-	Busy                         // another process changed the installed skill
+	Invalid         Reason = iota // the files are not a usable skill
+	NameTaken                     // another skill in the plan has the same name
+	NotInstalled                  // the directory of this name was not installed by this program
+	OtherSource                   // the installed skill comes from another source
+	Pinned                        // the installed skill is pinned to a ref
+	TagMoved                      // the tag now points to another commit
+	Edited                        // the user edited the installed skill
+	LockMismatch                  // the installed skill differs from the lockfile to install from
+	Missing                       // the source no longer contains the skill
+	DigestMismatch                // the files differ from the lockfile
+	Busy                          // another process changed the installed skill
+	Downgrade                     // the version is older than the highest one seen
+	WrongClock                    // the version is signed in the future
+	CounterMismatch               // the signature has another counter than the lockfile
 )
 
 // SkillError reports why a skill cannot be installed.

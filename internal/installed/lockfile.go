@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/printable"
@@ -26,9 +27,15 @@ const (
 	MaxSkills        = 10_000
 	MaxProblems      = 20 // maximum number of reported problems
 	maxText          = 4096
+	maxCounter       = 1<<53 - 1
 )
 
-const lockVersion = 1
+// Versions of the format. A lockfile has the lower one if no skill in it has a
+// counter, so that earlier programs read it.
+const (
+	lockVersion             = 2
+	lockVersionWithoutCount = 1
+)
 
 // Lockfile is the content of loadout.lock.
 type Lockfile struct {
@@ -43,6 +50,13 @@ type Entry struct {
 	Version string          `json:"skillVersion,omitempty"` // version in SKILL.md
 	Digest  string          `json:"digest"`                 // digest of Files, see [skill.Manifest.Digest]
 	Key     string          `json:"key,omitempty"`          // public key of the signature
+	// Counter is the counter of the signature, and HighestCounter the highest
+	// one that this lockfile has recorded for the skill. The user accepted the
+	// older version if they differ. Both are 0 without history.
+	Counter        uint64 `json:"counter,omitempty"`
+	HighestCounter uint64 `json:"highestCounter,omitempty"`
+	// Signed is the time in the signature. It is zero without history.
+	Signed time.Time `json:"signed,omitzero"`
 	// Files maps the paths of the skill's files to their SHA-256 in hex.
 	Files map[string]string `json:"files"`
 }
@@ -66,13 +80,23 @@ func (l *Lockfile) Encode() ([]byte, error) {
 	if skills == nil {
 		skills = map[string]Entry{}
 	}
-	if err := enc.Encode(lockfileJSON{lockVersion, skills}); err != nil {
+	if err := enc.Encode(lockfileJSON{l.version(), skills}); err != nil {
 		return nil, fmt.Errorf("write %s: %w", LockfileName, err)
 	}
 	if _, err := ParseLockfile(b.Bytes()); err != nil {
 		return nil, fmt.Errorf("invalid lockfile: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// version returns the lowest version of the format that can hold the skills.
+func (l *Lockfile) version() int {
+	for _, e := range l.Skills {
+		if e.HighestCounter > 0 || e.Counter > 0 || !e.Signed.IsZero() {
+			return lockVersion
+		}
+	}
+	return lockVersionWithoutCount
 }
 
 // clone returns a deep copy of the lockfile.
@@ -164,12 +188,12 @@ func ParseLockfile(data []byte) (*Lockfile, error) {
 	switch v := string(head.Version); {
 	case v == "":
 		return nil, whole(0, "version is missing")
-	case v != fmt.Sprint(lockVersion):
+	case v != fmt.Sprint(lockVersion) && v != fmt.Sprint(lockVersionWithoutCount):
 		e := whole(0, fmt.Sprintf("unsupported version %s; update loadout", truncate(v)))
 		e.Newer = true
 		return nil, e
 	}
-	r := &lockReader{src: data, lock: &Lockfile{Skills: map[string]Entry{}}}
+	r := &lockReader{src: data, counters: string(head.Version) == fmt.Sprint(lockVersion), lock: &Lockfile{Skills: map[string]Entry{}}}
 	r.readLockfile()
 	if len(r.err.Problems) > 0 {
 		return nil, &r.err

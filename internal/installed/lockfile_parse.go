@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/loadout-dev/loadout/internal/remote"
@@ -24,6 +26,8 @@ type lockReader struct {
 	pos  int // offset after the last token
 	lock *Lockfile
 	err  LockfileError
+
+	counters bool // whether entries may have counters
 }
 
 func (r *lockReader) addProblem(where, format string, args ...any) {
@@ -74,6 +78,12 @@ func (r *lockReader) readEntry(name string) {
 			r.readLocation(at+".from", &e.From)
 		case key == "files":
 			e.Files = r.readFiles(at + ".files")
+		case r.counters && key == "counter":
+			e.Counter = r.readCounter(at + ".counter")
+		case r.counters && key == "highestCounter":
+			e.HighestCounter = r.readCounter(at + ".highestCounter")
+		case r.counters && key == "signed":
+			e.Signed = r.readTime(at + ".signed")
 		default:
 			r.rejectField(at + "." + fieldPath(key))
 		}
@@ -83,6 +93,10 @@ func (r *lockReader) readEntry(name string) {
 		r.addProblem(at+".files", "is empty")
 	case computeDigest(e.Files) != e.Digest:
 		r.addProblem(at+".digest", "does not match the files")
+	case e.Counter > e.HighestCounter:
+		r.addProblem(at+".highestCounter", "is lower than counter")
+	case e.Counter > 0 && e.Key == "":
+		r.addProblem(at+".counter", "requires key")
 	}
 	r.lock.Skills[name] = e
 }
@@ -141,6 +155,35 @@ func hasPassword(text string) bool {
 	}
 	_, has := u.User.Password()
 	return has
+}
+
+// readCounter reads the counter of a signature.
+func (r *lockReader) readCounter(at string) uint64 {
+	n, err := strconv.ParseUint(string(r.peekNumber()), 10, 64)
+	if err != nil || n == 0 || n > maxCounter {
+		r.addProblem(at, "is not an integer from 1 to %d", uint64(maxCounter))
+	}
+	r.skipValue()
+	return n
+}
+
+// peekNumber returns the digits at the start of the next token.
+func (r *lockReader) peekNumber() []byte {
+	rest := r.src[r.tokenStart():]
+	if n := bytes.IndexAny(rest, " \t\r\n,]}"); n >= 0 {
+		return rest[:n]
+	}
+	return rest
+}
+
+// readTime reads a time in UTC with whole seconds.
+func (r *lockReader) readTime(at string) time.Time {
+	text := r.readText(at)
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || t.UTC().Format(time.RFC3339) != text {
+		r.addProblem(at, "is not a time in UTC")
+	}
+	return t.UTC()
 }
 
 // readObject reads an object. It calls field for each key; field must read the

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,7 +68,7 @@ func TestInvalidLockfileIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ name, old, new, want string }{
-		{"later version", `"version": 1`, `"version": 2`, "unsupported version 2; update loadout"},
+		{"later version", `"version": 1`, `"version": 3`, "unsupported version 3; update loadout"},
 		{"no version", `"version": 1,`, ``, "version is missing"},
 		{"no skills", good, `{"version":1}`, "line 1: skills is missing"},
 		{"no object", good, `[]`, "not a JSON object"},
@@ -108,6 +109,50 @@ func TestInvalidLockfileIsRefused(t *testing.T) {
 				t.Errorf("Newer is %v, Conflict %v", e.Newer, e.Conflict)
 			}
 		})
+	}
+}
+
+// A lockfile has the version that can hold it. Programs that know no counters
+// refuse the higher one by its number.
+func TestLockfileVersions(t *testing.T) {
+	e := entry()
+	e.Key = "example.com+1"
+	e.Files = map[string]string{"SKILL.md": strings.Repeat("0", 64)}
+	e.Digest = skill.Manifest{{Path: "SKILL.md", SHA256: strings.Repeat("0", 64)}}.Digest()
+	encode := func(e installed.Entry) string {
+		t.Helper()
+		data, err := (&installed.Lockfile{Skills: map[string]installed.Entry{"pdf": e}}).Encode()
+		must(t, err)
+		lock, err := installed.ParseLockfile(data)
+		must(t, err)
+		if diff := cmp.Diff(e, lock.Skills["pdf"]); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		return string(data)
+	}
+	if text := encode(e); !strings.Contains(text, `"version": 1`) || strings.Contains(text, "ounter") || strings.Contains(text, "signed") {
+		t.Errorf("without counters:\n%s", text)
+	}
+	e.Counter, e.HighestCounter, e.Signed = 2, 3, time.Date(2026, 11, 23, 19, 15, 30, 0, time.UTC)
+	text := encode(e)
+	if !strings.Contains(text, `"version": 2`) {
+		t.Errorf("with counters:\n%s", text)
+	}
+	for _, tt := range []struct{ old, new, want string }{
+		{`"version": 2`, `"version": 1`, "skills.pdf.counter is unknown"},
+		{`"counter": 2`, `"counter": 4`, "skills.pdf.highestCounter is lower than counter"},
+		{`"counter": 2`, `"counter": -2`, "skills.pdf.counter is not an integer"},
+		{`"counter": 2`, `"counter": 2.5`, "skills.pdf.counter is not an integer"},
+		{`"counter": 2`, `"counter": "2"`, "skills.pdf.counter is not an integer"},
+		{`"counter": 2`, `"counter": [2]`, "skills.pdf.counter is not an integer"},
+		{`"highestCounter": 3`, `"highestCounter": 9007199254740992`, "skills.pdf.highestCounter is not an integer"},
+		{`19:15:30Z`, `19:15:30+00:00`, "skills.pdf.signed is not a time in UTC"},
+		{`"key": "example.com+1",`, ``, "skills.pdf.counter requires key"},
+	} {
+		_, err := installed.ParseLockfile([]byte(strings.Replace(text, tt.old, tt.new, 1)))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.new, err, tt.want)
+		}
 	}
 }
 
