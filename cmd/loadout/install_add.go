@@ -24,8 +24,8 @@ import (
 // addFlags holds the flags of the add command.
 type addFlags struct {
 	setup.InstallFlags
-	skills                                 []string
-	all, dryRun, force, frozen, trust, yes bool
+	skills                                            []string
+	all, downgrade, dryRun, force, frozen, trust, yes bool
 }
 
 // addOutput is the JSON output of the add and update commands.
@@ -92,6 +92,7 @@ until you approve it with loadout approve. Skills are installed for you in
 	f.StringArrayVar(&o.skills, "skill", nil, "install only the skill `NAME` (repeatable)")
 	f.BoolVar(&o.all, "all", false, "install all skills of the source")
 	registerInstallFlags(&o.InstallFlags, f, false)
+	f.BoolVar(&o.downgrade, "downgrade", false, "also install signed versions older than those seen before")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan without changing anything")
 	f.BoolVar(&o.force, "force", false, "replace skills of the same name, even if you edited them")
 	f.BoolVar(&o.frozen, "frozen", false, "install exactly what loadout.lock says, or fail")
@@ -114,7 +115,7 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 			return err
 		}
 	}
-	show := planOptions{force: o.force, yes: o.yes, dryRun: o.dryRun, verb: "add"}
+	show := planOptions{force: o.force, downgrade: o.downgrade, yes: o.yes, dryRun: o.dryRun, verb: "add"}
 	plan, err := a.newPlan(to, a.NewFetcher(c), show)
 	if err != nil {
 		return err

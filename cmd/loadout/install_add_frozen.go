@@ -21,7 +21,7 @@ func (a *app) addFrozen(ctx context.Context, o *addFlags) error {
 	if err := to.Recover(ctx); err != nil {
 		return err
 	}
-	show := planOptions{force: o.force, yes: true, verb: "add"}
+	show := planOptions{force: o.force, downgrade: o.downgrade, yes: true, verb: "add"}
 	p, err := a.newPlan(to, a.NewLockFetcher(c, to, o.trust), show)
 	if err != nil {
 		return err

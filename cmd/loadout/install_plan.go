@@ -21,13 +21,13 @@ type plan struct {
 
 // planOptions control how a plan is computed, shown and applied.
 type planOptions struct {
-	force, yes, dryRun, fullDiff bool
-	verb                         string // add or update
+	force, downgrade, yes, dryRun, fullDiff bool
+	verb                                    string // add or update
 }
 
 // newPlan returns an empty plan. The caller must close it.
 func (a *app) newPlan(to setup.SkillsDir, from setup.Fetcher, o planOptions) (*plan, error) {
-	p, err := install.New(to.Dir, install.Options{Source: from, Pins: a.PublisherKeys(), Force: o.force, FullDiff: o.fullDiff,
+	p, err := install.New(to.Dir, install.Options{Source: from, Pins: a.PublisherKeys(), History: a.SeenVersions(), Force: o.force, Downgrade: o.downgrade, FullDiff: o.fullDiff,
 		Progress: func(operation string) func() { return from.Begin(plain(operation)) }})
 	if err != nil {
 		return nil, err
@@ -161,6 +161,12 @@ func skillErrorHint(e *install.SkillError, to setup.SkillsDir) (code int, fix st
 		return exit.Refused, "find out why; to install it anyway: --force"
 	case install.Edited:
 		return exit.Failure, "see the differences: loadout verify " + name + to.Flag() + "; to discard your edits: --force"
+	case install.Downgrade:
+		return exit.Refused, "ask the publisher why the source has an older version; to install it anyway, repeat the command with --downgrade"
+	case install.WrongClock:
+		return exit.Refused, "correct the clock of this machine; if it is right, ask the publisher to sign the skill again"
+	case install.CounterMismatch:
+		return exit.Refused, "restore loadout.lock from version control"
 	case install.LockMismatch:
 		return exit.Failure, "see the differences: loadout verify" + to.Flag() + "; to discard them: --force"
 	case install.Missing:

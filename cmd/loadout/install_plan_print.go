@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
@@ -110,6 +111,12 @@ func formatOrigin(st *install.Step) string {
 // formatPublisher describes who signed a skill.
 func formatPublisher(p *install.Publisher) string {
 	text := fmt.Sprintf("signed by %s, key %s", p.Name, p.Fingerprint)
+	switch {
+	case p.Counter > 0:
+		text += fmt.Sprintf(", version %d of %s", p.Counter, p.Time.Format(time.DateOnly))
+	default:
+		text += ", no history: an older version would not be noticed"
+	}
 	if p.First {
 		text += "; first key of this source, now remembered"
 	}

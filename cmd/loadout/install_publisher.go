@@ -50,11 +50,11 @@ func (a *app) verifySignature(ctx context.Context, arg, key string) (signedSkill
 		return signedSkill{}, exit.Errorf(code, hint, "open the skill %s: %w", dir, exit.FileCause(err))
 	}
 	defer b.Close()
-	name, digest, err := signature.VerifyBundle(b, key)
+	digest, s, err := signature.VerifyBundle(b, key)
 	if err != nil {
 		return signedSkill{}, fmt.Errorf("%s: %w", arg, err)
 	}
-	return signedSkill{name, filepath.Join(dir, signature.FileName), digest}, nil
+	return signedSkill{s.Name, filepath.Join(dir, signature.FileName), digest, s.Counter}, nil
 }
 
 // resolveSkillDir returns the directory of the skill given by path or name.

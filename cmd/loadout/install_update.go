@@ -14,7 +14,7 @@ import (
 // updateFlags holds the flags of the update command.
 type updateFlags struct {
 	setup.InstallFlags
-	all, check, dryRun, diff, force, trust, yes bool
+	all, check, downgrade, dryRun, diff, force, trust, yes bool
 }
 
 // updateOutput is the JSON output of the update command.
@@ -51,8 +51,9 @@ instructions, scripts, requested permissions), and install them. On a terminal, 
 asks for confirmation. Without NAME it updates all skills.
 
 Skills you edited are reported and not changed. A skill pinned to a commit or tag stays
-at that version; a tag that moved is reported and not followed. Code of a new version
-needs a new approval. --check changes nothing, and exits with 1 if there are updates.`,
+at that version; a tag that moved is reported and not followed. A signed version older
+than one seen before is refused. Code of a new version needs a new approval. --check
+changes nothing, and exits with 1 if there are updates.`,
 		Example: `  loadout update --check
   loadout update
   loadout update pdf --diff
@@ -72,6 +73,7 @@ needs a new approval. --check changes nothing, and exits with 1 if there are upd
 	f.BoolVar(&o.all, "all", false, "update all skills (default without a NAME)")
 	f.BoolVar(&o.check, "check", false, "only check, and exit with 1 if updates are available")
 	registerInstallFlags(&o.InstallFlags, f, true)
+	f.BoolVar(&o.downgrade, "downgrade", false, "also install signed versions older than those seen before")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the changes without installing them")
 	f.BoolVar(&o.diff, "diff", false, "show all changed lines of every text file")
 	f.BoolVar(&o.force, "force", false, "replace skills even if you edited them")
@@ -123,7 +125,7 @@ func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) 
 
 // updateDir checks the skills in one directory and installs new versions.
 func (a *app) updateDir(ctx context.Context, to setup.SkillsDir, from setup.Fetcher, names []string, o *updateFlags) ([]checkedSkill, error) {
-	show := planOptions{force: o.force, yes: o.yes, dryRun: o.dryRun, fullDiff: o.diff, verb: "update"}
+	show := planOptions{force: o.force, downgrade: o.downgrade, yes: o.yes, dryRun: o.dryRun, fullDiff: o.diff, verb: "update"}
 	p, err := a.newPlan(to, from, show)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,10 @@ import (
 )
 
 // signFlags holds the flags of the sign command.
-type signFlags struct{ key, newKey string }
+type signFlags struct {
+	key, newKey string
+	counter     uint64
+}
 
 type signOutput struct {
 	Key    string        `json:"key"` // the public key
@@ -31,6 +35,8 @@ type signedSkill struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"` // path of the signature file
 	Digest string `json:"digest"`
+	// Counter is the counter in the signature, or 0 without history.
+	Counter uint64 `json:"counter,omitempty"`
 }
 
 func (a *app) signCommand() *cobra.Command {
@@ -39,7 +45,9 @@ func (a *app) signCommand() *cobra.Command {
 		Use:   "sign PATH...",
 		Short: "Sign skills that you publish",
 		Long: `Sign the files of skills to prove that they come from you. The signature is written
-beside SKILL.md as SKILL.sig. Sign again after every change. When users install your
+beside SKILL.md as SKILL.sig. Sign again after every change, and keep SKILL.sig: its
+counter increases by one each time, so that users notice if somebody offers them an
+older version. If SKILL.sig is lost, give the next number with --counter. When users install your
 skill, Loadout remembers your key for its source, and warns them if the key later
 changes or is missing. Create a key with --new-key. Keep the file secret, and back it
 up: a lost key cannot be restored.`,
@@ -59,12 +67,29 @@ up: a lost key cannot be restored.`,
 			if o.newKey != "" {
 				return a.createKey(o.newKey, o.key)
 			}
-			return a.signSkills(args, o.key)
+			if err := checkCounter(cmd, o.counter, args); err != nil {
+				return err
+			}
+			return a.signSkills(args, &o)
 		},
 	}
 	cmd.Flags().StringVar(&o.key, "key", "", "read your private key from `FILE`")
 	cmd.Flags().StringVar(&o.newKey, "new-key", "", "create a key for the publisher `NAME`, such as your domain, in the --key file")
+	cmd.Flags().Uint64Var(&o.counter, "counter", 0, "sign as version `N` (default: one more than in SKILL.sig)")
 	return cmd
+}
+
+// checkCounter checks the --counter flag, which is for a single skill.
+func checkCounter(cmd *cobra.Command, counter uint64, paths []string) error {
+	switch {
+	case !cmd.Flags().Changed("counter"):
+		return nil
+	case counter == 0 || counter > signature.MaxCounter:
+		return exit.Errorf(exit.Usage, fmt.Sprintf("use a number from 1 to %d", uint64(signature.MaxCounter)), "invalid value %d of --counter", counter)
+	case len(paths) > 1:
+		return exit.Errorf(exit.Usage, "sign one skill at a time", "--counter cannot be used with several skills")
+	}
+	return nil
 }
 
 func (a *app) createKey(name, file string) error {
@@ -86,8 +111,8 @@ func (a *app) createKey(name, file string) error {
 	return nil
 }
 
-func (a *app) signSkills(paths []string, file string) error {
-	private, err := signature.ReadPrivateKey(file)
+func (a *app) signSkills(paths []string, o *signFlags) error {
+	private, err := signature.ReadPrivateKey(o.key)
 	if isType[*signature.ExposedError](err) {
 		return err
 	}
@@ -97,7 +122,7 @@ func (a *app) signSkills(paths []string, file string) error {
 	}
 	out := signOutput{Signed: []signedSkill{}}
 	for _, p := range paths {
-		s, public, err := signDir(p, private)
+		s, public, err := signDir(p, private, o.counter)
 		if err != nil {
 			return err
 		}
@@ -112,8 +137,9 @@ func (a *app) signSkills(paths []string, file string) error {
 	return nil
 }
 
-// signDir signs the skill in a directory and returns the public key.
-func signDir(dir, private string) (s signedSkill, public string, err error) {
+// signDir signs the skill in a directory and returns the public key. If counter
+// is 0, it uses the next one. It keeps a signature of the same files.
+func signDir(dir, private string, counter uint64) (s signedSkill, public string, err error) {
 	if skillpath.IsSkillFile(filepath.Base(dir)) {
 		dir = filepath.Dir(dir)
 	}
@@ -134,22 +160,47 @@ func signDir(dir, private string) (s signedSkill, public string, err error) {
 	if err != nil {
 		return s, "", err
 	}
-	sig, err := signature.Sign(m, parsed.Name, private)
-	if err != nil {
-		return s, "", fmt.Errorf("sign %s: %w", dir, err)
-	}
-	signed, err := signature.Parse(sig)
-	if err != nil {
-		return s, "", fmt.Errorf("sign %s: %w", dir, err)
-	}
 	path := filepath.Join(dir, signature.FileName)
+	if public, err = signature.PublicKey(private); err != nil {
+		return s, "", fmt.Errorf("sign %s: %w", dir, err)
+	}
+	old, was, err := signature.ReadFile(b)
+	if err == nil && counter == 0 && was.Counter > 0 && signature.Verify(m, parsed.Name, old, public) == nil {
+		return signedSkill{parsed.Name, path, m.Digest(), was.Counter}, public, nil
+	}
+	next, err := nextRelease(was, counter)
+	if err != nil {
+		return s, "", fmt.Errorf("sign %s: %w", dir, err)
+	}
+	sig, err := signature.Sign(m, parsed.Name, private, next)
+	if err != nil {
+		return s, "", fmt.Errorf("sign %s: %w", dir, err)
+	}
 	if err := atomicfile.Write(path, sig, 0o644); err != nil {
 		return s, "", fmt.Errorf("write signature: %w", err)
 	}
 	if m, _, err = skill.ReadManifest(b); err != nil {
 		return s, "", err
 	}
-	return signedSkill{parsed.Name, path, m.Digest()}, signed.Key, nil
+	return signedSkill{parsed.Name, path, m.Digest(), next.Counter}, public, nil
+}
+
+// nextRelease returns the release after the one in an existing signature, which
+// is nil if it is missing or damaged.
+func nextRelease(was *signature.Signature, counter uint64) (signature.Release, error) {
+	var last signature.Release
+	if was != nil {
+		last = was.Release
+	}
+	next := last.Next(time.Now())
+	if counter == 0 {
+		return next, nil
+	}
+	if counter < next.Counter {
+		return next, exit.Errorf(exit.Usage, fmt.Sprintf("use %d or more, or omit --counter", next.Counter), "counter %d is not higher than the one in %s (%d)", counter, signature.FileName, last.Counter)
+	}
+	next.Counter = counter
+	return next, nil
 }
 
 // verifySignatures verifies skill signatures with a public key.

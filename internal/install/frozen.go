@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
+	"github.com/loadout-dev/loadout/internal/installed"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/signature"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // AddLocked adds all skills in the lockfile with exactly the recorded bytes.
@@ -32,8 +36,11 @@ func (p *Plan) addLockedStep(ctx context.Context, name string, opened map[remote
 	case err != nil:
 		return err
 	case len(edits) == 0:
+		if err := p.checkInstalledRelease(name, e); err != nil {
+			return err
+		}
 		p.Steps = append(p.Steps, &Step{Skill: Skill{Name: name, Version: e.Version, State: StateUnchanged, From: e.From, Commit: e.Commit,
-			Digest: e.Digest, Files: len(e.Files), Scripts: []string{}, Findings: []scan.Finding{}}})
+			Digest: e.Digest, Files: len(e.Files), Scripts: []string{}, Counter: e.Counter, Findings: []scan.Finding{}}, Entry: e})
 		return nil
 	case hasEdits(edits) && !p.options.Force:
 		return &SkillError{Reason: LockMismatch, Name: name, Message: fmt.Sprintf("%s was edited and differs from loadout.lock (%s)", name, FormatEdits(edits))}
@@ -74,6 +81,28 @@ func (p *Plan) newLockedStep(ctx context.Context, name string, c *remote.Collect
 	if st.Publisher != nil {
 		st.Publisher.First = false // a lockfile must not introduce a publisher
 	}
+	if err := p.checkLockedRelease(name, e, releaseOf(st.Publisher)); err != nil {
+		return err
+	}
+	st.Counter = e.Counter
 	p.scan(ctx, st)
 	return nil
+}
+
+// checkInstalledRelease checks the counter of an installed skill that matches
+// the lockfile. Someone may have changed both.
+func (p *Plan) checkInstalledRelease(name string, e installed.Entry) error {
+	if e.Key == "" {
+		return nil
+	}
+	b, err := skill.OpenDir(filepath.Join(p.dir.Path(), name))
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	_, s, err := signature.VerifyBundle(b, e.Key)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return p.checkLockedRelease(name, e, s.Release)
 }

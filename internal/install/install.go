@@ -30,6 +30,11 @@ type Options struct {
 	// Pins stores the keys of known publishers. If nil, skills with a new key
 	// cannot be installed.
 	Pins *signature.Pins
+	// History stores the highest counters of signed skills. If nil, only the
+	// lockfile does.
+	History *signature.History
+	// Downgrade permits versions that are older than the highest one seen.
+	Downgrade bool
 	// Force replaces skills that were edited, come from another source, are
 	// pinned, or were not installed by this program.
 	Force bool
@@ -161,6 +166,9 @@ func (p *Plan) evaluate(ctx context.Context, st *Step) (err error) {
 	if st.Publisher, err = p.checkPublisher(st); err != nil {
 		return err
 	}
+	if err := p.checkRelease(st); err != nil {
+		return err
+	}
 	if st.Publisher != nil {
 		st.Entry.Key, st.Signer = st.Publisher.Key, st.Publisher.Fingerprint
 		if st.Publisher.First {
@@ -208,7 +216,10 @@ func (p *Plan) Apply(ctx context.Context) error {
 	if err := p.pinKeys(ctx); err != nil { // a skill must not be installed if its key cannot be saved
 		return err
 	}
-	return change.Commit(ctx)
+	if err := change.Commit(ctx); err != nil {
+		return err
+	}
+	return p.recordReleases(ctx)
 }
 
 func (p *Plan) progress(operation string) (done func()) {

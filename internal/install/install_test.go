@@ -433,15 +433,21 @@ func publicOf(t *testing.T, private string) string {
 	return public
 }
 
-// sign commits a skill that is signed by a key.
+// sign commits a skill that is signed by a key, without history.
 func (r *repository) sign(name, body, private string) {
+	r.Helper()
+	r.release(name, body, private, signature.Release{})
+}
+
+// release commits a version of a skill that is signed by a key.
+func (r *repository) release(name, body, private string, version signature.Release) {
 	r.Helper()
 	r.commit(map[string]string{name + "/SKILL.md": document(name, body)})
 	m, _, err := skill.ReadManifest(os.DirFS(filepath.Join(r.dir, name)))
 	if err != nil {
 		r.Fatal(err)
 	}
-	sig, err := signature.Sign(m, name, private)
+	sig, err := signature.Sign(m, name, private, version)
 	if err != nil {
 		r.Fatal(err)
 	}

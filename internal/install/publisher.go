@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/loadout-dev/loadout/internal/installed"
 	"github.com/loadout-dev/loadout/internal/remote"
@@ -14,25 +15,30 @@ import (
 type Publisher struct {
 	Key, Name, Fingerprint string
 	First                  bool // first key seen from this source
+	signature.Release           // zero without history
 }
 
-func newPublisher(key string, first bool) *Publisher {
-	if key == "" {
+func newPublisher(s *signature.Signature, first bool) *Publisher {
+	if s == nil {
 		return nil
 	}
-	return &Publisher{key, signature.KeyName(key), signature.Fingerprint(key), first}
+	return &Publisher{s.Key, signature.KeyName(s.Key), signature.Fingerprint(s.Key), first, s.Release}
 }
 
 // checkPublisher verifies a skill's signature before installation. The files
 // must match the signature, and the key must be the first one seen from the
 // source.
 func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
-	key, err := st.verifySignature()
+	signed, err := st.verifySignature()
 	if err != nil {
 		return nil, err
 	}
 	if st.From.Kind == remote.Local {
-		return newPublisher(key, false), nil // the user's own files
+		return newPublisher(signed, false), nil // the user's own files
+	}
+	key := ""
+	if signed != nil {
+		key = signed.Key
 	}
 	from := st.From.CanonicalURL()
 	have, there := p.lock.Skills[st.Name]
@@ -57,20 +63,20 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	if was := key == "" && there && have.Key == ""; pinned != "" && pinned != key && !was {
 		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: pinned, CurrentKey: key}
 	}
-	return newPublisher(key, first), nil
+	return newPublisher(signed, first), nil
 }
 
-// verifySignature returns the key that signed the files, or "" if the skill is
-// not signed.
-func (st *Step) verifySignature() (key string, err error) {
-	sig, key, err := signature.ReadFile(st.files)
+// verifySignature returns the verified signature of the files, or nil if the
+// skill is not signed.
+func (st *Step) verifySignature() (*signature.Signature, error) {
+	sig, s, err := signature.ReadFile(st.files)
 	if errors.Is(err, signature.ErrUnsigned) {
-		return "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return key, signature.Verify(st.manifest, st.SkillName, sig, key)
+	return s, signature.Verify(st.manifest, st.SkillName, sig, s.Key)
 }
 
 // pinnedKey returns the key pinned for a source, or "".
@@ -109,8 +115,8 @@ func (p *Plan) pinKeys(ctx context.Context) error {
 }
 
 // VerifySignature verifies the signature of an installed skill whose lockfile
-// entry has a key. If pins is not nil, the key must also match the one pinned
-// for the source.
+// entry has a key. The signature must have the counter and time in the entry.
+// If pins is not nil, the key must also match the one pinned for the source.
 func VerifySignature(dir string, e installed.Entry, pins *signature.Pins) error {
 	if e.Key == "" {
 		return nil
@@ -120,8 +126,13 @@ func VerifySignature(dir string, e installed.Entry, pins *signature.Pins) error 
 		return err
 	}
 	defer b.Close()
-	if _, _, err := signature.VerifyBundle(b, e.Key); err != nil {
+	_, s, err := signature.VerifyBundle(b, e.Key)
+	if err != nil {
 		return err
+	}
+	if s.Counter != e.Counter || !s.Time.Equal(e.Signed) {
+		return fmt.Errorf("counter mismatch: %s records %s, the signature has %s", installed.LockfileName,
+			formatRelease(signature.Release{Counter: e.Counter, Time: e.Signed}), formatRelease(s.Release))
 	}
 	if e.From.Kind == remote.Local || pins == nil {
 		return nil

@@ -35,7 +35,8 @@ type Skill struct {
 	Files       int             `json:"files"`
 	Bytes       int64           `json:"bytes"`
 	Scripts     []string        `json:"scripts"`
-	Signer      string          `json:"signer,omitempty"` // fingerprint of the signing key
+	Signer      string          `json:"signer,omitempty"`  // fingerprint of the signing key
+	Counter     uint64          `json:"counter,omitempty"` // counter in the signature; 0 without history
 	Findings    []scan.Finding  `json:"findings"`
 	Diff        *skilldiff.Diff `json:"diff,omitempty"` // changes from the installed version
 }

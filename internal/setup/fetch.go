@@ -103,6 +103,15 @@ func (s *Setup) PublisherKeys() *signature.Pins {
 	return nil
 }
 
+// SeenVersions returns the highest counters of signed skills, or nil if there
+// is no state directory.
+func (s *Setup) SeenVersions() *signature.History {
+	if d := s.StateDir(); d != "" {
+		return &signature.History{Path: filepath.Join(d, "versions.json")}
+	}
+	return nil
+}
+
 // UpdatesFile returns the file of available updates, or nil if there is no
 // state directory.
 func (s *Setup) UpdatesFile() *install.AvailableUpdates {

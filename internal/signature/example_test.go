@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	sig, err := signature.Sign(m, "pdf", private)
+	sig, err := signature.Sign(m, "pdf", private, signature.Release{})
 	if err != nil {
 		fmt.Println(err)
 		return

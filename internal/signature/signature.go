@@ -6,7 +6,10 @@
 // format of the Go checksum database (https://c2sp.org/signed-note). Its
 // Ed25519 signature covers the name of the skill and the hash of each file. The
 // note contains the public key, so that [Pins] can store the key of a new
-// publisher.
+// publisher. It also contains a counter and a time, so that an older version
+// can be told from a newer one: [History] stores the highest counter seen.
+// Signatures of earlier programs have neither; they stay valid, but have no
+// history.
 //
 // A signature says who published the files, not what they do, and grants no
 // permission to run them. The package makes no connections, uses no certificate
@@ -20,7 +23,9 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -37,30 +42,72 @@ const FileName = "SKILL.sig"
 // 9,000 files.
 const MaxBytes = 1 << 20
 
-// Prefixes of the header lines before the list of files.
+// MaxCounter is the highest counter of a signature. Programs that read numbers
+// of JSON as floating point keep it exactly.
+const MaxCounter = 1<<53 - 1
+
+// The first line of a signature, and the prefixes of the other lines before the
+// list of files. A signature with a counter has another first line, because
+// earlier programs would take the line of the counter for a file.
 const (
-	heading    = "loadout skill signature v1"
-	namePrefix = "name "
-	keyPrefix  = "key "
+	headingWithoutCounter = "loadout skill signature v1"
+	heading               = "loadout skill signature v2"
+
+	namePrefix    = "name "
+	keyPrefix     = "key "
+	counterPrefix = "counter "
+	timePrefix    = "time "
 )
+
+// timeFormat is the format of times in signatures, always in UTC.
+const timeFormat = "2006-01-02T15:04:05Z"
 
 // Signature is the content of a signature file.
 type Signature struct {
 	Name string // name of the skill
 	Key  string // public key in the signature
+	Release
 	// Files lists the signed files sorted by path. Only Path and SHA256 are
 	// set.
 	Files skill.Manifest
 }
 
+// Release is the position of a signed version in the history of a skill. The
+// zero Release is that of a signature without history.
+type Release struct {
+	// Counter is at least 1, and higher in each version of a skill.
+	Counter uint64
+	// Time is when the version was signed, according to the publisher's clock.
+	Time time.Time
+}
+
+// Next returns the release after r, signed at now.
+func (r Release) Next(now time.Time) Release {
+	return Release{r.Counter + 1, now.UTC().Truncate(time.Second)}
+}
+
+func (r Release) check() error {
+	switch {
+	case r == Release{}:
+		return nil
+	case r.Counter == 0 || r.Counter > MaxCounter:
+		return fmt.Errorf("invalid counter %d, want 1 to %d", r.Counter, uint64(MaxCounter))
+	case r.Time.Year() < 1970 || r.Time.Year() > 9999:
+		return fmt.Errorf("invalid time %v, want a year from 1970 to 9999", r.Time)
+	}
+	return nil
+}
+
 // Sign returns the content of [FileName] for the files of a manifest. The
 // manifest must contain hashes. An existing signature in the manifest is
-// ignored. private is a key created by [GenerateKey].
+// ignored. private is a key created by [GenerateKey]. The counter of r must be
+// higher than in all earlier versions; the zero Release makes a signature
+// without history. The time of r is truncated to seconds.
 //
 // Sign returns an error if the name or a path contains characters that are not
 // allowed in a signature, such as line ends, or if the signature exceeds
 // [MaxBytes].
-func Sign(m skill.Manifest, skillName, private string) ([]byte, error) {
+func Sign(m skill.Manifest, skillName, private string, r Release) ([]byte, error) {
 	public, err := PublicKey(private)
 	if err != nil {
 		return nil, fmt.Errorf("sign skill %.100q: %w", skillName, err)
@@ -69,7 +116,10 @@ func Sign(m skill.Manifest, skillName, private string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign skill %.100q: %w", skillName, errInvalidPrivateKey)
 	}
-	s := Signature{Name: skillName, Key: public, Files: signableFiles(m)}
+	if !r.Time.IsZero() {
+		r.Time = r.Time.UTC().Truncate(time.Second)
+	}
+	s := Signature{Name: skillName, Key: public, Release: r, Files: signableFiles(m)}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("sign skill %.100q: %w", skillName, err)
 	}
@@ -98,7 +148,12 @@ func signableFiles(m skill.Manifest) skill.Manifest {
 // text returns the text to sign.
 func (s *Signature) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s%s\n%s%s\n", heading, namePrefix, s.Name, keyPrefix, s.Key)
+	if s.Counter == 0 {
+		fmt.Fprintf(&b, "%s\n%s%s\n%s%s\n", headingWithoutCounter, namePrefix, s.Name, keyPrefix, s.Key)
+	} else {
+		fmt.Fprintf(&b, "%s\n%s%s\n%s%s\n", heading, namePrefix, s.Name, keyPrefix, s.Key)
+		fmt.Fprintf(&b, "%s%d\n%s%s\n", counterPrefix, s.Counter, timePrefix, s.Time.Format(timeFormat))
+	}
 	for _, f := range s.Files {
 		b.WriteString(f.SHA256 + "  " + f.Path + "\n")
 	}
@@ -109,6 +164,9 @@ func (s *Signature) text() string {
 func (s *Signature) check() error {
 	if !isOneLine(s.Name) || len(s.Name) > maxName {
 		return fmt.Errorf("invalid skill name, want 1 to %d bytes without control characters", maxName)
+	}
+	if err := s.Release.check(); err != nil {
+		return err
 	}
 	if len(s.Files) == 0 {
 		return errors.New("no files to sign")
@@ -184,29 +242,72 @@ func Parse(sig []byte) (*Signature, error) {
 
 // parseText parses the signed text.
 func parseText(text string) (*Signature, error) {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if lines[0] != heading {
+	r := lineReader{lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n")}
+	s := &Signature{}
+	first := r.next("")
+	if first != heading && first != headingWithoutCounter {
 		return nil, fmt.Errorf("first line is not %q: the signature may come from a newer version of this program", heading)
 	}
-	s := &Signature{}
-	for i, f := range []struct {
-		prefix string
-		to     *string
-	}{{namePrefix, &s.Name}, {keyPrefix, &s.Key}} {
-		var ok bool
-		if len(lines) <= i+1 {
-			return nil, errors.New("unexpected end of signature")
-		}
-		if *f.to, ok = strings.CutPrefix(lines[i+1], f.prefix); !ok {
-			return nil, fmt.Errorf("invalid line %d, want prefix %q", i+2, f.prefix)
-		}
+	s.Name, s.Key = r.next(namePrefix), r.next(keyPrefix)
+	if first == heading {
+		s.Counter = r.nextCounter()
+		s.Time = r.nextTime(timePrefix)
 	}
-	for i, line := range lines[3:] {
-		hash, path, ok := strings.Cut(line, "  ")
+	if r.err != nil {
+		return nil, r.err
+	}
+	for r.more() {
+		hash, path, ok := strings.Cut(r.next(""), "  ")
 		if !ok {
-			return nil, fmt.Errorf("invalid line %d, want a hash and a path", i+4)
+			return nil, fmt.Errorf("invalid line %d, want a hash and a path", r.line)
 		}
 		s.Files = append(s.Files, skill.File{Path: path, SHA256: hash})
 	}
 	return s, s.check()
+}
+
+// lineReader reads the lines of a signed text. The first error stays.
+type lineReader struct {
+	lines []string
+	line  int // number of the line read last
+	err   error
+}
+
+func (r *lineReader) more() bool { return r.line < len(r.lines) }
+
+// next returns the rest of the next line after its prefix.
+func (r *lineReader) next(prefix string) string {
+	if r.err != nil {
+		return ""
+	}
+	if !r.more() {
+		r.err = errors.New("unexpected end of signature")
+		return ""
+	}
+	rest, ok := strings.CutPrefix(r.lines[r.line], prefix)
+	r.line++
+	if !ok {
+		r.err = fmt.Errorf("invalid line %d, want prefix %q", r.line, prefix)
+	}
+	return rest
+}
+
+// nextCounter reads a counter, which has exactly one spelling.
+func (r *lineReader) nextCounter() uint64 {
+	text := r.next(counterPrefix)
+	n, err := strconv.ParseUint(text, 10, 64)
+	if r.err == nil && (err != nil || n == 0 || strconv.FormatUint(n, 10) != text) {
+		r.err = fmt.Errorf("invalid line %d, want a counter from 1", r.line)
+	}
+	return n
+}
+
+// nextTime reads a time, which has exactly one spelling.
+func (r *lineReader) nextTime(prefix string) time.Time {
+	text := r.next(prefix)
+	t, err := time.Parse(timeFormat, text)
+	if r.err == nil && (err != nil || t.Format(timeFormat) != text) {
+		r.err = fmt.Errorf("invalid line %d, want a time such as %s", r.line, timeFormat)
+	}
+	return t
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -44,7 +45,7 @@ func manifest(t testing.TB, fsys fs.FS) skill.Manifest {
 
 func sign(t testing.TB, m skill.Manifest, name, private string) []byte {
 	t.Helper()
-	sig, err := signature.Sign(m, name, private)
+	sig, err := signature.Sign(m, name, private, signature.Release{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +88,52 @@ func TestSignedSkillVerifies(t *testing.T) {
 	}
 	if !strings.HasPrefix(string(sig), "loadout skill signature v1\nname pdf\nkey "+public+"\n") {
 		t.Errorf("the signature begins otherwise:\n%s", sig)
+	}
+}
+
+// A signature with a counter has another first line, which earlier programs
+// refuse by name. Its counter and time have one spelling.
+func TestCounters(t *testing.T) {
+	private, public := keys(t, "example.com/tools")
+	m := manifest(t, pdf())
+	when := time.Date(2026, 11, 23, 20, 15, 30, 99, time.FixedZone("", 3600))
+	sig, err := signature.Sign(m, "pdf", private, signature.Release{Counter: 7, Time: when})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "loadout skill signature v2\nname pdf\nkey " + public + "\ncounter 7\ntime 2026-11-23T19:15:30Z\n"; !strings.HasPrefix(string(sig), want) {
+		t.Errorf("the signature begins otherwise:\n%s", sig)
+	}
+	if err := signature.Verify(m, "pdf", sig, public); err != nil {
+		t.Error(err)
+	}
+	s, err := signature.Parse(sig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (signature.Release{Counter: 7, Time: when.UTC().Truncate(time.Second)}); s.Release != want {
+		t.Errorf("release %+v, want %+v", s.Release, want)
+	}
+	if next := s.Next(when); next.Counter != 8 || !next.Time.Equal(s.Time) {
+		t.Errorf("next %+v", next)
+	}
+
+	text := string(sig)[:strings.LastIndex(string(sig), "\n\n")+1]
+	for _, test := range []struct{ old, new string }{
+		{"counter 7", "counter 0"}, {"counter 7", "counter 07"}, {"counter 7", "counter +7"}, {"counter 7", "counter 9007199254740992"},
+		{"counter 7", "counter 99999999999999999999"}, {"counter 7\n", ""}, {"time 2026-11-23T19:15:30Z\n", ""},
+		{"T19:15:30Z", "T19:15:30+00:00"}, {"T19:15:30Z", "T19:15:30.5Z"}, {"2026-11-23", "2026-11-31"}, {"2026-11-23", "1969-11-23"},
+		{"signature v2", "signature v1"}, {"signature v2", "signature v3"},
+	} {
+		bad := resign(t, strings.Replace(text, test.old, test.new, 1), private)
+		if _, ok := errors.AsType[*signature.DamagedError](signature.Verify(m, "pdf", bad, public)); !ok {
+			t.Errorf("%q is accepted", test.new)
+		}
+	}
+	for _, r := range []signature.Release{{Counter: 1}, {Time: when}, {Counter: signature.MaxCounter + 1, Time: when}} {
+		if _, err := signature.Sign(m, "pdf", private, r); err == nil {
+			t.Errorf("%+v is signed", r)
+		}
 	}
 }
 
@@ -224,7 +271,7 @@ func TestDamagedSignatures(t *testing.T) {
 		{"a name that is changed afterwards", []byte(strings.Replace(good, "name pdf", "name PDF", 1))},
 		{"a hash that is changed afterwards", []byte(strings.Replace(good, m[0].SHA256, skillfile.Hash(nil), 1))},
 		{"a path that is changed afterwards", []byte(strings.Replace(good, "read.py", "load.py", 1))},
-		{"an unknown version", resign(t, replaced("signature v1", "signature v2"), private)},
+		{"an unknown version", resign(t, replaced("signature v1", "signature v3"), private)},
 		{"no heading", resign(t, strings.Join(lines[1:], ""), private)},
 		{"CRLF", []byte(strings.ReplaceAll(good, "\n", "\r\n"))},
 		{"a byte order mark", []byte("\ufeff" + good)},
@@ -310,7 +357,7 @@ func TestUnsignableSkills(t *testing.T) {
 		{"no key", files("a"), "x", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			sig, err := signature.Sign(test.files, test.skillName, test.private)
+			sig, err := signature.Sign(test.files, test.skillName, test.private, signature.Release{})
 			if err == nil {
 				t.Fatalf("signed:\n%.1000s", sig)
 			}
@@ -334,7 +381,7 @@ func TestSignaturesCoverTheirFilesOnly(t *testing.T) {
 			m = append(m, skill.File{Path: p, SHA256: skillfile.Hash(files[p])})
 		}
 		name := rapid.StringMatching(`[a-z ü-]{1,20}`).Draw(t, "name")
-		sig, err := signature.Sign(m, name, private)
+		sig, err := signature.Sign(m, name, private, signature.Release{})
 		if err != nil {
 			t.Fatal(err)
 		}
