@@ -1,0 +1,66 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
+)
+
+// Whoever restores an old signed version at its source is refused; the user can
+// accept it.
+func TestUpdateRefusesDowngrade(t *testing.T) {
+	p := newGetter(t)
+	g := remotetest.NewGit(t)
+	one := p.publishes("one.key", "pdf", map[string]string{"SKILL.md": plainSkill("pdf", "One."), "run.py": "print(1)\n"})
+	g.Commit(one)
+	p.has(p.types(0, "add", g.URL).stdout, "signed by example.com", "version 1 of 20")
+	g.Commit(p.publishes("one.key", "pdf", map[string]string{"run.py": "print(2)\n"}))
+	p.has(p.types(0, "update").stdout, "version 2 of 20")
+	p.has(p.file("loadout.lock"), `"version": 2`, `"counter": 2`, `"highestCounter": 2`)
+
+	g.Commit(one)
+	out := p.types(3, "update")
+	p.has(out.all(), "pdf  refused", "downgrade of pdf: the source has counter 1 of 20", "counter 2", "--downgrade")
+	if strings.Contains(out.all(), "Updated") {
+		t.Errorf("update says\n%s", out.all())
+	}
+	p.types(3, "update", "--check")
+	p.types(3, "update", "--force")
+	p.has(p.file("pdf/run.py"), "print(2)")
+	p.types(0, "verify")
+	p.types(0, "remove", "pdf")
+	p.has(p.types(3, "add", g.URL).all(), "downgrade of pdf")
+	p.types(0, "add", g.URL, "--downgrade")
+	p.has(p.file("pdf/run.py"), "print(1)")
+	p.has(p.file("loadout.lock"), `"counter": 1`, `"highestCounter": 2`)
+	p.types(0, "verify")
+	p.types(0, "update")
+}
+
+// The counter in SKILL.sig increases by one when the files changed.
+func TestSignCounts(t *testing.T) {
+	p := newGetter(t)
+	p.types(0, "sign", "--new-key", "example.com", "--key", "one.key")
+	p.writes("pdf/SKILL.md", plainSkill("pdf", "One."))
+	sign := func(want uint64, args ...string) {
+		t.Helper()
+		var out signOutput
+		p.reads(&out, 0, append([]string{"sign", "pdf", "--key", "one.key"}, args...)...)
+		if len(out.Signed) != 1 || out.Signed[0].Counter != want {
+			t.Errorf("signed as %+v, want %d", out.Signed, want)
+		}
+	}
+	sign(1)
+	sign(1) // nothing has changed
+	p.writes("pdf/SKILL.md", plainSkill("pdf", "Two."))
+	sign(2)
+	sign(7, "--counter", "7")
+	p.has(p.types(2, "sign", "pdf", "--key", "one.key", "--counter", "7").stderr, "use 8 or more")
+	p.types(2, "sign", "pdf", "--key", "one.key", "--counter", "0")
+	p.types(2, "sign", "pdf", "pdf", "--key", "one.key", "--counter", "9")
+	p.types(0, "sign", "--new-key", "example.com", "--key", "two.key")
+	p.writes("pdf/SKILL.md", plainSkill("pdf", "Three."))
+	p.types(0, "sign", "pdf", "--key", "two.key")
+	sign(9) // after the version of another key
+}
