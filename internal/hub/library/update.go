@@ -180,6 +180,13 @@ func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *rem
 	return nil
 }
 
+// CheckChange returns an error if the skill does not exist or the principal must
+// not change it.
+func (l *Library) CheckChange(ctx context.Context, p account.Principal, id string) error {
+	_, err := l.authorize(ctx, p, account.SkillChange, id)
+	return err
+}
+
 // Pin sets whether an imported skill is excluded from updates.
 func (l *Library) Pin(ctx context.Context, p account.Principal, id string, pinned bool) error {
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {

@@ -125,6 +125,9 @@ func (h *Handlers) changeSkill(ctx context.Context, in *struct {
 }) (*api.Body[skillChanged], error) {
 	p := account.FromContext(ctx)
 	out := skillChanged{}
+	if in.Body == (skillChange{}) {
+		return api.BodyOf(out, h.Library.CheckChange(ctx, p, in.Skill))
+	}
 	if pinned := in.Body.Pinned; pinned != nil { // first, because it may fail
 		if err := h.Library.Pin(ctx, p, in.Skill, *pinned); err != nil {
 			return nil, err
