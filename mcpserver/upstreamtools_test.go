@@ -66,7 +66,7 @@ func upstreamServer(name string) *mcp.Server {
 	}
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Say it again.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(_ context.Context, req *mcp.CallToolRequest, a in) (*mcp.CallToolResult, any, error) {
-			return &mcp.CallToolResult{Meta: mcp.Meta{"example.com/trace": req.Params.Meta["example.com/trace"]}, Content: []mcp.Content{
+			return &mcp.CallToolResult{Meta: mcp.Meta{"received": req.Params.Meta}, Content: []mcp.Content{
 				&mcp.TextContent{Text: name + ": " + a.Text}, &mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"}}}, map[string]any{"said": a.Text}, nil
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "change", Description: "Change the world."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
@@ -202,15 +202,37 @@ func TestManyToolsAreListedByName(t *testing.T) {
 	}
 }
 
+// A client's _meta can hold data about its user, which a server does not need.
+func TestClientMetaDoesNotReachServers(t *testing.T) {
+	const secret = "git@example.com:ada/secret"
+	everyWay(t, setup{servers: []string{"a"}}, func(t *testing.T, _ *world, c *client) {
+		meta := mcp.Meta{"x-turn-metadata": map[string]any{"workspaces": map[string]any{"/home/ada": secret}}, "baggage": secret, "loadout/config": secret, "traceparent": traceParent}
+		res, err := c.CallTool(c.ctx, &mcp.CallToolParams{Meta: meta, Name: "call_tool", Arguments: args{"name": "a__echo", "arguments": args{"text": "hi"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		received, _ := json.Marshal(res.Meta["received"])
+		if strings.Contains(string(received), secret) || !strings.Contains(string(received), traceParent) {
+			t.Errorf("the server got _meta %s, want the trace and no data of the client", received)
+		}
+		info, _ := res.Meta["received"].(map[string]any)[mcp.MetaKeyClientInfo].(map[string]any)
+		if info != nil && info["name"] != "loadout" {
+			t.Errorf("the server was told the client %v, want loadout", info)
+		}
+	})
+}
+
+const traceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 // What a tool answers is passed through whole.
 func TestCallToolKeepsResults(t *testing.T) {
 	everyWay(t, setup{servers: []string{"a"}}, func(t *testing.T, _ *world, c *client) {
-		res, err := c.CallTool(c.ctx, &mcp.CallToolParams{Meta: mcp.Meta{"example.com/trace": "t1"}, Name: "call_tool", Arguments: args{"name": "a__echo", "arguments": args{"text": "hi"}}})
+		res, err := c.CallTool(c.ctx, &mcp.CallToolParams{Meta: mcp.Meta{"traceparent": traceParent}, Name: "call_tool", Arguments: args{"name": "a__echo", "arguments": args{"text": "hi"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		js, _ := json.Marshal(res.StructuredContent)
-		if len(res.Content) != 2 || string(js) != `{"said":"hi"}` || res.Meta["example.com/trace"] != "t1" {
+		if len(res.Content) != 2 || string(js) != `{"said":"hi"}` || res.Meta["received"] == nil {
 			t.Errorf("got %+v", res)
 		}
 		_, err = c.CallTool(c.ctx, &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "a__fail"}})

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -112,18 +111,14 @@ func (s *Set) borrowedConfig(ctx context.Context, l *borrowedTools, to *skill.Sk
 	return c, nil, notes, err
 }
 
-// withSettings returns meta with the tool's settings added.
-func (sv *server) withSettings(tool string, meta mcp.Meta) mcp.Meta {
-	settings, ok := sv.settings[tool]
-	if !ok {
-		return meta
+// callMeta returns the _meta of a call: what the server may get of the caller's
+// meta, and the tool's settings.
+func (sv *server) callMeta(tool string, meta mcp.Meta) mcp.Meta {
+	out := upstream.ForwardedMeta(meta, "elicitation")
+	if settings, ok := sv.settings[tool]; ok {
+		out[SettingsKey] = settings
 	}
-	meta = maps.Clone(meta)
-	if meta == nil {
-		meta = mcp.Meta{}
-	}
-	meta[SettingsKey] = settings
-	return meta
+	return out
 }
 
 // MemoryTransport returns a function that connects to servers in this program,

@@ -47,8 +47,10 @@ type Call struct {
 	// marked to need approval, unrated or CRITICAL.
 	Allow policy.Rules
 	// Meta, InputResponses and RequestState are those of [mcp.CallToolParams].
-	// Progress receives the server's progress notifications. All are passed on
-	// unchanged, except that Meta gets the [SettingsKey].
+	// Of Meta, the server gets only the progress token, the trace context
+	// (traceparent and tracestate) and whether the client supports elicitation;
+	// a provider also gets the [SettingsKey]. It gets no _meta of the responses.
+	// Progress receives the server's progress notifications.
 	Meta           mcp.Meta
 	InputResponses mcp.InputResponseMap
 	RequestState   string
@@ -149,7 +151,7 @@ func (s *Set) call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err e
 			return nil, err
 		}
 	}
-	params := &mcp.CallToolParams{Meta: t.server.withSettings(t.Definition.Name, c.Meta), Name: t.Definition.Name, InputResponses: c.InputResponses, RequestState: c.RequestState}
+	params := &mcp.CallToolParams{Meta: t.server.callMeta(t.Definition.Name, c.Meta), Name: t.Definition.Name, InputResponses: upstream.ForwardedResponses(c.InputResponses), RequestState: c.RequestState}
 	if len(c.Arguments) > 0 {
 		params.Arguments = c.Arguments
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // modernVersion is the first protocol version of the modern era.
@@ -43,7 +45,7 @@ func (s *Server) clientFor(ss *mcp.ServerSession) *legacyClient {
 	}
 	c := &legacyClient{ss: ss, slots: map[*upstreamServer]*connSlot{}}
 	if p := ss.InitializeParams(); p != nil {
-		c.caps = p.Capabilities
+		c.caps = forwardedCapabilities(p.Capabilities)
 	}
 	for _, u := range s.upstreams {
 		c.slots[u] = &connSlot{s: s, open: func(ctx context.Context) (*upstreamConn, error) {
@@ -135,7 +137,9 @@ func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNot
 		return
 	}
 	if l := s.clientFor(ss).slots[s.upstreams[0]].current(); l != nil && !l.isModern() {
-		l.logFailure(l.conn.Session.NotifyProgress(s.ctx, p))
+		forwarded := *p
+		forwarded.Meta = nil
+		l.logFailure(l.conn.Session.NotifyProgress(s.ctx, &forwarded))
 	}
 }
 
@@ -157,5 +161,8 @@ func (s *Server) askClient(ctx, at context.Context, ss *mcp.ServerSession, metho
 		req = &mcp.ServerRequest[*mcp.ListRootsParams]{Session: ss, Params: p}
 	}
 	res, err := s.send(at, method, req)
+	if response, ok := res.(mcp.InputResponse); ok {
+		res, _ = upstream.ForwardedResponse(response).(mcp.Result)
+	}
 	return res, unwrapError(err)
 }

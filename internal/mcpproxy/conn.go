@@ -5,7 +5,6 @@ package mcpproxy
 import (
 	"context"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -442,27 +441,34 @@ func (sl *connSlot) close() {
 	}
 }
 
-// serverMeta returns a copy of the _meta of a client's request to send to the
-// server. It omits entries that are meant for another connection or not
-// supported by the server's era.
+// serverMeta returns the _meta to send to the server with a client's request;
+// see [upstream.ForwardedMeta]. The SDK adds the protocol version, Loadout's
+// client info, and for modern servers the capabilities, if they are missing.
 func serverMeta(meta map[string]any, l *upstreamConn, c *call) mcp.Meta {
-	m := mcp.Meta(maps.Clone(meta))
-	for _, k := range []string{mcp.MetaKeyProtocolVersion, mcp.MetaKeySubscriptionID, "progressToken"} {
-		delete(m, k)
-	}
+	m := upstream.ForwardedMeta(meta, "elicitation", "sampling", "roots")
+	delete(m, "progressToken")
 	if !l.isModern() {
-		for _, k := range []string{mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, mcp.MetaKeyLogLevel} {
-			delete(m, k)
-		}
+		delete(m, mcp.MetaKeyClientCapabilities)
+	} else if level, _ := meta[mcp.MetaKeyLogLevel].(string); slices.Contains(logLevels, level) {
+		m[mcp.MetaKeyLogLevel] = level
 	}
 	if c != nil && c.progress != nil {
-		if m == nil {
-			m = mcp.Meta{}
-		}
 		m["progressToken"] = c.token
 	}
 	if len(m) == 0 {
 		return nil
 	}
 	return m
+}
+
+// logLevels lists the log levels that a client can request.
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// forwardedCapabilities returns the client's capabilities that the proxy serves:
+// requests for input. Extensions and experimental capabilities are omitted.
+func forwardedCapabilities(caps *mcp.ClientCapabilities) *mcp.ClientCapabilities {
+	if caps == nil {
+		return nil
+	}
+	return &mcp.ClientCapabilities{Roots: caps.Roots, RootsV2: caps.RootsV2, Sampling: caps.Sampling, Elicitation: caps.Elicitation}
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // exchange is a client's request to which a server may respond with input
@@ -63,7 +65,7 @@ func (s *Server) callTool(ctx context.Context, in *inboundRequest, req *mcp.Call
 	if refusal != nil || err != nil {
 		return asResult(refusal, err)
 	}
-	x := &exchange{up: t.up, method: "tools/call", responses: p.InputResponses, state: p.RequestState, user: requestUser(req.Extra)}
+	x := &exchange{up: t.up, method: "tools/call", responses: upstream.ForwardedResponses(p.InputResponses), state: p.RequestState, user: requestUser(req.Extra)}
 	x.digest = requestDigest(x.method, t.up.Name, t.name, p.Arguments, x.user)
 	x.call = func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
 		q := &mcp.CallToolParams{Meta: meta, Name: t.name, InputResponses: given, RequestState: state}
@@ -190,7 +192,7 @@ func (s *Server) getPrompt(ctx context.Context, in *inboundRequest, req *mcp.Get
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{up: t.up, method: "prompts/get", responses: p.InputResponses, state: p.RequestState, user: requestUser(req.Extra)}
+	x := &exchange{up: t.up, method: "prompts/get", responses: upstream.ForwardedResponses(p.InputResponses), state: p.RequestState, user: requestUser(req.Extra)}
 	x.digest = requestDigest(x.method, t.up.Name, t.name, args, x.user)
 	x.call = func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
 		return asResult(l.conn.Session.GetPrompt(ctx, &mcp.GetPromptParams{Meta: meta, Name: t.name, Arguments: p.Arguments, InputResponses: given, RequestState: state}))
@@ -231,7 +233,7 @@ func (s *Server) readResource(ctx context.Context, in *inboundRequest, req *mcp.
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{up: t.up, method: "resources/read", responses: p.InputResponses, state: p.RequestState, user: requestUser(req.Extra)}
+	x := &exchange{up: t.up, method: "resources/read", responses: upstream.ForwardedResponses(p.InputResponses), state: p.RequestState, user: requestUser(req.Extra)}
 	x.digest = requestDigest(x.method, t.up.Name, t.name, nil, x.user)
 	x.call = func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
 		return asResult(l.conn.Session.ReadResource(ctx, &mcp.ReadResourceParams{Meta: meta, URI: t.name, InputResponses: given, RequestState: state}))

@@ -85,7 +85,7 @@ func (s *Server) newInbound(ctx context.Context, ss *mcp.ServerSession, req clie
 	// Requests of both eras may arrive on the same connection.
 	if v, _ := in.meta[mcp.MetaKeyProtocolVersion].(string); v >= modernVersion {
 		in.modern = true
-		in.caps = req.ClientCapabilities()
+		in.caps = forwardedCapabilities(req.ClientCapabilities())
 		return in
 	}
 	in.client = s.clientFor(ss)

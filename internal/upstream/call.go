@@ -134,7 +134,7 @@ func collectInput(ctx context.Context, res *mcp.CallToolResult, o *CallOptions) 
 		if err != nil {
 			return nil, fmt.Errorf("get input from the user: %w", err)
 		}
-		all[id] = a
+		all[id] = ForwardedResponse(a)
 	}
 	return all, nil
 }
@@ -275,7 +275,8 @@ func (i *instance) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Eli
 	if only == nil || only.o.Elicit == nil {
 		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
-	return only.o.Elicit(ctx, req.Params)
+	a, err := only.o.Elicit(ctx, req.Params)
+	return ForwardedResponse(a), err
 }
 
 // wireError returns the protocol error in err's tree if the server sent it. It
