@@ -17,8 +17,8 @@ import (
 )
 
 // HTTPOptions configures the streamable HTTP transport of MCP. The zero value
-// serves only requests whose Host header is a loopback address. It must not be
-// changed while a handler uses it.
+// serves only requests whose Host header is the address of the server on
+// loopback. It must not be changed while a handler uses it.
 //
 // Sessions exist only in MCP versions before 2026-07-28. In later versions,
 // each request is complete.
@@ -27,7 +27,8 @@ type HTTPOptions struct {
 	// except to /healthz.
 	Token string
 	// Hosts are the host names of this server in addition to loopback, without
-	// ports. If Hosts is empty and Token is set, any host is accepted.
+	// ports. If Hosts is empty and Token is set, any host is accepted. Without a
+	// Token, a loopback host must have the port at which the request arrived.
 	Hosts []string
 	// SessionTimeout is the idle timeout of sessions; 0 means 30 minutes.
 	SessionTimeout time.Duration
@@ -112,16 +113,22 @@ func isModern(r *http.Request) bool {
 
 // Protect returns a handler that refuses requests with a foreign Host or Origin
 // (status 403), or without the token (status 401). The first two checks prevent
-// web pages from reaching the server through DNS rebinding. An Origin on
-// loopback is accepted. o must not be nil.
+// web pages from reaching the server through DNS rebinding. Without a token, an
+// Origin must be the server itself: the same host and port, or a name in
+// [HTTPOptions.Hosts]. With a token, pages of other servers on loopback are
+// accepted too. o must not be nil.
+//
+// The port of the server is that of [http.LocalAddrContextKey]. If the context
+// of a request has no such address, any port is accepted.
 func (o *HTTPOptions) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !o.host(r.Host) {
-			http.Error(w, fmt.Sprintf("forbidden host %q: not a name of this server", r.Host), http.StatusForbidden)
+		port := localPort(r)
+		if !o.host(r.Host, port) {
+			http.Error(w, fmt.Sprintf("forbidden host %q: not an address of this server; to accept it, require a token", r.Host), http.StatusForbidden)
 			return
 		}
-		if origin := r.Header.Get("Origin"); origin != "" && !o.origin(origin, r.Host) {
-			http.Error(w, fmt.Sprintf("forbidden origin %s", origin), http.StatusForbidden)
+		if origin := r.Header.Get("Origin"); origin != "" && !o.origin(origin, r.Host, port) {
+			http.Error(w, fmt.Sprintf("forbidden origin %s: not a page of this server; to accept pages of other local servers, require a token", origin), http.StatusForbidden)
 			return
 		}
 		if o.Token != "" && r.URL.Path != "/healthz" {
@@ -136,14 +143,12 @@ func (o *HTTPOptions) Protect(next http.Handler) http.Handler {
 	})
 }
 
-func (o *HTTPOptions) host(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.Trim(strings.ToLower(host), "[]")
+// host reports whether a Host header names this server. port is the server's
+// port, or "" if it is unknown.
+func (o *HTTPOptions) host(hostport, port string) bool {
+	host, given := splitHostPort(hostport, "80")
 	if address.IsLoopback(host) {
-		return true
+		return o.Token != "" || port == "" || given == port
 	}
 	for _, h := range o.Hosts {
 		if strings.EqualFold(h, host) {
@@ -153,12 +158,43 @@ func (o *HTTPOptions) host(hostport string) bool {
 	return o.Token != "" && len(o.Hosts) == 0
 }
 
-// origin reports whether an Origin header names this server or any port on
-// loopback.
-func (o *HTTPOptions) origin(origin, host string) bool {
+// origin reports whether an Origin header names this server or, if a token is
+// required, any server on loopback.
+func (o *HTTPOptions) origin(origin, host, port string) bool {
 	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return false
 	}
-	return strings.EqualFold(u.Host, host) || address.IsLoopback(u.Hostname()) || o.host(u.Hostname()) && len(o.Hosts) > 0
+	if strings.EqualFold(u.Host, host) {
+		return true
+	}
+	name, given := splitHostPort(u.Host, map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	if address.IsLoopback(name) {
+		return o.Token != "" || port != "" && given == port
+	}
+	return len(o.Hosts) > 0 && o.host(u.Host, port)
+}
+
+// splitHostPort splits an address into a lower-case host and a port, which is
+// ordinary if the address has none.
+func splitHostPort(hostport, ordinary string) (host, port string) {
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host, port = hostport, ordinary
+	}
+	return strings.Trim(strings.ToLower(host), "[]"), port
+}
+
+// localPort returns the port at which the server received a request, or "" if it
+// is unknown.
+func localPort(r *http.Request) string {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return ""
+	}
+	_, port, err := net.SplitHostPort(local.String())
+	if err != nil {
+		return ""
+	}
+	return port
 }

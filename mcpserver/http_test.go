@@ -60,11 +60,18 @@ func TestForeignHostsAndOriginsAreRefusedEverywhere(t *testing.T) {
 	}{
 		{"its own address", host, "", true},
 		{"localhost", "localhost:" + port, "", true},
-		{"LOCALHOST without a port", "LocalHost", "", true},
+		{"LOCALHOST", "LocalHost:" + port, "", true},
 		{"the loopback address of IPv6", "[::1]:" + port, "", true},
 		{"another loopback address", "127.9.9.9:" + port, "", true},
 		{"a page of its own", host, "http://" + host, true},
-		{"a page on this machine", host, "http://localhost:3000", true},
+		{"a page of its own by another name", host, "http://localhost:" + port, true},
+		{"a page of another server on this machine", host, "http://localhost:3000", false},
+		{"a page of another server at the same address", host, "http://127.0.0.1", false},
+		{"a page of another server over https", host, "https://localhost", false},
+		{"a page with another scheme", host, "ftp://" + host, false},
+		{"another port of this machine", "localhost:3000", "", false},
+		{"this machine without a port", "localhost", "", false},
+		{"another server on this machine in both", "localhost:3000", "http://localhost:3000", false},
 		{"a foreign host", "evil.example", "", false},
 		{"a foreign host with the right port", "evil.example:" + port, "", false},
 		{"a host that begins like ours", "localhost.evil.example", "", false},
@@ -146,6 +153,9 @@ func TestTokenIsRequired(t *testing.T) {
 	if status, _, _ := post(t, request(t, "POST", srv.URL+"/mcp", initialize, "Host", "skills.example", "Authorization", "Bearer "+token)); status != http.StatusOK {
 		t.Errorf("by another name: %d", status)
 	}
+	if status, _, _ := post(t, request(t, "POST", srv.URL+"/mcp", initialize, "Host", "localhost:3000", "Origin", "http://localhost:3000", "Authorization", "Bearer "+token)); status != http.StatusOK {
+		t.Errorf("from a page of another server on this machine: %d", status)
+	}
 	if status, _, _ := post(t, request(t, "POST", srv.URL+"/mcp", initialize, "Host", "skills.example", "Origin", "https://evil.example", "Authorization", "Bearer "+token)); status != http.StatusForbidden {
 		t.Errorf("from a foreign page: %d", status)
 	}
@@ -158,7 +168,8 @@ func TestHostHeaderMustNameServer(t *testing.T) {
 		host, origin string
 		want         int
 	}{
-		{"skills.example", "", 200}, {"Skills.Example:8485", "", 200}, {"skills.example", "https://skills.example", 200}, {"localhost", "", 200},
+		{"skills.example", "", 200}, {"Skills.Example:8485", "", 200}, {"skills.example", "https://skills.example", 200},
+		{strings.TrimPrefix(srv.URL, "http://"), "", 200}, {"localhost", "", 403},
 		{"other.example", "", 403}, {"skills.example", "https://other.example", 403}, {"sub.skills.example", "", 403},
 	} {
 		header := []string{"Host", tt.host}
