@@ -30,8 +30,8 @@ var authorityOfPeople = []row{
 	{"sign-in", "", nil, theirPassword, "200 200 200 200 200 200 200", "200 any"},
 	{"make-first-admin", "with a link of another", nil, anotherLink, "403 403 403 403 403 403 403", "403 any"},
 	{"sign-out", "", nil, nil, "204 204 204 204 204 204 204", "204 any"},
-	{"get-me", "", nil, nil, "401 200 200 200 200 200 200", "200 any"},
-	{"get-about", "", nil, nil, "401 200 200 200 200 200 200", "200 any"},
+	{"get-me", "", nil, nil, "401 200 200 200 200 200 200", "200 read write run chat review admin"},
+	{"get-about", "", nil, nil, "401 200 200 200 200 200 200", "200 read write run chat review admin"},
 
 	{"list-users", "", nil, nil, "401 200 200 200 200 200 200", "200 read"},
 	{"make-user", "", nil, aUser, "401 403 403 403 403 403 201", "201 admin"},

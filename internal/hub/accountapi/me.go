@@ -27,7 +27,8 @@ func (h *Handlers) me(ctx context.Context, _ *api.NoBody) (*api.Body[meJSON], er
 	return api.BodyOf(h.currentUser(ctx, account.FromContext(ctx)))
 }
 
-// currentUser describes the principal, ignoring the scopes of the request.
+// currentUser describes the principal. It omits the account, with the email
+// address, if the scopes of the request do not permit reading it.
 func (h *Handlers) currentUser(ctx context.Context, p account.Principal) (meJSON, error) {
 	whole := p
 	whole.Scopes = account.AllScopes
@@ -35,6 +36,7 @@ func (h *Handlers) currentUser(ctx context.Context, p account.Principal) (meJSON
 	if err != nil {
 		return meJSON{}, err
 	}
+	user.Full = account.Can(p, account.UserRead, account.OwnedBy(p.User))
 	return meJSON{User: newUserJSON(user), Groups: memberships(p), Scopes: p.Scopes.Names(), Can: newCanJSON(p)}, nil
 }
 

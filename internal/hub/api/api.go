@@ -178,7 +178,7 @@ func AddFor[I, O any](s *Server, op huma.Operation, limit time.Duration, f func(
 	checkEmbedded(reflect.TypeFor[I]())
 	checkEmbedded(reflect.TypeFor[O]())
 	if len(op.Security) > 0 {
-		op.Middlewares = append(op.Middlewares, s.requireSignIn)
+		op.Middlewares = append(op.Middlewares, s.requireSignIn, s.limitMCP)
 	}
 	if limit > OperationTimeout {
 		op.Middlewares = append(op.Middlewares, withLimit(limit))
@@ -191,7 +191,7 @@ func AddFor[I, O any](s *Server, op huma.Operation, limit time.Duration, f func(
 		defer stop()
 		out, err := f(ctx, in)
 		if err != nil {
-			return nil, s.Problem(ctx, err)
+			return nil, s.Problem(ctx, withoutMCP(op.OperationID, err))
 		}
 		return out, nil
 	})
