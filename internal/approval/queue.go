@@ -35,17 +35,6 @@ func NewQueue(store Store) *Queue {
 	return &Queue{store: store, waiters: map[string][]chan struct{}{}, subscribers: map[int]func(Event){}}
 }
 
-// SubmitAndWait submits a request and waits for its answer. If ctx is done
-// first, the request stays pending: call [Queue.Wait] to wait again, or
-// [Queue.Cancel] to withdraw it.
-func (d *Queue) SubmitAndWait(ctx context.Context, a Request) (Answer, error) {
-	id, err := d.Submit(ctx, a)
-	if err != nil {
-		return Answer{}, err
-	}
-	return d.Wait(ctx, id)
-}
-
 // Ask submits a request and waits for its answer. If waiting fails, it cancels
 // the request. It deletes the answer to an elicitation from the store, because
 // the answer may contain a secret.

@@ -94,7 +94,7 @@ func TestRequestOutlivesCaller(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		errGone := errors.New("the process ends")
 		defer yesterday.Subscribe(func(approval.Event) { cancel(errGone) })()
-		if _, err := yesterday.SubmitAndWait(ctx, question("s1.q")); !errors.Is(err, errGone) {
+		if _, err := submitAndWait(ctx, yesterday, question("s1.q")); !errors.Is(err, errGone) {
 			t.Fatal(err)
 		}
 		today := approval.NewQueue(open())
@@ -144,7 +144,7 @@ func TestDeadlineAndCancelAreAnswers(t *testing.T) {
 		})()
 		a := question("s1.late")
 		a.Deadline = time.Now().Add(time.Minute)
-		if got, err := d.SubmitAndWait(t.Context(), a); err != nil || got.Outcome != approval.Expired {
+		if got, err := submitAndWait(t.Context(), d, a); err != nil || got.Outcome != approval.Expired {
 			t.Errorf("%+v, %v", got, err)
 		}
 		a = question("s1.missed") // not awaited
@@ -240,7 +240,7 @@ func TestRepeatedRequest(t *testing.T) {
 		if err := yesterday.Resolve(t.Context(), "s1.q", approval.Answer{Outcome: approval.Declined, By: ada}); err != nil || reported != 1 {
 			t.Fatal(err, reported)
 		}
-		answer, err := today.SubmitAndWait(t.Context(), question("s1.q"))
+		answer, err := submitAndWait(t.Context(), today, question("s1.q"))
 		if err != nil || answer.Outcome != approval.Declined || reported != 1 {
 			t.Errorf("%+v, %v, notified %d times", answer, err, reported)
 		}
@@ -290,7 +290,7 @@ func ExampleQueue() {
 			go desk.Resolve(context.Background(), e.Request.ID, approval.Answer{Outcome: approval.Accepted, Scope: policy.Once, By: person})
 		}
 	})()
-	answer, err := desk.SubmitAndWait(context.Background(), approval.Request{Kind: approval.KindApproval, Session: "42", Principal: person, Message: "Send the report?"})
+	answer, err := submitAndWait(context.Background(), desk, approval.Request{Kind: approval.KindApproval, Session: "42", Principal: person, Message: "Send the report?"})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -298,4 +298,13 @@ func ExampleQueue() {
 	// Output:
 	// Send the report?
 	// accepted once
+}
+
+// submitAndWait submits a request and waits for its answer.
+func submitAndWait(ctx context.Context, q *approval.Queue, a approval.Request) (approval.Answer, error) {
+	id, err := q.Submit(ctx, a)
+	if err != nil {
+		return approval.Answer{}, err
+	}
+	return q.Wait(ctx, id)
 }

@@ -131,7 +131,7 @@ func TestRequestOutlivesItsNode(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		errGone := errors.New("the process ends")
 		defer yesterday.Subscribe(func(approval.Event) { cancel(errGone) })()
-		if _, err := yesterday.SubmitAndWait(ctx, question(session, "q")); !errors.Is(err, errGone) {
+		if _, err := submitAndWait(ctx, yesterday, question(session, "q")); !errors.Is(err, errGone) {
 			t.Fatal(err)
 		}
 		waiting, err := today.Pending(t.Context(), session, chat.Person("ada"))
@@ -201,4 +201,13 @@ func TestRequestLimits(t *testing.T) {
 	if err := d.Resolve(t.Context(), id+".0", approval.Answer{Outcome: approval.Accepted, By: chat.Person("ada"), Feedback: strings.Repeat("x", approval.MaxPayload)}); err != nil {
 		t.Errorf("the largest answer: %v", err)
 	}
+}
+
+// submitAndWait submits a request and waits for its answer.
+func submitAndWait(ctx context.Context, q *approval.Queue, a approval.Request) (approval.Answer, error) {
+	id, err := q.Submit(ctx, a)
+	if err != nil {
+		return approval.Answer{}, err
+	}
+	return q.Wait(ctx, id)
 }
