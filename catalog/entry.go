@@ -27,13 +27,23 @@ const (
 
 var scopeNames = []string{"bundled", "public", "group", "user", "project"}
 
-// String returns the name of the scope in lower case, such as "user". It panics
-// if the scope is invalid.
-func (s Scope) String() string { return scopeNames[s] }
+// String returns the name of the scope in lower case, such as "user", or
+// "Scope(N)" for an invalid scope.
+func (s Scope) String() string {
+	if int(s) >= len(scopeNames) {
+		return fmt.Sprintf("Scope(%d)", uint8(s))
+	}
+	return scopeNames[s]
+}
 
 // MarshalText implements [encoding.TextMarshaler]. It returns the result of
-// [Scope.String] and never an error.
-func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// [Scope.String], or an error if the scope is invalid.
+func (s Scope) MarshalText() ([]byte, error) {
+	if int(s) >= len(scopeNames) {
+		return nil, fmt.Errorf("invalid scope %d: use a constant of package catalog", uint8(s))
+	}
+	return []byte(s.String()), nil
+}
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. It parses the name of a
 // scope, and returns an error if there is no such scope.

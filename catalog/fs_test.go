@@ -83,6 +83,9 @@ func TestScopeStrings(t *testing.T) {
 			t.Errorf("%s reads back as %s, %v", b, back, err)
 		}
 	}
+	if b, err := catalog.Scope(9).MarshalText(); err == nil || catalog.Scope(9).String() != "Scope(9)" {
+		t.Errorf("an invalid scope is %v, %q, %v", catalog.Scope(9), b, err)
+	}
 	var sc catalog.Scope
 	if err := sc.UnmarshalText([]byte("everybody")); err == nil || !strings.Contains(err.Error(), "use project, user, group, public or bundled") {
 		t.Errorf("got %v", err)
