@@ -52,6 +52,9 @@ func TestSkillToolsNameApprovedTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { end(); s.Close(); set.Close(); rt.Close() })
+	if all, err := agent.ServerTools(t.Context(), rt, s, "fire", &agent.SkillToolOptions{Tools: set}); err == nil || !strings.Contains(err.Error(), `no server "fire"`) {
+		t.Errorf("the tools of an unknown server: %v, %v", all, err)
+	}
 	call := func(name, args string) string {
 		i := slices.IndexFunc(all, func(t agent.Tool) bool { return t.Name == name })
 		if i < 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,34 +35,37 @@ type toolCaller struct {
 // time. o and its Tools must not be nil. The tools may be called concurrently,
 // until the set is closed. A result contains up to 8 images, 5 MiB in total.
 //
-// ServerTools connects to the server. It returns an error if that fails, or if
-// tools are quarantined or missing. It returns no tools if the set has no such
-// server. Tools that the server adds later are not included.
+// ServerTools connects to the server. It returns an error if that fails, if the
+// set has no such server, or if tools are quarantined or missing. Tools that the
+// server adds later are not included.
 func ServerTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, server string, o *SkillToolOptions) ([]Tool, error) {
 	c := o.caller(rt, s)
 	if wrong := c.set.Connect(ctx, server); wrong[server] != "" {
 		return nil, errors.New(wrong[server])
 	}
+	all := c.set.Servers()
+	at := slices.IndexFunc(all, func(sv tools.Server) bool { return sv.Name == server })
+	if at < 0 {
+		return nil, fmt.Errorf("no server %q: add it to the servers of the tool set", server)
+	}
+	if all[at].Listing == nil {
+		return nil, nil
+	}
 	var out []Tool
-	for _, sv := range c.set.Servers() {
-		if sv.Name != server || sv.Listing == nil {
-			continue
+	for _, t := range all[at].Listing.Tools {
+		schema, err := json.Marshal(t.InputSchema)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
 		}
-		for _, t := range sv.Listing.Tools {
-			schema, err := json.Marshal(t.InputSchema)
-			if err != nil {
-				return nil, fmt.Errorf("tool %s: %w", t.Name, err)
-			}
-			a := t.Annotations
-			name := upstream.ToolName(server, t.Name)
-			out = append(out, Tool{
-				Tool:       llm.Tool{Name: t.Name, Description: t.Description, InputSchema: schema},
-				Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), ReadOnly: a != nil && a.ReadOnlyHint, ReportsStart: true,
-				Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
-					return c.call(ctx, name, args)
-				},
-			})
-		}
+		a := t.Annotations
+		name := upstream.ToolName(server, t.Name)
+		out = append(out, Tool{
+			Tool:       llm.Tool{Name: t.Name, Description: t.Description, InputSchema: schema},
+			Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), ReadOnly: a != nil && a.ReadOnlyHint, ReportsStart: true,
+			Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
+				return c.call(ctx, name, args)
+			},
+		})
 	}
 	return out, nil
 }
