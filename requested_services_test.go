@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -176,5 +177,16 @@ func TestServeByDigest(t *testing.T) {
 		if err == nil {
 			served.Close()
 		}
+	}
+}
+
+// A skill that requires isolation gets no permission without a sandbox.
+func TestLeaseWithoutSandbox(t *testing.T) {
+	s := anyShop(t, files{"p/SKILL.md": "---\nname: p\ndescription: x\nprovider: {module: m, class: P}\nmetadata: {sandbox: {min_tier: 2}}\n---\n", "p/m.py": ""},
+		func(s *shop, _ *loadout.Options) { s.scripts.Sandbox = nil })
+	s.approve(t, "p")
+	_, err := s.AcquireLease(t.Context(), "p", robot, "")
+	if _, ok := errors.AsType[*sandbox.UnavailableError](err); !ok {
+		t.Errorf("got %v", err)
 	}
 }

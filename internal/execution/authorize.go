@@ -145,6 +145,9 @@ func checkIsolation(ctx context.Context, b sandbox.Backend, o owner, minTier int
 	if minTier == 0 {
 		return nil
 	}
+	if b == nil {
+		return fmt.Errorf("%s: %w", o.label, &sandbox.UnavailableError{Backend: "none", Missing: fmt.Sprintf("a sandbox of isolation tier %d", minTier), Fix: "set Scripts.Sandbox"})
+	}
 	rep, err := b.Probe(ctx)
 	if err == nil && int(rep.Tier) < minTier {
 		err = &sandbox.UnsupportedError{Backend: rep.Backend, What: fmt.Sprintf("isolation tier %d, which the skill or the operator requires (available: tier %v)", minTier, rep.Tier)}
