@@ -746,3 +746,15 @@ func TestEveryBackendCanBeConfigured(t *testing.T) {
 		}
 	}
 }
+
+// Networks in which no address would match are errors.
+func TestMappedNetworksAreErrors(t *testing.T) {
+	for _, key := range []string{"hub.private", "hub.proxies", "sandbox.private"} {
+		m := newMachine(t)
+		m.in.Flags[key] = "10.0.0.0/8,::ffff:10.0.0.0/104"
+		want := []string{"command line: " + key + `: invalid address or network "::ffff:10.0.0.0/104": expected addresses or networks such as 10.1.2.0/24`}
+		if diff := cmp.Diff(want, m.faults()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

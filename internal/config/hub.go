@@ -1,9 +1,10 @@
 package config
 
 import (
-	"errors"
-	"net/netip"
+	"fmt"
 	"net/url"
+
+	"github.com/loadout-dev/loadout/internal/address"
 )
 
 // Hub configures a hub. A project file cannot set any of these keys.
@@ -37,13 +38,8 @@ type Hub struct {
 
 // checkNetworks returns an error unless v is a list of addresses and networks.
 func checkNetworks(v any) error {
-	for _, text := range *v.(*[]string) {
-		if _, err := netip.ParsePrefix(text); err == nil {
-			continue
-		}
-		if _, err := netip.ParseAddr(text); err != nil {
-			return errors.New("expected addresses or networks such as 10.1.2.0/24")
-		}
+	if _, err := address.ParsePrefixes(*v.(*[]string)); err != nil {
+		return fmt.Errorf("%w: expected addresses or networks such as 10.1.2.0/24", err)
 	}
 	return nil
 }

@@ -186,7 +186,7 @@ var settings = []setting{
 		doc: "Limit of the data that a run writes, in MiB."},
 	{key: "sandbox.network", env: "LOADOUT_SANDBOX_NETWORK", value: func(c *Config) any { return &c.Sandbox.Network },
 		doc: "Hosts that skills may request, for example api.example.com, *.example.com:8443 or * for all.\nEach request still needs approval. Empty means no network for any skill."},
-	{key: "sandbox.private", env: "LOADOUT_SANDBOX_PRIVATE", value: func(c *Config) any { return &c.Sandbox.Private },
+	{key: "sandbox.private", env: "LOADOUT_SANDBOX_PRIVATE", value: func(c *Config) any { return &c.Sandbox.Private }, check: checkNetworks,
 		doc: "Private networks that may be reached, for example 10.1.2.0/24. Without an entry, an allowed\nname that resolves to a private address is refused."},
 	{key: "sandbox.python_index", env: "LOADOUT_SANDBOX_PYTHON_INDEX", value: func(c *Config) any { return &c.Sandbox.PythonIndex }, check: checkWebAddress,
 		doc: "The Python package index for scripts; empty means PyPI."},
