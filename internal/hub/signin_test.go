@@ -1,15 +1,19 @@
 package hub_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account/oidctest"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
 func TestSignInAndOut(t *testing.T) {
@@ -95,6 +99,56 @@ func TestSignInAttemptLimit(t *testing.T) {
 		t.Error("one network guesses on and on")
 	}
 	guess("203.0.113.9", "another").wantProblem(t, 401, "wrong_password")
+}
+
+// A stranger cannot lock a user out, neither from one network nor from many.
+func TestStrangerDoesNotLockUserOut(t *testing.T) {
+	for name, address := range map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			o := hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}, Database: address(t), Keys: []encryption.Key{encryption.NewKey()}}
+			n := start(t, o)
+			try := func(from, name, password string) int {
+				return n.anybody().with("X-Forwarded-For", from).send(t, "POST", "/api/v1/login", map[string]string{"name": name, "password": password}).status
+			}
+			const home = "198.51.100.7"
+			if got := try(home, "root", secret); got != 200 {
+				t.Fatalf("status %d", got)
+			}
+			for try("127.0.0.9", "root", "a guess") != 429 {
+			}
+			for range 31 {
+				if got := try(home, "Root", secret); got != 200 {
+					t.Fatalf("after a stranger's guesses, the owner gets %d", got)
+				}
+			}
+			guessed := 0
+			for i := range 300 {
+				if try(fmt.Sprintf("100.64.%d.%d", i/250, i%250), "root", "a guess") != 429 {
+					guessed++
+				}
+			}
+			if guessed > 100 {
+				t.Errorf("%d of 300 distributed guesses were checked", guessed)
+			}
+			if got := try("203.0.113.5", "root", secret); got != 200 {
+				t.Errorf("from a new network, the owner gets %d", got)
+			}
+			for range 3 {
+				if got := try(home, "root", "a slip"); got != 401 {
+					t.Errorf("from a known network, a wrong password gets %d", got)
+				}
+			}
+			if got := try(home, "root", secret); got != 200 {
+				t.Errorf("from a known network, the owner gets %d", got)
+			}
+			if known, err := n.People().SignIns.KnowsNetwork(t.Context(), "root", netip.MustParsePrefix("203.0.113.5/32")); !known || err != nil {
+				t.Errorf("the network of a sign-in: %v, %v", known, err)
+			}
+			root := n.signIn(t, "root", secret)
+			bob, _ := n.newUser(t, root, "bob")
+			root.send(t, "DELETE", "/api/v1/users/"+bob, nil).want(t, 204)
+		})
+	}
 }
 
 func TestDisabledUserIsSignedOutImmediately(t *testing.T) {

@@ -50,12 +50,36 @@ func (e *RateLimitError) Error() string {
 // Allow counts an operation for each of the keys. If that would exceed any key's
 // limit, it counts nothing and fails with a [*RateLimitError].
 func (l *Limiter) Allow(keys ...string) error {
+	limits := make([]limit, len(keys))
+	for i, key := range keys {
+		limits[i] = limit{l, key}
+	}
+	return allowAll(limits...)
+}
+
+// Reset forgets the operations of a key.
+func (l *Limiter) Reset(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if e, ok := l.keys[key]; ok {
+		delete(l.keys, key)
+		l.recent.Remove(e)
+	}
+}
+
+// limit is the limit of a key.
+type limit struct {
+	*Limiter
+	key string
+}
+
+// allowAll counts an operation for each of the limits. If that would exceed any of
+// them, it counts nothing and fails with a [*RateLimitError].
+func allowAll(limits ...limit) error {
 	now := time.Now()
 	var taken []*rate.Reservation
-	for _, key := range keys {
-		r := l.bucket(key).ReserveN(now, 1)
+	for _, l := range limits {
+		r := l.reserve(l.key, now)
 		if wait := r.DelayFrom(now); wait > 0 {
 			r.CancelAt(now)
 			for _, t := range taken {
@@ -66,6 +90,12 @@ func (l *Limiter) Allow(keys ...string) error {
 		taken = append(taken, r)
 	}
 	return nil
+}
+
+func (l *Limiter) reserve(key string, now time.Time) *rate.Reservation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bucket(key).ReserveN(now, 1)
 }
 
 // bucket returns the token bucket of a key and creates a missing one. The caller

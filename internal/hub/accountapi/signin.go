@@ -58,7 +58,7 @@ func (h *Handlers) login(ctx context.Context, in *struct{ Body Credentials }) (*
 	if err := h.hasAccounts(); err != nil {
 		return nil, err
 	}
-	if err := h.Gate.CountSignIn(api.RequestFrom(ctx), in.Body.Name); err != nil {
+	if err := h.Gate.CountSignIn(ctx, api.RequestFrom(ctx), in.Body.Name); err != nil {
 		return nil, err
 	}
 	user, err := h.Directory.SignIns.ByPassword(ctx, in.Body.Name, in.Body.Password)
@@ -66,14 +66,14 @@ func (h *Handlers) login(ctx context.Context, in *struct{ Body Credentials }) (*
 	if err != nil {
 		return nil, err
 	}
-	return h.startSignIn(ctx, user)
+	return h.startSignIn(ctx, in.Body.Name, user)
 }
 
 func (h *Handlers) setup(ctx context.Context, in *struct{ Body setupRequest }) (*withCookie[meJSON], error) {
 	if err := h.hasAccounts(); err != nil {
 		return nil, err
 	}
-	if err := h.Gate.CountSignIn(api.RequestFrom(ctx), ""); err != nil {
+	if err := h.Gate.CountSignIn(ctx, api.RequestFrom(ctx), ""); err != nil {
 		return nil, err
 	}
 	user, err := h.Directory.SignIns.CreateFirstAdmin(ctx, in.Body.Link, in.Body.Name, in.Body.Password)
@@ -81,7 +81,7 @@ func (h *Handlers) setup(ctx context.Context, in *struct{ Body setupRequest }) (
 	if err != nil {
 		return nil, err
 	}
-	return h.startSignIn(ctx, user)
+	return h.startSignIn(ctx, in.Body.Name, user)
 }
 
 // hasAccounts returns an error if the hub has no user accounts.
@@ -93,8 +93,11 @@ func (h *Handlers) hasAccounts() error {
 }
 
 // startSignIn signs the requesting browser in, after ending its previous sign-in.
-func (h *Handlers) startSignIn(ctx context.Context, user account.UserID) (*withCookie[meJSON], error) {
+func (h *Handlers) startSignIn(ctx context.Context, name string, user account.UserID) (*withCookie[meJSON], error) {
 	v := api.RequestFrom(ctx)
+	if err := h.Gate.SignedIn(ctx, v, name, user); err != nil {
+		return nil, err
+	}
 	if _, err := h.Gate.Logins.End(ctx, v.HTTP); err != nil {
 		return nil, err
 	}

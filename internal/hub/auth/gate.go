@@ -45,8 +45,8 @@ type Gate struct {
 	Secure  bool          // whether browsers reach the hub over https
 
 	requests *account.Limiter // by user, or by network if anonymous; nil for no limit
-	networks *account.Limiter // sign-in attempts by network
-	names    *account.Limiter // sign-in attempts by user name
+	signIns  *account.Backoff // sign-in attempts
+	guesses  *account.Limiter // attempts to enter the current password, by user
 }
 
 // Options configures a [Gate]. DB and Users are required.
@@ -63,7 +63,7 @@ type Options struct {
 // New returns a gate. It returns an error if an option is invalid.
 func New(o Options) (*Gate, error) {
 	d := &Gate{users: o.Users, tokens: account.NewTokens(users.NewTokenStore(o.DB)), single: o.Single, Secure: strings.HasPrefix(o.Public, "https:"),
-		networks: account.NewLimiter(time.Second, 60, maxKeys), names: account.NewLimiter(10*time.Second, 10, maxKeys)}
+		signIns: account.NewBackoff(maxKeys), guesses: account.NewLimiter(10*time.Second, 10, maxKeys)}
 	if o.Rate > 0 {
 		d.requests = account.NewLimiter(time.Second/time.Duration(min(o.Rate, maxRate)), 4*min(o.Rate, maxRate), maxKeys)
 	}
@@ -169,18 +169,30 @@ func (d *Gate) CountRequest(v *api.Request) error {
 }
 
 // CountSignIn counts a sign-in attempt from the network of a request, and for the
-// user name unless it is "". It returns an error if there are too many.
-func (d *Gate) CountSignIn(v *api.Request, name string) error {
-	if err := d.networks.Allow(d.clientNetwork(v)); err != nil || name == "" {
-		return err
+// user name unless it is "". It returns an error if there are too many; see
+// [account.Backoff].
+func (d *Gate) CountSignIn(ctx context.Context, v *api.Request, name string) error {
+	if name == "" {
+		return d.signIns.CheckNetwork(v.Client)
 	}
-	return d.names.Allow("name " + strings.ToLower(name))
+	return d.signIns.Check(name, v.Client, func(network netip.Prefix) (bool, error) {
+		return d.users.SignIns.KnowsNetwork(ctx, name, network)
+	})
+}
+
+// SignedIn records that a user signed in from the network of a request. name is ""
+// if the user gave no name.
+func (d *Gate) SignedIn(ctx context.Context, v *api.Request, name string, user account.UserID) error {
+	if name != "" {
+		d.signIns.Succeed(name, v.Client)
+	}
+	return d.users.SignIns.RememberNetwork(ctx, user, address.CustomerNetwork(v.Client))
 }
 
 // CountPasswordGuess counts an attempt by a signed-in user to enter the current
 // password. It returns an error if there are too many.
 func (d *Gate) CountPasswordGuess(v *api.Request) error {
-	return d.names.Allow("user " + string(v.Principal.User))
+	return d.guesses.Allow("user " + string(v.Principal.User))
 }
 
 func (d *Gate) clientNetwork(v *api.Request) string {

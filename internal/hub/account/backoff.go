@@ -1,0 +1,102 @@
+package account
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/address"
+)
+
+// Limits of sign-in attempts. Attempts with a wrong password and with the right
+// one count alike, until a sign-in succeeds.
+const (
+	networkInterval, networkBurst = time.Second, 60      // from a network, for all accounts
+	pairInterval, pairBurst       = 10 * time.Second, 10 // from a network for an account
+	// An account is under attack while there are more attempts than these for it
+	// from all networks together.
+	accountInterval, accountBurst = 2 * time.Minute, 50
+)
+
+// strangerLimits are the limits of an account under attack, for a network from
+// which the user never signed in, and for the networks around it. Providers assign
+// neighboring networks to one customer.
+var strangerLimits = []struct {
+	bits4, bits6 int // length of the network's prefix
+	every        time.Duration
+	burst        int
+}{
+	{32, 64, 10 * time.Minute, 1},
+	{24, 48, 200 * time.Second, 3},
+	{16, 32, 20 * time.Second, 30},
+}
+
+// Backoff limits sign-in attempts by account and network together, so that nobody
+// can lock a user out from another network. If an account is guessed from many
+// networks, networks from which the user signed in before are not affected. Others
+// have few attempts, so that guessing is slow, but the user still gets in.
+//
+// It counts only attempts in this process. It is safe for concurrent use.
+type Backoff struct {
+	networks, pairs, accounts *Limiter
+	strangers                 []*Limiter // one for each of strangerLimits
+}
+
+// NewBackoff returns a Backoff that tracks up to keys networks and accounts, each
+// of which takes about 2 KB.
+func NewBackoff(keys int) *Backoff {
+	b := &Backoff{
+		networks: NewLimiter(networkInterval, networkBurst, keys),
+		pairs:    NewLimiter(pairInterval, pairBurst, keys),
+		accounts: NewLimiter(accountInterval, accountBurst, keys),
+	}
+	for _, s := range strangerLimits {
+		b.strangers = append(b.strangers, NewLimiter(s.every, s.burst, keys))
+	}
+	return b
+}
+
+// CheckNetwork counts an attempt to sign in from an address without naming an
+// account. It fails with a [*RateLimitError] if there are too many.
+func (b *Backoff) CheckNetwork(from netip.Addr) error {
+	return b.networks.Allow(address.CustomerNetwork(from).String())
+}
+
+// Check counts an attempt to sign in to an account from an address, whether the
+// account exists or not. It fails with a [*RateLimitError] if there are too many.
+// Check calls known only if the account is under attack. It reports whether the
+// user signed in from the network before; Check returns its errors unchanged.
+func (b *Backoff) Check(account string, from netip.Addr, known func(netip.Prefix) (bool, error)) error {
+	network := address.CustomerNetwork(from)
+	if err := allowAll(limit{b.networks, network.String()}, limit{b.pairs, pairKey(account, network)}); err != nil {
+		return err
+	}
+	if b.accounts.Allow(accountKey(account)) == nil {
+		return nil
+	}
+	if is, err := known(network); is || err != nil {
+		return err
+	}
+	limits := make([]limit, len(strangerLimits))
+	for i, s := range strangerLimits {
+		bits := s.bits4
+		if network.Addr().Is6() {
+			bits = s.bits6
+		}
+		around, _ := network.Addr().Prefix(bits) // an invalid address gives the zero prefix
+		limits[i] = limit{b.strangers[i], pairKey(account, around)}
+	}
+	return allowAll(limits...)
+}
+
+// Succeed records that an attempt succeeded. It forgets earlier attempts for the
+// account from the network.
+func (b *Backoff) Succeed(account string, from netip.Addr) {
+	b.pairs.Reset(pairKey(account, address.CustomerNetwork(from)))
+}
+
+func accountKey(account string) string { return strings.ToLower(account) }
+
+func pairKey(account string, network netip.Prefix) string {
+	return network.String() + " " + accountKey(account)
+}
