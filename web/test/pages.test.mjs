@@ -49,6 +49,23 @@ for (const view of views) {
   });
 }
 
+test("settings have a list of sections on a wide screen and a select on a narrow one", async () => {
+  for (const [width, list, select] of [
+    [1440, true, false],
+    [360, false, true],
+  ]) {
+    const page = await open(browser, hub, { width, height: 800 });
+    for (const path of [places.settings, places.admin]) {
+      await page.goto(path);
+      await page.locator("h2").first().waitFor();
+      assert.equal(await page.locator(".settings-list").isVisible(), list, `list of ${path} at ${width}`);
+      assert.equal(await page.locator(".settings-choice").isVisible(), select, `select of ${path} at ${width}`);
+    }
+    page.calm();
+    await page.context().close();
+  }
+});
+
 test("no page breaks the content security policy", async () => {
   const page = await open(browser, hub);
   for (const path of Object.values(places)) {
