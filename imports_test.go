@@ -251,6 +251,11 @@ var banned = map[string]map[string]string{
 		module + "/internal/terminal": "the command shows plans and asks",
 		"github.com/spf13/":           "a library does not know the command line",
 	},
+	"internal/superseded": {
+		module + "/internal/setup": "takes the rules for lockfiles as functions",
+		"net/http":                 "approvals are local files",
+		"github.com/spf13/":        "a library does not know the command line",
+	},
 	"internal/review": {
 		module + "/internal/config":   "takes options, not configuration files",
 		module + "/internal/terminal": "the command shows reviews and asks",

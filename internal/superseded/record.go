@@ -1,0 +1,207 @@
+package superseded
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/privatefile"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// Limits on the file of superseded approvals. The oldest ones are forgotten:
+// those versions then need a new approval.
+const (
+	maxRecords   = 4096
+	maxBytes     = 64 << 20
+	fileVersion  = 1
+	minHexDigits = 8 // for a digest given to Revoke, as in package policy
+)
+
+// record is a superseded grant.
+type record struct {
+	Grant policy.Grant
+	// Scopes lists where a newer version was approved, and Again where this
+	// version was approved again while it was superseded elsewhere.
+	Scopes, Again []string
+	By            policy.Digest
+	At            time.Time
+}
+
+// records lists superseded grants in the order in which they were superseded.
+type records []record
+
+// find returns the records of a version.
+func (all records) find(p policy.Principal, subject policy.Digest) []record {
+	var out []record
+	for _, r := range all {
+		if r.Grant.Principal == p && r.Grant.Subject == subject {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// approve removes the marks of a version that was approved again in a scope.
+func (all records) approve(g policy.Grant, scope string) records {
+	out := records{}
+	for _, r := range all {
+		if r.Grant.Principal == g.Principal && r.Grant.Subject == g.Subject {
+			r.Scopes = slices.DeleteFunc(slices.Clone(r.Scopes), func(s string) bool { return s == scope })
+			if len(r.Scopes) == 0 {
+				continue
+			}
+			if !slices.Contains(r.Again, scope) {
+				r.Again = append(slices.Clone(r.Again), scope)
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// supersede marks earlier approvals of other versions of g's skill as superseded
+// in a scope: those in older, and those that were superseded before.
+func (all records) supersede(older []policy.Grant, g policy.Grant, scope string) records {
+	var out, marked records
+	known := map[string]int{} // index in marked by ID
+	for _, r := range all {
+		again := slices.ContainsFunc(older, func(old policy.Grant) bool { return old.ID == r.Grant.ID })
+		if !again && !isOlder(r.Grant, g) {
+			out = append(out, r)
+			continue
+		}
+		known[r.Grant.ID] = len(marked)
+		marked = append(marked, r)
+	}
+	for _, old := range older {
+		if i, ok := known[old.ID]; ok {
+			marked[i].Grant = old // it was approved again
+		} else {
+			marked = append(marked, record{Grant: old})
+		}
+	}
+	for i := range marked {
+		marked[i].mark(g, scope)
+	}
+	out = append(out, marked...)
+	return out[max(0, len(out)-maxRecords):]
+}
+
+// mark records that g superseded the approval in a scope.
+func (r *record) mark(g policy.Grant, scope string) {
+	if !slices.Contains(r.Scopes, scope) {
+		r.Scopes = append(slices.Clone(r.Scopes), scope)
+	}
+	r.Again = slices.DeleteFunc(slices.Clone(r.Again), func(s string) bool { return s == scope })
+	r.By, r.At = g.Subject, time.Now().UTC().Truncate(time.Second)
+}
+
+// matches reports whether Revoke deletes the record: the grant or the version
+// was revoked, or what names it.
+func (r record) matches(what string, gone []policy.Grant) bool {
+	for _, g := range gone {
+		if g.ID == r.Grant.ID || g.Name == what && r.Grant.Name == what {
+			return true
+		}
+	}
+	if len(gone) > 0 {
+		return false
+	}
+	hex := strings.TrimPrefix(what, "sha256:")
+	return r.Grant.ID == what || r.Grant.Name == what ||
+		len(hex) >= minHexDigits && strings.HasPrefix(string(r.Grant.Subject), "sha256:"+hex)
+}
+
+// recordJSON is the JSON form of a record. The grant stays in the canonical form
+// of package policy.
+type recordJSON struct {
+	Grant  json.RawMessage `json:"grant"`
+	Scopes []string        `json:"scopes"`
+	Again  []string        `json:"again,omitempty"`
+	By     policy.Digest   `json:"by"`
+	At     time.Time       `json:"at"`
+}
+
+type fileJSON struct {
+	Version int          `json:"version"`
+	Skills  []recordJSON `json:"superseded"`
+}
+
+func (s *Store) file() *privatefile.File { return privatefile.New(s.options.Path, maxBytes) }
+
+func (s *Store) readRecords() (records, error) {
+	data, err := s.file().Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read superseded approvals: %w", err)
+	}
+	return s.decode(data)
+}
+
+func (s *Store) changeRecords(ctx context.Context, edit func(records) records) error {
+	return s.file().Change(ctx, func(old []byte) ([]byte, error) {
+		var all records
+		if old != nil {
+			var err error
+			if all, err = s.decode(old); err != nil {
+				return nil, err
+			}
+		}
+		return encode(edit(all))
+	})
+}
+
+// decode parses the file. It returns an error for any problem, because a version
+// whose record was lost would count as approved if it is approved elsewhere.
+func (s *Store) decode(data []byte) (records, error) {
+	damaged := func(err error) (records, error) {
+		return nil, &privatefile.DamagedError{Path: s.options.Path, Err: err}
+	}
+	var f fileJSON
+	if err := json.Unmarshal(data, &f); err != nil {
+		return damaged(fmt.Errorf("not JSON in the expected form: %w", err))
+	}
+	if f.Version != fileVersion {
+		return damaged(fmt.Errorf("unsupported version %d (this program supports version %d)", f.Version, fileVersion))
+	}
+	all := make(records, 0, len(f.Skills))
+	for _, r := range f.Skills {
+		g, err := policy.ReadGrant(r.Grant)
+		if err != nil {
+			return damaged(err)
+		}
+		all = append(all, record{g, r.Scopes, r.Again, r.By, r.At})
+	}
+	return all, nil
+}
+
+func encode(all records) ([]byte, error) {
+	f := fileJSON{Version: fileVersion, Skills: []recordJSON{}}
+	for _, r := range all {
+		text, err := encodeJSON(r.Grant)
+		if err != nil {
+			return nil, err
+		}
+		f.Skills = append(f.Skills, recordJSON{text, r.Scopes, r.Again, r.By, r.At})
+	}
+	return encodeJSON(f)
+}
+
+// encodeJSON encodes v without escaping HTML, as package policy does.
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
