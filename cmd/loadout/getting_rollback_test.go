@@ -64,3 +64,37 @@ func TestSignCounts(t *testing.T) {
 	p.types(0, "sign", "pdf", "--key", "two.key")
 	sign(9) // after the version of another key
 }
+
+// The approval of a version ends that of the older one, also if its source
+// restores the older one and it is installed again.
+func TestApprovalSupersedesOlder(t *testing.T) {
+	p := newGetter(t)
+	g := remotetest.NewGit(t)
+	version := func(n string) {
+		g.Commit(map[string]string{"tides/SKILL.md": plainSkill("tides", "Version "+n+"."), "tides/high.sh": "echo high-" + n + "\n"})
+	}
+	version("1")
+	p.types(0, "add", g.URL)
+	p.types(0, "approve", "tides", "--yes")
+	version("2")
+	p.types(0, "update")
+	p.types(0, "approve", "tides", "--yes")
+	version("1")
+	p.types(0, "update")
+	c := p.connects()
+	script := map[string]any{"skill": "tides", "script": "high.sh"}
+	text, _ := c.calls("run_skill_script", script)
+	p.has(text, "superseded")
+	if strings.Contains(text, "high-1") {
+		t.Errorf("the old version runs: %s", text)
+	}
+	p.has(p.types(0, "approve", "--list").stdout, "superseded")
+	p.types(0, "approve", "tides", "--yes")
+	text, _ = c.calls("run_skill_script", script)
+	if strings.Contains(text, "superseded") {
+		t.Errorf("after a new approval: %s", text)
+	}
+	if hasSandbox() == nil {
+		p.has(text, "high-1")
+	}
+}

@@ -16,6 +16,9 @@ import (
 type listedGrant struct {
 	policy.Grant
 	Changed bool `json:"changed,omitempty"` // the skill or one of its dependencies changed since, so that the grant does not apply
+	// SupersededBy is the digest of the newer version that was approved. The
+	// grant applies only where a lockfile names its version.
+	SupersededBy policy.Digest `json:"superseded_by,omitempty"`
 }
 
 type listedGrants struct {
@@ -33,24 +36,34 @@ func (a *app) listGrants(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	older, err := a.SupersededApprovals()
+	if err != nil {
+		return err
+	}
 	changed := a.changedGrants(ctx, grants)
 	if a.JSON {
 		out := listedGrants{[]listedGrant{}, append([]policy.Problem{}, problems...)}
 		for _, g := range grants {
-			out.Grants = append(out.Grants, listedGrant{g, changed[g.ID]})
+			out.Grants = append(out.Grants, listedGrant{Grant: g, Changed: changed[g.ID]})
+		}
+		for _, s := range older {
+			out.Grants = append(out.Grants, listedGrant{Grant: s.Grant, SupersededBy: s.By})
 		}
 		return a.PrintJSON(out)
 	}
 	for _, p := range problems {
 		a.Note("approval ignored: %s", p)
 	}
-	if len(grants) == 0 {
+	if len(grants)+len(older) == 0 {
 		fmt.Fprintln(a.Stdout, "No approvals yet. To approve a skill: loadout approve NAME. Tool calls are approved when an agent makes them.")
 		return nil
 	}
 	rows := [][]string{}
 	for _, g := range grants {
 		rows = append(rows, []string{g.Name, g.Subject.Short(), g.Created.Local().Format("2006-01-02 15:04"), describeGrant(g, changed[g.ID])})
+	}
+	for _, s := range older {
+		rows = append(rows, []string{s.Grant.Name, s.Grant.Subject.Short(), s.Grant.Created.Local().Format("2006-01-02 15:04"), "superseded by " + s.By.Short()})
 	}
 	a.PrintTable("", rows)
 	return nil

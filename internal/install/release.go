@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/installed"
@@ -151,6 +152,39 @@ func (p *Plan) recordReleases(ctx context.Context) error {
 		return fmt.Errorf("the skills are installed, but their counters are not recorded: %w", err)
 	}
 	return nil
+}
+
+// NamesVersion reports whether the lockfile of a directory names a version of a
+// skill that was approved before. If moved is set, a newer version was approved
+// in the directory since then. The lockfile names the older one only if the user
+// chose it: with a tag or a commit, or by accepting a downgrade. A lockfile that
+// is older than what history has seen for it names nothing.
+func NamesVersion(d *installed.Dir, digest string, moved bool, history *signature.History) bool {
+	lock, err := d.Lockfile()
+	if err != nil {
+		return false
+	}
+	for name, e := range lock.Skills {
+		if e.Digest != digest || VerifySignature(filepath.Join(d.Path(), name), e, nil) != nil {
+			continue
+		}
+		var seen signature.Seen
+		if history != nil {
+			if seen, err = history.Find(scope(d), e.From.CanonicalURL(), name); err != nil {
+				return false
+			}
+		}
+		accepted := seen.Accepted == digest
+		if accepted || !isDowngrade(seen, e.Counter, digest) && (!moved || isPinned(e)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPinned reports whether a skill was installed from a tag or a commit.
+func isPinned(e installed.Entry) bool {
+	return strings.HasPrefix(e.Ref, "refs/tags/") || e.Ref == "" && e.From.Ref != ""
 }
 
 // scope identifies the lockfile of a directory on this machine.

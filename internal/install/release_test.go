@@ -16,9 +16,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/signature"
 )
 
+// today is the time of the tests: the same version has the same signature.
+var today = time.Now().UTC().Truncate(time.Second)
+
 // version returns a release signed some days before today.
 func version(counter uint64, days int) signature.Release {
-	return signature.Release{Counter: counter, Time: time.Now().AddDate(0, 0, -days).UTC().Truncate(time.Second)}
+	return signature.Release{Counter: counter, Time: today.AddDate(0, 0, -days)}
 }
 
 // user returns the options of a user with a state directory.
@@ -342,5 +345,62 @@ func TestRecordedVersionsStay(t *testing.T) {
 		if err := h.Record(context.Background(), pdf); err == nil {
 			t.Errorf("%s is overwritten", text)
 		}
+	}
+}
+
+// A lockfile names the version that it records. After a newer version was
+// approved there, it names an older one only if the user chose it.
+func TestNamesVersion(t *testing.T) {
+	r, to, o, key := newRepository(t), target(t), user(t), newKey(t)
+	r.release("pdf", "One.", key, version(1, 30))
+	r.install(to, o)
+	one := entryOf(t, to, "pdf").Digest
+	old := t.TempDir()
+	if err := os.CopyFS(old, os.DirFS(to.Path())); err != nil {
+		t.Fatal(err)
+	}
+	names := func(d *installed.Dir, moved bool) bool { return install.NamesVersion(d, one, moved, o.History) }
+	if !names(to, false) || names(to, true) || install.NamesVersion(to, "sha256:0", false, o.History) {
+		t.Error("the installed version")
+	}
+	r.release("pdf", "Two.", key, version(2, 20))
+	r.update(to, o)
+	if names(to, false) {
+		t.Error("a version that was replaced is named")
+	}
+
+	// Another project is locked to it.
+	project := installed.Open(filepath.Join(t.TempDir(), "skills"))
+	if err := os.CopyFS(project.Path(), os.DirFS(old)); err != nil {
+		t.Fatal(err)
+	}
+	if !names(project, false) {
+		t.Error("a project's lockfile does not name its version")
+	}
+
+	// Somebody restores the lockfile and the files.
+	if err := os.RemoveAll(to.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(to.Path(), os.DirFS(old)); err != nil {
+		t.Fatal(err)
+	}
+	if names(to, false) || names(to, true) {
+		t.Error("an older lockfile names its version")
+	}
+	r.release("pdf", "One.", key, version(1, 30))
+	o.Downgrade = true
+	if err := r.frozen(to, o); err != nil {
+		t.Fatal(err)
+	}
+	if !names(to, true) {
+		t.Error("an accepted downgrade is not named")
+	}
+
+	pinned := installed.Open(filepath.Join(t.TempDir(), "skills"))
+	r.location.Ref, r.revision.Ref = "v1", "refs/tags/v1"
+	r.install(pinned, o)
+	if !names(pinned, true) {
+		t.Error("a tag that the user gave is not named")
 	}
 }

@@ -106,6 +106,18 @@ func (s *Setup) RevokeSecret(ctx context.Context, skill, name string) (changed b
 	if err != nil {
 		return false, err
 	}
+	older, err := s.SupersededApprovals()
+	if err != nil {
+		return false, err
+	}
+	for _, a := range older {
+		if g := a.Grant; (g.Name == skill || g.Origin+"/"+g.Name == skill) && slices.Contains(g.Permissions.Secrets, name) {
+			if _, err := s.GrantStore().Revoke(ctx, g.ID); err != nil && !errors.Is(err, policy.ErrNotGranted) {
+				return changed, fmt.Errorf("revoke secret %s from %s: %w", name, skill, err)
+			}
+			changed = true
+		}
+	}
 	for _, g := range grants {
 		if g.Name != skill && g.Origin+"/"+g.Name != skill || !slices.Contains(g.Permissions.Secrets, name) {
 			continue
