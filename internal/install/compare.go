@@ -126,8 +126,7 @@ func (p *Plan) scan(ctx context.Context, st *Step) {
 // sameSource reports whether two locations refer to the same skill, in any
 // version.
 func sameSource(a, b remote.Location) bool {
-	a.Ref, b.Ref = "", ""
-	return a == b
+	return a.Kind == b.Kind && a.Dir == b.Dir && a.CanonicalURL() == b.CanonicalURL()
 }
 
 // hasEdits reports whether files were modified or added, not just removed.

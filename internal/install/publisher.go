@@ -83,18 +83,16 @@ func (st *Step) verifySignature() (*signature.Signature, error) {
 func (p *Plan) pinnedKey(source string) (string, error) {
 	if p.pinnedKeys == nil {
 		p.pinnedKeys = map[string]string{}
-		if p.options.Pins == nil {
-			return "", nil
-		}
-		all, err := p.options.Pins.All()
-		if err != nil {
-			return "", err
-		}
-		for _, k := range all {
-			p.pinnedKeys[k.Source] = k.Key
-		}
 	}
-	return p.pinnedKeys[source], nil
+	if key, known := p.pinnedKeys[source]; known || p.options.Pins == nil {
+		return key, nil
+	}
+	pin, err := p.options.Pins.Find(source)
+	if err != nil && !errors.Is(err, signature.ErrNotPinned) {
+		return "", err
+	}
+	p.pinnedKeys[source] = pin.Key
+	return pin.Key, nil
 }
 
 // pinKeys pins the keys of sources from which signed skills are installed for

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/signature"
 )
 
@@ -402,5 +403,32 @@ func TestNamesVersion(t *testing.T) {
 	r.install(pinned, o)
 	if !names(pinned, true) {
 		t.Error("a tag that the user gave is not named")
+	}
+}
+
+// The https and ssh addresses of a repository, in any letter case, are one
+// source: it has one key and one history.
+func TestAddressesOfOneSource(t *testing.T) {
+	r, to, o, key := newRepository(t), target(t), user(t), newKey(t)
+	o.Pins.Identity = remote.Identity
+	r.release("pdf", "Two.", key, version(2, 20))
+	r.install(to, o)
+	for i, url := range []string{"git@example.com:repo.git", "ssh://git@example.com:2222/Repo", "https://EXAMPLE.com/REPO.git"} {
+		r.location.URL = url
+		other := target(t)
+		r.release("pdf", "Evil.", newKey(t), version(3, 10))
+		p := r.add(other, o)
+		if len(p.Failures) != 1 {
+			t.Fatalf("%s: another key is accepted", url)
+		}
+		if _, ok := errors.AsType[*signature.ChangedKeyError](p.Failures[0].Err); !ok {
+			t.Errorf("%s: %v", url, p.Failures[0].Err)
+		}
+		r.release("pdf", "One.", key, version(1, 30))
+		if p := r.add(to, o); len(p.Failures) != 1 || reasonOf(p.Failures[0].Err) != install.Downgrade {
+			t.Errorf("%s: an older version: %+v", url, p.Failures)
+		}
+		r.release("pdf", "Newer.", key, version(uint64(3+i), 9-i))
+		r.install(to, o)
 	}
 }

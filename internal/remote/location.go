@@ -308,24 +308,50 @@ func (l Location) repository() string {
 	return "git+" + long
 }
 
-// CanonicalURL returns the address in a normalized form for comparisons. It is
-// the same for all known spellings of a host and repository.
+// CanonicalURL returns the address in a normalized form for comparisons, see
+// [Identity].
 func (l Location) CanonicalURL() string {
-	u, err := url.Parse(l.URL)
-	if l.Kind == Local || err != nil || u.Host == "" {
-		return strings.TrimSuffix(strings.TrimSuffix(l.URL, "/"), ".git")
+	if l.Kind == Local {
+		return trimAddress(l.URL)
 	}
-	host := strings.ToLower(u.Host)
-	host = strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80", "ssh": ":22"}[u.Scheme])
-	where := strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), ".git")
-	if _, known := repositoryDepth[host]; known {
-		where = strings.ToLower(where)
+	return Identity(l.URL)
+}
+
+// Identity returns the normalized form of an address. It is the same for the
+// https and ssh addresses of a repository, whatever their user, ssh port, letter
+// case and extension. Two repositories whose names differ only in case count as
+// one: what is remembered about one then applies to the other, too.
+func Identity(address string) string {
+	text := address
+	if before, p, ok := strings.Cut(address, ":"); ok && !strings.HasPrefix(p, "//") && strings.Contains(before, "@") {
+		text = "ssh://" + before + "/" + strings.TrimPrefix(p, "/")
 	}
-	out := u.Scheme + "://" + host + where
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return trimAddress(address)
+	}
+	scheme, host := u.Scheme, strings.ToLower(u.Host)
+	if scheme == "ssh" {
+		scheme, host = "https", strings.TrimSuffix(host, ":"+u.Port())
+		if known, ok := sshHosts[host]; ok {
+			host = known
+		}
+	}
+	host = strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80"}[scheme])
+	where := strings.ToLower(strings.TrimRight(u.EscapedPath(), "/"))
+	out := scheme + "://" + host + strings.TrimSuffix(where, ".git")
 	if u.RawQuery != "" {
 		out += "?" + u.RawQuery
 	}
 	return out
+}
+
+// sshHosts maps the hosts that accept ssh on port 443 to those of the web
+// addresses.
+var sshHosts = map[string]string{"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com", "altssh.bitbucket.org": "bitbucket.org"}
+
+func trimAddress(address string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(address, "/"), ".git")
 }
 
 // escapePath escapes a directory or ref for use in an address with a host.

@@ -62,11 +62,17 @@ func TestLocation(t *testing.T) {
 		{"Anthropics/Skills", "https://github.com/anthropics/skills"},
 		{"https://GitHub.com/anthropics/skills.git", "https://github.com/anthropics/skills"},
 		{"https://github.com/anthropics/skills/tree/main/skills/pdf", "https://github.com/anthropics/skills"},
-		{"https://git.example.com:443/Team/skills.git/", "https://git.example.com/Team/skills"},
-		{"https://git.example.com/Team/skills", "https://git.example.com/Team/skills"},
+		{"https://git.example.com:443/Team/skills.git/", "https://git.example.com/team/skills"},
+		{"https://git.example.com/Team/skills", "https://git.example.com/team/skills"},
 		{"https://git.example.com/team/skills", "https://git.example.com/team/skills"},
-		{"git@git.example.com:team/skills.git", "git@git.example.com:team/skills"},
-		{"ssh://git@git.example.com:22/team/skills", "ssh://git.example.com/team/skills"},
+		{"git@git.example.com:team/skills.git", "https://git.example.com/team/skills"},
+		{"ssh://git@git.example.com:22/team/skills", "https://git.example.com/team/skills"},
+		{"ssh://me@git.example.com:2222/Team/Skills.git", "https://git.example.com/team/skills"},
+		{"git@github.com:Anthropics/skills.git", "https://github.com/anthropics/skills"},
+		{"ssh://git@ssh.github.com:443/anthropics/skills.git", "https://github.com/anthropics/skills"},
+		{"https://git.example.com:8443/team/skills", "https://git.example.com:8443/team/skills"},
+		{"http://localhost:3000/team/skills", "http://localhost:3000/team/skills"},
+		{"file:///srv/Skills.git", "file:///srv/Skills"},
 		{"https://example.com", "https://example.com"},
 	} {
 		l, err := remote.Parse(tt.text, "/")
@@ -75,6 +81,9 @@ func TestLocation(t *testing.T) {
 		}
 		if got := l.CanonicalURL(); got != tt.want {
 			t.Errorf("%s is %s, want %s", tt.text, got, tt.want)
+		}
+		if again := remote.Identity(l.CanonicalURL()); again != tt.want {
+			t.Errorf("the identity of %s is %s", tt.want, again)
 		}
 	}
 }

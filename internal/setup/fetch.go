@@ -98,7 +98,7 @@ func ParseLocation(text string) (remote.Location, error) {
 // directory.
 func (s *Setup) PublisherKeys() *signature.Pins {
 	if d := s.StateDir(); d != "" {
-		return &signature.Pins{Path: filepath.Join(d, "publishers.json")}
+		return &signature.Pins{Path: filepath.Join(d, "publishers.json"), Identity: remote.Identity}
 	}
 	return nil
 }

@@ -33,6 +33,10 @@ var ErrNotPinned = errors.New("no pinned key")
 // is damaged, all methods return an error. Pins is safe for concurrent use.
 type Pins struct {
 	Path string // path of the file; Check and Set create it and its directory
+	// Identity returns the same text for all spellings of a source. If two
+	// stored spellings have different keys, the one stored first counts. If
+	// Identity is nil, sources are compared as they are.
+	Identity func(source string) string
 }
 
 // Pin is the pinned key of a source.
@@ -84,17 +88,17 @@ func (p Pins) Check(ctx context.Context, source, key string) (Pin, error) {
 	if err != nil {
 		return Pin{}, fmt.Errorf("check key of source %q: %w", source, err)
 	}
-	if k, ok := all[source]; ok || key == "" {
+	if k, ok := all[p.identity(source)]; ok || key == "" {
 		return k, k.checkKey(key)
 	}
 	var out Pin
 	err = p.update(ctx, func(all pinSet) error {
-		if k, ok := all[source]; ok { // another process pinned it first
+		if k, ok := all[p.identity(source)]; ok { // another process pinned it first
 			out = k
 			return k.checkKey(key)
 		}
 		out = Pin{Source: source, Key: key, Since: time.Now().UTC(), First: true}
-		return all.addPin(out)
+		return p.addPin(all, out)
 	})
 	if changed, ok := errors.AsType[*ChangedKeyError](err); ok {
 		return out, changed
@@ -116,7 +120,7 @@ func (k Pin) checkKey(now string) error {
 // error is ErrNotPinned.
 func (p Pins) Find(source string) (Pin, error) {
 	all, err := p.read()
-	if k, ok := all[source]; ok && err == nil {
+	if k, ok := all[p.identity(source)]; ok && err == nil {
 		return k, nil
 	}
 	return Pin{}, fmt.Errorf("find key of source %.200q: %w", source, cmp.Or(err, ErrNotPinned))
@@ -132,7 +136,7 @@ func (p Pins) Set(ctx context.Context, source, key string) (Pin, error) {
 		return Pin{}, fmt.Errorf("pin key of source %q: %w", source, errInvalidPublicKey)
 	}
 	k := Pin{Source: source, Key: key, Since: time.Now().UTC()}
-	if err := p.update(ctx, func(all pinSet) error { return all.addPin(k) }); err != nil {
+	if err := p.update(ctx, func(all pinSet) error { return p.addPin(all, k) }); err != nil {
 		return Pin{}, fmt.Errorf("pin key of source %q: %w", source, err)
 	}
 	return k, nil
@@ -143,7 +147,7 @@ func (p Pins) Set(ctx context.Context, source, key string) (Pin, error) {
 func (p Pins) Remove(ctx context.Context, source string) (Pin, error) {
 	all, err := p.read()
 	if err == nil {
-		if _, ok := all[source]; !ok {
+		if _, ok := all[p.identity(source)]; !ok {
 			err = ErrNotPinned
 		}
 	}
@@ -151,10 +155,10 @@ func (p Pins) Remove(ctx context.Context, source string) (Pin, error) {
 	if err == nil {
 		err = p.update(ctx, func(all pinSet) error {
 			var ok bool
-			if out, ok = all[source]; !ok {
+			if out, ok = all[p.identity(source)]; !ok {
 				return ErrNotPinned
 			}
-			delete(all, source)
+			delete(all, p.identity(source))
 			return nil
 		})
 	}
@@ -189,14 +193,22 @@ func checkSource(s string) error {
 	return nil
 }
 
-// pinSet maps sources to pins.
+// pinSet maps the identities of sources to pins.
 type pinSet map[string]Pin
 
-func (all pinSet) addPin(k Pin) error {
-	if _, ok := all[k.Source]; !ok && len(all) >= MaxPins {
+func (p Pins) identity(source string) string {
+	if p.Identity == nil {
+		return source
+	}
+	return p.Identity(source)
+}
+
+func (p Pins) addPin(all pinSet, k Pin) error {
+	id := p.identity(k.Source)
+	if _, ok := all[id]; !ok && len(all) >= MaxPins {
 		return fmt.Errorf("too many pinned keys (limit %d); remove some", MaxPins)
 	}
-	all[k.Source] = k
+	all[id] = k
 	return nil
 }
 
@@ -255,12 +267,16 @@ func (p Pins) decode(data []byte) (pinSet, error) {
 	if f.Version != pinsVersion {
 		return nil, fmt.Errorf("unsupported version %d of %s (want %d)", f.Version, p.Path, pinsVersion)
 	}
-	all := pinSet{}
+	all, seen := pinSet{}, map[string]bool{}
 	for _, k := range f.Pins {
-		if _, twice := all[k.Source]; twice || checkSource(k.Source) != nil || KeyName(k.Key) == "" || k.First {
+		if seen[k.Source] || checkSource(k.Source) != nil || KeyName(k.Key) == "" || k.First {
 			return damaged("invalid entry for %.100q", k.Source)
 		}
-		all[k.Source] = k
+		seen[k.Source] = true
+		id := p.identity(k.Source)
+		if first, ok := all[id]; !ok || k.Since.Before(first.Since) {
+			all[id] = k
+		}
 	}
 	return all, nil
 }

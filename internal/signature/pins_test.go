@@ -248,3 +248,34 @@ func TestPinLimit(t *testing.T) {
 		t.Errorf("one that is there: %v", err)
 	}
 }
+
+// All spellings of a source have one pin, also those that earlier programs
+// stored.
+func TestPinsOfOneIdentity(t *testing.T) {
+	_, one := keys(t, "example.com")
+	_, two := keys(t, "example.com")
+	p := signature.Pins{Path: filepath.Join(t.TempDir(), "publishers.json")}
+	for i, source := range []string{"HTTPS://EXAMPLE.COM/A", "https://example.com/a", "https://example.com/b"} {
+		if _, err := p.Set(t.Context(), source, []string{one, two, two}[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Identity = strings.ToLower
+	for _, source := range []string{"https://example.com/a", "https://EXAMPLE.com/A"} {
+		if k, err := p.Find(source); err != nil || k.Key != one {
+			t.Errorf("%s has %+v, %v", source, k, err)
+		}
+		if _, err := p.Check(t.Context(), source, two); err == nil {
+			t.Errorf("%s accepts another key", source)
+		}
+	}
+	if all, err := p.All(); err != nil || len(all) != 2 {
+		t.Errorf("all are %+v, %v", all, err)
+	}
+	if k, err := p.Remove(t.Context(), "https://example.com/A"); err != nil || k.Key != one {
+		t.Errorf("removed %+v, %v", k, err)
+	}
+	if k, err := p.Check(t.Context(), "https://example.com/a", two); err != nil || !k.First {
+		t.Errorf("after it was removed: %+v, %v", k, err)
+	}
+}
