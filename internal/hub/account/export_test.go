@@ -1,6 +1,7 @@
 package account
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -9,12 +10,18 @@ import (
 
 // Hold takes a turn of the passwords until it is given back.
 func (p *Passwords) Hold() (release func()) {
-	p.slots <- struct{}{}
-	return func() { <-p.slots }
+	release, err := p.slots.Acquire(context.Background(), "test")
+	if err != nil {
+		panic(err)
+	}
+	return release
 }
 
 // Waiting is how many wait for a turn.
-func (p *Passwords) Waiting() int { return len(p.queue) }
+func (p *Passwords) Waiting() int {
+	_, waiting := p.slots.Stats()
+	return waiting
+}
 
 // Keys is how many keys are remembered.
 func (l *Limiter) Keys() int {

@@ -7,12 +7,16 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/loadout-dev/loadout/internal/hub/queue"
 )
 
 const (
@@ -20,8 +24,15 @@ const (
 	maxPassword = 1024 // bytes
 	saltSize    = 16
 	hashSize    = 32
-	// maxWaiting is the maximum number of waiting sign-ins per slot.
-	maxWaiting = 16
+	// maxWaiting and maxClientWaiting are the maximum numbers of waiting sign-ins,
+	// of all clients and of one. Others are refused at once.
+	maxWaiting       = 24
+	maxClientWaiting = 6
+	// maxWait is the maximum time that a sign-in waits.
+	maxWait = 10 * time.Second
+	// collectAbove is the memory (KiB) of a hash above which it is collected
+	// immediately after use.
+	collectAbove = 4 << 10
 )
 
 // Maximum parameters accepted in a stored hash.
@@ -31,7 +42,8 @@ const (
 	maxLanes  = 64
 )
 
-// ErrBusy is returned if too many sign-ins are in progress. Respond with status 503
+// ErrBusy is returned if too many sign-ins are in progress, or if a sign-in waited
+// for 10 seconds. Respond with status 503
 // and a Retry-After header of a few seconds.
 var ErrBusy = errors.New("too many sign-ins at once; try again in a moment")
 
@@ -55,11 +67,11 @@ type Cost struct {
 func DefaultCost() Cost { return Cost{Memory: 64 << 10, Time: 3, Lanes: 4} }
 
 // Passwords hashes and verifies passwords. It limits how many passwords it
-// processes at once, because each takes much memory. It is safe for concurrent use.
+// processes at once, because each takes much memory. Others wait, up to six of a
+// client and 24 in total, and clients take turns. It is safe for concurrent use.
 type Passwords struct {
 	cost   Cost
-	slots  chan struct{}
-	queue  chan struct{}
+	slots  *queue.Queue
 	absent string // hash that matches no password
 }
 
@@ -70,7 +82,7 @@ func NewPasswords(cost Cost, atOnce int) *Passwords {
 	if !cost.isValid() || atOnce < 1 {
 		panic(fmt.Sprintf("account: invalid password cost %+v or parallelism %d", cost, atOnce))
 	}
-	p := &Passwords{cost: cost, slots: make(chan struct{}, atOnce), queue: make(chan struct{}, atOnce*(1+maxWaiting))}
+	p := &Passwords{cost: cost, slots: queue.NewBounded(atOnce, maxWaiting, maxClientWaiting)}
 	p.absent = passwordHash{cost: cost, salt: make([]byte, saltSize), hash: make([]byte, hashSize)}.String()
 	return p
 }
@@ -90,19 +102,20 @@ func (p *Passwords) Hash(ctx context.Context, user, password string) (string, er
 	h := passwordHash{cost: p.cost, salt: make([]byte, saltSize)}
 	_, _ = rand.Read(h.salt) // never fails
 	var err error
-	h.hash, err = p.derive(ctx, h.cost, h.salt, password, hashSize)
+	h.hash, err = p.derive(ctx, "user "+user, h.cost, h.salt, password, hashSize)
 	if err != nil {
 		return "", err
 	}
 	return h.String(), nil
 }
 
-// Check fails with [ErrWrongPassword] if a password does not match a hash, with
+// Check verifies a password for a client, such as a network. Clients take turns if
+// there are many checks. Check fails with [ErrWrongPassword] if a password does not match a hash, with
 // [ErrBusy], or with the cause of ctx. For a user who does not exist or has no
 // password, pass the hash "", so that the check takes as long as for other users.
 // If again is true, the stored hash has a lower cost than the current one; hash the
 // password again and store the new hash.
-func (p *Passwords) Check(ctx context.Context, hash, password string) (again bool, err error) {
+func (p *Passwords) Check(ctx context.Context, client, hash, password string) (again bool, err error) {
 	absent := hash == ""
 	if absent {
 		hash = p.absent
@@ -114,7 +127,7 @@ func (p *Passwords) Check(ctx context.Context, hash, password string) (again boo
 	if len(password) > maxPassword {
 		password = "" // does not match, but takes as long
 	}
-	got, err := p.derive(ctx, h.cost, h.salt, norm.NFKC.String(password), len(h.hash))
+	got, err := p.derive(ctx, client, h.cost, h.salt, norm.NFKC.String(password), len(h.hash))
 	if err != nil {
 		return false, err
 	}
@@ -125,21 +138,25 @@ func (p *Passwords) Check(ctx context.Context, hash, password string) (again boo
 	return h.cost.Memory < c.Memory || h.cost.Time < c.Time || h.cost.Lanes < c.Lanes, nil
 }
 
-// derive waits for a free slot and computes a hash.
-func (p *Passwords) derive(ctx context.Context, c Cost, salt []byte, password string, size int) ([]byte, error) {
-	select {
-	case p.queue <- struct{}{}:
-		defer func() { <-p.queue }()
-	default:
+// derive waits for the client's turn and computes a hash.
+func (p *Passwords) derive(ctx context.Context, client string, c Cost, salt []byte, password string, size int) ([]byte, error) {
+	waiting, stop := context.WithTimeoutCause(ctx, maxWait, ErrBusy)
+	defer stop()
+	leave, err := p.slots.Acquire(waiting, client)
+	if errors.Is(err, queue.ErrFull) {
 		return nil, ErrBusy
 	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Lanes, uint32(size)), nil
+	defer leave()
+	key := argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Lanes, uint32(size))
+	if c.Memory > collectAbove {
+		// Otherwise the next hash allocates its memory before the collector has
+		// freed this one's, and several hashes' memory piles up.
+		runtime.GC()
+	}
+	return key, nil
 }
 
 // passwordHash is a hash as a PHC string: $argon2id$v=19$m=…,t=…,p=…$SALT$HASH.

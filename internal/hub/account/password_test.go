@@ -3,6 +3,7 @@ package account_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,18 +35,18 @@ func TestPasswords(t *testing.T) {
 		password: nil, "A good password": account.ErrWrongPassword, "": account.ErrWrongPassword, password + " ": account.ErrWrongPassword,
 		strings.Repeat("x", 1<<20): account.ErrWrongPassword,
 	} {
-		if again, err := p.Check(t.Context(), h, given); !errors.Is(err, want) || again {
+		if again, err := p.Check(t.Context(), "client", h, given); !errors.Is(err, want) || again {
 			t.Errorf("%.20q: %v, %v, want %v", given, again, err, want)
 		}
 	}
 	// A user without a password has none that can be guessed.
 	for _, given := range []string{"", password, strings.Repeat("\x00", 16)} {
-		if _, err := p.Check(t.Context(), "", given); !errors.Is(err, account.ErrWrongPassword) {
+		if _, err := p.Check(t.Context(), "client", "", given); !errors.Is(err, account.ErrWrongPassword) {
 			t.Errorf("of nobody, %q: %v", given, err)
 		}
 	}
 	// The same characters typed on another system.
-	if _, err := p.Check(t.Context(), hash(t, p, "pässwörter sind lang"), "pa\u0308sswo\u0308rter sind lang"); err != nil {
+	if _, err := p.Check(t.Context(), "client", hash(t, p, "pässwörter sind lang"), "pa\u0308sswo\u0308rter sind lang"); err != nil {
 		t.Errorf("decomposed: %v", err)
 	}
 }
@@ -54,7 +55,7 @@ func TestPasswords(t *testing.T) {
 // implementation, of the command line argon2.
 func TestForeignHashesAreChecked(t *testing.T) {
 	p := account.NewPasswords(cheap, 1)
-	again, err := p.Check(t.Context(), "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", "password")
+	again, err := p.Check(t.Context(), "client", "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", "password")
 	if err != nil || again {
 		t.Errorf("%v, %v", again, err)
 	}
@@ -64,13 +65,13 @@ func TestHashesAreRenewedWhenTheCostGrows(t *testing.T) {
 	h := hash(t, account.NewPasswords(cheap, 1), password)
 	for _, c := range []account.Cost{{Memory: 128, Time: 1, Lanes: 1}, {Memory: 64, Time: 2, Lanes: 1}, {Memory: 64, Time: 1, Lanes: 2}} {
 		p := account.NewPasswords(c, 1)
-		if again, err := p.Check(t.Context(), h, password); !again || err != nil {
+		if again, err := p.Check(t.Context(), "client", h, password); !again || err != nil {
 			t.Errorf("at %+v: %v, %v", c, again, err)
 		}
-		if again, err := p.Check(t.Context(), h, "another password"); again || err == nil {
+		if again, err := p.Check(t.Context(), "client", h, "another password"); again || err == nil {
 			t.Errorf("a wrong one at %+v: %v, %v", c, again, err)
 		}
-		if again, err := account.NewPasswords(cheap, 1).Check(t.Context(), hash(t, p, password), password); again || err != nil {
+		if again, err := account.NewPasswords(cheap, 1).Check(t.Context(), "client", hash(t, p, password), password); again || err != nil {
 			t.Errorf("back from %+v: %v, %v", c, again, err)
 		}
 	}
@@ -106,7 +107,7 @@ func TestDamagedHashesMatchNothing(t *testing.T) {
 		"many lanes": strings.Replace(h, "p=1", "p=257", 1), "odd numbers": strings.Replace(h, "t=1", "t=01", 1), "more": h + "$x", "cut": h[:40], "no salt": strings.Replace(h, "$v=19", "$$v=19", 1),
 		"long": h + strings.Repeat("A", 1000),
 	} {
-		if again, err := p.Check(t.Context(), bad, password); err == nil || again || errors.Is(err, account.ErrWrongPassword) {
+		if again, err := p.Check(t.Context(), "client", bad, password); err == nil || again || errors.Is(err, account.ErrWrongPassword) {
 			t.Errorf("%s: %v, %v", name, again, err)
 		} else if strings.Contains(err.Error(), h[40:]) {
 			t.Errorf("%s: %v", name, err)
@@ -124,7 +125,7 @@ func TestSignInLimit(t *testing.T) {
 		const many = 60
 		got := make(chan error, many+1)
 		check := func(ctx context.Context) {
-			_, err := p.Check(ctx, h, password)
+			_, err := p.Check(ctx, "client", h, password)
 			got <- err
 		}
 		why := errors.New("left")
@@ -158,6 +159,75 @@ func TestSignInLimit(t *testing.T) {
 	})
 }
 
+// One client with many sign-ins does not take the turns of another.
+func TestSignInsOfClientsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := account.NewPasswords(cheap, 1)
+		h := hash(t, p, password)
+		release := p.Hold()
+		got := make(chan error, 100)
+		check := func(client string) {
+			_, err := p.Check(t.Context(), client, h, password)
+			got <- err
+		}
+		for range 60 {
+			go check("flood")
+		}
+		synctest.Wait()
+		for busy := range 60 - p.Waiting() {
+			if err := <-got; !errors.Is(err, account.ErrBusy) {
+				t.Fatalf("%d: %v, want %v", busy, err, account.ErrBusy)
+			}
+		}
+		waiting := p.Waiting()
+		go check("another")
+		synctest.Wait()
+		if p.Waiting() != waiting+1 {
+			t.Error("another client does not wait for its turn")
+		}
+		release()
+		for range waiting + 1 {
+			if err := <-got; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestSignInDoesNotWaitForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := account.NewPasswords(cheap, 1)
+		h := hash(t, p, password)
+		defer p.Hold()()
+		began := time.Now()
+		if _, err := p.Check(t.Context(), "client", h, password); !errors.Is(err, account.ErrBusy) || time.Since(began) > 10*time.Second {
+			t.Errorf("%v after %s, want %v within 10 s", err, time.Since(began), account.ErrBusy)
+		}
+	})
+}
+
+// The memory of a hash is free before the next one begins.
+func TestMemoryOfHashesDoesNotPileUp(t *testing.T) {
+	const memory = 16 << 20
+	p := account.NewPasswords(account.Cost{Memory: memory >> 10, Time: 1, Lanes: 1}, 1)
+	h := hash(t, p, password)
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	runtime.GC()
+	before := heap()
+	for range 3 {
+		if _, err := p.Check(t.Context(), "client", h, password); err != nil {
+			t.Fatal(err)
+		}
+		if now := heap(); now > before+memory/2 {
+			t.Fatalf("after a check, the heap has %d bytes more", now-before)
+		}
+	}
+}
+
 // For an unknown user a password is hashed as well, so that the time reveals nothing.
 // The same applies to invalid passwords.
 func TestUnknownUserTakesTheSameTime(t *testing.T) {
@@ -168,7 +238,7 @@ func TestUnknownUserTakesTheSameTime(t *testing.T) {
 		got := make(chan error, 2)
 		for _, check := range [][2]string{{"", password}, {h, strings.Repeat("x", 1<<20)}} {
 			go func() {
-				_, err := p.Check(t.Context(), check[0], check[1])
+				_, err := p.Check(t.Context(), "client", check[0], check[1])
 				got <- err
 			}()
 		}
@@ -214,7 +284,7 @@ func FuzzHash(f *testing.F) {
 		if strings.Contains(h, "m=") && len(h) > 30 && !strings.Contains(h, "m=64,t=1,p=") && !strings.Contains(h, "m=8,t=1,p=") {
 			return // dear ones are taken, and take their time
 		}
-		if _, err := p.Check(t.Context(), h, password); err == nil {
+		if _, err := p.Check(t.Context(), "client", h, password); err == nil {
 			t.Errorf("%q is the hash of %q", h, password)
 		}
 	})
@@ -224,7 +294,7 @@ func BenchmarkPassword(b *testing.B) {
 	p := account.NewPasswords(account.DefaultCost(), 1)
 	h := hash(b, p, password)
 	for b.Loop() {
-		if _, err := p.Check(b.Context(), h, password); err != nil {
+		if _, err := p.Check(b.Context(), "client", h, password); err != nil {
 			b.Fatal(err)
 		}
 	}

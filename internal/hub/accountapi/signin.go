@@ -61,7 +61,7 @@ func (h *Handlers) login(ctx context.Context, in *struct{ Body Credentials }) (*
 	if err := h.Gate.CountSignIn(ctx, api.RequestFrom(ctx), in.Body.Name); err != nil {
 		return nil, err
 	}
-	user, err := h.Directory.SignIns.ByPassword(ctx, in.Body.Name, in.Body.Password)
+	user, err := h.Directory.SignIns.ByPassword(ctx, h.Gate.ClientNetwork(api.RequestFrom(ctx)), in.Body.Name, in.Body.Password)
 	h.Metrics.CountSignIn("password", err)
 	if err != nil {
 		return nil, err

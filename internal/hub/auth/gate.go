@@ -163,7 +163,7 @@ func (d *Gate) CountRequest(v *api.Request) error {
 	case d.requests == nil:
 		return nil
 	case v.Principal.Anonymous():
-		return d.requests.Allow("network " + d.clientNetwork(v))
+		return d.requests.Allow("network " + d.ClientNetwork(v))
 	}
 	return d.requests.Allow("user " + string(v.Principal.User))
 }
@@ -195,7 +195,8 @@ func (d *Gate) CountPasswordGuess(v *api.Request) error {
 	return d.guesses.Allow("user " + string(v.Principal.User))
 }
 
-func (d *Gate) clientNetwork(v *api.Request) string {
+// ClientNetwork returns the network of a request, as rate limits count it.
+func (d *Gate) ClientNetwork(v *api.Request) string {
 	return address.CustomerNetwork(v.Client).String()
 }
 

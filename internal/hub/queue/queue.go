@@ -18,6 +18,7 @@ var ErrFull = errors.New("too many queued operations; try again later")
 // Queue shares slots between users. It is safe for concurrent use.
 type Queue struct {
 	places, maxWaiting int // number of slots, and maximum number of waiting operations
+	each               int // maximum number of waiting operations of a user
 
 	mu      sync.Mutex // guards the fields below
 	free    int
@@ -35,11 +36,15 @@ type userQueue struct {
 
 // New returns a queue with places slots and up to waiting waiting operations. It
 // panics if places is less than 1.
-func New(places, waiting int) *Queue {
+func New(places, waiting int) *Queue { return NewBounded(places, waiting, waiting) }
+
+// NewBounded is like [New], but each user has at most each waiting operations, so
+// that one user cannot take the room of all.
+func NewBounded(places, waiting, each int) *Queue {
 	if places < 1 {
 		panic("queue: no slots")
 	}
-	return &Queue{places: places, maxWaiting: max(waiting, 0), free: places, room: max(waiting, 0), users: map[string]*userQueue{}}
+	return &Queue{places: places, maxWaiting: max(waiting, 0), each: each, free: places, room: max(waiting, 0), users: map[string]*userQueue{}}
 }
 
 // Stats returns the number of slots in use and the number of waiting operations.
@@ -51,7 +56,7 @@ func (q *Queue) Stats() (taken, waiting int) {
 
 // Acquire waits for a slot and returns a function that releases it. The caller
 // must call leave; further calls to leave do nothing. Acquire fails with
-// [ErrFull] if too many operations are waiting, and with the cause of ctx if ctx
+// [ErrFull] if too many operations of the user or of all users are waiting, and with the cause of ctx if ctx
 // is done first.
 func (q *Queue) Acquire(ctx context.Context, user string) (leave func(), err error) {
 	if ctx.Err() != nil {
@@ -80,11 +85,11 @@ func (q *Queue) acquireOrEnqueue(user string) (chan struct{}, *list.Element, err
 		close(called)
 		return called, nil, nil
 	}
-	if q.room == 0 {
+	l := q.users[user]
+	if q.room == 0 || q.each == 0 || l != nil && l.calls.Len() >= q.each {
 		return nil, nil, ErrFull
 	}
 	q.room--
-	l := q.users[user]
 	if l == nil {
 		l = &userQueue{user: user}
 		l.element = q.waiting.PushBack(l)

@@ -66,13 +66,14 @@ func (s SignIns) groups(ctx context.Context, id account.UserID) (map[account.Gro
 
 // ByPassword returns the user with the given name and password. It fails with
 // [account.ErrWrongPassword] if either is wrong, and with [ErrDisabled] if both are
-// right but the user is disabled. It records attempts for existing users.
-func (s SignIns) ByPassword(ctx context.Context, name, password string) (account.UserID, error) {
+// right but the user is disabled. It records attempts for existing users. Many
+// checks at once are shared fairly between clients, such as networks.
+func (s SignIns) ByPassword(ctx context.Context, client, name, password string) (account.UserID, error) {
 	row, err := s.b.db.Users.ByName(ctx, strings.ToLower(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid) {
 		return "", err
 	}
-	again, err := s.b.passwords.Check(ctx, row.Password, password) // takes as long for unknown users
+	again, err := s.b.passwords.Check(ctx, client, row.Password, password) // takes as long for unknown users
 	a := auditedAction{action: signIn, in: store.UserNamespace(row.ID), subject: row.ID, details: map[string]any{"by": "password"}}
 	switch {
 	case err == nil && row.Disabled:

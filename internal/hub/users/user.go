@@ -215,7 +215,7 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 		return err
 	}
 	if id == p.User && row.Password != "" {
-		if _, err := u.b.passwords.Check(ctx, row.Password, current); err != nil {
+		if _, err := u.b.passwords.Check(ctx, "user "+row.ID, row.Password, current); err != nil {
 			return err
 		}
 	}
