@@ -1,0 +1,181 @@
+// Package presence determines whether an agent or the user runs this program.
+//
+// It looks for an environment variable that a client of agents sets, for such
+// a client among the parent processes, and for a controlling terminal. This
+// stops an agent that a skill's text persuades, and leaves a trace. It is not a
+// boundary: a process with the user's rights can remove all of these signs.
+//
+// Start with [Detect]. The tables of known clients are in clients.go.
+package presence
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Caller describes who runs this program, as far as it can be detected.
+type Caller struct {
+	Agent    string // name of the agent's client; "" if none was detected
+	Evidence string // how the agent was detected
+	Terminal string // name of the controlling terminal; "" if there is none
+}
+
+// IsUser reports whether no agent was detected and there is a terminal.
+func (c Caller) IsUser() bool { return c.Agent == "" && c.Terminal != "" }
+
+// Reason says why the caller does not count as the user. It is "" for the user.
+func (c Caller) Reason() string {
+	switch {
+	case c.Agent != "":
+		return fmt.Sprintf("%s runs this command (%s)", c.Agent, c.Evidence)
+	case c.Terminal == "":
+		return "this command has no controlling terminal"
+	}
+	return ""
+}
+
+// Process is a running process.
+type Process struct {
+	PID    int
+	Parent int      // PID of the parent; 0 if unknown
+	Name   string   // name that the system shows, which may be truncated
+	Path   string   // path of the executable; "" if unknown
+	Args   []string // arguments, with the program's name; nil if unknown
+}
+
+// Options configures [Detect]. The zero value uses nothing but the process
+// table and the terminal of this system.
+type Options struct {
+	Getenv func(string) string // nil means that no variable is set
+	// Self is the PID of this process.
+	Self int
+	// Clients holds the PIDs of processes that are known to be clients, because
+	// they started an MCP server of this program that is still running.
+	Clients []int
+	// Lookup returns a process, or false if it cannot be read. nil uses the
+	// system's process table.
+	Lookup func(pid int) (Process, bool)
+	// Terminal returns the name of the controlling terminal, or "". nil uses
+	// that of this process.
+	Terminal func() string
+}
+
+// assumed is the terminal of a user that [Detect] reports without looking. Only
+// the linker can set it, for programs that run commands of the documentation:
+//
+//	go build -ldflags "-X github.com/loadout-dev/loadout/internal/presence.assumed=test"
+var assumed string
+
+// maxAncestors bounds the walk up the process tree, which may contain a cycle
+// while a PID is reused.
+const maxAncestors = 64
+
+// Detect determines who runs the process o.Self.
+func Detect(o Options) Caller {
+	if assumed != "" {
+		return Caller{Terminal: assumed}
+	}
+	if o.Lookup == nil {
+		o.Lookup = lookupProcess
+	}
+	if o.Terminal == nil {
+		o.Terminal = controllingTerminal
+	}
+	c := Caller{Terminal: o.Terminal()}
+	if o.Getenv != nil {
+		for _, m := range markers {
+			if v := o.Getenv(m.variable); v != "" && (m.values == nil || slices.Contains(m.values, v)) {
+				c.Agent, c.Evidence = m.client, "environment variable "+m.variable
+				return c
+			}
+		}
+	}
+	self, ok := o.Lookup(o.Self)
+	for range maxAncestors {
+		if !ok || self.Parent <= 0 || self.Parent == self.PID {
+			break
+		}
+		if self, ok = o.Lookup(self.Parent); !ok {
+			break
+		}
+		if name := clientOf(self); name != "" {
+			c.Agent, c.Evidence = name, fmt.Sprintf("parent process %d", self.PID)
+			return c
+		}
+		if slices.Contains(o.Clients, self.PID) && mayBeClient(self) {
+			c.Agent, c.Evidence = "an MCP client", fmt.Sprintf("parent process %d, %s, also runs loadout mcp", self.PID, baseName(self.Name))
+			return c
+		}
+	}
+	return c
+}
+
+// clientOf returns the name of the known client that a process runs, or "".
+func clientOf(p Process) string {
+	names := []string{baseName(p.Name), baseName(p.Path)}
+	paths := []string{p.Path}
+	if len(p.Args) > 0 {
+		names = append(names, baseName(p.Args[0]))
+	}
+	if script := scriptOf(p); script != "" {
+		names, paths = append(names, baseName(script)), append(paths, script)
+	}
+	for _, c := range clients {
+		for _, n := range names {
+			if slices.Contains(c.commands, n) {
+				return c.name
+			}
+		}
+		for _, dir := range c.packages {
+			if slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(slashed(p), "/"+dir+"/") }) {
+				return c.name
+			}
+		}
+	}
+	return ""
+}
+
+// scriptOf returns the script that an interpreter runs, or "".
+func scriptOf(p Process) string {
+	if len(p.Args) == 0 || !slices.ContainsFunc([]string{p.Path, p.Args[0]}, isInterpreter) {
+		return ""
+	}
+	for _, a := range p.Args[1:] {
+		if !strings.HasPrefix(a, "-") {
+			return a
+		}
+	}
+	return ""
+}
+
+func isInterpreter(path string) bool {
+	name := strings.TrimRight(baseName(path), "0123456789.") // python3.12
+	return slices.Contains(interpreters, name)
+}
+
+// mayBeClient reports whether a process that started loadout mcp can be an
+// agent's client. A shell in which the user typed the command is none. An
+// editor is one, but its terminals are the user's.
+func mayBeClient(p Process) bool {
+	for _, n := range []string{baseName(p.Name), baseName(p.Path)} {
+		if slices.Contains(notClients, strings.ToLower(n)) {
+			return false
+		}
+	}
+	return p.PID > 1
+}
+
+// baseName returns the last part of a path without an extension for programs.
+func baseName(p string) string {
+	name := path.Base(slashed(p))
+	for _, ext := range []string{".exe", ".cmd", ".js", ".mjs", ".cjs", ".py"} {
+		if rest, ok := strings.CutSuffix(name, ext); ok && rest != "" {
+			return rest
+		}
+	}
+	return strings.TrimPrefix(name, "-") // a login shell
+}
+
+func slashed(p string) string { return strings.ReplaceAll(p, `\`, "/") }

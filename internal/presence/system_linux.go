@@ -1,0 +1,33 @@
+package presence
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+func lookupProcess(pid int) (Process, bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Process{}, false
+	}
+	// The program name is in parentheses and may contain any character.
+	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	if open < 0 || end < open {
+		return Process{}, false
+	}
+	fields := strings.Fields(string(stat[end+1:]))
+	if len(fields) < 2 {
+		return Process{}, false
+	}
+	p := Process{PID: pid, Name: string(stat[open+1 : end])}
+	p.Parent, _ = strconv.Atoi(fields[1]) // field 4 of proc_pid_stat(5)
+	p.Path, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	p.Path = strings.TrimSuffix(p.Path, " (deleted)") // after an update
+	if args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && len(args) > 0 {
+		p.Args = strings.Split(strings.TrimRight(string(args), "\x00"), "\x00")
+	}
+	return p, true
+}
