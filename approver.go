@@ -29,6 +29,9 @@ type Approval struct {
 	// By is the user who approved the skill's code. The zero value is the user
 	// who runs this program.
 	By policy.Principal
+	// Presence says how it is known that the user answered, for
+	// [policy.Grant.Presence]. "" means that an approval request was answered.
+	Presence string
 	// Arguments, if not empty, replace the arguments of the tool call.
 	Arguments json.RawMessage
 	// Feedback is the user's message to the model if they declined.
@@ -131,6 +134,9 @@ func withApproval[T any](ctx context.Context, r *Runtime, skill, script string, 
 	return use()
 }
 
+// answeredRequest is the presence of a user who answered an approval request.
+const answeredRequest = "answered an approval request"
+
 // requestApproval asks the user to approve a skill and stores the grant. The
 // grant covers exactly the files listed in the request.
 func (r *Runtime) requestApproval(ctx context.Context, e *RefusedError, skill, script string, c execution.Caller) error {
@@ -144,7 +150,7 @@ func (r *Runtime) requestApproval(ctx context.Context, e *RefusedError, skill, s
 		return err
 	}
 	g := policy.Grant{Principal: c.Principal, By: a.By, Subject: req.Digest, Needs: req.Needs, Name: req.Entry.Name, Origin: req.Entry.Origin,
-		Permissions: req.Permissions(), Scope: cmp.Or(a.Scope, policy.Once), Session: c.Session}
+		Permissions: req.Permissions(), Scope: cmp.Or(a.Scope, policy.Once), Session: c.Session, Presence: cmp.Or(a.Presence, answeredRequest)}
 	if g.By == (policy.Principal{}) {
 		g.By = policy.LocalUser()
 	}
@@ -170,7 +176,7 @@ func (r *Runtime) recordApproval(ctx context.Context, g *policy.Grant) error {
 		return nil
 	}
 	err := r.scripts.Audit.Append(ctx, policy.Record{Principal: g.By, Action: "approve", Subject: g.Subject, Name: g.Name, Decision: policy.Allow,
-		Details: map[string]string{"grant": g.ID, "scope": string(g.Scope), "for": g.Principal.String()}})
+		Details: map[string]string{"grant": g.ID, "scope": string(g.Scope), "for": g.Principal.String(), "presence": g.Presence}})
 	if err == nil {
 		return nil
 	}

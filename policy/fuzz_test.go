@@ -26,6 +26,7 @@ func FuzzGrant(f *testing.F) {
 		func(g *policy.Grant) {
 			g.Permissions.Network, g.Permissions.Secrets = []string{"*.a.com:443", "b.com"}, []string{"A"}
 		},
+		func(g *policy.Grant) { g.Presence = "terminal /dev/pts/3" },
 		func(g *policy.Grant) { g.Needs = []policy.Need{{Name: "csv", Digest: digestOf("c")}} },
 	} {
 		g := newGrant(digestOf("a"))
@@ -67,6 +68,9 @@ func FuzzGrant(f *testing.F) {
 			if json.Unmarshal(text, &a) != nil || json.Unmarshal(said[key], &b) != nil || !cmp.Equal(a, b) {
 				t.Errorf("the grant has the %s %s, the file returned %s", key, text, said[key])
 			}
+		}
+		if presence := string(said["presence"]); (presence != "") != (g.Presence != "") {
+			t.Errorf("the grant has the presence %q, the file says: %s", g.Presence, presence)
 		}
 		if _, limited := said["expires"]; limited == g.Expires.IsZero() {
 			t.Errorf("the grant expires at %s, the file says: %s", g.Expires, said["expires"])

@@ -18,12 +18,16 @@ const (
 	maxID         = 256
 	maxLabel      = 1024 // bytes in a name or an origin
 	maxList       = 256  // number of dependencies, hosts or secrets
+	maxPresence   = 256  // bytes
 )
 
-// grantVersion is the version of grants that this program reads and writes. A
-// new field that restricts a grant requires a new version, so that programs
-// that do not know the field ignore the grant.
-const grantVersion = 1
+// The versions of grants that this program reads and writes. Version 2 has the
+// field presence. A new field requires a new version, so that programs that do
+// not know the field ignore the grant and name the version.
+const (
+	firstVersion    = 1
+	presenceVersion = 2
+)
 
 // Scope is the lifetime of a grant.
 type Scope string
@@ -56,6 +60,11 @@ type Grant struct {
 	Scope       Scope       `json:"scope"`             // required
 	Session     string      `json:"session,omitempty"` // required by ForSession, excluded by Always
 	By          Principal   `json:"by"`                // user who approved; Kind must be UserPrincipal
+	// Presence says how it was established that a user approved, not an agent:
+	// for example "terminal /dev/pts/3", "digest stated" or "answered in a
+	// client". "" means that it is unknown, as in grants of older programs. It
+	// is printable text of up to 256 bytes.
+	Presence string `json:"presence,omitempty"`
 }
 
 // Need is a dependency of a skill with its approved digest: another skill, or
@@ -93,7 +102,10 @@ func (g Grant) clone() Grant {
 // error that lists all problems if the grant is invalid.
 func (g Grant) prepare(now time.Time) (Grant, error) {
 	g = g.clone()
-	g.Version = grantVersion
+	g.Version = firstVersion
+	if g.Presence != "" {
+		g.Version = presenceVersion
+	}
 	g.Created = now.UTC().Round(0)
 	if g.Expires.IsZero() && g.Scope != Always {
 		g.Expires = g.Created.Add(sessionExpiry) // otherwise unused grants would accumulate
@@ -120,8 +132,12 @@ func (g *Grant) check() error {
 		checkText("name", g.Name, 1, maxLabel),
 		checkText("origin", g.Origin, 0, maxLabel),
 		checkText("session", g.Session, 0, maxID),
+		checkText("presence", g.Presence, 0, maxPresence),
 	}
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if (g.Presence != "") != (g.Version == presenceVersion) {
+		add("presence %.100q does not fit version %d", g.Presence, g.Version)
+	}
 	if g.By.Kind != UserPrincipal {
 		add("only a user can approve, not %q", g.By.Kind)
 	}
@@ -204,8 +220,8 @@ func ReadGrant(data []byte) (Grant, error) {
 	if err := json.Unmarshal(data, &v); err != nil {
 		return Grant{}, fmt.Errorf("damaged grant: %w", err)
 	}
-	if v.Version != grantVersion {
-		return Grant{}, fmt.Errorf("unsupported version %d (this program supports version %d)", v.Version, grantVersion)
+	if v.Version < firstVersion || v.Version > presenceVersion {
+		return Grant{}, fmt.Errorf("unsupported version %d (this program supports versions %d to %d)", v.Version, firstVersion, presenceVersion)
 	}
 	var g Grant
 	if err := json.Unmarshal(data, &g); err != nil {

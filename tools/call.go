@@ -42,6 +42,10 @@ type Call struct {
 	// conversation.
 	Principal policy.Principal
 	Session   string
+	// Presence says how it is known that the user approved, for the
+	// [policy.Grant.Presence] of a grant that is stored for the call. "" means
+	// that an approval request was answered.
+	Presence string
 	// Allow holds the rules of active skills. They can allow only calls that
 	// the rules of the set do not decide, and never calls of tools that are
 	// marked to need approval, unrated or CRITICAL.

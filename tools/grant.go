@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	}
 	call := s.policyCall(t, nil)
 	g := policy.Grant{Principal: c.Principal, By: by, Subject: t.subject(), Name: t.Name, Origin: t.owner(),
-		Permissions: policy.Permissions{Call: true}, Scope: scope}
+		Permissions: policy.Permissions{Call: true}, Scope: scope, Presence: cmp.Or(c.Presence, "answered an approval request")}
 	if exact {
 		g.Subject = decision.WithArguments(g.Subject, c.Arguments)
 		g.Origin += ", with the arguments " + decision.ArgumentsDigest(c.Arguments).Short()
@@ -60,7 +61,7 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 		return nil
 	}
 	err = s.opts.Audit(ctx, policy.Record{Principal: by, Action: "approve", Subject: kept.Subject, Name: call.Permission(), Decision: policy.Allow,
-		Details: map[string]string{"grant": kept.ID, "scope": string(kept.Scope), "for": kept.Principal.String()}})
+		Details: map[string]string{"grant": kept.ID, "scope": string(kept.Scope), "for": kept.Principal.String(), "presence": kept.Presence}})
 	if err != nil { // a grant must not exist without an audit record
 		_, undone := s.opts.Grants.Revoke(ctx, kept.ID)
 		return errors.Join(fmt.Errorf("record permission for %s: %w", t.Name, err), undone)

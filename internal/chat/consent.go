@@ -97,6 +97,7 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.
 		return "", err
 	}
 	g := r.Grant()
+	g.Presence = answeredInChat
 	if answer.Scope != policy.Always {
 		g.Scope, g.Session = policy.ForSession, c.id
 	}
@@ -107,6 +108,9 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.
 	}
 	return scope, err
 }
+
+// answeredInChat is the presence of a user who answered a prompt of the chat.
+const answeredInChat = "answered in loadout chat"
 
 // maxScripts is the maximum number of scripts listed in an approval request.
 const maxScripts = 10
@@ -141,7 +145,7 @@ func (c *skillConsent) grantTools(ctx context.Context, res *session.LoadResult, 
 		if !t.NeedsApproval {
 			continue
 		}
-		err := c.set.GrantProvided(ctx, &tools.Call{Name: t.Name, Principal: policy.LocalUser(), Session: c.id}, scope, policy.LocalUser())
+		err := c.set.GrantProvided(ctx, &tools.Call{Name: t.Name, Principal: policy.LocalUser(), Session: c.id, Presence: answeredInChat}, scope, policy.LocalUser())
 		if err != nil {
 			res.Problems = append(res.Problems, fmt.Sprintf("each call of %s needs approval: %v", t.Name, err))
 		}

@@ -94,5 +94,5 @@ func (s *Setup) Record(ctx context.Context, r policy.Record) error {
 // RecordGrant writes an action on a grant to the audit log.
 func (s *Setup) RecordGrant(ctx context.Context, action string, g policy.Grant) error {
 	return s.Record(ctx, policy.Record{Action: action, Subject: g.Subject, Name: g.Name,
-		Details: map[string]string{"grant": g.ID, "network": strings.Join(g.Permissions.Network, " "), "secrets": strings.Join(g.Permissions.Secrets, " ")}})
+		Details: map[string]string{"grant": g.ID, "presence": g.Presence, "network": strings.Join(g.Permissions.Network, " "), "secrets": strings.Join(g.Permissions.Secrets, " ")}})
 }
