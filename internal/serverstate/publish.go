@@ -30,7 +30,10 @@ type Options struct {
 	// that are not reported, such as latencies. Zero means
 	// [DefaultMaxInterval].
 	MaxInterval time.Duration
-	Logger      *slog.Logger // nil discards messages
+	// Parent is the PID of the client that started this process; 0 if it was
+	// not started by a client.
+	Parent int
+	Logger *slog.Logger // nil discards messages
 }
 
 // Publisher keeps the state file of this process up to date. It is safe for
@@ -112,6 +115,10 @@ func (p *Publisher) run() {
 func (p *Publisher) write() (wrote bool, err error) {
 	r := record{Version: 1, Machine: machineID(), Process: Process{PID: os.Getpid(), Since: p.since}}
 	r.Started, _ = startTime(r.PID)
+	if p.o.Parent > 0 {
+		r.Parent = p.o.Parent
+		r.ParentStarted, _ = startTime(r.Parent)
+	}
 	if r.Client, r.Servers = p.o.Snapshot(); r.Servers == nil {
 		r.Servers = []Server{}
 	}

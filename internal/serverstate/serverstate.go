@@ -39,6 +39,9 @@ type Process struct {
 	Since  time.Time `json:"since"`
 	// Servers lists the servers in the order given by the process.
 	Servers []Server `json:"servers"`
+	// Parent is the PID of the process that started this one, if the publisher
+	// recorded it and it is still running; otherwise 0.
+	Parent int `json:"-"`
 }
 
 // Server describes the state of one of a process's servers.
@@ -60,6 +63,9 @@ type record struct {
 	Version int    `json:"version"`
 	Machine string `json:"machine"`
 	Started string `json:"started"`
+	// Parent and ParentStarted identify the client; 0 if none is known.
+	Parent        int    `json:"parent,omitempty"`
+	ParentStarted string `json:"parent_started,omitempty"`
 	Process
 }
 
@@ -96,6 +102,9 @@ func List(dir string) ([]Process, error) {
 		}
 		switch {
 		case r.isAlive():
+			if at, ok := startTime(r.Parent); ok && r.Parent > 0 && at == r.ParentStarted {
+				r.Process.Parent = r.Parent
+			}
 			all = append(all, r.Process)
 		case r.Machine == machineID() || isStale(path):
 			os.Remove(path)

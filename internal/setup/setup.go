@@ -20,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/presence"
 )
 
 // Setup provides access to the user's files and settings. Its methods read the
@@ -30,16 +31,28 @@ type Setup struct {
 	ConfigFile  string   // --config
 	ProfileName string   // --profile
 	Verbose     bool     // --verbose
+	// DetectCaller determines who runs this command. nil inspects the
+	// environment, the parent processes and the terminal. Only tests set it.
+	DetectCaller func() presence.Caller
+}
+
+// SkillArgs returns the flags that select the skills, as arguments.
+func (s *Setup) SkillArgs() []string {
+	var out []string
+	for _, d := range s.Skills {
+		out = append(out, "--skills", d)
+	}
+	if s.ConfigFile != "" {
+		out = append(out, "--config", s.ConfigFile)
+	}
+	return out
 }
 
 // SkillFlags returns the flags that select the skills, for use in a hint.
 func (s *Setup) SkillFlags() string {
 	var b strings.Builder
-	for _, d := range s.Skills {
-		b.WriteString(" --skills " + console.ShellQuote(d))
-	}
-	if s.ConfigFile != "" {
-		b.WriteString(" --config " + console.ShellQuote(s.ConfigFile))
+	for _, a := range s.SkillArgs() {
+		b.WriteString(" " + console.ShellQuote(a))
 	}
 	return b.String()
 }

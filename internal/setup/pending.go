@@ -1,0 +1,126 @@
+package setup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/privatefile"
+)
+
+// PendingRequest is a command that was refused because the user did not type
+// it, and that waits for them.
+type PendingRequest struct {
+	Args   []string  `json:"args"`   // arguments of loadout
+	Dir    string    `json:"dir"`    // working directory
+	Reason string    `json:"reason"` // why it was refused
+	Time   time.Time `json:"time"`
+}
+
+// Command returns the command as the user types it.
+func (r *PendingRequest) Command() string { return formatCommand(r.Args) }
+
+const (
+	pendingVersion   = 1
+	maxPending       = 100 // older requests are dropped
+	maxPendingBytes  = 1 << 20
+	maxPendingArgs   = 4096 // bytes in the arguments of a request
+	pendingRetention = 7 * 24 * time.Hour
+)
+
+// pendingFile is the content of the file with pending requests.
+type pendingFile struct {
+	Version  int              `json:"version"`
+	Requests []PendingRequest `json:"requests"` // oldest first
+}
+
+func (s *Setup) pendingFile() *privatefile.File {
+	if d := s.StateDir(); d != "" {
+		return privatefile.New(filepath.Join(d, "pending.json"), maxPendingBytes)
+	}
+	return nil
+}
+
+// AddPending adds a request, or updates the one for the same command. It sets
+// the directory and the time. If the request cannot be stored, AddPending
+// prints a note; the refusal itself names the command too.
+func (s *Setup) AddPending(ctx context.Context, r PendingRequest) {
+	file := s.pendingFile()
+	if file == nil || len(formatCommand(r.Args)) > maxPendingArgs {
+		return
+	}
+	r.Dir, _ = os.Getwd()
+	r.Time = time.Now().UTC().Round(time.Second)
+	err := s.changePending(ctx, file, func(all []PendingRequest) []PendingRequest {
+		all = slices.DeleteFunc(all, func(o PendingRequest) bool { return o.Dir == r.Dir && slices.Equal(o.Args, r.Args) })
+		all = append(all, r)
+		return all[max(0, len(all)-maxPending):]
+	})
+	if err != nil {
+		s.Note("cannot list the request as pending: %v", err)
+	}
+}
+
+// removePending removes the requests for the command and object in args, which
+// the user now runs.
+func (s *Setup) removePending(ctx context.Context, args []string) {
+	all, err := s.PendingRequests()
+	same := func(o PendingRequest) bool {
+		n := min(2, len(args))
+		return len(o.Args) >= n && slices.Equal(o.Args[:n], args[:n])
+	}
+	if err != nil || !slices.ContainsFunc(all, same) {
+		return
+	}
+	if err := s.changePending(ctx, s.pendingFile(), func(all []PendingRequest) []PendingRequest { return slices.DeleteFunc(all, same) }); err != nil {
+		s.Note("cannot remove the pending request: %v", err)
+	}
+}
+
+// PendingRequests returns the pending requests of the last seven days, oldest
+// first.
+func (s *Setup) PendingRequests() ([]PendingRequest, error) {
+	file := s.pendingFile()
+	if file == nil {
+		return nil, nil
+	}
+	data, err := file.Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list pending requests: %w", err)
+	}
+	return decodePending(data)
+}
+
+func (s *Setup) changePending(ctx context.Context, file *privatefile.File, change func([]PendingRequest) []PendingRequest) error {
+	return file.Change(ctx, func(old []byte) ([]byte, error) {
+		var all []PendingRequest
+		if old != nil {
+			var err error
+			if all, err = decodePending(old); err != nil {
+				return nil, err
+			}
+		}
+		return json.MarshalIndent(pendingFile{pendingVersion, change(all)}, "", "  ")
+	})
+}
+
+// decodePending returns the requests in a file that are not too old.
+func decodePending(data []byte) ([]PendingRequest, error) {
+	var f pendingFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("pending requests are damaged: %w", err)
+	}
+	if f.Version != pendingVersion {
+		return nil, fmt.Errorf("pending requests have version %d (this program supports version %d)", f.Version, pendingVersion)
+	}
+	return slices.DeleteFunc(f.Requests, func(r PendingRequest) bool { return time.Since(r.Time) > pendingRetention || len(r.Args) == 0 }), nil
+}

@@ -1,0 +1,75 @@
+package setup
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/presence"
+	"github.com/loadout-dev/loadout/internal/serverstate"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// Caller determines whether the user or an agent runs this command.
+func (s *Setup) Caller() presence.Caller {
+	if s.DetectCaller != nil {
+		return s.DetectCaller()
+	}
+	var clients []int
+	if dir := s.ProcessesDir(); dir != "" {
+		running, _ := serverstate.List(dir) // without the list, the other signs still count
+		for _, p := range running {
+			if p.Parent > 0 {
+				clients = append(clients, p.Parent)
+			}
+		}
+	}
+	return presence.Detect(presence.Options{Getenv: s.Getenv, Self: os.Getpid(), Clients: clients})
+}
+
+// ProcessesDir returns the directory with the state of running processes, or ""
+// if there is no state directory.
+func (s *Setup) ProcessesDir() string {
+	if d := s.StateDir(); d != "" {
+		return filepath.Join(d, "running")
+	}
+	return ""
+}
+
+// RequireUser returns how the user's presence is established, for
+// [policy.Grant.Presence]. If an agent runs the command or there is no
+// terminal, it records the request and returns an error. The error names the
+// command loadout ARGS for the user to type; its hint is hint, or the list of
+// such requests if hint is "".
+func (s *Setup) RequireUser(ctx context.Context, hint string, args ...string) (string, error) {
+	c := s.Caller()
+	if c.IsUser() {
+		s.removePending(ctx, args)
+		return "terminal " + c.Terminal, nil
+	}
+	reason := c.Reason()
+	if hint == "" || c.Agent != "" {
+		hint = "ask the user; they can list such requests: loadout approve --pending"
+	}
+	s.AddPending(ctx, PendingRequest{Args: args, Reason: reason})
+	if log := s.AuditLog(); log != nil && len(args) > 0 {
+		r := policy.Record{Principal: policy.LocalUser(), Action: args[0], Name: strings.Join(args[1:], " "), Decision: policy.Deny, Reason: reason}
+		if err := log.Append(ctx, r); err != nil {
+			s.Note("cannot record the refusal: %v", err)
+		}
+	}
+	return "", exit.Errorf(exit.Refused, hint, "the user can run `%s` in their own terminal: %s", formatCommand(args), reason)
+}
+
+// formatCommand returns the command loadout ARGS as the user types it.
+func formatCommand(args []string) string {
+	var b strings.Builder
+	b.WriteString("loadout")
+	for _, a := range args {
+		b.WriteString(" " + console.ShellQuote(a))
+	}
+	return b.String()
+}
