@@ -52,10 +52,11 @@ type Run struct {
 	Timeout time.Duration // limited by Bounds; 0 means that limit
 
 	// Stdout and Stderr receive the output as it is written, with secrets
-	// redacted. If the user typed the command, the output is not truncated.
+	// redacted. With ByUser or FullOutput, it is not truncated.
 	// Both may be nil. A writer that is used for both must be safe for
 	// concurrent use.
 	Stdout, Stderr io.Writer
+	FullOutput     bool
 	Progress       func(what string) // receives progress messages; may be nil
 }
 
@@ -121,7 +122,7 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	c := r.scripts.caller(run.Principal, run.Session)
 	c.ByUser, c.WriteWorkspace, c.HostNetwork = run.ByUser, run.WriteWorkspace, run.HostNetwork
 	req := &execution.Request{
-		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: run.inputs(), Caller: c, Streams: run.streams(run.ByUser),
+		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: run.inputs(), Caller: c, Streams: run.streams(run.ByUser || run.FullOutput),
 		Output:    execution.Output{FolderDir: r.scripts.FolderDir, Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir},
 		Workspace: run.Workspace, Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
 	}

@@ -55,7 +55,7 @@ project (added with "claude mcp add") are imported too, or those of all projects
 The backup contains the tokens in clear text and is readable only by you. Delete it
 when everything works; --undo deletes it after restoring everything. import asks for
 confirmation on a terminal. It does not ask with --yes or --json, or if standard input
-is not a terminal.
+is not a terminal. It refuses if an agent runs it, or if it has no controlling terminal.
 
 Clients: %s.`, setup.ServersFileName, strings.Join(clientconfig.Names(), ", ")),
 		Example: `  loadout import claude-code --dry-run
@@ -96,6 +96,8 @@ type importRun struct {
 	flags  importFlags
 	client clientconfig.Client
 	out    importOutput
+
+	presence string // how it is known that the user imports
 }
 
 func (a *app) importClient(ctx context.Context, name string, o importFlags) error {
@@ -202,6 +204,12 @@ func (im *importRun) setOutput(file string, p *clientimport.Plan) {
 func (im *importRun) confirm(ctx context.Context) (bool, error) {
 	a := im.app
 	idle := im.out.Action == "none"
+	if !idle && !im.flags.dryRun {
+		var err error
+		if im.presence, err = a.RequireUser(ctx, "", im.command()...); err != nil {
+			return false, err
+		}
+	}
 	if a.JSON {
 		if idle || im.flags.dryRun {
 			return false, a.PrintJSON(im.out)
@@ -279,7 +287,7 @@ func (im *importRun) recordAudit(ctx context.Context, p *clientimport.Plan) erro
 		action = "import-undo"
 	}
 	return im.app.Record(ctx, policy.Record{Action: action, Name: im.client.Name,
-		Details: map[string]string{"file": im.out.File, "servers": strings.Join(p.ChangedServers(), " ")}})
+		Details: map[string]string{"file": im.out.File, "servers": strings.Join(p.ChangedServers(), " "), "presence": im.presence}})
 }
 
 // printResult prints what the user has to do next. restart describes how the
@@ -301,6 +309,23 @@ func (im *importRun) printResult(restart string) error {
 		fmt.Fprintf(a.Stdout, "Now %s.\n", plain(restart))
 	}
 	return nil
+}
+
+// command returns the arguments of the import as the user types it.
+func (im *importRun) command() []string {
+	out := []string{"import", im.client.Name}
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{im.flags.allProjects, "--all-projects"}, {im.flags.keep, "--keep"}, {im.flags.undo, "--undo"}} {
+		if f.set {
+			out = append(out, f.name)
+		}
+	}
+	if im.flags.file != "" {
+		out = append(out, "--file", im.flags.file)
+	}
+	return out
 }
 
 func (im *importRun) fileFlag() string {

@@ -167,7 +167,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	follow := a.NewConfigWatcher(rt, c, set, p)
 	defer follow.Start(ctx)()
 	options := mcpserver.Options{Preamble: setup.ProfilePrompt(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
-		HowToApprove: a.HowToApprove, HowToRevoke: setup.RevokeCommand, Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.InterfaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
+		HowToApprove: a.howToApprove(ctx), HowToRevoke: setup.RevokeCommand, Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.InterfaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
 	own := options // profiles with their own path list their tools directly
 	own.Grow = o.grow
 	s := mcpserver.New(rt, &own)
@@ -178,7 +178,11 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 		defer d.Close()
 		shown = d
 	}
-	published := a.publishState(set)
+	parent := 0
+	if c.MCP.Address == "" && !console.IsTerminal(a.Stdin) { // started by a client, not typed
+		parent = os.Getppid()
+	}
+	published := a.publishState(set, parent)
 	defer published.close()
 	shown = published.wrap(shown)
 	reloading := a.reloadOnHangup(ctx, rt, func() { stop(errHangup) })

@@ -20,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -97,7 +98,8 @@ not listed; show one with loadout servers test SKILL_SERVER.`,
 		Short: "Accept changed tool definitions of an MCP server",
 		Long: `Accept the current tool definitions of an MCP server. If a skill provides the server,
 or the server has pin: strict, tools whose definition changed are blocked until you
-accept them: a changed description can mislead a model.`,
+accept them: a changed description can mislead a model. accept refuses if an agent runs
+it, or if it has no controlling terminal.`,
 		Example: "  loadout servers accept files",
 		Args:    argCount(1, 1, "NAME"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.acceptServer(cmd.Context(), args[0], files) },
@@ -110,9 +112,16 @@ func (a *app) acceptServer(ctx context.Context, name string, files []string) err
 		if err := checkServerExists(set, name); err != nil {
 			return err
 		}
+		presence, err := a.RequireUser(ctx, "", append([]string{"servers", "accept", name}, a.SkillArgs()...)...)
+		if err != nil {
+			return err
+		}
 		changed, err := set.Accept(ctx, name)
 		if err != nil {
 			return exit.Errorf(exit.Failure, "test the server: loadout servers test "+name, "accept the tools of %s: %w", name, err)
+		}
+		if err := a.Record(ctx, policy.Record{Action: "accept", Name: name, Details: map[string]string{"tools": strings.Join(changed, " "), "presence": presence}}); err != nil {
+			return err
 		}
 		if a.JSON {
 			return a.PrintJSON(map[string]any{"name": name, "changed": append([]string{}, changed...)})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -22,13 +21,6 @@ import (
 
 // processesDir returns the directory in which processes publish the state of
 // their servers. It returns "" if there is no state directory.
-func (a *app) processesDir() string {
-	if d := a.StateDir(); d != "" {
-		return filepath.Join(d, "running")
-	}
-	return ""
-}
-
 // statePublisher publishes the state of this process's servers to other
 // processes. A nil publisher does nothing.
 type statePublisher struct {
@@ -46,15 +38,16 @@ type publishedSet struct {
 }
 
 // publishState publishes the state of set's servers until close is called.
-func (a *app) publishState(set *setup.Toolset) *statePublisher {
-	dir := a.processesDir()
+// parent is the PID of the client that started this process, or 0.
+func (a *app) publishState(set *setup.Toolset, parent int) *statePublisher {
+	dir := a.ProcessesDir()
 	if dir == "" {
 		return nil
 	}
 	p := &statePublisher{sets: []publishedSet{{"", set}}}
 	// Publish takes a snapshot immediately, so p.name must be set before.
 	p.name = clientname.New(func() { p.to.Update() })
-	p.to = serverstate.Publish(dir, serverstate.Options{Logger: a.Logger(), Snapshot: p.currentState})
+	p.to = serverstate.Publish(dir, serverstate.Options{Parent: parent, Logger: a.Logger(), Snapshot: p.currentState})
 	set.Pool().Subscribe(p.changed)
 	return p
 }
@@ -108,7 +101,7 @@ func (p *statePublisher) currentState() (string, []serverstate.Server) {
 // returns none if the directory cannot be read.
 func (a *app) runningProcesses() []serverstate.Process {
 	all := []serverstate.Process{}
-	if dir := a.processesDir(); dir != "" {
+	if dir := a.ProcessesDir(); dir != "" {
 		found, err := serverstate.List(dir)
 		if err != nil {
 			a.Note("%v", exit.FileCause(err))

@@ -22,10 +22,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/wasm"
 )
 
-func main() {
+func main() { runAs(nil) }
+
+// runAs runs the program and exits. Tests pass a function that determines who
+// runs it.
+func runAs(caller func() presence.Caller) {
 	if len(os.Args) > 1 && os.Args[1] == execution.WASMCommand {
 		os.Exit(wasm.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) // in a sandbox
 	}
@@ -35,7 +40,7 @@ func main() {
 	needs.Store(int64(shutdownTimeout))
 	go func() {
 		ended <- run(ctx, os.Args[1:], environment{
-			stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, shutdownTime: &needs,
+			stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, caller: caller, shutdownTime: &needs,
 		})
 	}()
 	select {
@@ -61,7 +66,8 @@ type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
-	shutdownTime   *atomic.Int64 // see setShutdownTimeout; may be nil
+	caller         func() presence.Caller // nil detects who runs the program
+	shutdownTime   *atomic.Int64          // see setShutdownTimeout; may be nil
 }
 
 // run runs the program and returns its exit code.

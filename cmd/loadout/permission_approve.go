@@ -17,8 +17,9 @@ import (
 
 // approveFlags holds the flags of the approve command.
 type approveFlags struct {
-	list, revoke, dryRun, yes, workspace, host, unsandboxed bool
-	expires                                                 time.Duration
+	list, pending, revoke, dryRun, yes, workspace, host, unsandboxed bool
+	digests                                                          []string // stated with --digest
+	expires                                                          time.Duration
 }
 
 // approvalOutput is the JSON output of the approve command.
@@ -37,26 +38,35 @@ func (a *app) approveCommand() *cobra.Command {
 An approval covers the exact files of the skill and of the skills it depends on. If
 any of them changes, the skill needs a new approval. approve asks for confirmation on
 a terminal. It does not ask with --yes or --json, or if standard input or standard
-error is not a terminal.
+error is not a terminal. --yes without --digest is deprecated.
+
+Only you can approve: approve refuses if an agent runs it, or if it has no controlling
+terminal. --pending lists the commands refused in this way. On an unattended machine,
+state what you reviewed: --digest with the digest of the skill and of everything that
+--dry-run lists as needed, and --yes. This does not let an agent approve.
 
 You approve tool calls when an agent makes them. --list also shows the tool calls you
 allowed for a session or always; --revoke NAME revokes them by tool name.`,
 		Example: `  loadout approve pdf
   loadout approve pdf --dry-run             show what would be approved
   loadout approve pdf --expires 24h
+  loadout approve pdf --digest sha256:4e1f… --yes      on an unattended machine
   loadout approve --list
+  loadout approve --pending
   loadout approve --revoke pdf
   loadout approve --revoke github__create_issue`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if o.list {
+			if o.list || o.pending {
 				return argCount(0, 0, "")(cmd, args)
 			}
 			return argCount(1, 1, "the NAME of a skill")(cmd, args)
 		},
 		ValidArgsFunction: a.completeSkill,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkExclusive(cmd, "list", "revoke"); err != nil {
-				return err
+			for _, pair := range [][2]string{{"list", "revoke"}, {"list", "pending"}, {"pending", "revoke"}} {
+				if err := checkExclusive(cmd, pair[0], pair[1]); err != nil {
+					return err
+				}
 			}
 			if err := checkDuration(cmd, "expires", o.expires); err != nil {
 				return err
@@ -64,6 +74,8 @@ allowed for a session or always; --revoke NAME revokes them by tool name.`,
 			switch {
 			case o.list:
 				return a.listGrants(cmd.Context())
+			case o.pending:
+				return a.listPending()
 			case o.revoke:
 				return a.revokeGrants(cmd.Context(), args[0])
 			}
@@ -72,8 +84,10 @@ allowed for a session or always; --revoke NAME revokes them by tool name.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.list, "list", false, "list approvals of skills and tool calls")
+	f.BoolVar(&o.pending, "pending", false, "list commands that an agent tried to run and only you can run")
 	f.BoolVar(&o.revoke, "revoke", false, "revoke an approval by name, id or digest, and stop what it allows")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be approved without recording it")
+	f.StringArrayVar(&o.digests, "digest", nil, "approve only if the skill has this `DIGEST`; repeat it for each dependency")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	f.DurationVar(&o.expires, "expires", 0, "let the approval expire after `TIME`, such as 24h")
 	f.BoolVar(&o.workspace, "write-workspace", false, "allow writing to the workspace directory")
@@ -91,11 +105,18 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 	if _, err := a.resolveSkill(ctx, rt, name); err != nil {
 		return err
 	}
-	if !o.dryRun { // the approval covers the code that npx and uvx start
-		a.installServerPackages(ctx, rt, name)
+	presence := ""
+	if !o.dryRun {
+		if presence, err = a.requireApprover(ctx, name, o); err != nil {
+			return err
+		}
+		a.installServerPackages(ctx, rt, name) // the approval covers the code that npx and uvx start
 	}
 	r, err := a.reviewSkill(ctx, rt, name, o)
 	if err != nil {
+		return err
+	}
+	if err := checkStated(r, o.digests); err != nil {
 		return err
 	}
 	out := approvalOutput{Review: r}
@@ -106,7 +127,7 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		if err := a.confirmApproval(ctx, name, r, o); err != nil {
 			return err
 		}
-		if out.Grant, err = a.grantReviewed(ctx, r, o.expires); err != nil {
+		if out.Grant, err = a.grantReviewed(ctx, r, o.expires, presence); err != nil {
 			return err
 		}
 	}
@@ -162,9 +183,11 @@ func (a *app) confirmApproval(ctx context.Context, name string, r *review.Review
 }
 
 // grantReviewed records the approval of a skill. It expires after the given
-// time, or never if that is 0.
-func (a *app) grantReviewed(ctx context.Context, r *review.Review, expires time.Duration) (*policy.Grant, error) {
+// time, or never if that is 0. presence says how it is known that the user
+// approved.
+func (a *app) grantReviewed(ctx context.Context, r *review.Review, expires time.Duration, presence string) (*policy.Grant, error) {
 	g := r.Grant()
+	g.Presence = presence
 	if expires > 0 {
 		g.Expires = time.Now().Add(expires)
 	}

@@ -59,7 +59,8 @@ LOADOUT_SECRET_NAME provides a secret that is not set here.`,
 		Short: "Let a skill use a secret",
 		Long: `Let the current version of a skill use a secret, until one of its files changes. The
 secret need not be set yet. --remove revokes this permission and keeps the skill's
-other permissions; to stop what is already running, use loadout approve --revoke.`,
+other permissions; to stop what is already running, use loadout approve --revoke. grant
+refuses if an agent runs it, or if it has no controlling terminal.`,
 		Example: "  loadout secret grant GITHUB_TOKEN --skill github\n  loadout secret grant GITHUB_TOKEN --skill github --remove",
 		Args:    argCount(1, 1, "the NAME of a secret"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -314,11 +315,15 @@ func (a *app) grantSecret(ctx context.Context, name, skill string) error {
 	if _, err := a.resolveSkill(ctx, rt, skill); err != nil {
 		return err
 	}
+	presence, err := a.RequireUser(ctx, "", append([]string{"secret", "grant", name, "--skill", skill}, a.SkillArgs()...)...)
+	if err != nil {
+		return err
+	}
 	w, err := rt.ReadApprovalRequest(ctx, skill)
 	if err != nil {
 		return err
 	}
-	kept, err := a.GrantSecret(ctx, w, name)
+	kept, err := a.GrantSecret(ctx, w, name, presence)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,10 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-type trustFlags struct{ list, remove, dryRun, yes bool }
+type trustFlags struct {
+	list, remove, dryRun, yes bool
+	digest                    string // stated with --digest
+}
 
 // trustOutput is the JSON output of the trust command.
 type trustOutput struct {
@@ -53,7 +56,12 @@ changes, trust the project again. Until you trust a project, it can only add ski
 directories inside itself and rules that deny. No project can loosen the sandbox.
 
 trust asks for confirmation on a terminal. It does not ask with --yes or --json, or if
-standard input or standard error is not a terminal.`,
+standard input or standard error is not a terminal. --yes without --digest is
+deprecated.
+
+Only you can trust a project: trust refuses if an agent runs it, or if it has no
+controlling terminal. On an unattended machine, state the digest that --dry-run shows:
+--digest DIGEST --yes.`,
 		Example: `  loadout trust . --dry-run                show what would apply
   loadout trust ~/src/project
   loadout trust --list
@@ -86,6 +94,7 @@ standard input or standard error is not a terminal.`,
 	f.BoolVar(&o.list, "list", false, "list trusted projects")
 	f.BoolVar(&o.remove, "remove", false, "revoke the trust")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would apply without recording it")
+	f.StringVar(&o.digest, "digest", "", "trust the project only if it has this `DIGEST`")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
@@ -118,6 +127,10 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 		}
 		return exit.Errorf(exit.Failure, "fix it, and try again", "%s not trusted: invalid rules would block all tools, including yours: %s", p.Dir, strings.Join(out.Problems, "; "))
 	}
+	presence, err := a.requireTruster(ctx, p.Dir, p.Digest, o)
+	if err != nil {
+		return err
+	}
 	if !o.yes && !a.JSON && console.IsTerminal(a.Stdin) && console.IsTerminal(a.Stderr) {
 		fmt.Fprintln(a.Stderr)
 		yes, err := a.Confirm(ctx, "Trust this project?")
@@ -135,7 +148,7 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	if _, err := store.Trust(ctx, p.Dir, p.Digest, policy.LocalUser()); err != nil {
 		return err
 	}
-	if err := a.Record(ctx, policy.Record{Action: "trust", Subject: p.Digest, Name: p.Dir}); err != nil {
+	if err := a.Record(ctx, policy.Record{Action: "trust", Subject: p.Digest, Name: p.Dir, Details: map[string]string{"presence": presence}}); err != nil {
 		return err
 	}
 	if out.State = "trusted"; a.JSON {
@@ -143,6 +156,21 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	}
 	fmt.Fprintf(a.Stdout, "\n%s It applies until a file changes. To revoke: loadout trust --remove %s\n", a.Green("Trusted."), console.ShellQuote(p.Dir))
 	return nil
+}
+
+// requireTruster returns how it is known that the user trusts the project in
+// dir. An unattended machine states its digest.
+func (a *app) requireTruster(ctx context.Context, dir string, digest policy.Digest, o *trustFlags) (string, error) {
+	if o.yes && o.digest == "" {
+		a.Note("--yes without --digest is deprecated and will be removed")
+	}
+	if o.digest != "" && o.digest != string(digest) {
+		return "", exit.Errorf(exit.Refused, "review it: loadout trust "+console.ShellQuote(dir)+" --dry-run", "%s not trusted: digest mismatch: stated %s, current %s", dir, o.digest, digest)
+	}
+	if c := a.Caller(); c.Agent == "" && c.Terminal == "" && o.yes && o.digest != "" {
+		return digestStated, nil
+	}
+	return a.RequireUser(ctx, "on an unattended machine, state the reviewed digest: loadout trust "+console.ShellQuote(dir)+" --digest sha256:… --yes", "trust", dir)
 }
 
 // readProjectToTrust reads a project for the user to review. An unreadable

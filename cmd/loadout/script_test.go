@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -30,7 +31,11 @@ var update = flag.Bool("update", false, "write what commands print into the scri
 func TestMain(m *testing.M) {
 	// The race detector makes every process of a command wait for a second.
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
-	testscript.Main(cleanup{m}, map[string]func(){"loadout": main})
+	testscript.Main(cleanup{m}, map[string]func(){
+		// Most tests have no terminal and may themselves be run by an agent.
+		"loadout":           func() { runAs(func() presence.Caller { return presence.Caller{Terminal: "of a test"} }) },
+		"loadout-detecting": main, // determines who runs it, as the real program does
+	})
 }
 
 // cleanup removes the built programs after all tests.

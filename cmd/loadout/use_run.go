@@ -36,7 +36,8 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run a script of a skill in the sandbox. The script sees its skill, an empty working
 directory (/work), the files given with --in, and only the network hosts that the skill
 requests. Files it writes to /work/out (LOADOUT_OUT) are its output. Typing this
-command approves this one run.
+command approves this one run. If an agent runs it, or there is no terminal, the
+skill must be approved: loadout approve NAME.
 
 Exits with 0 if the script succeeds and with 1 if it fails. --json includes the exit
 code of the script.`,
@@ -82,6 +83,11 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	if err != nil {
 		return err
 	}
+	caller := a.Caller()
+	if r.ByUser = caller.IsUser(); !r.ByUser && (o.write || o.host || len(o.secrets) > 0) {
+		_, err := a.RequireUser(ctx, "", a.widenedRun(args, o)...)
+		return err
+	}
 	if most := time.Duration(c.Sandbox.Seconds) * time.Second; o.timeout > most {
 		a.Note("--timeout %v exceeds sandbox.seconds; the script is stopped after %v", o.timeout, most)
 	}
@@ -93,6 +99,9 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	res, err := rt.Run(ctx, r)
 	line.End()
 	a.RecordScriptUse(ctx, c, rt, args[0], res, err)
+	if e, ok := errors.AsType[*loadout.RefusedError](err); ok && e.NeedsApproval && !r.ByUser {
+		_, err = a.RequireUser(ctx, unattendedHint(e.Skill), append([]string{"approve", e.Skill}, a.SkillArgs()...)...)
+	}
 	switch {
 	case isType[*script.NotFoundError](err):
 		return exit.Errorf(exit.NotFound, "list its files: loadout show "+console.ShellQuote(args[0])+a.SkillFlags(), "%w", err)
@@ -108,10 +117,29 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	return a.printRun(res, o)
 }
 
+// widenedRun returns the command for a run with more permissions than the skill
+// requests, without the script's own arguments.
+func (a *app) widenedRun(args []string, o *runFlags) []string {
+	out := append([]string{"run", args[0], args[1]}, a.SkillArgs()...)
+	if o.workspace != "" {
+		out = append(out, "--workspace", o.workspace)
+	}
+	if o.write {
+		out = append(out, "--write")
+	}
+	if o.host {
+		out = append(out, "--host-network")
+	}
+	for _, name := range o.secrets {
+		out = append(out, "--secret", name)
+	}
+	return out
+}
+
 // newRun converts the arguments and flags to a run request.
 func (a *app) newRun(args []string, o *runFlags) (loadout.Run, error) {
 	r := loadout.Run{
-		Skill: args[0], Script: args[1], Args: args[2:], ByUser: true, OutputDir: o.out, Folder: o.folder,
+		Skill: args[0], Script: args[1], Args: args[2:], FullOutput: true, OutputDir: o.out, Folder: o.folder,
 		WriteWorkspace: o.write, HostNetwork: o.host, Timeout: o.timeout, Stdin: a.Stdin,
 	}
 	if o.folder == "new" {

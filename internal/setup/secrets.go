@@ -79,8 +79,9 @@ func (s *Setup) SecretSkills(ctx context.Context) (map[string][]SecretSkill, err
 
 // GrantSecret lets the skill version described by w use a secret. Its other
 // permissions are unchanged, unless a skill that it depends on changed.
-func (s *Setup) GrantSecret(ctx context.Context, w *loadout.ApprovalRequest, name string) (policy.Grant, error) {
-	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Needs: w.Needs, Scope: policy.Always}
+// presence is that of the new grant.
+func (s *Setup) GrantSecret(ctx context.Context, w *loadout.ApprovalRequest, name, presence string) (policy.Grant, error) {
+	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Needs: w.Needs, Scope: policy.Always, Presence: presence}
 	had, err := s.GrantStore().Find(ctx, policy.LocalUser(), w.Digest, "")
 	switch {
 	case errors.Is(err, policy.ErrNotGranted):

@@ -28,10 +28,12 @@ type Program struct {
 	Package string   // path relative to the module, such as cmd/loadout
 	Race    bool     // build with the race detector
 	Env     []string // environment variables for the build, such as GOOS=wasip1
+	Values  []string // string variables to set, as PACKAGE.NAME=VALUE relative to the module
 }
 
-// Loadout is the loadout command.
-var Loadout = Program{Package: "cmd/loadout"}
+// Loadout is the loadout command, built to take its caller for the user: tests
+// have no terminal and may be run by an agent. Only the linker can do that.
+var Loadout = Program{Package: "cmd/loadout", Values: []string{"internal/presence.assumed=of-a-test"}}
 
 // Build builds the program and returns the path of the executable. Each call
 // lets the go command check that the executable is up to date, which takes a
@@ -44,7 +46,11 @@ func (p Program) Build() (path string, err error) {
 		return "", err
 	}
 	env := append(os.Environ(), "CGO_ENABLED=0")
-	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w"}
+	flags := "-ldflags=-s -w"
+	for _, v := range p.Values {
+		flags += " -X " + module + "/" + v
+	}
+	args := []string{"build", "-buildvcs=false", flags}
 	if p.Race {
 		env = append(env, "CGO_ENABLED=1")
 		args = append(args, "-race")

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/setup"
+)
+
+// pendingRequest is a pending request in the output of approve --pending --json.
+type pendingRequest struct {
+	setup.PendingRequest
+	Command string `json:"command"` // as the user types it
+}
+
+type pendingOutput struct {
+	Requests []pendingRequest `json:"requests"`
+}
+
+func (a *app) listPending() error {
+	all, err := a.PendingRequests()
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		out := pendingOutput{[]pendingRequest{}}
+		for _, r := range all {
+			out.Requests = append(out.Requests, pendingRequest{r, r.Command()})
+		}
+		return a.PrintJSON(out)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(a.Stdout, "No pending requests. They are commands that an agent tried to run and only you can run.")
+		return nil
+	}
+	for _, r := range all {
+		fmt.Fprintf(a.Stdout, "%s\n  %s, in %s: %s\n", a.Bold(plain(r.Command())), r.Time.Local().Format("2006-01-02 15:04"), plain(r.Dir), plain(r.Reason))
+	}
+	return nil
+}
+
+// howToApprove returns [setup.Setup.HowToApprove] for an MCP server, which also
+// lists the request as pending.
+func (a *app) howToApprove(ctx context.Context) func(error) string {
+	return func(err error) string {
+		if e, ok := errors.AsType[*loadout.RefusedError](err); ok && e.Call == nil && e.NeedsApproval {
+			a.AddPending(ctx, setup.PendingRequest{Args: append([]string{"approve", e.Skill}, a.SkillArgs()...), Reason: "an MCP client wants to run its code"})
+		}
+		return a.HowToApprove(err)
+	}
+}
