@@ -65,6 +65,27 @@ func TestSignCounts(t *testing.T) {
 	sign(9) // after the version of another key
 }
 
+// A publisher replaces a key with the old one; users need no new consent.
+func TestSignReplacesKey(t *testing.T) {
+	p := newGetter(t)
+	g := remotetest.NewGit(t)
+	g.Commit(p.publishes("one.key", "pdf", map[string]string{"SKILL.md": plainSkill("pdf", "One.")}))
+	p.has(p.types(0, "add", g.URL).stdout, "key expires on 20")
+	p.has(p.types(0, "sign", "--new-key", "example.com", "--key", "two.key", "--replaces", "one.key", "--expires", "2199-12-31").stdout, "It expires on 2199-12-31")
+	g.Commit(p.publishes("two.key", "pdf", map[string]string{"run.py": "print(2)\n"}))
+	p.has(p.types(0, "update").stdout, "the owner of the remembered key", "replaced it with this one")
+	p.types(0, "verify")
+	p.has(p.file("pdf/SKILL.sig"), "counter 2\n", "key-expires 2199-12-31T00:00:00Z\n", "key-replaces example.com+")
+
+	p.types(0, "sign", "--new-key", "example.com", "--key", "three.key", "--expires", "never")
+	g.Commit(p.publishes("three.key", "pdf", map[string]string{"run.py": "print(3)\n"}))
+	p.has(p.types(3, "update").all(), "key of ", "changed")
+	p.types(2, "sign", "--new-key", "example.com", "--key", "four.key", "--expires", "2001-01-01")
+	p.types(2, "sign", "pdf", "--key", "one.key", "--expires", "never")
+	p.types(4, "sign", "--new-key", "example.com", "--key", "four.key", "--replaces", "none.key")
+	p.types(1, "sign", "--new-key", "example.com", "--key", "two.key", "--replaces", "one.key")
+}
+
 // The approval of a version ends that of the older one, also if its source
 // restores the older one and it is installed again.
 func TestApprovalSupersedesOlder(t *testing.T) {

@@ -165,6 +165,8 @@ func skillErrorHint(e *install.SkillError, to setup.SkillsDir) (code int, fix st
 		return exit.Refused, "ask the publisher why the source has an older version; to install it anyway, repeat the command with --downgrade"
 	case install.WrongClock:
 		return exit.Refused, "correct the clock of this machine; if it is right, ask the publisher to sign the skill again"
+	case install.KeyExpired:
+		return exit.Refused, "installed skills keep working; ask the publisher to replace the key and sign again, and check the clock of this machine"
 	case install.CounterMismatch:
 		return exit.Refused, "restore loadout.lock from version control"
 	case install.LockMismatch:

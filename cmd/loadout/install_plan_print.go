@@ -117,6 +117,12 @@ func formatPublisher(p *install.Publisher) string {
 	default:
 		text += ", no history: an older version would not be noticed"
 	}
+	if !p.Expires.IsZero() {
+		text += ", key expires on " + p.Expires.Format(time.DateOnly)
+	}
+	if p.Replaces != "" {
+		text += "; the owner of the remembered key " + p.Replaces + " replaced it with this one"
+	}
 	if p.First {
 		text += "; first key of this source, now remembered"
 	}

@@ -22,8 +22,9 @@ import (
 
 // signFlags holds the flags of the sign command.
 type signFlags struct {
-	key, newKey string
-	counter     uint64
+	key, newKey       string
+	expires, replaces string
+	counter           uint64
 }
 
 type signOutput struct {
@@ -50,9 +51,15 @@ counter increases by one each time, so that users notice if somebody offers them
 older version. If SKILL.sig is lost, give the next number with --counter. When users install your
 skill, Loadout remembers your key for its source, and warns them if the key later
 changes or is missing. Create a key with --new-key. Keep the file secret, and back it
-up: a lost key cannot be restored.`,
+up: a lost key cannot be restored.
+
+A key expires two years after its creation, or at --expires. From then on, users keep
+what they installed, but get no updates. Before that, create the next key with
+--replaces OLD: the old key signs a statement that the new one replaces it, every
+signature of the new key contains it, and users accept the new key without a warning.`,
 		Example: `  loadout sign --new-key example.com --key ~/publisher.key
   loadout sign skills/pdf skills/docx --key ~/publisher.key
+  loadout sign --new-key example.com --key ~/next.key --replaces ~/publisher.key
   loadout verify skills/pdf --key example.com+1234abcd+AY…`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.newKey != "" {
@@ -65,7 +72,12 @@ up: a lost key cannot be restored.`,
 				return exit.Errorf(exit.Usage, "loadout sign PATH --key FILE; to create a key: loadout sign --new-key NAME --key FILE", "no --key given")
 			}
 			if o.newKey != "" {
-				return a.createKey(o.newKey, o.key)
+				return a.createKey(&o)
+			}
+			for _, flag := range []string{"expires", "replaces"} {
+				if cmd.Flags().Changed(flag) {
+					return exit.Errorf(exit.Usage, "add --new-key NAME, or omit --"+flag, "--%s is only for new keys", flag)
+				}
 			}
 			if err := checkCounter(cmd, o.counter, args); err != nil {
 				return err
@@ -75,6 +87,8 @@ up: a lost key cannot be restored.`,
 	}
 	cmd.Flags().StringVar(&o.key, "key", "", "read your private key from `FILE`")
 	cmd.Flags().StringVar(&o.newKey, "new-key", "", "create a key for the publisher `NAME`, such as your domain, in the --key file")
+	cmd.Flags().StringVar(&o.expires, "expires", "", "let the new key expire on `DATE`, or never (default: in two years)")
+	cmd.Flags().StringVar(&o.replaces, "replaces", "", "state that the new key replaces the key in `FILE`")
 	cmd.Flags().Uint64Var(&o.counter, "counter", 0, "sign as version `N` (default: one more than in SKILL.sig)")
 	return cmd
 }
@@ -92,14 +106,29 @@ func checkCounter(cmd *cobra.Command, counter uint64, paths []string) error {
 	return nil
 }
 
-func (a *app) createKey(name, file string) error {
-	private, public, err := signature.GenerateKey(name)
+func (a *app) createKey(o *signFlags) error {
+	now := time.Now()
+	expires, err := parseExpiry(o.expires, now)
+	if err != nil {
+		return err
+	}
+	private, public, err := signature.GenerateKey(o.newKey)
 	if err != nil {
 		return exit.Errorf(exit.Usage, "use a name without spaces and +, such as your domain", "%w", err)
 	}
-	err = signature.WritePrivateKey(file, private)
+	key := signature.PrivateKey{Private: private, Expires: expires}
+	if o.replaces != "" {
+		old, err := readPrivateKey(o.replaces, "--replaces")
+		if err != nil {
+			return err
+		}
+		if key, err = old.Replace(private, expires, now); err != nil {
+			return exit.Errorf(exit.Refused, "create a key without --replaces, publish its fingerprint, and ask your users to run loadout verify --forget URL", "%w", err)
+		}
+	}
+	err = signature.WritePrivateKey(o.key, key)
 	if errors.Is(err, fs.ErrExist) {
-		return exit.Errorf(exit.Failure, "name another file: a lost key cannot be restored", "%s already exists", file)
+		return exit.Errorf(exit.Failure, "name another file: a lost key cannot be restored", "%s already exists", o.key)
 	}
 	if err != nil {
 		return err
@@ -107,22 +136,57 @@ func (a *app) createKey(name, file string) error {
 	if a.JSON {
 		return a.PrintJSON(signOutput{Key: public, Signed: []signedSkill{}})
 	}
-	fmt.Fprintf(a.Stdout, "Private key: %s. Keep it secret, and back it up.\nPublic key, to publish:\n\n  %s\n", file, public)
+	fmt.Fprintf(a.Stdout, "Private key: %s. Keep it secret, and back it up.\nPublic key, to publish:\n\n  %s\n", o.key, public)
+	if !expires.IsZero() {
+		fmt.Fprintf(a.Stdout, "\nIt expires on %s. Replace it before: loadout sign --new-key NAME --key FILE --replaces %s\n", expires.Format(time.DateOnly), console.ShellQuote(o.key))
+	}
 	return nil
 }
 
+// keyLifetime is how long a new key is valid by default, in years.
+const keyLifetime = 2
+
+// parseExpiry parses the --expires flag of a new key. The zero time means never.
+func parseExpiry(text string, now time.Time) (time.Time, error) {
+	switch text {
+	case "never":
+		return time.Time{}, nil
+	case "":
+		return now.AddDate(keyLifetime, 0, 0).UTC().Truncate(24 * time.Hour), nil
+	}
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil || !t.After(now) {
+		return t, exit.Errorf(exit.Usage, "use a future date such as 2028-12-31, or never", "invalid value %q of --expires", text)
+	}
+	return t, nil
+}
+
+// readPrivateKey reads the private key in a file given with a flag.
+func readPrivateKey(file, flag string) (signature.PrivateKey, error) {
+	key, err := signature.ReadPrivateKey(file)
+	if err != nil && !isType[*signature.ExposedError](err) {
+		code, hint := exit.FileHint(err, "the path given with "+flag)
+		err = exit.Errorf(code, hint, "%w", err)
+	}
+	return key, err
+}
+
+// expiryWarning is how long before its expiry a key is reported.
+const expiryWarning = 90 * 24 * time.Hour
+
 func (a *app) signSkills(paths []string, o *signFlags) error {
-	private, err := signature.ReadPrivateKey(o.key)
-	if isType[*signature.ExposedError](err) {
+	key, err := readPrivateKey(o.key, "--key")
+	if err != nil {
 		return err
 	}
-	if err != nil {
-		code, hint := exit.FileHint(err, "the path given with --key")
-		return exit.Errorf(code, hint, "%w", err)
+	if left := time.Until(key.Expires); !key.Expires.IsZero() && left <= 0 {
+		return exit.Errorf(exit.Refused, "sign with the key that replaced it, or create one: loadout sign --new-key NAME --key FILE", "key %s expired on %s", o.key, key.Expires.Format(time.DateOnly))
+	} else if !key.Expires.IsZero() && left < expiryWarning {
+		a.Note("the key expires on %s; replace it before: loadout sign --new-key NAME --key FILE --replaces %s", key.Expires.Format(time.DateOnly), console.ShellQuote(o.key))
 	}
 	out := signOutput{Signed: []signedSkill{}}
 	for _, p := range paths {
-		s, public, err := signDir(p, private, o.counter)
+		s, public, err := signDir(p, key, o.counter)
 		if err != nil {
 			return err
 		}
@@ -139,7 +203,7 @@ func (a *app) signSkills(paths []string, o *signFlags) error {
 
 // signDir signs the skill in a directory and returns the public key. If counter
 // is 0, it uses the next one. It keeps a signature of the same files.
-func signDir(dir, private string, counter uint64) (s signedSkill, public string, err error) {
+func signDir(dir string, key signature.PrivateKey, counter uint64) (s signedSkill, public string, err error) {
 	if skillpath.IsSkillFile(filepath.Base(dir)) {
 		dir = filepath.Dir(dir)
 	}
@@ -161,18 +225,18 @@ func signDir(dir, private string, counter uint64) (s signedSkill, public string,
 		return s, "", err
 	}
 	path := filepath.Join(dir, signature.FileName)
-	if public, err = signature.PublicKey(private); err != nil {
+	if public, err = signature.PublicKey(key.Private); err != nil {
 		return s, "", fmt.Errorf("sign %s: %w", dir, err)
 	}
 	old, was, err := signature.ReadFile(b)
-	if err == nil && counter == 0 && was.Counter > 0 && signature.Verify(m, parsed.Name, old, public) == nil {
+	if err == nil && counter == 0 && was.Counter > 0 && was.KeyExpires.Equal(key.Expires) && signature.Verify(m, parsed.Name, old, public) == nil {
 		return signedSkill{parsed.Name, path, m.Digest(), was.Counter}, public, nil
 	}
 	next, err := nextRelease(was, counter)
 	if err != nil {
 		return s, "", fmt.Errorf("sign %s: %w", dir, err)
 	}
-	sig, err := signature.Sign(m, parsed.Name, private, next)
+	sig, err := key.Sign(m, parsed.Name, next)
 	if err != nil {
 		return s, "", fmt.Errorf("sign %s: %w", dir, err)
 	}

@@ -30,6 +30,7 @@ const (
 	Busy                          // another process changed the installed skill
 	Downgrade                     // the version is older than the highest one seen
 	WrongClock                    // the version is signed in the future
+	KeyExpired                    // the key of the signature has expired
 	CounterMismatch               // the signature has another counter than the lockfile
 )
 

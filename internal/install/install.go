@@ -60,7 +60,7 @@ type Plan struct {
 	editsByName map[string][]installed.Difference // of the verified skills
 	collections []*remote.Collection
 	byName      map[string]*Step
-	pinnedKeys  map[string]string // pinned keys by source; loaded on demand
+	pins        map[string]pin    // pins by source; loaded on demand
 	newKeys     map[string]string // keys that this plan introduces, by source
 }
 
@@ -79,7 +79,7 @@ func New(dir *installed.Dir, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{dir: dir, options: o, lock: lock, editsByName: map[string][]installed.Difference{}, byName: map[string]*Step{}, newKeys: map[string]string{}}, nil
+	return &Plan{dir: dir, options: o, lock: lock, editsByName: map[string][]installed.Difference{}, byName: map[string]*Step{}, pins: map[string]pin{}, newKeys: map[string]string{}}, nil
 }
 
 // Close removes the downloaded files.

@@ -442,12 +442,19 @@ func (r *repository) sign(name, body, private string) {
 // release commits a version of a skill that is signed by a key.
 func (r *repository) release(name, body, private string, version signature.Release) {
 	r.Helper()
+	r.publish(name, body, signature.PrivateKey{Private: private}, version)
+}
+
+// publish commits a version of a skill with what its publisher states about the
+// key.
+func (r *repository) publish(name, body string, key signature.PrivateKey, version signature.Release) {
+	r.Helper()
 	r.commit(map[string]string{name + "/SKILL.md": document(name, body)})
 	m, _, err := skill.ReadManifest(os.DirFS(filepath.Join(r.dir, name)))
 	if err != nil {
 		r.Fatal(err)
 	}
-	sig, err := signature.Sign(m, name, private, version)
+	sig, err := key.Sign(m, name, version)
 	if err != nil {
 		r.Fatal(err)
 	}

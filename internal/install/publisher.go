@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/installed"
 	"github.com/loadout-dev/loadout/internal/remote"
@@ -14,20 +16,27 @@ import (
 // Publisher identifies the signer of a skill.
 type Publisher struct {
 	Key, Name, Fingerprint string
-	First                  bool // first key seen from this source
-	signature.Release           // zero without history
+	First                  bool      // first key seen from this source
+	signature.Release                // zero without history
+	Expires                time.Time // when the key expires; zero means never
+	// Replaces is the fingerprint of the pinned key, if its owner replaced it
+	// with this one.
+	Replaces string
+
+	signed *signature.Signature
 }
 
 func newPublisher(s *signature.Signature, first bool) *Publisher {
 	if s == nil {
 		return nil
 	}
-	return &Publisher{s.Key, signature.KeyName(s.Key), signature.Fingerprint(s.Key), first, s.Release}
+	return &Publisher{Key: s.Key, Name: signature.KeyName(s.Key), Fingerprint: signature.Fingerprint(s.Key), First: first,
+		Release: s.Release, Expires: s.KeyExpires, signed: s}
 }
 
 // checkPublisher verifies a skill's signature before installation. The files
 // must match the signature, and the key must be the first one seen from the
-// source.
+// source, or replace it with the consent of its owner.
 func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	signed, err := st.verifySignature()
 	if err != nil {
@@ -41,18 +50,20 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 		key = signed.Key
 	}
 	from := st.From.CanonicalURL()
-	have, there := p.lock.Skills[st.Name]
-	there = there && have.From.CanonicalURL() == from
-	if there && have.Key != "" && have.Key != key {
-		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: have.Key, CurrentKey: key}
-	}
-	pinned, err := p.pinnedKey(from)
+	have, there := p.installedFrom(st)
+	pinned, err := p.pinOf(from)
 	if err != nil {
 		return nil, err
 	}
+	if there && st.State == StateUnchanged && key == have.Key && slices.Contains(pinned.Previous, key) {
+		return newPublisher(signed, false), nil // installed before its key was replaced
+	}
+	if there && have.Key != "" && have.Key != key && !pinned.succeeds(signed, have.Key) {
+		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: have.Key, CurrentKey: key}
+	}
 	// Do not pin the key of a skill fetched by commit: anyone may have pushed
 	// the commit, because hosts also serve commits of forks.
-	first := pinned == "" && key != "" && (st.From.Kind != remote.Git || st.Entry.Ref != "") && len(from) <= signature.MaxSourceBytes
+	first := pinned.Key == "" && key != "" && (st.From.Kind != remote.Git || st.Entry.Ref != "") && len(from) <= signature.MaxSourceBytes
 	if first {
 		if other := p.newKeys[from]; other != "" && other != key {
 			return nil, &signature.ChangedKeyError{Source: from, PinnedKey: other, CurrentKey: key}
@@ -60,10 +71,34 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	}
 	// A skill that was installed unsigned before its source had a key may stay
 	// unsigned.
-	if was := key == "" && there && have.Key == ""; pinned != "" && pinned != key && !was {
-		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: pinned, CurrentKey: key}
+	wasUnsigned := key == "" && there && have.Key == ""
+	out := newPublisher(signed, first)
+	if pinned.Key != "" && pinned.Key != key && !wasUnsigned {
+		if !pinned.succeeds(signed, pinned.Key) {
+			return nil, &signature.ChangedKeyError{Source: from, PinnedKey: pinned.Key, CurrentKey: key}
+		}
+		out.Replaces = signature.Fingerprint(pinned.Key)
 	}
-	return newPublisher(signed, first), nil
+	if out != nil {
+		out.Expires = pinned.ExpiryOf(signed)
+	}
+	return out, nil
+}
+
+// pin is the pin of a source, or zero.
+type pin struct{ signature.Pin }
+
+// succeeds reports whether the owner of an earlier key stated that the key of a
+// signature replaces it.
+func (k pin) succeeds(signed *signature.Signature, earlier string) bool {
+	if signed == nil {
+		return false
+	}
+	expires := time.Time{}
+	if earlier == k.Key {
+		expires = k.Expires
+	}
+	return signed.Succeeds(earlier, expires)
 }
 
 // verifySignature returns the verified signature of the files, or nil if the
@@ -79,34 +114,40 @@ func (st *Step) verifySignature() (*signature.Signature, error) {
 	return s, signature.Verify(st.manifest, st.SkillName, sig, s.Key)
 }
 
-// pinnedKey returns the key pinned for a source, or "".
-func (p *Plan) pinnedKey(source string) (string, error) {
-	if p.pinnedKeys == nil {
-		p.pinnedKeys = map[string]string{}
+// pinOf returns the pin of a source, or the zero pin.
+func (p *Plan) pinOf(source string) (pin, error) {
+	if k, known := p.pins[source]; known || p.options.Pins == nil {
+		return k, nil
 	}
-	if key, known := p.pinnedKeys[source]; known || p.options.Pins == nil {
-		return key, nil
-	}
-	pin, err := p.options.Pins.Find(source)
+	k, err := p.options.Pins.Find(source)
 	if err != nil && !errors.Is(err, signature.ErrNotPinned) {
-		return "", err
+		return pin{}, err
 	}
-	p.pinnedKeys[source] = pin.Key
-	return pin.Key, nil
+	p.pins[source] = pin{k}
+	return pin{k}, nil
 }
 
 // pinKeys pins the keys of sources from which signed skills are installed for
-// the first time.
+// the first time, and stores what the signatures say about their keys.
 func (p *Plan) pinKeys(ctx context.Context) error {
 	for _, st := range p.Steps {
-		if st.Publisher == nil || !st.Publisher.First {
+		if st.Publisher == nil || st.From.Kind == remote.Local {
 			continue
 		}
-		if p.options.Pins == nil {
-			return ErrNoPins
+		from, k := st.From.CanonicalURL(), p.pins[st.From.CanonicalURL()]
+		if st.Publisher.First {
+			if p.options.Pins == nil {
+				return ErrNoPins
+			}
+			if _, err := p.options.Pins.Check(ctx, from, st.Publisher.Key); err != nil {
+				return err
+			}
 		}
-		if _, err := p.options.Pins.Check(ctx, st.From.CanonicalURL(), st.Publisher.Key); err != nil {
-			return err
+		says := st.Publisher.Replaces != "" || !k.ExpiryOf(st.Publisher.signed).Equal(k.Expires)
+		if known := st.Publisher.First || k.Key != ""; known && says && !slices.Contains(k.Previous, st.Publisher.Key) {
+			if err := p.options.Pins.Advance(ctx, from, st.Publisher.signed); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -140,7 +181,7 @@ func VerifySignature(dir string, e installed.Entry, pins *signature.Pins) error 
 		return nil
 	case err != nil:
 		return err
-	case pinned.Key != e.Key:
+	case pinned.Key != e.Key && !slices.Contains(pinned.Previous, e.Key):
 		return &signature.ChangedKeyError{Source: e.From.CanonicalURL(), PinnedKey: pinned.Key, CurrentKey: e.Key}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/signature"
 )
 
@@ -28,7 +29,8 @@ func (p *Plan) checkRelease(st *Step) error {
 	st.Entry.Counter, st.Entry.Signed = now.Counter, now.Time
 	st.Entry.HighestCounter = max(now.Counter, seen.Counter)
 	st.Counter = now.Counter
-	if have, same := p.installedFrom(st); same && have.Digest == st.Digest {
+	have, same := p.installedFrom(st)
+	if same && have.Digest == st.Digest {
 		return nil
 	}
 	if isDowngrade(seen, now.Counter, st.Digest) {
@@ -41,7 +43,20 @@ func (p *Plan) checkRelease(st *Step) error {
 		return &SkillError{Reason: WrongClock, Name: st.Name, Message: fmt.Sprintf("signature of %s is dated %s, after the clock of this machine (%s)",
 			st.Name, now.Time.Format(time.DateOnly), clock.UTC().Format(time.DateOnly))}
 	}
-	return nil
+	return st.checkExpiry()
+}
+
+// checkExpiry returns an error if the key of a new version has expired.
+func (st *Step) checkExpiry() error {
+	if st.Publisher == nil || st.Publisher.Expires.IsZero() || st.From.Kind == remote.Local {
+		return nil
+	}
+	expires := st.Publisher.Expires
+	if time.Now().Before(expires) && st.Publisher.Time.Before(expires) {
+		return nil
+	}
+	return &SkillError{Reason: KeyExpired, Name: st.Name, Message: fmt.Sprintf("key of %s expired on %s (%s, key %s)",
+		st.From.CanonicalURL(), expires.Format(time.DateOnly), st.Publisher.Name, st.Publisher.Fingerprint)}
 }
 
 // checkLockedRelease checks the counter of a lockfile entry to install: it must

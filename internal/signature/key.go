@@ -22,6 +22,8 @@ import (
 const (
 	maxName = 256
 	maxKey  = 1024
+
+	maxKeyFile = 128 << 10
 )
 
 var (
@@ -137,52 +139,93 @@ func (e *ExposedError) Error() string {
 // WritePrivateKey writes a private key to a new file at path that only the
 // current user can read, and syncs it. If the file exists, the error wraps
 // [os.ErrExist]. A failed write leaves no new file.
-func WritePrivateKey(path, private string) error {
-	if _, err := PublicKey(private); err != nil {
+func WritePrivateKey(path string, k PrivateKey) error {
+	text, err := k.encode()
+	if err != nil {
 		return fmt.Errorf("write private key: %w", err)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("write private key: %w", err)
 	}
-	_, err = io.WriteString(f, private+"\n")
+	_, err = io.WriteString(f, text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write private key: %w", errors.Join(err, os.Remove(path)))
 	}
 	return nil
 }
 
+// encode returns the content of a key file: the key, and a line for each
+// statement about it. Earlier programs reject a file with statements.
+func (k PrivateKey) encode() (string, error) {
+	public, err := PublicKey(k.Private)
+	if err != nil {
+		return "", err
+	}
+	if err := checkRotations(k.Rotations, public, k.Expires); err != nil {
+		return "", err
+	}
+	text := k.Private + "\n"
+	if !k.Expires.IsZero() {
+		text += expiresPrefix + k.Expires.Format(timeFormat) + "\n"
+	}
+	for _, r := range k.Rotations {
+		text += rotationPrefix + r.line() + "\n"
+	}
+	return text, nil
+}
+
+// parsePrivateKey parses the content of a key file.
+func parsePrivateKey(text string) (PrivateKey, error) {
+	lines := lineReader{lines: strings.Split(strings.TrimSpace(text), "\n")}
+	k := PrivateKey{Private: strings.TrimSpace(lines.next(""))}
+	public, err := PublicKey(k.Private)
+	if err != nil {
+		return PrivateKey{}, err
+	}
+	if lines.startsWith(expiresPrefix) {
+		k.Expires = lines.nextTime(expiresPrefix)
+	}
+	for lines.startsWith(rotationPrefix) && len(k.Rotations) <= MaxRotations {
+		k.Rotations = append(k.Rotations, lines.nextRotation())
+	}
+	if lines.err != nil || lines.more() || checkRotations(k.Rotations, public, k.Expires) != nil {
+		return PrivateKey{}, errInvalidPrivateKey
+	}
+	return k, nil
+}
+
 // ReadPrivateKey reads a file written by WritePrivateKey. If other users can
 // read the file, the error is an [*ExposedError].
-func ReadPrivateKey(path string) (string, error) {
+func ReadPrivateKey(path string) (PrivateKey, error) {
 	// Opening a pipe would block.
 	if info, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("read private key: %w", err)
+		return PrivateKey{}, fmt.Errorf("read private key: %w", err)
 	} else if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("read private key: not a regular file: %q", path)
+		return PrivateKey{}, fmt.Errorf("read private key: not a regular file: %q", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("read private key: %w", err)
+		return PrivateKey{}, fmt.Errorf("read private key: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return "", fmt.Errorf("read private key: %w", err)
+		return PrivateKey{}, fmt.Errorf("read private key: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return "", &ExposedError{Path: path, Mode: mode}
+		return PrivateKey{}, &ExposedError{Path: path, Mode: mode}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxKey+2)) // a key, its line end, and one byte to detect longer files
+	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1)) // one byte to detect longer files
 	if err != nil {
-		return "", fmt.Errorf("read private key: %w", err)
+		return PrivateKey{}, fmt.Errorf("read private key: %w", err)
 	}
-	if len(data) > maxKey+1 {
-		return "", fmt.Errorf("read private key %q: %w", path, errInvalidPrivateKey)
+	if len(data) > maxKeyFile {
+		return PrivateKey{}, fmt.Errorf("read private key %q: %w", path, errInvalidPrivateKey)
 	}
-	private := strings.TrimSpace(string(data))
-	if _, err := PublicKey(private); err != nil {
-		return "", fmt.Errorf("read private key %q: %w", path, err)
+	k, err := parsePrivateKey(string(data))
+	if err != nil {
+		return PrivateKey{}, fmt.Errorf("read private key %q: %w", path, err)
 	}
-	return private, nil
+	return k, nil
 }

@@ -85,16 +85,16 @@ func TestPrivateKeyFiles(t *testing.T) {
 	if _, err := signature.ReadPrivateKey(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("read a missing file: %v", err)
 	}
-	if err := signature.WritePrivateKey(path, "no key"); err == nil {
+	if err := signature.WritePrivateKey(path, signature.PrivateKey{Private: "no key"}); err == nil {
 		t.Error("something that is not a key was written")
 	}
-	if err := signature.WritePrivateKey(path, private); err != nil {
+	if err := signature.WritePrivateKey(path, signature.PrivateKey{Private: private}); err != nil {
 		t.Fatal(err)
 	}
-	if err := signature.WritePrivateKey(path, private); !errors.Is(err, fs.ErrExist) {
+	if err := signature.WritePrivateKey(path, signature.PrivateKey{Private: private}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("write over a key: %v", err)
 	}
-	if got, err := signature.ReadPrivateKey(path); err != nil || got != private {
+	if got, err := signature.ReadPrivateKey(path); err != nil || got.Private != private {
 		t.Errorf("ReadPrivateKey = %q, %v", got, err)
 	}
 	if _, err := signature.ReadPrivateKey(t.TempDir()); err == nil {

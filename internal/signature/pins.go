@@ -21,7 +21,11 @@ const (
 	MaxPins        = 5000
 	MaxSourceBytes = 512
 	maxPinsBytes   = 8 << 20
-	pinsVersion    = 1
+
+	// A file without expiries and rotations has the lower version, so that
+	// earlier programs read it.
+	pinsVersion            = 2
+	pinsVersionOfPlainKeys = 1
 )
 
 // ErrNotPinned is returned if a source has no pinned key.
@@ -44,6 +48,11 @@ type Pin struct {
 	Source string    `json:"source"`
 	Key    string    `json:"key"`   // public
 	Since  time.Time `json:"since"` // time of pinning
+	// Expires is when the key expires, according to the first signature that
+	// said so; zero means never.
+	Expires time.Time `json:"expires,omitzero"`
+	// Previous lists the keys that the publisher replaced, oldest first.
+	Previous []string `json:"previous,omitempty"`
 	// First is set if this call pinned the key, so the key was not compared
 	// with an earlier one.
 	First bool `json:"first,omitempty"`
@@ -107,6 +116,46 @@ func (p Pins) Check(ctx context.Context, source, key string) (Pin, error) {
 		return Pin{}, fmt.Errorf("pin key of source %q: %w", source, err)
 	}
 	return out, nil
+}
+
+// Advance stores what a verified signature of a source's skill says about its
+// key: the expiry of the pinned key, which never becomes later, and a key that
+// replaces it. The caller must check with [Signature.Succeeds] that it does.
+func (p Pins) Advance(ctx context.Context, source string, s *Signature) error {
+	err := p.update(ctx, func(all pinSet) error {
+		k, ok := all[p.identity(source)]
+		if !ok {
+			return ErrNotPinned
+		}
+		all[p.identity(source)] = k.advance(s)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("update key of source %.200q: %w", source, err)
+	}
+	return nil
+}
+
+func (k Pin) advance(s *Signature) Pin {
+	if k.Key != s.Key {
+		k.Previous = append(slices.Clone(k.Previous), k.Key)
+		if n := len(k.Previous) - MaxRotations; n > 0 {
+			k.Previous = k.Previous[n:]
+		}
+		k.Key, k.Since, k.Expires = s.Key, time.Now().UTC(), s.KeyExpires
+		return k
+	}
+	k.Expires = k.ExpiryOf(s)
+	return k
+}
+
+// ExpiryOf returns when the key of a signature expires. Who has stolen a key
+// cannot make that later.
+func (k Pin) ExpiryOf(s *Signature) time.Time {
+	if k.Key == s.Key && !k.Expires.IsZero() && (s.KeyExpires.IsZero() || k.Expires.Before(s.KeyExpires)) {
+		return k.Expires
+	}
+	return s.KeyExpires
 }
 
 func (k Pin) checkKey(now string) error {
@@ -243,10 +292,13 @@ func (p Pins) update(ctx context.Context, edit func(pinSet) error) error {
 		if err := edit(all); err != nil {
 			return nil, err
 		}
-		f := pinsFile{Version: pinsVersion, Pins: []Pin{}}
+		f := pinsFile{Version: pinsVersionOfPlainKeys, Pins: []Pin{}}
 		for _, source := range slices.Sorted(maps.Keys(all)) {
 			k := all[source]
 			k.First = false
+			if !k.Expires.IsZero() || len(k.Previous) > 0 {
+				f.Version = pinsVersion
+			}
 			f.Pins = append(f.Pins, k)
 		}
 		data, err := json.MarshalIndent(f, "", "  ")
@@ -264,7 +316,7 @@ func (p Pins) decode(data []byte) (pinSet, error) {
 	if json.Unmarshal(data, &f) != nil {
 		return damaged("not JSON in the expected form")
 	}
-	if f.Version != pinsVersion {
+	if f.Version != pinsVersion && f.Version != pinsVersionOfPlainKeys {
 		return nil, fmt.Errorf("unsupported version %d of %s (want %d)", f.Version, p.Path, pinsVersion)
 	}
 	all, seen := pinSet{}, map[string]bool{}

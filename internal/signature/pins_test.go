@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/signature"
 )
@@ -28,7 +30,7 @@ func TestFirstUsePinsTheKey(t *testing.T) {
 	if all, err := pins.All(); err != nil || len(all) > 0 {
 		t.Fatalf("All = %v, %v", all, err)
 	}
-	if k, err := pins.Check(ctx, source, ""); err != nil || k != (signature.Pin{}) {
+	if k, err := pins.Check(ctx, source, ""); err != nil || !cmp.Equal(k, signature.Pin{}) {
 		t.Fatalf("not signed, nothing kept: %v, %v", k, err)
 	}
 	if _, err := pins.Find(source); !errors.Is(err, signature.ErrNotPinned) {
@@ -39,10 +41,10 @@ func TestFirstUsePinsTheKey(t *testing.T) {
 		t.Fatalf("first use: %v, %v", first, err)
 	}
 	again, err := pins.Check(ctx, source, key)
-	if first.First = false; err != nil || again != first {
+	if first.First = false; err != nil || !cmp.Equal(again, first) {
 		t.Errorf("second use: %v, %v, want %v", again, err, first)
 	}
-	if k, err := pins.Find(source); err != nil || k != first {
+	if k, err := pins.Find(source); err != nil || !cmp.Equal(k, first) {
 		t.Errorf("Find = %v, %v, want %v", k, err, first)
 	}
 	for _, now := range []string{other, ""} {
@@ -126,7 +128,7 @@ func TestUnreadablePinsDeny(t *testing.T) {
 		"empty":              "",
 		"no JSON":            "{",
 		"something behind":   `{"version": 1, "publishers": []} x`,
-		"a newer version":    `{"version": 2, "publishers": []}`,
+		"a newer version":    `{"version": 3, "publishers": []}`,
 		"no version":         `{"publishers": []}`,
 		"an entry twice":     `{"version": 1, "publishers": [` + kept + `,` + kept + `]}`,
 		"no key":             `{"version": 1, "publishers": [{"source": "x"}]}`,

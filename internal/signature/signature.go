@@ -57,6 +57,10 @@ const (
 	keyPrefix     = "key "
 	counterPrefix = "counter "
 	timePrefix    = "time "
+
+	// These lines are optional.
+	expiresPrefix  = "key-expires "
+	rotationPrefix = "key-replaces "
 )
 
 // timeFormat is the format of times in signatures, always in UTC.
@@ -67,6 +71,8 @@ type Signature struct {
 	Name string // name of the skill
 	Key  string // public key in the signature
 	Release
+	KeyExpires time.Time  // when the key expires; zero means never
+	Rotations  []Rotation // from the publisher's first key to this one
 	// Files lists the signed files sorted by path. Only Path and SHA256 are
 	// set.
 	Files skill.Manifest
@@ -108,6 +114,13 @@ func (r Release) check() error {
 // allowed in a signature, such as line ends, or if the signature exceeds
 // [MaxBytes].
 func Sign(m skill.Manifest, skillName, private string, r Release) ([]byte, error) {
+	return PrivateKey{Private: private}.Sign(m, skillName, r)
+}
+
+// Sign is like the function Sign. The signature contains what k states about the
+// key, which requires a counter.
+func (k PrivateKey) Sign(m skill.Manifest, skillName string, r Release) ([]byte, error) {
+	private := k.Private
 	public, err := PublicKey(private)
 	if err != nil {
 		return nil, fmt.Errorf("sign skill %.100q: %w", skillName, err)
@@ -119,7 +132,7 @@ func Sign(m skill.Manifest, skillName, private string, r Release) ([]byte, error
 	if !r.Time.IsZero() {
 		r.Time = r.Time.UTC().Truncate(time.Second)
 	}
-	s := Signature{Name: skillName, Key: public, Release: r, Files: signableFiles(m)}
+	s := Signature{Name: skillName, Key: public, Release: r, KeyExpires: truncateTime(k.Expires), Rotations: k.Rotations, Files: signableFiles(m)}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("sign skill %.100q: %w", skillName, err)
 	}
@@ -153,6 +166,12 @@ func (s *Signature) text() string {
 	} else {
 		fmt.Fprintf(&b, "%s\n%s%s\n%s%s\n", heading, namePrefix, s.Name, keyPrefix, s.Key)
 		fmt.Fprintf(&b, "%s%d\n%s%s\n", counterPrefix, s.Counter, timePrefix, s.Time.Format(timeFormat))
+		if !s.KeyExpires.IsZero() {
+			fmt.Fprintf(&b, "%s%s\n", expiresPrefix, s.KeyExpires.Format(timeFormat))
+		}
+		for _, r := range s.Rotations {
+			fmt.Fprintf(&b, "%s%s\n", rotationPrefix, r.line())
+		}
 	}
 	for _, f := range s.Files {
 		b.WriteString(f.SHA256 + "  " + f.Path + "\n")
@@ -166,6 +185,15 @@ func (s *Signature) check() error {
 		return fmt.Errorf("invalid skill name, want 1 to %d bytes without control characters", maxName)
 	}
 	if err := s.Release.check(); err != nil {
+		return err
+	}
+	if s.Counter == 0 && (!s.KeyExpires.IsZero() || len(s.Rotations) > 0) {
+		return errors.New("the expiry or the rotation of a key requires a counter")
+	}
+	if isExpired(s.KeyExpires, s.Time) {
+		return fmt.Errorf("the key expired on %s, before the signature", s.KeyExpires.Format(time.DateOnly))
+	}
+	if err := checkRotations(s.Rotations, s.Key, s.KeyExpires); err != nil {
 		return err
 	}
 	if len(s.Files) == 0 {
@@ -252,6 +280,12 @@ func parseText(text string) (*Signature, error) {
 	if first == heading {
 		s.Counter = r.nextCounter()
 		s.Time = r.nextTime(timePrefix)
+		if r.startsWith(expiresPrefix) {
+			s.KeyExpires = r.nextTime(expiresPrefix)
+		}
+		for r.startsWith(rotationPrefix) && len(s.Rotations) <= MaxRotations {
+			s.Rotations = append(s.Rotations, r.nextRotation())
+		}
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -274,6 +308,20 @@ type lineReader struct {
 }
 
 func (r *lineReader) more() bool { return r.line < len(r.lines) }
+
+// startsWith reports whether the next line has a prefix.
+func (r *lineReader) startsWith(prefix string) bool {
+	return r.err == nil && r.more() && strings.HasPrefix(r.lines[r.line], prefix)
+}
+
+// nextRotation reads and verifies a rotation.
+func (r *lineReader) nextRotation() Rotation {
+	out, err := parseRotation(r.next(rotationPrefix))
+	if r.err == nil && err != nil {
+		r.err = fmt.Errorf("invalid line %d: rotation: %w", r.line, err)
+	}
+	return out
+}
 
 // next returns the rest of the next line after its prefix.
 func (r *lineReader) next(prefix string) string {
@@ -304,10 +352,9 @@ func (r *lineReader) nextCounter() uint64 {
 
 // nextTime reads a time, which has exactly one spelling.
 func (r *lineReader) nextTime(prefix string) time.Time {
-	text := r.next(prefix)
-	t, err := time.Parse(timeFormat, text)
-	if r.err == nil && (err != nil || t.Format(timeFormat) != text) {
-		r.err = fmt.Errorf("invalid line %d, want a time such as %s", r.line, timeFormat)
+	t, err := parseTime(r.next(prefix))
+	if r.err == nil && err != nil {
+		r.err = fmt.Errorf("invalid line %d: %w", r.line, err)
 	}
 	return t
 }

@@ -417,6 +417,9 @@ func FuzzRead(f *testing.F) {
 	m := manifest(f, pdf())
 	good := sign(f, m, "pdf", private)
 	f.Add(good)
+	all, _ := chain(f)
+	_, rotated := signed(f, all[2], signature.Release{Counter: 3, Time: year(3)})
+	f.Add(rotated)
 	f.Add([]byte("loadout skill signature v1\nname x\nkey k+00000000+AAAA\n\n— k AAAAAAAA\n"))
 	f.Add(bytes.ReplaceAll(good, []byte("\n"), []byte("\n\n")))
 	f.Fuzz(func(t *testing.T, sig []byte) {
