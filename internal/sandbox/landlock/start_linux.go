@@ -48,8 +48,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 // landlockRules returns Landlock rules that let code read the host's programs, and read
 // and write its own files.
 func landlockRules(x *rundir.Dir) *stage.Landlock {
-	l := &stage.Landlock{Least: layout.LandlockMinABI, TCP: true, Files: layout.Devices()}
-	l.Read = append(append(layout.Readable(), x.Root), x.Read...)
+	l := &stage.Landlock{Least: layout.LandlockMinABI, TCP: true, Files: layout.WriteDevices()}
+	l.Read = append(append(layout.Readable(), layout.ReadDevice, x.Root), x.Read...)
 	l.Write = append([]string{x.HostPath(mountpoint.Work), x.HostPath(mountpoint.Tmp)}, x.Write...)
 	for i, p := range l.Read {
 		if real, err := filepath.EvalSymlinks(p); err == nil {

@@ -89,11 +89,17 @@ func Readable() []string {
 	return out
 }
 
-// Devices returns the devices that View exposes.
-func Devices() []string {
-	out := make([]string, len(devices))
-	for i, d := range devices {
-		out[i] = "/dev/" + d
+// ReadDevice is the device of View that code must not open for writing: a
+// shared mapping of it is shared anonymous memory, which seccomp denies.
+const ReadDevice = "/dev/zero"
+
+// WriteDevices returns the devices of View that code may open for writing.
+func WriteDevices() []string {
+	var out []string
+	for _, d := range devices {
+		if p := "/dev/" + d; p != ReadDevice {
+			out = append(out, p)
+		}
 	}
 	return out
 }
@@ -159,10 +165,7 @@ func ReadOnly(s *stage.Setup) []string {
 // Rules returns Landlock rules that duplicate the restrictions of the view, in
 // case a mount is wrong.
 func Rules(s *stage.Setup) *stage.Landlock {
-	l := &stage.Landlock{Least: LandlockMinABI, Read: []string{"/"}, Write: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}}
-	for _, d := range devices {
-		l.Files = append(l.Files, "/dev/"+d)
-	}
+	l := &stage.Landlock{Least: LandlockMinABI, Read: []string{"/"}, Write: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}, Files: WriteDevices()}
 	for _, b := range s.Binds {
 		if b.Writable {
 			l.Write = append(l.Write, b.Path)

@@ -68,15 +68,16 @@ func program(k kind) ([]byte, error) {
 			deny.Set(nr, anyFlag(arg, unix.S_ISUID|unix.S_ISGID))
 		}
 	}
-	sockets := seccomp.NewSyscallRules()
+	permitted := seccomp.NewSyscallRules()
+	permitted.Set(unix.SYS_PERSONALITY, seccomp.Or{argument(0, linuxPersonality), argument(0, queryPersonality)})
 	if k.isolated {
 		families := seccomp.Or{argument(0, unix.AF_INET), argument(0, unix.AF_INET6)}
 		if k.unix {
 			families = append(families, argument(0, unix.AF_UNIX))
 		}
-		sockets.Set(unix.SYS_SOCKET, families)
+		permitted.Set(unix.SYS_SOCKET, families)
 	}
-	sockets.Set(unix.SYS_SOCKETPAIR, argument(0, unix.AF_UNIX))
+	permitted.Set(unix.SYS_SOCKETPAIR, argument(0, unix.AF_UNIX))
 	noSockets := seccomp.NewSyscallRules()
 	noSockets.Set(unix.SYS_SOCKET, seccomp.MatchAll{})
 	noSockets.Set(unix.SYS_SOCKETPAIR, seccomp.MatchAll{})
@@ -98,14 +99,18 @@ func program(k kind) ([]byte, error) {
 	}
 	unknown := seccomp.NewSyscallRules()
 	unknown.Set(unix.SYS_CLONE3, seccomp.MatchAll{}) // a filter cannot check its flags; libraries fall back to clone
-	// Only control groups limit memory that does not belong to a process.
-	unknown.Set(unix.SYS_MEMFD_CREATE, seccomp.MatchAll{})
-	unknown.Set(unix.SYS_SHMGET, seccomp.MatchAll{})
+	for _, nr := range unboundedMemory {
+		unknown.Set(nr, seccomp.MatchAll{})
+	}
+	deny.Set(unix.SYS_MMAP, sharedAnonymous)
+	ignored := seccomp.NewSyscallRules()
+	ignored.Set(unix.SYS_SETSOCKOPT, bufferSizes)
 	unknown.Set(unix.SYS_OPENAT2, seccomp.MatchAll{}) // a filter cannot check its mode; see modes
 	p := seccomp.Program{
 		RuleSets: []seccomp.RuleSet{
 			{Rules: unknown, Action: errno(unix.ENOSYS)},
-			{Rules: sockets, Action: seccomp.Allow},
+			{Rules: ignored, Action: errno(0)},
+			{Rules: permitted, Action: seccomp.Allow},
 			{Rules: noSockets, Action: errno(unix.EAFNOSUPPORT)},
 			{Rules: deny, Action: errno(unix.EPERM)},
 		},
@@ -161,7 +166,7 @@ var forbiddenCalls = []uintptr{
 	// control of the machine
 	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
 	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
-	unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
+	unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL, unix.SYS_PERSONALITY,
 }
 
 // forbiddenShared lists calls that are also denied if other processes are

@@ -1,0 +1,49 @@
+package seccomp
+
+import (
+	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/pkg/seccomp"
+)
+
+// unboundedMemory lists calls that create kernel memory that belongs to no
+// process, so that neither a resource limit nor the memory watch counts it.
+// They fail as in a kernel without them, and programs use something else. The
+// calls on existing System V objects are included, because code in the host's
+// namespaces could use objects of other programs.
+var unboundedMemory = []uintptr{
+	unix.SYS_MEMFD_CREATE,
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL,
+	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN,
+	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+	unix.SYS_VMSPLICE,                // a pipe keeps a huge page for each of its small pages
+	unix.SYS_LANDLOCK_CREATE_RULESET, // has no limit on its rules
+}
+
+// sharedAnonymous matches a request for a shared anonymous mapping, whose
+// memory the kernel keeps after the pages are unmapped. Files in /dev/shm and
+// /tmp share memory too, and have a limit.
+var sharedAnonymous = seccomp.PerArg{
+	seccomp.AnyValue{}, seccomp.AnyValue{}, seccomp.AnyValue{},
+	seccomp.MaskedEqual(unix.MAP_SHARED|unix.MAP_ANONYMOUS, unix.MAP_SHARED|unix.MAP_ANONYMOUS), // includes MAP_SHARED_VALIDATE
+}
+
+// bufferSizes matches requests for other sizes of socket buffers. They are
+// ignored rather than denied, because the sizes are hints to the kernel and
+// programs do not expect an error.
+var bufferSizes = func() seccomp.Or {
+	var or seccomp.Or
+	for _, option := range []uint32{unix.SO_SNDBUF, unix.SO_RCVBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUFFORCE} {
+		rule := argument(1, unix.SOL_SOCKET)
+		rule[2] = argument(2, option)[2]
+		or = append(or, rule)
+	}
+	return or
+}()
+
+// Execution domains that code may select: that of Linux without flags, and the
+// value that only returns the current one. Flags weaken protections, such as
+// READ_IMPLIES_EXEC.
+const (
+	linuxPersonality = 0
+	queryPersonality = 0xffffffff
+)
