@@ -88,7 +88,7 @@ type RunResult struct {
 	Reason      sandbox.Reason    `json:"reason"`
 	Detail      string            `json:"detail,omitempty"` // details of the reason
 	Backend     string            `json:"backend"`          // name of the sandbox backend
-	Tier        int               `json:"tier"`             // tier of the backend; see [sandbox.Tier]
+	Tier        int               `json:"tier"`             // tier of the sandbox; see [sandbox.Tier]
 	Limits      map[string]string `json:"limits"`           // how each limit is enforced, "" if it is not
 	DeniedHosts []string          `json:"denied_hosts"`     // never nil
 	Digest      string            `json:"digest"`           // digest of the skill's files; "" for a host command

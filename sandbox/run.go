@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,7 +30,7 @@ type Result struct {
 	CPU       time.Duration
 	MaxRSS    int64
 	Backend   string // name of the backend; not set by [RunIn]
-	Tier      Tier   // tier of the backend; not set by [RunIn]
+	Tier      Tier   // tier of the sandbox; not set by [RunIn]
 	Enforced  map[string]string
 	Denied    []string // with secrets redacted
 	Files     []File   // collected files, with their hashes
@@ -72,7 +73,7 @@ func Run(ctx context.Context, b Backend, spec *Spec, cmd *Cmd, opts *RunOptions)
 	defer s.Close()
 	res, err := RunIn(ctx, s, spec, cmd, opts)
 	if res != nil {
-		res.Backend, res.Tier = b.Name(), b.Tier()
+		res.Backend, res.Tier = b.Name(), cmp.Or(s.State().Tier, b.Tier())
 	}
 	return res, err
 }

@@ -124,6 +124,10 @@ type State struct {
 	// Denied lists the hosts, with ports, that were denied, sorted. The
 	// names come from untrusted code.
 	Denied []string
+	// Tier is the tier of this sandbox. It is lower than that of its backend
+	// if the sandbox lacks a protection, such as a limit of memory. Zero means
+	// that of the backend.
+	Tier Tier
 }
 
 // Exit describes how a command exited.

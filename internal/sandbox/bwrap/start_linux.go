@@ -37,7 +37,7 @@ type instance struct {
 
 // State implements [sandbox.Sandbox].
 func (b *instance) State() sandbox.State {
-	return sandbox.State{Enforced: maps.Clone(b.enforced), Denied: b.proxy.Denied()}
+	return sandbox.State{Enforced: maps.Clone(b.enforced), Denied: b.proxy.Denied(), Tier: launcher.Tier(sandbox.Isolated, b.enforced)}
 }
 
 // Start starts a sandbox in namespaces created by bubblewrap.
@@ -69,6 +69,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		Restrictions: stage.Restrictions{
 			Rlimits: launcher.Rlimits(limits, true), Seccomp: true, Landlock: landlockRules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
 			Inodes: int64(limits.Inodes), Counted: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}, // bubblewrap limits only sizes
+			Socket: launcher.SocketSize(), NetShared: spec.Network.Mode == sandbox.HostNetwork,
 			Work: mountpoint.Work, Skip: "in", Threads: launcher.IdleThreads,
 		},
 		Serve: func(l net.Listener) { proxy.Serve(l) },
@@ -310,18 +311,20 @@ func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) ma
 	e := map[string]string{
 		"filesystem":        "mount namespace",
 		"processes_visible": "process namespace", "syscalls": "seccomp", "privileges": "user namespace, no capabilities, no_new_privs",
-		"memory": "RLIMIT_DATA, watch every 50 ms", "processes": "RLIMIT_NPROC", "cpu": "RLIMIT_CPU", "cores": "",
+		"memory": launcher.MemoryWatch, "processes": "RLIMIT_NPROC", "cpu": "RLIMIT_CPU", "cores": "",
 		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "sized tmpfs", "inodes": "watch every 2 to 50 ms", "wall": "timer",
 		"network": "network namespace",
 	}
 	if s.Landlock > 0 {
 		e["filesystem"] += ", Landlock ABI " + strconv.Itoa(s.Landlock)
+	} else {
+		e["memory"] = "" // code can map /dev/zero
 	}
 	switch spec.Network.Mode {
 	case sandbox.ProxyNetwork:
 		e["network"] = "network namespace, allowlist proxy"
 	case sandbox.HostNetwork:
-		e["network"] = ""
+		e["network"], e["memory"] = "", "" // connections can have large buffers
 	}
 	launcher.AddEnforced(e, g)
 	return e

@@ -192,10 +192,10 @@ func isSparse(h *tar.Header) bool {
 	return false
 }
 
-func report(b *Backend, e *engine, enforced map[string]string) *sandbox.Report {
-	r := &sandbox.Report{Backend: b.Name(), Tier: b.Tier(), Version: e.kind + " " + e.version}
-	for _, name := range slices.Sorted(maps.Keys(enforced)) {
-		l := sandbox.Layer{Name: name, Enforced: enforced[name] != "", By: enforced[name]}
+func report(b *Backend, e *engine, res *sandbox.Result) *sandbox.Report {
+	r := &sandbox.Report{Backend: b.Name(), Tier: res.Tier, Version: e.kind + " " + e.version}
+	for _, name := range slices.Sorted(maps.Keys(res.Enforced)) {
+		l := sandbox.Layer{Name: name, Enforced: res.Enforced[name] != "", By: res.Enforced[name]}
 		switch {
 		case l.Enforced:
 		case name == "inodes" && e.kind != "docker":

@@ -36,6 +36,9 @@ func TestEngineWithoutLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if r.Tier != sandbox.Confined {
+		t.Errorf("tier %v without a limit of memory, want %v", r.Tier, sandbox.Confined)
+	}
 	missing := r.Missing()
 	for _, name := range []string{"memory", "processes", "cores", "cpu", "file_size", "open_files"} {
 		if !slices.Contains(missing, name) {

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/bundle"
+	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -156,7 +157,9 @@ func (b *Backend) sweep(ctx context.Context, e *engine) {
 
 // State returns what the container enforces, as observed from inside when it
 // started.
-func (s *instance) State() sandbox.State { return sandbox.State{Enforced: maps.Clone(s.enforced)} }
+func (s *instance) State() sandbox.State {
+	return sandbox.State{Enforced: maps.Clone(s.enforced), Tier: launcher.Tier(s.b.Tier(), s.enforced)}
+}
 
 // Close removes the container and kills everything in it.
 func (s *instance) Close() error {
@@ -206,5 +209,5 @@ func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	if res.Reason != sandbox.OK {
 		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "cannot run a program", Err: fmt.Errorf("run test program: %s %s", res.Reason, res.Detail)}
 	}
-	return report(b, e, res.Enforced), nil
+	return report(b, e, res), nil
 }

@@ -71,7 +71,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, err
 	cfg := &launcher.Config{
 		Backend: opts.Backend, Command: command(opts.Stage, uid), Setup: stage.Setup{Reap: true}, Filter: opts.Filter, HostPath: x.HostPath, Graceful: true,
 		Restrictions: stage.Restrictions{
-			Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
+			Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()), Socket: launcher.SocketSize(), NetShared: true,
 			Work: x.HostPath(mountpoint.Work), Skip: "in", Threads: launcher.IdleThreads,
 		},
 	}

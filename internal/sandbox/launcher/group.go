@@ -71,6 +71,10 @@ func attachTree(g *cgroup.Group, pid int) error {
 	return nil
 }
 
+// MemoryWatch describes how a stage limits memory without a control group,
+// including what it does not limit.
+const MemoryWatch = "RLIMIT_DATA, seccomp, watch every 2 to 50 ms of pages, page tables and sockets, not of small kernel objects"
+
 // AddEnforced adds the limits that control groups enforce to e.
 func AddEnforced(e map[string]string, g *cgroup.Group) {
 	if g == nil {

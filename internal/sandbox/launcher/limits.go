@@ -3,6 +3,9 @@
 package launcher
 
 import (
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,6 +50,23 @@ func Rlimits(l sandbox.Limits, processes bool) []stage.Rlimit {
 		out = append(out, same(unix.RLIMIT_NPROC, int64(l.Processes+SpareThreads)))
 	}
 	return out
+}
+
+// SocketSize returns how many bytes a socket can hold: its buffers, whose
+// default sizes seccomp makes fixed, and its options. In the network of the
+// host, TCP connections can hold more.
+func SocketSize() int64 {
+	const usual = 208 << 10 // the kernel's default
+	var n int64
+	for name, missing := range map[string]int64{"rmem_default": usual, "wmem_default": usual, "optmem_max": 128 << 10} {
+		b, err := os.ReadFile("/proc/sys/net/core/" + name)
+		size, _ := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+		if err != nil || size <= 0 {
+			size = missing
+		}
+		n += size
+	}
+	return n
 }
 
 // TreeSize returns the size and the number of inodes required to store a tree.

@@ -31,7 +31,7 @@ type instance struct {
 
 // State implements [sandbox.Sandbox].
 func (b *instance) State() sandbox.State {
-	return sandbox.State{Enforced: maps.Clone(b.enforced), Denied: b.proxy.Denied()}
+	return sandbox.State{Enforced: maps.Clone(b.enforced), Denied: b.proxy.Denied(), Tier: launcher.Tier(sandbox.Isolated, b.enforced)}
 }
 
 // Start starts a sandbox in new namespaces.
@@ -55,6 +55,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		Restrictions: stage.Restrictions{
 			ReadOnly: layout.ReadOnly(&setup), Rlimits: launcher.Rlimits(limits, true), Caps: true, Seccomp: true,
 			Landlock: layout.Rules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
+			Socket: launcher.SocketSize(), NetShared: spec.Network.Mode == sandbox.HostNetwork,
 			Work: mountpoint.Work, Skip: "in", Threads: launcher.IdleThreads,
 		},
 		Serve: func(l net.Listener) { proxy.Serve(l) },
@@ -142,7 +143,7 @@ func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) ma
 	e := map[string]string{
 		"filesystem":        "mount namespace, Landlock ABI " + strconv.Itoa(s.Landlock),
 		"processes_visible": "process namespace", "syscalls": "seccomp", "privileges": "user namespace, no capabilities, no_new_privs",
-		"memory": "RLIMIT_DATA, watch every 50 ms", "processes": "RLIMIT_NPROC", "cpu": "RLIMIT_CPU", "cores": "",
+		"memory": launcher.MemoryWatch, "processes": "RLIMIT_NPROC", "cpu": "RLIMIT_CPU", "cores": "",
 		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "sized tmpfs", "inodes": "sized tmpfs", "wall": "timer",
 		"network": "network namespace",
 	}
@@ -150,7 +151,7 @@ func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) ma
 	case sandbox.ProxyNetwork:
 		e["network"] = "network namespace, allowlist proxy"
 	case sandbox.HostNetwork:
-		e["network"] = ""
+		e["network"], e["memory"] = "", "" // connections can have large buffers
 	}
 	launcher.AddEnforced(e, g)
 	return e

@@ -5,6 +5,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -64,7 +65,7 @@ func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sa
 	s.Close()
 	leaked := map[string]bool{"file": p.File, "process": p.Process, "network": p.Network || c.wasReached(), "namespaces": p.Namespaces, "mount": p.Mount,
 		"privileges": p.Privileges, "syscalls": !p.Seccomp, "survivors": !p.LeftBehind || c.processSurvived()}
-	return report(b, res.Enforced, leaked, must)
+	return report(b, s.State(), leaked, must)
 }
 
 // leakTexts maps each kind of leak to its description.
@@ -74,8 +75,9 @@ var leakTexts = map[string]string{
 	"syscalls": "no seccomp filter is active", "survivors": "a process outlived its sandbox",
 }
 
-func report(b sandbox.Backend, enforced map[string]string, leaked map[string]bool, must []string) (*sandbox.Report, error) {
-	r := &sandbox.Report{Backend: b.Name(), Tier: b.Tier()}
+func report(b sandbox.Backend, state sandbox.State, leaked map[string]bool, must []string) (*sandbox.Report, error) {
+	r := &sandbox.Report{Backend: b.Name(), Tier: cmp.Or(state.Tier, b.Tier())}
+	enforced := state.Enforced
 	var names []string
 	for name := range enforced {
 		names = append(names, name)
@@ -105,6 +107,8 @@ func missingReason(name string) (by, fix string) {
 	switch name {
 	case "cores":
 		return "no CPU control group can be created", "start it with a delegated group: systemd-run --user --scope -p Delegate=yes loadout …"
+	case "memory":
+		return "no memory control group can be created, and code can use memory that the watch does not count", "start it with a delegated group: systemd-run --user --scope -p Delegate=yes loadout …"
 	case "inodes":
 		return "this backend cannot limit the number of files", "use the backend native"
 	}

@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	if strings.HasPrefix(out, "0\n") || strings.Contains(out, "LOADOUT_TEST_SECRET") || !strings.Contains(out, "\n256\n") || !strings.Contains(out, "NoNewPrivs:\t1") {
 		t.Errorf("%s %s", out, res.Stderr)
 	}
-	if res.Enforced["filesystem"] != "" || res.Enforced["network"] != "" || res.Enforced["memory"] == "" {
+	if res.Enforced["filesystem"] != "" || res.Enforced["network"] != "" || res.Enforced["wall"] == "" {
 		t.Errorf("%v", res.Enforced)
 	}
 }

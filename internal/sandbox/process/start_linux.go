@@ -33,7 +33,7 @@ func enforcedLayers(_ *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[s
 	}
 	e := map[string]string{
 		"filesystem": "", "processes_visible": "", "syscalls": "", "network": "", "privileges": "no_new_privs", "kill": "",
-		"memory": "RLIMIT_DATA, watch every 50 ms", "processes": processes, "cpu": "RLIMIT_CPU", "cores": "",
+		"memory": "", "processes": processes, "cpu": "RLIMIT_CPU", "cores": "",
 		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "watch every 2 to 50 ms, not of what is removed but open", "inodes": "watch every 2 to 50 ms", "wall": "timer",
 	}
 	launcher.AddEnforced(e, g)

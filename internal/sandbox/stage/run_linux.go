@@ -44,6 +44,7 @@ type stage struct {
 	mu      sync.Mutex // also held while a command starts; see reap
 	running map[int]*command
 	started chan struct{} // signals that there is a child to reap
+	busy    chan struct{} // signals that there is a command to watch
 }
 
 // request is an action to perform on the restricted thread.
@@ -62,7 +63,7 @@ type command struct {
 func run(c conn) {
 	closeInherited()
 	syscall.CloseOnExec(ControlFD)
-	s := &stage{conn: c, listen: -1, execs: make(chan request), running: map[int]*command{}, started: make(chan struct{}, 1)}
+	s := &stage{conn: c, listen: -1, execs: make(chan request), running: map[int]*command{}, started: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	abi, err := s.prepare()
 	ready := Ready{Landlock: abi}
 	if err != nil {

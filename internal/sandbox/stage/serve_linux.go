@@ -57,9 +57,11 @@ func (s *stage) start(r request) {
 	}
 	if err == nil {
 		s.running[pid] = &command{id: r.exec.ID, pid: pid}
-		select {
-		case s.started <- struct{}{}:
-		default:
+		for _, c := range []chan struct{}{s.started, s.busy} {
+			select {
+			case c <- struct{}{}:
+			default:
+			}
 		}
 	}
 	s.mu.Unlock()

@@ -123,7 +123,7 @@ func (s *Setup) enterRoot(trees []int) error {
 		}
 	}
 	if s.Proc {
-		if err := mountProc(staging); err != nil {
+		if err := mountProc(staging, s.Loopback); err != nil {
 			return wrapStep(err, "mount /proc")
 		}
 	}
@@ -181,13 +181,19 @@ func (t *Tmpfs) mount(root string) error {
 }
 
 // mountProc mounts a new /proc and hides the files that describe the machine.
-func mountProc(root string) error {
+// If the network namespace belongs to the sandbox, it first limits its buffers.
+func mountProc(root string, ownNetwork bool) error {
 	proc := root + "/proc"
 	if err := makePoint(proc, false); err != nil {
 		return err
 	}
 	if err := syscall.Mount("proc", proc, "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
 		return err
+	}
+	if ownNetwork {
+		if err := limitTCP(proc); err != nil {
+			return err
+		}
 	}
 	for _, p := range []string{"/sys", "/sysrq-trigger", "/irq", "/bus", "/fs"} {
 		if err := coverPath(proc+p, proc+p); err != nil {
@@ -196,6 +202,27 @@ func mountProc(root string) error {
 	}
 	for _, p := range []string{"/kcore", "/keys", "/kallsyms", "/kmsg", "/config.gz", "/timer_list", "/sched_debug"} {
 		if err := coverPath("/dev/null", proc+p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limitTCP limits the buffers of TCP connections in this network namespace to
+// the size of other sockets' buffers. The kernel's own limits are per
+// connection, up to 32 MiB, and for the whole machine.
+func limitTCP(proc string) error {
+	for name, sizes := range map[string]string{"tcp_rmem": "4096 131072 212992", "tcp_wmem": "4096 16384 212992"} {
+		fd, err := syscall.Open(proc+"/sys/net/ipv4/"+name, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+		if err == syscall.ENOENT {
+			continue // a kernel without TCP
+		}
+		if err != nil {
+			return err
+		}
+		_, err = syscall.Write(fd, []byte(sizes))
+		syscall.Close(fd)
+		if err != nil {
 			return err
 		}
 	}

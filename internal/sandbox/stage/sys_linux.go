@@ -198,6 +198,21 @@ func resetSignals() {
 	}
 }
 
+// preferThread makes the scheduler run this thread soon after it wakes, even if
+// many others are busy, by asking for short time slices. Kernels before 6.12
+// ignore it.
+func preferThread() {
+	attr := struct {
+		size, policy              uint32
+		flags                     uint64
+		nice                      int32
+		priority                  uint32
+		runtime, deadline, period uint64
+	}{runtime: 100_000}
+	attr.size = uint32(unsafe.Sizeof(attr))
+	syscall.RawSyscall(sysSchedSetattr, 0, uintptr(unsafe.Pointer(&attr)), 0)
+}
+
 // loopbackUp enables the loopback interface.
 func loopbackUp() error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)

@@ -1,6 +1,7 @@
 package stage
 
 const (
-	sysSeccomp = 317
-	sysPrlimit = 302
+	sysSchedSetattr = 314
+	sysSeccomp      = 317
+	sysPrlimit      = 302
 )

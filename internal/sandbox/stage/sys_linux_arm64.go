@@ -1,6 +1,7 @@
 package stage
 
 const (
-	sysSeccomp = 277
-	sysPrlimit = 261
+	sysSchedSetattr = 274
+	sysSeccomp      = 277
+	sysPrlimit      = 261
 )

@@ -1,75 +1,76 @@
 package stage
 
 import (
-	"errors"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// watchInterval is the time between memory checks.
-const watchInterval = 50 * time.Millisecond
+// Bounds of the time between two checks.
+const (
+	minWatchInterval = 2 * time.Millisecond
+	maxWatchInterval = 50 * time.Millisecond
+)
 
 // watch kills all commands when they exceed the memory or inode limit together.
 // It replaces a missing control group for memory, and missing file system
-// limits for inodes.
+// limits for inodes. The closer the commands are to a limit, the more often it
+// checks.
 func (s *stage) watch() {
-	for wait := watchInterval; ; {
-		time.Sleep(wait)
-		var room int64
-		if room = s.freeInodes(); room < 0 {
-			s.killCommands(func(c *command) { c.full = true })
-		}
-		wait = max(watchInterval/25, min(watchInterval, time.Duration(room)*time.Second/filesPerSecond))
+	runtime.LockOSThread()
+	preferThread()
+	most := s.seal.Memory * 3 / 2 // until the next check, commands may exceed the limit by half
+	wait := timeToUse(most, memoryPerSecond())
+	for {
 		s.mu.Lock()
 		n := len(s.running)
 		s.mu.Unlock()
 		if n == 0 {
-			continue
+			<-s.busy
+			wait = timeToUse(most, memoryPerSecond())
 		}
-		if s.withinMemoryLimit() {
-			continue
+		sleep(max(minWatchInterval, min(maxWatchInterval, wait)))
+		start := threadTime()
+		room := s.freeInodes()
+		if room < 0 {
+			s.killCommands(func(c *command) { c.full = true })
 		}
-		s.killCommands(func(c *command) { c.oom = true })
+		used, err := s.usedMemory()
+		if err != nil || used > s.seal.Memory {
+			s.killCommands(func(c *command) { c.oom = true })
+		}
+		wait = min(timeToUse(room, filesPerSecond), timeToUse(most-used, memoryPerSecond()))
+		wait = max(wait, 4*(threadTime()-start)) // a check of many processes takes long
 	}
 }
 
-// withinMemoryLimit reports whether memory use is within the limit. It returns
-// false if memory use cannot be measured.
-func (s *stage) withinMemoryLimit() bool {
-	pids, err := commandProcesses()
-	if err != nil {
-		return false
-	}
-	buffers := socketBuffers()
-	n, err := residentMemory(pids)
-	if err == nil && n+buffers > s.seal.Memory {
-		n, err = proportionalMemory(pids)
-	}
-	return err == nil && n+buffers <= s.seal.Memory
+// sleep blocks this thread. Unlike [time.Sleep], it does not need another
+// thread to wake it.
+func sleep(d time.Duration) {
+	ts := syscall.NsecToTimespec(int64(d))
+	syscall.Nanosleep(&ts, nil) // a signal only makes the next check early
 }
 
-// socketBuffers returns how much memory the sockets of the sandbox may hold
-// beyond normal use. This memory belongs to no process.
-func socketBuffers() int64 {
-	const usual, most = 128, 416 << 10 // number of sockets; bytes that a socket can buffer
-	if !isInit() {
-		return 0 // the file counts the sockets of the whole machine
-	}
-	b, err := os.ReadFile("/proc/net/sockstat")
-	if err != nil {
-		return 0 // some kernels lack the file
-	}
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "sockets: used "); ok {
-			n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
-			return max(n-usual, 0) * most
-		}
-	}
-	return 0
+// threadTime returns the CPU time that this thread has used.
+func threadTime() time.Duration {
+	const ofThread = 1
+	var u syscall.Rusage
+	syscall.Getrusage(ofThread, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// timeToUse returns the time in which commands can use n more units of a
+// resource.
+func timeToUse(n, perSecond int64) time.Duration {
+	return time.Duration(float64(n) / float64(perSecond) * float64(time.Second))
+}
+
+// memoryPerSecond is an upper bound for the rate at which commands can take
+// memory.
+func memoryPerSecond() int64 { return int64(min(runtime.NumCPU(), 8)) * (4 << 30) }
 
 // filesPerSecond is an upper bound for the rate at which commands can create
 // files.
@@ -98,66 +99,24 @@ func (s *stage) killCommands(mark func(*command)) {
 	s.killAll()
 }
 
-// residentMemory returns the resident memory of processes in bytes. It is an
-// upper bound, because shared pages are counted once per process.
-func residentMemory(pids []int) (n int64, err error) {
-	page := int64(os.Getpagesize())
-	for _, pid := range pids {
-		b, err := readProc(pid, "statm")
-		if processEnded(err) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		if f := strings.Fields(string(b)); len(f) > 1 {
-			all, _ := strconv.ParseInt(f[1], 10, 64)
-			n += all * page
-		}
-	}
-	return n, nil
-}
-
-// processEnded reports whether err means that a process has exited.
-func processEnded(err error) bool {
-	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH)
-}
-
-// proportionalMemory returns the anonymous memory of processes in bytes, with
-// shared pages divided by the number of their users. It also counts shared
-// mappings, which the kernel does not call anonymous. It is slower than
-// residentMemory.
-func proportionalMemory(pids []int) (n int64, err error) {
-	for _, pid := range pids {
-		b, err := readProc(pid, "smaps_rollup")
-		if err != nil {
-			more, err := residentMemory([]int{pid})
-			if err != nil {
-				return 0, err
-			}
-			n += more
-			continue
-		}
-		for line := range strings.Lines(string(b)) {
-			name, rest, _ := strings.Cut(line, ":")
-			if name == "Pss_Anon" || name == "Pss_Shmem" {
-				kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-				n += kb << 10
-			}
-		}
-	}
-	return n, nil
-}
-
-func readProc(pid int, name string) ([]byte, error) {
-	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+// readProc returns the content of a file in a directory of /proc. It makes fewer
+// system calls than [os.ReadFile].
+func readProc(dir, name string) ([]byte, error) {
+	fd, err := syscall.Open("/proc/"+dir+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer syscall.Close(fd)
 	b := make([]byte, 4096)
-	n, err := syscall.Read(fd, b)
-	return b[:max(n, 0)], err
+	for size := 0; ; {
+		n, err := syscall.Read(fd, b[size:])
+		if err != nil || n <= 0 {
+			return b[:size], err
+		}
+		if size += n; size == len(b) {
+			b = append(b, make([]byte, len(b))...)
+		}
+	}
 }
 
 // isInit reports whether the stage is the init process of a PID namespace, so
@@ -188,7 +147,7 @@ func descendants(pid int, to []int) []int {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	threads, _ := os.ReadDir(dir)
 	for _, t := range threads {
-		b, _ := os.ReadFile(dir + "/" + t.Name() + "/children")
+		b, _ := readProc(strconv.Itoa(pid)+"/task/"+t.Name(), "children")
 		for word := range strings.FieldsSeq(string(b)) {
 			if child, err := strconv.Atoi(word); err == nil {
 				to = descendants(child, append(to, child))

@@ -1,0 +1,26 @@
+//go:build linux
+
+package native_test
+
+import (
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/native"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// In the network of the host, code can have connections with large buffers,
+// which only a control group limits. The result has a lower tier.
+func TestUnlimitedMemoryLowersTier(t *testing.T) {
+	backend(t)
+	b := native.New(&native.Options{Stage: stagePath, NoGroups: true})
+	for mode, want := range map[sandbox.NetworkMode]sandbox.Tier{sandbox.NoNetwork: sandbox.Isolated, sandbox.HostNetwork: sandbox.Confined} {
+		res, err := sandbox.Run(t.Context(), b, &sandbox.Spec{Network: sandbox.Network{Mode: mode}}, &sandbox.Cmd{Args: []string{"true"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if limited := res.Enforced["memory"] != ""; res.Tier != want || limited != (want == sandbox.Isolated) {
+			t.Errorf("network %q: tier %v, memory limited %v, want tier %v", mode, res.Tier, limited, want)
+		}
+	}
+}

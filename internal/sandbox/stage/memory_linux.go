@@ -1,0 +1,203 @@
+package stage
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// usedMemory returns the memory of all commands: that of their processes, their
+// page tables, and what their sockets can hold. Seccomp denies other memory
+// that belongs to no process. The result is an upper bound; it is exact only
+// near the limit, because that takes longer.
+func (s *stage) usedMemory() (int64, error) {
+	pids, err := commandProcesses()
+	if err != nil {
+		return 0, err
+	}
+	var all usage
+	live := make([]usage, 0, len(pids))
+	for _, pid := range pids {
+		u, err := readUsage(pid)
+		if processEnded(err) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		all.pages, all.tables, live = all.pages+u.pages, all.tables+u.tables, append(live, u)
+	}
+	kernel := all.tables + s.socketMemory(live, s.seal.Memory-all.tables-all.pages)
+	// Walking large page tables takes so long that a program could take much
+	// more memory meanwhile.
+	if all.pages+kernel > s.seal.Memory && kernel <= s.seal.Memory/8 {
+		all.pages = proportionalMemory(live)
+	}
+	return all.pages + kernel, nil
+}
+
+// usage is the memory of a process in bytes.
+type usage struct {
+	pages  int64 // anonymous and shared pages, resident or swapped
+	tables int64 // page tables
+	slots  int64 // size of the descriptor table
+	id     int   // process or thread whose files in /proc describe the memory
+}
+
+// readUsage returns the memory of a process. If its first thread has ended, the
+// kernel shows the memory only for the other threads.
+func readUsage(pid int) (usage, error) {
+	u, threads, err := readStatus(pid)
+	if err != nil || u.pages > 0 || threads < 2 {
+		return u, err
+	}
+	entries, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil {
+		return u, unwrapPath(err)
+	}
+	for _, e := range entries {
+		if id, err := strconv.Atoi(e.Name()); err == nil && id != pid {
+			if of, _, err := readStatus(id); err == nil && of.pages > 0 {
+				return of, nil
+			}
+		}
+	}
+	return u, nil
+}
+
+// unwrapPath returns the error number of an error of package os.
+func unwrapPath(err error) error {
+	var n syscall.Errno
+	if errors.As(err, &n) {
+		return n
+	}
+	return err
+}
+
+// readStatus returns the memory of a process or thread and the number of
+// threads of the process.
+func readStatus(id int) (u usage, threads int, err error) {
+	b, err := readProc(strconv.Itoa(id), "status")
+	if err != nil {
+		return u, 0, err
+	}
+	u, threads = parseStatus(b)
+	u.id = id
+	return u, threads, nil
+}
+
+func parseStatus(b []byte) (u usage, threads int) {
+	for line := range strings.Lines(string(b)) {
+		name, rest, _ := strings.Cut(line, ":")
+		field, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "RssAnon", "RssShmem", "VmSwap", "HugetlbPages":
+			u.pages += n << 10
+		case "VmPTE":
+			u.tables = n << 10
+		case "FDSize":
+			u.slots = n
+		case "Threads":
+			threads = int(n)
+		}
+	}
+	return u, threads
+}
+
+// socketMemory returns how much memory the sockets of processes may hold beyond
+// normal use. This memory belongs to no process. If the result is at most room,
+// it may be too high.
+func (s *stage) socketMemory(of []usage, room int64) int64 {
+	const usual = 32 // sockets
+	memory := func(sockets int64) int64 { return max(sockets-usual, 0) * s.seal.Socket }
+	if !s.seal.NetShared {
+		if b, err := readProc("net", "sockstat"); err == nil {
+			return memory(parseSockets(b))
+		}
+	}
+	if n := memory(countDescriptors(of)); n <= room {
+		return n
+	}
+	return memory(countSockets(of))
+}
+
+// countDescriptors returns an upper bound of the number of descriptors that
+// processes have open.
+func countDescriptors(of []usage) (n int64) {
+	for _, u := range of {
+		var st syscall.Stat_t
+		if syscall.Stat("/proc/"+strconv.Itoa(u.id)+"/fd", &st) == nil && st.Size > 0 {
+			n += st.Size // since Linux 6.2
+		} else {
+			n += u.slots
+		}
+	}
+	return n
+}
+
+// countSockets returns the number of sockets that processes have open. If a
+// process hides its descriptors, all of them count.
+func countSockets(of []usage) (n int64) {
+	sockets := map[string]bool{} // a socket can be open in several processes
+	for _, u := range of {
+		dir := "/proc/" + strconv.Itoa(u.id) + "/fd"
+		entries, err := os.ReadDir(dir)
+		if err != nil && !processEnded(unwrapPath(err)) {
+			n += u.slots
+		}
+		for _, e := range entries {
+			if to, err := os.Readlink(dir + "/" + e.Name()); err == nil && strings.HasPrefix(to, "socket:") {
+				sockets[to] = true
+			}
+		}
+	}
+	return n + int64(len(sockets))
+}
+
+// parseSockets returns the number of sockets in /proc/net/sockstat.
+func parseSockets(b []byte) int64 {
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "sockets: used "); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// processEnded reports whether err means that a process has exited.
+func processEnded(err error) bool {
+	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH)
+}
+
+// proportionalMemory returns the anonymous memory of processes in bytes, with
+// shared pages divided by the number of their users. It also counts shared
+// mappings, which the kernel does not call anonymous. It is slower than
+// [readUsage].
+func proportionalMemory(of []usage) (n int64) {
+	for _, u := range of {
+		b, err := readProc(strconv.Itoa(u.id), "smaps_rollup")
+		if processEnded(err) {
+			continue
+		}
+		if err != nil { // the process hides its mappings
+			n += u.pages
+			continue
+		}
+		for line := range strings.Lines(string(b)) {
+			name, rest, _ := strings.Cut(line, ":")
+			switch name {
+			case "Pss_Anon", "Pss_Shmem", "SwapPss", "Private_Hugetlb", "Shared_Hugetlb":
+				kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+				n += kb << 10
+			}
+		}
+	}
+	return n
+}
