@@ -22,6 +22,7 @@ func extraAttacks() []attack {
 		}},
 		{"B05+", "swap files and symlinks during collection", []string{"disk"}, nil, swapsFiles},
 		{"D06+", "prlimit() on the watching process", nil, nil, reportsBreach("D06+")},
+		{"D11+", "personality, semget", []string{"syscalls"}, nil, reportsBreach("D11+")},
 		{"E16+", "400 MB in ten memfds", []string{"memory"}, []need{needFeature("memfd")}, reportsBreach("E16+")},
 	}
 }

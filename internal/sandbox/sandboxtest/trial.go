@@ -26,6 +26,7 @@ type trial struct {
 	backend sandbox.Backend
 	opts    Options
 	mark    string
+	limits  *sandbox.Limits // instead of those of [PolicyLimits]; may be nil
 
 	spec   *sandbox.Spec
 	box    sandbox.Sandbox
@@ -50,6 +51,9 @@ func (x *trial) start() sandbox.Sandbox {
 		return x.box
 	}
 	x.spec = newSpec(x.t)
+	if x.limits != nil {
+		x.spec.Limits = *x.limits
+	}
 	if x.opts.Spec != nil {
 		x.opts.Spec(x.spec)
 	}
@@ -110,7 +114,7 @@ func mayBeKilled(id string, res *sandbox.Result) bool {
 	if bytes.Contains(res.Stderr, []byte("panic: ")) {
 		return false
 	}
-	return id[0] == 'E' || res.Reason == sandbox.Denied || res.Signal == "SIGSYS"
+	return id[0] == 'E' || id[0] == 'M' || res.Reason == sandbox.Denied || res.Signal == "SIGSYS"
 }
 
 // requireStart fails the test if the payload did not start, because then the

@@ -154,6 +154,19 @@ func kernelSurface(t *tally) {
 	t.tryFD("userfaultfd", fd, e)
 }
 
+// selectPersonality makes readable mappings executable and then restores the
+// default.
+func selectPersonality(t *tally) {
+	const readImpliesExec = 0x0400000
+	_, _, e := unix.Syscall(unix.SYS_PERSONALITY, readImpliesExec, 0, 0)
+	t.try("READ_IMPLIES_EXEC", errnoError(e))
+	if _, _, e := unix.Syscall(unix.SYS_PERSONALITY, 0, 0, 0); e != 0 {
+		t.try("semaphores", nil) // programs may select the default
+	}
+	_, _, e = unix.Syscall(unix.SYS_SEMGET, unix.IPC_PRIVATE, 1, 0o600)
+	t.try("semget", errnoError(e))
+}
+
 func (t *tally) tryFD(what string, fd uintptr, e unix.Errno) {
 	if e == 0 {
 		unix.Close(int(fd))

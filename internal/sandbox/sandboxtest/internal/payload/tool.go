@@ -45,6 +45,7 @@ var tools = map[string]func([]string){
 		printResult(fmt.Sprint(c != nil), err)
 	},
 	"ifaces": ifaces,
+	"take":   take,
 	"spin":   func([]string) { signal.Ignore(unix.SIGXCPU); burn() },
 	"hog":    func([]string) { printResult("held", allocateInChildren(4, 100*mib, unix.MAP_PRIVATE)) },
 }

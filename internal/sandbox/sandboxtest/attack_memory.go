@@ -1,0 +1,58 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// memoryAttacks returns the attacks that take more of the machine's memory than
+// the limit, each with another kind of memory. They are not counted, so that
+// the number of attacks remains comparable.
+func memoryAttacks() []attack {
+	memory, filter := []string{"memory"}, []string{"syscalls"}
+	return []attack{
+		{"M01", "private memory of eight processes", memory, nil, takesMemory("M01")},
+		{"M02", "page tables", memory, nil, takesMemory("M02")},
+		{"M03", "shared memory, unmapped by MADV_DONTNEED", memory, nil, takesMemory("M03")},
+		{"M04", "shared mappings of /dev/zero, shrunk", memory, nil, takesMemory("M04")},
+		{"M05", "memfds", memory, []need{needFeature("memfd")}, takesMemory("M05")},
+		{"M06", "message queues", filter, nil, takesMemory("M06")},
+		{"M07", "System V segments, unmapped by MADV_DONTNEED", filter, nil, takesMemory("M07")},
+		{"M08", "buffers of Unix sockets", memory, nil, takesMemory("M08")},
+		{"M09", "buffers of TCP connections", memory, nil, takesMemory("M09")},
+		{"M10", "huge pages in pipes", filter, []need{needHugePages, needLimit(unix.RLIMIT_NOFILE, 128)}, takesMemory("M10")},
+		{"M11", "memory of processes without a first thread", memory, nil, takesMemory("M11")},
+	}
+}
+
+// takesMemory runs an attack that tries to take three times the limit, and
+// reports whether it had more than one and a half times the limit at once. The
+// limit is low, so that a success costs the machine little.
+func takesMemory(id string) func(*trial) bool {
+	return func(x *trial) bool {
+		const limit, children = 128, 8 // MiB
+		limits := PolicyLimits()
+		limits.Memory, limits.Work, limits.Tmp, limits.Shm = limit<<20, 8<<20, 8<<20, 4<<20
+		x.limits = &limits
+		res, _ := x.attack(id, strconv.Itoa(3*limit), strconv.Itoa(children))
+		kept, _, _ := bytes.Cut(res.Stdout, []byte("!"))
+		taken := bytes.Count(kept, []byte("+"))
+		x.note(fmt.Sprintf("had %d MiB at a limit of %d MiB", taken, limit))
+		return 2*taken > 3*limit
+	}
+}
+
+func needHugePages(*scene) string {
+	b, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
+	if len(b) == 0 || strings.Contains(string(b), "[never]") {
+		return "the kernel provides no huge pages"
+	}
+	return ""
+}
