@@ -73,7 +73,9 @@ func attachTree(g *cgroup.Group, pid int) error {
 
 // MemoryWatch describes how a stage limits memory without a control group,
 // including what it does not limit.
-const MemoryWatch = "RLIMIT_DATA, seccomp, watch every 2 to 50 ms of pages, page tables and sockets, not of small kernel objects"
+const MemoryWatch = "RLIMIT_DATA, seccomp, watch every 2 to 50 ms" + memoryGap
+
+const memoryGap = " of pages, page tables and sockets, not of small kernel objects"
 
 // AddEnforced adds the limits that control groups enforce to e.
 func AddEnforced(e map[string]string, g *cgroup.Group) {
@@ -83,7 +85,7 @@ func AddEnforced(e map[string]string, g *cgroup.Group) {
 	have := g.Controllers()
 	for controller, limit := range map[string]string{"memory": "memory", "pids": "processes"} {
 		if slices.Contains(have, controller) {
-			e[limit] = strings.TrimSuffix("control group, "+e[limit], ", ")
+			e[limit] = strings.TrimSuffix("control group, "+strings.TrimSuffix(e[limit], memoryGap), ", ")
 		}
 	}
 	if slices.Contains(have, "cpu") {
