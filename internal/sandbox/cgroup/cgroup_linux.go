@@ -1,6 +1,6 @@
 // Package cgroup limits the memory, processes and CPU share of a sandbox with
 // control groups. It requires permission to create control groups: root, or a
-// delegated subtree. It supports versions 1 and 2. Sandboxes also work without
+// delegated subtree, such as one made by systemd-run -p Delegate=yes. It supports versions 1 and 2. Sandboxes also work without
 // control groups.
 package cgroup
 
@@ -72,7 +72,7 @@ func newGroup(at map[string]string, l Limits) (*Group, error) {
 		}
 	}
 	if len(g.dirs) == 0 && at[""] != "" {
-		reason = g.makeUnified(filepath.Join(at[""], name), l)
+		reason = g.makeUnified(filepath.Join(delegatedGroup(at[""]), name), l)
 	}
 	if len(g.dirs) == 0 {
 		return nil, reason
@@ -104,9 +104,7 @@ func (g *Group) setLimits(controller, dir string, l Limits) error {
 
 // makeUnified creates a version 2 group with the available controllers.
 func (g *Group) makeUnified(dir string, l Limits) error {
-	for _, c := range controllers {
-		writeValue(filepath.Dir(dir), "cgroup.subtree_control", "+"+c) // errors are ignored, because the controllers of the group are checked below
-	}
+	enableControllers(filepath.Dir(dir), controllers) // errors are ignored, because the controllers of the group are checked below
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
@@ -219,7 +217,10 @@ func (g *Group) Remove() {
 
 // sweep removes groups left behind by programs that were killed.
 func sweep(at map[string]string) {
-	for _, dir := range at {
+	for version, dir := range at {
+		if version == "" {
+			dir = delegatedGroup(dir)
+		}
 		left, _ := filepath.Glob(filepath.Join(dir, prefix+"*-*"))
 		for _, d := range left {
 			owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(d), prefix), "-")

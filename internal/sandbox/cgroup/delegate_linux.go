@@ -1,0 +1,131 @@
+package cgroup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// leafName is the group for processes that were in a delegated group. The
+// kernel gives the children of a group controllers only if the group itself
+// contains no processes.
+const leafName = prefix + "self"
+
+// delegatedGroup returns the group that was delegated, given the group of this
+// process: its parent if an earlier call of [enableControllers] moved it.
+func delegatedGroup(own string) string {
+	if filepath.Base(own) == leafName {
+		return filepath.Dir(own)
+	}
+	return own
+}
+
+// enableControllers gives the children of a version 2 group the named
+// controllers, as far as the group has them. It moves the processes in the
+// group to a child if they are in the way and the group was delegated.
+func enableControllers(dir string, names []string) error {
+	err := writeControllers(dir, names)
+	if !errors.Is(err, syscall.EBUSY) || !isDelegated(dir) {
+		return err
+	}
+	if err := moveToLeaf(dir); err != nil {
+		return err
+	}
+	return writeControllers(dir, names)
+}
+
+func writeControllers(dir string, names []string) error {
+	have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	enabled, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+	if err != nil {
+		return err
+	}
+	for _, c := range names {
+		if slices.Contains(strings.Fields(string(have)), c) && !slices.Contains(strings.Fields(string(enabled)), c) {
+			err = errors.Join(err, writeValue(dir, "cgroup.subtree_control", "+"+c))
+		}
+	}
+	return err
+}
+
+// isDelegated reports whether programs may create groups in a group: systemd
+// marked it as delegated or, without systemd, only this process and its
+// descendants are in it.
+func isDelegated(dir string) bool {
+	for _, name := range []string{"user.delegate", "trusted.delegate"} {
+		value := make([]byte, 8)
+		if n, err := unix.Getxattr(dir, name, value); err == nil && string(value[:n]) == "1" {
+			return true
+		}
+	}
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		return false
+	}
+	pids, err := processesIn(dir)
+	return err == nil && !slices.ContainsFunc(pids, func(pid int) bool { return !isOurs(pid) })
+}
+
+// isOurs reports whether a process is this process or one of its descendants,
+// or has exited.
+func isOurs(pid int) bool {
+	for pid > 1 && pid != os.Getpid() {
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			return true
+		}
+		_, rest, _ := strings.Cut(string(b[max(strings.LastIndexByte(string(b), ')'), 0):]), ") ")
+		f := strings.Fields(rest) // state, parent
+		if len(f) < 2 {
+			return false
+		}
+		if pid, err = strconv.Atoi(f[1]); err != nil {
+			return false
+		}
+	}
+	return pid == os.Getpid()
+}
+
+// moveToLeaf moves all processes in a group to a child.
+func moveToLeaf(dir string) error {
+	leaf := filepath.Join(dir, leafName)
+	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	for range 10 { // processes may start others meanwhile
+		pids, err := processesIn(dir)
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		for _, pid := range pids {
+			if err := writeValue(leaf, "cgroup.procs", strconv.Itoa(pid)); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return err
+			}
+		}
+	}
+	return syscall.EBUSY
+}
+
+func processesIn(dir string) ([]int, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for word := range strings.FieldsSeq(string(b)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
+}
