@@ -52,7 +52,7 @@ func (a *archiveSource) List(context.Context) (Listing, error) {
 	st := stampOfInfo(fi)
 	if a.last == nil || a.last.stamp != st || st.racy(a.last.seen) {
 		old := a.last
-		a.last = readArchive(a.file)
+		a.last = readArchive(a.file, nil)
 		a.last.stamp = st
 		if e := a.last.entry; e != nil {
 			e.Origin, e.Scope, e.Dir, e.id = a.origin, a.scope, ".", st.id
@@ -73,5 +73,5 @@ func (a *archiveSource) List(context.Context) (Listing, error) {
 
 // Open opens the archive.
 func (a *archiveSource) Open(context.Context, *Entry) (*skill.Bundle, error) {
-	return openArchive(a.file)
+	return openArchive(a.file, nil)
 }

@@ -413,7 +413,7 @@ func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 // [*NotFoundError] if the filter now hides it. Other errors are those of
 // [Catalog.Open], and one for a SKILL.md over [skill.MaxFileBytes].
 func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, error) {
-	src, ok := readDirect(e)
+	src, ok := c.readDirect(e)
 	file, folder := e.file, path.Base(filepath.ToSlash(e.Path))
 	if !ok {
 		b, err := c.Open(ctx, e)

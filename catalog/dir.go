@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,23 @@ type DirOptions struct {
 	// MaxDepth is the maximum search depth below the root, in directories;
 	// default 6. Deeper directories are skipped, with a problem.
 	MaxDepth int
-	// MaxDirs is the maximum number of directories to search; default 250,000.
-	// Further directories are skipped, with a problem.
+	// MaxDirs is the maximum number of directories to search; default 250,000,
+	// or 50,000 if Within is set. Further directories are skipped, with a
+	// problem.
 	MaxDirs int
+	// MaxEntries is the maximum number of names to read from directories;
+	// default 1,000,000, or 200,000 if Within is set. Further names are
+	// skipped, with a problem.
+	MaxEntries int
+	// MaxTime is the maximum duration of a scan; default 30 seconds, or 5
+	// seconds if Within is set. Then the scan stops with a problem. Directories
+	// that it did not reach keep the result of the previous scan. The limit
+	// does not interrupt a system call that blocks.
+	MaxTime time.Duration
+	// Within, if set, is an absolute path, such as that of a project. Symlinks
+	// to directories and archives outside of it are not followed, with a
+	// problem. The check applies to the root of the source and to each read.
+	Within string
 	// IndexFile, if set, is the file in which the result of a scan is stored.
 	// The next process then compares file stamps instead of reading the files.
 	// A missing or damaged index is ignored. Missing parent directories are
@@ -61,12 +76,15 @@ func NewDir(origin string, scope Scope, root string, opts *DirOptions) Watcher {
 	if opts != nil {
 		d.opts = *opts
 	}
-	if d.opts.MaxDepth == 0 {
-		d.opts.MaxDepth = 6
+	limits := DirOptions{MaxDirs: 250_000, MaxEntries: 1_000_000, MaxTime: 30 * time.Second}
+	if d.opts.Within != "" {
+		limits = DirOptions{MaxDirs: 50_000, MaxEntries: 200_000, MaxTime: 5 * time.Second}
+		d.opts.Within = filepath.Clean(d.opts.Within)
 	}
-	if d.opts.MaxDirs == 0 {
-		d.opts.MaxDirs = 250_000
-	}
+	d.opts.MaxDepth = cmp.Or(d.opts.MaxDepth, 6)
+	d.opts.MaxDirs = cmp.Or(d.opts.MaxDirs, limits.MaxDirs)
+	d.opts.MaxEntries = cmp.Or(d.opts.MaxEntries, limits.MaxEntries)
+	d.opts.MaxTime = cmp.Or(d.opts.MaxTime, limits.MaxTime)
 	return d
 }
 
@@ -84,20 +102,22 @@ func (d *dirSource) Root() string { return d.root }
 func (d *dirSource) List(ctx context.Context) (Listing, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	fd, err := openDir(d.root)
+	b, err := openBoundary(d.opts.Within)
 	if err != nil {
-		if d.opts.Optional && d.absent() {
-			d.tree = nil
-			return Listing{}, nil
-		}
-		return Listing{}, fmt.Errorf("read skill directory: %w", err)
+		return d.unlisted(err)
+	}
+	defer b.close()
+	fd, err := b.openDir(d.root)
+	if err != nil {
+		return d.unlisted(err)
 	}
 	defer fd.close()
 	if !d.indexed {
 		d.indexed = true
 		d.tree = readIndex(d.opts.IndexFile, d.root, d.origin, d.scope)
 	}
-	s := &scan{ctx: ctx, opts: &d.opts, origin: d.origin, scope: d.scope, head: make([]byte, fullHead), dirents: make([]byte, 32<<10), visited: make(map[fileID]bool)}
+	s := &scan{ctx: ctx, opts: &d.opts, within: b, deadline: time.Now().Add(d.opts.MaxTime), origin: d.origin, scope: d.scope,
+		head: make([]byte, fullHead), dirents: make([]byte, 32<<10), visited: make(map[fileID]bool)}
 	tree, err := s.visit(fd, d.tree, filepath.Base(d.root), ".", level{})
 	if err != nil {
 		return Listing{}, fmt.Errorf("read skill directory: %w", err)
@@ -105,16 +125,7 @@ func (d *dirSource) List(ctx context.Context) (Listing, error) {
 	if err := ctx.Err(); err != nil {
 		return Listing{}, err
 	}
-	if s.cut {
-		s.problem(d.root, skill.Diagnostic{Severity: skill.Warning, Code: "directory-limit",
-			Message: fmt.Sprintf("more than %d directories; the rest is not searched", d.opts.MaxDirs),
-			Fix:     "point a source at a smaller directory"})
-	}
-	if s.tooDeep > 0 {
-		s.problem(s.firstDeep, skill.Diagnostic{Severity: skill.Info, Code: "depth-limit",
-			Message: fmt.Sprintf("directories more than %d levels deep are not searched: below this one and %d others", d.opts.MaxDepth, s.tooDeep-1),
-			Fix:     "point a source at a deeper directory, or raise skills.depth"})
-	}
+	s.reportLimits(d.root)
 	changed := d.tree == nil || s.parsed > 0
 	d.tree = tree
 	if changed && d.opts.IndexFile != "" {
@@ -125,6 +136,19 @@ func (d *dirSource) List(ctx context.Context) (Listing, error) {
 		}
 	}
 	return d.listing(tree, s.problems), nil
+}
+
+// unlisted returns the listing of a source whose root cannot be opened.
+func (d *dirSource) unlisted(err error) (Listing, error) {
+	if out, ok := errors.AsType[*outsideError](err); ok {
+		d.tree = nil
+		return Listing{Problems: []Problem{{Path: d.root, Origin: d.origin, Diagnostic: outside(out)}}}, nil
+	}
+	if d.opts.Optional && d.absent() {
+		d.tree = nil
+		return Listing{}, nil
+	}
+	return Listing{}, fmt.Errorf("read skill directory: %w", err)
 }
 
 // absent reports whether the root does not exist or is a regular file. A
@@ -177,23 +201,40 @@ func (d *dirSource) listing(tree *node, problems []Problem) Listing {
 
 // Open opens a skill's directory or archive.
 func (d *dirSource) Open(_ context.Context, e *Entry) (*skill.Bundle, error) {
-	if e.archive {
-		return openArchive(e.Path)
+	b, err := openBoundary(d.opts.Within)
+	if err != nil {
+		return nil, fmt.Errorf("open skill: %w", err)
 	}
-	return skill.OpenDir(e.Path)
+	defer b.close()
+	if e.archive {
+		return openArchive(e.Path, b)
+	}
+	root, err := b.openRoot(e.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open skill directory: %w", err)
+	}
+	return skill.NewBundle(root.FS(), filepath.Base(e.Path), root.Close), nil
 }
 
-// openArchive opens the skill archive at the path file. Closing the bundle
-// closes the file.
-func openArchive(file string) (*skill.Bundle, error) {
-	fi, err := os.Stat(file)
+// openArchive opens the skill archive at the path file, which must be within b
+// if b is not nil. Closing the bundle closes the file.
+func openArchive(file string, b *boundary) (*skill.Bundle, error) {
+	stat, open, name := os.Stat, os.Open, file
+	if b != nil {
+		rel, err := b.resolve(file)
+		if err != nil {
+			return nil, fmt.Errorf("open skill archive: %w", err)
+		}
+		stat, open, name = b.root.Stat, b.root.Open, rel
+	}
+	fi, err := stat(name)
 	if err != nil {
 		return nil, fmt.Errorf("open skill archive: %w", err)
 	}
 	if !fi.Mode().IsRegular() { // opening a pipe would block
 		return nil, fmt.Errorf("open skill archive %s: not a regular file", file)
 	}
-	f, err := os.Open(file)
+	f, err := open(name)
 	if err != nil {
 		return nil, fmt.Errorf("open skill archive: %w", err)
 	}
@@ -201,22 +242,22 @@ func openArchive(file string) (*skill.Bundle, error) {
 		f.Close()
 		return nil, fmt.Errorf("open skill archive: %w", err)
 	}
-	b, err := skill.OpenZIP(f, fi.Size(), file, skill.Limits{AllowFolderMismatch: true})
+	z, err := skill.OpenZIP(f, fi.Size(), file, skill.Limits{AllowFolderMismatch: true})
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("open %s: %w", file, err)
 	}
-	return skill.NewBundle(b.FS, b.Folder, f.Close), nil
+	return skill.NewBundle(z.FS, z.Folder, f.Close), nil
 }
 
 // readPack reads the frontmatter from an archive. If the archive is unchanged,
 // it returns f.
 func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
-	st, _, err := d.stat(f.file)
+	st, _, err := s.stat(d, f.file)
 	if err == nil && st == f.stamp && f.seen != 0 && !f.stamp.racy(f.seen) {
 		return f
 	}
-	fresh := readArchive(d.path + "/" + f.file)
+	fresh := readArchive(d.path+"/"+f.file, s.within)
 	if fresh.seen != 0 || !slices.Equal(fresh.problems, f.problems) {
 		s.parsed++
 	}
@@ -228,10 +269,11 @@ func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
 	return fresh
 }
 
-// readArchive reads the frontmatter from an archive.
-func readArchive(file string) *found {
+// readArchive reads the frontmatter from an archive, which must be within the
+// boundary if that is not nil.
+func readArchive(file string, within *boundary) *found {
 	f := &found{seen: time.Now().UnixNano()}
-	b, err := openArchive(file)
+	b, err := openArchive(file, within)
 	if err != nil {
 		if refused, ok := errors.AsType[*skill.RefusedError](err); ok {
 			for _, r := range refused.Refusals {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,9 +19,9 @@ import (
 // are read through [skill.Bundle], which confines symlinks to the skill.
 
 // readLinked reads the start of a symlinked file if the symlink stays inside
-// its directory.
-func readLinked(path string, buf []byte) (int, stamp, error) {
-	root, err := os.OpenRoot(filepath.Dir(path))
+// its directory, which must be within the boundary if that is not nil.
+func readLinked(path string, within *boundary, buf []byte) (int, stamp, error) {
+	root, err := within.openRoot(filepath.Dir(path))
 	if err != nil {
 		return 0, stamp{}, err
 	}
@@ -51,15 +50,12 @@ func readLinked(path string, buf []byte) (int, stamp, error) {
 
 // readDirect returns the content of a skill's SKILL.md. It returns false if the
 // skill must be opened through its bundle instead.
-func readDirect(e *Entry) ([]byte, bool) {
-	if e.file == "" || e.Location() == "" { // not listed by a directory source
+func (c *Catalog) readDirect(e *Entry) ([]byte, bool) {
+	d, closeDir := c.openDirect(e)
+	if d == nil {
 		return nil, false
 	}
-	d, err := openDir(e.Path)
-	if err != nil {
-		return nil, false
-	}
-	defer d.close()
+	defer closeDir()
 	buf := make([]byte, 32<<10)
 	for {
 		n, st, err := d.readHead(e.file, buf)
@@ -75,10 +71,32 @@ func readDirect(e *Entry) ([]byte, bool) {
 	}
 }
 
+// openDirect opens the directory of a skill. It returns nil if the directory
+// cannot be opened, or if the skill was not listed by a directory source.
+func (c *Catalog) openDirect(e *Entry) (d *dirfd, closeDir func()) {
+	if e.file == "" || e.Location() == "" {
+		return nil, nil
+	}
+	var b *boundary
+	if src, err := c.source(e); err == nil {
+		if listed, ok := src.(*dirSource); ok {
+			if b, err = openBoundary(listed.opts.Within); err != nil {
+				return nil, nil
+			}
+		}
+	}
+	d, err := b.openDir(e.Path)
+	if err != nil {
+		b.close()
+		return nil, nil
+	}
+	return d, func() { d.close(); b.close() }
+}
+
 // ListFiles returns the current files of a skill without reading them, and so
 // without hashes. Its errors are those of [Catalog.Manifest].
 func (c *Catalog) ListFiles(ctx context.Context, e *Entry) (skill.Manifest, error) {
-	if m, ok := listDirect(e); ok {
+	if m, ok := c.listDirect(e); ok {
 		return m, nil
 	}
 	b, err := c.Open(ctx, e)
@@ -93,15 +111,12 @@ func (c *Catalog) ListFiles(ctx context.Context, e *Entry) (skill.Manifest, erro
 	return files, nil
 }
 
-func listDirect(e *Entry) (skill.Manifest, bool) {
-	if e.file == "" || e.Location() == "" {
+func (c *Catalog) listDirect(e *Entry) (skill.Manifest, bool) {
+	d, closeDir := c.openDirect(e)
+	if d == nil {
 		return nil, false
 	}
-	d, err := openDir(e.Path)
-	if err != nil {
-		return nil, false
-	}
-	defer d.close()
+	defer closeDir()
 	var out skill.Manifest
 	ok, err := d.files("", make([]byte, 4<<10), func(path string, size int64, mode fs.FileMode) bool {
 		out = append(out, skill.File{Path: path, Size: size, Script: skillpath.IsScript(path, mode)})

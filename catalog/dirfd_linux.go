@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -15,7 +17,10 @@ import (
 // operation of a scan.
 type dirfd struct {
 	fd   int
-	path string // for messages
+	path string   // for messages
+	file *os.File // owns fd, if not nil
+
+	within *boundary // symlinked files must stay in it, if not nil
 }
 
 func openDir(path string) (*dirfd, error) {
@@ -23,7 +28,23 @@ func openDir(path string) (*dirfd, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return &dirfd{fd, path}, nil
+	return &dirfd{fd: fd, path: path}, nil
+}
+
+// openDir opens the directory at path. If b is nil, path may lead anywhere.
+func (b *boundary) openDir(path string) (*dirfd, error) {
+	if b == nil {
+		return openDir(path)
+	}
+	rel, err := b.resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := b.root.OpenFile(rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &dirfd{fd: int(f.Fd()), path: path, file: f, within: b}, nil
 }
 
 func openat(dir int, name string, flags int) (int, error) {
@@ -35,49 +56,61 @@ func openat(dir int, name string, flags int) (int, error) {
 	}
 }
 
-func (d *dirfd) close() { unix.Close(d.fd) }
+func (d *dirfd) close() {
+	if d.file != nil {
+		d.file.Close()
+		return
+	}
+	unix.Close(d.fd)
+}
 
-func (d *dirfd) sub(name string) (*dirfd, error) {
-	fd, err := openat(d.fd, name, unix.O_DIRECTORY)
+func (d *dirfd) sub(name string) (*dirfd, error) { return d.openSub(name, 0) }
+
+// subNoFollow is like sub, but fails if name is a symlink.
+func (d *dirfd) subNoFollow(name string) (*dirfd, error) { return d.openSub(name, unix.O_NOFOLLOW) }
+
+func (d *dirfd) openSub(name string, flags int) (*dirfd, error) {
+	fd, err := openat(d.fd, name, unix.O_DIRECTORY|flags)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: d.path + "/" + name, Err: err}
 	}
-	return &dirfd{fd, d.path + "/" + name}, nil
+	return &dirfd{fd: fd, path: d.path + "/" + name, within: d.within}, nil
 }
 
-// list returns the directory entries that a scan uses, unsorted. It must be
+// list returns the directory entries that a scan uses, unsorted, and the number
+// of names it read. It stops after reading more than most names. It must be
 // called only once.
-func (d *dirfd) list(buf []byte) ([]dirent, error) { return d.dirents(buf, interesting[[]byte]) }
-
-// listAll is like list, but returns all directory entries.
-func (d *dirfd) listAll(buf []byte) ([]dirent, error) {
-	return d.dirents(buf, func([]byte) bool { return true })
+func (d *dirfd) list(buf []byte, most int) ([]dirent, int, error) {
+	return d.dirents(buf, interesting[[]byte], most)
 }
 
-func (d *dirfd) dirents(buf []byte, keep func(name []byte) bool) ([]dirent, error) {
-	var out []dirent
-	for {
+func (d *dirfd) dirents(buf []byte, keep func(name []byte) bool, most int) (out []dirent, read int, err error) {
+	for read <= most {
 		n, err := unix.Getdents(d.fd, buf)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
-			return nil, &fs.PathError{Op: "readdir", Path: d.path, Err: err}
+			return nil, read, &fs.PathError{Op: "readdir", Path: d.path, Err: err}
 		}
 		if n == 0 {
-			return out, nil
+			return out, read, nil
 		}
-		out = appendDirents(out, buf[:n], keep)
+		var names int
+		out, names = appendDirents(out, buf[:n], keep, most-read)
+		read += names
 	}
+	return out, read, nil
 }
 
 // appendDirents decodes linux_dirent64 records: inode (8 bytes), offset (8),
-// record length (2), type (1), name with a terminating NUL.
-func appendDirents(out []dirent, b []byte, keep func(name []byte) bool) []dirent {
+// record length (2), type (1), name with a terminating NUL. It also returns the
+// number of names, and appends none after the first most.
+func appendDirents(out []dirent, b []byte, keep func(name []byte) bool, most int) (_ []dirent, read int) {
 	for len(b) >= 20 {
 		size := int(b[16]) | int(b[17])<<8
 		if size < 20 || size > len(b) {
-			return out
+			return out, read
 		}
 		name := b[19:size]
 		for i, c := range name {
@@ -86,14 +119,16 @@ func appendDirents(out []dirent, b []byte, keep func(name []byte) bool) []dirent
 				break
 			}
 		}
-		if k := direntKind(b[18]); k == kindFile && !keep(name) || len(name) <= 2 && (string(name) == "." || string(name) == "..") {
+		if k := direntKind(b[18]); len(name) <= 2 && (string(name) == "." || string(name) == "..") {
 			// ignored
-		} else {
+		} else if read++; read > most {
+			return out, read
+		} else if k != kindFile || keep(name) {
 			out = append(out, dirent{string(name), k})
 		}
 		b = b[size:]
 	}
-	return out
+	return out, read
 }
 
 func direntKind(t byte) kind {
@@ -117,12 +152,23 @@ func (d *dirfd) stat(name string) (stamp, kind, error) {
 	return stampOf(&st), modeKind(st.Mode), nil
 }
 
+// isLink reports whether name is a symlink.
+func (d *dirfd) isLink(name string) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
+}
+
 // statDir returns the stamp of a directory and its link count. The link count
 // is two plus the number of subdirectories, or one on file systems that do not
-// count them. It is 0 if name is not a directory.
-func (d *dirfd) statDir(name string) (stamp, uint64) {
+// count them. It is 0 if name is not a directory. A symlink to a directory
+// counts as one only if follow is set.
+func (d *dirfd) statDir(name string, follow bool) (stamp, uint64) {
+	flags := unix.AT_SYMLINK_NOFOLLOW
+	if follow {
+		flags = 0
+	}
 	var st unix.Stat_t
-	if err := unix.Fstatat(d.fd, name, &st, 0); err != nil || modeKind(st.Mode) != kindDir {
+	if err := unix.Fstatat(d.fd, name, &st, flags); err != nil || modeKind(st.Mode) != kindDir {
 		return stamp{}, 0
 	}
 	return stampOf(&st), uint64(st.Nlink)
@@ -147,7 +193,7 @@ func (d *dirfd) self() (stamp, error) {
 func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
 	fd, err := openat(d.fd, name, unix.O_NOFOLLOW)
 	if errors.Is(err, unix.ELOOP) {
-		return readLinked(d.path+"/"+name, buf)
+		return readLinked(d.path+"/"+name, d.within, buf)
 	}
 	if err != nil {
 		return 0, stamp{}, &fs.PathError{Op: "open", Path: d.path + "/" + name, Err: err}
@@ -179,7 +225,7 @@ func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
 // files calls found with the size and mode of every file in the directory tree.
 // ok is false if the tree contains anything other than files and directories.
 func (d *dirfd) files(prefix string, buf []byte, found func(path string, size int64, mode fs.FileMode) bool) (ok bool, err error) {
-	names, err := d.listAll(buf)
+	names, _, err := d.dirents(buf, func([]byte) bool { return true }, math.MaxInt)
 	if err != nil {
 		return false, err
 	}

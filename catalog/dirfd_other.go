@@ -11,7 +11,10 @@ import (
 )
 
 // dirfd is a directory, addressed by path.
-type dirfd struct{ path string }
+type dirfd struct {
+	path   string
+	within *boundary // symlinked files must stay in it, if not nil
+}
 
 func openDir(path string) (*dirfd, error) {
 	fi, err := os.Stat(path)
@@ -21,32 +24,85 @@ func openDir(path string) (*dirfd, error) {
 	if !fi.IsDir() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("not a directory")}
 	}
-	return &dirfd{path}, nil
+	return &dirfd{path: path}, nil
 }
 
 func (d *dirfd) close() {}
 
-func (d *dirfd) sub(name string) (*dirfd, error) { return openDir(filepath.Join(d.path, name)) }
-
-func (d *dirfd) list([]byte) ([]dirent, error) {
-	entries, err := os.ReadDir(d.path)
+// openDir opens the directory at path. If b is nil, path may lead anywhere.
+func (b *boundary) openDir(path string) (*dirfd, error) {
+	if b != nil {
+		if _, err := b.resolve(path); err != nil {
+			return nil, err
+		}
+	}
+	d, err := openDir(path)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]dirent, 0, len(entries))
-	for _, e := range entries {
-		k := kindOther
-		switch t := e.Type(); {
-		case t.IsDir():
-			k = kindDir
-		case t.IsRegular():
-			k = kindFile
-		case t&fs.ModeSymlink != 0:
-			k = kindUnknown
-		}
-		out = append(out, dirent{e.Name(), k})
+	d.within = b
+	return d, nil
+}
+
+func (d *dirfd) sub(name string) (*dirfd, error) {
+	sub, err := openDir(filepath.Join(d.path, name))
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	sub.within = d.within
+	return sub, nil
+}
+
+// subNoFollow is like sub, but fails if name is a symlink.
+func (d *dirfd) subNoFollow(name string) (*dirfd, error) {
+	if d.isLink(name) {
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: fmt.Errorf("is a symlink")}
+	}
+	return d.sub(name)
+}
+
+// isLink reports whether name is a symlink.
+func (d *dirfd) isLink(name string) bool {
+	fi, err := os.Lstat(filepath.Join(d.path, name))
+	return err == nil && fi.Mode()&fs.ModeSymlink != 0
+}
+
+// list returns the directory entries, unsorted, and the number of names it
+// read. It stops after reading more than most names.
+func (d *dirfd) list(_ []byte, most int) ([]dirent, int, error) {
+	f, err := os.Open(d.path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	var out []dirent
+	for read := 0; ; {
+		entries, err := f.ReadDir(1 << 10)
+		for _, e := range entries {
+			if read++; read > most {
+				return out, read, nil
+			}
+			out = append(out, dirent{e.Name(), entryKind(e)})
+		}
+		switch {
+		case err == io.EOF:
+			return out, read, nil
+		case err != nil:
+			return nil, read, err
+		}
+	}
+}
+
+func entryKind(e fs.DirEntry) kind {
+	switch t := e.Type(); {
+	case t.IsDir():
+		return kindDir
+	case t.IsRegular():
+		return kindFile
+	case t&fs.ModeSymlink != 0:
+		return kindUnknown
+	}
+	return kindOther
 }
 
 func (d *dirfd) stat(name string) (stamp, kind, error) {
@@ -58,7 +114,7 @@ func (d *dirfd) stat(name string) (stamp, kind, error) {
 }
 
 // statDir returns no stamp, because these systems count links differently.
-func (d *dirfd) statDir(string) (stamp, uint64) { return stamp{}, 0 }
+func (d *dirfd) statDir(string, bool) (stamp, uint64) { return stamp{}, 0 }
 
 func (d *dirfd) hasDir(string) bool { return false }
 
@@ -77,7 +133,7 @@ func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
 	case err != nil:
 		return 0, stamp{}, err
 	case fi.Mode()&fs.ModeSymlink != 0:
-		return readLinked(path, buf)
+		return readLinked(path, d.within, buf)
 	case !fi.Mode().IsRegular(): // opening a pipe would block
 		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
 	}
@@ -100,14 +156,4 @@ func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
 // implementation.
 func (d *dirfd) files(string, []byte, func(string, int64, fs.FileMode) bool) (bool, error) {
 	return false, nil
-}
-
-func infoKind(fi fs.FileInfo) kind {
-	switch {
-	case fi.IsDir():
-		return kindDir
-	case fi.Mode().IsRegular():
-		return kindFile
-	}
-	return kindOther
 }

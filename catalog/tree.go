@@ -79,16 +79,20 @@ type found struct {
 type scan struct {
 	ctx      context.Context
 	opts     *DirOptions
+	within   *boundary // nil if symlinks may lead anywhere
+	deadline time.Time
 	origin   string
 	scope    Scope
 	head     []byte // buffer for the starts of files
 	dirents  []byte
 	dirs     int
+	names    int // names read from directories
 	parsed   int
 	visited  map[fileID]bool // visited directories, to detect symlink cycles
 	problems []Problem
-	cut      bool
 
+	stops     []stop
+	outside   int // paths that lead out of the boundary
 	tooDeep   int // directories whose subdirectories were not searched
 	firstDeep string
 }
@@ -126,7 +130,7 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 		s.visited[st.id] = true
 	}
 	if s.dirs++; s.dirs > s.opts.MaxDirs {
-		s.cut = true
+		s.stopAt(stopDirs, d.path)
 		return nil, nil
 	}
 	n := &node{name: name, stamp: st}
@@ -141,7 +145,9 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 		below.inside = true
 	}
 	for i, p := range n.packs {
-		n.packs[i] = s.readPack(d, p, rel)
+		if !s.outOfTime(d, p.file) {
+			n.packs[i] = s.readPack(d, p, rel)
+		}
 	}
 	s.descend(d, n, rel, below)
 	return n, nil
@@ -157,13 +163,22 @@ type level struct {
 // list reads a directory and reuses the nodes in old that still exist.
 func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	n.seen = time.Now().UnixNano()
-	names, err := d.list(s.dirents)
+	most := s.opts.MaxEntries - s.names
+	names, read, err := d.list(s.dirents, most)
 	if err != nil {
 		return err
+	}
+	if s.names += read; read > most {
+		s.stopAt(stopNames, d.path)
+		n.seen = 0 // list it again next time
 	}
 	slices.SortFunc(names, func(a, b dirent) int { return cmp.Compare(a.name, b.name) })
 	var python, links []string
 	for _, e := range names {
+		if e.kind == kindUnknown && s.outOfTime(d, e.name) {
+			n.seen = 0
+			break
+		}
 		switch {
 		case skillpath.IsSkillFile(e.name) && e.kind != kindDir:
 			if n.skill == nil || e.name == skill.FileName { // this spelling takes precedence
@@ -196,9 +211,39 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	return nil
 }
 
+// isDir reports whether a file is a directory or a symlink to one. A symlink
+// that must not be followed counts as a directory, so that each scan reports it.
 func (s *scan) isDir(d *dirfd, name string) bool {
-	_, k, err := d.stat(name)
+	_, k, err := s.stat(d, name)
+	if _, out := errors.AsType[*outsideError](err); out {
+		return true
+	}
 	return err == nil && k == kindDir
+}
+
+// stat returns the stamp and the kind of a file. It follows symlinks, except
+// those that lead out of the boundary.
+func (s *scan) stat(d *dirfd, name string) (stamp, kind, error) {
+	if s.within == nil || !d.isLink(name) {
+		return d.stat(name)
+	}
+	fi, err := s.within.stat(d.path + "/" + name)
+	if err != nil {
+		return stamp{}, kindOther, err
+	}
+	return stampOfInfo(fi), infoKind(fi), nil
+}
+
+// open opens a subdirectory. It follows symlinks, except those that lead out of
+// the boundary.
+func (s *scan) open(d *dirfd, name string) (*dirfd, error) {
+	if s.within == nil {
+		return d.sub(name)
+	}
+	if !d.isLink(name) {
+		return d.subNoFollow(name)
+	}
+	return s.within.openDir(d.path + "/" + name)
 }
 
 // reuse replaces subdirectory nodes with those in old that have the same names.
@@ -230,12 +275,16 @@ func (s *scan) descend(d *dirfd, n *node, rel string, at level) {
 	}
 	subs := make([]*node, 0, len(n.subs))
 	for _, old := range n.subs {
+		if s.outOfTime(d, old.name) {
+			subs = append(subs, old)
+			continue
+		}
 		sub, err := s.descendInto(d, old, path.Join(rel, old.name), at)
 		switch {
 		case err != nil && s.ctx.Err() != nil:
 			subs = append(subs, old) // interrupted: keep the previous state
 		case err != nil:
-			s.problem(d.path+"/"+old.name, unreadable(err))
+			s.unsearched(d.path+"/"+old.name, err)
 			subs = append(subs, &node{name: old.name})
 		case sub == nil: // reached by another path, or beyond a limit; the next scan may visit it
 			subs = append(subs, &node{name: old.name})
@@ -250,7 +299,7 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, er
 	if n, ok := s.leaf(d, old, rel); ok {
 		return n, s.ctx.Err()
 	}
-	sub, err := d.sub(old.name)
+	sub, err := s.open(d, old.name)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +313,7 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, er
 // directory would take as long as reading the skills. ok is false if the
 // directory must be visited.
 func (s *scan) leaf(d *dirfd, old *node, rel string) (n *node, ok bool) {
-	st, links := d.statDir(old.name)
+	st, links := d.statDir(old.name, s.within == nil)
 	if links < 2 || s.visited[st.id] || s.dirs >= s.opts.MaxDirs {
 		return nil, false
 	}
@@ -410,6 +459,9 @@ func (s *scan) problem(where string, d skill.Diagnostic) {
 }
 
 func unreadable(err error) skill.Diagnostic {
+	if out, ok := errors.AsType[*outsideError](err); ok {
+		return outside(out)
+	}
 	d := skill.Diagnostic{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + cause(err).Error(),
 		Fix: "check that it exists and that you have permission to read it"}
 	switch {
@@ -428,4 +480,14 @@ func cause(err error) error {
 		return pe.Err
 	}
 	return err
+}
+
+func infoKind(fi fs.FileInfo) kind {
+	switch {
+	case fi.IsDir():
+		return kindDir
+	case fi.Mode().IsRegular():
+		return kindFile
+	}
+	return kindOther
 }

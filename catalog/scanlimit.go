@@ -1,0 +1,97 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// stop is a limit that a scan reached, and where.
+type stop struct {
+	limit stopLimit
+	at    string
+}
+
+type stopLimit int
+
+const (
+	stopDirs stopLimit = iota
+	stopNames
+	stopTime
+)
+
+// stopAt records that the scan reached a limit at a path.
+func (s *scan) stopAt(limit stopLimit, at string) {
+	if !s.stopped(limit) {
+		s.stops = append(s.stops, stop{limit, at})
+	}
+}
+
+func (s *scan) stopped(limit stopLimit) bool {
+	return slices.ContainsFunc(s.stops, func(x stop) bool { return x.limit == limit })
+}
+
+// outOfTime reports whether the scan must not continue with the file name in d.
+func (s *scan) outOfTime(d *dirfd, name string) bool {
+	if len(s.stops) > 0 && s.stopped(stopTime) {
+		return true
+	}
+	if !time.Now().After(s.deadline) {
+		return false
+	}
+	s.stopAt(stopTime, d.path+"/"+name)
+	return true
+}
+
+// maxOutside is the maximum number of reported paths that lead out of the
+// boundary. A hostile project may contain any number.
+const maxOutside = 20
+
+// unsearched reports a directory that cannot be searched.
+func (s *scan) unsearched(at string, err error) {
+	if _, ok := errors.AsType[*outsideError](err); ok {
+		if s.outside++; s.outside > maxOutside {
+			return
+		}
+	}
+	s.problem(at, unreadable(err))
+}
+
+// reportLimits adds a problem for each limit that the scan of root reached.
+func (s *scan) reportLimits(root string) {
+	for _, x := range s.stops {
+		s.problem(root, x.diagnostic(s.opts))
+	}
+	if more := s.outside - maxOutside; more > 0 {
+		s.problem(root, skill.Diagnostic{Severity: skill.Warning, Code: "outside-project",
+			Message: fmt.Sprintf("not searched: %d more symlinks that lead out of the project %s", more, s.opts.Within),
+			Fix:     "copy the skills into the project, or add their directories to skills.dirs in your own configuration"})
+	}
+	if s.tooDeep > 0 {
+		s.problem(s.firstDeep, depthLimit(s.opts.MaxDepth, fmt.Sprintf("below this one and %d others", s.tooDeep-1)))
+	}
+}
+
+// diagnostic describes where the scan stopped, and why.
+func (x stop) diagnostic(o *DirOptions) skill.Diagnostic {
+	d := skill.Diagnostic{Severity: skill.Warning, Fix: "point a source at a smaller directory"}
+	switch x.limit {
+	case stopDirs:
+		d.Code, d.Message = "directory-limit", fmt.Sprintf("more than %d directories", o.MaxDirs)
+	case stopNames:
+		d.Code, d.Message = "entry-limit", fmt.Sprintf("more than %d files and directories", o.MaxEntries)
+	case stopTime:
+		d.Code, d.Message = "time-limit", fmt.Sprintf("the search takes more than %v", o.MaxTime)
+	}
+	d.Message += "; the rest is not searched, from " + x.at
+	return d
+}
+
+func depthLimit(depth int, where string) skill.Diagnostic {
+	return skill.Diagnostic{Severity: skill.Info, Code: "depth-limit",
+		Message: fmt.Sprintf("directories more than %d levels deep are not searched: %s", depth, where),
+		Fix:     "point a source at a deeper directory, or raise skills.depth"}
+}
