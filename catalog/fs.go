@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
@@ -18,6 +20,7 @@ type fsSource struct {
 	origin string
 	scope  Scope
 	fsys   fs.FS
+	limits DirOptions
 
 	mu    sync.Mutex          // held while listing; guards the fields below
 	known map[string]*fsSkill // by directory, from the last listing
@@ -34,11 +37,13 @@ var _ Watcher = (*fsSource)(nil)
 
 // NewFS returns a source that lists the skills in a file system, such as
 // embedded skills or files in memory. Every directory with a SKILL.md is a
-// skill, except those that [NewDir] skips. The file system is not watched: only
-// [Catalog.Reload] reads the files again. fsys must be safe for concurrent use.
+// skill, except those that [NewDir] skips. A listing stops, with a problem, after
+// 200,000 files and directories or 30 seconds, and does not go deeper than 32
+// directories. The file system is not watched: only [Catalog.Reload] reads the
+// files again. fsys must be safe for concurrent use.
 // The source is too, and does not need to be closed.
 func NewFS(origin string, scope Scope, fsys fs.FS) Watcher {
-	return &fsSource{origin: origin, scope: scope, fsys: fsys}
+	return &fsSource{origin: origin, scope: scope, fsys: fsys, limits: DirOptions{MaxDepth: 32, MaxEntries: 200_000, MaxTime: 30 * time.Second}}
 }
 
 // Origin returns the label of the source.
@@ -51,7 +56,7 @@ func (f *fsSource) Scope() Scope { return f.scope }
 func (f *fsSource) List(ctx context.Context) (Listing, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w := fsWalk{fsSource: f, known: map[string]*fsSkill{}, inside: map[string]bool{}}
+	w := fsWalk{fsSource: f, known: map[string]*fsSkill{}, inside: map[string]bool{}, deadline: time.Now().Add(f.limits.MaxTime)}
 	err := fs.WalkDir(f.fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -71,12 +76,18 @@ type fsWalk struct {
 	listing Listing
 	known   map[string]*fsSkill
 	inside  map[string]bool // directories that belong to a skill
+
+	deadline time.Time
+	names    int // files and directories visited
+	tooDeep  bool
 }
 
 func (w *fsWalk) visit(p string, d fs.DirEntry, err error) error {
 	switch {
 	case err != nil && p == ".":
 		return err
+	case w.stop(p):
+		return fs.SkipAll
 	case err != nil:
 		w.problem(p, unreadable(err))
 		return fs.SkipDir
@@ -84,9 +95,27 @@ func (w *fsWalk) visit(p string, d fs.DirEntry, err error) error {
 		return nil
 	case p != "." && (skipped(d.Name()) || w.inside[path.Dir(p)] && ownMaterial(d.Name())):
 		return fs.SkipDir
+	case strings.Count(p, "/") >= w.limits.MaxDepth:
+		if !w.tooDeep {
+			w.tooDeep = true
+			w.problem(p, depthLimit(w.limits.MaxDepth, "this one is the first"))
+		}
+		return fs.SkipDir
 	}
 	w.inside[p] = w.skill(p) || w.inside[path.Dir(p)]
 	return nil
+}
+
+// stop reports whether the walk reached a limit at p.
+func (w *fsWalk) stop(p string) bool {
+	limit := stopTime
+	if w.names++; w.names > w.limits.MaxEntries {
+		limit = stopNames
+	} else if !time.Now().After(w.deadline) {
+		return false
+	}
+	w.problem(".", stop{limit, w.path(p)}.diagnostic(&w.limits))
+	return true
 }
 
 // skill reads the skill in dir. It reports whether dir contains one.
