@@ -49,6 +49,9 @@ type SourceLocation struct {
 	Label string
 	// Optional means that the location need not exist.
 	Optional bool
+	// Within, if set, is an absolute path, such as that of a project. Symlinks
+	// that lead out of it are not followed: see [catalog.DirOptions].
+	Within string
 }
 
 // clientDirs are the directories in which agent programs store skills.
@@ -115,20 +118,42 @@ func (b *sourceBuilder) add(p SourceLocation) {
 		label = labelOf(p.Path)
 	}
 	label = b.label(label)
-	fi, err := os.Stat(p.Path)
-	switch {
-	case err == nil && fi.IsDir():
-	case skillpath.IsSkillFile(filepath.Base(p.Path)):
-		p.Path = filepath.Dir(p.Path)
-	case err == nil && !p.Optional, err != nil && isArchive(p.Path): // the archive may be created later
+	if p.isArchive() {
 		b.sources = append(b.sources, catalog.NewArchive(label, p.Scope, p.Path))
 		return
 	}
-	o := catalog.DirOptions{MaxDepth: b.opts.Depth, Optional: p.Optional}
+	if skillpath.IsSkillFile(filepath.Base(p.Path)) {
+		if fi, err := os.Stat(p.Path); err != nil || !fi.IsDir() {
+			p.Path = filepath.Dir(p.Path)
+		}
+	}
+	o := catalog.DirOptions{MaxDepth: b.opts.Depth, Optional: p.Optional, Within: p.Within}
 	if b.opts.CacheDir != "" {
 		o.IndexFile = filepath.Join(b.opts.CacheDir, "index", digest([]byte(p.Path))[len("sha256:"):][:24]+".idx")
 	}
 	b.sources = append(b.sources, catalog.NewDir(label, p.Scope, p.Path, &o))
+}
+
+// isArchive reports whether the location is an archive, or may become one. An
+// archive outside of Within is none.
+func (p SourceLocation) isArchive() bool {
+	if p.Within != "" {
+		if !isArchive(p.Path) {
+			return false
+		}
+		if real, err := filepath.EvalSymlinks(p.Path); err == nil && real != p.Path {
+			root, err := filepath.EvalSymlinks(p.Within)
+			if err != nil || !within(real, root) {
+				return false // the directory source reports it
+			}
+		}
+	}
+	fi, err := os.Stat(p.Path)
+	switch {
+	case err == nil && fi.IsDir(), skillpath.IsSkillFile(filepath.Base(p.Path)):
+		return false
+	}
+	return err == nil && !p.Optional || err != nil && isArchive(p.Path) // the archive may be created later
 }
 
 // labelOf derives a label from the last descriptive component of a path.
@@ -177,20 +202,36 @@ func clientName(dir string) string {
 // directory.
 func projectLocations(workDir, home string) []SourceLocation {
 	var locations []SourceLocation
-	for level, dir := range projectDirs(workDir) {
+	dirs := projectDirs(workDir)
+	for level, dir := range dirs {
+		within := projectBoundary(dir, dirs[len(dirs)-1], home)
 		prefix := "project."
 		if level > 0 {
 			prefix = fmt.Sprintf("project.up%d.", level)
 		}
-		locations = append(locations, SourceLocation{Path: filepath.Join(dir, "skills"), Scope: catalog.Project, Label: prefix + "skills", Optional: true})
+		locations = append(locations, SourceLocation{Path: filepath.Join(dir, "skills"), Scope: catalog.Project, Label: prefix + "skills", Optional: true, Within: within})
 		if sameDir(dir, home) {
 			continue // the home directory's locations belong to the user scope
 		}
 		for _, name := range clientDirs {
-			locations = append(locations, SourceLocation{Path: filepath.Join(dir, filepath.FromSlash(name)), Scope: catalog.Project, Label: prefix + clientName(name), Optional: true})
+			locations = append(locations, SourceLocation{Path: filepath.Join(dir, filepath.FromSlash(name)), Scope: catalog.Project, Label: prefix + clientName(name), Optional: true, Within: within})
 		}
 	}
 	return locations
+}
+
+// projectBoundary returns the directory that symlinks in a project directory
+// must not leave: the repository root. The home directory belongs to the user,
+// so it has no boundary. If it is a repository, it is no boundary for projects
+// below it either.
+func projectBoundary(dir, root, home string) string {
+	switch {
+	case !sameDir(root, home):
+		return root
+	case dir == root:
+		return ""
+	}
+	return dir
 }
 
 // sameDir reports whether two paths refer to the same directory.

@@ -288,3 +288,72 @@ func TestDepthAndIndexReachTheSources(t *testing.T) {
 		t.Errorf("index files %q, %v; want two", got, err)
 	}
 }
+
+// A clone must not list other directories of the machine as its own skills.
+func TestProjectSymlinksStayInTheProject(t *testing.T) {
+	const doc = "---\nname: %\ndescription: d\n---\n"
+	skill := func(name string) string { return strings.ReplaceAll(doc, "%", name) }
+	root := t.TempDir()
+	files{
+		"away/secret/SKILL.md": skill("secret"), "repo/.git/HEAD": "", "repo/lib/shared/SKILL.md": skill("shared"),
+		"repo/sub/.agents/skills/own/SKILL.md": skill("own"), "repo/.claude/x": "", "home/skills/x": "", "home/.agents/skills/x": "",
+		"home/proj/skills/x": "", "home/lib/SKILL.md": skill("lib"),
+	}.write(t, root)
+	link := func(target, at string) {
+		t.Helper()
+		if err := os.Symlink(target, filepath.Join(root, filepath.FromSlash(at))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away := filepath.Join(root, "away")
+	link("/", "repo/sub/.agents/skills/x")
+	link("../../../lib/shared", "repo/sub/.agents/skills/shared")
+	link(away, "repo/.claude/skills")
+	link(away, "home/skills/away")
+	link("../../lib", "home/proj/skills/lib")
+	list := func(o loadout.SourceOptions) (skills, problems []string) {
+		t.Helper()
+		o.Home, o.NoBundled = filepath.Join(root, "home"), true
+		sources, err := loadout.DefaultSources(&o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rt.Close()
+		for _, e := range rt.Catalog().Snapshot().Skills() {
+			skills = append(skills, e.Name)
+		}
+		for _, p := range rt.Catalog().Snapshot().Problems() {
+			rel, _ := filepath.Rel(root, p.Path)
+			problems = append(problems, rel+" "+p.Code)
+		}
+		slices.Sort(skills)
+		slices.Sort(problems)
+		return skills, problems
+	}
+	for _, tt := range []struct {
+		what             string
+		o                loadout.SourceOptions
+		skills, problems []string
+	}{
+		{"a clone", loadout.SourceOptions{WorkDir: filepath.Join(root, "repo", "sub"), NoHome: true}, []string{"own", "shared"}, []string{"repo/.claude/skills outside-project", "repo/sub/.agents/skills/x outside-project"}},
+		{"the home directory", loadout.SourceOptions{WorkDir: filepath.Join(root, "home")}, []string{"secret"}, nil},
+		{"a directory below home", loadout.SourceOptions{WorkDir: filepath.Join(root, "home", "proj")}, nil, []string{"home/proj/skills/lib outside-project"}},
+		{"a directory of the user", loadout.SourceOptions{NoProject: true, NoHome: true, Extra: []loadout.SourceLocation{{Path: filepath.Join(root, "repo", ".claude", "skills"), Scope: catalog.User}}}, []string{"secret"}, nil},
+		{"a directory of a project's configuration", loadout.SourceOptions{NoProject: true, NoHome: true, Extra: []loadout.SourceLocation{{Path: filepath.Join(root, "repo", ".claude", "skills"), Scope: catalog.Project, Within: filepath.Join(root, "repo")}}},
+			nil, []string{"repo/.claude/skills outside-project"}},
+	} {
+		skills, problems := list(tt.o)
+		if !slices.Equal(skills, tt.skills) || !slices.Equal(problems, tt.problems) {
+			t.Errorf("%s: skills %q, want %q; problems %q, want %q", tt.what, skills, tt.skills, problems, tt.problems)
+		}
+	}
+	files{"home/.git/HEAD": ""}.write(t, root)
+	skills, problems := list(loadout.SourceOptions{WorkDir: filepath.Join(root, "home", "proj")})
+	if want := []string{"home/proj/skills/lib outside-project"}; !slices.Equal(problems, want) || !slices.Equal(skills, []string{"secret"}) {
+		t.Errorf("below a home directory that is a repository: skills %q, problems %q, want %q", skills, problems, want)
+	}
+}

@@ -47,7 +47,7 @@ type Config struct {
 	Files []string
 
 	from    map[string]string // key → source of its value
-	project map[string]bool   // skill directories added by a project file
+	project map[string]string // project of each skill directory added by a project file
 }
 
 // Note reports a setting that was ignored.
@@ -131,9 +131,9 @@ func (in Input) Candidates() []string {
 // IsSet reports whether a key has a value from any source but the defaults.
 func (c *Config) IsSet(key string) bool { return c.from[key] != "" }
 
-// FromProject reports whether a directory in Skills.Dirs was added by a project
-// file.
-func (c *Config) FromProject(dir string) bool { return c.project[dir] }
+// ProjectOf returns the project whose file added a directory in Skills.Dirs, or
+// "" if the user added it.
+func (c *Config) ProjectOf(dir string) string { return c.project[dir] }
 
 // UserFile returns the path of the user's configuration file.
 func UserFile(in Input) string {
@@ -333,10 +333,10 @@ func (l *loader) appendProjectDirs(s setting, n *yaml.Node, file, root, where st
 			continue
 		}
 		if l.c.project == nil {
-			l.c.project = map[string]bool{}
+			l.c.project = map[string]string{}
 			l.c.from[s.key] = strings.TrimPrefix(l.c.from[s.key]+", "+file, ", ")
 		}
-		l.c.project[d] = true
+		l.c.project[d] = root
 		l.c.Skills.Dirs = append(l.c.Skills.Dirs, d)
 	}
 }

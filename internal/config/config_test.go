@@ -312,7 +312,7 @@ mcp:
 		t.Errorf("directories (-want +got):\n%s", diff)
 	}
 	for _, d := range c.Skills.Dirs {
-		if got := c.FromProject(d); got != (d != "/mine") {
+		if got := c.ProjectOf(d) != ""; got != (d != "/mine") {
 			t.Errorf("%s is of the project: %v", d, got)
 		}
 	}
@@ -684,7 +684,7 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 		for _, d := range c.Skills.Dirs {
-			if rel, err := filepath.Rel(m.at("repo"), d); err != nil || !filepath.IsLocal(rel) || !c.FromProject(d) {
+			if rel, err := filepath.Rel(m.at("repo"), d); err != nil || !filepath.IsLocal(rel) || c.ProjectOf(d) == "" {
 				t.Errorf("%q is outside the project", d)
 			}
 		}

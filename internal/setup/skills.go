@@ -48,7 +48,7 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 		return nil, err
 	}
 	defer s.ShowProgress("reading skills")()
-	return loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()})
+	return loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Wait: s.SkillWait, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()})
 }
 
 // OpenRuntime loads the configuration and opens the skills. The caller must
@@ -94,11 +94,11 @@ func (s *Setup) skillSources(c *config.Config, more ...loadout.SourceLocation) (
 		o.NoProject, o.WorkDir = true, string(filepath.Separator)
 	}
 	for _, d := range c.Skills.Dirs {
-		switch {
-		case !c.FromProject(d):
+		switch project := c.ProjectOf(d); {
+		case project == "":
 			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.User})
 		case c.Skills.Project:
-			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.Project})
+			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.Project, Within: project})
 		}
 	}
 	for _, d := range c.Inherited {
