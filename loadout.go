@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/policy"
@@ -46,6 +47,9 @@ type Options struct {
 	// Search replaces the catalog's ranking of search results: see
 	// [catalog.Options.Search].
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
+	// Wait is how long New waits for slow sources; 0 means until all are read:
+	// see [catalog.Options.Wait].
+	Wait time.Duration
 	// Watch keeps the catalog up to date until the runtime is closed. Without
 	// it, call [catalog.Catalog.Reload].
 	Watch bool
@@ -87,7 +91,7 @@ func New(ctx context.Context, opts *Options) (*Runtime, error) {
 			return nil, err
 		}
 	}
-	c, err := catalog.New(sources, &catalog.Options{Filter: opts.Filter, Search: opts.Search, Logger: opts.Logger})
+	c, err := catalog.New(sources, &catalog.Options{Filter: opts.Filter, Search: opts.Search, Wait: opts.Wait, Logger: opts.Logger})
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,11 @@ type Options struct {
 	// again; default 1.5 seconds. A source that is slow to read is polled less
 	// often: the interval is at least twenty times the duration of a read.
 	Poll time.Duration
+	// Wait is how long a reload waits for slow sources; 0 means until all are
+	// read. A reload then publishes what was read, with a problem for each
+	// source that is still being read. Their skills are published as soon as
+	// they are found, even after the reload's context is done.
+	Wait time.Duration
 	// Search, if set, ranks skills instead of the catalog's own index if there
 	// are more than 200 skills. It returns up to limit names, best first.
 	// Names of skills that the catalog does not show are ignored. Search must
@@ -50,14 +55,18 @@ type Catalog struct {
 	sources []Source
 	filter  atomic.Pointer[filter]
 	poll    time.Duration
+	wait    time.Duration
 	rank    func(ctx context.Context, query string, limit int) ([]string, error)
 	log     *slog.Logger
 	current atomic.Pointer[Snapshot]
 
-	reload    sync.Mutex // held while building a snapshot; guards the fields below
+	reload sync.Mutex // held during a reload; locked before state
+
+	state     sync.Mutex // held while building a snapshot; guards the fields below
 	listings  []Listing  // result of the last successful read of each source
 	failed    []error    // error of the last read of each source, if it failed
 	durations []time.Duration
+	pending   []pending
 
 	mu          sync.Mutex // guards the fields below; never held during callbacks
 	subscribers map[int]func(old, new *Snapshot)
@@ -92,11 +101,13 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 	c := &Catalog{
 		sources:     slices.Clone(sources),
 		poll:        opts.Poll,
+		wait:        opts.Wait,
 		rank:        opts.Search,
 		log:         opts.Logger,
 		listings:    make([]Listing, len(sources)),
 		failed:      make([]error, len(sources)),
 		durations:   make([]time.Duration, len(sources)),
+		pending:     make([]pending, len(sources)),
 		subscribers: map[int]func(old, new *Snapshot){},
 		hashers:     map[*Entry]*skill.Hasher{},
 	}
@@ -126,8 +137,8 @@ func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 // Sources returns a new slice of the sources in order of preference.
 func (c *Catalog) Sources() []Source { return slices.Clone(c.sources) }
 
-// Reload reads all sources, up to four at a time. It publishes a new snapshot if
-// anything changed or none was published yet. If a source cannot be read, its
+// Reload reads all sources, up to four at a time unless [Options.Wait] is set.
+// It publishes a new snapshot if anything changed or none was published yet. If a source cannot be read, its
 // previous skills are kept and the snapshot contains a problem. If skills are
 // disabled, no source is read. Concurrent calls are serialized. Reload returns
 // an error only if ctx is done; it then publishes nothing. The error wraps the
@@ -138,66 +149,6 @@ func (c *Catalog) Reload(ctx context.Context) error {
 		all[i] = i
 	}
 	return c.refresh(ctx, all)
-}
-
-// refresh reads the given sources, up to four at a time.
-func (c *Catalog) refresh(ctx context.Context, which []int) error {
-	c.reload.Lock()
-	defer c.reload.Unlock()
-	changed := c.current.Load().Version == 0
-	if !c.filter.Load().disabled {
-		read := c.read(ctx, which)
-		if ctx.Err() != nil {
-			return fmt.Errorf("read skill sources: %w", context.Cause(ctx))
-		}
-		for at, i := range which {
-			changed = c.storeResult(i, read[at]) || changed
-		}
-	}
-	if changed {
-		c.publish(c.build())
-	}
-	return nil
-}
-
-// listResult holds the results of [Source.List].
-type listResult struct {
-	listing Listing
-	err     error
-	took    time.Duration
-}
-
-func (c *Catalog) read(ctx context.Context, which []int) []listResult {
-	out := make([]listResult, len(which))
-	gate := make(chan struct{}, 4)
-	var wg sync.WaitGroup
-	for at, i := range which {
-		wg.Go(func() {
-			gate <- struct{}{}
-			defer func() { <-gate }()
-			start := time.Now()
-			l, err := c.sources[i].List(ctx)
-			out[at] = listResult{l, err, time.Since(start)}
-		})
-	}
-	wg.Wait()
-	return out
-}
-
-// storeResult stores the result of source i. It reports whether the result
-// differs from the previous one.
-func (c *Catalog) storeResult(i int, a listResult) bool {
-	before, failed := c.listings[i], c.failed[i]
-	c.durations[i], c.failed[i] = a.took, a.err
-	if a.err != nil {
-		return failed == nil || failed.Error() != a.err.Error()
-	}
-	if !slices.IsSortedFunc(a.listing.Entries, byDir) {
-		slices.SortStableFunc(a.listing.Entries, byDir)
-	}
-	reuse(before.Entries, a.listing.Entries)
-	c.listings[i] = a.listing
-	return failed != nil || !slices.Equal(before.Entries, a.listing.Entries) || !slices.Equal(before.Problems, a.listing.Problems)
 }
 
 // reuse replaces entries in now with equal entries from before. Both slices are
@@ -240,6 +191,8 @@ func byDir(a, b *Entry) int {
 	return cmp.Compare(len(x), len(y))
 }
 
+// build returns a snapshot of what was read. It must be called with c.state
+// held.
 func (c *Catalog) build() *Snapshot {
 	var entries []*Entry
 	var problems []Problem
@@ -248,6 +201,9 @@ func (c *Catalog) build() *Snapshot {
 		problems = append(problems, l.Problems...)
 		if err := c.failed[i]; err != nil {
 			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: unreadable(err)})
+		}
+		if c.pending[i] != notPending && c.durations[i] == 0 {
+			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: stillReading(c.wait)})
 		}
 	}
 	return newSnapshot(entries, problems, c.filter.Load())
@@ -263,7 +219,7 @@ func sourcePath(s Source) string {
 }
 
 // SetFilter replaces the filter, publishes a new snapshot and notifies
-// subscribers. It waits for a reload in progress. If skills were disabled, the
+// subscribers. It does not wait for a reload in progress. If skills were disabled, the
 // next [Catalog.Reload] reads the sources that were never read. If a pattern is
 // invalid, SetFilter returns an error and changes nothing.
 func (c *Catalog) SetFilter(f Filter) error {
@@ -271,14 +227,15 @@ func (c *Catalog) SetFilter(f Filter) error {
 	if err != nil {
 		return err
 	}
-	c.reload.Lock()
-	defer c.reload.Unlock()
+	c.state.Lock()
+	defer c.state.Unlock()
 	c.filter.Store(compiled)
 	c.publish(c.build())
 	return nil
 }
 
-// publish makes s the current snapshot and notifies subscribers.
+// publish makes s the current snapshot and notifies subscribers. It must be
+// called with c.state held.
 func (c *Catalog) publish(s *Snapshot) {
 	old := c.current.Load()
 	s.Version = old.Version + 1
@@ -365,9 +322,9 @@ func (c *Catalog) Run(ctx context.Context) error {
 
 func (c *Catalog) pollSource(ctx context.Context, i int) {
 	for !c.filter.Load().disabled {
-		c.reload.Lock()
+		c.state.Lock()
 		wait := max(c.poll, 20*c.durations[i])
-		c.reload.Unlock()
+		c.state.Unlock()
 		select {
 		case <-ctx.Done():
 			return

@@ -55,7 +55,10 @@ func watchDirs(ctx context.Context, dirs []*dirSource, changed func(which []int)
 	}
 	x.update()
 	for x.left() {
-		var due <-chan time.Time
+		var due, retry <-chan time.Time
+		if x.busy {
+			retry = time.After(maxQuietWait)
+		}
 		if at := x.due(); !at.IsZero() {
 			due = time.After(time.Until(at))
 		}
@@ -77,6 +80,8 @@ func watchDirs(ctx context.Context, dirs []*dirSource, changed func(which []int)
 		case <-due:
 			changed(x.popDue())
 			x.update()
+		case <-retry:
+			x.update()
 		}
 	}
 }
@@ -89,6 +94,7 @@ type watching struct {
 	at     map[string][]watcher // watchers by the path of the watched directory
 	have   map[string]bool      // watched paths
 	gone   map[string]bool      // watched paths that were removed or renamed
+	busy   bool                 // a source was being read during the last update
 }
 
 // watchedTree is the state of watching a source.
@@ -243,6 +249,7 @@ func (x *watching) wanted() []string {
 	x.at = map[string][]watcher{}
 	var order []string
 	byID := map[fileID]string{}
+	x.busy = false
 	want := func(p string, id fileID, w watcher) {
 		if id != (fileID{}) { // a directory with two paths is watched through the first
 			first, ok := byID[id]
@@ -261,7 +268,12 @@ func (x *watching) wanted() []string {
 		if t.failed {
 			continue
 		}
+		if !t.dir.mu.TryLock() { // reading may take long
+			x.busy = true
+			continue
+		}
 		places := t.dir.watched(maxWatched - len(order))
+		t.dir.mu.Unlock()
 		if places == nil {
 			x.fail(i, fmt.Errorf("too many directories (limit %d)", maxWatched))
 			continue
@@ -282,10 +294,8 @@ type watchedDir struct {
 
 // watched returns the directories of the last scan, to be watched. If the root
 // does not exist, it returns the nearest existing parent. It returns nil if
-// their number exceeds most.
+// their number exceeds most. It must be called with d.mu held.
 func (d *dirSource) watched(most int) []watchedDir {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	var out []watchedDir
 	fi, err := os.Lstat(d.root)
 	if err == nil && d.tree != nil {

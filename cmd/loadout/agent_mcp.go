@@ -90,6 +90,10 @@ Changes to skills take effect while it runs; SIGHUP reloads all skills.`,
 	return cmd
 }
 
+// skillWait is how long the server waits for skill directories before it
+// answers a client. Clients give up after some seconds.
+const skillWait = 400 * time.Millisecond
+
 // mcpFlags holds the flags of the mcp command that are not settings.
 type mcpFlags struct {
 	workspace               string
@@ -146,6 +150,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	if err := o.checkGrow(c); err != nil {
 		return err
 	}
+	a.SkillWait = skillWait
 	rt, err := a.NewRuntimeWith(ctx, c, true, setup.ProfileSkills(p))
 	if err != nil {
 		return err

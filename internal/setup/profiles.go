@@ -177,7 +177,7 @@ func ParseProfileRules(p *profile.Profile) (policy.Rules, []policy.Problem) {
 // NoteMissingSkills prints the skills of a profile that do not exist or are
 // unavailable. rt has only the skills of the profile.
 func (s *Setup) NoteMissingSkills(ctx context.Context, c *config.Config, p *profile.Profile, rt *loadout.Runtime) {
-	if p == nil || len(MissingSkills(p, rt)) == 0 {
+	if p == nil || isStillReading(rt) || len(MissingSkills(p, rt)) == 0 {
 		return
 	}
 	all, err := s.NewRuntimeWith(ctx, c, false, nil) // all skills, for suggestions
@@ -188,6 +188,12 @@ func (s *Setup) NoteMissingSkills(ctx context.Context, c *config.Config, p *prof
 	for _, text := range MissingSkills(p, all) {
 		s.Note("profile %s: %s", p.Name, text)
 	}
+}
+
+// isStillReading reports whether skills may be missing because a directory is
+// slow.
+func isStillReading(rt *loadout.Runtime) bool {
+	return slices.ContainsFunc(rt.Catalog().Snapshot().Problems(), func(p catalog.Problem) bool { return p.Code == "still-reading" })
 }
 
 // MissingSkills describes the skills of a profile that do not exist or are

@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
@@ -34,6 +35,9 @@ type Setup struct {
 	// DetectCaller determines who runs this command. nil inspects the
 	// environment, the parent processes and the terminal. Only tests set it.
 	DetectCaller func() presence.Caller
+	// SkillWait is the maximum wait for slow skill directories, as in
+	// [loadout.Options]; 0 means no limit.
+	SkillWait time.Duration
 }
 
 // SkillArgs returns the flags that select the skills, as arguments.

@@ -1,0 +1,203 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// pending is the state of a source that is still being read after
+// [Options.Wait].
+type pending uint8
+
+const (
+	notPending  pending = iota
+	readPending         // being read
+	readAgain           // being read, and may have changed since
+)
+
+// refresh reads the given sources and publishes their skills; see
+// [Catalog.Reload].
+func (c *Catalog) refresh(ctx context.Context, which []int) error {
+	c.reload.Lock()
+	defer c.reload.Unlock()
+	var r *reading
+	if !c.filter.Load().disabled {
+		r = c.read(ctx, c.idle(which))
+		if c.wait == 0 {
+			<-r.done
+		} else {
+			r.waitUntil(ctx, time.After(c.wait))
+		}
+	}
+	c.state.Lock()
+	defer c.state.Unlock()
+	changed := c.current.Load().Version == 0
+	if ctx.Err() != nil {
+		if r != nil && c.wait > 0 {
+			r.detach()
+		}
+		return fmt.Errorf("read skill sources: %w", context.Cause(ctx))
+	}
+	if r != nil {
+		changed = r.detach() || changed
+	}
+	if changed {
+		c.publish(c.build())
+	}
+	return nil
+}
+
+// idle returns the sources that are not being read. It requests another read of
+// the others.
+func (c *Catalog) idle(which []int) []int {
+	c.state.Lock()
+	defer c.state.Unlock()
+	return slices.DeleteFunc(slices.Clone(which), func(i int) bool {
+		if c.pending[i] == notPending {
+			return false
+		}
+		c.pending[i] = readAgain
+		return true
+	})
+}
+
+// reading is a concurrent read of sources. A refresh waits for it, and detaches
+// from it at the end. The sources that were not read until then publish their
+// result themselves.
+type reading struct {
+	c     *Catalog
+	which []int
+	done  chan struct{} // closed when all sources were read
+
+	mu       sync.Mutex // guards the fields below
+	results  []*listResult
+	left     int
+	detached bool
+}
+
+// listResult holds the results of [Source.List].
+type listResult struct {
+	listing Listing
+	err     error
+	took    time.Duration
+}
+
+// read starts reading the given sources. Without [Options.Wait], it reads up to
+// four at a time. With it, a slow source must not delay the others.
+func (c *Catalog) read(ctx context.Context, which []int) *reading {
+	r := &reading{c: c, which: which, done: make(chan struct{}), results: make([]*listResult, len(which)), left: len(which)}
+	most := 4
+	if c.wait > 0 {
+		ctx, most = context.WithoutCancel(ctx), max(1, len(which)) // a slow source is read to its end
+	}
+	gate := make(chan struct{}, most)
+	for at, i := range which {
+		go func() {
+			gate <- struct{}{}
+			res := c.list(ctx, i)
+			<-gate
+			r.finish(ctx, at, res)
+		}()
+	}
+	if len(which) == 0 {
+		close(r.done)
+	}
+	return r
+}
+
+// list reads source i.
+func (c *Catalog) list(ctx context.Context, i int) *listResult {
+	start := time.Now()
+	l, err := c.sources[i].List(ctx)
+	return &listResult{l, err, max(1, time.Since(start))}
+}
+
+// waitUntil waits until all sources were read, ctx is done, or the timeout.
+func (r *reading) waitUntil(ctx context.Context, timeout <-chan time.Time) {
+	select {
+	case <-r.done:
+	case <-timeout:
+	case <-ctx.Done():
+	}
+}
+
+// finish takes the result of a source. If the refresh does not wait anymore,
+// finish publishes it.
+func (r *reading) finish(ctx context.Context, at int, res *listResult) {
+	r.mu.Lock()
+	late := r.detached
+	if !late {
+		r.results[at] = res
+		if r.left--; r.left == 0 {
+			close(r.done)
+		}
+	}
+	r.mu.Unlock()
+	for late {
+		if late = r.c.publishLate(r.which[at], res); late {
+			res = r.c.list(ctx, r.which[at])
+		}
+	}
+}
+
+// publishLate publishes the result of source i. It reports whether the source
+// must be read again.
+func (c *Catalog) publishLate(i int, res *listResult) (again bool) {
+	c.state.Lock()
+	defer c.state.Unlock()
+	first := c.durations[i] == 0
+	again = c.pending[i] == readAgain
+	c.pending[i] = notPending
+	if again {
+		c.pending[i] = readPending
+	}
+	if c.storeResult(i, res) || first {
+		c.publish(c.build())
+	}
+	return again
+}
+
+// detach stores the results and marks the other sources as pending. It reports
+// whether anything changed. It must be called with c.state held.
+func (r *reading) detach() (changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.detached = true
+	for at, i := range r.which {
+		if res := r.results[at]; res != nil {
+			changed = r.c.storeResult(i, res) || changed
+			continue
+		}
+		r.c.pending[i] = readPending
+		changed = changed || r.c.durations[i] == 0
+	}
+	return changed
+}
+
+// storeResult stores the result of source i. It reports whether the result
+// differs from the previous one. It must be called with c.state held.
+func (c *Catalog) storeResult(i int, a *listResult) bool {
+	before, failed := c.listings[i], c.failed[i]
+	c.durations[i], c.failed[i] = a.took, a.err
+	if a.err != nil {
+		return failed == nil || failed.Error() != a.err.Error()
+	}
+	if !slices.IsSortedFunc(a.listing.Entries, byDir) {
+		slices.SortStableFunc(a.listing.Entries, byDir)
+	}
+	reuse(before.Entries, a.listing.Entries)
+	c.listings[i] = a.listing
+	return failed != nil || !slices.Equal(before.Entries, a.listing.Entries) || !slices.Equal(before.Problems, a.listing.Problems)
+}
+
+// stillReading returns the problem of a source that was never read so far.
+func stillReading(waited time.Duration) skill.Diagnostic {
+	return skill.Diagnostic{Severity: skill.Warning, Code: "still-reading",
+		Message: fmt.Sprintf("still being searched after %v; its skills are added when they are found", waited),
+		Fix:     "point the source at a smaller directory, or at one on a faster disk"}
+}
