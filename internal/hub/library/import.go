@@ -127,6 +127,9 @@ type ImportSelection struct {
 	Dirs   []string `json:"dirs"`             // directories of the skills; empty selects all
 	// Overwrite lists the names of existing skills that get a new version.
 	Overwrite []string `json:"overwrite"`
+	// Downgrade also imports signed skills that are older than a version of the
+	// existing skill, or signed by another key.
+	Downgrade bool `json:"downgrade,omitempty"`
 }
 
 // ImportResult is the result of an import.
@@ -178,7 +181,7 @@ func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace,
 			}
 			names[s.Name] = s.Dir
 			from := newSource(p, at, offer, s)
-			if err := l.importOne(ctx, p, in, offer, s, from, slices.Contains(c.Overwrite, s.Name), out); err != nil {
+			if err := l.importOne(ctx, p, in, offer, s, from, slices.Contains(c.Overwrite, s.Name), c.Downgrade, out); err != nil {
 				return err
 			}
 		}
@@ -201,7 +204,7 @@ func newSource(p account.Principal, at remote.Location, offer *remote.Collection
 	}
 }
 
-func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespace, offer *remote.Collection, s remote.Skill, from *Source, overwrite bool, out *ImportResult) error {
+func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespace, offer *remote.Collection, s remote.Skill, from *Source, overwrite, downgrade bool, out *ImportResult) error {
 	found, err := l.db.Skills.Find(ctx, s.Name, []Namespace{in})
 	if err != nil {
 		return err
@@ -214,7 +217,10 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 	err = l.withOffered(ctx, offer, s, func(c *content) error {
 		if len(found) > 0 {
 			change.ID = found[0].ID
-			change.Number, err = l.updateFromSource(ctx, p, change.ID, c, from)
+			change.Number, err = l.updateFromSource(ctx, p, change.ID, c, from, downgrade)
+			return err
+		}
+		if _, err := c.signature(); err != nil {
 			return err
 		}
 		if err := l.storeFiles(ctx, c); err != nil {
@@ -277,8 +283,9 @@ var errUnchanged = errors.New("already up to date")
 
 // updateFromSource adds a version with the files of a source, or makes an older
 // version with these files current. If they are already current, it only records
-// the source and returns errUnchanged.
-func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
+// the source and returns errUnchanged. A signed skill must not be older than the
+// stored versions, unless downgrade is set.
+func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source, downgrade bool) (int64, error) {
 	h, err := l.authorizeChange(ctx, p, id)
 	if err == nil {
 		err = c.checkSameSkill(h)
@@ -287,6 +294,11 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 		return 0, err
 	}
 	digest := c.manifest.Digest()
+	if digest != h.Digest {
+		if err := l.checkRelease(ctx, h, c, downgrade); err != nil {
+			return 0, err
+		}
+	}
 	v, err := l.db.Versions.GetByDigest(ctx, id, digest)
 	if err != nil && !isNotFound(err) {
 		return 0, err

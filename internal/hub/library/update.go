@@ -166,7 +166,7 @@ func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *rem
 	}
 	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}
 	err := l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
-		change.Number, err = l.updateFromSource(ctx, p, s.ID, c, newSource(p, s.Source.location(), offer, offer.Skills[i]))
+		change.Number, err = l.updateFromSource(ctx, p, s.ID, c, newSource(p, s.Source.location(), offer, offer.Skills[i]), false)
 		return err
 	})
 	switch {

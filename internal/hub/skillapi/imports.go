@@ -27,6 +27,7 @@ type importRequest struct {
 	Commit    string   `json:"commit,omitempty" maxLength:"64" doc:"Commit that was inspected; default the current one"`
 	Dirs      []string `json:"dirs,omitempty" nullable:"false" maxItems:"2000" doc:"Directories of the skills to import; default all"`
 	Overwrite []string `json:"overwrite,omitempty" nullable:"false" maxItems:"2000" doc:"Names of existing skills that get a new version"`
+	Downgrade bool     `json:"downgrade,omitempty" doc:"Also import signed skills that are older than an existing version, or signed by another key"`
 }
 
 type updateRequest struct {
@@ -83,7 +84,7 @@ func (h *Handlers) importSkills(ctx context.Context, in *struct{ Body importRequ
 	if err != nil {
 		return nil, err
 	}
-	choice := library.ImportSelection{Commit: in.Body.Commit, Dirs: in.Body.Dirs, Overwrite: in.Body.Overwrite}
+	choice := library.ImportSelection{Commit: in.Body.Commit, Dirs: in.Body.Dirs, Overwrite: in.Body.Overwrite, Downgrade: in.Body.Downgrade}
 	done, err := h.Library.Import(ctx, p, namespace, source, choice)
 	return importResult(done, api.WithSource(source, err))
 }

@@ -2404,6 +2404,8 @@ export interface components {
             commit?: string;
             /** @description Directories of the skills to import; default all */
             dirs?: string[];
+            /** @description Also import signed skills that are older than an existing version, or signed by another key */
+            downgrade?: boolean;
             /** @description Target: public, the name of a group, user:ID or group:ID; default your own */
             namespace?: string;
             /** @description Names of existing skills that get a new version */

@@ -1,0 +1,86 @@
+package library_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
+	"github.com/loadout-dev/loadout/internal/signature"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// signed returns the files of a skill with a signature.
+func signed(t *testing.T, name, body string, key signature.PrivateKey, counter uint64) map[string]string {
+	t.Helper()
+	doc := text(name, body)
+	m, _, err := skill.ReadManifest(fstest.MapFS{"SKILL.md": {Data: []byte(doc)}})
+	mustDo(t, err)
+	sig, err := key.Sign(m, name, signature.Release{Counter: counter, Time: time.Now().Add(-time.Hour)})
+	mustDo(t, err)
+	return map[string]string{name + "/SKILL.md": doc, name + "/" + signature.FileName: string(sig)}
+}
+
+func publisher(t *testing.T) signature.PrivateKey {
+	t.Helper()
+	private, _, err := signature.GenerateKey("example.com")
+	mustDo(t, err)
+	return signature.PrivateKey{Private: private, Expires: time.Now().Add(1000 * time.Hour)}
+}
+
+// An import does not replace a signed skill by an older version of it, nor by
+// one that its publisher did not sign, unless the request says so.
+func TestImportRefusesDowngrade(t *testing.T) {
+	w := sqlite(t, local(&library.Options{TempDir: t.TempDir()}))
+	g := remotetest.NewGit(t)
+	key, stranger := publisher(t), publisher(t)
+	one, two := signed(t, "pdf", "one", key, 1), signed(t, "pdf", "two", key, 2)
+	load := func(downgrade bool) map[string][]string {
+		t.Helper()
+		return became(must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Overwrite: []string{"pdf"}, Downgrade: downgrade}))(t))
+	}
+	skipped := func(what, want string) {
+		t.Helper()
+		for how, got := range map[string]map[string][]string{"import": load(false), "update": became(must(w.lib.Update(w.ctx, w.ada, w.team))(t))} {
+			if len(got["updated"]) > 0 || len(got["skipped"]) != 1 || !strings.Contains(got["skipped"][0], want) {
+				t.Errorf("%s, %s: %v, want %q", what, how, got, want)
+			}
+		}
+	}
+	g.Commit(one)
+	wantEqual(t, load(false)["created"], []string{"pdf@1"})
+	g.Commit(two)
+	wantEqual(t, load(false)["updated"], []string{"pdf@2"})
+
+	g.Commit(one)
+	skipped("an older version", "downgrade")
+	g.Commit(signed(t, "pdf", "fork", key, 2))
+	skipped("the same counter", "same counter 2")
+	g.Commit(signed(t, "pdf", "evil", stranger, 9))
+	skipped("another key", "key of skill")
+	evil := signed(t, "pdf", "three", key, 3)
+	evil["pdf/SKILL.md"] = text("pdf", "changed")
+	g.Commit(evil)
+	skipped("another file", "differs from the signed one")
+	g.Push(remotetest.Change{Files: map[string]string{"pdf/SKILL.md": text("pdf", "unsigned")}, Remove: []string{"pdf/" + signature.FileName}})
+	skipped("no signature", "no longer signed")
+
+	g.Commit(one)
+	wantEqual(t, load(true)["updated"], []string{"pdf@1"})
+	g.Commit(signed(t, "pdf", "three", key, 3))
+	wantEqual(t, load(false)["updated"], []string{"pdf@3"})
+
+	private, _, err := signature.GenerateKey("example.com")
+	mustDo(t, err)
+	next, err := key.Replace(private, time.Time{}, time.Now().Add(-2*time.Hour))
+	mustDo(t, err)
+	g.Commit(signed(t, "pdf", "four", next, 4))
+	wantEqual(t, load(false)["updated"], []string{"pdf@4"})
+
+	// Another group has its own history.
+	g.Commit(one)
+	got := became(must(w.lib.Import(w.ctx, w.ada, library.Namespace("user:"+string(w.ada.User)), g.URL, library.ImportSelection{}))(t))
+	wantEqual(t, got["created"], []string{"pdf@1"})
+}
