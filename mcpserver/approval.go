@@ -71,6 +71,7 @@ const (
 	notAsked verdict = iota
 	approved
 	denied
+	unanswered // the user closed the question or gave no decision
 )
 
 // state is sent with a question and returned with the answer.
@@ -190,9 +191,14 @@ func (a *approvals) readAnswer(ctx context.Context, tool string, args json.RawMe
 		if !ok {
 			return answer{}
 		}
-		scope, ok := scopes[fmt.Sprint(given.Content["decision"])]
-		if given.Action != "accept" || !ok {
+		decision := given.Content["decision"]
+		scope, ok := scopes[fmt.Sprint(decision)]
+		switch {
+		case given.Action == "decline", given.Action == "accept" && decision == "no":
 			out.verdict = denied
+			return out
+		case given.Action != "accept" || !ok:
+			out.verdict = unanswered
 			return out
 		}
 		if scope != policy.Once { // Once covers only this call
@@ -285,11 +291,11 @@ func (s *Server) elicit(r *loadout.RefusedError, c *tools.Call, msg string, sche
 	}
 }
 
-// decisionSchema returns the schema of the user's decision. No property is
-// required, so that an answer without a decision is a refusal rather than a
-// protocol error.
+// decisionSchema returns the schema of the user's decision. It is required and
+// has no default, so that a form sent by mistake neither permits nor refuses
+// the call.
 func decisionSchema(says string, choices ...any) *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{
+	return &jsonschema.Schema{Type: "object", Required: []string{"decision"}, Properties: map[string]*jsonschema.Schema{
 		"decision": {Type: "string", Title: "Run it?", Enum: append(choices, "no"), Description: says + "; no: not at all"},
 	}}
 }
@@ -307,6 +313,8 @@ func (s *Server) applyAnswer(ctx context.Context, c *tools.Call, name string, a 
 			s.log.Error("could not record a refusal", "tool", name, "error", err)
 		}
 		return notApproved(name)
+	case a.verdict == unanswered:
+		return errorResult("The user gave no answer about the call of " + name + ". Ask them whether to make it, then try again.")
 	case a.keep == "" || a.keep == policy.ForSession && c.Session == "", !s.tools(ctx).StoresGrants():
 		return nil
 	}
@@ -324,6 +332,10 @@ func (s *Server) howToApprove(err error) string {
 	}
 	return s.opts.HowToApprove(err)
 }
+
+// isCommand reports whether how starts with a command. A refusal starts with it,
+// because clients and models truncate or summarize the end of an error.
+func isCommand(how string) bool { return strings.HasPrefix(how, "run `") }
 
 // canElicit reports whether the request's client can ask its user for input.
 func canElicit(req *mcp.CallToolRequest) bool {

@@ -294,7 +294,10 @@ func (s *Server) runError(err error) string {
 			return fmt.Sprintf("skill %s may not run scripts: what was approved cannot be read.", e.Skill)
 		}
 		msg := e.Error() + "."
-		if how := cmp.Or(s.howToApprove(err), e.Decision.Hint); how != "" {
+		switch how := cmp.Or(s.howToApprove(err), e.Decision.Hint); {
+		case isCommand(how):
+			return "The user can " + how + ": " + msg
+		case how != "":
 			msg += " The user can " + how + "."
 		}
 		return msg

@@ -76,7 +76,9 @@ type Options struct {
 	// approval questions; nil disables this.
 	SharedAnswers *SharedAnswers
 	// HowToApprove returns how the user can approve what err refused. For a
-	// skill's code, it completes a sentence that starts with "The user can".
+	// skill's code, it completes a sentence that starts with "The user can". A
+	// text that starts with "run `" does so for tool calls too, and the message
+	// begins with it.
 	// If it is nil or returns "", the hint in the refusal is used.
 	HowToApprove func(err error) string
 	// HowToRevoke returns the command with which the user can revoke the

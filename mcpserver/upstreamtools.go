@@ -343,8 +343,11 @@ func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult,
 	switch e := err.(type) {
 	case *loadout.RefusedError:
 		name = e.Call.Tool
-		if e.NeedsApproval {
-			msg += " This client cannot ask the user; " + cmp.Or(s.howToApprove(e), e.Decision.Hint) + "."
+		switch how := cmp.Or(s.howToApprove(e), e.Decision.Hint); {
+		case e.NeedsApproval && isCommand(how):
+			msg = "The user can " + how + ": " + msg + " This client cannot ask the user."
+		case e.NeedsApproval:
+			msg += " This client cannot ask the user; " + how + "."
 		}
 	case *tools.FailedError:
 		name = e.Tool.Name

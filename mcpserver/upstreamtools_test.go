@@ -268,6 +268,8 @@ func TestCallToolNeedsApproval(t *testing.T) {
 			{"accept", "always", 1, "changed"},
 			{"accept", "no", 2, "declined"},
 			{"decline", "", 2, "declined"},
+			{"cancel", "", 2, "gave no answer"},
+			{"accept", "", 2, "gave no answer"},
 		} {
 			t.Run(how.String()+" "+tt.action+" "+tt.decision, func(t *testing.T) {
 				asked := 0

@@ -28,6 +28,8 @@ func (s *Setup) HowToApprove(err error) string {
 	switch {
 	case !ok:
 		return ""
+	case e.Call != nil && e.NeedsApproval && e.Call.Tool != "":
+		return "run `loadout approve " + console.ShellQuote(e.Call.Tool) + s.SkillFlags() + "` in their own terminal"
 	case e.Call != nil && e.Decision.Code == policy.ByRule:
 		return "to find the rule: loadout config show"
 	case e.Call == nil && e.NeedsApproval:
