@@ -205,3 +205,19 @@ func TestL13SwitchedOffAndUnreadable(t *testing.T) {
 	}
 	d.expect(d.mcp("no"), "a grant that cannot be read", "declined", 1)
 }
+
+// The user can approve a tool before an agent calls it, by any spelling of its
+// name.
+func TestApproveToolBySpelling(t *testing.T) {
+	d := newPromptFixture(t)
+	s := d.mcp("no")
+	d.expect(s, "at first", "declined", 1)
+	for _, name := range []string{"notes__add", "mcp.notes.add", "notes.add", "mcp__notes__add", "mcp__loadout__notes__add", "mcp.add"} {
+		if out := d.run("approve", name); !strings.Contains(out, "To revoke: loadout approve --revoke notes__add") {
+			t.Errorf("%s: %s", name, out)
+		}
+		d.expect(s, name, "kept", 0)
+		d.run("approve", "--revoke", "notes__add")
+		d.expect(s, "revoked", "declined", 1)
+	}
+}

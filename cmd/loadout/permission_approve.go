@@ -32,7 +32,7 @@ func (a *app) approveCommand() *cobra.Command {
 	var o approveFlags
 	cmd := &cobra.Command{
 		Use:   "approve NAME",
-		Short: "Approve the scripts and servers of a skill",
+		Short: "Approve the scripts and servers of a skill, or a tool",
 		Long: `Show what a skill runs and which permissions it requests, and allow agents to run it.
 
 An approval covers the exact files of the skill and of the skills it depends on. If
@@ -45,12 +45,14 @@ terminal. --pending lists the commands refused in this way. On an unattended mac
 state what you reviewed: --digest with the digest of the skill and of everything that
 --dry-run lists as needed, and --yes. This does not let an agent approve.
 
-You approve tool calls when an agent makes them. --list also shows the tool calls you
+You approve tool calls when an agent makes them, or before, with the NAME of a tool of
+an MCP server in any spelling, such as github__create_issue. --list also shows the tool calls you
 allowed for a session or always; --revoke NAME revokes them by tool name.`,
 		Example: `  loadout approve pdf
   loadout approve pdf --dry-run             show what would be approved
   loadout approve pdf --expires 24h
   loadout approve pdf --digest sha256:4e1f… --yes      on an unattended machine
+  loadout approve github__create_issue
   loadout approve --list
   loadout approve --pending
   loadout approve --revoke pdf
@@ -103,7 +105,7 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 	}
 	defer rt.Close()
 	if _, err := a.resolveSkill(ctx, rt, name); err != nil {
-		return err
+		return a.approveTool(ctx, name, o, err)
 	}
 	presence := ""
 	if !o.dryRun {

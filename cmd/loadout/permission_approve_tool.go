@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// toolApproval is the JSON output of the approve command for a tool.
+type toolApproval struct {
+	Tool  string        `json:"tool"`
+	ID    string        `json:"id"`
+	Grant *policy.Grant `json:"grant"` // the recorded grant; null with --dry-run
+}
+
+// approveTool approves the calls of an MCP tool, if there is no skill of this
+// name. missing is the error about the skill, which approveTool returns if there
+// is no such tool either.
+func (a *app) approveTool(ctx context.Context, name string, o *approveFlags, missing error) error {
+	if e, ok := errors.AsType[*catalog.NotFoundError](missing); !ok || e.Reason != "" {
+		return missing
+	}
+	return a.withServers(ctx, nil, false, "", func(set *setup.Toolset, _ map[string]string, _ []string) error {
+		found, err := findTool(ctx, set, name)
+		if err == nil && len(found) == 0 && strings.ContainsAny(name, "._") {
+			done := a.ShowProgress("connecting")
+			set.OpenPermittedServers(ctx) // also servers of approved skills
+			set.Connect(ctx, "")
+			done()
+			found, err = findTool(ctx, set, name)
+		}
+		switch {
+		case err != nil:
+			return err
+		case len(found) == 0:
+			return missing
+		case len(found) > 1:
+			var names []string
+			for _, c := range found {
+				names = append(names, c.Name)
+			}
+			return exit.Errorf(exit.Usage, "use one of "+strings.Join(names, ", "), "several tools are named %s", name)
+		case len(o.digests) > 0 || o.expires > 0 || o.workspace || o.host || o.unsandboxed:
+			return exit.Errorf(exit.Usage, "omit the flags for skills, or write a rule: policy.rules", "%s is a tool of an MCP server", found[0].Name)
+		}
+		return a.grantTool(ctx, set, &found[0], o)
+	})
+}
+
+// grantTool shows a tool and records that the user approves its calls.
+func (a *app) grantTool(ctx context.Context, set *setup.Toolset, t *tools.Capability, o *approveFlags) error {
+	out := toolApproval{Tool: t.Name, ID: t.ID}
+	if !a.JSON {
+		fmt.Fprintf(a.Stdout, "%s: %s\n%s\n", a.Bold(plain(t.Name)), t.SafetyLevel, plain(t.Description))
+	}
+	if o.dryRun {
+		if a.JSON {
+			return a.PrintJSON(out)
+		}
+		return nil
+	}
+	presence, err := a.RequireUser(ctx, "on an unattended machine, write a rule: policy.rules", append([]string{"approve", t.Name}, a.SkillArgs()...)...)
+	if err != nil {
+		return err
+	}
+	if !o.yes && !a.JSON && console.IsTerminal(a.Stdin) && console.IsTerminal(a.Stderr) {
+		yes, err := a.Confirm(ctx, "Let agents call this tool without a prompt?")
+		if err == nil && !yes {
+			err = exit.Errorf(exit.Refused, "to see it again: loadout approve "+console.ShellQuote(t.Name)+" --dry-run", "tool %s not approved", t.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	user := policy.LocalUser()
+	if err := set.Grant(ctx, &tools.Call{Name: t.Name, Principal: user, Presence: presence}, policy.Always, false, user); err != nil {
+		return err
+	}
+	if a.JSON {
+		all, _, err := a.GrantStore().List(ctx)
+		if i := slices.IndexFunc(all, func(g policy.Grant) bool { return g.Permissions.Call && g.Name == t.Name && g.Scope == policy.Always }); err == nil && i >= 0 {
+			out.Grant = &all[i]
+		}
+		return a.PrintJSON(out)
+	}
+	fmt.Fprintf(a.Stdout, "\n%s Agents can call it without a prompt until its definition changes. To revoke: loadout approve --revoke %s\n", a.Green("Approved."), t.Name)
+	return nil
+}
+
+// findTool returns the tools that a name may mean, in the spellings of rules, of
+// capabilities and of clients.
+func findTool(ctx context.Context, set *setup.Toolset, name string) ([]tools.Capability, error) {
+	all, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
+	if err != nil {
+		return nil, err
+	}
+	var exact, short []tools.Capability
+	for _, c := range all.Hints.Capabilities {
+		if c.Kind != "mcp" {
+			continue
+		}
+		long := strings.TrimPrefix(c.ID, "mcp.") // SERVER.TOOL
+		_, tool, _ := strings.Cut(long, ".")
+		switch name {
+		case c.Name, c.ID, long, "mcp__" + c.Name, "mcp__loadout__" + c.Name:
+			exact = append(exact, c)
+		case tool, "mcp." + tool:
+			short = append(short, c)
+		}
+	}
+	if len(exact) > 0 {
+		return exact, nil
+	}
+	return short, nil
+}
