@@ -343,3 +343,49 @@ exec 3>&-; wait`
 		t.Errorf("%d grants:\n%s", len(d.grants()), out)
 	}
 }
+
+// The configuration of the operator approves a skill by its digest, without a
+// terminal and without a command.
+func TestConfigurationApprovesByDigest(t *testing.T) {
+	d := newCallerFixture(t)
+	task, needy := "task="+d.digest("task"), "needy="+d.digest("needy")
+	configure := func(file string, entries ...string) {
+		t.Helper()
+		text, err := json.Marshal(map[string]any{"policy": map[string]any{"approved": entries}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(d.home, file), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(env []string, skill string) (string, bool) {
+		t.Helper()
+		out, code := d.unattended(env, "run", skill, skill+".sh", "--skills", "skills")
+		return out, code != exit.Refused
+	}
+	for name, tt := range map[string]struct {
+		entries []string
+		env     []string
+		skill   string
+		runs    bool
+		note    string
+	}{
+		"stated":            {[]string{task}, nil, "task", true, ""},
+		"with dependencies": {[]string{task, needy}, nil, "needy", true, ""},
+		"not stated":        {nil, nil, "task", false, ""},
+		"no dependencies":   {[]string{needy}, nil, "needy", false, "needy is not approved: needed task ("},
+		"another digest":    {[]string{"task=sha256:" + strings.Repeat("0", 64)}, nil, "task", false, "task is not approved: stated sha256:0000"},
+		"a variable":        {nil, []string{"LOADOUT_POLICY_APPROVED=" + task}, "task", false, ""},
+	} {
+		configure(".config/loadout/loadout.yaml", tt.entries...)
+		if out, runs := run(tt.env, tt.skill); runs != tt.runs || !strings.Contains(out, tt.note) {
+			t.Errorf("%s: runs %v, want %v and %q:\n%s", name, runs, tt.runs, tt.note, out)
+		}
+	}
+	configure(".config/loadout/loadout.yaml")
+	configure("loadout.yaml", task) // of the project
+	if out, runs := run(nil, "task"); runs {
+		t.Errorf("a project approves:\n%s", out)
+	}
+}

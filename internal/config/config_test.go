@@ -153,8 +153,10 @@ func TestExampleEqualsDefaults(t *testing.T) {
 		}
 	}
 	for _, v := range want {
-		if env := "LOADOUT_" + strings.ToUpper(strings.ReplaceAll(v.Key, ".", "_")); !strings.Contains(config.Example(), "# Environment: "+env+"\n") {
-			t.Errorf("the example does not name %s", env)
+		env := "LOADOUT_" + strings.ToUpper(strings.ReplaceAll(v.Key, ".", "_"))
+		named := strings.Contains(config.Example(), "# Environment: "+env+"\n")
+		if none := v.Key == "policy.approved"; named == none { // an agent could set a variable
+			t.Errorf("the example names %s: %v", env, named)
 		}
 	}
 }

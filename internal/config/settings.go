@@ -60,10 +60,11 @@ type Sources struct {
 	Tokens  []string // entries of the form host=SECRET
 }
 
-// Policy configures approvals of tool calls.
+// Policy configures approvals. A project file cannot set Approved.
 type Policy struct {
 	Rules     []string
 	Threshold string
+	Approved  []string // entries of the form skill=sha256:DIGEST
 }
 
 // Sandbox configures how skill scripts run. A project file cannot set any of
@@ -168,6 +169,9 @@ var settings = []setting{
 		doc: "Rules for tool calls: allow, ask or deny and a tool, for example \"deny mcp.github.delete_*\" or\n\"allow github__get_issue\". The first match counts, except that deny always wins."},
 	{key: "policy.threshold", env: "LOADOUT_POLICY_THRESHOLD", value: func(c *Config) any { return &c.Policy.Threshold }, check: oneOf("", "SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"),
 		doc: "Risk level from which tool calls without a matching rule need approval."},
+	{key: "policy.approved", value: func(c *Config) any { return &c.Policy.Approved }, check: checkApproved,
+		doc: "Skills that are approved in one version, for unattended machines, for example\n" +
+			"pdf=sha256:5f70bf18… with all 64 digits. List the dependencies too. No environment variable."},
 	{key: "sandbox.enabled", env: "LOADOUT_SANDBOX_ENABLED", value: func(c *Config) any { return &c.Sandbox.Enabled },
 		doc: "Allow scripts of skills; false refuses all of them and hides the tool from clients."},
 	{key: "sandbox.backend", env: "LOADOUT_SANDBOX_BACKEND", value: func(c *Config) any { return &c.Sandbox.Backend },
@@ -279,6 +283,18 @@ func oneOf(names ...string) func(any) error {
 		}
 		return fmt.Errorf("%q is not one of %s", *v.(*string), strings.Join(names[1:], ", "))
 	}
+}
+
+// checkApproved returns an error unless every entry has the form skill=DIGEST.
+func checkApproved(v any) error {
+	for _, entry := range *v.(*[]string) {
+		skill, digest, ok := strings.Cut(entry, "=")
+		hex, is := strings.CutPrefix(digest, "sha256:")
+		if !ok || !is || skill == "" || len(hex) != 64 || strings.Trim(hex, "0123456789abcdef") != "" {
+			return errors.New("expected SKILL=sha256:DIGEST entries with 64 lower-case hexadecimal digits")
+		}
+	}
+	return nil
 }
 
 // checkHostSecrets returns an error unless every entry has the form

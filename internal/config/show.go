@@ -83,7 +83,10 @@ func Example() string {
 		for line := range strings.SplitSeq(s.doc, "\n") {
 			b.WriteString("  # " + line + "\n")
 		}
-		fmt.Fprintf(&b, "  # Environment: %s\n  %s: %s\n\n", s.env, name, v.Text())
+		if s.env != "" {
+			b.WriteString("  # Environment: " + s.env + "\n")
+		}
+		fmt.Fprintf(&b, "  %s: %s\n\n", name, v.Text())
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }

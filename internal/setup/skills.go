@@ -47,8 +47,17 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 	if err != nil {
 		return nil, err
 	}
+	var stated *configuredGrants
+	if scripts != nil && len(c.Policy.Approved) > 0 {
+		stated = &configuredGrants{scripts.Grants, policy.NewMemoryStore()}
+		scripts.Grants = stated
+	}
 	defer s.ShowProgress("reading skills")()
-	return loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Wait: s.SkillWait, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()})
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Wait: s.SkillWait, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()})
+	if err == nil && stated != nil {
+		s.addConfigured(ctx, c, rt, stated)
+	}
+	return rt, err
 }
 
 // OpenRuntime loads the configuration and opens the skills. The caller must
