@@ -177,6 +177,61 @@ func TestPasswordChangeEndsOtherSignIns(t *testing.T) {
 	n.signIn(t, "bob", next)
 }
 
+// A change of password revokes API tokens on request, and ends what uses them.
+func TestPasswordChangeRevokesTokens(t *testing.T) {
+	for name, address := range map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Database: address(t), Keys: []encryption.Key{encryption.NewKey()}})
+			root := n.signIn(t, "root", secret)
+			id, bob := n.newUser(t, root, "bob")
+			token := func() caller {
+				return caller{node: n, token: bob.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"read"}}).want(t, 201).text(t, "token")}
+			}
+			kept := token()
+			const next = "quite another one"
+			bob.send(t, "PUT", "/api/v1/users/me/password", map[string]any{"password": next, "current": secret}).want(t, 204)
+			kept.send(t, "GET", "/api/v1/me", nil).want(t, 200)
+			bob.send(t, "PUT", "/api/v1/users/me/password", map[string]any{"password": secret, "current": "wrong", "revoke_tokens": true}).want(t, 401)
+			kept.send(t, "GET", "/api/v1/me", nil).want(t, 200)
+			bob.send(t, "PUT", "/api/v1/users/me/password", map[string]any{"password": secret, "current": next, "revoke_tokens": true}).want(t, 204)
+			kept.send(t, "GET", "/api/v1/me", nil).wantProblem(t, 401, "bad_token")
+			bob.send(t, "GET", "/api/v1/me", nil).want(t, 200)
+			another, mine := token(), caller{node: n, token: root.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"read"}}).want(t, 201).text(t, "token")}
+			root.send(t, "PUT", "/api/v1/users/"+id+"/password", map[string]any{"password": next, "revoke_tokens": true}).want(t, 204)
+			another.send(t, "GET", "/api/v1/me", nil).wantProblem(t, 401, "bad_token")
+			bob.send(t, "GET", "/api/v1/me", nil).want(t, 401)
+			mine.send(t, "GET", "/api/v1/me", nil).want(t, 200)
+		})
+	}
+}
+
+// Names of administrators are listed only for those who share a group with them, and
+// found by those who add members.
+func TestAdministratorsAreNotListed(t *testing.T) {
+	n := team(t)
+	root := n.signIn(t, "root", secret)
+	id, ada := n.newUser(t, root, "ada")
+	_, eve := n.newUser(t, root, "eve")
+	listed := func(c caller, query string) (names []string) {
+		var list struct{ Items []struct{ Name string } }
+		c.send(t, "GET", "/api/v1/users"+query, nil).want(t, 200).into(t, &list)
+		for _, u := range list.Items {
+			names = append(names, u.Name)
+		}
+		return names
+	}
+	wantSame(t, "for a user", listed(eve, ""), []string{"ada", "eve"})
+	wantSame(t, "for an administrator", listed(root, ""), []string{"ada", "eve", "root"})
+	eve.send(t, "GET", "/api/v1/users?name=root", nil).wantProblem(t, 404, "not_found")
+	group := root.send(t, "POST", "/api/v1/groups", map[string]string{"name": "team"}).want(t, 201).text(t, "id")
+	root.send(t, "PUT", "/api/v1/groups/"+group+"/members/"+id, map[string]string{"role": "owner"}).want(t, 204)
+	wantSame(t, "for a member of the same group", listed(ada, ""), []string{"ada", "eve", "root"})
+	root.send(t, "DELETE", "/api/v1/groups/"+group+"/members/me", nil).want(t, 204)
+	wantSame(t, "for an owner of a group", listed(ada, ""), []string{"ada", "eve"})
+	wantSame(t, "for an owner who adds a member", listed(ada, "?name=root"), []string{"root"})
+	eve.send(t, "GET", "/api/v1/users?name=root", nil).wantProblem(t, 404, "not_found")
+}
+
 // Cross-site requests that a browser would send with its cookie are refused, including
 // sign-ins. Requests with a token are not made by a browser.
 func TestCrossSitePages(t *testing.T) {

@@ -93,3 +93,12 @@ func (t Tokens) Delete(ctx context.Context, userID, id string) error {
 	}
 	return nil
 }
+
+// DeleteByUser deletes all of a user's tokens and returns their number.
+func (t Tokens) DeleteByUser(ctx context.Context, userID string) (int64, error) {
+	n, err := t.c.exec(ctx, "DELETE FROM tokens WHERE user_id = $1", userID)
+	if err != nil {
+		return 0, fmt.Errorf("delete tokens of user %q: %w", userID, err)
+	}
+	return n, nil
+}

@@ -58,6 +58,7 @@ type userChange struct {
 type passwordChange struct {
 	Current  string `json:"current,omitempty" maxLength:"1024" doc:"Required for your own password, if you have one"`
 	Password string `json:"password" maxLength:"1024"`
+	Revoke   bool   `json:"revoke_tokens,omitempty" doc:"Also revoke all API tokens of the user"`
 }
 
 // loginJSON describes a browser sign-in.
@@ -70,12 +71,12 @@ type loginJSON struct {
 }
 
 func (h *Handlers) usersAPI() {
-	api.Add(h.Server, api.Operation("list-users", "GET", "/users", "List users by name, or find one by name"), h.listUsers)
+	api.Add(h.Server, api.Operation("list-users", "GET", "/users", "List users by name, or find one by name. Administrators are listed for administrators and members of their groups"), h.listUsers)
 	api.Add(h.Server, api.WithCreated(api.Operation("make-user", "POST", "/users", "Create a user")), h.createUser)
 	api.Add(h.Server, api.Operation("get-user", "GET", "/users/{user}", "Get a user"), h.getUser)
 	api.Add(h.Server, api.Operation("change-user", "PATCH", "/users/{user}", "Change a user"), h.changeUser)
 	api.Add(h.Server, api.Operation("delete-user", "DELETE", "/users/{user}", "Delete a user without skills, agents and conversations"), h.deleteUser)
-	api.Add(h.Server, api.Operation("set-password", "PUT", "/users/{user}/password", "Set a password and end all other sign-ins of the user"), h.setPassword)
+	api.Add(h.Server, api.Operation("set-password", "PUT", "/users/{user}/password", "Set a password, end all other sign-ins of the user, and optionally revoke the API tokens"), h.setPassword)
 	api.Add(h.Server, api.Operation("list-sign-ins", "GET", "/users/{user}/sign-ins", "List the browser sign-ins of a user"), h.listSignIns)
 	api.Add(h.Server, api.Operation("end-sign-ins", "DELETE", "/users/{user}/sign-ins", "End all other sign-ins of a user"), h.endSignIns)
 }
@@ -128,7 +129,8 @@ func (h *Handlers) setPassword(ctx context.Context, in *struct {
 			return nil, err
 		}
 	}
-	return nil, h.Directory.Users.SetPassword(ctx, p, in.id(p), in.Body.Current, in.Body.Password, v.Login)
+	return nil, h.Directory.Users.SetPassword(ctx, p, in.id(p), users.PasswordChange{
+		Current: in.Body.Current, Password: in.Body.Password, KeepLogin: v.Login, RevokeTokens: in.Body.Revoke})
 }
 
 func (h *Handlers) listSignIns(ctx context.Context, in *UserPath) (*api.Body[api.ListBody[loginJSON]], error) {

@@ -3,6 +3,8 @@ package users
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -38,21 +40,44 @@ func userFor(p account.Principal, u store.User) User {
 type Users struct{ b *core }
 
 // List returns the users sorted by name, and the cursor of the next page.
-// Administrators see all details, other users only names.
+// Administrators see all details, other users only names, and no administrators
+// except those in a group of theirs. Pages may therefore have fewer users.
 func (u Users) List(ctx context.Context, p account.Principal, page store.Page) ([]User, string, error) {
 	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
 		return nil, "", err
 	}
 	rows, next, err := u.b.db.Users.List(ctx, page)
-	out := make([]User, len(rows))
-	for i, row := range rows {
-		out[i] = userFor(p, row)
+	if err != nil {
+		return nil, "", err
 	}
-	return out, next, err
+	out := make([]User, 0, len(rows))
+	for _, row := range rows {
+		visible, err := u.isListed(ctx, p, row)
+		if err != nil {
+			return nil, "", err
+		}
+		if visible {
+			out = append(out, userFor(p, row))
+		}
+	}
+	return out, next, nil
+}
+
+// isListed reports whether a principal may find a user by listing. Names of
+// administrators would help to attack their accounts.
+func (u Users) isListed(ctx context.Context, p account.Principal, row store.User) (bool, error) {
+	if !row.Admin || p.Admin || p.User == account.UserID(row.ID) {
+		return true, nil
+	}
+	memberships, err := u.b.db.Groups.ListMemberships(ctx, row.ID)
+	return slices.ContainsFunc(memberships, func(m store.Member) bool {
+		return p.Groups[account.GroupID(m.GroupID)] != account.Outsider
+	}), err
 }
 
 // ByName returns the user with the given name, with the same details as
-// [Users.List].
+// [Users.List]. Principals who manage the members of a group also find
+// administrators, to add them.
 func (u Users) ByName(ctx context.Context, p account.Principal, name string) (User, error) {
 	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
 		return User{}, err
@@ -61,7 +86,24 @@ func (u Users) ByName(ctx context.Context, p account.Principal, name string) (Us
 	if err != nil {
 		return User{}, err
 	}
+	visible, err := u.isListed(ctx, p, row)
+	if err == nil && !visible && !managesMembers(p) {
+		err = fmt.Errorf("user %q: %w", name, store.ErrNotFound)
+	}
+	if err != nil {
+		return User{}, err
+	}
 	return userFor(p, row), nil
+}
+
+// managesMembers reports whether a principal may add members to a group.
+func managesMembers(p account.Principal) bool {
+	for g := range p.Groups {
+		if account.Can(p, account.GroupMembers, account.Resource{Group: g}) {
+			return true
+		}
+	}
+	return false
 }
 
 // Get returns a user with all details. The principal must be the user or an
@@ -201,12 +243,25 @@ func valueOr[T any](changed *T, was T) T {
 	return was
 }
 
+// PasswordChange is a new password for a user.
+type PasswordChange struct {
+	Current  string // required of principals who change their own password
+	Password string
+	// KeepLogin is the hash of the browser sign-in that continues; nil for none.
+	KeepLogin []byte
+	// RevokeTokens revokes all API tokens of the user. Otherwise they remain valid.
+	RevokeTokens bool
+}
+
 // SetPassword changes a user's password and ends all of the user's browser sign-ins
-// except the one with the hash keep. API tokens remain valid. Principals who change
-// their own password must pass the current one; otherwise SetPassword fails with
-// [account.ErrWrongPassword].
-func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.UserID, current, password string, keep []byte) error {
-	a := auditedAction{by: p, action: account.UserWrite, in: store.UserNamespace(string(id)), subject: string(id), details: map[string]any{"change": "password"}}
+// except c.KeepLogin. Principals who change their own password must pass the current
+// one; otherwise SetPassword fails with [account.ErrWrongPassword].
+func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.UserID, c PasswordChange) error {
+	details := map[string]any{"change": "password"}
+	if c.RevokeTokens {
+		details["tokens"] = "revoked"
+	}
+	a := auditedAction{by: p, action: account.UserWrite, in: store.UserNamespace(string(id)), subject: string(id), details: details}
 	if err := u.b.authorize(ctx, a, account.OwnedBy(id)); err != nil {
 		return err
 	}
@@ -215,11 +270,11 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 		return err
 	}
 	if id == p.User && row.Password != "" {
-		if _, err := u.b.passwords.Check(ctx, "user "+row.ID, row.Password, current); err != nil {
+		if _, err := u.b.passwords.Check(ctx, "user "+row.ID, row.Password, c.Current); err != nil {
 			return err
 		}
 	}
-	hash, err := u.b.passwords.Hash(ctx, row.Name, password)
+	hash, err := u.b.passwords.Hash(ctx, row.Name, c.Password)
 	if err != nil {
 		return err
 	}
@@ -227,7 +282,10 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 		if err := tx.Users.SetPassword(ctx, row.ID, hash); err != nil {
 			return err
 		}
-		_, err := tx.Logins.DeleteByUser(ctx, row.ID, keep)
+		if _, err := tx.Logins.DeleteByUser(ctx, row.ID, c.KeepLogin); err != nil || !c.RevokeTokens {
+			return err
+		}
+		_, err := tx.Tokens.DeleteByUser(ctx, row.ID)
 		return err
 	})
 }

@@ -61,11 +61,13 @@ export function forget() {
   groups.value = new Map();
 }
 
-/** userName returns the name for a user ID. */
+/** userName returns the name for a user ID. Administrators are named only to some users. */
 export function userName(id: string): string {
   if (id === "") return msg("account.nobody");
   if (id === me.value?.user.id) return me.value.user.name;
-  return users.value.get(id)?.name ?? id;
+  return (
+    users.value.get(id)?.name ?? (users.value.size > 0 && !me.value?.user.account?.admin ? msg("account.another") : id)
+  );
 }
 
 /** groupName returns the name for a group ID. */

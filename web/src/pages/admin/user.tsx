@@ -88,8 +88,14 @@ export function MakeUser({ onMade, onClose }: { onMade: () => void; onClose: () 
 /** ResetPassword sets a new password for a user. */
 export function ResetPassword({ u, onClose }: { u: User; onClose: () => void }) {
   const [password, setPassword] = useState("");
+  const [revoke, setRevoke] = useState(false);
   const { send, busy, error, fault } = useSend(async () => {
-    await got(api.PUT("/api/v1/users/{user}/password", { params: { path: { user: u.id } }, body: { password } }));
+    await got(
+      api.PUT("/api/v1/users/{user}/password", {
+        params: { path: { user: u.id } },
+        body: { password, revoke_tokens: revoke },
+      }),
+    );
     done(msg("admin.passwordSet"));
     onClose();
   }, "password");
@@ -115,6 +121,12 @@ export function ResetPassword({ u, onClose }: { u: User; onClose: () => void }) 
           value={password}
           onText={setPassword}
           autocomplete="new-password"
+        />
+        <Check
+          label={msg("admin.revokeTokens")}
+          hint={msg("admin.revokeTokensHint")}
+          checked={revoke}
+          onCheck={setRevoke}
         />
         {error && <Problem error={error} />}
       </form>

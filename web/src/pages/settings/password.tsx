@@ -4,7 +4,7 @@ import { PasswordField } from "../../features/users/passwordfield";
 import { api, got } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
-import { done, Problem } from "../../shared/ui";
+import { Check, done, Problem } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
 
 /** Password changes the password. */
@@ -12,16 +12,18 @@ export function Password() {
   const has = me.value!.user.account?.password ?? false;
   const [current, setCurrent] = useState("");
   const [password, setPassword] = useState("");
+  const [revoke, setRevoke] = useState(false);
   const { send, busy, error, fault } = useSend(async () => {
     await got(
       api.PUT("/api/v1/users/{user}/password", {
         params: { path: { user: "me" } },
-        body: { password, current: has ? current : undefined },
+        body: { password, current: has ? current : undefined, revoke_tokens: revoke },
       }),
     );
     me.value = await got(api.GET("/api/v1/me"));
     setCurrent("");
     setPassword("");
+    setRevoke(false);
     done(msg("settings.passwordSet"));
   }, "password");
   return (
@@ -43,6 +45,12 @@ export function Password() {
           value={password}
           onText={setPassword}
           autocomplete="new-password"
+        />
+        <Check
+          label={msg("settings.revokeTokens")}
+          hint={msg("settings.revokeTokensHint")}
+          checked={revoke}
+          onCheck={setRevoke}
         />
         {error && <Problem error={error} />}
         <Submit busy={busy}>{msg("settings.setPassword")}</Submit>

@@ -1629,7 +1629,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List users by name, or find one by name */
+        /** List users by name, or find one by name. Administrators are listed for administrators and members of their groups */
         get: operations["list-users"];
         put?: never;
         /** Create a user */
@@ -1667,7 +1667,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Set a password and end all other sign-ins of the user */
+        /** Set a password, end all other sign-ins of the user, and optionally revoke the API tokens */
         put: operations["set-password"];
         post?: never;
         delete?: never;
@@ -2912,6 +2912,8 @@ export interface components {
             /** @description Required for your own password, if you have one */
             current?: string;
             password: string;
+            /** @description Also revoke all API tokens of the user */
+            revoke_tokens?: boolean;
         };
         PlacedDraft: {
             /** @description SKILL.md and all other files */
