@@ -69,7 +69,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		Restrictions: stage.Restrictions{
 			Rlimits: launcher.Rlimits(limits, true), Seccomp: true, Landlock: landlockRules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
 			Inodes: int64(limits.Inodes), Counted: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}, // bubblewrap limits only sizes
-			Socket: launcher.SocketSize(), NetShared: spec.Network.Mode == sandbox.HostNetwork,
+			Socket: launcher.SocketSize(), NetShared: spec.Network.Mode == sandbox.HostNetwork, GrowingTCP: true,
 			Work: mountpoint.Work, Skip: "in", Threads: launcher.IdleThreads,
 		},
 		Serve: func(l net.Listener) { proxy.Serve(l) },

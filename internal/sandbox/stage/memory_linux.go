@@ -118,7 +118,12 @@ func (s *stage) socketMemory(of []usage, room int64) int64 {
 	memory := func(sockets int64) int64 { return max(sockets-usual, 0) * s.seal.Socket }
 	if !s.seal.NetShared {
 		if b, err := readProc("net", "sockstat"); err == nil {
-			return memory(parseSockets(b))
+			all := parseSockets(b)
+			n := memory(all.used)
+			if s.seal.GrowingTCP && all.tcp > 0 {
+				n += max(all.tcpMemory-s.tcpBefore, 0)
+			}
+			return n
 		}
 	}
 	if n := memory(countDescriptors(of)); n <= room {
@@ -160,15 +165,31 @@ func countSockets(of []usage) (n int64) {
 	return n + int64(len(sockets))
 }
 
-// parseSockets returns the number of sockets in /proc/net/sockstat.
-func parseSockets(b []byte) int64 {
+// sockets describes the sockets of a network namespace.
+type sockets struct {
+	used      int64 // all sockets
+	tcp       int64 // TCP sockets
+	tcpMemory int64 // bytes in buffers of all TCP sockets of the machine
+}
+
+// parseSockets parses /proc/net/sockstat.
+func parseSockets(b []byte) (s sockets) {
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "sockets: used "); ok {
-			n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
-			return n
+		kind, rest, _ := strings.Cut(line, ": ")
+		f := strings.Fields(rest) // names and values
+		for i := 0; i+1 < len(f); i += 2 {
+			n, _ := strconv.ParseInt(f[i+1], 10, 64)
+			switch kind + " " + f[i] {
+			case "sockets used":
+				s.used = n
+			case "TCP inuse":
+				s.tcp = n
+			case "TCP mem": // in pages
+				s.tcpMemory = n * int64(os.Getpagesize())
+			}
 		}
 	}
-	return 0
+	return s
 }
 
 // processEnded reports whether err means that a process has exited.

@@ -22,8 +22,9 @@ func TestStatusOfThisProcess(t *testing.T) {
 }
 
 func TestParseSockets(t *testing.T) {
-	if n := parseSockets([]byte("sockets: used 14\nTCP: inuse 1 orphan 0 tw 0 alloc 1 mem 0\n")); n != 14 {
-		t.Errorf("got %d sockets, want 14", n)
+	got := parseSockets([]byte("sockets: used 14\nTCP: inuse 3 orphan 0 tw 0 alloc 5 mem 7\nUDP: inuse 9 mem 9\n"))
+	if want := (sockets{used: 14, tcp: 3, tcpMemory: 7 * int64(os.Getpagesize())}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

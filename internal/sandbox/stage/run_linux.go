@@ -36,9 +36,10 @@ func init() {
 // stage holds the state of a stage process.
 type stage struct {
 	conn
-	sending sync.Mutex
-	seal    Restrictions
-	listen  int
+	sending   sync.Mutex
+	seal      Restrictions
+	tcpBefore int64 // bytes in buffers of TCP sockets before commands started
+	listen    int
 
 	execs   chan request
 	mu      sync.Mutex // also held while a command starts; see reap
@@ -90,6 +91,9 @@ func run(c conn) {
 	go s.dispatch()
 	go s.reap()
 	if s.seal.Memory > 0 {
+		if b, err := readProc("net", "sockstat"); err == nil && s.seal.GrowingTCP {
+			s.tcpBefore = parseSockets(b).tcpMemory
+		}
 		go s.watch()
 	}
 	for r := range s.execs {

@@ -105,21 +105,25 @@ type File struct {
 
 // Restrictions are the restrictions to apply before any command runs.
 type Restrictions struct {
-	ReadOnly  []string // mounts to make read-only
-	Rlimits   []Rlimit
-	Landlock  *Landlock
-	Seccomp   bool // install the filter sent before
-	Caps      bool // drop all capabilities
-	Memory    int64
-	Socket    int64 // most bytes that a socket can hold
-	NetShared bool  // the network namespace has sockets of other programs
-	CPU       int64 // limit in seconds, to explain why a command was killed
-	Inodes    int64 // limit of used inodes in each file system in Counted
-	Counted   []string
-	Work      string // directory whose files are collected
-	Skip      string // subdirectory whose files are not collected
-	Nice      int
-	Threads   int // created in advance, because a full process table would crash the stage
+	ReadOnly []string // mounts to make read-only
+	Rlimits  []Rlimit
+	Landlock *Landlock
+	Seccomp  bool // install the filter sent before
+	Caps     bool // drop all capabilities
+	Memory   int64
+	Socket   int64 // most bytes that a socket can hold
+	// GrowingTCP means that buffers of TCP connections can grow beyond Socket.
+	// The memory that all connections of the machine took since the start
+	// then counts.
+	GrowingTCP bool
+	NetShared  bool  // the network namespace has sockets of other programs
+	CPU        int64 // limit in seconds, to explain why a command was killed
+	Inodes     int64 // limit of used inodes in each file system in Counted
+	Counted    []string
+	Work       string // directory whose files are collected
+	Skip       string // subdirectory whose files are not collected
+	Nice       int
+	Threads    int // created in advance, because a full process table would crash the stage
 }
 
 // Rlimit is a resource limit to set.
