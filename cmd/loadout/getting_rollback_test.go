@@ -36,6 +36,8 @@ func TestUpdateRefusesDowngrade(t *testing.T) {
 	p.has(p.file("loadout.lock"), `"counter": 1`, `"highestCounter": 2`)
 	p.types(0, "verify")
 	p.types(0, "update")
+	p.has(p.types(0, "doctor").stdout, "pdf: version 1, older than version 2")
+	p.has(p.types(0, "list", "--json").stdout, `"signature": "version 1, older than version 2`)
 }
 
 // The counter in SKILL.sig increases by one when the files changed.

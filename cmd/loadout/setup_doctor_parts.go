@@ -8,6 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/doctor"
+	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -64,6 +65,8 @@ type doctorInstalled struct {
 	Skills  int               `json:"skills"`
 	Newer   []availableUpdate `json:"newer"`   // as of the last loadout update --check
 	Problem string            `json:"problem"` // problem with loadout.lock; "" if it is readable
+	// Signatures lists limits of signatures, such as expired keys.
+	Signatures []install.Warning `json:"signatures"`
 }
 
 func (a *app) inspectInstalled() []doctorInstalled {
@@ -74,7 +77,7 @@ func (a *app) inspectInstalled() []doctorInstalled {
 	}
 	known := a.availableUpdates()
 	for _, p := range all {
-		d := doctorInstalled{Path: p.Path(), Newer: []availableUpdate{}}
+		d := doctorInstalled{Path: p.Path(), Newer: []availableUpdate{}, Signatures: []install.Warning{}}
 		lock, err := p.Lockfile()
 		switch {
 		case err != nil:
@@ -83,6 +86,7 @@ func (a *app) inspectInstalled() []doctorInstalled {
 			continue
 		default:
 			d.Skills = len(lock.Skills)
+			d.Signatures = install.Warnings(lock, a.PublisherKeys())
 		}
 		for _, n := range known {
 			if n.Directory == p.Path() {
@@ -107,6 +111,9 @@ func (a *app) printInstalled(b *strings.Builder, all []doctorInstalled) {
 		fmt.Fprintf(b, "  %s: %s. To verify them: loadout verify\n", plain(d.Path), console.Pluralize(d.Skills, "skill"))
 		for _, n := range d.Newer {
 			fmt.Fprintf(b, "    %s: update found on %s: %s\n", a.Bold(plain(n.Name)), n.Checked.Local().Format("2006-01-02"), plain(n.Reason))
+		}
+		for _, w := range d.Signatures {
+			a.WriteWrapped(b, "    ", plain(w.Name)+": "+plain(w.Text), console.NoStyle)
 		}
 	}
 }

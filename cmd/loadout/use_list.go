@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,8 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -57,6 +60,9 @@ type listedSkill struct {
 	HasScripts     *bool         `json:"hasScripts,omitempty"`
 	// Newer describes the update found by the last loadout update --check.
 	Newer string `json:"newer,omitempty"`
+	// Signature describes a limit of the skill's signature, such as an expired
+	// key. The skill can be used in any case.
+	Signature string `json:"signature,omitempty"`
 }
 
 type listOutput struct {
@@ -73,14 +79,43 @@ func (a *app) listSkills(cmd *cobra.Command, rt *loadout.Runtime, full bool) err
 	}
 	problems := append(slices.Clone(snap.Problems()), unread...)
 	newer := a.availableUpdates()
+	warnings := a.signatureWarnings()
 	if a.JSON {
 		addUpdates(skills, newer)
+		for i, s := range skills {
+			skills[i].Signature = warnings[s.Path].Text
+		}
 		return a.PrintJSON(listOutput{Skills: skills, Problems: append([]catalog.Problem{}, problems...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)})
 	}
 	a.printList(snap, skills)
 	a.printProblems(problems)
 	a.printListFooter(snap, skills, newer)
+	for _, s := range skills {
+		if w := warnings[s.Path]; w.StopsUpdates && !a.Quiet {
+			fmt.Fprintf(a.Stderr, "%s: %s\n", plain(s.Name), plain(w.Text))
+		}
+	}
 	return nil
+}
+
+// signatureWarnings returns the warnings about signatures by the path of the
+// installed skill.
+func (a *app) signatureWarnings() map[string]install.Warning {
+	out := map[string]install.Warning{}
+	all, err := a.InstallDirs(setup.InstallFlags{})
+	if err != nil {
+		return out
+	}
+	for _, p := range all {
+		lock, err := p.Lockfile()
+		if err != nil {
+			continue // loadout doctor reports it
+		}
+		for _, w := range install.Warnings(lock, a.PublisherKeys()) {
+			out[filepath.Join(p.Path(), w.Name)] = w
+		}
+	}
+	return out
 }
 
 // describeSkills describes the skills of the catalog. If full is set, it reads

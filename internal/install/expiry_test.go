@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,13 @@ func TestFrozenSource(t *testing.T) {
 		}
 		if p := r.add(target(t), o); len(p.Failures) != 1 || reasonOf(p.Failures[0].Err) != install.KeyExpired {
 			t.Errorf("a new installation: %+v", p.Failures)
+		}
+		lock, err := to.Lockfile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := install.Warnings(lock, o.Pins); len(w) != 1 || w[0].Name != "pdf" || !w[0].StopsUpdates || !strings.Contains(w[0].Text, "key expired on 20") {
+			t.Errorf("warnings are %+v", w)
 		}
 		if k, err := o.Pins.Find(entryOf(t, to, "pdf").From.CanonicalURL()); err != nil || k.Expires.After(time.Now()) {
 			t.Errorf("the pin does not say that its key expired: %+v, %v", k, err)

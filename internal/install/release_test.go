@@ -156,6 +156,13 @@ func TestSignaturesWithoutHistory(t *testing.T) {
 	if u := r.update(to, o)["pdf"]; u.Err != nil || body(t, to, "pdf") != "One." {
 		t.Errorf("without history: %+v", u)
 	}
+	lock, err := to.Lockfile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := install.Warnings(lock, o.Pins); len(w) != 1 || w[0].StopsUpdates || !strings.HasPrefix(w[0].Text, "no history") {
+		t.Errorf("warnings are %+v", w)
+	}
 	r.release("pdf", "Three.", key, version(1, 5))
 	if u := r.update(to, o)["pdf"]; u.Err != nil || body(t, to, "pdf") != "Three." {
 		t.Errorf("the first version with a counter: %+v", u)
