@@ -1,0 +1,237 @@
+package untrusted
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Disallowed reports whether a character is disallowed regardless of its
+// context: control characters other than tab and line breaks, characters that
+// reorder text, and characters without a glyph. Some of them are allowed in a
+// context, such as a joiner within an emoji; [Inspect] and [Text] know those.
+func Disallowed(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r < 0 || isControl[r]
+	}
+	switch { // most characters need no search
+	case r < 0x34f:
+		return r < 0xa0 || r == 0xad
+	case r > 0x34f && r < 0x61c, r > 0x206f && r < 0x3164, r > 0x3164 && r < 0xd800:
+		return false
+	}
+	return inRanges(disallowed, r)
+}
+
+func isControlASCII(c byte) bool {
+	return c < ' ' && c != '\n' && c != '\t' && c != '\r' && c != '\f' || c == 0x7f
+}
+
+// isControl is isControlASCII as a table.
+var isControl = func() (out [utf8.RuneSelf]bool) {
+	for c := range out {
+		out[c] = isControlASCII(byte(c))
+	}
+	return out
+}()
+
+// isPlainASCII reports whether s is ASCII without control characters, as most
+// texts are.
+func isPlainASCII(s string) bool {
+	var odd bool
+	for i := 0; i < len(s); i++ {
+		odd = odd || s[i] >= 0x7f || s[i] < ' ' && s[i] != '\n' // no table, for speed
+	}
+	return !odd
+}
+
+// character is a disallowed character at an offset of a text. r is
+// [utf8.RuneError] and size is 1 for an invalid byte.
+type character struct {
+	at, size int
+	r        rune
+}
+
+// disallowedIn returns the disallowed characters of s, in order.
+func disallowedIn(s string) iter.Seq[character] {
+	return func(yield func(character) bool) {
+		if isPlainASCII(s) {
+			return
+		}
+		var isolates []int // offsets of allowed isolate controls, once known
+		known := false
+		for i := 0; i < len(s); {
+			if c := s[i]; c < utf8.RuneSelf {
+				if isControl[c] && !yield(character{i, 1, rune(c)}) {
+					return
+				}
+				i++
+				continue
+			}
+			r, n := utf8.DecodeRuneInString(s[i:])
+			allowed := !Disallowed(r) && (r != utf8.RuneError || n > 1)
+			switch {
+			case allowed:
+			case isIsolate(r):
+				if !known {
+					isolates, known = balancedIsolates(s, i), true
+				}
+				for len(isolates) > 0 && isolates[0] < i {
+					isolates = isolates[1:]
+				}
+				allowed = len(isolates) > 0 && isolates[0] == i
+			default:
+				allowed = allowedInContext(r, s[:i], s[i+n:])
+			}
+			if !allowed && !yield(character{i, n, r}) {
+				return
+			}
+			i += n
+			if r == blackFlag {
+				i += flagTags(s[i:])
+			}
+		}
+	}
+}
+
+// allowedInContext reports whether the joiner or variation selector r is
+// allowed between before and after.
+func allowedInContext(r rune, before, after string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	switch r {
+	case zeroWidthNonJoiner: // RFC 5892, appendix A.1
+		return inRanges(viramas, last) || joinsNext(before) && joinsPrevious(after)
+	case zeroWidthJoiner: // RFC 5892, appendix A.2, and emoji sequences
+		next, _ := utf8.DecodeRuneInString(after)
+		return inRanges(viramas, last) || inRanges(pictographs, next) && endsInPictograph(before)
+	case textSelector, emojiSelector:
+		return inRanges(pictographs, last) || r == emojiSelector && isKeycap(last) && strings.HasPrefix(after, "\u20e3")
+	case 0x180b, 0x180c, 0x180d, 0x180f: // variants of Mongolian letters
+		return last >= 0x1820 && last <= 0x18aa
+	}
+	return false
+}
+
+const (
+	zeroWidthNonJoiner = 0x200c
+	zeroWidthJoiner    = 0x200d
+	textSelector       = 0xfe0e
+	emojiSelector      = 0xfe0f
+	blackFlag          = 0x1f3f4
+)
+
+func isKeycap(r rune) bool { return r >= '0' && r <= '9' || r == '#' || r == '*' }
+
+// maxMarks is the maximum number of marks between a joiner and the letter that
+// it belongs to.
+const maxMarks = 8
+
+// joinsNext reports whether before ends with a letter that joins the next one,
+// and any marks.
+func joinsNext(before string) bool {
+	for range maxMarks {
+		r, n := utf8.DecodeLastRuneInString(before)
+		if !isMark(r) {
+			return inRanges(joiningNext, r)
+		}
+		before = before[:len(before)-n]
+	}
+	return false
+}
+
+// joinsPrevious reports whether after begins with any marks, and a letter that
+// joins the previous one.
+func joinsPrevious(after string) bool {
+	for range maxMarks {
+		r, n := utf8.DecodeRuneInString(after)
+		if !isMark(r) {
+			return inRanges(joiningPrevious, r)
+		}
+		after = after[n:]
+	}
+	return false
+}
+
+// isMark reports whether r is transparent for joining.
+func isMark(r rune) bool {
+	return unicode.In(r, unicode.Mn, unicode.Me) && !unicode.Is(unicode.Variation_Selector, r)
+}
+
+// endsInPictograph reports whether before ends with an emoji, and an optional
+// selector or skin tone.
+func endsInPictograph(before string) bool {
+	r, n := utf8.DecodeLastRuneInString(before)
+	if r == emojiSelector || r >= 0x1f3fb && r <= 0x1f3ff {
+		r, _ = utf8.DecodeLastRuneInString(before[:len(before)-n])
+	}
+	return inRanges(pictographs, r)
+}
+
+// flags lists the tags of the flags that Unicode recommends. Any other sequence
+// of tags could spell words.
+var flags = []string{tags("gbeng"), tags("gbsct"), tags("gbwls")}
+
+func tags(s string) string {
+	var b strings.Builder
+	for _, c := range s {
+		b.WriteRune(0xe0000 + c)
+	}
+	return b.String() + "\U000e007f"
+}
+
+// flagTags returns the length of the tags that make a black flag at the end of
+// the preceding text the flag of a region. It returns 0 if there are none.
+func flagTags(s string) int {
+	for _, f := range flags {
+		if strings.HasPrefix(s, f) {
+			return len(f)
+		}
+	}
+	return 0
+}
+
+func isIsolate(r rune) bool { return r >= 0x2066 && r <= popIsolate }
+
+const (
+	popIsolate  = 0x2069
+	maxIsolates = 4 // maximum depth
+)
+
+// balancedIsolates returns the offsets of the isolate controls of s that are
+// allowed, starting at from: those that are closed on the same line and enclose
+// a visible character.
+func balancedIsolates(s string, from int) []int {
+	type open struct {
+		at      int
+		visible bool
+	}
+	var stack []open
+	var out []int
+	for i, r := range s[from:] {
+		i += from
+		switch {
+		case r == '\n' || r == '\r' || r == '\f' || r == 0x85 || r == 0x2028 || r == 0x2029:
+			stack = nil
+		case r == popIsolate:
+			if len(stack) == 0 {
+				continue
+			}
+			top := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if top.visible && len(stack) < maxIsolates {
+				out = append(out, top.at, i)
+			}
+			if len(stack) > 0 {
+				stack[len(stack)-1].visible = stack[len(stack)-1].visible || top.visible
+			}
+		case isIsolate(r):
+			stack = append(stack, open{at: i})
+		case len(stack) > 0 && !unicode.IsSpace(r) && !Disallowed(r):
+			stack[len(stack)-1].visible = true
+		}
+	}
+	slices.Sort(out)
+	return out
+}
