@@ -381,6 +381,10 @@ var banned = map[string]map[string]string{
 		module + "/": "every package may import it",
 		notStandard:  "every package may import it",
 	},
+	"internal/untrusted": {
+		module + "/": "every package may import it",
+		notStandard:  "every package may import it",
+	},
 	"internal/skillname": {
 		module + "/": "every package may import it",
 		"net":        "names are text",
@@ -471,7 +475,7 @@ const notStandard = "…"
 
 // leaves lists packages of constants and rules for text, files and addresses that import
 // only each other. Every package may import them.
-var leaves = []string{"internal/toolname", "internal/printable", "internal/skillname", "internal/skillfile", "internal/skillpath", "internal/secretname", "internal/tokencount", "internal/address", "internal/sandbox/mountpoint"}
+var leaves = []string{"internal/toolname", "internal/printable", "internal/untrusted", "internal/skillname", "internal/skillfile", "internal/skillpath", "internal/secretname", "internal/tokencount", "internal/address", "internal/sandbox/mountpoint"}
 
 // excepted lists our packages that a ban of the whole module still allows.
 var excepted = map[string][]string{

@@ -1,0 +1,67 @@
+// Package untrustedtest provides texts for tests of programs that show
+// untrusted text: hostile ones, and legitimate ones that must not change.
+package untrustedtest
+
+import (
+	_ "embed"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+//go:embed testdata/hostile.txt
+var hostile string
+
+//go:embed testdata/legitimate.txt
+var legitimate string
+
+// Hostile returns texts with hidden characters, control characters, invalid
+// bytes or delimiters of prompts. In none of them is a joiner, a variation
+// selector or an isolate part of a legitimate sequence only.
+func Hostile() []string { return parse(hostile) }
+
+// Legitimate returns texts in many scripts, emoji and code, which every reader
+// must get unchanged.
+func Legitimate() []string { return parse(legitimate) }
+
+// parse returns the Go strings in text, one in each line.
+func parse(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		s, err := strconv.Unquote(strings.TrimSpace(line))
+		if err != nil {
+			panic("untrustedtest: " + err.Error() + ": " + line)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// hidden matches characters that no cleaned text contains. It does not use the
+// tables of package untrusted.
+var hidden = regexp.MustCompile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x{9f}\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\\x{fe00}-\\x{fe0f}\\x{feff}\uffa0\\x{fff9}-\\x{fffb}\\x{fffe}\\x{1bca0}-\\x{1bca3}\\x{1d173}-\\x{1d17a}\\x{e0000}-\\x{10ffff}]")
+
+// delimiters matches the delimiters that Hostile contains.
+var delimiters = regexp.MustCompile(`(?i)<\s*/\s*[a-z]|<\s*(system|function_calls|tool_use|available_skills|invoke)\b|<\||<｜|<<SYS|\[/?INST\]|<!--|<!\[CDATA`)
+
+// Hidden returns the first character of s that a cleaned text must not contain,
+// quoted, or "" if there is none. An emoji with a joiner or a selector is
+// reported too: use it for hostile texts only.
+func Hidden(s string) string {
+	if i := hidden.FindStringIndex(s); i != nil {
+		return strconv.QuoteToASCII(s[max(0, i[0]-20):min(len(s), i[1]+20)])
+	}
+	if i := strings.Index(strings.ToValidUTF8(s, "\x00"), "\x00"); i >= 0 {
+		return strconv.QuoteToASCII(s[max(0, i-20):min(len(s), i+20)])
+	}
+	return ""
+}
+
+// Forged returns the first delimiter in s that a text for a model must not
+// contain, quoted, or "" if there is none.
+func Forged(s string) string {
+	if i := delimiters.FindStringIndex(s); i != nil {
+		return strconv.QuoteToASCII(s[max(0, i[0]-20):min(len(s), i[1]+20)])
+	}
+	return ""
+}
