@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // specFields lists the fields defined by the specification, sorted.
@@ -210,8 +211,8 @@ func (d *decoder) description(s *Skill) {
 	if placeholder(s.Description) {
 		d.add(Warning, 0, "description-placeholder", n, "the description is a placeholder", "say what the skill does and when to use it")
 	}
-	if r := hidden(raw); r != 0 {
-		d.add(Warning, 0, "hidden-characters", n, fmt.Sprintf("the description contains the invisible character U+%04X", r), "delete it and find out where it came from")
+	if found := untrusted.Inspect(raw); !found.Clean() {
+		d.add(Warning, 0, "hidden-characters", n, "the description contains the invisible character "+found.First, "delete it and find out where it came from")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // fixes maps diagnostic codes to their fixes.
@@ -221,12 +222,7 @@ func (m *fixer) removeHiddenCharacters() string {
 	if !ok {
 		return ""
 	}
-	return m.replaceField("description", quoteString(strings.Map(func(r rune) rune {
-		if hidden(string(r)) != 0 {
-			return -1
-		}
-		return r
-	}, text)))
+	return m.replaceField("description", quoteString(untrusted.New(text).ForPage()))
 }
 
 // shortenDescription moves the end of a long description to the start of the

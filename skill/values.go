@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // maxListItems is the maximum length of a frontmatter list. Further items are
@@ -18,9 +20,7 @@ func usableName(s string) bool {
 	if s == "" || s == "." || s == ".." || utf8.RuneCountInString(s) > 256 || !utf8.ValidString(s) {
 		return false
 	}
-	return !strings.ContainsFunc(s, func(r rune) bool {
-		return r == '/' || r == '\\' || !unicode.IsPrint(r)
-	})
+	return !strings.ContainsAny(s, `/\`) && printable.IsLabel(s)
 }
 
 func isASCII(s string) bool {
@@ -44,23 +44,6 @@ func invalidUTF8(s string) int {
 		}
 	}
 	return -1
-}
-
-// hidden returns the first character of s that is visible to a model but not to
-// a reader: a tag, a bidirectional control or a zero-width character. It
-// returns 0 if there is none.
-func hidden(s string) rune {
-	if isASCII(s) {
-		return 0
-	}
-	for _, r := range s {
-		switch {
-		case 0xE0000 <= r && r <= 0xE007F, 0x202A <= r && r <= 0x202E, 0x2066 <= r && r <= 0x2069,
-			r == 0x200B, r == 0x2060, r == 0xFEFF, r == 0x180E:
-			return r
-		}
-	}
-	return 0
 }
 
 // placeholder reports whether a description is an unedited template.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/callid"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -73,15 +73,7 @@ func newRequest(r *loadout.ApprovalRequest) (approval.Request, error) {
 // because dangerous parts may be at the end.
 func displayArguments(args json.RawMessage) string {
 	const most = 8000 // bytes
-	var b strings.Builder
-	for _, r := range string(args) {
-		if unicode.IsPrint(r) || r == '\n' || r == '\t' {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	text := b.String()
+	text := untrusted.EscapeJSON(string(args))
 	if len(text) <= most {
 		return text
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Console prints to the standard streams of a command. Copies share the
@@ -53,13 +54,16 @@ func (c *Console) PrintJSON(v any) error {
 
 // PrintJSONLine prints v as one line of JSON to standard output.
 func (c *Console) PrintJSONLine(v any) {
-	enc := json.NewEncoder(c.Stdout)
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // a closed output is reported elsewhere
+	if enc.Encode(v) == nil {
+		_, _ = io.WriteString(c.Stdout, untrusted.EscapeJSON(b.String())) // a closed output is reported elsewhere
+	}
 }
 
-// EncodeJSON encodes v as indented JSON. It also escapes terminal control
-// characters that JSON permits.
+// EncodeJSON encodes v as indented JSON. It also escapes hidden characters and
+// terminal control characters that JSON permits.
 func EncodeJSON(v any) ([]byte, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -68,19 +72,7 @@ func EncodeJSON(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	s := b.String()
-	if !strings.ContainsFunc(s, terminal.IsControl) {
-		return []byte(s), nil
-	}
-	var out strings.Builder
-	for _, r := range s {
-		if terminal.IsControl(r) {
-			fmt.Fprintf(&out, `\u%04x`, r)
-		} else {
-			out.WriteRune(r)
-		}
-	}
-	return []byte(out.String()), nil
+	return []byte(untrusted.EscapeJSON(b.String())), nil
 }
 
 // Colorize applies the SGR code to s if w is a terminal.

@@ -3,9 +3,9 @@ package packages
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // MissingToolError is returned if the host has no usable program for installing
@@ -99,13 +99,5 @@ func shortList(names []string) string {
 
 // printable removes control characters from a program's output.
 func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return r
-		case unicode.IsControl(r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\ufffd"))
+	return untrusted.New(s).ForTerminalLines()
 }

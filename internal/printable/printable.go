@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Text returns s with unprintable characters escaped. If s has more than most
@@ -29,7 +31,7 @@ func Text(s string, most int) string {
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case unicode.IsPrint(r):
+		case unicode.IsPrint(r) && !untrusted.Disallowed(r):
 			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)

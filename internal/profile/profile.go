@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
@@ -159,7 +158,7 @@ func nameFault(name string) string {
 		return fmt.Sprintf("is longer than %d characters", most)
 	case name == "." || name == ".." || strings.ContainsAny(name, `/\?#%`):
 		return "cannot be part of a URL"
-	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case !printable.IsLabel(name):
 		return "contains an invisible character"
 	}
 	return ""
@@ -252,7 +251,7 @@ func (p *parser) parseNames(f configfile.Field) []string {
 			name = strings.TrimSpace(text(n.Get("name")))
 		}
 		switch {
-		case name == "" || utf8.RuneCountInString(name) > 256 || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		case name == "" || utf8.RuneCountInString(name) > 256 || !printable.IsLabel(name):
 			p.add(skill.Warning, "profile-skill", n, f.Key+": an item is not a skill name and is ignored", "write a name")
 		case len(out) >= maxListed:
 			p.add(skill.Warning, "profile-skill", n, fmt.Sprintf("%s: too many skills (limit %d); others are skipped", f.Key, maxListed), "split the Ghost")

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // characterRules returns the rules about characters that a model reads but a
@@ -137,12 +139,7 @@ func (c *characterState) check(r rune, at int, rest []byte) string {
 // isInvisible reports whether a character has no width and no glyph. Such
 // characters are valid after an emoji, and in scripts that join letters.
 func isInvisible(r rune) bool {
-	switch {
-	case r >= 0x200B && r <= 0x200F, r >= 0x2060 && r <= 0x2064, r == 0xFEFF, r == 0x00AD, r == 0x180E, r == 0x034F, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0,
-		r >= 0xE0100 && r <= 0xE01EF, r >= 0xFE00 && r <= 0xFE0F:
-		return true
-	}
-	return false
+	return r >= 0xa0 && untrusted.Disallowed(r)
 }
 
 func isRightToLeft(r rune) bool {

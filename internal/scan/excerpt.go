@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Maximum number of characters in a finding's excerpt and path.
@@ -48,5 +50,5 @@ func escapeText(s string, most int) string {
 
 // isVisible reports whether a character has a visible glyph.
 func isVisible(r rune) bool {
-	return unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+	return unicode.IsPrint(r) && !untrusted.Disallowed(r)
 }

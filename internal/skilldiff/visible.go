@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // escapeText returns s on one line. If s has more than most bytes, the rest is
@@ -68,5 +70,5 @@ func escapeUnsafe(s, keep string) string {
 // isVisible reports whether a character has a visible glyph.
 func isVisible(r rune) bool {
 	return r >= ' ' && r <= '~' ||
-		unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+		unicode.IsPrint(r) && !untrusted.Disallowed(r)
 }

@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -35,15 +37,27 @@ func Appendix(files []skill.File, location string, problems []string) string {
 		parts = append(parts, lines)
 	}
 	for _, p := range problems {
-		parts = append(parts, "Note: "+p+"\n")
+		parts = append(parts, "Note: "+untrusted.New(p).ForModel()+"\n")
 	}
 	return strings.Join(parts, "\n")
+}
+
+// OriginMark returns the mark that follows the name of a skill in lists for
+// models: its scope, as in " [project]". It is empty for skills of the user and
+// for bundled ones. It tells a model that someone else wrote the skill, whatever
+// the skill's own text says.
+func OriginMark(scope string) string {
+	switch scope {
+	case "user", "bundled":
+		return ""
+	}
+	return " [" + scope + "]"
 }
 
 // AlreadyLoaded returns the text for loading a skill that the conversation
 // already contains.
 func AlreadyLoaded(name string) string {
-	return fmt.Sprintf("Skill %s is already loaded and unchanged; its instructions are further up in this conversation.", name)
+	return fmt.Sprintf("Skill %s is already loaded and unchanged; its instructions are further up in this conversation.", untrusted.New(name))
 }
 
 // fileLines lists a skill's files and scripts, except SKILL.md.
@@ -80,12 +94,12 @@ func fileLines(all []skill.File, location string) string {
 }
 
 // plain returns a path for use in text, quoted if it contains unprintable
-// characters.
+// characters or a delimiter of prompts.
 func plain(path string) string {
-	if strings.ContainsFunc(path, func(r rune) bool { return !strconv.IsPrint(r) }) {
-		return strconv.Quote(path)
+	if printable.IsLabel(path) && untrusted.New(path).ForModel() == path {
+		return path
 	}
-	return path
+	return strings.ReplaceAll(strconv.QuoteToASCII(path), "<", `\x3c`)
 }
 
 // placeholders are replaced with the skill's directory.

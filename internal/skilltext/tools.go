@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // MaxSchemaBytes is the maximum size of the schemas in a list of tools if they
@@ -26,7 +26,7 @@ type Tool struct {
 // with a schema has another line for it.
 func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 	for _, t := range all {
-		fmt.Fprintf(b, "- %s: %s", t.Name, printable.OneLine(t.Description))
+		fmt.Fprintf(b, "- %s: %s", t.Name, untrusted.New(t.Description).ForModel())
 		if t.State == "DEGRADED" || t.State == "DEAD" {
 			fmt.Fprintf(b, " [server %s is %s]", t.Server, t.State)
 		}

@@ -6,27 +6,20 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// IsControl reports whether r can control a terminal or reorder text.
+// IsControl reports whether r can control a terminal, reorder text or hide in it.
 func IsControl(r rune) bool {
-	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+	return r == '\r' || r == '\f' || untrusted.Disallowed(r)
 }
 
-// Safe removes terminal control characters from untrusted text.
-func Safe(s string) string {
-	return strings.Map(func(r rune) rune {
-		if IsControl(r) {
-			return -1
-		}
-		return r
-	}, s)
-}
+// Safe removes hidden characters and terminal control characters from untrusted
+// text. It keeps line breaks and tabs.
+func Safe(s string) string { return untrusted.New(s).ForTerminalLines() }
 
-// Plain removes terminal control characters and line breaks from untrusted
-// text.
-func Plain(s string) string { return Safe(printable.OneLine(s)) }
+// Plain is like [Safe], but returns the text on one line.
+func Plain(s string) string { return untrusted.New(s).ForTerminal() }
 
 // Clip truncates s to n columns, including an ellipsis. s must be plain text.
 // Clip returns "" if n is less than 1.

@@ -6,9 +6,9 @@ package transcript
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -84,10 +84,5 @@ func Fence(text string) string {
 
 // stripControls removes terminal control characters.
 func stripControls(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, text)
+	return untrusted.New(text).ForTerminalLines()
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -51,7 +52,7 @@ func nameFault(name string) string {
 		return "is empty"
 	case utf8.RuneCountInString(name) > maxName:
 		return fmt.Sprintf("is longer than %d characters", maxName)
-	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case !printable.IsLabel(name):
 		return "contains an invisible character"
 	}
 	return ""

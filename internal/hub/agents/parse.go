@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
@@ -315,7 +314,7 @@ func nameProblem(name string) string {
 }
 
 func hasUnprintable(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	return !printable.IsLabel(s)
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,7 +3,6 @@ package library
 import (
 	"encoding/json"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/catalog"
@@ -149,7 +148,7 @@ func checkName(name string) error {
 		why = "the name is empty or a relative path"
 	case len(name) > maxName:
 		why = "the name is longer than 256 bytes"
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case !utf8.ValidString(name) || !printable.IsLabel(name):
 		why = "the name has unprintable characters"
 	case strings.ContainsAny(name, `/\@:`):
 		why = `/, \, @ and : have a meaning in references`
