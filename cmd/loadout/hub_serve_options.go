@@ -23,6 +23,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
@@ -189,9 +190,9 @@ func (a *app) hubLogger(c *config.Config) *slog.Logger {
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if form == "text" {
-		return slog.New(slog.NewTextHandler(a.Stderr, o))
+		return slog.New(untrusted.LogHandler(slog.NewTextHandler(a.Stderr, o)))
 	}
-	return slog.New(slog.NewJSONHandler(a.Stderr, o))
+	return slog.New(untrusted.LogHandler(slog.NewJSONHandler(a.Stderr, o)))
 }
 
 func isLoopbackURL(text string) bool {

@@ -22,6 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/presence"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Setup provides access to the user's files and settings. Its methods read the
@@ -154,7 +155,7 @@ func (s *Setup) Logger() *slog.Logger {
 	if !s.Verbose {
 		return nil
 	}
-	return slog.New(slog.NewTextHandler(s.Stderr, nil))
+	return slog.New(untrusted.LogHandler(slog.NewTextHandler(s.Stderr, nil)))
 }
 
 // Version describes this build of loadout.

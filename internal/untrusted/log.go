@@ -7,8 +7,9 @@ import (
 )
 
 // LogHandler returns a handler that makes the texts of each record safe, as
-// [Text.ForLog] does, and passes the record to h: the message, attributes that
-// are strings, and those that h would format as text, such as errors.
+// [Text.ForLog] does, and passes the record to h. It changes the message, the
+// attributes that are strings, and those whose text has hidden characters, such
+// as errors.
 func LogHandler(h slog.Handler) slog.Handler { return logHandler{h} }
 
 type logHandler struct{ next slog.Handler }
@@ -49,14 +50,14 @@ func cleanAttr(a slog.Attr) slog.Attr {
 	case slog.KindGroup:
 		return slog.Attr{Key: key, Value: slog.GroupValue(cleanAttrs(v.Group())...)}
 	case slog.KindAny:
-		switch x := v.Any().(type) {
-		case error:
-			return slog.String(key, ErrorText(x).ForLog())
-		case nil:
-			return slog.Attr{Key: key, Value: v}
-		default:
-			return slog.String(key, Sprintf("%+v", x).ForLog())
+		text := fmt.Sprintf("%+v", v.Any())
+		if b, ok := v.Any().([]byte); ok {
+			text = string(b)
 		}
+		if clean := New(text).ForLog(); clean != text {
+			return slog.String(key, clean)
+		}
+		return slog.Attr{Key: key, Value: v}
 	default:
 		return slog.Attr{Key: key, Value: v}
 	}

@@ -97,6 +97,17 @@ func (t Text) MarshalText() ([]byte, error) { return []byte(t.ForModel()), nil }
 // does.
 func (t Text) LogValue() slog.Value { return slog.StringValue(t.ForLog()) }
 
+// OriginMark returns the mark that follows the name of a skill in lists for
+// models: " [project]" for the scope of that name, whose skills come with a
+// repository, and "" for any other. It tells a model that someone else wrote the
+// skill, whatever the skill's own text says.
+func OriginMark(scope string) string {
+	if scope == "project" {
+		return " [project]"
+	}
+	return ""
+}
+
 // line returns the text on one line without disallowed characters.
 func (t Text) line() string {
 	if isOneLineASCII(t.s) {
