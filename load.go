@@ -9,6 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/tokencount"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -44,9 +45,9 @@ func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded) *session.Skil
 	e, s := l.Entry, l.Skill
 	m := &session.Skill{
 		ID:           session.ID{Name: e.Name, Origin: e.Origin, Dir: e.Dir},
-		Title:        s.Title(),
-		Description:  s.Description,
-		Version:      s.Version,
+		Title:        untrusted.New(s.Title()).ForTerminal(),
+		Description:  untrusted.New(s.Description).ForPage(),
+		Version:      untrusted.New(s.Version).ForTerminal(),
 		Digest:       digest(l.Source),
 		Instructions: s.Instructions,
 		Location:     e.Location(),

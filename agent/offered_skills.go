@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -60,7 +60,7 @@ func (t *turn) notifySkillChanges(ctx context.Context) error {
 	}
 	for _, o := range t.opts.Skills() {
 		if now, is[o.Name] = append(now, o.Name), true; !was[o.Name] {
-			came = append(came, "- "+o.Name+": "+printable.OneLine(o.Description))
+			came = append(came, "- "+untrusted.New(o.Name).ForModel()+": "+untrusted.New(o.Description).ForModel())
 		}
 	}
 	for _, name := range told {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/skillfile"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -136,16 +137,16 @@ func (e *Entry) share() {
 	}
 }
 
-// newEntry returns an entry with a copy of the skill's metadata. Its strings do
-// not share memory with the parsed file.
+// newEntry returns an entry with a copy of the skill's metadata, without hidden
+// characters. Its strings do not share memory with the parsed file.
 func newEntry(s *skill.Skill, ds skill.Diagnostics) *Entry {
 	return &Entry{
 		Name:                   strings.Clone(s.Name),
-		DisplayName:            strings.Clone(s.DisplayName),
-		Description:            strings.Clone(s.Description),
-		Version:                strings.Clone(s.Version),
-		ArgumentHint:           strings.Clone(s.ArgumentHint),
-		Tags:                   cloneAll(s.Tags),
+		DisplayName:            strings.Clone(untrusted.New(s.DisplayName).ForTerminal()),
+		Description:            strings.Clone(untrusted.New(s.Description).ForPage()),
+		Version:                strings.Clone(untrusted.New(s.Version).ForTerminal()),
+		ArgumentHint:           strings.Clone(untrusted.New(s.ArgumentHint).ForTerminal()),
+		Tags:                   cleanAll(s.Tags),
 		BindShells:             cloneAll(s.BindShells),
 		Dependencies:           cloneAll(s.Dependencies),
 		DisableModelInvocation: s.DisableModelInvocation,
@@ -156,6 +157,15 @@ func newEntry(s *skill.Skill, ds skill.Diagnostics) *Entry {
 		Verbatim:               s.Verbatim(),
 		Warnings:               len(ds.Problems()),
 	}
+}
+
+// cleanAll returns copies of ss without hidden characters.
+func cleanAll(ss []string) []string {
+	out := cloneAll(ss)
+	for i, s := range out {
+		out[i] = untrusted.New(s).ForTerminal()
+	}
+	return out
 }
 
 func cloneAll(ss []string) []string {

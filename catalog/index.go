@@ -159,7 +159,7 @@ func (e *encoder) problems(ps []Problem) {
 
 // indexMagic is the first line of an index. The parsing rules determine the
 // content, so an index is valid only for the same build.
-var indexMagic = "loadout index 6 " + buildRevision() + "\n"
+var indexMagic = "loadout index 7 " + buildRevision() + "\n"
 
 func buildRevision() string {
 	bi, ok := debug.ReadBuildInfo()

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/tokencount"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // FormatOptions limits the size of the text of [Format]. The zero value means no
@@ -36,7 +36,9 @@ const (
 // If those do not fit either, it lists some of the names and the number of the
 // others. That number is printed even if it alone exceeds the limits. The same
 // skills always produce the same text, in any order. Without skills, the text is
-// empty. Names and descriptions are printed on one line each.
+// empty. Names and descriptions are printed on one line each, without hidden
+// characters and delimiters of prompts. The name of a skill of a project is
+// followed by " [project]".
 func Format(entries []*Entry, o FormatOptions) string {
 	if len(entries) == 0 {
 		return ""
@@ -102,7 +104,7 @@ type rows struct {
 func newListing(entries []*Entry) *rows {
 	t := &rows{rows: make([]row, len(entries)), longest: shortest}
 	for i, e := range entries {
-		t.rows[i] = row{entry: e, name: printable.OneLine(e.Name)}
+		t.rows[i] = row{entry: e, name: untrusted.New(e.Name).ForModel()}
 	}
 	slices.SortFunc(t.rows, func(a, b row) int {
 		if c := cmp.Compare(b.entry.Scope, a.entry.Scope); c != 0 {
@@ -119,8 +121,8 @@ func newListing(entries []*Entry) *rows {
 func (t *rows) describe() {
 	for i := range t.rows {
 		r := &t.rows[i]
-		r.description = printable.OneLine(r.entry.Description)
-		t.total += len(r.name) + len(r.description) + len("- : \n")
+		r.description = untrusted.New(r.entry.Description).ForModel()
+		t.total += len(r.name) + len(untrusted.OriginMark(r.entry.Scope.String())) + len(r.description) + len("- : \n")
 		t.longest = max(t.longest, len(r.description))
 	}
 }
@@ -132,6 +134,7 @@ func (t *rows) lines(most int) string {
 	for _, r := range t.rows {
 		b.WriteString("- ")
 		b.WriteString(r.name)
+		b.WriteString(untrusted.OriginMark(r.entry.Scope.String()))
 		if r.description != "" {
 			b.WriteString(": ")
 			b.WriteString(shorten(r.description, most))
@@ -146,6 +149,7 @@ func (t *rows) names(n int) string {
 	for _, r := range t.rows[:n] {
 		b.WriteString("- ")
 		b.WriteString(r.name)
+		b.WriteString(untrusted.OriginMark(r.entry.Scope.String()))
 		b.WriteByte('\n')
 	}
 	return b.String()

@@ -13,8 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/tokencount"
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
 )
 
 func offer(scope catalog.Scope, name, description string) *catalog.Entry {
@@ -33,17 +34,17 @@ func TestTextShrinksInSteps(t *testing.T) {
 		o    catalog.FormatOptions
 		want string
 	}{
-		{catalog.FormatOptions{}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.FormatOptions{Characters: 1000, Tokens: 1000}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.FormatOptions{Characters: 200}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits PDF files. Use when a PDF is to be…\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.FormatOptions{Characters: 160}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits…\n- aaa: Comes last, as it comes with the…\n"},
-		{catalog.FormatOptions{Characters: 100}, "- zzz: Comes first, as…\n- csv: Reads CSV files.\n- pdf: Reads, fills in…\n- aaa: Comes last, as it…\n"},
-		{catalog.FormatOptions{Characters: 90}, "- zzz\n- csv\n- pdf\n- aaa\n"},
-		{catalog.FormatOptions{Characters: 24}, "- zzz\n- csv\n- pdf\n- aaa\n"},
-		{catalog.FormatOptions{Characters: 23, More: "+%d"}, "- zzz\n- csv\n- pdf\n+1\n"},
-		{catalog.FormatOptions{Characters: 15, More: "+%d"}, "- zzz\n- csv\n+2\n"},
+		{catalog.FormatOptions{}, "- zzz [project]: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.FormatOptions{Characters: 1000, Tokens: 1000}, "- zzz [project]: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.FormatOptions{Characters: 210}, "- zzz [project]: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits PDF files. Use when a PDF is to be…\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.FormatOptions{Characters: 170}, "- zzz [project]: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits…\n- aaa: Comes last, as it comes with the…\n"},
+		{catalog.FormatOptions{Characters: 110}, "- zzz [project]: Comes first, as…\n- csv: Reads CSV files.\n- pdf: Reads, fills in…\n- aaa: Comes last, as it…\n"},
+		{catalog.FormatOptions{Characters: 100}, "- zzz [project]\n- csv\n- pdf\n- aaa\n"},
+		{catalog.FormatOptions{Characters: 34}, "- zzz [project]\n- csv\n- pdf\n- aaa\n"},
+		{catalog.FormatOptions{Characters: 33, More: "+%d"}, "- zzz [project]\n- csv\n- pdf\n+1\n"},
+		{catalog.FormatOptions{Characters: 25, More: "+%d"}, "- zzz [project]\n- csv\n+2\n"},
 		{catalog.FormatOptions{Characters: 1}, "… and 4 more: find them with search_skills\n"},
-		{catalog.FormatOptions{Tokens: 14}, "- zzz\n- csv\n- pdf\n- aaa\n"},
+		{catalog.FormatOptions{Tokens: 14}, "- zzz [project]\n- csv\n- pdf\n- aaa\n"},
 	} {
 		if diff := cmp.Diff(tt.want, catalog.Format(entries, tt.o)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", tt.o, diff)
@@ -58,7 +59,7 @@ func TestTextShrinksInSteps(t *testing.T) {
 func TestB2TextListsAllModelSkills(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", ""), "b/SKILL.md": doc("b", "disable-model-invocation: true\n"), "c/SKILL.md": doc("c", "user-invocable: false\n")})
 	s := scan(t, root)
-	if got, want := catalog.Format(s.ForModel(), catalog.FormatOptions{}), "- a: Does a things.\n- c: Does c things.\n"; got != want {
+	if got, want := catalog.Format(s.ForModel(), catalog.FormatOptions{}), "- a [project]: Does a things.\n- c [project]: Does c things.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := names(s.Skills()); !slices.Equal(got, []string{"a", "b", "c"}) {
@@ -171,22 +172,63 @@ func TestTextStaysWithinBudget(t *testing.T) {
 			if a.Scope != b.Scope {
 				return int(b.Scope) - int(a.Scope)
 			}
-			return strings.Compare(printable.OneLine(a.Name), printable.OneLine(b.Name))
+			return strings.Compare(untrusted.New(a.Name).ForModel(), untrusted.New(b.Name).ForModel())
 		})
 		for i, l := range lines {
-			rest, ok := strings.CutPrefix(l, "- "+printable.OneLine(sorted[i].Name))
+			rest, ok := strings.CutPrefix(l, "- "+untrusted.New(sorted[i].Name).ForModel()+mark(sorted[i].Scope))
 			if !ok {
 				rt.Fatalf("line %d is %q, want that of %q", i, l, sorted[i].Name)
 			}
 			description, described := strings.CutPrefix(rest, ": ")
 			same := slices.ContainsFunc(sorted, func(e *catalog.Entry) bool {
-				d := printable.OneLine(e.Description)
+				d := untrusted.New(e.Description).ForModel()
 				cut, wasCut := strings.CutSuffix(description, "…")
-				return printable.OneLine(e.Name) == printable.OneLine(sorted[i].Name) && (d == description || wasCut && strings.HasPrefix(d, cut))
+				return untrusted.New(e.Name).ForModel() == untrusted.New(sorted[i].Name).ForModel() && (d == description || wasCut && strings.HasPrefix(d, cut))
 			})
 			if described && !same || !described && rest != "" {
 				rt.Fatalf("line %d does not read back: %q", i, l)
 			}
 		}
 	})
+}
+
+// mark is the mark of a skill that comes with a repository.
+func mark(s catalog.Scope) string {
+	if s == catalog.Project {
+		return " [project]"
+	}
+	return ""
+}
+
+// Whatever a skill says, its line has no hidden characters and no delimiters,
+// and its mark stays in its place.
+func TestHostileTextInTheListIsCleaned(t *testing.T) {
+	for _, text := range untrustedtest.Hostile() {
+		for _, e := range []*catalog.Entry{offer(catalog.Project, "pdf", text), offer(catalog.Project, "pdf "+text, "Reads PDF files.")} {
+			got := catalog.Format([]*catalog.Entry{e}, catalog.FormatOptions{})
+			line, ok := strings.CutSuffix(got, "\n")
+			if leak := untrustedtest.Hidden(line) + untrustedtest.Forged(line); leak != "" || !ok {
+				t.Errorf("%+q: %s", text, leak)
+			}
+			if !strings.HasPrefix(line, "- pdf") || !strings.Contains(line, " [project]: ") {
+				t.Errorf("%+q: %q", text, line)
+			}
+		}
+	}
+	for _, text := range untrustedtest.Legitimate() {
+		if got, want := catalog.Format([]*catalog.Entry{offer(catalog.User, "pdf", text)}, catalog.FormatOptions{}), "- pdf: "+text+"\n"; got != want {
+			t.Errorf("%+q, want %+q", got, want)
+		}
+	}
+}
+
+// DESIGN.md section 10: the mark is within the three tokens of a line.
+func TestMarkIsSmall(t *testing.T) {
+	for _, s := range allScopes {
+		name, plain := offer(s, "pdf", ""), offer(catalog.User, "pdf", "")
+		marked := tokencount.Estimate(catalog.Format([]*catalog.Entry{name}, catalog.FormatOptions{}))
+		if more := marked - tokencount.Estimate(catalog.Format([]*catalog.Entry{plain}, catalog.FormatOptions{})); more > 3 {
+			t.Errorf("%s: %d tokens more", s, more)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // catalogText is the description of the catalog that a connection receives when
@@ -138,7 +139,7 @@ func describeChanges(before, now *catalog.Snapshot, search bool) string {
 	}
 	var gone []string
 	for name := range old {
-		gone = append(gone, name)
+		gone = append(gone, untrusted.New(name).ForModel())
 	}
 	slices.Sort(gone)
 	const most = 20
@@ -220,7 +221,7 @@ func (s *Server) loadDescription(snap *catalog.Snapshot) string {
 func (s *Server) textShare(offered []*catalog.Entry, fifths int) int {
 	full := 0
 	for _, e := range offered {
-		full += len(e.Name) + len(e.Description) + len("- : \n")
+		full += len(e.Name) + len(untrusted.OriginMark(e.Scope.String())) + len(e.Description) + len("- : \n")
 		if 2*full > s.opts.TextBudget {
 			return max(s.opts.TextBudget*fifths/5, 1)
 		}

@@ -10,12 +10,15 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skilltext"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/session"
 )
 
 // promptName returns the skill's name without spaces, for use as a command
 // name.
-func promptName(e *catalog.Entry) string { return strings.Join(strings.Fields(e.Name), "-") }
+func promptName(e *catalog.Entry) string {
+	return strings.Join(strings.Fields(untrusted.New(e.Name).ForModel()), "-")
+}
 
 // hintedArgument matches an argument in a hint such as "[issue] <priority>".
 var hintedArgument = regexp.MustCompile(`\[([^\[\]<>]+)\]|<([^\[\]<>]+)>`)
@@ -24,13 +27,14 @@ var hintedArgument = regexp.MustCompile(`\[([^\[\]<>]+)\]|<([^\[\]<>]+)>`)
 // several, and a single argument otherwise. Clients that split input at spaces
 // fill arguments in order and drop the rest.
 func promptArguments(e *catalog.Entry) []*mcp.PromptArgument {
-	hint := e.ArgumentHint
+	hint := untrusted.New(e.ArgumentHint).ForModel()
+	parts := hintedArgument.FindAllStringSubmatch(hint, -1)
+	rest := strings.TrimSpace(hintedArgument.ReplaceAllString(hint, ""))
 	if hint == "" {
 		hint = "what to do with the skill"
 	}
 	all := []*mcp.PromptArgument{{Name: "arguments", Description: hint}}
-	parts := hintedArgument.FindAllStringSubmatch(e.ArgumentHint, -1)
-	if len(parts) < 2 || strings.TrimSpace(hintedArgument.ReplaceAllString(e.ArgumentHint, "")) != "" {
+	if len(parts) < 2 || rest != "" {
 		return all
 	}
 	var each []*mcp.PromptArgument
@@ -83,6 +87,6 @@ func (s *Server) getPrompt(ctx context.Context, e *catalog.Entry, arguments []st
 	if rest != "" {
 		body += "\nArguments: " + rest + "\n"
 	}
-	return &mcp.GetPromptResult{Description: m.Title,
+	return &mcp.GetPromptResult{Description: untrusted.New(m.Title).ForModel(),
 		Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: body}}}}, nil
 }

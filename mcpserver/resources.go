@@ -6,6 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -66,14 +67,20 @@ func (s *Server) syncOffers(v *view) {
 func (s *Server) addOffer(o *offer) {
 	e := o.entry
 	if o.uri != "" {
-		s.sdk.AddResource(&mcp.Resource{URI: o.uri, Name: e.Name, Title: e.DisplayName, Description: e.Description, MIMEType: "text/markdown"}, s.readResource)
+		s.sdk.AddResource(&mcp.Resource{URI: o.uri, Name: untrusted.New(e.Name).ForModel(), Title: untrusted.New(e.DisplayName).ForModel(), Description: describe(e), MIMEType: "text/markdown"}, s.readResource)
 	}
 	if o.prompt != "" {
 		// No title: clients that turn prompts into commands use it as the
 		// command's name, and a name with spaces cannot be typed.
-		p := &mcp.Prompt{Name: o.prompt, Description: e.Description, Arguments: promptArguments(e)}
+		p := &mcp.Prompt{Name: o.prompt, Description: describe(e), Arguments: promptArguments(e)}
 		s.sdk.AddPrompt(p, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return s.getPrompt(ctx, e, typedArguments(p, req.Params.Arguments))
 		})
 	}
+}
+
+// describe returns the description of a skill for a listing of a client. It
+// ends in the mark of the skill's origin.
+func describe(e *catalog.Entry) string {
+	return untrusted.New(e.Description).ForModelLines() + untrusted.OriginMark(e.Scope.String())
 }

@@ -20,11 +20,13 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -289,7 +291,7 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		res, err := next(ctx, method, req)
 		if err != nil {
-			return res, err
+			return res, cleanError(err)
 		}
 		switch r := res.(type) {
 		case *mcp.InitializeResult:
@@ -310,6 +312,30 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		return res, nil
 	}
 }
+
+// cleanError returns err, or an equal error with a clean message if the message
+// contains hidden characters or delimiters.
+func cleanError(err error) error {
+	text := untrusted.ErrorText(err).ForModelLines()
+	if text == err.Error() {
+		return err
+	}
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		clean := *wire
+		clean.Message = untrusted.New(wire.Message).ForModelLines()
+		return &clean
+	}
+	return &cleanedError{text, err}
+}
+
+// cleanedError is an error with a clean message.
+type cleanedError struct {
+	text string
+	err  error
+}
+
+func (e *cleanedError) Error() string { return e.text }
+func (e *cleanedError) Unwrap() error { return e.err }
 
 // growStack grows the goroutine's stack for a request while it is nearly empty.
 // The SDK starts a goroutine for each request, and growing its stack step by

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -113,7 +115,7 @@ func walkSchema(sch *jsonschema.Schema, do func(*jsonschema.Schema)) *jsonschema
 }
 
 func schemaOf[T any]() *jsonschema.Schema {
-	sch, err := jsonschema.For[T](nil)
+	sch, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[untrusted.Text](): {Type: "string"}}})
 	if err != nil {
 		panic(err)
 	}
@@ -127,10 +129,10 @@ type searchArgs struct {
 }
 
 type searchHit struct {
-	Name        string  `json:"name"`
-	Origin      string  `json:"origin"`
-	Description string  `json:"description"`
-	Score       float64 `json:"score"`
+	Name        untrusted.Text `json:"name"`
+	Origin      untrusted.Text `json:"origin"`
+	Description untrusted.Text `json:"description"`
+	Score       float64        `json:"score"`
 }
 
 type searchResult struct {
@@ -163,8 +165,9 @@ func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallTool
 	}
 	var b strings.Builder
 	for _, h := range hits {
-		out.Hits = append(out.Hits, searchHit{h.Name, h.Origin, h.Description, math.Round(1000*h.Score) / 1000})
-		fmt.Fprintf(&b, "- %s: %s\n", h.Name, printable.OneLine(h.Description))
+		hit := searchHit{untrusted.New(h.Name), untrusted.New(h.Origin), untrusted.New(h.Description), math.Round(1000*h.Score) / 1000}
+		out.Hits = append(out.Hits, hit)
+		fmt.Fprintf(&b, "- %s%s: %s\n", hit.Name.ForModel(), untrusted.OriginMark(h.Scope.String()), hit.Description.ForModel())
 	}
 	switch {
 	case len(hits) > 0:
@@ -202,22 +205,22 @@ type loadArgs struct {
 }
 
 type loadFile struct {
-	Path   string `json:"path"`
-	Size   int64  `json:"size"`
-	Script bool   `json:"script,omitempty"`
+	Path   untrusted.Text `json:"path"`
+	Size   int64          `json:"size"`
+	Script bool           `json:"script,omitempty"`
 }
 
 type loadResult struct {
 	State        session.LoadState `json:"state" jsonschema:"loaded, already, degraded, failed"`
-	Name         string            `json:"name"`
-	Origin       string            `json:"origin,omitempty"`
+	Name         untrusted.Text    `json:"name"`
+	Origin       untrusted.Text    `json:"origin,omitzero"`
 	Digest       string            `json:"digest,omitempty"`
 	Instructions string            `json:"instructions,omitempty"`
 	Location     string            `json:"location,omitempty" jsonschema:"where its files are"`
 	Files        []loadFile        `json:"files,omitempty"`
 	MoreFiles    int               `json:"more_files,omitempty"`
 	Tools        []toolInfo        `json:"tools,omitempty" jsonschema:"to call with call_tool"`
-	Problems     []string          `json:"problems,omitempty"`
+	Problems     []untrusted.Text  `json:"problems,omitempty"`
 	Tokens       int               `json:"tokens,omitempty"`
 	Changes      string            `json:"news,omitempty"`
 }
@@ -236,17 +239,17 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 			return nil, nil, err
 		}
 		msg := s.loadError(err)
-		return errorResult(msg), &loadResult{State: session.StateFailed, Name: in.Name, Problems: []string{msg}}, nil
+		return errorResult(msg), &loadResult{State: session.StateFailed, Name: untrusted.New(in.Name), Problems: untrusted.List([]string{msg})}, nil
 	}
 	m := all[len(all)-1]
-	out := &loadResult{State: session.StateLoaded, Name: m.ID.Name, Origin: m.ID.Origin, Digest: m.Digest}
+	out := &loadResult{State: session.StateLoaded, Name: untrusted.New(m.ID.Name), Origin: untrusted.New(m.ID.Origin), Digest: m.Digest}
 	if matchesDigest(in.Have, m.Digest) {
 		s.reportUse(Use{Kind: useLoad, Skill: m.ID.Name, Key: m.ID.Key()})
-		out.State, out.Problems = session.StateAlreadyLoaded, m.Problems
+		out.State, out.Problems = session.StateAlreadyLoaded, untrusted.List(m.Problems)
 		return textResult(unchangedText(m)), out, nil
 	}
 	for _, m := range all {
-		out.Problems = append(out.Problems, m.Problems...)
+		out.Problems = append(out.Problems, untrusted.List(m.Problems)...)
 		out.Tokens += m.Tokens
 	}
 	s.reportLoad(all)
@@ -263,7 +266,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 		case len(out.Files) == maxFiles:
 			out.MoreFiles++
 		default:
-			out.Files = append(out.Files, loadFile{f.Path, f.Size, f.Script})
+			out.Files = append(out.Files, loadFile{untrusted.New(f.Path), f.Size, f.Script})
 		}
 	}
 	return textResult(body + "\nDigest of these instructions: " + shortenDigest(m.Digest) + "\n"), out, nil
@@ -285,7 +288,7 @@ func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *lo
 	brought := set.ConnectSkills(ctx, entries)
 	s.markApprovals(ctx, brought.Tools)
 	noteBrought(ctx, brought.Tools)
-	out.Problems = append(out.Problems, brought.Problems...)
+	out.Problems = append(out.Problems, untrusted.List(brought.Problems)...)
 	var b strings.Builder
 	if len(brought.Tools) > 0 {
 		var schemas bool
@@ -297,7 +300,10 @@ func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *lo
 		}
 	}
 	if len(brought.Problems) > 0 {
-		b.WriteString("\nProblems:\n- " + strings.Join(brought.Problems, "\n- ") + "\n")
+		b.WriteString("\nProblems:\n")
+		for _, p := range brought.Problems {
+			b.WriteString("- " + untrusted.New(p).ForModel() + "\n")
+		}
 	}
 	return b.String()
 }
@@ -371,7 +377,7 @@ func matchesDigest(have, digest string) bool {
 }
 
 func unchangedText(m *session.Skill) string {
-	s := fmt.Sprintf("Skill %s is unchanged: what you hold is current.", m.ID.Name)
+	s := fmt.Sprintf("Skill %s is unchanged: what you hold is current.", untrusted.New(m.ID.Name))
 	if len(m.Needs) > 0 {
 		s += " It needs " + strings.Join(m.Needs, ", ") + ": load what you do not hold of these."
 	}
@@ -421,7 +427,7 @@ func (s *Server) errorText(err error) string {
 func namesOf(entries []*catalog.Entry, most int) string {
 	var names []string
 	for _, e := range entries[:min(len(entries), most)] {
-		names = append(names, e.Name)
+		names = append(names, untrusted.New(e.Name).ForModel())
 	}
 	s := strings.Join(names, ", ")
 	if rest := len(entries) - most; rest > 0 {
@@ -548,9 +554,10 @@ func textResult(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
 
-// errorResult returns a tool error with a message for the model.
+// errorResult returns a tool error with a message for the model. The message may
+// contain untrusted text.
 func errorResult(s string) *mcp.CallToolResult {
-	res := textResult(s)
+	res := textResult(untrusted.New(s).ForModelLines())
 	res.IsError = true
 	return res
 }

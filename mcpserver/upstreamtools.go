@@ -15,9 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -58,10 +58,10 @@ type toolInfo struct {
 }
 
 type findResult struct {
-	Tools    []toolInfo `json:"tools"`
-	Next     string     `json:"next,omitempty"`
-	Problems []string   `json:"problems,omitempty"`
-	Changes  string     `json:"news,omitempty"`
+	Tools    []toolInfo       `json:"tools"`
+	Next     string           `json:"next,omitempty"`
+	Problems []untrusted.Text `json:"problems,omitempty"`
+	Changes  string           `json:"news,omitempty"`
 }
 
 const (
@@ -92,7 +92,7 @@ func (s *Server) findTools(ctx context.Context, in findArgs) (*mcp.CallToolResul
 		}
 		return errorResult(s.errorText(err) + "."), nil, nil
 	}
-	out := &findResult{Problems: found.Problems}
+	out := &findResult{Problems: untrusted.List(found.Problems)}
 	page := found.Tools[min(skip, len(found.Tools)):]
 	if fit := pageLength(page); fit < len(page) {
 		page, out.Next = page[:fit], encodeCursor(skip+fit)
@@ -132,7 +132,8 @@ func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 		if size += len(b); len(b) > pageBytes {
 			b = nil // too large for a model
 		}
-		out = append(out, toolInfo{Name: t.Name, Title: truncate(d.Title, 200), Description: truncate(d.Description, maxToolText), InputSchema: json.RawMessage(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsApproval})
+		out = append(out, toolInfo{Name: t.Name, Title: truncate(untrusted.New(d.Title).ForModel(), 200), Description: truncate(untrusted.New(d.Description).ForModelLines(), maxToolText),
+			InputSchema: untrusted.CleanJSON(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsApproval})
 	}
 	schemas := size <= skilltext.MaxSchemaBytes
 	if want != nil {
@@ -149,7 +150,7 @@ func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 
 // oneLine returns a description on one line, truncated to 160 characters.
 func oneLine(s string) string {
-	return truncate(printable.OneLine(s), 160)
+	return truncate(untrusted.New(s).ForModel(), 160)
 }
 
 // truncate returns s, truncated if it is longer than most characters.
@@ -174,7 +175,7 @@ func toolText(page []tools.Tool, out *findResult, schemas bool) string {
 		b.WriteString("For their arguments: find_tools with schemas true and a narrower query.\n")
 	}
 	for _, p := range out.Problems {
-		b.WriteString("Problem: " + p + "\n")
+		b.WriteString("Problem: " + p.ForModel() + "\n")
 	}
 	if out.Next != "" {
 		fmt.Fprintf(&b, "There are more: search again with cursor %q.\n", out.Next)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -53,7 +54,7 @@ func newView(snap *catalog.Snapshot) *view {
 	}
 	for e := range snap.All() {
 		if why := unportable(e); why != "" {
-			v.unserved = append(v.unserved, NotServed{e.Name, e.Path, why})
+			v.unserved = append(v.unserved, NotServed{untrusted.New(e.Name).ForTerminal(), untrusted.New(e.Path).ForTerminal(), why})
 			continue
 		}
 		v.entries = append(v.entries, e)

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Limits on a block.
@@ -93,7 +94,8 @@ func escapeLine(text string) string {
 	if len(runes) > maxBlockRunes {
 		runes = append(runes[:maxBlockRunes-1], '…')
 	}
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(string(runes))
+	escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(string(runes))
+	return untrusted.New(escaped).ForModel()
 }
 
 // tagNames returns a unique tag for each skill. The tag is the skill's name

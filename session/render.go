@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout/internal/skilltext"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Render returns the text of a load for a tool result: an introductory line,
@@ -13,9 +14,9 @@ import (
 func Render(m *Skill) string {
 	var text string
 	if body := m.body(); body == "" {
-		text = fmt.Sprintf("Skill %s (from %s) is loaded, but it has no instructions.\n", m.ID.Name, m.ID.Origin)
+		text = fmt.Sprintf("Skill %s (from %s) is loaded, but it has no instructions.\n", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin))
 	} else {
-		text = fmt.Sprintf("Skill %s (from %s) is loaded. Follow its instructions where they apply.\n\n%s\n", m.ID.Name, m.ID.Origin, body)
+		text = fmt.Sprintf("Skill %s (from %s) is loaded. Follow its instructions where they apply.\n\n%s\n", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin), body)
 	}
 	if rest := m.appendix(); rest != "" {
 		text += "\n" + rest
@@ -32,5 +33,5 @@ func (m *Skill) appendix() string { return skilltext.Appendix(m.Files, m.Locatio
 // renderReloaded returns the text for loading an inactive skill whose
 // instructions are still in the conversation.
 func renderReloaded(m *Skill) string {
-	return fmt.Sprintf("Skill %s is loaded again and unchanged; follow its instructions, which are further up in this conversation.\n", m.ID.Name)
+	return fmt.Sprintf("Skill %s is loaded again and unchanged; follow its instructions, which are further up in this conversation.\n", untrusted.New(m.ID.Name))
 }

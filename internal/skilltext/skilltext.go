@@ -42,18 +42,6 @@ func Appendix(files []skill.File, location string, problems []string) string {
 	return strings.Join(parts, "\n")
 }
 
-// OriginMark returns the mark that follows the name of a skill in lists for
-// models: its scope, as in " [project]". It is empty for skills of the user and
-// for bundled ones. It tells a model that someone else wrote the skill, whatever
-// the skill's own text says.
-func OriginMark(scope string) string {
-	switch scope {
-	case "user", "bundled":
-		return ""
-	}
-	return " [" + scope + "]"
-}
-
 // AlreadyLoaded returns the text for loading a skill that the conversation
 // already contains.
 func AlreadyLoaded(name string) string {

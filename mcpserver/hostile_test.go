@@ -1,0 +1,139 @@
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
+)
+
+// describedSkill returns a SKILL.md with text in each field that a client or a
+// model gets to see. YAML escapes let the text contain any character.
+func describedSkill(name, text string) string {
+	quoted := yamlText(text)
+	return "---\nname: " + name + "\ndescription: " + quoted + "\ndisplayName: " + quoted + "\nversion: " + quoted + "\nargument-hint: " + quoted +
+		"\ntags: [" + quoted + "]\ndependencies: [" + quoted + "]\n---\nDo it.\n"
+}
+
+// yamlText returns text in double quotes, with each character escaped that is
+// not plain ASCII.
+func yamlText(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString("\\" + string(r))
+		case r >= ' ' && r < 0x7f:
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String() + `"`
+}
+
+// Each answer of the server that carries fields of skills, in each protocol.
+func answers(c *wire, names []string) map[string]string {
+	told := c.told()
+	out := map[string]string{"instructions": told.instructions, "tools/list": told.tools,
+		"prompts/list": string(c.ok("prompts/list", nil)), "resources/list": string(c.ok("resources/list", nil))}
+	text, content := c.tool("search_skills", args{"query": "", "limit": 50})
+	out["search_skills"], out["search_skills, structured"] = text, string(content)
+	for _, name := range names {
+		text, content := c.tool("load_skill", args{"name": name})
+		out["load_skill "+name], out["load_skill, structured "+name] = text, string(content)
+		out["prompts/get "+name] = string(c.ok("prompts/get", args{"name": name}))
+	}
+	return out
+}
+
+func TestHostileFieldsAreCleanedInEveryAnswer(t *testing.T) {
+	all := untrustedtest.Hostile()
+	for start := 0; start < len(all); start += 50 {
+		tree, names := files{}, []string{}
+		for i, text := range all[start:min(start+50, len(all))] {
+			name := "skill-" + strconv.Itoa(i)
+			tree[name+"/SKILL.md"] = describedSkill(name, text)
+			names = append(names, name)
+		}
+		for _, how := range []way{{"stdio", legacy}, {"http", modern}} {
+			t.Run(fmt.Sprintf("%s from %d", how, start), func(t *testing.T) {
+				dir := t.TempDir()
+				tree.write(t, dir)
+				w := newWorld(t, setup{sources: []catalog.Source{catalog.NewDir("clone", catalog.Project, dir, nil)}})
+				for answer, got := range answers(w.begin(t, how), names) {
+					if leak := untrustedtest.Hidden(strings.ReplaceAll(decoded(t, got), "\n", " ")); leak != "" {
+						t.Errorf("%s: hidden %s", answer, leak)
+					}
+					if forged := untrustedtest.Forged(decoded(t, got)); forged != "" {
+						t.Errorf("%s: forged %s", answer, forged)
+					}
+				}
+			})
+		}
+	}
+}
+
+// decoded returns the strings in a JSON document, or the text itself if it is
+// not JSON.
+func decoded(t *testing.T, text string) string {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	var out []string
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			out = append(out, v)
+		case []any:
+			for _, x := range v {
+				walk(x)
+			}
+		case map[string]any:
+			for k, x := range v {
+				out = append(out, k)
+				walk(x)
+			}
+		}
+	}
+	walk(v)
+	return strings.Join(out, "\n")
+}
+
+func TestLegitimateDescriptionsAreUnchangedInEveryAnswer(t *testing.T) {
+	tree := files{}
+	for i, text := range untrustedtest.Legitimate() {
+		name := "skill-" + strconv.Itoa(i)
+		tree[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: " + yamlText(text) + "\n---\nDo it.\n"
+	}
+	w := newWorld(t, setup{tree: tree})
+	c := w.begin(t, way{"stdio", modern})
+	lists := decoded(t, string(c.ok("prompts/list", nil))) + decoded(t, string(c.ok("resources/list", nil)))
+	for _, text := range untrustedtest.Legitimate() {
+		if !strings.Contains("\n"+lists+"\n", "\n"+text+"\n") {
+			t.Errorf("%+q is not in the lists", text)
+		}
+	}
+}
+
+// Errors repeat what a model or a file says, and are cleaned too.
+func TestHostileErrorsAreCleaned(t *testing.T) {
+	w := newWorld(t, setup{tree: basic()})
+	c := w.begin(t, way{"stdio", modern})
+	for _, text := range untrustedtest.Hostile() {
+		text = strings.ToValidUTF8(text, "\ufffd")
+		for tool, arguments := range map[string]args{"load_skill": {"name": text}, "read_skill_file": {"skill": "pdf", "path": text}} {
+			got, content := c.tool(tool, arguments)
+			if leak := untrustedtest.Hidden(got+decoded(t, string(content))) + untrustedtest.Forged(got+decoded(t, string(content))); leak != "" {
+				t.Errorf("%s: %+q: %s", tool, text, leak)
+			}
+		}
+	}
+}
