@@ -184,7 +184,9 @@ func (a *app) runInSandbox(ctx context.Context, b sandbox.Backend, args, in []st
 	if !a.JSON {
 		r.Stdout, r.Stderr = a.Stdout, a.Stderr
 	}
+	end := a.filterRun(&r)
 	res, err := loadout.RunCommand(ctx, b, args, r)
+	end()
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,8 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a script of a skill in the sandbox",
 		Long: `Run a script of a skill in the sandbox. The script sees its skill, an empty working
 directory (/work), the files given with --in, and only the network hosts that the skill
-requests. Files it writes to /work/out (LOADOUT_OUT) are its output. Typing this
+requests. Files it writes to /work/out (LOADOUT_OUT) are its output. On a terminal, only
+text, colors and changes of the current line are shown; a pipe receives all. Typing this
 command approves this one run. If an agent runs it, or there is no terminal, the
 skill must be approved: loadout approve NAME.
 
@@ -96,8 +97,10 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	if !a.JSON {
 		r.Stdout, r.Stderr = line.WrapWriter(a.Stdout), line.WrapWriter(a.Stderr)
 	}
+	end := a.filterRun(&r)
 	res, err := rt.Run(ctx, r)
 	line.End()
+	end()
 	a.RecordScriptUse(ctx, c, rt, args[0], res, err)
 	if e, ok := errors.AsType[*loadout.RefusedError](err); ok && e.NeedsApproval && !r.ByUser {
 		_, err = a.RequireUser(ctx, unattendedHint(e.Skill), append([]string{"approve", e.Skill}, a.SkillArgs()...)...)
@@ -115,6 +118,18 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 		return err
 	}
 	return a.printRun(res, o)
+}
+
+// filterRun removes terminal control sequences from the output of a run where
+// it goes to a terminal. The caller must call end after the run.
+func (a *app) filterRun(r *loadout.Run) (end func()) {
+	if a.JSON {
+		return func() {}
+	}
+	var endOut, endErr func()
+	r.Stdout, endOut = console.FilterOutput(a.Stdout, r.Stdout)
+	r.Stderr, endErr = console.FilterOutput(a.Stderr, r.Stderr)
+	return func() { endOut(); endErr() }
 }
 
 // widenedRun returns the command for a run with more permissions than the skill

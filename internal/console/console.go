@@ -194,6 +194,17 @@ func (s *StdoutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// FilterOutput returns a writer for the output of an untrusted program to w, and
+// a function that ends the output. If stream is a terminal, only text, colors
+// and changes of the current line pass: see [terminal.Filter].
+func FilterOutput(stream any, w io.Writer) (filtered io.Writer, end func()) {
+	if !IsTerminal(stream) {
+		return w, func() {}
+	}
+	f := terminal.NewFilter(w)
+	return f, func() { _ = f.Close() } // StdoutWriter records the error
+}
+
 // IsTerminal reports whether the stream v is a terminal.
 func IsTerminal(v any) bool {
 	f, ok := AsFile(v)
