@@ -491,3 +491,27 @@ func TestOutReceivesNoHiddenNames(t *testing.T) {
 		t.Errorf("in the directory: %v, %v", entries, err)
 	}
 }
+
+// Names that packages refuse are refused in a user's directory too.
+func TestOutReceivesNoUnsafeNames(t *testing.T) {
+	s := newShop(t, files{"a/SKILL.md": skillText("a", "x"), "a/do.sh": `cd out; mkdir -p sub; echo x > plain
+for n in "$(printf 'a\033]0;x\007b')" "$(printf 'x\ny')" "$(printf 'r\342\200\256l')" CON sub/nul.txt 'a:b' 'b\c' 'end.'; do echo x > "$n"; done
+`}, nil)
+	s.approve(t, "a")
+	dir := t.TempDir()
+	res, err := s.try(t, loadout.Run{Skill: "a", Script: "do.sh", OutputDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range res.Files {
+		got = append(got, f.Path)
+	}
+	notes := strings.Join(res.Notes, " ")
+	if !slices.Equal(got, []string{"plain"}) || !strings.Contains(notes, "8 files not saved") || strings.ContainsAny(notes, "\x1b\n") {
+		t.Errorf("saved %q, want plain; notes %q", got, res.Notes)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("in the directory: %v, %v", entries, err)
+	}
+}

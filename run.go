@@ -36,7 +36,8 @@ type Run struct {
 	Folder    string
 	NewFolder bool
 	// OutputDir is the directory for the files in /work/out. It is created if
-	// necessary. Files whose path begins with a dot are not saved. OutputDir
+	// necessary. Files whose path begins with a dot, or is not valid in a
+	// skill's archive, are not saved. OutputDir
 	// is ignored if the run has a working folder.
 	OutputDir string
 	// Workspace is the absolute path of a user's directory. The script can

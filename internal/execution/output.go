@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -35,6 +37,8 @@ type collector struct {
 	isNew    bool     // this run created the working folder
 	unsaved  int
 	hidden   int // number of files that were skipped because their names start with a dot
+	unsafe   int // number of files that were skipped because of other names
+	reason   string
 	unlock   func()
 }
 
@@ -85,6 +89,12 @@ func (o *collector) collect(f sandbox.File, r io.Reader) (bool, error) {
 			// In the user's directory, files such as .git/hooks and .bashrc
 			// make other programs run code.
 			o.hidden++
+			return false, nil
+		}
+		if _, reason := skillpath.Check(name); reason != "" {
+			if o.unsafe++; o.unsafe == 1 {
+				o.reason = printable.Text(name, 100) + ": " + reason
+			}
 			return false, nil
 		}
 	}

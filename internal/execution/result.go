@@ -92,6 +92,9 @@ func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cm
 	if files.hidden > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d files not saved: their names begin with a dot", files.hidden))
 	}
+	if files.unsafe > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d files not saved because of their names; the first is %s", files.unsafe, files.reason))
+	}
 	if res.Tier == sandbox.Limited {
 		r.Notes = append(r.Notes, "ran without isolation, as allowed for this digest")
 	}
