@@ -37,8 +37,8 @@ const (
 // others. That number is printed even if it alone exceeds the limits. The same
 // skills always produce the same text, in any order. Without skills, the text is
 // empty. Names and descriptions are printed on one line each, without hidden
-// characters and delimiters of prompts. The name of a skill of a project is
-// followed by " [project]".
+// characters and delimiters of prompts. The description of a skill of a project
+// begins with "[project]", also where descriptions are omitted.
 func Format(entries []*Entry, o FormatOptions) string {
 	if len(entries) == 0 {
 		return ""
@@ -93,6 +93,22 @@ type row struct {
 	name, description string
 }
 
+// mark returns a description with the mark of the skill's origin.
+func (r *row) mark(description string) string {
+	return untrusted.MarkOrigin(r.entry.Scope.String(), description)
+}
+
+// write writes the line of the skill.
+func (r *row) write(b *strings.Builder, description string) {
+	b.WriteString("- ")
+	b.WriteString(r.name)
+	if text := r.mark(description); text != "" {
+		b.WriteString(": ")
+		b.WriteString(text)
+	}
+	b.WriteByte('\n')
+}
+
 type rows struct {
 	rows    []row
 	total   int // total number of characters
@@ -122,7 +138,7 @@ func (t *rows) describe() {
 	for i := range t.rows {
 		r := &t.rows[i]
 		r.description = untrusted.New(r.entry.Description).ForModel()
-		t.total += len(r.name) + len(untrusted.OriginMark(r.entry.Scope.String())) + len(r.description) + len("- : \n")
+		t.total += len(r.name) + len(r.mark(r.description)) + len("- : \n")
 		t.longest = max(t.longest, len(r.description))
 	}
 }
@@ -132,14 +148,7 @@ func (t *rows) lines(most int) string {
 	var b strings.Builder
 	b.Grow(min(t.total, (min(most, t.longest)+64)*len(t.rows)))
 	for _, r := range t.rows {
-		b.WriteString("- ")
-		b.WriteString(r.name)
-		b.WriteString(untrusted.OriginMark(r.entry.Scope.String()))
-		if r.description != "" {
-			b.WriteString(": ")
-			b.WriteString(shorten(r.description, most))
-		}
-		b.WriteByte('\n')
+		r.write(&b, shorten(r.description, most))
 	}
 	return b.String()
 }
@@ -147,10 +156,7 @@ func (t *rows) lines(most int) string {
 func (t *rows) names(n int) string {
 	var b strings.Builder
 	for _, r := range t.rows[:n] {
-		b.WriteString("- ")
-		b.WriteString(r.name)
-		b.WriteString(untrusted.OriginMark(r.entry.Scope.String()))
-		b.WriteByte('\n')
+		r.write(&b, "")
 	}
 	return b.String()
 }

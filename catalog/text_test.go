@@ -34,17 +34,17 @@ func TestTextShrinksInSteps(t *testing.T) {
 		o    catalog.FormatOptions
 		want string
 	}{
-		{catalog.FormatOptions{}, "- zzz [project]: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.FormatOptions{Characters: 1000, Tokens: 1000}, "- zzz [project]: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.FormatOptions{Characters: 210}, "- zzz [project]: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits PDF files. Use when a PDF is to be…\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.FormatOptions{Characters: 170}, "- zzz [project]: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits…\n- aaa: Comes last, as it comes with the…\n"},
-		{catalog.FormatOptions{Characters: 110}, "- zzz [project]: Comes first, as…\n- csv: Reads CSV files.\n- pdf: Reads, fills in…\n- aaa: Comes last, as it…\n"},
-		{catalog.FormatOptions{Characters: 100}, "- zzz [project]\n- csv\n- pdf\n- aaa\n"},
-		{catalog.FormatOptions{Characters: 34}, "- zzz [project]\n- csv\n- pdf\n- aaa\n"},
-		{catalog.FormatOptions{Characters: 33, More: "+%d"}, "- zzz [project]\n- csv\n- pdf\n+1\n"},
-		{catalog.FormatOptions{Characters: 25, More: "+%d"}, "- zzz [project]\n- csv\n+2\n"},
+		{catalog.FormatOptions{}, "- zzz: [project] Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.FormatOptions{Characters: 1000, Tokens: 1000}, "- zzz: [project] Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.FormatOptions{Characters: 210}, "- zzz: [project] Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits PDF files. Use when a PDF is to be…\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.FormatOptions{Characters: 170}, "- zzz: [project] Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits…\n- aaa: Comes last, as it comes with the…\n"},
+		{catalog.FormatOptions{Characters: 110}, "- zzz: [project] Comes first, as…\n- csv: Reads CSV files.\n- pdf: Reads, fills in…\n- aaa: Comes last, as it…\n"},
+		{catalog.FormatOptions{Characters: 100}, "- zzz: [project]\n- csv\n- pdf\n- aaa\n"},
+		{catalog.FormatOptions{Characters: 35}, "- zzz: [project]\n- csv\n- pdf\n- aaa\n"},
+		{catalog.FormatOptions{Characters: 34, More: "+%d"}, "- zzz: [project]\n- csv\n- pdf\n+1\n"},
+		{catalog.FormatOptions{Characters: 26, More: "+%d"}, "- zzz: [project]\n- csv\n+2\n"},
 		{catalog.FormatOptions{Characters: 1}, "… and 4 more: find them with search_skills\n"},
-		{catalog.FormatOptions{Tokens: 14}, "- zzz [project]\n- csv\n- pdf\n- aaa\n"},
+		{catalog.FormatOptions{Tokens: 15}, "- zzz: [project]\n- csv\n- pdf\n- aaa\n"},
 	} {
 		if diff := cmp.Diff(tt.want, catalog.Format(entries, tt.o)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", tt.o, diff)
@@ -59,7 +59,7 @@ func TestTextShrinksInSteps(t *testing.T) {
 func TestB2TextListsAllModelSkills(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", ""), "b/SKILL.md": doc("b", "disable-model-invocation: true\n"), "c/SKILL.md": doc("c", "user-invocable: false\n")})
 	s := scan(t, root)
-	if got, want := catalog.Format(s.ForModel(), catalog.FormatOptions{}), "- a [project]: Does a things.\n- c [project]: Does c things.\n"; got != want {
+	if got, want := catalog.Format(s.ForModel(), catalog.FormatOptions{}), "- a: [project] Does a things.\n- c: [project] Does c things.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := names(s.Skills()); !slices.Equal(got, []string{"a", "b", "c"}) {
@@ -106,8 +106,7 @@ func TestDescriptionsAreTruncatedBetweenCharacters(t *testing.T) {
 	}
 }
 
-// DESIGN.md section 10: at most three tokens a skill beyond its name and
-// description.
+// A line has at most three tokens beyond the name and the description.
 func TestLineOverheadIsSmall(t *testing.T) {
 	var entries []*catalog.Entry
 	words := 0
@@ -175,7 +174,11 @@ func TestTextStaysWithinBudget(t *testing.T) {
 			return strings.Compare(untrusted.New(a.Name).ForModel(), untrusted.New(b.Name).ForModel())
 		})
 		for i, l := range lines {
-			rest, ok := strings.CutPrefix(l, "- "+untrusted.New(sorted[i].Name).ForModel()+mark(sorted[i].Scope))
+			rest, ok := strings.CutPrefix(l, "- "+untrusted.New(sorted[i].Name).ForModel())
+			if ok && sorted[i].Scope == catalog.Project {
+				rest, ok = strings.CutPrefix(rest, ": [project]")
+				rest = strings.Replace(rest, " ", ": ", 1)
+			}
 			if !ok {
 				rt.Fatalf("line %d is %q, want that of %q", i, l, sorted[i].Name)
 			}
@@ -192,14 +195,6 @@ func TestTextStaysWithinBudget(t *testing.T) {
 	})
 }
 
-// mark is the mark of a skill that comes with a repository.
-func mark(s catalog.Scope) string {
-	if s == catalog.Project {
-		return " [project]"
-	}
-	return ""
-}
-
 // Whatever a skill says, its line has no hidden characters and no delimiters,
 // and its mark stays in its place.
 func TestHostileTextInTheListIsCleaned(t *testing.T) {
@@ -210,7 +205,7 @@ func TestHostileTextInTheListIsCleaned(t *testing.T) {
 			if leak := untrustedtest.Hidden(line) + untrustedtest.Forged(line); leak != "" || !ok {
 				t.Errorf("%+q: %s", text, leak)
 			}
-			if !strings.HasPrefix(line, "- pdf") || !strings.Contains(line, " [project]: ") {
+			if !strings.HasPrefix(line, "- pdf") || !strings.Contains(line, ": [project] ") {
 				t.Errorf("%+q: %q", text, line)
 			}
 		}
@@ -222,7 +217,7 @@ func TestHostileTextInTheListIsCleaned(t *testing.T) {
 	}
 }
 
-// DESIGN.md section 10: the mark is within the three tokens of a line.
+// The mark costs at most three tokens.
 func TestMarkIsSmall(t *testing.T) {
 	for _, s := range allScopes {
 		name, plain := offer(s, "pdf", ""), offer(catalog.User, "pdf", "")

@@ -221,7 +221,7 @@ func (s *Server) loadDescription(snap *catalog.Snapshot) string {
 func (s *Server) textShare(offered []*catalog.Entry, fifths int) int {
 	full := 0
 	for _, e := range offered {
-		full += len(e.Name) + len(untrusted.OriginMark(e.Scope.String())) + len(e.Description) + len("- : \n")
+		full += len(e.Name) + len(untrusted.MarkOrigin(e.Scope.String(), e.Description)) + len("- : \n")
 		if 2*full > s.opts.TextBudget {
 			return max(s.opts.TextBudget*fifths/5, 1)
 		}

@@ -79,8 +79,8 @@ func (s *Server) addOffer(o *offer) {
 	}
 }
 
-// describe returns the description of a skill for a listing of a client. It
-// ends in the mark of the skill's origin.
+// describe returns the description of a skill for a listing of a client, with
+// the mark of the skill's origin.
 func describe(e *catalog.Entry) string {
-	return untrusted.New(e.Description).ForModelLines() + untrusted.OriginMark(e.Scope.String())
+	return untrusted.MarkOrigin(e.Scope.String(), untrusted.New(e.Description).ForModelLines())
 }

@@ -167,7 +167,7 @@ func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallTool
 	for _, h := range hits {
 		hit := searchHit{untrusted.New(h.Name), untrusted.New(h.Origin), untrusted.New(h.Description), math.Round(1000*h.Score) / 1000}
 		out.Hits = append(out.Hits, hit)
-		fmt.Fprintf(&b, "- %s%s: %s\n", hit.Name.ForModel(), untrusted.OriginMark(h.Scope.String()), hit.Description.ForModel())
+		fmt.Fprintf(&b, "- %s: %s\n", hit.Name.ForModel(), untrusted.MarkOrigin(h.Scope.String(), hit.Description.ForModel()))
 	}
 	switch {
 	case len(hits) > 0:

@@ -97,15 +97,18 @@ func (t Text) MarshalText() ([]byte, error) { return []byte(t.ForModel()), nil }
 // does.
 func (t Text) LogValue() slog.Value { return slog.StringValue(t.ForLog()) }
 
-// OriginMark returns the mark that follows the name of a skill in lists for
-// models: " [project]" for the scope of that name, whose skills come with a
-// repository, and "" for any other. It tells a model that someone else wrote the
-// skill, whatever the skill's own text says.
-func OriginMark(scope string) string {
-	if scope == "project" {
-		return " [project]"
+// MarkOrigin returns the description of a skill for lists for models. For the
+// scope "project", whose skills come with a repository, the description begins
+// with "[project]". That tells a model that someone else wrote the skill,
+// whatever the skill's own text says.
+func MarkOrigin(scope, description string) string {
+	switch {
+	case scope != "project":
+		return description
+	case description == "":
+		return "[project]"
 	}
-	return ""
+	return "[project] " + description
 }
 
 // line returns the text on one line without disallowed characters.
