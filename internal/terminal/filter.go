@@ -3,6 +3,7 @@ package terminal
 import (
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -130,7 +131,7 @@ func (f *Filter) text(out *strings.Builder, r rune) {
 	case '\r', '\b':
 		out.WriteRune(r)
 	default:
-		if !IsControl(r) && !isDirectionMark(r) {
+		if !controls(r) {
 			out.WriteRune(r)
 		}
 	}
@@ -192,7 +193,8 @@ func isAllowed(params string, final rune) bool {
 	return false
 }
 
-// isDirectionMark reports whether r is an invisible mark that changes the
-// direction of text. [IsControl] reports those that reorder more than their
-// neighbors.
-func isDirectionMark(r rune) bool { return r == 0x200e || r == 0x200f || r == 0x061c }
+// controls reports whether r controls a terminal or changes the direction of
+// text. Unlike [IsControl], it permits the joiners in emoji and in scripts.
+func controls(r rune) bool {
+	return unicode.IsControl(r) && r != '\t' && r != '\n' || unicode.Is(unicode.Bidi_Control, r)
+}
