@@ -75,7 +75,7 @@ func attachTree(g *cgroup.Group, pid int) error {
 // including what it does not limit.
 const MemoryWatch = "RLIMIT_DATA, seccomp, watch every 2 to 50 ms" + memoryGap
 
-const memoryGap = " of pages, page tables and sockets, not of small kernel objects"
+const memoryGap = " of pages, page tables and sockets, not of small kernel objects, with bursts of several processes until the next check"
 
 // AddEnforced adds the limits that control groups enforce to e.
 func AddEnforced(e map[string]string, g *cgroup.Group) {
