@@ -76,7 +76,7 @@ func TestB2ModelGetsSkillList(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := r.Messages[0].Content
-	if !strings.Contains(first, "\n- ships: Knows ships.\n- tides: Reads tide tables of harbours.\n") || strings.Contains(first, "hush") {
+	if !strings.Contains(first, "\n- ships: [project] Knows ships.\n- tides: [project] Reads tide tables of harbours.\n") || strings.Contains(first, "hush") {
 		t.Errorf("the model got first %s", first)
 	}
 }
