@@ -66,10 +66,7 @@ func (d *callerFixture) inTerminal(env []string, names []string, command, answer
 		}
 		script = link + " -c " + console.ShellQuote(script+"; exit $?")
 	}
-	words := []string{"-i"}
-	for _, e := range d.env(env...) {
-		words = append(words, e)
-	}
+	words := append([]string{"-i"}, d.env(env...)...)
 	c := openConsoleOf(d.t, "env", 300, nil, append(words, "sh", "-c", `cd "$HOME" && `+script)...)
 	if answer != "" {
 		c.await(d.t, "[y/N]")

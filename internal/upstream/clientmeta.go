@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 legacy clients and servers still use deprecated features
+
 package upstream
 
 import (

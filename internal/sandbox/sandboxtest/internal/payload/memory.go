@@ -141,9 +141,8 @@ func takePageTables() error {
 	return nil
 }
 
-var peeked byte
-
-func peek(addr uintptr) { peeked = **(**byte)(unsafe.Pointer(&addr)) }
+// peek reads the byte at an address.
+func peek(addr uintptr) { runtime.KeepAlive(**(**byte)(unsafe.Pointer(&addr))) }
 
 func takeShared() error {
 	p, err := mapPages(mib, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS, -1)
