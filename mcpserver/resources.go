@@ -65,22 +65,18 @@ func (s *Server) syncOffers(v *view) {
 }
 
 func (s *Server) addOffer(o *offer) {
-	e := o.entry
+	e, description := o.entry, untrusted.New(o.entry.Description)
 	if o.uri != "" {
-		s.sdk.AddResource(&mcp.Resource{URI: o.uri, Name: untrusted.New(e.Name).ForModel(), Title: untrusted.New(e.DisplayName).ForModel(), Description: describe(e), MIMEType: "text/markdown"}, s.readResource)
+		// The Skills extension requires the description of the frontmatter, so
+		// it has no mark of the origin.
+		s.sdk.AddResource(&mcp.Resource{URI: o.uri, Name: untrusted.New(e.Name).ForModel(), Title: untrusted.New(e.DisplayName).ForModel(), Description: description.ForModelLines(), MIMEType: "text/markdown"}, s.readResource)
 	}
 	if o.prompt != "" {
 		// No title: clients that turn prompts into commands use it as the
 		// command's name, and a name with spaces cannot be typed.
-		p := &mcp.Prompt{Name: o.prompt, Description: describe(e), Arguments: promptArguments(e)}
+		p := &mcp.Prompt{Name: o.prompt, Description: untrusted.MarkOrigin(e.Scope.String(), description.ForModelLines()), Arguments: promptArguments(e)}
 		s.sdk.AddPrompt(p, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return s.getPrompt(ctx, e, typedArguments(p, req.Params.Arguments))
 		})
 	}
-}
-
-// describe returns the description of a skill for a listing of a client, with
-// the mark of the skill's origin.
-func describe(e *catalog.Entry) string {
-	return untrusted.MarkOrigin(e.Scope.String(), untrusted.New(e.Description).ForModelLines())
 }
