@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,22 +73,31 @@ func TestReloadDoesNotWaitForSlowSources(t *testing.T) {
 func TestSlowSourceIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := source("slow", catalog.Project, "one")
+		var mu sync.Mutex // guards m.entries and reads
 		reads := 0
 		m.list = func(context.Context) (catalog.Listing, error) {
+			mu.Lock()
 			reads++
 			entries := slices.Clone(m.entries)
+			mu.Unlock()
 			time.Sleep(time.Minute)
 			return catalog.Listing{Entries: entries}, nil
 		}
 		c, err := catalog.New([]catalog.Source{m}, &catalog.Options{Wait: time.Second})
 		must(t, err)
 		must(t, c.Reload(t.Context()))
+		mu.Lock()
 		m.add("two")
+		mu.Unlock()
 		must(t, c.Reload(t.Context())) // also returns at once, and does not start another read
+		mu.Lock()
+		defer mu.Unlock()
 		if reads != 1 {
 			t.Errorf("%d concurrent reads", reads)
 		}
+		mu.Unlock()
 		time.Sleep(time.Hour)
+		mu.Lock()
 		if got := names(c.Snapshot().Skills()); !slices.Equal(got, []string{"one", "two"}) || reads != 2 {
 			t.Errorf("skills %q after %d reads", got, reads)
 		}
