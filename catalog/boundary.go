@@ -36,7 +36,8 @@ type boundary struct {
 	real string // without symlinks
 }
 
-// openBoundary opens the directory dir, or returns nil if dir is empty. The caller must close the boundary.
+// openBoundary opens the directory dir, or returns nil if dir is empty. The
+// caller must close the boundary.
 func openBoundary(dir string) (*boundary, error) {
 	if dir == "" {
 		return nil, nil

@@ -37,7 +37,7 @@ type collector struct {
 	isNew    bool     // this run created the working folder
 	unsaved  int
 	hidden   int // number of files that were skipped because their names start with a dot
-	unsafe   int // number of files that were skipped because of other names
+	unsafe   int // number of files that were skipped because packages refuse their names
 	reason   string
 	unlock   func()
 }

@@ -97,9 +97,9 @@ func (t Text) MarshalText() ([]byte, error) { return []byte(t.ForModel()), nil }
 // does.
 func (t Text) LogValue() slog.Value { return slog.StringValue(t.ForLog()) }
 
-// MarkOrigin returns the description of a skill for lists for models. For the
-// scope "project", whose skills come with a repository, the description begins
-// with "[project]". That tells a model that someone else wrote the skill,
+// MarkOrigin returns the description of a skill as a model reads it in a list.
+// For the scope "project", whose skills come with a repository, the description
+// begins with "[project]". That tells a model that someone else wrote the skill,
 // whatever the skill's own text says.
 func MarkOrigin(scope, description string) string {
 	switch {
