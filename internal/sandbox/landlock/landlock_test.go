@@ -125,10 +125,11 @@ func TestStageEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := s.Exec(t.Context(), &sandbox.Cmd{Args: []string{"/bin/sh", "-c", "setsid sh -c 'sleep 1000 & echo $!; echo ready; kill -" + signal + " '$PPID'; wait' & wait"}, Timeout: -1})
+			p, err := s.Exec(t.Context(), &sandbox.Cmd{Args: []string{"/bin/sh", "-c", "read start; setsid sh -c 'sleep 1000 & echo $!; echo ready; kill -" + signal + " '$PPID'; wait' & wait"}, Timeout: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
+			p.Stdin().Close() // it waited for this, so that its stage could report its start
 			buf := make([]byte, 64)
 			n, _ := p.Stdout().Read(buf)
 			if n == 0 {
