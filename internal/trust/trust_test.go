@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -122,6 +123,30 @@ func TestProjectDigestRefusesUncoveredFiles(t *testing.T) {
 			t.Errorf("%s: %v %v", tt.name, d, err)
 		}
 		root.Close()
+	}
+}
+
+func TestProjectDigestCoversConfigurationAtTheLimits(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		make func(dir string)
+	}{
+		{"1000 files", func(dir string) {
+			for i := range 998 { // the directories .loadout and f count, too
+				put(t, dir, ".loadout/f/"+strconv.Itoa(i), "")
+			}
+		}},
+		{"16 MiB", func(dir string) {
+			put(t, dir, ".loadout/a", strings.Repeat("a", 10<<20))
+			put(t, dir, ".loadout/b", strings.Repeat("a", 6<<20))
+		}},
+		{"16 levels", func(dir string) { put(t, dir, ".loadout/"+strings.Repeat("a/", 15)+"b", "") }},
+	} {
+		dir := t.TempDir()
+		tt.make(dir)
+		if d, files := digest(t, dir); d == "" || len(files) == 0 {
+			t.Errorf("%s: got %q for %d files", tt.name, d, len(files))
+		}
 	}
 }
 
