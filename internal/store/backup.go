@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -29,6 +30,41 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 		return errors.Join(fmt.Errorf("back up database: %w", err), os.Remove(path))
 	}
 	return nil
+}
+
+// backUpOlder saves a copy of an SQLite database whose schema is older than the
+// given version. The copy is named after the database and its schema version,
+// such as hub.db.schema-8, and replaces an earlier one of that name.
+func (db *DB) backUpOlder(ctx context.Context, newest int) error {
+	if db.path == "" {
+		return nil
+	}
+	version, err := (conn{db: db}).schemaVersion(ctx)
+	if err != nil || version == 0 || version >= newest {
+		return err
+	}
+	path := fmt.Sprintf("%s.schema-%d", db.path, version)
+	part := path + ".part"
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("back up database before the upgrade: %w", err)
+	}
+	if err := db.Backup(ctx, part); err != nil {
+		return fmt.Errorf("before the upgrade: %w", err)
+	}
+	if err := os.Rename(part, path); err != nil {
+		return errors.Join(fmt.Errorf("back up database before the upgrade: %w", err), os.Remove(part))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// schemaVersion returns how many migrations were applied to an SQLite database,
+// or 0 for a new database.
+func (c conn) schemaVersion(ctx context.Context) (int, error) {
+	found, err := queryScalar[int](ctx, c, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'loadout_schema'")
+	if err != nil || found == 0 {
+		return 0, err
+	}
+	return queryScalar[int](ctx, c, "SELECT count(*) FROM loadout_schema")
 }
 
 // copyInto makes SQLite copy the database into an empty file. It opens its own

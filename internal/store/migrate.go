@@ -65,11 +65,15 @@ func readMigrations(files fs.FS) ([]migration, error) {
 	return out, nil
 }
 
-// migrate applies the missing migrations, all or none. It waits until ctx is
-// done for other nodes that are migrating the same database.
+// migrate applies the missing migrations, all or none. Before it changes an older
+// SQLite database, it saves a copy. It waits until ctx is done for other nodes that
+// are migrating the same database.
 func (db *DB) migrate(ctx context.Context, files fs.FS) error {
 	known, err := readMigrations(files)
 	if err != nil {
+		return err
+	}
+	if err := db.backUpOlder(ctx, len(known)); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {

@@ -40,6 +40,36 @@ func TestMigrationFromEveryStep(t *testing.T) {
 	}
 }
 
+func TestMigrationSavesCopy(t *testing.T) {
+	ctx := t.Context()
+	address, number := storetest.SQLite(t), store.Migrations()-1
+	path := store.SQLitePath(address)
+	copied := fmt.Sprintf("%s.schema-%d", path, number)
+	old := must(store.OpenAt(ctx, address, number))(t)
+	ada := newUser(t, old, "ada")
+	mustDo(t, old.Close())
+
+	// Without a copy, the schema stays as it is.
+	mustDo(t, os.MkdirAll(filepath.Join(copied, "occupied"), 0o700))
+	if db, err := store.Open(ctx, address, nil); err == nil || !strings.Contains(err.Error(), "before the upgrade") {
+		t.Errorf("Open without a place for the copy returned %v, %v", db, err)
+	}
+	_, err := store.OpenExisting(ctx, address, false)
+	wantError(t, err, store.ErrTooOld)
+	mustDo(t, os.RemoveAll(copied))
+
+	for range 2 { // nothing to migrate the second time
+		mustDo(t, must(store.Open(ctx, address, nil))(t).Close())
+	}
+	files := must(filepath.Glob(path + ".schema-*"))(t)
+	wantEqual(t, files, []string{copied})
+	_, err = store.OpenExisting(ctx, copied, false)
+	wantError(t, err, store.ErrTooOld)
+	db := must(store.OpenExisting(ctx, copied, true))(t)
+	wantEqual(t, must(db.Users.Get(ctx, ada.ID))(t), ada)
+	mustDo(t, db.Close())
+}
+
 func TestNewerSchemaIsRefused(t *testing.T) {
 	eachAddress(t, func(t *testing.T, address string) {
 		ctx := t.Context()
