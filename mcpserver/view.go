@@ -149,15 +149,18 @@ func (v *view) isFree(p string) bool {
 // uriOf returns the root URI of a skill, or "" if the skill is not served.
 func (v *view) uriOf(key string) string { return v.uris[key] }
 
+// maxURIPath is the maximum length of the unescaped path of a resource URI in bytes.
+const maxURIPath = 4096
+
 // find splits a URI into the innermost skill that contains it and the path
 // inside that skill; "" is the skill's root.
 func (v *view) find(uri string) (*catalog.Entry, string, bool) {
 	rest, ok := strings.CutPrefix(uri, scheme)
-	if !ok || len(rest) > 4096 {
+	if !ok || len(rest) > 3*maxURIPath { // escaping triples a byte at most
 		return nil, "", false
 	}
 	full, ok := unescapePath(rest)
-	if !ok {
+	if !ok || len(full) > maxURIPath {
 		return nil, "", false
 	}
 	for p, more := full, true; more; {

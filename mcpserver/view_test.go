@@ -113,7 +113,7 @@ func TestPathsInURIs(t *testing.T) {
 }
 
 func FuzzFind(f *testing.F) {
-	for _, uri := range []string{"skill://pdf/SKILL.md", "skill://", "skill:///", "skill:////", "skill://pdf/../x", "skill://pdf/%2e%2e/x", "skill://pdf%2fSKILL.md", "skill://a/b/c/../../..", "skill://pdf/\x00", "x"} {
+	for _, uri := range []string{"skill://pdf/SKILL.md", "skill://", "skill:///", "skill:////", "skill://pdf/../x", "skill://pdf/%2e%2e/x", "skill://pdf%2fSKILL.md", "skill://a/b/c/../../..", "skill://pdf/\x00", "x", "skill://pdf/" + strings.Repeat("\x1d", 4000)} {
 		f.Add(uri)
 	}
 	tree := fstest.MapFS{"pdf/SKILL.md": skillFile("pdf"), "pdf/parts/inner/SKILL.md": skillFile("inner"), "pdf/a b.md": {}, "csv/SKILL.md": skillFile("csv")}
