@@ -126,6 +126,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 			"spent by a user":     {"SELECT sum(turns) FROM meter WHERE owner = $1 AND day >= $2", []any{"u3", 20090}},
 			"spent with agents":   {"SELECT sum(turns) FROM meter WHERE namespace = $1 AND day >= $2", []any{"group:g3", 20090}},
 			"known definitions":   {"SELECT tool, digest, accepted FROM definitions WHERE server = $1", []any{"sha256:5"}},
+			"storage of a group":  {"SELECT SUM(v.size + octet_length(v.meta)) FROM skills s JOIN versions v ON v.skill_id = s.id WHERE s.namespace = $1", []any{"group:g3"}},
 			"end of the audit":    {"SELECT details FROM audit WHERE seq < $1 ORDER BY seq DESC LIMIT 50", []any{500}},
 		} {
 			plans[name] = func() (string, error) { return store.Explain(ctx, db, q.query, q.args...) }

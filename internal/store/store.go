@@ -108,6 +108,7 @@ type Tables struct {
 	Drafts          Drafts
 	SignIns         SignIns
 	SentMessages    SentMessages
+	Storage         Storage
 }
 
 func tables(c conn) Tables {
@@ -120,6 +121,7 @@ func tables(c conn) Tables {
 		Notifications: Notifications{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
 		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c},
+		Storage: Storage{c},
 	}
 }
 

@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// Storage measures what users and groups store.
+type Storage struct{ c conn }
+
+// Skills returns the number of skills that a namespace owns.
+func (t Storage) Skills(ctx context.Context, n Namespace) (int64, error) {
+	return t.measure(ctx, n, "SELECT count(*) FROM skills WHERE namespace = $1", string(n))
+}
+
+// Sessions returns the number of sessions of a user, or 0 for another
+// namespace.
+func (t Storage) Sessions(ctx context.Context, n Namespace) (int64, error) {
+	return t.measure(ctx, n, "SELECT count(*) FROM sessions WHERE owner = $1", n.User())
+}
+
+// storedBytes adds up sizes without reading the content. The rows of sessions
+// exist for users only.
+const storedBytes = `SELECT CAST(
+	(SELECT COALESCE(SUM(v.size + octet_length(v.meta) + octet_length(v.findings)), 0) FROM skills s JOIN versions v ON v.skill_id = s.id WHERE s.namespace = $1)
+	+ (SELECT COALESCE(SUM(octet_length(k.spec)), 0) FROM kinds k WHERE k.namespace = $1)
+	+ (SELECT COALESCE(SUM(a.size), 0) FROM sessions c JOIN attachments a ON a.session = c.id WHERE c.owner = $2)
+	+ (SELECT COALESCE(SUM(octet_length(d.package)), 0) FROM sessions c JOIN drafts d ON d.session = c.id WHERE c.owner = $2) AS BIGINT)`
+
+// Bytes returns the total size of what a namespace stores: the files of all
+// versions of its skills with their metadata and findings, its other resources,
+// and the files and drafts in the sessions of its user. A file counts in each
+// version that contains it. Messages do not count.
+func (t Storage) Bytes(ctx context.Context, n Namespace) (int64, error) {
+	return t.measure(ctx, n, storedBytes, string(n), n.User())
+}
+
+func (t Storage) measure(ctx context.Context, n Namespace, query string, args ...any) (int64, error) {
+	total, err := queryScalar[int64](ctx, t.c, query, args...)
+	if err != nil {
+		return 0, fmt.Errorf("measure storage of namespace %.100q: %w", string(n), err)
+	}
+	return total, nil
+}
