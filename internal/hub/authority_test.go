@@ -77,6 +77,12 @@ var authorityOfPeople = []row{
 	{"get-audit-retention", "", nil, nil, "401 403 403 403 403 403 200", "200 read"},
 	{"set-audit-retention", "", nil, retention, "401 403 403 403 403 403 200", "200 admin"},
 
+	{"get-quotas", "", nil, nil, "401 403 403 403 403 403 200", "200 read"},
+	{"set-quotas", "", nil, quotas, "401 403 403 403 403 403 200", "200 admin"},
+	{"get-storage", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 read"},
+	{"get-storage", "of the group", ofTheGroup, nil, "401 404 200 200 200 200 200", "200 read"},
+	{"get-storage", "of a user", ofTheUser, nil, "401 404 404 404 404 404 200", "200 read"},
+
 	{"GET /metrics", "", nil, nil, "401 403 403 403 403 403 200", "200 read admin"},
 	{"GET /healthz", "", nil, nil, "200 200 200 200 200 200 200", "200 any"},
 	{"GET /readyz", "", nil, nil, "200 200 200 200 200 200 200", "200 any"},
@@ -127,6 +133,11 @@ func rules(s *scene) any {
 }
 func retention(s *scene) any {
 	return map[string]any{"days": 30, "generation": s.generation("audit")}
+}
+
+func quotas(s *scene) any {
+	none := map[string]any{"bytes": 0, "skills": 0, "sessions": 0}
+	return map[string]any{"user": none, "group": none, "generation": s.generation("quotas")}
 }
 
 // scene is a group and its users for one cell of the table.

@@ -36,6 +36,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/mcpapi"
 	"github.com/loadout-dev/loadout/internal/hub/metrics"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/hub/sessionapi"
 	"github.com/loadout-dev/loadout/internal/hub/users"
@@ -211,6 +212,9 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	h.directory = users.New(h.db, users.Options{Passwords: passwords, Cipher: h.cipher})
 	if err := h.setUpAccounts(ctx); err != nil {
 		return nil, err
+	}
+	if !h.Single() {
+		h.directory.Quotas.Quotas.Default = quota.Default()
 	}
 	if h.gate, err = auth.New(h.gateOptions()); err != nil {
 		return nil, err

@@ -39,11 +39,12 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 		return err
 	}
 	h.unlock = node.unlock
-	h.kinds = agents.New(h.db, &agents.Options{Cipher: h.cipher, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill})
+	h.kinds = agents.New(h.db, &agents.Options{Cipher: h.cipher, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill, Quotas: h.directory.Quotas.Quotas})
 	h.library, err = library.New(h.db, &library.Options{
 		CacheDir: filepath.Join(o.Data, "files"), TempDir: node.temp,
 		Notify:     func() { h.bus.Publish(libraryStream, 0) },
 		Unbind:     h.kinds.UnbindSkill,
+		Quotas:     h.directory.Quotas.Quotas,
 		Credential: credential.Store{DB: h.db, Cipher: h.cipher}.Get,
 		Private:    func(host string) bool { return privateHost(o.Private, host) },
 	})
@@ -55,7 +56,7 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
 		Executable: o.Command, Dir: node.kits, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: metrics.RecordDecision, Version: o.Version, Logger: h.log})
 	h.tokenWatch = auth.NewTokenWatch(h.directory.Tokens.ValidScopes)
-	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.tokenWatch.CurrentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
+	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.tokenWatch.CurrentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Quotas: h.directory.Quotas.Quotas, Logger: h.log})
 	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stopTokenChecks = stop
 	h.tokenChecks.Go(func() { h.tokenWatch.Run(looks, h.log) })

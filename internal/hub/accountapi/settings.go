@@ -22,6 +22,9 @@ func (h *Handlers) settingsAPI() {
 	api.Add(h.Server, api.Operation("set-sign-in-rules", "PUT", "/settings/sign-in", "Replace the group rules"), h.setRules)
 	api.Add(h.Server, api.Operation("get-audit-retention", "GET", "/settings/audit", "Get the retention of the audit log"), h.getRetention)
 	api.Add(h.Server, api.Operation("set-audit-retention", "PUT", "/settings/audit", "Set the retention of the audit log"), h.setRetention)
+	api.Add(h.Server, api.Operation("get-quotas", "GET", "/settings/quotas", "Get the limits of what users and groups store"), h.getQuotas)
+	api.Add(h.Server, api.Operation("set-quotas", "PUT", "/settings/quotas", "Set the limits of what users and groups store"), h.setQuotas)
+	api.Add(h.Server, api.Operation("get-storage", "GET", "/usage/storage", "Get what a user or group stores, and its limits"), h.getStorage)
 }
 
 func (h *Handlers) getRules(ctx context.Context, _ *api.NoBody) (*api.Body[users.Rules], error) {

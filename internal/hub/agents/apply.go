@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -293,7 +294,11 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 	if d.BaseGeneration != 0 && d.BaseGeneration != old.Generation && !same {
 		return a.refuseStale(ctx, i, old, before.By)
 	}
-	switch raw, err := encodeJSON(next); {
+	raw, err := encodeJSON(next)
+	if err == nil && !same {
+		err = a.r.opts.Quotas.Check(ctx, &a.Tables, a.namespaces[i], quota.Amounts{Bytes: int64(len(raw) - len(old.Spec))})
+	}
+	switch {
 	case err != nil:
 		return err
 	case old.ID == "":

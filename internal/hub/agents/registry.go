@@ -24,6 +24,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/bus"
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -81,6 +82,8 @@ type Options struct {
 	// returns a [*SkillError] to refuse the document. If ApplySkill is nil, all
 	// skill documents are refused.
 	ApplySkill func(ctx context.Context, tx *store.Tx, p account.Principal, f SkillFile) (Outcome, []byte, error)
+	// Quotas limits what each namespace stores. The zero value has no limits.
+	Quotas quota.Quotas
 	// Bus notifies other nodes of changed settings. If it is nil, nodes only poll.
 	// The caller must close it.
 	Bus bus.Bus

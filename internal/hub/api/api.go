@@ -95,6 +95,8 @@ var schemaNames = map[string]string{
 	"library.Source":             "SkillSource",
 	"library.SourceListing":      "Offer",
 	"library.SourceSkill":        "Offered",
+	"quota.Amounts":              "Amounts",
+	"quota.Override":             "QuotaOverride",
 	"scan.Finding":               "Finding",
 	"skilldiff.FieldChange":      "DiffField",
 	"skilldiff.File":             "DiffFile",

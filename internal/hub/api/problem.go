@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -33,6 +34,9 @@ type Problem struct {
 
 	References  *library.References `json:"references,omitempty" doc:"What still refers to the item"`
 	Diagnostics []Diagnostic        `json:"diagnostics,omitempty" nullable:"false" doc:"Problems of a SKILL.md"`
+
+	// Quota describes the limit that a request would exceed.
+	Quota *Quota `json:"quota,omitempty" doc:"The limit that the request would exceed"`
 
 	// Changes describes the documents of a request that was refused.
 	Changes []Change `json:"changes,omitempty" nullable:"false" doc:"The documents with their findings"`
@@ -131,7 +135,7 @@ func newProblem(err error) *Problem {
 	if d, ok := errors.AsType[*account.DeniedError](err); ok {
 		return deniedProblem(d)
 	}
-	for _, of := range []func(error) *Problem{rateLimitProblem, invalidProblem, providerProblem, signInProblem, chatProblem, libraryProblem, sourceProblem, libraryInputProblem} {
+	for _, of := range []func(error) *Problem{rateLimitProblem, quotaProblem, invalidProblem, providerProblem, signInProblem, chatProblem, libraryProblem, sourceProblem, libraryInputProblem} {
 		if p := of(err); p != nil {
 			return p
 		}
@@ -180,6 +184,31 @@ func rateLimitProblem(err error) *Problem {
 	}
 	seconds := strconv.Itoa(int(l.RetryAfter.Seconds()))
 	return &Problem{Status: 429, Code: "too_often", Detail: l.Error(), Next: "wait for " + seconds + " s", Header: http.Header{"Retry-After": {seconds}}}
+}
+
+// Quota describes a limit of what a user or group stores.
+type Quota struct {
+	Namespace store.Namespace `json:"namespace" doc:"user:ID, group:ID or public"`
+	Measure   quota.Measure   `json:"measure" enum:"bytes,skills,sessions"`
+	Limit     int64           `json:"limit"`
+	Used      int64           `json:"used" doc:"Before the request"`
+	Added     int64           `json:"added" doc:"By the request"`
+}
+
+// quotaProblem reports an exceeded limit as a client error: the hub works, and
+// alerts on server errors must not fire.
+func quotaProblem(err error) *Problem {
+	e, ok := errors.AsType[*quota.ExceededError](err)
+	if !ok {
+		return nil
+	}
+	next := map[quota.Measure]string{
+		quota.Bytes:    "delete old versions of skills, or conversations with files",
+		quota.Skills:   "delete skills that are not needed",
+		quota.Sessions: "delete conversations that are not needed",
+	}[e.Measure]
+	return &Problem{Status: 403, Code: "quota", Detail: e.Error(), Next: next + "; or ask an administrator for a higher limit",
+		Quota: &Quota{Namespace: e.Namespace, Measure: e.Measure, Limit: e.Limit, Used: e.Used, Added: e.Added}}
 }
 
 // invalidProblem reports all invalid fields of a request at once.

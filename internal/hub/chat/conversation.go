@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -54,7 +55,8 @@ func conversation(s store.Session) Conversation {
 }
 
 // Create creates a conversation for the principal with an agent, or without one
-// if agent is "". agent has the form KIND/NAMESPACE/NAME.
+// if agent is "". agent has the form KIND/NAMESPACE/NAME. Create fails with a
+// [*quota.ExceededError] if the user may not store another conversation.
 func (e *Engine) Create(ctx context.Context, p account.Principal, agent, title string) (Conversation, error) {
 	return e.create(ctx, p, agent, title, nil)
 }
@@ -112,6 +114,13 @@ func (e *Engine) create(ctx context.Context, p account.Principal, agent, title s
 	}
 	var made store.Session
 	err = e.db.Tx(ctx, func(tx *store.Tx) error {
+		add := quota.Amounts{Sessions: 1}
+		if d != nil {
+			add.Bytes = int64(len(d.Package))
+		}
+		if err := e.opts.Quotas.Check(ctx, &tx.Tables, store.UserNamespace(string(p.User)), add); err != nil {
+			return err
+		}
 		if made, err = tx.Sessions.Create(ctx, store.Session{Owner: string(p.User), Title: title, Agent: agent, Data: data}); err != nil {
 			return err
 		}

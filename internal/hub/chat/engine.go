@@ -40,6 +40,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/bus"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
@@ -157,6 +158,8 @@ type Options struct {
 	// Drafts is the maximum number of drafts stored per user, and DraftBytes the
 	// maximum total size of their packages; 0 means 50, and 64 MiB.
 	Drafts, DraftBytes int64
+	// Quotas limits what each user stores. The zero value has no limits.
+	Quotas quota.Quotas
 	// Retention and Budget are passed to sessions; see [session.Options].
 	Retention, Budget int
 	// Trace starts tracing a turn and returns the context for the turn. If it is

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -95,6 +96,8 @@ func eventStream(id string) string { return id + "/out" }
 type conversationTx struct {
 	*store.Tx
 	id       string
+	quotas   quota.Quotas
+	left     *quota.Allowance // of the owner; nil until a file is stored
 	appended map[string]int64 // last numbers of the streams that the transaction appended to
 }
 
@@ -110,9 +113,9 @@ const maxCommitAttempts = 20
 // calls f again, so f must have no effects outside the transaction.
 func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx) error) error {
 	for try := 1; ; try++ {
-		c := &conversationTx{id: id}
+		c := &conversationTx{id: id, quotas: e.opts.Quotas}
 		err := e.db.Tx(ctx, func(tx *store.Tx) error {
-			c.Tx, c.appended = tx, map[string]int64{}
+			c.Tx, c.left, c.appended = tx, nil, map[string]int64{}
 			return f(c)
 		})
 		if errors.Is(err, store.ErrConflict) && try < maxCommitAttempts {

@@ -58,7 +58,8 @@ func (e *Engine) ReadFile(ctx context.Context, p account.Principal, id, path str
 }
 
 // WriteFile creates or replaces a file in a conversation. The change is visible
-// from the next turn on.
+// from the next turn on. WriteFile fails with [ErrInvalid], or with a
+// [*quota.ExceededError] if the owner may not store the file.
 func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path string, data []byte) error {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return err
@@ -86,7 +87,8 @@ func (e *Engine) DeleteFile(ctx context.Context, p account.Principal, id, path s
 }
 
 // storeFile stores a file. It fails with [ErrInvalid] if a limit is exceeded or
-// the path is invalid.
+// the path is invalid, and with a [*quota.ExceededError] if the owner of the
+// conversation may not store it.
 func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -98,9 +100,10 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 	if err != nil {
 		return err
 	}
-	n, size := 1, int64(len(data))
+	n, size, added := 1, int64(len(data)), int64(len(data))
 	for _, a := range kept {
 		if a.Path == path {
+			added -= a.Size
 			continue
 		}
 		if strings.HasPrefix(a.Path, path+"/") || strings.HasPrefix(path, a.Path+"/") {
@@ -111,8 +114,25 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 	if n > MaxFiles || size > MaxFileBytes {
 		return fmt.Errorf("file %q: %w: too many files in conversation (%d files, %d bytes; limit %d files, %d bytes)", path, ErrInvalid, n, size, MaxFiles, MaxFileBytes)
 	}
+	if err := c.reserve(ctx, added); err != nil {
+		return fmt.Errorf("file %q: %w", path, err)
+	}
 	sum := sha256.Sum256(data)
 	return c.Attachments.Put(ctx, store.Attachment{Session: c.id, Path: path, SHA256: hex.EncodeToString(sum[:])}, data)
+}
+
+// reserve counts bytes toward the quota of the conversation's owner.
+func (c *conversationTx) reserve(ctx context.Context, bytes int64) error {
+	if c.left == nil {
+		s, err := c.Sessions.Get(ctx, c.id)
+		if err != nil {
+			return err
+		}
+		if c.left, err = c.quotas.Allowance(ctx, &c.Tables, store.UserNamespace(s.Owner)); err != nil {
+			return err
+		}
+	}
+	return c.left.Add(bytes)
 }
 
 // checkPath returns an error unless path is a relative path to a file on every

@@ -91,9 +91,21 @@ func TestFilesAreDeletedWithConversation(t *testing.T) {
 
 // An oversized file is reported, and the turn continues.
 func TestOversizedToolFile(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: folderTools})
+	testUnsavedToolFile(t, `call fill {"path": "big"}`)
+}
+
+// A file that exceeds the quota of the owner is reported, and the turn continues.
+func TestToolFileAboveQuota(t *testing.T) {
+	testUnsavedToolFile(t, `call write {"path": "big", "text": "0123456789"}`, func(o *chat.Options) {
+		o.Quotas.Default.User.Bytes = 9
+	})
+}
+
+func testUnsavedToolFile(t *testing.T, message string, change ...func(*chat.Options)) {
+	t.Helper()
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: folderTools}, change...)
 	id := begin(t, e)
-	n := say(t, e, id, `call fill {"path": "big"}`)
+	n := say(t, e, id, message)
 	got := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == n })
 	notice := ""
 	for _, ev := range got {

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -143,7 +144,7 @@ func (f *folder) save(ctx context.Context) error {
 		for _, name := range slices.Sorted(maps.Keys(changed)) {
 			one := changed[name]
 			err := c.storeFile(ctx, name, one.data)
-			if errors.Is(err, ErrInvalid) {
+			if _, full := errors.AsType[*quota.ExceededError](err); full || errors.Is(err, ErrInvalid) {
 				refused[name] = err
 			} else if err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -55,8 +56,13 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 }
 
 // storeFiles scans the files and stores them in the database, so that a version
-// can reference them.
-func (l *Library) storeFiles(ctx context.Context, c *content) error {
+// can reference them. skills is the number of skills that will be added to the
+// namespace: 1, or 0 for another version.
+func (l *Library) storeFiles(ctx context.Context, in Namespace, c *content, skills int64) error {
+	// Adding the version checks the quota again; this check stores no files in vain.
+	if err := l.opts.Quotas.Check(ctx, &l.db.Tables, in, quota.Amounts{Skills: skills, Bytes: manifestSize(c.manifest)}); err != nil {
+		return err
+	}
 	if err := l.scan(ctx, c); err != nil {
 		return err
 	}
@@ -136,6 +142,14 @@ func (l *Library) scan(ctx context.Context, c *content) error {
 		c.meta.Findings[severity.String()] = n
 	}
 	return nil
+}
+
+// manifestSize returns the total size of files.
+func manifestSize(m skill.Manifest) (total int64) {
+	for _, f := range m {
+		total += f.Size
+	}
+	return total
 }
 
 // versionRow returns the database rows for a version with this content and for

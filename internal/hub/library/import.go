@@ -223,7 +223,7 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 		if _, err := c.signature(); err != nil {
 			return err
 		}
-		if err := l.storeFiles(ctx, c); err != nil {
+		if err := l.storeFiles(ctx, in, c, 1); err != nil {
 			return err
 		}
 		change.Number = 1
@@ -304,7 +304,7 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 		return 0, err
 	}
 	if isNotFound(err) {
-		if err := l.storeFiles(ctx, c); err != nil {
+		if err := l.storeFiles(ctx, h.Namespace, c, 0); err != nil {
 			return 0, err
 		}
 		return l.appendVersion(ctx, p, id, c, from)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
@@ -61,6 +62,8 @@ type Options struct {
 	Private func(host string) bool
 	// Git is the path of the git program; "" means git in PATH.
 	Git string
+	// Quotas limits what each namespace stores. The zero value has no limits.
+	Quotas quota.Quotas
 	// Unbind removes a skill from a resource such as a Ghost, including the
 	// references. If it is nil, references from resources cannot be removed.
 	Unbind func(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -27,8 +28,8 @@ type Package struct {
 // default unless there are already [MaxDefaults].
 //
 // Upload returns a [*TooLargeError], a [*skill.RefusedError] with all reasons, a
-// [*BrokenError], a [*NameError], [ErrExists] if the name is taken, [ErrFull], an
-// [account.DeniedError], or an error reading the package. [Library.Sweep] removes
+// [*BrokenError], a [*NameError], [ErrExists] if the name is taken, [ErrFull], a
+// [*quota.ExceededError], an [account.DeniedError], or an error reading the package. [Library.Sweep] removes
 // files that were stored before an error.
 func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace, pkg Package) (*Skill, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, pkg.FileName); err != nil {
@@ -41,7 +42,7 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 		if err := l.checkNameFree(ctx, in, c.skill.Name); err != nil {
 			return err
 		}
-		if err := l.storeFiles(ctx, c); err != nil {
+		if err := l.storeFiles(ctx, in, c, 1); err != nil {
 			return err
 		}
 		var err error
@@ -75,7 +76,7 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 		if err := c.checkSameSkill(h); err != nil {
 			return err
 		}
-		if err := l.storeFiles(ctx, c); err != nil {
+		if err := l.storeFiles(ctx, h.Namespace, c, 0); err != nil {
 			return err
 		}
 		var err error
@@ -166,13 +167,16 @@ func (l *Library) create(ctx context.Context, p account.Principal, in Namespace,
 // createInTx is like create, but uses the caller's transaction. The caller must
 // call NotifyChanged after the commit.
 func (l *Library) createInTx(ctx context.Context, tx *store.Tx, p account.Principal, in Namespace, c *content, from *Source) (string, error) {
+	if err := l.opts.Quotas.Check(ctx, &tx.Tables, in, quota.Amounts{Skills: 1}); err != nil {
+		return "", err
+	}
 	s, err := tx.Skills.Create(ctx, store.Skill{
 		Namespace: in, Name: c.skill.Name, CreatedBy: string(p.User), Origin: from.origin(), Source: from.encode(),
 	})
 	if err != nil {
 		return "", err
 	}
-	v, err := l.insertVersion(ctx, tx, p, s.ID, c, from)
+	v, err := l.insertVersion(ctx, tx, p, s, c, from)
 	if err != nil {
 		return "", err
 	}
@@ -209,7 +213,7 @@ func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account
 	if err := c.checkSameSkill(h); err != nil {
 		return store.Version{}, err
 	}
-	v, err := l.insertVersion(ctx, tx, p, h.ID, c, from)
+	v, err := l.insertVersion(ctx, tx, p, h.Skill, c, from)
 	if err != nil {
 		return v, err
 	}
@@ -223,9 +227,13 @@ func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account
 
 // insertVersion adds a version and makes it current. Its files must already be
 // stored.
-func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Principal, id string, c *content, from *Source) (store.Version, error) {
-	row, files, err := c.versionRow(id, string(p.User), from.encode())
+func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Principal, s store.Skill, c *content, from *Source) (store.Version, error) {
+	row, files, err := c.versionRow(s.ID, string(p.User), from.encode())
 	if err != nil {
+		return store.Version{}, err
+	}
+	size := manifestSize(c.manifest) + int64(len(row.Meta)+len(c.findings))
+	if err := l.opts.Quotas.Check(ctx, &tx.Tables, s.Namespace, quota.Amounts{Bytes: size}); err != nil {
 		return store.Version{}, err
 	}
 	v, err := tx.Versions.Add(ctx, row, files, c.findings)

@@ -66,6 +66,7 @@ type Directory struct {
 	Tokens  Tokens
 	SignIns SignIns
 	Audit   Audit
+	Quotas  Quotas
 }
 
 // Options configures [New].
@@ -77,7 +78,7 @@ type Options struct {
 // New returns the directory of the users in a database.
 func New(db *store.DB, o Options) *Directory {
 	b := &core{db: db, passwords: o.Passwords, cipher: o.Cipher}
-	return &Directory{Users: Users{b}, Groups: Groups{b}, Tokens: Tokens{b}, SignIns: SignIns{b}, Audit: Audit{b}}
+	return &Directory{Users: Users{b}, Groups: Groups{b}, Tokens: Tokens{b}, SignIns: SignIns{b}, Audit: Audit{b}, Quotas: Quotas{b: b}}
 }
 
 // core holds the dependencies shared by all parts of a [Directory].

@@ -1050,6 +1050,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/settings/quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the limits of what users and groups store */
+        get: operations["get-quotas"];
+        /** Set the limits of what users and groups store */
+        put: operations["set-quotas"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/settings/sign-in": {
         parameters: {
             query?: never;
@@ -1588,6 +1606,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/usage/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get what a user or group stores, and its limits */
+        get: operations["get-storage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/usage/totals": {
         parameters: {
             query?: never;
@@ -1753,6 +1788,20 @@ export interface components {
              * @description Accurate to about a minute
              */
             seen?: string;
+        };
+        Amounts: {
+            /**
+             * Format: int64
+             * @description Files of skills in all versions, resources, and files of conversations
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description Conversations; always 0 for a group
+             */
+            sessions: number;
+            /** Format: int64 */
+            skills: number;
         };
         Answer: {
             /** @description The answer in the schema of the question; for an approval, changed arguments */
@@ -2959,6 +3008,8 @@ export interface components {
             errors?: components["schemas"]["Fault"][];
             /** @description What to do */
             next?: string;
+            /** @description The limit that the request would exceed */
+            quota?: components["schemas"]["Quota"];
             /** @description What still refers to the item */
             references?: components["schemas"]["References"];
             /** @description ID of the request, as in the log */
@@ -3025,6 +3076,42 @@ export interface components {
             namespace?: string;
             /** @description Whether it is active from the start */
             preload: boolean;
+        };
+        Quota: {
+            /**
+             * Format: int64
+             * @description By the request
+             */
+            added: number;
+            /** Format: int64 */
+            limit: number;
+            /** @enum {string} */
+            measure: "bytes" | "skills" | "sessions";
+            /** @description user:ID, group:ID or public */
+            namespace: string;
+            /**
+             * Format: int64
+             * @description Before the request
+             */
+            used: number;
+        };
+        QuotaOverride: {
+            limits: components["schemas"]["Amounts"];
+            /** @description user:ID, group:ID or public */
+            namespace: string;
+        };
+        Quotas: {
+            /**
+             * Format: int64
+             * @description As it was read
+             */
+            generation: number;
+            /** @description Limits of each group, and of the public namespace; 0 for unlimited */
+            group: components["schemas"]["Amounts"];
+            /** @description Other limits for single users and groups */
+            overrides?: components["schemas"]["QuotaOverride"][];
+            /** @description Limits of each user; 0 for unlimited */
+            user: components["schemas"]["Amounts"];
         };
         Rating: {
             /** Format: int64 */
@@ -3889,6 +3976,12 @@ export interface components {
              * @description Start or end of the last turn
              */
             updated: string;
+        };
+        Storage: {
+            /** @description 0 for unlimited */
+            limits: components["schemas"]["Amounts"];
+            namespace: string;
+            used: components["schemas"]["Amounts"];
         };
         Sum: {
             /** Format: int64 */
@@ -6937,6 +7030,68 @@ export interface operations {
             };
         };
     };
+    "get-quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quotas"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "set-quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Quotas"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quotas"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "get-sign-in-rules": {
         parameters: {
             query?: never;
@@ -8417,6 +8572,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListBodyUsedSkill"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-storage": {
+        parameters: {
+            query?: {
+                /** @description user:ID, group:ID or public; default yourself */
+                namespace?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Storage"];
                 };
             };
             /** @description Error */
