@@ -13,6 +13,10 @@ type Lease struct {
 	Skill  string        // name of the skill
 	Digest policy.Digest // digest of the skill's files
 	Bounds policy.Bounds // bounds that were requested and granted
+	// Isolated is set if the skill's commands run in a sandbox without network
+	// access, without secrets, and without write access to the workspace. Secrets
+	// in the configuration of a server do not count.
+	Isolated bool
 
 	scripts *Scripts
 	lease   *execution.Lease
@@ -40,7 +44,7 @@ func (r *Runtime) AcquireLease(ctx context.Context, skill string, who policy.Pri
 	if err != nil {
 		return nil, err
 	}
-	return &Lease{Skill: l.Skill, Digest: l.Digest, Bounds: l.Bounds, scripts: r.scripts, lease: l}, nil
+	return &Lease{Skill: l.Skill, Digest: l.Digest, Bounds: l.Bounds, Isolated: l.Isolated, scripts: r.scripts, lease: l}, nil
 }
 
 // CanAcquireLease reports whether policy allows [Runtime.AcquireLease] now,

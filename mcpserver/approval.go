@@ -78,7 +78,8 @@ const (
 type state struct {
 	Expires  int64         `json:"exp"`
 	Nonce    string        `json:"n"`
-	Subject  policy.Digest `json:"s,omitempty"` // the tool as shown in the question
+	Subject  policy.Digest `json:"s,omitempty"`   // the tool as shown in the question
+	AnyArgs  bool          `json:"any,omitempty"` // a longer approval covers calls with other arguments
 	Approved bool          `json:"ok,omitempty"`
 	Inner    string        `json:"inner,omitempty"` // state of the tool's own server
 	MAC      []byte        `json:"mac"`
@@ -87,7 +88,7 @@ type state struct {
 func (a *approvals) sign(tool string, args json.RawMessage, st *state) []byte {
 	m := hmac.New(sha256.New, a.key[:])
 	args = compact(args)
-	fmt.Fprintf(m, "%d %q %q %t %d %d %d ", st.Expires, st.Nonce, st.Subject, st.Approved, len(st.Inner), len(tool), len(args))
+	fmt.Fprintf(m, "%d %q %q %t %t %d %d %d ", st.Expires, st.Nonce, st.Subject, st.AnyArgs, st.Approved, len(st.Inner), len(tool), len(args))
 	m.Write([]byte(st.Inner + tool))
 	m.Write(args)
 	return m.Sum(nil)
@@ -175,6 +176,7 @@ const maxUsed = 10_000
 type answer struct {
 	verdict
 	subject policy.Digest // the tool shown in the question
+	anyArgs bool          // keep covers calls with other arguments
 	keep    policy.Scope  // scope of a grant for further calls; "" for none
 }
 
@@ -185,7 +187,7 @@ func (a *approvals) readAnswer(ctx context.Context, tool string, args json.RawMe
 	if st == nil {
 		return answer{}
 	}
-	out := answer{subject: st.Subject}
+	out := answer{subject: st.Subject, anyArgs: st.AnyArgs}
 	if !st.Approved {
 		given, ok := responses[questionKey].(*mcp.ElicitResult)
 		if !ok {
@@ -273,21 +275,25 @@ func (s *Server) askUser(ctx context.Context, r *loadout.RefusedError, c *tools.
 		return s.elicit(r, c, msg, decisionSchema("once: this call", "once"))
 	}
 	choices, says := []any{"once"}, "once: this call; "
+	calls := "this tool"
+	if r.Call.SameArguments {
+		calls += " with these arguments"
+	}
 	if c.Session != "" {
-		choices, says = append(choices, "session"), says+"session: this tool until this connection ends; "
+		choices, says = append(choices, "session"), says+"session: "+calls+" until this connection ends; "
 	}
 	revoked := "you revoke it"
 	if s.opts.HowToRevoke != nil {
 		revoked = s.opts.HowToRevoke(r.Call.Tool)
 	}
-	says += "always: this tool as it is now, also after a restart, until " + revoked
+	says += "always: " + calls + " as it is now, also after a restart, until " + revoked
 	return s.elicit(r, c, msg, decisionSchema(says, append(choices, "always")...))
 }
 
 func (s *Server) elicit(r *loadout.RefusedError, c *tools.Call, msg string, schema *jsonschema.Schema) *mcp.CallToolResult {
 	return &mcp.CallToolResult{
 		InputRequests: mcp.InputRequestMap{questionKey: &mcp.ElicitParams{Message: msg, RequestedSchema: schema}},
-		RequestState:  s.approvals.encode(r.Call.Tool, c.Arguments, &state{Subject: r.Call.Subject}),
+		RequestState:  s.approvals.encode(r.Call.Tool, c.Arguments, &state{Subject: r.Call.Subject, AnyArgs: !r.Call.SameArguments}),
 	}
 }
 
@@ -318,7 +324,7 @@ func (s *Server) applyAnswer(ctx context.Context, c *tools.Call, name string, a 
 	case a.keep == "" || a.keep == policy.ForSession && c.Session == "", !s.tools(ctx).StoresGrants():
 		return nil
 	}
-	if err := s.tools(ctx).Grant(ctx, &full, a.keep, false, c.Principal); err != nil {
+	if err := s.tools(ctx).Grant(ctx, &full, a.keep, !a.anyArgs, c.Principal); err != nil {
 		s.log.Warn("could not store a grant; the user will be asked again", "tool", name, "error", err)
 	}
 	return nil

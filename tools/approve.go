@@ -21,19 +21,21 @@ func (t *Tool) refusal(args json.RawMessage, d policy.Decision) *loadout.Refused
 	}
 }
 
+// isDestructive reports whether the tool declares that it may destroy data.
+func (t *Tool) isDestructive() bool {
+	a := t.Definition.Annotations
+	return a != nil && a.DestructiveHint != nil && *a.DestructiveHint
+}
+
 // needsSameArguments reports whether an approval for more than one call covers
-// only calls with the same arguments, because the tool may destroy data. A tool
-// of the user's own server counts as destructive only if it is annotated as
-// such. A skill's tool counts as destructive unless it is annotated otherwise.
+// only calls with the same arguments: the tool declares that it may destroy
+// data, or it acts outside of the sandbox and declares nothing.
 func (t *Tool) needsSameArguments() bool {
 	a := t.Definition.Annotations
-	switch {
-	case a != nil && a.DestructiveHint != nil:
-		return *a.DestructiveHint
-	case a != nil && a.ReadOnlyHint:
-		return false
+	if a != nil && (a.DestructiveHint != nil || a.ReadOnlyHint) {
+		return t.isDestructive()
 	}
-	return t.Skill != ""
+	return !t.server.isolated
 }
 
 // approver returns the function that asks the user to approve a call, or nil.

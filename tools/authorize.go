@@ -145,7 +145,11 @@ func (s *Set) currentTool(ctx context.Context, t *Tool) (*Tool, error) {
 // decide decides on a call by the rules alone. If c has no arguments, the
 // decision is for any arguments.
 func (s *Set) decide(t *Tool, c *Call) policy.Decision {
-	return decision.ForCall(*s.rules.Load(), c.Allow, s.policyCall(t, c.Arguments))
+	call := s.policyCall(t, c.Arguments)
+	if t.server.isolated && !t.isDestructive() {
+		return decision.ForIsolatedCall(*s.rules.Load(), c.Allow, call)
+	}
+	return decision.ForCall(*s.rules.Load(), c.Allow, call)
 }
 
 // recordDecision writes a decision to the audit log.

@@ -23,6 +23,10 @@ type Permission struct {
 	Done    <-chan struct{}
 	Release func()
 	Check   func(ctx context.Context) error
+	// Isolated is set if commands run in a sandbox that confines them.
+	Isolated bool
+	// Secret returns a secret of the skill. nil means that it has none.
+	Secret func(name string) (string, bool)
 }
 
 // TestOptions are the options of a set whose permissions a test grants. Without
@@ -45,7 +49,7 @@ func New(o *TestOptions) *Set {
 		if err != nil {
 			return nil, err
 		}
-		return &permission{digest: p.Digest, done: p.Done, release: p.Release, check: p.Check}, nil
+		return &permission{digest: p.Digest, done: p.Done, release: p.Release, check: p.Check, isolated: p.Isolated, secret: p.Secret}, nil
 	}}
 	if access.isPermitted == nil {
 		access.isPermitted = func(context.Context, *catalog.Entry) bool { return false }

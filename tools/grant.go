@@ -69,24 +69,6 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	return nil
 }
 
-// GrantProvided is like [Set.Grant], for a tool that a skill provides. The
-// grant is part of the user's approval of the skill. GrantProvided does nothing
-// for tools of the user's own servers, tools that the user's rules or settings
-// require approval for, and tools annotated as destructive. It then returns nil.
-func (s *Set) GrantProvided(ctx context.Context, c *Call, scope policy.Scope, by policy.Principal) error {
-	t, err := s.resolveTool(ctx, c)
-	if err != nil {
-		return err
-	}
-	a := t.Definition.Annotations
-	destroys := a != nil && a.DestructiveHint != nil && *a.DestructiveHint
-	switch d := s.decide(t, c); {
-	case t.server.group == nil || destroys, d.Code == policy.ByRule, decision.NeedsUserRule(s.policyCall(t, nil)):
-		return nil
-	}
-	return s.Grant(ctx, c, scope, false, by)
-}
-
 // RecordDecline records with [Options.Audit] that the user declined a call, and
 // returns its error. The tool may be unknown. [Set.Call] records a decline
 // itself.
@@ -109,7 +91,7 @@ func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 func (s *Set) ResolveApprovals(ctx context.Context, all []Tool, c *Call) {
 	for i := range all {
 		t := &all[i]
-		d := decision.ForCall(*s.rules.Load(), c.Allow, s.policyCall(t, nil))
+		d := s.decide(t, &Call{Allow: c.Allow})
 		if s.opts.Grants != nil {
 			d = decision.WithGrants(ctx, d, s.opts.Grants, s.policyCall(t, nil), c.Principal, c.Session)
 		}

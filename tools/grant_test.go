@@ -1,12 +1,12 @@
 package tools_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -286,30 +286,83 @@ func TestB6ActiveSkillsAllow(t *testing.T) {
 	}
 }
 
-func TestGrantForSkillTools(t *testing.T) {
+// The approval of a skill decides which of its tools run without a prompt: those
+// that run in the sandbox without network access and secrets.
+func TestIsolatedSkillToolsNeedNoApproval(t *testing.T) {
 	for _, tt := range []struct {
-		name, tool, rule string
-		free             bool
+		name, front, tool, rule string
+		outside, free           bool // without a sandbox that confines it; called without a prompt
 	}{
-		{"its own server", "x_a__write_note", "", true},
-		{"a rule asks", "x_a__write_note", "ask x_a__write_note", false},
-		{"the person's server", "c__write_note", "", false},
+		{name: "in the sandbox", free: true},
+		{name: "outside of it", outside: true},
+		{name: "declared destructive", tool: "x_a__wipe_notes"},
+		{name: "a server at an address", front: "mcpServers: {a: {type: http, url: https://example.com}}"},
+		{name: "with a secret", front: "mcpServers: {a: {command: a, env: {KEY: '${{secrets.KEY}}'}}}"},
+		{name: "a rule asks", rule: "ask x_a__write_note"},
+		{name: "the threshold is lower", rule: "threshold"},
+		{name: "rated higher by the skill", front: "mcpServers: {a: {command: a, safety: HIGH}}"},
+		{name: "the user's own server", tool: "c__write_note"},
 	} {
-		w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.TestOptions, _ *world) {
-			o.Grants = policy.NewMemoryStore()
-			o.Rules, _ = policy.ParseRules(slices.DeleteFunc([]string{tt.rule}, func(s string) bool { return s == "" }))
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, texts{"x": skillText("x", cmp.Or(tt.front, bringsA))}, asking, func(o *tools.TestOptions, w *world) {
+				w.isolated, w.declaring = !tt.outside, true
+				o.Grants = policy.NewMemoryStore()
+				switch tt.rule {
+				case "":
+				case "threshold":
+					o.Rules.Threshold = policy.Low
+				default:
+					o.Rules, _ = policy.ParseRules([]string{tt.rule})
+				}
+			})
+			for i := range 20 {
+				c := noteCall(strings.Repeat("x", i))
+				c.Name = cmp.Or(tt.tool, "x_a__write_note")
+				if free := !asked(t, w, c); free != tt.free {
+					t.Fatalf("call %d: without a prompt %t", i, free)
+				}
+			}
 		})
-		c := noteCall("x")
-		c.Name = tt.tool
-		if !asked(t, w, c) {
-			t.Fatalf("%s: called without permission", tt.name)
-		}
-		if err := w.GrantProvided(t.Context(), c, policy.Always, policy.LocalUser()); err != nil {
-			t.Fatal(err)
-		}
-		if got := !asked(t, w, c); got != tt.free {
-			t.Errorf("%s: called without another question %t", tt.name, got)
-		}
+	}
+}
+
+// An approval for more than one call covers other arguments, unless the tool
+// declares that it is destructive, or acts outside of the sandbox and declares
+// nothing.
+func TestApprovalCoversArguments(t *testing.T) {
+	for _, tt := range []struct {
+		name, tool string
+		isolated   bool
+		every      bool // each call with other arguments needs approval
+	}{
+		{"a skill's tool in the sandbox", "x_a__write_note", true, false},
+		{"a skill's tool outside of it", "x_a__write_note", false, true},
+		{"declared not to be destructive", "x_a__add_note", false, false},
+		{"declared destructive", "x_a__wipe_notes", true, true},
+		{"the user's server", "c__write_note", false, true},
+		{"the user's server, declared not to be destructive", "c__add_note", false, false},
+		{"the user's server, declared destructive", "c__wipe_notes", false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.TestOptions, w *world) {
+				w.isolated, w.declaring, o.Grants = tt.isolated, true, policy.NewMemoryStore()
+				o.Rules, _ = policy.ParseRules([]string{"ask x_a__write_note"})
+			})
+			prompts := 0
+			for i := range 20 {
+				c := noteCall(strings.Repeat("x", i))
+				c.Name, c.Approve = tt.tool, func(context.Context, *loadout.ApprovalRequest) (loadout.Approval, error) {
+					prompts++
+					return loadout.Approval{Approved: true, Scope: policy.Always}, nil
+				}
+				if _, err := w.Call(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := map[bool]int{false: 1, true: 20}[tt.every]; prompts != want {
+				t.Errorf("%d prompts, want %d", prompts, want)
+			}
+		})
 	}
 }
 

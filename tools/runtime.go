@@ -127,7 +127,7 @@ func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry
 	if err != nil {
 		return nil, err
 	}
-	p := &permission{digest: l.Digest, done: l.Done(), release: l.Release, check: l.Check, user: r.user,
+	p := &permission{digest: l.Digest, isolated: l.Isolated, done: l.Done(), release: l.Release, check: l.Check, user: r.user,
 		secret: func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) }}
 	if r.Values != nil {
 		v, err := r.Values(ctx, e, l.Digest)

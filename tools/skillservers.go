@@ -234,6 +234,7 @@ func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry,
 		}
 		sv := s.openServer(name, e.Name, c, v)
 		sv.group, sv.settings = b, settings
+		sv.isolated = granted != nil && granted.isolated && c.Type == upstream.Stdio && c.Owner != "" && sv.full != nil && len(sv.full.SecretValues()) == 0
 		b.servers = append(b.servers, sv)
 	}
 	if sk.MCPServers.Configs != nil || sk.Provider != nil {

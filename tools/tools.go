@@ -32,9 +32,12 @@ import (
 // permission allows a set to use a skill's servers and providers until it is
 // released or revoked.
 type permission struct {
-	digest  policy.Digest // digest of the skill
-	done    <-chan struct{}
-	release func()
+	digest policy.Digest // digest of the skill
+	// isolated is set if commands run in a sandbox without network access,
+	// secrets and write access to the workspace.
+	isolated bool
+	done     <-chan struct{}
+	release  func()
 	// check is called before each call. It returns an error if the permission
 	// was revoked or the skill changed.
 	check func(ctx context.Context) error
@@ -154,6 +157,9 @@ type server struct {
 	unset  []upstream.UnsetVariable // variables without a value, which prevent a connection
 	// settings are sent with calls, by tool name.
 	settings map[string]any
+	// isolated is set for a skill's command in a sandbox without network access,
+	// secrets and write access to the workspace.
+	isolated bool
 	*upstream.Server
 	screened atomic.Pointer[screened]
 }

@@ -37,6 +37,8 @@ type world struct {
 	broken    map[string]error   // servers that cannot be connected
 	leaves    map[string]*leave  // by name of the skill
 	records   []policy.Record
+	isolated  bool        // commands of skills run in a sandbox that confines them
+	declaring bool        // servers also have tools that say whether they are destructive
 	dialled   chan string // names, as far as there is room
 }
 
@@ -103,7 +105,8 @@ func (w *world) permit(ctx context.Context, e *catalog.Entry) (*tools.Permission
 	defer w.mu.Unlock()
 	l := &leave{ended: make(chan struct{})}
 	w.leaves[e.Name] = l
-	return &tools.Permission{Digest: policy.Digest(m.Digest()), Done: l.ended, Release: l.end}, nil
+	return &tools.Permission{Digest: policy.Digest(m.Digest()), Done: l.ended, Release: l.end, Isolated: w.isolated,
+		Secret: func(string) (string, bool) { return "s3cret", true }}, nil
 }
 
 // lose revokes the permission of a skill and waits until a connection has ended.
@@ -147,6 +150,15 @@ func (w *world) dial(c *upstream.Config, _ string) (mcp.Transport, error) {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: readOnly}},
 			func(_ context.Context, _ *mcp.CallToolRequest, in noteArgs) (*mcp.CallToolResult, any, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: c.Name + " " + name + " " + in.Text}}}, nil, nil
+			})
+	}
+	for name, destroys := range map[string]bool{"add_note": false, "wipe_notes": true} {
+		if !w.declaring {
+			break
+		}
+		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "Change notes.", Annotations: &mcp.ToolAnnotations{DestructiveHint: &destroys}},
+			func(context.Context, *mcp.CallToolRequest, noteArgs) (*mcp.CallToolResult, any, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{}}, nil, nil
 			})
 	}
 	add("read_note", "Read a note that was kept before.", true)

@@ -23,7 +23,7 @@ for line in sys.stdin:
     result = {
         "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "notes", "version": "1"}},
         "ping": {},
-        "tools/list": {"tools": [{"name": "add", "description": open("description").read(), "inputSchema": {"type": "object"}}]},
+        "tools/list": {"tools": [{"name": "add", "description": open("description").read(), "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": False}}]},
         "tools/call": {"content": [{"type": "text", "text": "kept"}]},
     }.get(m["method"])
     out = {"jsonrpc": "2.0", "id": m["id"]}

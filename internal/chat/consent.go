@@ -17,18 +17,16 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/tools"
 )
 
 // skillConsent asks the user for consent, once for each version of a skill in a
-// conversation. The consent covers everything the skill needs: running its
-// scripts and servers, calling the tools they provide, and the calls listed in
-// allowed-tools.
+// conversation. The consent covers what can be foreseen: running the skill's
+// scripts and servers, the tools that they provide in the sandbox, and the calls
+// listed in allowed-tools.
 type skillConsent struct {
 	*Host
 	rt     *loadout.Runtime
 	config *config.Config
-	set    *tools.Set
 	desk   *approval.Queue
 	id     string // ID of the conversation
 }
@@ -36,7 +34,7 @@ type skillConsent struct {
 // loadSkill asks for consent and loads a skill for a model. If the user
 // declines or does not answer, the skill is loaded without these permissions.
 func (c *skillConsent) loadSkill(ctx context.Context, name string, load func() (*session.LoadResult, error)) (*session.LoadResult, error) {
-	given, err := c.requestConsent(ctx, name)
+	err := c.requestConsent(ctx, name)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -46,8 +44,6 @@ func (c *skillConsent) loadSkill(ctx context.Context, name string, load func() (
 		return nil, failed
 	case err != nil:
 		res.Problems = append(res.Problems, "cannot ask for its permissions: "+err.Error())
-	case given != "":
-		c.grantTools(ctx, res, given)
 	}
 	return res, nil
 }
@@ -60,53 +56,52 @@ type consentRequest struct {
 	Model   string        `json:"model,omitempty"`
 }
 
-// requestConsent asks the user and returns the scope of the approval. It
-// returns "" if there is nothing to approve or the user declined.
-func (c *skillConsent) requestConsent(ctx context.Context, name string) (policy.Scope, error) {
+// requestConsent asks the user to approve the skill, if there is something to
+// approve.
+func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
 	e, err := c.rt.Catalog().Resolve(ctx, name)
 	if err != nil || e.DisableModelInvocation || c.rt.CanAcquireLease(ctx, e.Key(), policy.LocalUser(), c.id) {
-		return "", nil // load reports the error
+		return nil // load reports the error
 	}
 	w, err := c.rt.ReadApprovalRequest(ctx, e.Key())
 	if err != nil {
-		return "", nil // load reports the error
+		return nil // load reports the error
 	}
 	sk, _, err := c.rt.Catalog().Read(ctx, e)
 	if err != nil {
-		return "", nil
+		return nil
 	}
 	r := review.New(w, review.Options{Secrets: c.GrantedSecrets(ctx, w.Digest, w.Needs)})
 	if len(r.Scripts)+len(r.Servers)+len(sk.AllowedTools) == 0 && sk.Model == "" {
-		return "", nil
+		return nil
 	}
 	r.Scan(ctx, c.rt, review.PromptScanTimeout)
 	payload, err := json.Marshal(consentRequest{w.Entry.Name, w.Digest, sk.AllowedTools, sk.Model})
 	if err != nil {
-		return "", err
+		return err
 	}
 	text, err := c.formatQuestion(r, sk)
 	if err != nil {
-		return "", err
+		return err
 	}
 	id, err := c.desk.Submit(ctx, approval.Request{ID: c.id + ".load." + callid.From(ctx) + "." + w.Digest.Short(), Kind: approval.KindApproval, Session: c.id, Principal: policy.LocalUser(), Payload: payload, Message: text})
 	if err != nil {
-		return "", err
+		return err
 	}
 	answer, err := c.desk.Wait(ctx, id)
 	if err != nil || answer.Outcome != approval.Accepted {
-		return "", err
+		return err
 	}
 	g := r.Grant()
 	g.Presence = answeredInChat
 	if answer.Scope != policy.Always {
 		g.Scope, g.Session = policy.ForSession, c.id
 	}
-	scope := g.Scope
 	kept, err := c.GrantStore().Put(ctx, g)
 	if err == nil {
 		err = c.RecordGrant(ctx, "approve", kept)
 	}
-	return scope, err
+	return err
 }
 
 // answeredInChat is the presence of a user who answered a prompt of the chat.
@@ -136,18 +131,4 @@ func (c *skillConsent) formatQuestion(r *review.Review, sk *skill.Skill) (string
 		return "", fmt.Errorf("permissions too long for a prompt; review them with: loadout approve %s --dry-run", console.ShellQuote(r.Name))
 	}
 	return b.String(), nil
-}
-
-// grantTools permits calls to the tools that the skill's own servers provide.
-// Calls to the user's servers and destructive calls still need approval.
-func (c *skillConsent) grantTools(ctx context.Context, res *session.LoadResult, scope policy.Scope) {
-	for _, t := range res.Tools {
-		if !t.NeedsApproval {
-			continue
-		}
-		err := c.set.GrantProvided(ctx, &tools.Call{Name: t.Name, Principal: policy.LocalUser(), Session: c.id, Presence: answeredInChat}, scope, policy.LocalUser())
-		if err != nil {
-			res.Problems = append(res.Problems, fmt.Sprintf("each call of %s needs approval: %v", t.Name, err))
-		}
-	}
 }

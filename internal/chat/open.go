@@ -150,7 +150,7 @@ func (b *conversationBuilder) openSession(ctx context.Context) error {
 // calls tools itself.
 func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	a := b.host
-	consent := &skillConsent{Host: a, rt: b.runtime, config: b.config, set: b.set.Set, desk: b.desk, id: b.id}
+	consent := &skillConsent{Host: a, rt: b.runtime, config: b.config, desk: b.desk, id: b.id}
 	tools, err := b.agentTools(ctx)
 	if err != nil {
 		return err

@@ -22,15 +22,34 @@ import (
 // do not decide. They cannot allow calls to tools that are marked to need
 // approval, are not rated or are CRITICAL. Their denials always apply.
 func ForCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
-	if NeedsUserRule(c) || c.Safety == policy.Critical {
+	if needsUserRule(c) || c.Safety == policy.Critical {
 		skills = skills.Denials()
 	}
 	return user.Append(skills).Decide(c)
 }
 
-// NeedsUserRule reports whether the tool needs approval unless a rule of the
+// ForIsolatedCall decides like [ForCall] on a call that runs the approved code of
+// a skill in a sandbox without network access and secrets. Such a call needs no
+// approval merely because the tool may modify data: it can only modify files of
+// the sandbox. The caller must not use it for tools that are declared
+// destructive.
+func ForIsolatedCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
+	d := ForCall(user, skills, c)
+	if d.Effect != policy.Ask || d.Code != mayModify {
+		return d
+	}
+	return policy.Decision{Effect: policy.Allow, Code: isolated, Reason: "its approved code runs in the sandbox, without network access and secrets"}
+}
+
+// Codes of decisions on calls, in addition to those of package policy.
+const (
+	mayModify policy.Code = "may-change" // of [policy.Rules.Decide]
+	isolated  policy.Code = "isolated"
+)
+
+// needsUserRule reports whether the tool needs approval unless a rule of the
 // user allows it: it is marked to need approval, or its safety is unknown.
-func NeedsUserRule(c policy.ToolCall) bool {
+func needsUserRule(c policy.ToolCall) bool {
 	return c.AlwaysAsk || c.Safety <= policy.Unknown || c.Safety > policy.Critical
 }
 

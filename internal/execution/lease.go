@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // A Lease is a permission to use a skill's servers. The caller must release it.
@@ -13,6 +14,10 @@ type Lease struct {
 	Skill  string
 	Digest policy.Digest
 	Bounds policy.Bounds // requested and granted
+	// Isolated is set if commands run in a sandbox without network access, without
+	// secrets, and without write access to the workspace. Secrets in the
+	// configuration of a server do not count.
+	Isolated bool
 
 	auth    *authorizer
 	key     string // catalog key of the skill
@@ -40,7 +45,21 @@ func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease
 	if p.grant != nil { // servers may use secrets that the scripts do not request
 		bounds.Secrets = p.grant.Permissions.Secrets
 	}
-	return &Lease{Skill: s.name, Digest: s.digest, Bounds: bounds, auth: r.auth, key: s.entry.Key(), request: p.request, ctx: p.ctx, release: p.release}, nil
+	return &Lease{Skill: s.name, Digest: s.digest, Bounds: bounds, Isolated: r.auth.isolates(ctx, p), auth: r.auth, key: s.entry.Key(), request: p.request, ctx: p.ctx, release: p.release}, nil
+}
+
+// isolates reports whether the sandbox confines commands with the permission p
+// to files of their own. It does not consider secrets in the configuration of a
+// server.
+func (a *authorizer) isolates(ctx context.Context, p *authorization) bool {
+	switch {
+	case a.sandbox == nil, p.hostNetwork, p.bounds.WorkspaceWrite, len(p.bounds.Network)+len(p.bounds.Secrets)+len(p.inject) > 0:
+		return false
+	case p.grant != nil && p.grant.Permissions.Unsandboxed:
+		return false
+	}
+	report, err := a.sandbox.Probe(ctx)
+	return err == nil && report.Tier >= sandbox.Confined
 }
 
 // CanAcquireLease reports whether [Runner.AcquireLease] would currently

@@ -3,7 +3,7 @@ import json, os, sys, time
 
 # name -> (annotations, description)
 TOOLS = {
-    "bank": {"balance": ({"readOnlyHint": True}, "What is there."), "transfer": ({}, "Send money."), "wire": ({}, "Send money at once.")},
+    "bank": {"balance": ({"readOnlyHint": True}, "What is there."), "transfer": ({"destructiveHint": False}, "Send money."), "wire": ({}, "Send money at once.")},
     "book": {"post": ({}, "Post a transfer."), "pages": ({"readOnlyHint": True}, "How many pages there are.")},
 }
 own = TOOLS[sys.argv[1]]
