@@ -177,6 +177,7 @@ func TestMendLimits(t *testing.T) {
 func FuzzMend(f *testing.F) {
 	f.Add("---\nname: Tide Tables\ndescription: a: b\ntags: [x, y]\n---\nDo it.", "tides")
 	f.Add("name: a\ndescription: <d>\n", "")
+	f.Add("---\n\"---0", "a") // no closing fence, and a syntax error
 	f.Add("---\nname: a\r\ndescription:\n - d\n - \"e\n---", "a")
 	f.Fuzz(func(t *testing.T, src, folder string) {
 		_, ds := skill.ParseBytes([]byte(src), "SKILL.md", folder)

@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// block returns the YAML between the fences.
-func (m *fixer) block() string { return m.src[m.lay.front:m.lay.end] }
+// block returns the YAML between the fences, or "" if one is missing.
+func (m *fixer) block() string { return m.src[m.lay.front:max(m.lay.front, m.lay.end)] }
 
 // replaceBlock returns the file with block as its frontmatter, or "" if it has
 // no frontmatter.
