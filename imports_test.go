@@ -252,7 +252,7 @@ var banned = map[string]map[string]string{
 		"github.com/spf13/":           "a library does not know the command line",
 	},
 	"internal/superseded": {
-		module + "/internal/setup": "takes the rules for lockfiles as functions",
+		module + "/internal/setup": "takes the scopes as options",
 		"net/http":                 "approvals are local files",
 		"github.com/spf13/":        "a library does not know the command line",
 	},

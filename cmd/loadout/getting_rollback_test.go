@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,4 +122,36 @@ func TestApprovalSupersedesOlder(t *testing.T) {
 	if hasSandbox() == nil {
 		p.has(text, "high-1")
 	}
+}
+
+// A version that the user installs from a tag counts as approved again. An agent
+// that installs it, and a lockfile that names it, change nothing.
+func TestChosenVersionIsApprovedAgain(t *testing.T) {
+	p := newGetter(t)
+	g := remotetest.NewGit(t)
+	version := func(n string) {
+		g.Tag("v"+n, g.Commit(map[string]string{"tides/SKILL.md": plainSkill("tides", "Version "+n+"."), "tides/high.sh": "echo high-" + n + "\n"}))
+		p.types(0, "add", g.URL+"@v"+n, "--force")
+		p.types(0, "approve", "tides", "--yes")
+	}
+	version("1")
+	version("2")
+	refused := func(what string, want bool) {
+		t.Helper()
+		text, _ := p.connects().calls("run_skill_script", map[string]any{"skill": "tides", "script": "high.sh"})
+		if got := strings.Contains(text, "superseded"); got != want {
+			t.Errorf("%s: %s", what, text)
+		}
+	}
+	refused("the new version", false)
+	agent := exec.Command("loadout-detecting", "add", g.URL+"@v1", "--force")
+	agent.Dir, agent.Env = p.home, append(slices.Clone(p.env), "CLAUDECODE=1")
+	if out, err := agent.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	refused("installed by an agent", true)
+	p.has(p.types(0, "add", g.URL+"@v1", "--force").stderr, "your earlier approval of this version of tides counts again")
+	refused("installed by the user", false)
+	p.types(0, "add", g.URL+"@v2", "--force")
+	refused("and back", false)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
@@ -51,6 +52,9 @@ func (a *app) executePlan(ctx context.Context, p *plan, out addOutput, o planOpt
 	if err := a.applyPlan(ctx, p, o); err != nil {
 		return err
 	}
+	if err := a.reinstateApprovals(ctx, p, o); err != nil {
+		return err
+	}
 	if !a.JSON {
 		a.printPlanResult(ctx, p, o)
 	} else if err := a.PrintJSON(out); err != nil {
@@ -68,6 +72,21 @@ func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
 		return err
 	}
 	return p.Apply(ctx)
+}
+
+// reinstateApprovals lets earlier approvals of versions that the user chose count
+// again.
+func (a *app) reinstateApprovals(ctx context.Context, p *plan, o planOptions) error {
+	if o.dryRun {
+		return nil
+	}
+	again, err := a.ReinstateApprovals(ctx, p.to, p.ChosenVersions())
+	for _, st := range p.Steps {
+		if slices.Contains(again, st.Digest) {
+			a.Note("your earlier approval of this version of %s counts again; to end it: loadout approve --revoke %s", plain(st.Name), console.ShellQuote(st.Name))
+		}
+	}
+	return err
 }
 
 // confirmPlan asks the user on a terminal to confirm. Without a terminal,

@@ -169,32 +169,16 @@ func (p *Plan) recordReleases(ctx context.Context) error {
 	return nil
 }
 
-// NamesVersion reports whether the lockfile of a directory names a version of a
-// skill that was approved before. If moved is set, a newer version was approved
-// in the directory since then. The lockfile names the older one only if the user
-// chose it: with a tag or a commit, or by accepting a downgrade. A lockfile that
-// is older than what history has seen for it names nothing.
-func NamesVersion(d *installed.Dir, digest string, moved bool, history *signature.History) bool {
-	lock, err := d.Lockfile()
-	if err != nil {
-		return false
-	}
-	for name, e := range lock.Skills {
-		if e.Digest != digest || VerifySignature(filepath.Join(d.Path(), name), e, nil) != nil {
-			continue
-		}
-		var seen signature.Seen
-		if history != nil {
-			if seen, err = history.Find(scope(d), e.From.CanonicalURL(), name); err != nil {
-				return false
-			}
-		}
-		accepted := seen.Accepted == digest
-		if accepted || !isDowngrade(seen, e.Counter, digest) && (!moved || isPinned(e)) {
-			return true
+// ChosenVersions returns the digests of the installed versions that the user
+// chose: with a tag or a commit, or by accepting a downgrade.
+func (p *Plan) ChosenVersions() []string {
+	var all []string
+	for _, st := range p.Steps {
+		if isPinned(st.Entry) || st.Entry.Counter < st.Entry.HighestCounter {
+			all = append(all, st.Digest)
 		}
 	}
-	return false
+	return all
 }
 
 // isPinned reports whether a skill was installed from a tag or a commit.

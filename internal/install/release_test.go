@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -356,61 +357,35 @@ func TestRecordedVersionsStay(t *testing.T) {
 	}
 }
 
-// A lockfile names the version that it records. After a newer version was
-// approved there, it names an older one only if the user chose it.
-func TestNamesVersion(t *testing.T) {
+// The user chooses a version with a tag or a commit, or by accepting a downgrade.
+func TestChosenVersions(t *testing.T) {
 	r, to, o, key := newRepository(t), target(t), user(t), newKey(t)
+	want := func(what string, p *install.Plan, want ...string) {
+		t.Helper()
+		if got := p.ChosenVersions(); !slices.Equal(got, want) {
+			t.Errorf("%s chooses %v, want %v", what, got, want)
+		}
+	}
+	planned := func() *install.Plan {
+		t.Helper()
+		p := r.plan(to, o)
+		if _, err := p.CheckUpdates(t.Context(), []string{"pdf"}); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
 	r.release("pdf", "One.", key, version(1, 30))
+	want("an installation without a version", r.add(to, o))
 	r.install(to, o)
 	one := entryOf(t, to, "pdf").Digest
-	old := t.TempDir()
-	if err := os.CopyFS(old, os.DirFS(to.Path())); err != nil {
-		t.Fatal(err)
-	}
-	names := func(d *installed.Dir, moved bool) bool { return install.NamesVersion(d, one, moved, o.History) }
-	if !names(to, false) || names(to, true) || install.NamesVersion(to, "sha256:0", false, o.History) {
-		t.Error("the installed version")
-	}
 	r.release("pdf", "Two.", key, version(2, 20))
+	want("an update", planned())
 	r.update(to, o)
-	if names(to, false) {
-		t.Error("a version that was replaced is named")
-	}
-
-	// Another project is locked to it.
-	project := installed.Open(filepath.Join(t.TempDir(), "skills"))
-	if err := os.CopyFS(project.Path(), os.DirFS(old)); err != nil {
-		t.Fatal(err)
-	}
-	if !names(project, false) {
-		t.Error("a project's lockfile does not name its version")
-	}
-
-	// Somebody restores the lockfile and the files.
-	if err := os.RemoveAll(to.Path()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(to.Path(), os.DirFS(old)); err != nil {
-		t.Fatal(err)
-	}
-	if names(to, false) || names(to, true) {
-		t.Error("an older lockfile names its version")
-	}
 	r.release("pdf", "One.", key, version(1, 30))
 	o.Downgrade = true
-	if err := r.frozen(to, o); err != nil {
-		t.Fatal(err)
-	}
-	if !names(to, true) {
-		t.Error("an accepted downgrade is not named")
-	}
-
-	pinned := installed.Open(filepath.Join(t.TempDir(), "skills"))
+	want("an accepted downgrade", planned(), one)
 	r.location.Ref, r.revision.Ref = "v1", "refs/tags/v1"
-	r.install(pinned, o)
-	if !names(pinned, true) {
-		t.Error("a tag that the user gave is not named")
-	}
+	want("a tag", r.add(installed.Open(filepath.Join(t.TempDir(), "skills")), o), one)
 }
 
 // The https and ssh addresses of a repository, in any letter case, are one

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/audit"
-	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/superseded"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -38,32 +38,71 @@ func (s *Setup) supersedingStore() *superseded.Store {
 	if d == "" {
 		return nil
 	}
-	project := "project " + s.projectRoot()
+	given := s.givenScope()
+	project := s.projectScope()
 	scope := func(origin string) string {
-		if len(s.Skills) > 0 || strings.HasPrefix(origin, "project.") {
+		switch {
+		case given != "":
+			return given
+		case strings.HasPrefix(origin, "project."):
 			return project
 		}
 		return userScope
 	}
+	active := []string{userScope, project}
+	if given != "" {
+		active = append(active, given)
+	}
 	return superseded.New(policy.NewFileStore(filepath.Join(d, "grants")), superseded.Options{
-		Path: filepath.Join(d, "superseded.json"), Scope: scope, Active: []string{userScope, project},
-		Named: func(version policy.Digest, moved func(string) bool) bool {
-			dirs, err := s.InstallDirs(InstallFlags{})
-			if err != nil {
-				return false
-			}
-			for _, dir := range dirs {
-				in := project
-				if dir.Scope == userScope {
-					in = userScope
-				}
-				if install.NamesVersion(dir.Dir, string(version), moved(in), s.SeenVersions()) {
-					return true
-				}
-			}
-			return false
-		},
-	})
+		Path: filepath.Join(d, "superseded.json"), Scope: scope, Active: active})
+}
+
+// projectScope returns the scope of the project's skills.
+func (s *Setup) projectScope() string { return "project " + s.projectRoot() }
+
+// givenScope returns the scope of the skills in the directories of --skills,
+// whatever the working directory, or "" without that flag.
+func (s *Setup) givenScope() string {
+	if len(s.Skills) == 0 {
+		return ""
+	}
+	var dirs []string
+	for _, dir := range s.Skills {
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		dirs = append(dirs, dir)
+	}
+	slices.Sort(dirs)
+	return "skills " + strings.Join(dirs, "\n")
+}
+
+// ReinstateApprovals lets superseded approvals count again for versions that the
+// user chose in a directory. It returns those versions. If an agent runs the
+// command, it does nothing. It ignores directories given with --dir.
+func (s *Setup) ReinstateApprovals(ctx context.Context, in SkillsDir, versions []string) ([]string, error) {
+	store := s.supersedingStore()
+	if store == nil || len(versions) == 0 || in.Scope == "" || !s.Caller().IsUser() {
+		return nil, nil
+	}
+	scope := userScope
+	if in.Scope != userScope {
+		scope = s.projectScope()
+	}
+	var out []string
+	for _, version := range versions {
+		again, err := store.Reinstate(ctx, policy.Digest(version), scope)
+		if err != nil {
+			return out, err
+		}
+		if again {
+			out = append(out, version)
+		}
+	}
+	return out, nil
 }
 
 // userScope is the scope of skills in the user's directories.

@@ -20,21 +20,22 @@ import (
 const (
 	maxRecords   = 4096
 	maxBytes     = 64 << 20
-	fileVersion  = 1
+	fileVersion  = 2 // version 1 has no records of versions that were not superseded
 	minHexDigits = 8 // for a digest given to Revoke, as in package policy
 )
 
-// record is a superseded grant.
+// record says where a version was approved. If another one was approved later, the
+// grant was moved here; otherwise, Grant is a copy.
 type record struct {
 	Grant policy.Grant
 	// Scopes lists where a newer version was approved, and Again where this
-	// version was approved again while it was superseded elsewhere.
+	// version was approved and no newer one was.
 	Scopes, Again []string
 	By            policy.Digest
 	At            time.Time
 }
 
-// records lists superseded grants in the order in which they were superseded.
+// records lists versions in the order in which they were approved or superseded.
 type records []record
 
 // find returns the records of a version.
@@ -48,22 +49,22 @@ func (all records) find(p policy.Principal, subject policy.Digest) []record {
 	return out
 }
 
-// approve removes the marks of a version that was approved again in a scope.
+// approve records the approval of a version in a scope.
 func (all records) approve(g policy.Grant, scope string) records {
+	now := record{Grant: g, Again: []string{scope}}
 	out := records{}
 	for _, r := range all {
-		if r.Grant.Principal == g.Principal && r.Grant.Subject == g.Subject {
-			r.Scopes = slices.DeleteFunc(slices.Clone(r.Scopes), func(s string) bool { return s == scope })
-			if len(r.Scopes) == 0 {
-				continue
-			}
-			if !slices.Contains(r.Again, scope) {
-				r.Again = append(slices.Clone(r.Again), scope)
-			}
+		if r.Grant.Principal != g.Principal || r.Grant.Subject != g.Subject || r.Grant.Origin != g.Origin {
+			out = append(out, r)
+			continue
 		}
-		out = append(out, r)
+		other := func(scopes []string) []string {
+			return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return s == scope })
+		}
+		now.Scopes, now.Again = append(now.Scopes, other(r.Scopes)...), append(now.Again, other(r.Again)...)
+		now.By, now.At = r.By, r.At
 	}
-	return out
+	return append(out, now)
 }
 
 // supersede marks earlier approvals of other versions of g's skill as superseded
@@ -72,9 +73,12 @@ func (all records) supersede(older []policy.Grant, g policy.Grant, scope string)
 	var out, marked records
 	known := map[string]int{} // index in marked by ID
 	for _, r := range all {
-		again := slices.ContainsFunc(older, func(old policy.Grant) bool { return old.ID == r.Grant.ID })
-		if !again && !isOlder(r.Grant, g) {
+		stored := slices.ContainsFunc(older, func(old policy.Grant) bool { return old.ID == r.Grant.ID })
+		if !stored && !isOlder(r.Grant, g) {
 			out = append(out, r)
+			continue
+		}
+		if !stored && len(r.Scopes) == 0 { // revoked by an earlier program
 			continue
 		}
 		known[r.Grant.ID] = len(marked)
@@ -170,8 +174,8 @@ func (s *Store) decode(data []byte) (records, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return damaged(fmt.Errorf("not JSON in the expected form: %w", err))
 	}
-	if f.Version != fileVersion {
-		return damaged(fmt.Errorf("unsupported version %d (this program supports version %d)", f.Version, fileVersion))
+	if f.Version < 1 || f.Version > fileVersion {
+		return damaged(fmt.Errorf("unsupported version %d (this program supports versions up to %d)", f.Version, fileVersion))
 	}
 	all := make(records, 0, len(f.Skills))
 	for _, r := range f.Skills {

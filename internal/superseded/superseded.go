@@ -3,9 +3,10 @@
 // ones of the same skill, in the scope where the skill was approved: the user's
 // directories, or those of one project.
 //
-// A superseded version runs again if the user approves it again, or where a
-// lockfile names it. Otherwise, whoever restores an old version at its source
-// could run it with the old approval.
+// A superseded version runs only where the user chose it: in the scopes in which
+// it was approved and no newer version was, and where the user approved or
+// reinstated it later. Otherwise, whoever restores an old version, or a lockfile
+// that names one, could run it with the old approval.
 //
 // Start reading at [New].
 package superseded
@@ -31,9 +32,6 @@ type Options struct {
 	Scope func(origin string) string
 	// Active lists the scopes that apply to the skills of this process.
 	Active []string
-	// Named reports whether the user chose a version in a lockfile that applies
-	// here. moved reports whether a newer version was approved in a scope.
-	Named func(version policy.Digest, moved func(scope string) bool) bool
 }
 
 // Store is a grant store in which approvals of new versions supersede those of
@@ -63,19 +61,32 @@ type Approval struct {
 }
 
 // Put implements [policy.Store]. If g approves code, earlier approvals of other
-// versions of the same skill are superseded.
+// versions of the same skill are superseded. If that fails, g is revoked.
 func (s *Store) Put(ctx context.Context, g policy.Grant) (policy.Grant, error) {
+	scope := s.options.Scope(g.Origin)
+	if scope == "" || !g.Permissions.Run {
+		return s.grants.Put(ctx, g)
+	}
+	if _, err := s.readRecords(); err != nil {
+		return policy.Grant{}, err
+	}
 	g, err := s.grants.Put(ctx, g)
 	if err != nil {
 		return g, err
 	}
-	scope := s.options.Scope(g.Origin)
-	if scope == "" || !g.Permissions.Run {
-		return g, nil
+	if err := s.supersedeOlder(ctx, g, scope); err != nil {
+		_, undo := s.grants.Revoke(context.WithoutCancel(ctx), g.ID)
+		return policy.Grant{}, errors.Join(fmt.Errorf("supersede earlier approvals of %s: %w", printable.Text(g.Name, 200), err), undo)
 	}
+	return g, nil
+}
+
+// supersedeOlder records g as the version of a scope and moves the approvals of
+// other versions out of the grants.
+func (s *Store) supersedeOlder(ctx context.Context, g policy.Grant, scope string) error {
 	older, err := s.olderGrants(ctx, g)
 	if err != nil {
-		return g, fmt.Errorf("%s is approved, but earlier approvals remain: %w", g.Name, err)
+		return err
 	}
 	err = s.changeRecords(ctx, func(all records) records {
 		return all.approve(g, scope).supersede(older, g, scope)
@@ -88,10 +99,27 @@ func (s *Store) Put(ctx context.Context, g policy.Grant) (policy.Grant, error) {
 			err = nil
 		}
 	}
+	return err
+}
+
+// Reinstate approves a superseded version again in a scope, as it was approved
+// before, and returns whether there was such an approval. The user must have
+// chosen the version there, for example by installing it from a tag.
+func (s *Store) Reinstate(ctx context.Context, version policy.Digest, scope string) (bool, error) {
+	all, err := s.readRecords()
 	if err != nil {
-		return g, fmt.Errorf("%s is approved, but earlier approvals remain: %w", g.Name, err)
+		return false, err
 	}
-	return g, nil
+	for _, r := range all {
+		if r.Grant.Subject != version || len(r.Scopes) == 0 || slices.Contains(r.Again, scope) || r.Grant.Expired(time.Now()) || s.options.Scope(r.Grant.Origin) != scope {
+			continue
+		}
+		if _, err := s.Put(ctx, r.Grant); err != nil {
+			return false, fmt.Errorf("reinstate %s: %w", version.Short(), err)
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // olderGrants returns the stored approvals of other versions of g's skill.
@@ -120,7 +148,7 @@ func (s *Store) Find(ctx context.Context, p policy.Principal, subject policy.Dig
 	if len(found) == 0 {
 		return g, err
 	}
-	if by := s.supersededBy(found, subject); by != nil {
+	if by := s.supersededBy(found); by != nil {
 		return nil, &lease.NotGrantedError{
 			Reason: fmt.Sprintf("superseded: %s was approved after %s", by.By.Short(), subject.Short()),
 			Hint:   "update " + printable.Text(by.Grant.Name, 200) + ", or approve this version again after a review",
@@ -130,7 +158,7 @@ func (s *Store) Find(ctx context.Context, p policy.Principal, subject policy.Dig
 		return g, nil
 	}
 	for _, r := range slices.Backward(found) {
-		if old := r.Grant; (old.Session == "" || old.Session == session) && !old.Expired(time.Now()) {
+		if old := r.Grant; len(r.Scopes) > 0 && (old.Session == "" || old.Session == session) && !old.Expired(time.Now()) {
 			return &old, nil
 		}
 	}
@@ -139,22 +167,16 @@ func (s *Store) Find(ctx context.Context, p policy.Principal, subject policy.Dig
 
 // supersededBy returns the record that ends the approval of a version here, or
 // nil.
-func (s *Store) supersededBy(found []record, subject policy.Digest) *record {
-	moved := func(scope string) bool {
-		return slices.ContainsFunc(found, func(r record) bool { return slices.Contains(r.Scopes, scope) })
-	}
-	if !slices.ContainsFunc(s.options.Active, moved) {
-		return nil
-	}
-	for _, r := range found {
+func (s *Store) supersededBy(found []record) (by *record) {
+	for i, r := range found {
 		if slices.ContainsFunc(r.Again, func(scope string) bool { return slices.Contains(s.options.Active, scope) }) {
 			return nil
 		}
+		if len(r.Scopes) > 0 {
+			by = &found[i]
+		}
 	}
-	if s.options.Named(subject, moved) {
-		return nil
-	}
-	return &found[len(found)-1]
+	return by
 }
 
 // FindWith implements [lease.NeedsFinder].

@@ -1,6 +1,8 @@
 package superseded_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -19,9 +21,6 @@ import (
 type machine struct {
 	*testing.T
 	dir string
-	// named lists the versions that lockfiles name. A version with a ! is named
-	// although a newer one was approved.
-	named []string
 }
 
 func newMachine(t *testing.T) *machine { return &machine{T: t, dir: t.TempDir()} }
@@ -37,10 +36,6 @@ func (m *machine) in(project string) *superseded.Store {
 			return "user"
 		},
 		Active: []string{"user", project},
-		Named: func(d policy.Digest, moved func(string) bool) bool {
-			version := d.Short()[len("sha256:") : len("sha256:")+1]
-			return slices.Contains(m.named, version+"!") || !moved(project) && slices.Contains(m.named, version)
-		},
 	})
 }
 
@@ -141,38 +136,104 @@ func TestOtherApprovalsStay(t *testing.T) {
 	}
 }
 
-// Two projects at two versions both work, and a lockfile that names the older
-// version keeps it.
+// Two projects at two versions both work. Elsewhere, the older version does not.
 func TestScopes(t *testing.T) {
 	m := newMachine(t)
 	a, b := m.in("a"), m.in("b")
 	m.approve(a, "project.loadout", "1")
+	m.want("before", m.in("c"), "1")
 	m.approve(b, "project.loadout", "2")
 	m.want("in the project that moved", b, "2")
 	m.want("in the other one", a, "12")
-	m.named = []string{"1"}
-	m.want("named only by the lockfile that moved", b, "2")
-	m.named = []string{"1!"}
-	m.want("chosen in the lockfile that moved", b, "12")
-	m.named = nil
+	m.want("in a third one", m.in("c"), "2")
 
-	m.approve(m.in("c"), "user.loadout", "1")
-	m.approve(m.in("c"), "user.loadout", "3")
-	m.want("moved in the user's directories", a, "23")
-	m.named = []string{"1"}
-	m.want("named by a project's lockfile", a, "123")
-	m.named = nil
+	m.approve(m.in("c"), "user.loadout", "1", "3")
+	m.want("moved in the user's directories", m.in("c"), "23")
+	m.want("in a project that did not move", a, "123")
+	m.approve(b, "project.loadout", "1")
+	m.want("approved again in a project", b, "13")
+	m.want("but not elsewhere", m.in("c"), "3")
+	m.approve(a, "project.loadout", "2")
+	m.want("when the last project moves", a, "23")
+	m.want("and the other one does not", b, "13")
+}
+
+// A version counts again in a scope in which the user chose it.
+func TestReinstate(t *testing.T) {
+	m := newMachine(t)
+	a, b := m.in("a"), m.in("b")
+	reinstate := func(s *superseded.Store, version, scope string, want bool) {
+		t.Helper()
+		if got, err := s.Reinstate(t.Context(), digest(version), scope); err != nil || got != want {
+			t.Errorf("Reinstate(%s, %s) returned %v, %v", version, scope, got, err)
+		}
+	}
+	m.approve(a, "project.loadout", "1", "2")
+	reinstate(a, "2", "a", false) // not superseded
+	reinstate(a, "3", "a", false) // not approved
+	reinstate(a, "1", "user", false)
+	m.want("before", a, "2")
+	reinstate(a, "1", "a", true)
+	m.want("after", a, "1")
+	m.want("elsewhere", b, "1")
+	reinstate(b, "2", "b", true)
+	m.want("in another project", b, "2")
+	m.want("then the first is superseded elsewhere", a, "1")
+	m.want("and so are both in a third one", m.in("c"), "")
+}
+
+// Approvals that an earlier program revoked do not return.
+func TestRevokedByEarlierProgram(t *testing.T) {
+	m := newMachine(t)
+	a := m.in("a")
 	m.approve(a, "project.loadout", "1")
-	m.want("approved again in a project", a, "13")
-	m.want("but not elsewhere", m.in("c"), "23")
+	grants := policy.NewFileStore(filepath.Join(m.dir, "grants"))
+	if _, err := grants.Revoke(t.Context(), "pdf"); err != nil {
+		t.Fatal(err)
+	}
+	m.want("revoked", a, "")
+	m.approve(m.in("b"), "project.loadout", "2")
+	m.want("after the approval of a newer version", a, "2")
+}
+
+// The file of an earlier program has no records of versions that were not
+// superseded: they count only where they are approved again.
+func TestFileOfEarlierProgram(t *testing.T) {
+	m := newMachine(t)
+	a := m.in("a")
+	m.approve(a, "project.loadout", "1", "2")
+	path := filepath.Join(m.dir, "superseded.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f struct {
+		Version    int              `json:"version"`
+		Superseded []json.RawMessage `json:"superseded"`
+	}
+	if err := json.Unmarshal(text, &f); err != nil || f.Version != 2 {
+		t.Fatalf("%s: %v", text, err)
+	}
+	f.Version = 1
+	f.Superseded = slices.DeleteFunc(f.Superseded, func(r json.RawMessage) bool { return bytes.Contains(r, []byte(`"scopes": null`)) })
+	if text, err = json.Marshal(f); err != nil || len(f.Superseded) != 1 {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.want("as before", a, "2")
+	m.approve(m.in("b"), "project.loadout", "3")
+	m.want("in the project that moved later", m.in("b"), "3")
+	m.want("in the other one", a, "3")
 }
 
 func TestRevokeSuperseded(t *testing.T) {
 	for _, what := range []string{"pdf", "1111111111", string(digest("1"))} {
 		m := newMachine(t)
 		s := m.in("a")
-		m.approve(s, "user.loadout", "1", "2")
-		m.named = []string{"1!"}
+		m.approve(s, "project.loadout", "1")
+		m.approve(m.in("b"), "project.loadout", "2")
 		m.want("before", s, "12")
 		gone, err := s.Revoke(t.Context(), what)
 		if err != nil || len(gone) == 0 {
@@ -193,7 +254,7 @@ func TestUnreadableFile(t *testing.T) {
 	s := m.in("a")
 	m.approve(s, "user.loadout", "1", "2")
 	path := filepath.Join(m.dir, "superseded.json")
-	for _, text := range []string{`{`, `{"version":2,"superseded":[]}`, `{"version":1,"superseded":[{"grant":{}}]}`} {
+	for _, text := range []string{`{`, `{"version":3,"superseded":[]}`, `{"version":1,"superseded":[{"grant":{}}]}`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -204,6 +265,9 @@ func TestUnreadableFile(t *testing.T) {
 		}
 		if _, err := s.Put(t.Context(), grant("user.loadout", "3")); err == nil {
 			t.Errorf("%s is overwritten", text)
+		}
+		if _, err := policy.NewFileStore(filepath.Join(m.dir, "grants")).Find(t.Context(), policy.LocalUser(), digest("3"), ""); !errors.Is(err, policy.ErrNotGranted) {
+			t.Errorf("an approval that failed counts: %v", err)
 		}
 	}
 }
@@ -228,6 +292,6 @@ func TestStore(t *testing.T) {
 	loadouttest.PolicyStore(t, func(t *testing.T) policy.Store {
 		dir := t.TempDir()
 		return superseded.New(policy.NewFileStore(filepath.Join(dir, "grants")), superseded.Options{Path: filepath.Join(dir, "superseded.json"),
-			Scope: func(string) string { return "" }, Named: func(policy.Digest, func(string) bool) bool { return false }})
+			Scope: func(string) string { return "" }})
 	})
 }
