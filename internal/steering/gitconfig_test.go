@@ -1,0 +1,81 @@
+package steering_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/steering"
+)
+
+const cloned = `[core]
+	repositoryformatversion = 0
+	filemode = true
+	bare = false
+	logallrefupdates = true
+[remote "origin"]
+	url = https://example.com/a/b.git
+	fetch = +refs/heads/*:refs/remotes/origin/*
+[branch "main"]
+	remote = origin
+	merge = refs/heads/main
+`
+
+var steeringConfigs = []string{
+	"[core]\n\tfsmonitor = ./x\n", "[core] fsmonitor = ./x\n", "[core]\n\thooksPath = x\n", "[core]\n\tbare = false \\\nfsmonitor = x\n", "[include]\n\tpath = ../x\n", "[includeIf \"gitdir:/\"]\n\tpath = x\n",
+	"[alias]\n\tst = !x\n", "[remote \"origin\"]\n\turl = ext::sh -c x\n", "[remote \"origin\"]\n\turl = -x\n", "[remote \"origin\"]\n\tuploadpack = x\n", "[remote \"a\"] uploadpack = \"x\"]\n", "fsmonitor = x\n",
+	"[core]\n\tworktree = /\n", "[filter \"x\"]\n\tclean = x\n", "[diff]\n\texternal = x\n", "[core]\n\tbare = false\r\tfsmonitor = x\n", "[core.x]\n\tbare = x\n", "[Core \"x\"]\n\tbare = x\n", "[core]\n\tbare\n", "x",
+}
+
+func TestIsPlainGitConfig(t *testing.T) {
+	if !steering.IsPlainGitConfig([]byte(cloned)) {
+		t.Error("the configuration of a clone")
+	}
+	for _, s := range steeringConfigs {
+		if steering.IsPlainGitConfig([]byte(s)) || steering.IsPlainGitConfig([]byte(cloned+s)) && !strings.HasPrefix(s, "fs") {
+			t.Errorf("accepted: %q", s)
+		}
+	}
+	if steering.IsPlainGitConfig([]byte(strings.Repeat("\n", steering.MaxGitConfig+1))) {
+		t.Error("accepted: one that is too large")
+	}
+}
+
+// Git reads from an accepted configuration only keys of the sections core,
+// remote, branch, extensions and user that name no program.
+func FuzzIsPlainGitConfig(f *testing.F) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		f.Skip("git is not installed")
+	}
+	f.Add([]byte(cloned))
+	for _, s := range steeringConfigs {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !steering.IsPlainGitConfig(data) {
+			return
+		}
+		file := filepath.Join(t.TempDir(), "config")
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(git, "config", "--file", file, "--name-only", "--list").Output()
+		if err != nil {
+			return // Git refuses it
+		}
+		for key := range strings.Lines(string(out)) {
+			key = strings.ToLower(strings.TrimSpace(key))
+			section, _, _ := strings.Cut(key, ".")
+			last := key[strings.LastIndexByte(key, '.')+1:]
+			switch section + " " + last {
+			case "core repositoryformatversion", "core filemode", "core bare", "core logallrefupdates", "core ignorecase", "core precomposeunicode", "core symlinks",
+				"remote url", "remote fetch", "remote tagopt", "branch remote", "branch merge", "branch rebase", "extensions objectformat", "extensions refstorage", "user name", "user email":
+			default:
+				t.Errorf("Git reads %s from %q", key, data)
+			}
+		}
+	})
+}

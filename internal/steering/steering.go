@@ -1,0 +1,206 @@
+// Package steering knows the files that steer programs and agents: files that
+// make a program run commands, or that an agent obeys, when a user works in
+// their directory. Code that changes a user's directory must not write them
+// without the user's consent. The package performs no I/O.
+//
+// Start reading at [Classify]. The table is in table.go.
+package steering
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Class says who must agree before a change to a file is applied.
+type Class int
+
+// Classes of files.
+const (
+	Ordinary   Class = iota // nobody
+	Steering                // the user, who must see the change
+	Dependency              // nobody; the catalog reads no skills there
+)
+
+// String returns the name of the class in lower case.
+func (c Class) String() string {
+	switch c {
+	case Steering:
+		return "steering"
+	case Dependency:
+		return "dependency"
+	}
+	return "ordinary"
+}
+
+// Classify returns the class of a file by its path relative to a user's
+// directory, with slashes. For a steering file it also returns the program that
+// reads the file, such as "Claude Code". The file need not exist. Names match
+// in any letter case, and as file systems other than that of Linux would
+// resolve them. Directories of dependencies match exactly.
+func Classify(path string) (Class, string) {
+	at := Top
+	for name := range strings.SplitSeq(path, "/") {
+		at = at.Child(name)
+	}
+	return at.Class(), at.reader
+}
+
+// Position is a place in a tree of directories. It is comparable, and safe for
+// concurrent use.
+type Position struct {
+	zone   zone
+	class  Class
+	reader string
+}
+
+// Top is the position of the user's directory.
+var Top Position
+
+type zone int
+
+const (
+	plain  zone = iota
+	inside      // everything below has the class of the position
+	gitDir
+	gitHooks
+	gitInfo
+	gitModules
+)
+
+// Class returns the class of a file or symlink at the position.
+func (p Position) Class() Class { return p.class }
+
+// DirClass returns the class of a directory at the position. The directory of a
+// Git repository is ordinary, unlike most files in it.
+func (p Position) DirClass() Class {
+	if p.zone != inside {
+		return Ordinary
+	}
+	return p.class
+}
+
+// Reader returns the program that reads a steering file at the position.
+func (p Position) Reader() string { return p.reader }
+
+// Child returns the position of an entry of the directory at p.
+func (p Position) Child(name string) Position {
+	if name == "" || name == "." {
+		return p
+	}
+	switch p.zone {
+	case inside:
+		return p
+	case gitDir, gitHooks, gitInfo, gitModules:
+		return p.gitChild(fold(name))
+	}
+	if IsDependencyDir(name) {
+		return Position{inside, Dependency, ""}
+	}
+	folded := fold(name)
+	if folded == ".git" || folded == "git~1" {
+		// A file .git names the directory of a repository elsewhere.
+		return Position{gitDir, Steering, git}
+	}
+	if reader := readerOf(folded); reader != "" {
+		return Position{inside, Steering, reader}
+	}
+	return Position{}
+}
+
+// GitDir returns the position of the directory at p if it is the directory of a
+// Git repository, whatever its name is: one that contains HEAD, objects and
+// refs.
+func (p Position) GitDir() Position {
+	if p.zone != plain {
+		return p
+	}
+	return Position{gitDir, Ordinary, ""}
+}
+
+// InGit reports whether p is the directory of a Git repository or below one.
+func (p Position) InGit() bool {
+	switch p.zone {
+	case gitDir, gitHooks, gitInfo, gitModules:
+		return true
+	}
+	return p.zone == inside && p.reader == git
+}
+
+// gitChild returns the position of an entry below the directory of a Git
+// repository. What is not known to be data steers Git.
+func (p Position) gitChild(name string) Position {
+	data, steers := Position{inside, Ordinary, ""}, Position{inside, Steering, git}
+	switch p.zone {
+	case gitHooks:
+		if strings.HasSuffix(name, ".sample") {
+			return data
+		}
+		return steers
+	case gitInfo:
+		if name == "exclude" || name == "refs" {
+			return data
+		}
+		return steers
+	case gitModules:
+		if dataDirs[name] {
+			return data
+		}
+		if name == "hooks" || name == "info" || dataFiles[name] {
+			return Position{gitDir, Ordinary, ""}.gitChild(name)
+		}
+		return Position{gitModules, Steering, git} // the name of a submodule has any depth
+	}
+	switch {
+	case dataDirs[name], dataFiles[name], strings.HasSuffix(name, "_head"):
+		return data
+	case name == "hooks", name == "branches", name == "remotes":
+		return Position{gitHooks, Steering, git}
+	case name == "info":
+		return Position{gitInfo, Steering, git}
+	case name == "modules", name == "worktrees":
+		return Position{gitModules, Steering, git}
+	case strings.HasSuffix(name, ".lock") && dataFiles[strings.TrimSuffix(name, ".lock")]:
+		return data
+	}
+	return steers
+}
+
+// IsDependencyDir reports whether name is a directory into which package
+// managers install the code of others. Everything below it may change without
+// consent, so the catalog searches no such directory for skills. The name must
+// match exactly: on a file system that ignores case, another spelling would
+// otherwise hide a directory from one of the two rules only.
+func IsDependencyDir(name string) bool { return dependencyDirs[name] }
+
+// readerOf returns the program that reads files with the given folded name, or
+// "" if none is known.
+func readerOf(folded string) string {
+	if reader := names[folded]; reader != "" {
+		return reader
+	}
+	for _, s := range suffixes {
+		if strings.HasSuffix(folded, s.suffix) {
+			return s.reader
+		}
+	}
+	return shortNames[folded]
+}
+
+// fold returns the name that file systems compare: without letter case, without
+// the invisible characters that HFS+ ignores, and without the stream and the
+// trailing dots and spaces that NTFS ignores.
+func fold(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
+			return -1
+		}
+		return unicode.ToLower(unicode.ToUpper(r)) // both, because several letters have the same capital
+	}, name)
+	if i := strings.IndexByte(name, ':'); i > 0 {
+		name = name[:i]
+	}
+	if short := strings.TrimRight(name, ". "); short != "" {
+		return short
+	}
+	return name
+}

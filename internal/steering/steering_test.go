@@ -1,0 +1,102 @@
+package steering_test
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/steering"
+	"github.com/loadout-dev/loadout/internal/steering/steeringtest"
+)
+
+func TestClassify(t *testing.T) {
+	if len(steeringtest.Files) != 58 {
+		t.Errorf("%d steering files, want 58", len(steeringtest.Files))
+	}
+	for _, p := range steeringtest.Files {
+		if c, reader := steering.Classify(p); c != steering.Steering || reader == "" {
+			t.Errorf("%s: %v, read by %q", p, c, reader)
+		}
+		deep := "a/b c/" + p
+		if c, _ := steering.Classify(deep); c != steering.Steering {
+			t.Errorf("%s: %v", deep, c)
+		}
+		if c, _ := steering.Classify(strings.ToUpper(p)); c != steering.Steering {
+			t.Errorf("%s: %v", strings.ToUpper(p), c)
+		}
+		if c, _ := steering.Classify("node_modules/" + p); c != steering.Dependency {
+			t.Errorf("below node_modules, %s: %v", p, c)
+		}
+	}
+	for want, paths := range map[steering.Class][]string{
+		steering.Ordinary: {
+			"README.md", "src/main.go", "package.json", "package-lock.json", "requirements.txt", "Makefile", "a.git/x", "gitfile", "claude.txt", "agents/x.py", ".gitignore", ".gitattributes", ".env.example",
+			"vendor/x/y.go", "target/debug/x", "dist/app.js", "data/claude.mdx", "skills/notes.txt",
+			".git/objects/aa/bb", ".git/refs/heads/main", ".git/refs/heads/hooks", ".git/HEAD", ".git/index", ".git/index.lock", ".git/logs/HEAD", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD", ".git/FETCH_HEAD",
+			".git/packed-refs", ".git/info/exclude", ".git/hooks/pre-commit.sample", ".git/description", ".git/modules/a/b/objects/aa", ".git/worktrees/w/HEAD", "sub/.git/index", ".git/lfs/objects/aa",
+		},
+		steering.Dependency: {"node_modules/x/index.js", "web/node_modules/.bin/x", ".venv/bin/python", "venv/lib/python3/site-packages/x.py", "a/__pycache__/x.pyc"},
+		steering.Steering: {
+			".git", ".git/hooks", ".git /config", ".git./config", ".git::$INDEX_ALLOCATION/config", "GIT~1/config", ".g\u200cit/config", ".\u0441laude/../.claude/x", "claude.m\u200dd", "CLAUDE.md.", "CLAUDE~1.md",
+			"CLAUDE~1/settings.json", ".claude/node_modules/x", ".git/node_modules/x", ".git/objects2/x", ".gitmodules:x", "\u017fub/.git/config", "s\u212aILL.MD/../.vscode", ".husky\u00ad/x", "node_modules/../AGENTS.md",
+			".git/config.lock", ".git/modules/objects2/config",
+		},
+	} {
+		for _, p := range paths {
+			if p = path.Clean(p); strings.HasPrefix(p, "..") {
+				t.Fatal(p)
+			}
+			if c, _ := steering.Classify(p); c != want {
+				t.Errorf("%q: %v, want %v", p, c, want)
+			}
+		}
+	}
+	if steering.IsDependencyDir("Node_Modules") {
+		t.Error("another spelling is a directory of dependencies")
+	}
+}
+
+// A directory is that of a repository by its content, whatever its name.
+func TestGitDir(t *testing.T) {
+	bare := steering.Top.Child("backup").GitDir()
+	for name, want := range map[string]steering.Class{"config": steering.Steering, "hooks": steering.Steering, "HEAD": steering.Ordinary, "objects": steering.Ordinary, "x": steering.Steering} {
+		if got := bare.Child(name).Class(); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	if got := bare.Child("hooks").DirClass(); got != steering.Ordinary {
+		t.Errorf("the directory hooks: %v", got)
+	}
+	if got := steering.Top.Child(".claude").DirClass(); got != steering.Steering {
+		t.Errorf("the directory .claude: %v", got)
+	}
+	if got := steering.Top.Child("node_modules").GitDir().Child("config").Class(); got != steering.Dependency {
+		t.Errorf("in a dependency: %v", got)
+	}
+}
+
+// Whatever the path: below a steering directory nothing is ordinary, and letter
+// case never makes a steering file ordinary.
+func FuzzClassify(f *testing.F) {
+	for _, p := range steeringtest.Files {
+		f.Add(p)
+	}
+	f.Add("a/node_modules/b")
+	f.Fuzz(func(t *testing.T, p string) {
+		class, reader := steering.Classify(p)
+		if (class == steering.Steering) != (reader != "") {
+			t.Errorf("%q: %v, read by %q", p, class, reader)
+		}
+		if c, _ := steering.Classify(".claude/" + p); c != steering.Steering {
+			t.Errorf("%q below .claude: %v", p, c)
+		}
+		if c, _ := steering.Classify(p + "/.CLAUDE"); c == steering.Ordinary && !strings.Contains(strings.ToLower(p), "git") && !strings.Contains(p, "~") {
+			t.Errorf("%q above .CLAUDE: %v", p, c)
+		}
+		if class == steering.Steering {
+			if c, _ := steering.Classify(strings.ToUpper(p)); c != steering.Steering && strings.ToLower(strings.ToUpper(p)) == p {
+				t.Errorf("%q in capitals: %v", p, c)
+			}
+		}
+	})
+}
