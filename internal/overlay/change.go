@@ -1,0 +1,60 @@
+// Package overlay applies to a directory what a sandboxed command changed on an
+// overlay of it. The kernel stores the changes in the upper directory of an
+// overlay file system; the user's directory, the lower one, stays as it was.
+// When the command and all its processes have ended, [Read] compares the two,
+// and [Set.Apply] applies the changes that the caller selects: ordinary ones at
+// once, and those of steering files (package steering) if the user agrees.
+//
+// The content of the upper directory is untrusted. The package follows no
+// symlink in either directory.
+package overlay
+
+import (
+	"io/fs"
+
+	"github.com/loadout-dev/loadout/internal/steering"
+)
+
+// Op is what happens to a file.
+type Op string
+
+// Operations.
+const (
+	Create Op = "create"
+	Modify Op = "modify" // other content
+	Mode   Op = "mode"   // other permissions
+	Delete Op = "delete"
+)
+
+// Change is a change of a file, a directory or a symlink.
+type Change struct {
+	Path string      // relative, with slashes; from untrusted code
+	Op   Op          // Mode does not occur with symlinks
+	Mode fs.FileMode // type and permissions afterwards, or before a deletion
+	// Class is [steering.Steering] if the user must agree. Reader is the
+	// program that the file steers.
+	Class  steering.Class
+	Reader string
+	// Refused is the reason if the change is never applied, such as a symlink
+	// that leads out of the directory.
+	Refused string
+
+	was     fs.FileInfo // before the change; nil if there was no such file
+	applied bool
+}
+
+// Held reports whether the change needs the user's agreement.
+func (c *Change) Held() bool { return c.Refused == "" && c.Class == steering.Steering }
+
+// Ordinary reports whether the change needs no agreement.
+func (c *Change) Ordinary() bool { return c.Refused == "" && c.Class != steering.Steering }
+
+// Reasons to refuse a change.
+const (
+	leadsOut   = "symlink that leads out of the directory"
+	special    = "not a file, directory or symlink"
+	tooDeep    = "too many nested directories"
+	changedNow = "changed meanwhile by another program"
+	unreadable = "cannot be read"
+	notEmpty   = "directory with files that stay"
+)

@@ -1,0 +1,50 @@
+package overlay
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// noFollow makes opening fail for a symlink, and not block for a pipe.
+const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
+// opaqueAttribute marks a directory whose lower entries are hidden, if an
+// unprivileged user mounted the overlay.
+const opaqueAttribute = "user.overlay.opaque"
+
+// isWhiteout reports whether an entry of an upper directory stands for a
+// deletion: a character device with number 0.
+func isWhiteout(fi fs.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && st.Mode&syscall.S_IFMT == syscall.S_IFCHR && st.Rdev == 0
+}
+
+// isOpaque reports whether an upper directory hides the entries of the lower
+// one.
+func isOpaque(dir *os.Root) (bool, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	value := make([]byte, 8)
+	n, err := unix.Fgetxattr(int(f.Fd()), opaqueAttribute, value)
+	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP) {
+		return false, nil
+	}
+	return err == nil && n == 1 && value[0] == 'y', err
+}
+
+// owner returns the owner of a file, and whether its copy can have the same
+// one.
+func owner(fi fs.FileInfo) (uid, gid int, ok bool) {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 {
+		return 0, 0, false
+	}
+	return int(st.Uid), int(st.Gid), true
+}

@@ -1,0 +1,534 @@
+package overlay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/steering"
+)
+
+// Limits on the changes of a command, which are untrusted.
+const (
+	maxChanges = 1_000_000
+	maxDepth   = 100
+)
+
+// errTooMany is returned if a command changed too many files.
+var errTooMany = fmt.Errorf("too many changes (limit %d)", maxChanges)
+
+// Set is the set of changes between two directories. It is not safe for
+// concurrent use. The caller must close it.
+type Set struct {
+	// List holds the changes in the order in which they can be applied.
+	List []Change
+
+	lower, upper *os.Root
+}
+
+// Read returns the changes in an upper directory to the lower directory. No
+// process may change the upper directory any more. Files that another program
+// changed in the lower directory after since are not to be overwritten: their
+// changes are refused.
+func Read(lower, upper string, since time.Time) (*Set, error) {
+	s := &Set{}
+	var err error
+	if s.lower, err = os.OpenRoot(lower); err == nil {
+		s.upper, err = os.OpenRoot(upper)
+	}
+	if err == nil {
+		r := &reader{set: s, since: since, now: time.Now()}
+		err = r.readTop()
+	}
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("read changes of %s: %w", lower, err)
+	}
+	return s, nil
+}
+
+// Close closes both directories.
+func (s *Set) Close() {
+	if s.lower != nil {
+		s.lower.Close()
+	}
+	if s.upper != nil {
+		s.upper.Close()
+	}
+}
+
+// reader compares the directories.
+type reader struct {
+	set        *Set
+	since, now time.Time
+	aliases    map[string]string // targets of steering symlinks, and who reads them
+}
+
+// pair is a directory of the overlay.
+type pair struct {
+	path  string // "" for the top
+	at    steering.Position
+	upper *os.Root
+	lower *os.Root // nil if the lower directory has no such directory
+	depth int
+	// hides is set if the entries of lower are deleted unless they are in
+	// upper.
+	hides bool
+}
+
+func (r *reader) readTop() error {
+	top := &pair{at: steering.Top, upper: r.set.upper, lower: r.set.lower}
+	names, err := readNames(top.upper)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	r.aliases = findAliases(r.set.lower)
+	return r.readDir(top)
+}
+
+func (p *pair) child(name string) string { return path.Join(p.path, name) }
+
+func (r *reader) add(c Change) error {
+	if len(r.set.List) >= maxChanges {
+		return errTooMany
+	}
+	if c.Refused == "" && c.Class == steering.Ordinary && !c.Mode.IsDir() {
+		for p := c.Path; p != "."; p = path.Dir(p) {
+			if reader := r.aliases[p]; reader != "" {
+				c.Class, c.Reader = steering.Steering, reader
+			}
+		}
+	}
+	r.set.List = append(r.set.List, c)
+	return nil
+}
+
+// refuse adds a change that is never applied.
+func (r *reader) refuse(p string, op Op, mode fs.FileMode, reason string) error {
+	return r.add(Change{Path: p, Op: op, Mode: mode, Refused: reason})
+}
+
+// readDir adds the changes in a directory: first deletions, then the others by
+// name.
+func (r *reader) readDir(p *pair) error {
+	names, err := readNames(p.upper)
+	if err != nil {
+		return err
+	}
+	if r.isGitDir(p, names) {
+		p.at = p.at.GitDir()
+	}
+	if p.hides && p.lower != nil {
+		if err := r.deleteOthers(p, names); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if err := r.readEntry(p, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteOthers adds the deletions of the entries that an opaque directory
+// hides.
+func (r *reader) deleteOthers(p *pair, names []string) error {
+	old, err := readNames(p.lower)
+	if err != nil {
+		return r.refuse(cmpPath(p.path), Delete, fs.ModeDir, unreadable)
+	}
+	for _, name := range old {
+		if !slices.Contains(names, name) {
+			if _, err := r.deleteEntry(p.lower, name, p.child(name), p.at.Child(name), p.depth); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readEntry adds the changes of an entry of an upper directory.
+func (r *reader) readEntry(p *pair, name string) error {
+	is, err := p.upper.Lstat(name)
+	if err != nil {
+		return err
+	}
+	var was fs.FileInfo
+	if p.lower != nil {
+		if was, err = p.lower.Lstat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return r.refuse(p.child(name), Modify, 0, unreadable)
+		}
+	}
+	at, full := p.at.Child(name), p.child(name)
+	if isWhiteout(is) {
+		if was == nil {
+			return nil
+		}
+		_, err := r.deleteEntry(p.lower, name, full, at, p.depth)
+		return err
+	}
+	if was != nil && was.Mode().Type() != is.Mode().Type() {
+		if _, err := r.deleteEntry(p.lower, name, full, at, p.depth); err != nil {
+			return err
+		}
+		was = nil
+	}
+	switch {
+	case is.IsDir():
+		return r.readSubdir(p, name, is, was, at)
+	case is.Mode().IsRegular():
+		return r.readFile(p, name, is, was, at)
+	case is.Mode().Type() == fs.ModeSymlink:
+		return r.readSymlink(p, name, is, was, at)
+	}
+	return r.refuse(full, Create, is.Mode(), special)
+}
+
+func (r *reader) readSubdir(p *pair, name string, is, was fs.FileInfo, at steering.Position) error {
+	full := p.child(name)
+	if p.depth >= maxDepth {
+		return r.refuse(full, Create, is.Mode(), tooDeep)
+	}
+	sub := &pair{path: full, at: at, depth: p.depth + 1}
+	c := Change{Path: full, Op: Create, Mode: fs.ModeDir | is.Mode().Perm(), Class: at.DirClass(), Reader: at.Reader(), was: was}
+	if c.Class != steering.Steering {
+		c.Reader = ""
+	}
+	if was != nil {
+		c.Op = Mode
+	}
+	changed := was == nil || was.Mode().Perm() != is.Mode().Perm()
+	late := was != nil && c.Mode&0o700 != 0o700 // entries must change first
+	if changed && !late {
+		if err := r.add(c); err != nil {
+			return err
+		}
+	}
+	var err error
+	if is.Mode().Perm()&0o700 != 0o700 { // a command may remove its own permissions
+		if err := p.upper.Chmod(name, is.Mode().Perm()|0o700); err != nil {
+			return err
+		}
+	}
+	if sub.upper, err = openSubdir(p.upper, name); err != nil {
+		return err
+	}
+	defer sub.upper.Close()
+	if was != nil {
+		if sub.lower, err = openSubdir(p.lower, name); err != nil {
+			return r.refuse(full, Modify, is.Mode(), unreadable)
+		}
+		defer sub.lower.Close()
+		if sub.hides, err = isOpaque(sub.upper); err != nil {
+			return err
+		}
+	}
+	if err := r.readDir(sub); err != nil {
+		return err
+	}
+	if changed && (late || was == nil && c.Mode&0o700 != 0o700) {
+		c.Op = Mode
+		return r.add(c)
+	}
+	return nil
+}
+
+func (r *reader) readFile(p *pair, name string, is, was fs.FileInfo, at steering.Position) error {
+	full := p.child(name)
+	c := Change{Path: full, Op: Create, Mode: is.Mode().Perm(), Class: at.Class(), Reader: at.Reader(), was: was}
+	if was != nil {
+		same, err := sameContent(p, name, is, was)
+		switch {
+		case err != nil:
+			return r.refuse(full, Modify, is.Mode(), unreadable)
+		case same && was.Mode().Perm() == is.Mode().Perm():
+			return nil // only times changed
+		case same:
+			c.Op = Mode
+		default:
+			c.Op = Modify
+		}
+		if r.isNewer(was) {
+			return r.refuse(full, c.Op, is.Mode(), changedNow)
+		}
+	}
+	if c.Class == steering.Steering && was == nil && p.lower == nil && isNewRepository(p, name) {
+		c.Class, c.Reader = steering.Ordinary, ""
+	}
+	return r.add(c)
+}
+
+// isNewRepository reports whether the entry is the configuration of a
+// repository that the command made, and only names the repository's origin.
+func isNewRepository(p *pair, name string) bool {
+	if name != "config" || !p.at.InGit() {
+		return false
+	}
+	f, err := openUpper(p.upper, name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, steering.MaxGitConfig+1))
+	return err == nil && steering.IsPlainGitConfig(data)
+}
+
+func (r *reader) readSymlink(p *pair, name string, is, was fs.FileInfo, at steering.Position) error {
+	full := p.child(name)
+	target, err := p.upper.Readlink(name)
+	if err != nil {
+		return err
+	}
+	c := Change{Path: full, Op: Create, Mode: fs.ModeSymlink | 0o777, Class: at.Class(), Reader: at.Reader(), was: was}
+	if was != nil {
+		if old, err := p.lower.Readlink(name); err == nil && old == target {
+			return nil
+		}
+		c.Op = Modify
+		if r.isNewer(was) {
+			return r.refuse(full, c.Op, is.Mode(), changedNow)
+		}
+	}
+	switch to, ok := resolve(p.path, target); {
+	case c.Class == steering.Dependency: // environments have symlinks to interpreters
+	case !ok:
+		return r.refuse(full, c.Op, is.Mode(), leadsOut)
+	case c.Class == steering.Ordinary && (bringsSkills(full) || entersDependencies(to)):
+		c.Class, c.Reader = steering.Steering, "coding agents"
+	}
+	return r.add(c)
+}
+
+// fate is what becomes of a deletion.
+type fate int
+
+const (
+	goes  fate = iota // nobody must agree
+	waits             // the user must agree
+	stays             // refused
+)
+
+// deleteEntry adds the deletion of an entry of a lower directory and of
+// everything below it.
+func (r *reader) deleteEntry(in *os.Root, name, full string, at steering.Position, depth int) (fate, error) {
+	was, err := in.Lstat(name)
+	if err != nil {
+		return stays, r.refuse(full, Delete, 0, unreadable)
+	}
+	c := Change{Path: full, Op: Delete, Mode: was.Mode(), Class: at.Class(), Reader: at.Reader(), was: was}
+	switch {
+	case !was.IsDir() && r.isNewer(was):
+		return stays, r.refuse(full, Delete, was.Mode(), changedNow)
+	case !was.IsDir() && c.Class == steering.Steering:
+		return waits, r.add(c)
+	case !was.IsDir():
+		return goes, r.add(c)
+	case depth >= maxDepth:
+		return stays, r.refuse(full, Delete, was.Mode(), tooDeep)
+	}
+	all, err := r.deleteBelow(in, name, full, at, depth)
+	if err != nil {
+		return stays, err
+	}
+	switch all { // a directory follows its content
+	case stays:
+		return stays, r.refuse(full, Delete, was.Mode(), notEmpty)
+	case waits:
+		c.Class = steering.Steering
+	case goes:
+		c.Class, c.Reader = steering.Ordinary, ""
+	}
+	return all, r.add(c)
+}
+
+// deleteBelow adds the deletions of the entries of a lower directory, and
+// returns the worst fate of one.
+func (r *reader) deleteBelow(in *os.Root, name, full string, at steering.Position, depth int) (fate, error) {
+	dir, err := openSubdir(in, name)
+	if err != nil {
+		return stays, r.refuse(full, Delete, fs.ModeDir, unreadable)
+	}
+	defer dir.Close()
+	names, err := readNames(dir)
+	if err != nil {
+		return stays, r.refuse(full, Delete, fs.ModeDir, unreadable)
+	}
+	if isGitDir(names) {
+		at = at.GitDir()
+	}
+	all := goes
+	for _, n := range names {
+		f, err := r.deleteEntry(dir, n, path.Join(full, n), at.Child(n), depth+1)
+		if err != nil {
+			return stays, err
+		}
+		all = max(all, f)
+	}
+	return all, nil
+}
+
+// isNewer reports whether another program changed a file of the lower directory
+// while the command ran. A time in the future says nothing.
+func (r *reader) isNewer(was fs.FileInfo) bool {
+	return was.ModTime().After(r.since) && !was.ModTime().After(r.now)
+}
+
+// isGitDir reports whether a directory of the overlay is that of a repository,
+// with the names in both directories.
+func (r *reader) isGitDir(p *pair, names []string) bool {
+	if p.lower != nil {
+		old, err := readNames(p.lower)
+		if err != nil {
+			return true
+		}
+		names = slices.Concat(names, old)
+	}
+	return isGitDir(names)
+}
+
+// isGitDir reports whether Git would take a directory with these entries for
+// that of a repository, or with few more.
+func isGitDir(names []string) bool {
+	has := map[string]bool{}
+	for _, n := range names {
+		has[strings.ToLower(n)] = true
+	}
+	return has["head"] && (has["objects"] || has["commondir"]) || has["objects"] && has["refs"]
+}
+
+// resolve returns the path to which a symlink in dir leads. It returns false
+// if the path is not inside the directory, or if that depends on other
+// symlinks.
+func resolve(dir, target string) (string, bool) {
+	if target == "" || path.IsAbs(target) || strings.Contains(target, `\`) {
+		return "", false
+	}
+	down := false
+	for part := range strings.SplitSeq(target, "/") {
+		if part == ".." && down {
+			return "", false
+		}
+		down = down || part != ".." && part != "." && part != ""
+	}
+	to := path.Join(dir, target)
+	return to, to != ".." && !strings.HasPrefix(to, "../")
+}
+
+// bringsSkills reports whether a symlink at path would add skills of another
+// directory to one that agents search.
+func bringsSkills(p string) bool {
+	return slices.ContainsFunc(strings.Split(p, "/"), func(name string) bool { return strings.EqualFold(name, "skills") })
+}
+
+// entersDependencies reports whether a path is in a directory of dependencies,
+// to which changes need no agreement.
+func entersDependencies(p string) bool {
+	return slices.ContainsFunc(strings.Split(p, "/"), func(name string) bool { return steering.IsDependencyDir(strings.ToLower(name)) })
+}
+
+func cmpPath(p string) string {
+	if p == "" {
+		return "."
+	}
+	return p
+}
+
+// sameContent reports whether a file has the same content in both directories.
+func sameContent(p *pair, name string, is, was fs.FileInfo) (bool, error) {
+	if is.Size() != was.Size() {
+		return false, nil
+	}
+	a, err := openUpper(p.upper, name)
+	if err != nil {
+		return false, err
+	}
+	defer a.Close()
+	b, err := openFile(p.lower, name)
+	if err != nil {
+		return false, nil // the command could write what cannot be read
+	}
+	defer b.Close()
+	bufA, bufB := make([]byte, 32<<10), make([]byte, 32<<10)
+	for {
+		n, errA := io.ReadFull(a, bufA)
+		m, errB := io.ReadFull(b, bufB)
+		if !bytes.Equal(bufA[:n], bufB[:m]) {
+			return false, nil
+		}
+		if errA != nil || errB != nil {
+			return errors.Is(errA, io.EOF) || errors.Is(errA, io.ErrUnexpectedEOF), nil
+		}
+	}
+}
+
+// openFile opens a regular file. It follows no symlink and does not block.
+func openFile(in *os.Root, name string) (*os.File, error) {
+	f, err := in.OpenFile(name, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.Join(err, syscall.EINVAL)
+	}
+	return f, nil
+}
+
+// openUpper is like openFile, but for the upper directory, where a command may
+// have removed its own permissions.
+func openUpper(in *os.Root, name string) (*os.File, error) {
+	f, err := openFile(in, name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return f, err
+	}
+	fi, err := in.Lstat(name)
+	if err != nil || !fi.Mode().IsRegular() {
+		return nil, errors.Join(err, syscall.EINVAL)
+	}
+	if err := in.Chmod(name, 0o600); err != nil {
+		return nil, err
+	}
+	f, err = openFile(in, name)
+	return f, errors.Join(err, in.Chmod(name, fi.Mode().Perm()))
+}
+
+// openSubdir opens a directory. It follows no symlink.
+func openSubdir(in *os.Root, name string) (*os.Root, error) {
+	before, err := in.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, fmt.Errorf("%s: %w", name, syscall.ENOTDIR)
+	}
+	sub, err := in.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := sub.Stat("."); err != nil || !os.SameFile(before, now) {
+		sub.Close()
+		return nil, fmt.Errorf("%s: %w", name, syscall.ENOTDIR)
+	}
+	return sub, nil
+}
+
+// readNames returns the names in a directory, sorted.
+func readNames(dir *os.Root) ([]string, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
