@@ -1,0 +1,419 @@
+package overlay_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+
+	"github.com/loadout-dev/loadout/internal/overlay"
+	"github.com/loadout-dev/loadout/internal/steering"
+)
+
+// tree maps paths to contents: "d" for a directory, "f" and text for a file,
+// "l" and the target for a symlink. It contains the parents of each path.
+type tree map[string]string
+
+func (tr tree) write(t testing.TB, dir string) {
+	t.Helper()
+	for _, p := range slices.Sorted(maps.Keys(tr)) {
+		full := filepath.Join(dir, p)
+		var err error
+		switch content := tr[p]; content[0] {
+		case 'd':
+			err = os.Mkdir(full, 0o755)
+		case 'f':
+			err = os.WriteFile(full, []byte(content[1:]), 0o644)
+		case 'l':
+			err = os.Symlink(content[1:], full)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func readTree(t testing.TB, dir string) tree {
+	t.Helper()
+	out := tree{}
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || p == dir {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, p)
+		switch d.Type() {
+		case fs.ModeDir:
+			out[rel] = "d"
+		case fs.ModeSymlink:
+			target, err := os.Readlink(p)
+			if err != nil {
+				return err
+			}
+			out[rel] = "l" + target
+		default:
+			data, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			out[rel] = "f" + string(data)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// writeUpper writes the upper directory with which an overlay of lower shows
+// merged, as the kernel does.
+func writeUpper(t testing.TB, dir string, lower, merged tree) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := maps.Clone(lower)
+	maps.Copy(all, merged)
+	for _, p := range slices.Sorted(maps.Keys(all)) {
+		was, is, full := lower[p], merged[p], filepath.Join(dir, p)
+		parent := path.Dir(p)
+		switch {
+		case is == was && is != "d", parent != "." && merged[parent] != "d":
+			continue
+		case parent != "." && is == "" && lower[parent] != "d": // the new parent hides what was there
+			continue
+		}
+		must(os.MkdirAll(filepath.Dir(full), 0o755))
+		switch {
+		case is == "":
+			must(unix.Mknod(full, unix.S_IFCHR, 0))
+		case is == "d" && was == "d":
+			must(os.MkdirAll(full, 0o755))
+		case is == "d":
+			must(os.MkdirAll(full, 0o755))
+			must(unix.Setxattr(full, "user.overlay.opaque", []byte("y"), 0))
+		default:
+			tree{filepath.Base(p): is}.write(t, filepath.Dir(full))
+		}
+	}
+}
+
+func dirs(t testing.TB, lower, merged tree) (dir, upper string) {
+	t.Helper()
+	top, err := os.MkdirTemp("", "overlay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(top) })
+	dir, upper = filepath.Join(top, "lower"), filepath.Join(top, "upper")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Mkdir(upper, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	lower.write(t, dir)
+	writeUpper(t, upper, lower, merged)
+	return dir, upper
+}
+
+func read(t testing.TB, lower, upper string) *overlay.Set {
+	t.Helper()
+	s, err := overlay.Read(lower, upper, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func ordinary(c *overlay.Change) bool { return c.Ordinary() }
+func all(*overlay.Change) bool        { return true }
+
+func summary(s *overlay.Set) (out []string) {
+	for _, c := range s.List {
+		line := fmt.Sprintf("%s %s", c.Op, c.Path)
+		if c.Held() {
+			line = "held: " + line
+		}
+		if c.Refused != "" {
+			line += ": " + c.Refused
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestApply(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		lower, merged  tree
+		list           []string
+		ordinary, both tree // nil: merged
+	}{
+		{"files", tree{"a": "f1", "b": "f2", "d": "d", "d/x": "f"}, tree{"a": "f3", "c": "fnew", "d": "d", "d/x": "f", "d/y": "f"}, []string{"modify a", "delete b", "create c", "create d/y"}, nil, nil},
+		{"a directory removed", tree{"d": "d", "d/e": "d", "d/e/x": "f"}, tree{}, []string{"delete d/e/x", "delete d/e", "delete d"}, nil, nil},
+		{"a directory made again", tree{"d": "d", "d/e": "d", "d/e/x": "f"}, tree{"d": "d", "d/y": "f"}, []string{"delete d/e/x", "delete d/e", "create d/y"}, nil, nil},
+		{"types", tree{"a": "f", "b": "d", "b/x": "f", "c": "la"}, tree{"a": "d", "a/y": "f", "b": "f", "c": "f"}, []string{"delete a", "create a", "create a/y", "delete b/x", "delete b", "create b", "delete c", "create c"}, nil, nil},
+		{"steering files", tree{"CLAUDE.md": "f1", ".git": "d", ".git/config": "f", ".git/index": "f1"}, tree{"CLAUDE.md": "f2", ".git": "d", ".git/index": "f2", ".git/hooks": "d", ".git/hooks/x": "f", ".agents": "d", ".agents/x": "f"},
+			[]string{"held: create .agents", "held: create .agents/x", "held: delete .git/config", "create .git/hooks", "held: create .git/hooks/x", "modify .git/index", "held: modify CLAUDE.md"},
+			tree{"CLAUDE.md": "f1", ".git": "d", ".git/config": "f", ".git/index": "f2", ".git/hooks": "d"}, nil},
+		{"a directory with a steering file removed", tree{"d": "d", "d/AGENTS.md": "f", "d/x": "f"}, tree{}, []string{"held: delete d/AGENTS.md", "delete d/x", "held: delete d"}, tree{"d": "d", "d/AGENTS.md": "f"}, nil},
+		{"dependencies", tree{}, tree{"node_modules": "d", "node_modules/x": "d", "node_modules/x/AGENTS.md": "f", "node_modules/python": "l/usr/bin/python3"}, []string{"create node_modules", "create node_modules/python", "create node_modules/x", "create node_modules/x/AGENTS.md"}, nil, nil},
+		{"symlinks", tree{"d": "d"}, tree{"a": "ld/x", "d": "d", "d/b": "l../../x", "d/c": "l/etc/passwd", "e": "lnode_modules/x", "skills": "d", "skills/x": "l../d", "f": "ld/../../x", "g": "l.claude"},
+			[]string{"create a", "create d/b: symlink that leads out of the directory", "create d/c: symlink that leads out of the directory", "held: create e", "create f: symlink that leads out of the directory", "create g", "create skills", "held: create skills/x"},
+			tree{"a": "ld/x", "d": "d", "skills": "d", "g": "l.claude"}, tree{"a": "ld/x", "d": "d", "skills": "d", "g": "l.claude", "e": "lnode_modules/x", "skills/x": "l../d"}},
+		{"the target of a steering symlink", tree{"CLAUDE.md": "ldocs/guide.md", "docs": "d", "docs/guide.md": "f1", "docs/x": "f"}, tree{"CLAUDE.md": "ldocs/guide.md", "docs": "d", "docs/guide.md": "f2", "docs/x": "f2"},
+			[]string{"held: modify docs/guide.md", "modify docs/x"}, tree{"CLAUDE.md": "ldocs/guide.md", "docs": "d", "docs/guide.md": "f1", "docs/x": "f2"}, nil},
+		{"a bare repository", tree{}, tree{"r": "d", "r/HEAD": "f", "r/objects": "d", "r/config": "f[core]\n\tfsmonitor = x\n"}, []string{"create r", "create r/HEAD", "held: create r/config", "create r/objects"}, tree{"r": "d", "r/HEAD": "f", "r/objects": "d"}, nil},
+		{"a clone", tree{}, tree{"r": "d", "r/.git": "d", "r/.git/config": "f[core]\n\tbare = false\n"}, []string{"create r", "create r/.git", "create r/.git/config"}, nil, nil},
+		{"the configuration of an existing repository", tree{"r": "d", "r/.git": "d", "r/.git/config": "f"}, tree{"r": "d", "r/.git": "d", "r/.git/config": "f[core]\n\tbare = false\n"}, []string{"held: modify r/.git/config"}, tree{"r": "d", "r/.git": "d", "r/.git/config": "f"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lower, upper := dirs(t, tt.lower, tt.merged)
+			s := read(t, lower, upper)
+			if diff := cmp.Diff(tt.list, summary(s)); diff != "" {
+				t.Errorf("list (-want +got):\n%s", diff)
+			}
+			if tt.ordinary == nil {
+				tt.ordinary = tt.merged
+			}
+			if tt.both == nil {
+				tt.both = tt.merged
+			}
+			for _, f := range s.Apply(ordinary) {
+				t.Errorf("%s: %v", f.Change.Path, f.Err)
+			}
+			if diff := cmp.Diff(tt.ordinary, readTree(t, lower)); diff != "" {
+				t.Errorf("ordinary changes (-want +got):\n%s", diff)
+			}
+			for _, f := range s.Apply(all) {
+				t.Errorf("%s: %v", f.Change.Path, f.Err)
+			}
+			if diff := cmp.Diff(tt.both, readTree(t, lower)); diff != "" {
+				t.Errorf("all changes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestApplyModes(t *testing.T) {
+	lower, upper := dirs(t, tree{}, tree{"b": "f", "d": "d", "d/x": "f", "e": "f"})
+	for p, mode := range map[string]fs.FileMode{"b": 0o751, "d/x": 0, "d": 0o500, "e": 0o4755 | fs.ModeSetuid} {
+		if err := os.Chmod(filepath.Join(upper, p), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	when := time.Unix(1_000_000_000, 0)
+	if err := os.Chtimes(filepath.Join(upper, "b"), when, when); err != nil {
+		t.Fatal(err)
+	}
+	s := read(t, lower, upper)
+	t.Cleanup(func() { os.Chmod(filepath.Join(lower, "d"), 0o700) })
+	for _, f := range s.Apply(all) {
+		t.Errorf("%s: %v", f.Change.Path, f.Err)
+	}
+	for p, want := range map[string]fs.FileMode{"b": 0o751, "d": fs.ModeDir | 0o500, "e": 0o755} {
+		fi, err := os.Lstat(filepath.Join(lower, p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fi.Mode() != want {
+			t.Errorf("%s: %v, want %v", p, fi.Mode(), want)
+		}
+		if p == "b" && !fi.ModTime().Equal(when) {
+			t.Errorf("b changed at %v, want %v", fi.ModTime(), when)
+		}
+	}
+}
+
+// What another program changed during the command stays.
+func TestApplyConflict(t *testing.T) {
+	lower, upper := dirs(t, tree{"a": "f1", "b": "f1", "c": "f1"}, tree{"a": "f2", "c": "f2"})
+	write := func(name string) {
+		if err := os.WriteFile(filepath.Join(lower, name), []byte("theirs"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-time.Hour)
+	for _, p := range []string{"a", "b", "c"} {
+		if err := os.Chtimes(filepath.Join(lower, p), past, past); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a")
+	write("b")
+	s, err := overlay.Read(lower, upper, past.Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if diff := cmp.Diff([]string{"modify a: changed meanwhile by another program", "delete b: changed meanwhile by another program", "modify c"}, summary(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	write("c") // after the list was made
+	if failed := s.Apply(all); len(failed) != 1 || failed[0].Change.Path != "c" {
+		t.Errorf("failed: %v", failed)
+	}
+	if diff := cmp.Diff(tree{"a": "ftheirs", "b": "ftheirs", "c": "ftheirs"}, readTree(t, lower)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A symlink that appears in the directory while changes wait leads nowhere.
+func TestApplyFollowsNoSymlink(t *testing.T) {
+	lower, upper := dirs(t, tree{"d": "d", "e": "d"}, tree{"d": "d", "e": "d", "d/x": "f"})
+	s := read(t, lower, upper)
+	if err := errors.Join(os.Remove(filepath.Join(lower, "d")), os.Symlink("e", filepath.Join(lower, "d"))); err != nil {
+		t.Fatal(err)
+	}
+	if failed := s.Apply(all); len(failed) != 1 {
+		t.Errorf("failed: %v", failed)
+	}
+	if diff := cmp.Diff(tree{"d": "le", "e": "d"}, readTree(t, lower)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestReadSpecialFiles(t *testing.T) {
+	lower, upper := dirs(t, tree{}, tree{})
+	if err := unix.Mkfifo(filepath.Join(upper, "p"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	deep := upper + strings.Repeat("/d", 150)
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := read(t, lower, upper)
+	last := s.List[len(s.List)-2:]
+	if last[0].Refused == "" || last[1].Refused == "" {
+		t.Errorf("%+v", last)
+	}
+	if failed := s.Apply(all); len(failed) > 0 {
+		t.Errorf("failed: %v", failed)
+	}
+}
+
+var names = []string{"a", "b", "CLAUDE.md", ".claude", "node_modules", ".git", "hooks"}
+
+// drawTree returns a random tree. Steering files of a lower tree are no
+// symlinks, because these make their targets steering files too.
+func drawTree(t *rapid.T, label string, lower bool) tree {
+	out := tree{}
+	var fill func(dir string, depth int)
+	fill = func(dir string, depth int) {
+		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 4, rapid.ID).Draw(t, label) {
+			p := path.Join(dir, name)
+			class, _ := steering.Classify(p)
+			switch kind := rapid.SampledFrom([]string{"f", "f", "d", "d", "l"}).Draw(t, label+" kind"); {
+			case kind == "d" && depth < 3:
+				out[p] = "d"
+				fill(p, depth+1)
+			case kind == "l" && (!lower || class != steering.Steering):
+				out[p] = "l" + rapid.SampledFrom([]string{"a", "../a", "/etc/passwd"}).Draw(t, label+" target")
+			default:
+				out[p] = "f" + rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, label+" content")
+			}
+		}
+	}
+	fill("", 0)
+	return out
+}
+
+// withoutSteering returns the merged tree without the changes of steering files
+// and without symlinks that lead out.
+func withoutSteering(lower, merged tree) tree {
+	out := tree{}
+	stays := func(p string) bool { // whether the lower entry stays
+		class, _ := steering.Classify(p)
+		was, is := lower[p], merged[p]
+		return was != "" && was != "d" && (class == steering.Steering || was == is || was[0] == 'l' && refused(p, is))
+	}
+	add := func(p, content string) {
+		out[p] = content
+		for d := path.Dir(p); d != "."; d = path.Dir(d) {
+			out[d] = "d"
+		}
+	}
+	for p, was := range lower {
+		if stays(p) {
+			add(p, was)
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(merged)) {
+		is := merged[p]
+		class, _ := steering.Classify(p)
+		at := steering.Top
+		blocked := false
+		for name := range strings.SplitSeq(p, "/") {
+			at = at.Child(name)
+		}
+		for d := path.Dir(p); d != "."; d = path.Dir(d) {
+			blocked = blocked || out[d] != "d"
+		}
+		switch {
+		case blocked || refused(p, is) || out[p] != "":
+		case is == "d" && (at.DirClass() != steering.Steering || lower[p] == "d"):
+			out[p] = "d"
+		case is != "d" && class != steering.Steering:
+			out[p] = is
+		}
+	}
+	return out
+}
+
+func refused(p, content string) bool {
+	class, _ := steering.Classify(p)
+	if content == "" || content[0] != 'l' || class == steering.Dependency {
+		return false
+	}
+	return content == "l/etc/passwd" || content == "l../a" && !strings.Contains(p, "/")
+}
+
+// After applying the ordinary changes, the directory equals the merged view
+// without the changes of steering files. After all, it equals the merged view,
+// unless symlinks were refused.
+func propertyApply(t *rapid.T, tb testing.TB) {
+	lower, merged := drawTree(t, "lower", true), drawTree(t, "merged", false)
+	dir, upper := dirs(tb, lower, merged)
+	s := read(tb, dir, upper)
+	failed := s.Apply(ordinary)
+	for _, f := range failed {
+		if !errors.Is(f.Err, fs.ErrExist) && !strings.Contains(f.Err.Error(), "not a directory") && !strings.Contains(f.Err.Error(), "no such file") {
+			t.Errorf("%s %s: %v", f.Change.Op, f.Change.Path, f.Err)
+		}
+	}
+	if diff := cmp.Diff(withoutSteering(lower, merged), readTree(tb, dir)); diff != "" {
+		t.Fatalf("lower %v\nmerged %v\nordinary changes (-want +got):\n%s", lower, merged, diff)
+	}
+	for _, c := range s.List {
+		if c.Refused != "" {
+			return
+		}
+	}
+	s.Apply(all)
+	if diff := cmp.Diff(merged, readTree(tb, dir)); diff != "" {
+		t.Fatalf("lower %v\nmerged %v\nall changes (-want +got):\n%s", lower, merged, diff)
+	}
+}
+
+func TestApplyProperty(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) { propertyApply(r, t) })
+}
+
+func FuzzApply(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rapid.MakeFuzz(func(r *rapid.T) { propertyApply(r, t) })(t, data)
+	})
+}
