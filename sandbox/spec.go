@@ -69,6 +69,10 @@ type Mount struct {
 	// and /workspace for the user's directory.
 	Path     string
 	Writable bool // whether code in the sandbox may write to Host
+	// Overlay lets code change the directory as it sees it, while Host stays
+	// as it is; see [Overlayer]. A backend without overlays makes the mount
+	// read-only. At most one mount has it, and it is not Writable.
+	Overlay bool
 }
 
 // Cmd describes a command to run in a sandbox.
@@ -230,7 +234,13 @@ func (s *Spec) Check() error {
 			}
 		}
 	}
+	overlays := 0
 	for _, m := range s.Mounts {
+		if m.Overlay {
+			if overlays++; overlays > 1 || m.Writable {
+				bad("invalid overlay of %q at %q", m.Host, m.Path)
+			}
+		}
 		if !path.IsAbs(m.Path) || path.Clean(m.Path) != m.Path || m.Path == "/" || m.Host == "" {
 			bad("invalid mount of %q at %q", m.Host, m.Path)
 		}

@@ -25,6 +25,13 @@ func (s *Sandbox) Close() error {
 	return nil
 }
 
+// End stops the stage and everything else in the sandbox, but does not call
+// [Config.OnClose].
+func (s *Sandbox) End() {
+	s.terminate()
+	<-s.ended
+}
+
 // terminate stops the sandbox without waiting. If killing the first process does not
 // kill all others, end asks the first process to do so, and kills it if it does
 // not respond.

@@ -68,6 +68,8 @@ type Sandbox struct {
 	ended  chan struct{} // closed when the stage has exited
 	// Landlock is the Landlock ABI version in use, or 0.
 	Landlock int
+	// OverlayError is why the stage could not mount an overlay, or "".
+	OverlayError string
 
 	writing sync.Mutex
 	mu      sync.Mutex
@@ -170,7 +172,7 @@ func (s *Sandbox) prepare(ctx context.Context) error {
 	case ready.Error != "":
 		return s.setupError(ready)
 	}
-	s.Landlock = ready.Landlock
+	s.Landlock, s.OverlayError = ready.Landlock, ready.Overlay
 	if listener != nil && s.cfg.Serve != nil {
 		s.cfg.Serve(listener)
 	}

@@ -171,5 +171,8 @@ func Rules(s *stage.Setup) *stage.Landlock {
 			l.Write = append(l.Write, b.Path)
 		}
 	}
+	if s.Overlay != nil {
+		l.Write = append(l.Write, s.Overlay.Path)
+	}
 	return l
 }

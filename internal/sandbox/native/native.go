@@ -21,6 +21,10 @@ type Options struct {
 	// UID is the host user and group ID of code if this program runs as root.
 	// The default is 65534. That user must not own any files.
 	UID int
+	// Dir is the parent of the directories that hold the changes of overlays.
+	// It must be writable only for the current user, or not exist. The default
+	// is run in the cache directory.
+	Dir string
 	// NoGroups disables the use of control groups.
 	NoGroups bool
 }

@@ -27,6 +27,7 @@ type instance struct {
 	*launcher.Sandbox
 	enforced map[string]string
 	proxy    *network.Proxy
+	changes  *changes
 }
 
 // State implements [sandbox.Sandbox].
@@ -46,6 +47,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	}
 	setup := newView(spec, limits)
 	setup.UID = sandboxID
+	changes := b.overlay(spec, &setup)
 	if proxy != nil {
 		setup.Listen = network.Port
 		setup.Files = append(setup.Files, proxy.Files()...)
@@ -63,6 +65,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	group := b.group(limits, cfg, spec)
 	cfg.OnClose = func() {
 		proxy.Close()
+		changes.close()
 		if group != nil {
 			group.Remove()
 		}
@@ -71,7 +74,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err != nil {
 		return nil, explainError(err)
 	}
-	return &instance{Sandbox: s, enforced: enforcedLayers(s, group, spec), proxy: proxy}, nil
+	changes.setError(s.OverlayError)
+	return &instance{Sandbox: s, enforced: enforcedLayers(s, group, spec), proxy: proxy, changes: changes}, nil
 }
 
 // explainError adds the missing requirement and a fix to an error if the kernel

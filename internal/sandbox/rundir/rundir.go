@@ -48,31 +48,52 @@ type Dir struct {
 	hostPaths map[string]string // host paths of layout paths outside Root
 }
 
-// New creates a directory for a spec. Its errors are those of
+func (opts *Options) unavailable(missing string, err error) error {
+	return &sandbox.UnavailableError{Backend: opts.Backend, Missing: missing, Err: err, Fix: "name directories that this user owns and that the sandbox user can reach"}
+}
+
+// Empty creates a directory without a layout. Its errors are those of
 // [sandbox.Backend.Start].
-func New(opts Options, spec *sandbox.Spec) (*Dir, error) {
-	unavailable := func(missing string, err error) error {
-		return &sandbox.UnavailableError{Backend: opts.Backend, Missing: missing, Err: err, Fix: "name directories that this user owns and that the sandbox user can reach"}
+func Empty(opts Options) (*Dir, error) {
+	if err := opts.setDefaults(); err != nil {
+		return nil, err
 	}
+	if err := prepare(opts); err != nil {
+		return nil, opts.unavailable("a directory for sandboxes", err)
+	}
+	b, err := create(opts)
+	if err != nil {
+		return nil, opts.unavailable("a directory for the sandbox", err)
+	}
+	return b, nil
+}
+
+func (opts *Options) setDefaults() error {
 	if opts.Cache == "" {
 		var err error
 		if opts.Cache, err = bundle.Cache(); err != nil {
-			return nil, unavailable("a cache directory", err)
+			return opts.unavailable("a cache directory", err)
 		}
 	}
 	if opts.Parent == "" {
 		opts.Parent = filepath.Join(opts.Cache, "run")
 	}
-	if err := prepare(opts); err != nil {
-		return nil, unavailable("a directory for sandboxes", err)
+	return nil
+}
+
+// New creates a directory for a spec. Its errors are those of
+// [sandbox.Backend.Start].
+func New(opts Options, spec *sandbox.Spec) (*Dir, error) {
+	if err := opts.setDefaults(); err != nil {
+		return nil, err
 	}
-	b, err := create(opts)
+	b, err := Empty(opts)
 	if err != nil {
-		return nil, unavailable("a directory for the sandbox", err)
+		return nil, err
 	}
 	if err = b.createLayout(opts, spec); err == nil && opts.UID != 0 {
 		if err = b.checkReachable(); err != nil {
-			err = unavailable(fmt.Sprintf("directories that user %d can reach", opts.UID), err)
+			err = opts.unavailable(fmt.Sprintf("directories that user %d can reach", opts.UID), err)
 		}
 	}
 	if err != nil {

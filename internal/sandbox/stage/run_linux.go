@@ -40,6 +40,7 @@ type stage struct {
 	seal      Restrictions
 	tcpBefore int64 // bytes in buffers of TCP sockets before commands started
 	listen    int
+	noOverlay string // why an overlay could not be mounted
 
 	execs   chan request
 	mu      sync.Mutex // also held while a command starts; see reap
@@ -66,7 +67,7 @@ func run(c conn) {
 	syscall.CloseOnExec(ControlFD)
 	s := &stage{conn: c, listen: -1, execs: make(chan request), running: map[int]*command{}, started: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	abi, err := s.prepare()
-	ready := Ready{Landlock: abi}
+	ready := Ready{Landlock: abi, Overlay: s.noOverlay}
 	if err != nil {
 		ready.Error = err.Error()
 		if e, ok := err.(*stepError); ok {
@@ -125,7 +126,7 @@ func (s *stage) prepare() (abi int, err error) {
 			if err := s.readBody(size, &setup); err != nil {
 				return 0, wrapStep(err, "read instructions")
 			}
-			if err := setup.buildView(); err != nil {
+			if s.noOverlay, err = setup.buildView(); err != nil {
 				return 0, err
 			}
 			if setup.Listen != 0 {

@@ -23,33 +23,44 @@ func wrapStep(err error, format string, args ...any) error {
 	return &stepError{fmt.Sprintf(format, args...), err}
 }
 
-// buildView creates the file system view of the sandbox and enters it.
-func (s *Setup) buildView() error {
+// buildView creates the file system view of the sandbox and enters it. It
+// returns the reason if an overlay cannot be mounted.
+func (s *Setup) buildView() (noOverlay string, err error) {
 	if s.Reap {
 		if err := prctl(prSetSubreaper, 1, 0); err != nil {
-			return wrapStep(err, "adopt orphans")
+			return "", wrapStep(err, "adopt orphans")
 		}
 	}
 	var trees []int
+	var overlay overlayTrees
 	if s.Root {
 		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-			return wrapStep(err, "keep mounts private")
+			return "", wrapStep(err, "keep mounts private")
 		}
-		var err error
 		if trees, err = s.openMounts(); err != nil {
-			return err
+			return "", err
+		}
+		if s.Overlay != nil {
+			if overlay, err = s.Overlay.openMounts(); err != nil {
+				return "", err
+			}
 		}
 	}
 	if s.UID != 0 {
 		if err := switchUser(s.UID); err != nil {
-			return wrapStep(err, "become user %d", s.UID)
+			return "", wrapStep(err, "become user %d", s.UID)
 		}
 	}
 	if s.Root {
-		if err := s.enterRoot(trees); err != nil {
-			return err
+		if noOverlay, err = s.enterRoot(trees, overlay); err != nil {
+			return "", err
 		}
 	}
+	return noOverlay, s.configureHost()
+}
+
+// configureHost sets the host name and enables the loopback interface.
+func (s *Setup) configureHost() error {
 	if s.Hostname != "" {
 		if err := syscall.Sethostname([]byte(s.Hostname)); err != nil {
 			return wrapStep(err, "set the host name")
@@ -110,21 +121,21 @@ func (s *Setup) openMounts() ([]int, error) {
 }
 
 // enterRoot creates an in-memory root directory, fills it, and detaches the
-// host's root.
-func (s *Setup) enterRoot(trees []int) error {
+// host's root. It returns the reason if an overlay cannot be mounted.
+func (s *Setup) enterRoot(trees []int, overlay overlayTrees) (noOverlay string, err error) {
 	const staging = "/tmp" // a directory that exists everywhere; it is only used as a mount point
 	syscall.Umask(0)
 	if err := syscall.Mount("tmpfs", staging, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=755,size=4m,nr_inodes=4k"); err != nil {
-		return wrapStep(err, "make a root directory")
+		return "", wrapStep(err, "make a root directory")
 	}
 	for _, t := range s.Tmpfs {
 		if err := t.mount(staging); err != nil {
-			return wrapStep(err, "make %s", t.Path)
+			return "", wrapStep(err, "make %s", t.Path)
 		}
 	}
 	if s.Proc {
 		if err := mountProc(staging, s.Loopback); err != nil {
-			return wrapStep(err, "mount /proc")
+			return "", wrapStep(err, "mount /proc")
 		}
 	}
 	for i, b := range s.Binds {
@@ -133,39 +144,44 @@ func (s *Setup) enterRoot(trees []int) error {
 		}
 		at := staging + b.Path
 		if err := makePoint(at, b.File); err != nil {
-			return wrapStep(err, "make a mount point for %s", b.Path)
+			return "", wrapStep(err, "make a mount point for %s", b.Path)
 		}
 		if err := moveMount(trees[i], at); err != nil {
-			return wrapStep(err, "mount %s", b.Path)
+			return "", wrapStep(err, "mount %s", b.Path)
 		}
 		syscall.Close(trees[i])
 	}
+	if s.Overlay != nil {
+		if noOverlay, err = s.Overlay.mount(staging, overlay); err != nil {
+			return "", err
+		}
+	}
 	for _, d := range s.Dirs {
 		if err := makePoint(staging+d, false); err != nil {
-			return wrapStep(err, "make %s", d)
+			return "", wrapStep(err, "make %s", d)
 		}
 	}
 	for _, l := range s.Links {
 		makeParents(staging + l.Path)
 		if err := syscall.Symlink(l.Target, staging+l.Path); err != nil && err != syscall.EEXIST {
-			return wrapStep(err, "link %s", l.Path)
+			return "", wrapStep(err, "link %s", l.Path)
 		}
 	}
 	for _, f := range s.Files {
 		if err := writeFile(staging+f.Path, f.Data, f.Mode); err != nil {
-			return wrapStep(err, "write %s", f.Path)
+			return "", wrapStep(err, "write %s", f.Path)
 		}
 	}
 	if err := syscall.Chdir(staging); err != nil {
-		return wrapStep(err, "enter the root directory")
+		return "", wrapStep(err, "enter the root directory")
 	}
 	if err := syscall.PivotRoot(".", "."); err != nil {
-		return wrapStep(err, "change the root directory")
+		return "", wrapStep(err, "change the root directory")
 	}
 	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
-		return wrapStep(err, "detach the host's root directory")
+		return "", wrapStep(err, "detach the host's root directory")
 	}
-	return wrapStep(syscall.Chdir("/"), "enter the root directory")
+	return noOverlay, wrapStep(syscall.Chdir("/"), "enter the root directory")
 }
 
 func (t *Tmpfs) mount(root string) error {

@@ -58,6 +58,7 @@ type Setup struct {
 	UID      int     // user and group to switch to; 0 means none
 	Tmpfs    []Tmpfs // parents come first
 	Binds    []Bind
+	Overlay  *Overlay
 	Dirs     []string // directories to create after mounting
 	Links    []Link
 	Files    []Text
@@ -84,6 +85,15 @@ type Bind struct {
 	Optional bool // ignored if it does not exist on the host
 	NoExec   bool
 	File     bool // a file, not a directory
+}
+
+// Overlay is a host directory to make visible at Path, with changes in another
+// one. If the kernel cannot, the directory is read-only and [Ready] has the
+// reason.
+type Overlay struct {
+	Host string
+	Path string
+	Data string // host directory with the directories upper and work
 }
 
 // Link is a symbolic link to create.
@@ -164,7 +174,8 @@ type Ready struct {
 	Error    string
 	Step     string // step that failed
 	Errno    int
-	Landlock int // ABI version in use
+	Landlock int    // ABI version in use
+	Overlay  string // why there is no overlay; "" if there is one or none was requested
 }
 
 // Started is the response to Exec. It reports whether the command was started.
