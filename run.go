@@ -41,13 +41,17 @@ type Run struct {
 	// is ignored if the run has a working folder.
 	OutputDir string
 	// Workspace is the absolute path of a user's directory. The script can
-	// read it, and can write to it if that was approved. See
-	// [Runtime.CheckWorkspace].
+	// read it, and can write to it if that was approved; see [HeldChange] for
+	// the files that then still need approval, and [Runtime.CheckWorkspace].
 	Workspace string
 	// WriteWorkspace grants write access to the workspace, and HostNetwork
 	// full access to the machine's network. Set them only if the user typed
 	// the command. They are ignored unless ByUser is set.
 	WriteWorkspace, HostNetwork bool
+	// ApproveChanges asks the user whether changes of files in the workspace
+	// that steer programs or agents are applied, all or none. If it is nil,
+	// they are not.
+	ApproveChanges func(ctx context.Context, changes []HeldChange) (bool, error)
 	// Secrets are values for this run, in addition to those of [Scripts].
 	Secrets []sandbox.Secret
 	Timeout time.Duration // limited by Bounds; 0 means that limit
@@ -99,8 +103,11 @@ type RunResult struct {
 	Folder      string            `json:"folder,omitempty"` // handle of the working folder
 	// UnsavedFiles is the number of files that the script wrote outside
 	// /work/out. They were not saved.
-	UnsavedFiles int      `json:"left,omitempty"`
-	Notes        []string `json:"notes,omitempty"` // for users, for example about denied permissions
+	UnsavedFiles int `json:"left,omitempty"`
+	// HeldChanges are changes to the workspace that were not applied, because
+	// the user did not approve them.
+	HeldChanges []HeldChange `json:"held_changes,omitempty"`
+	Notes       []string     `json:"notes,omitempty"` // for users, for example about denied permissions
 }
 
 // Run runs a skill script in the sandbox and waits for it to finish. A script
@@ -125,7 +132,7 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	req := &execution.Request{
 		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: run.inputs(), Caller: c, Streams: run.streams(run.ByUser || run.FullOutput),
 		Output:    execution.Output{FolderDir: r.scripts.FolderDir, Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir},
-		Workspace: run.Workspace, Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
+		Workspace: run.Workspace, Agree: agreement(run.ApproveChanges), Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
 	}
 	return withApproval(ctx, r, run.Skill, run.Script, c, func() (*RunResult, error) {
 		out, err := r.runner().Run(ctx, req)
@@ -165,7 +172,7 @@ func runResult(r *execution.Result) *RunResult {
 		ExitCode: r.ExitCode, Stdout: validUTF8(r.Stdout), Stderr: validUTF8(r.Stderr), DurationMS: r.Duration.Milliseconds(), Killed: r.Killed,
 		Truncated: r.Truncated, Reason: r.Reason, Detail: r.Detail, Backend: r.Backend, Tier: int(r.Tier), Limits: r.Enforced,
 		DeniedHosts: append([]string{}, r.Denied...), Digest: string(r.Digest), Files: append([]sandbox.File{}, r.Files...), Skill: r.Skill, Script: r.Script,
-		Folder: r.Folder, UnsavedFiles: r.UnsavedFiles, Notes: r.Notes,
+		Folder: r.Folder, UnsavedFiles: r.UnsavedFiles, HeldChanges: heldChanges(r.HeldChanges), Notes: r.Notes,
 	}
 }
 
@@ -176,12 +183,18 @@ func validUTF8(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD"
 // Command is a host command to run in the sandbox on a user's folder. It starts
 // in that folder.
 type Command struct {
-	Args     []string      // program and arguments; must not be empty
-	Folder   string        // absolute; must not contain Loadout's own state
-	Writable bool          // whether the command may write to Folder, except to names that make other programs run code, such as .git
-	Timeout  time.Duration // 0 means one minute, a negative value no timeout
-	Stdout   io.Writer     // also receives the output, without limit; may be nil
-	Stderr   io.Writer     // like Stdout
+	Args     []string // program and arguments; must not be empty
+	Folder   string   // absolute; must not contain Loadout's own state
+	Writable bool     // whether the command may write to Folder, as a script may write to [Run.Workspace]
+	// Direct makes a writable Folder change at once and without approval,
+	// except names in it that make other programs run code, such as .git. It is
+	// for a folder that users do not work in.
+	Direct bool
+	// ApproveChanges is like that of [Run].
+	ApproveChanges func(ctx context.Context, changes []HeldChange) (bool, error)
+	Timeout        time.Duration // 0 means one minute, a negative value no timeout
+	Stdout         io.Writer     // also receives the output, without limit; may be nil
+	Stderr         io.Writer     // like Stdout
 }
 
 // Command runs a command without network access, secrets or the user's
@@ -199,7 +212,16 @@ func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	if err := r.CheckWorkspace(c.Folder); err != nil {
 		return nil, err
 	}
-	out, err := execution.RunCommand(ctx, r.scripts.Sandbox, &execution.Command{Args: c.Args, Timeout: c.Timeout, Workspace: c.Folder, Writable: c.Writable,
+	access := execution.ReadOnly
+	switch {
+	case c.Writable && c.Direct:
+		access = execution.Direct
+	case c.Writable && r.scripts.DirectWorkspace:
+		access = execution.OverlayOrDirect
+	case c.Writable:
+		access = execution.Overlay
+	}
+	out, err := execution.RunCommand(ctx, r.scripts.Sandbox, &execution.Command{Args: c.Args, Timeout: c.Timeout, Workspace: c.Folder, Access: access, Agree: agreement(c.ApproveChanges),
 		Streams: execution.Streams{Stdout: c.Stdout, Stderr: c.Stderr, Unlimited: true}})
 	if err != nil {
 		return nil, err

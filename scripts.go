@@ -40,6 +40,10 @@ type Scripts struct {
 	// hold data that this program bases decisions on, such as approvals.
 	// FolderDir is always protected.
 	ProtectedDirs []string
+	// DirectWorkspace lets code that may write to a workspace do so directly if
+	// the sandbox cannot keep its changes aside for review; see [HeldChange].
+	// By default, the workspace is then read-only.
+	DirectWorkspace bool
 	// FolderDir is the directory that contains the working folders; ""
 	// disables them. It is created if necessary. A working folder is kept for
 	// at least seven days after its last use.
@@ -131,7 +135,7 @@ func (r *Runtime) RunsScripts() bool { return r.scripts != nil && r.scripts.Sand
 func (r *Runtime) runner() *execution.Runner {
 	s := r.scripts
 	o := execution.Options{
-		Catalog: r.catalog, Sandbox: s.Sandbox, Grants: s.Grants, Audit: s.Audit, Bounds: s.Bounds, Secret: s.secret, ProtectedDirs: s.protectedDirs(),
+		Catalog: r.catalog, Sandbox: s.Sandbox, Grants: s.Grants, Audit: s.Audit, Bounds: s.Bounds, Secret: s.secret, ProtectedDirs: s.protectedDirs(), DirectWorkspace: s.DirectWorkspace,
 		Executable: s.Executable, CacheDir: s.CacheDir, PrivateNetworks: s.PrivateNetworks, Logger: s.Logger,
 		Services: func(e *catalog.Entry, sk *skill.Skill) (bool, error) {
 			all, err := r.requestedServices(e, sk)

@@ -97,6 +97,7 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	if !a.JSON {
 		r.Stdout, r.Stderr = line.WrapWriter(a.Stdout), line.WrapWriter(a.Stderr)
 	}
+	a.askAboutChanges(&r, line)
 	end := a.filterRun(&r)
 	res, err := rt.Run(ctx, r)
 	line.End()

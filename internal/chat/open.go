@@ -8,6 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/approver"
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/exit"
@@ -121,7 +122,11 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 	}
 	b.onClose(func() { root.Close() })
 	rt := b.runtime
-	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) },
+	var approve approveChanges
+	if b.asks {
+		approve = approver.NewForChanges(b.desk, b.id, policy.LocalUser())
+	}
+	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder, b.flags.Workspace == "", approve), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) },
 		Hint: b.explainSkillPath, Project: b.host.skillProjectDir(b.flags.Workspace), OnSave: rt.Catalog().Reload})
 	b.set, _, err = b.host.NewToolsetWith(ctx, b.config, rt, setup.ToolsetOptions{Files: b.flags.Files, Profile: b.profile, Rules: b.rules, Session: b.id, Folder: b.folder, Builtin: files})
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout"
@@ -65,15 +67,18 @@ func (h *Host) skillProjectDir(named string) string {
 	return dir
 }
 
+// approveChanges asks the user about the changes of a command.
+type approveChanges func(context.Context, []loadout.HeldChange) (bool, error)
+
 // newCommandRunner returns a function that runs an agent's commands in the
-// sandbox, with dir as the working directory. It returns nil if commands cannot
-// be run.
-func newCommandRunner(rt *loadout.Runtime, dir string) func(context.Context, []string, time.Duration) (*workspace.CommandResult, error) {
+// sandbox, with dir as the working directory. If dir is the conversation's own,
+// commands change it directly. It returns nil if commands cannot be run.
+func newCommandRunner(rt *loadout.Runtime, dir string, own bool, approve approveChanges) func(context.Context, []string, time.Duration) (*workspace.CommandResult, error) {
 	if !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
 		return nil
 	}
 	return func(ctx context.Context, args []string, timeout time.Duration) (*workspace.CommandResult, error) {
-		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Timeout: timeout})
+		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Direct: own, ApproveChanges: approve, Timeout: timeout})
 		if err != nil {
 			return nil, err
 		}
@@ -84,6 +89,7 @@ func newCommandRunner(rt *loadout.Runtime, dir string) func(context.Context, []s
 		case ran.Truncated:
 			out.Note = "output truncated"
 		}
+		out.Note = strings.Join(slices.DeleteFunc(append([]string{out.Note}, ran.Notes...), func(s string) bool { return s == "" }), "]\n[")
 		return out, nil
 	}
 }

@@ -82,6 +82,8 @@ type Sandbox struct {
 	PythonIndex  string
 	NPMRegistry  string
 	BuildScripts bool
+	// DirectWorkspace lets scripts write to a workspace without an overlay.
+	DirectWorkspace bool
 }
 
 // Models configures the language models of a chat. A project file cannot set
@@ -198,6 +200,9 @@ var settings = []setting{
 		doc: "The npm registry for scripts; empty means the public one."},
 	{key: "sandbox.build_scripts", env: "LOADOUT_SANDBOX_BUILD_SCRIPTS", value: func(c *Config) any { return &c.Sandbox.BuildScripts },
 		doc: "Allow packages to build from source and to run install scripts, in the sandbox."},
+	{key: "sandbox.direct_workspace", env: "LOADOUT_SANDBOX_DIRECT_WORKSPACE", value: func(c *Config) any { return &c.Sandbox.DirectWorkspace },
+		doc: "Where the sandbox cannot keep changes to the workspace aside, let scripts that may write to it do so\n" +
+			"directly: then nobody reviews changes to files such as CLAUDE.md. If false, it is read-only there."},
 	{key: "models.default", env: "LOADOUT_MODELS_DEFAULT", value: func(c *Config) any { return &c.Models.Default },
 		doc: "The language model of loadout chat, as anthropic:NAME or openai:NAME; empty means the built-in\ndemo."},
 	{key: "models.base_url", env: "LOADOUT_MODELS_BASE_URL", value: func(c *Config) any { return &c.Models.BaseURL }, check: checkWebAddress,

@@ -62,10 +62,13 @@ type Options struct {
 	Services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
 	// Secret returns the value of a skill's secret, or "" if the secret is not
 	// set.
-	Secret          func(ctx context.Context, skill policy.Digest, name string) (string, error)
-	ProtectedDirs   []string // directories that a workspace must not overlap
-	Executable      string   // program that runs WebAssembly; "" rejects WebAssembly scripts
-	CacheDir        string   // "" disables the cache
+	Secret        func(ctx context.Context, skill policy.Digest, name string) (string, error)
+	ProtectedDirs []string // directories that a workspace must not overlap
+	// DirectWorkspace lets code that may write to the workspace do so directly
+	// if the sandbox cannot keep its changes aside.
+	DirectWorkspace bool
+	Executable      string // program that runs WebAssembly; "" rejects WebAssembly scripts
+	CacheDir        string // "" disables the cache
 	PrivateNetworks []netip.Prefix
 	Logger          *slog.Logger // logs decisions about network connections
 }
@@ -101,6 +104,7 @@ type Request struct {
 	Streams   Streams
 	Output    Output
 	Workspace string           // user's directory to mount; "" for none
+	Agree     Agree            // for changes to the workspace; may be nil
 	Secrets   []sandbox.Secret // in addition to those of the runner
 	Timeout   time.Duration    // reduced to the time limit in the bounds; 0 means that limit
 	Progress  Progress
@@ -162,7 +166,8 @@ func (r *Runner) runScript(ctx context.Context, s *openedSkill, a *authorization
 		return nil, err
 	}
 	req.Progress.report("running %s", p.script)
-	res, err := runInSandbox(ctx, backend, spec, cmd, req.Streams, req.Output)
+	ws := &workspace{dir: req.Workspace, access: b.access(), agree: req.Agree}
+	res, err := runInSandbox(ctx, backend, spec, cmd, req.Streams, req.Output, ws)
 	if res != nil {
 		res.Skill, res.Script, res.Digest = s.name, p.script, s.digest
 		res.Notes = slices.Concat(a.notes, b.notes, res.Notes, missingModuleNote(p.plan, res))

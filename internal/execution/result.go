@@ -29,8 +29,9 @@ type Result struct {
 	*sandbox.Result
 	Skill, Script string // "" for a host command
 	Digest        policy.Digest
-	Folder        string // handle of the working folder, or ""
-	UnsavedFiles  int    // number of files written outside /work/out
+	Folder        string       // handle of the working folder, or ""
+	UnsavedFiles  int          // number of files written outside /work/out
+	HeldChanges   []HeldChange // changes to the workspace that were not applied without the user's agreement
 	Notes         []string
 }
 
@@ -42,9 +43,9 @@ type Command struct {
 	Output  Output
 	Timeout time.Duration
 	// Workspace is the user's directory in which the command starts, or "".
-	// Protected names in it are read-only; see [IsProtected].
 	Workspace string
-	Writable  bool // the command may write to Workspace
+	Access    Access // to Workspace
+	Agree     Agree  // may be nil
 }
 
 // RunCommand runs a host command in a sandbox and waits for it to finish.
@@ -58,23 +59,24 @@ func RunCommand(ctx context.Context, b sandbox.Backend, c *Command) (*Result, er
 		return nil, err
 	}
 	if c.Workspace != "" {
-		mountWorkspace(spec, c.Workspace, c.Writable)
+		mountWorkspace(spec, c.Workspace, c.Access)
 		cmd.Dir = mountpoint.Workspace
 	}
-	res, err := runInSandbox(ctx, b, spec, cmd, c.Streams, c.Output)
+	res, err := runInSandbox(ctx, b, spec, cmd, c.Streams, c.Output, &workspace{dir: c.Workspace, access: c.Access, agree: c.Agree})
 	if err != nil {
 		return res, fmt.Errorf("run %s: %w", c.Args[0], err)
 	}
 	return res, nil
 }
 
-// runInSandbox runs a command in a sandbox and saves its output files.
-func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd, std Streams, out Output) (*Result, error) {
+// runInSandbox runs a command in a sandbox, saves its output files and applies
+// its changes to the workspace.
+func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd, std Streams, out Output, ws *workspace) (*Result, error) {
 	files, err := newCollector(ctx, out, spec)
 	if err != nil {
 		return nil, err
 	}
-	res, err := sandbox.Run(ctx, b, spec, cmd, &sandbox.RunOptions{
+	res, err := ws.run(ctx, b, spec, cmd, &sandbox.RunOptions{
 		Stdin: std.Stdin, Stdout: std.Stdout, Stderr: std.Stderr, Unlimited: std.Unlimited && std.Stdout != nil, Collect: files.collect})
 	switch {
 	case err != nil:
@@ -88,7 +90,7 @@ func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cm
 			err = fmt.Errorf("save files: %w", err)
 		}
 	}
-	r := &Result{Result: res, Folder: files.handle, UnsavedFiles: files.unsaved}
+	r := &Result{Result: res, Folder: files.handle, UnsavedFiles: files.unsaved, HeldChanges: ws.held, Notes: ws.notes}
 	if files.hidden > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d files not saved: their names begin with a dot", files.hidden))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +33,8 @@ type Service struct {
 	Notes   []string      // for users
 
 	box       sandbox.Sandbox
+	workspace *workspace
+	logger    *slog.Logger // may be nil
 	process   sandbox.Process
 	stdout    io.Reader
 	secrets   []sandbox.Secret
@@ -145,13 +148,30 @@ func (s *Service) Close() error {
 	return err
 }
 
-// closeBox removes the sandbox and kills the remaining processes in it.
+// closeBox kills the remaining processes in the sandbox, applies the changes to
+// the workspace unless the permission was revoked, and removes the sandbox.
 func (s *Service) closeBox() error {
 	s.boxOnce.Do(func() {
-		s.boxErr = s.box.Close()
+		if !errors.Is(context.Cause(s.ctx), sandbox.ErrDisabled) {
+			s.boxErr = s.applyChanges()
+		}
+		s.boxErr = errors.Join(s.boxErr, s.box.Close())
 		io.Copy(io.Discard, s.process.Stdout()) // discard the output that is already in the pipe
 	})
 	return s.boxErr
+}
+
+// applyChanges applies the changes to the workspace. Nobody is left to agree to
+// those of steering files.
+func (s *Service) applyChanges() error {
+	started := len(s.workspace.notes)
+	err := s.workspace.apply(context.Background(), s.box)
+	for _, note := range s.workspace.notes[started:] {
+		if s.logger != nil {
+			s.logger.Warn("changes of a server to the workspace", "skill", s.Skill, "note", note)
+		}
+	}
+	return err
 }
 
 // Stderr returns the last 64 KiB of standard error, with secrets redacted.

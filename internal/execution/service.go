@@ -188,11 +188,16 @@ func (r *Runner) start(t target, a *authorization, c *command, req *ServiceReque
 		b.addNote("runs without isolation, as allowed for this digest")
 	}
 	req.Progress.report("starting %s", c.name())
-	box, process, err := startProcess(ctx, backend, spec, cmd)
+	ws := &workspace{dir: req.Workspace, access: b.access()}
+	box, process, err := startProcess(ctx, ws, backend, spec, cmd)
 	if err != nil {
 		return nil, fmt.Errorf("serve %s of %s: %w", c.name(), o.label, err)
 	}
-	v := &Service{Digest: o.digest, Backend: backend.Name(), Package: p.installed, Notes: slices.Concat(a.notes, b.notes), box: box, process: process, check: a.check,
+	if ws.isOverlay() {
+		b.addNote("its changes to the workspace are applied when it stops, except those of files that steer programs or agents")
+	}
+	b.notes = append(b.notes, ws.notes...)
+	v := &Service{workspace: ws, logger: r.opts.Logger, Digest: o.digest, Backend: backend.Name(), Package: p.installed, Notes: slices.Concat(a.notes, b.notes), box: box, process: process, check: a.check,
 		ended: make(chan struct{}), stderr: tailBuffer{limit: maxStderr}}
 	if s != nil {
 		v.Skill = s.name
@@ -202,8 +207,8 @@ func (r *Runner) start(t target, a *authorization, c *command, req *ServiceReque
 	return v, nil
 }
 
-func startProcess(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd) (sandbox.Sandbox, sandbox.Process, error) {
-	box, err := b.Start(ctx, spec)
+func startProcess(ctx context.Context, ws *workspace, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd) (sandbox.Sandbox, sandbox.Process, error) {
+	box, err := ws.start(ctx, b, spec)
 	if err != nil {
 		return nil, nil, err
 	}

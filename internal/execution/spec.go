@@ -65,7 +65,7 @@ func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Sp
 		if err := CheckWorkspace(b.workspace, b.opts.ProtectedDirs...); err != nil {
 			return nil, err
 		}
-		mountWorkspace(s, b.workspace, b.auth.bounds.WorkspaceWrite)
+		mountWorkspace(s, b.workspace, b.access())
 	}
 	if len(plan.Bin) > 0 {
 		s.Env["PATH"] = strings.Join(plan.Bin, ":") + ":/usr/local/bin:/usr/bin:/bin"
@@ -81,6 +81,17 @@ func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Sp
 		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+mountpoint.Skill, ":")
 	}
 	return s, b.configureNetwork(ctx, s, tier)
+}
+
+// access returns how code may use the workspace.
+func (b *specBuilder) access() Access {
+	switch {
+	case b.workspace == "" || !b.auth.bounds.WorkspaceWrite:
+		return ReadOnly
+	case b.opts.DirectWorkspace:
+		return OverlayOrDirect
+	}
+	return Overlay
 }
 
 // limits returns the sandbox's default limits, adjusted to the bounds.

@@ -63,7 +63,7 @@ func resolveExisting(path string) string {
 }
 
 // protectedNames lists names of files and directories that make other programs
-// run code. In a writable workspace they are read-only.
+// run code. If code may change a workspace directly, they are read-only.
 var protectedNames = []string{".git", ".hg", ".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".envrc", ".husky", ".loadout", "loadout.yaml"}
 
 // IsProtected reports whether a path in a workspace contains a protected name,
@@ -78,11 +78,35 @@ func IsProtected(name string) bool {
 	return false
 }
 
-// mountWorkspace mounts the user's directory in the sandbox. If the directory
-// is writable, existing protected names in it stay read-only.
-func mountWorkspace(s *sandbox.Spec, dir string, writable bool) {
-	s.Mounts = append(s.Mounts, sandbox.Mount{Host: dir, Path: mountpoint.Workspace, Writable: writable})
-	if !writable {
+// Access says how code may use the user's directory.
+type Access int
+
+// Kinds of access.
+const (
+	// ReadOnly lets code read the directory.
+	ReadOnly Access = iota
+	// Overlay lets code change the directory as it sees it. At the end, changes
+	// are applied, except those of steering files without the user's
+	// agreement. If the sandbox has no overlays, access is ReadOnly.
+	Overlay
+	// OverlayOrDirect is like Overlay, but Direct if the sandbox has no
+	// overlays.
+	OverlayOrDirect
+	// Direct lets code change the directory, except protected names that exist.
+	Direct
+)
+
+// mountWorkspace mounts the user's directory in the sandbox.
+func mountWorkspace(s *sandbox.Spec, dir string, access Access) {
+	m := sandbox.Mount{Host: dir, Path: mountpoint.Workspace}
+	switch access {
+	case Overlay, OverlayOrDirect:
+		m.Overlay = true
+	case Direct:
+		m.Writable = true
+	}
+	s.Mounts = append(s.Mounts, m)
+	if access != Direct {
 		return
 	}
 	for _, name := range protectedNames {

@@ -174,7 +174,7 @@ func (s *Setup) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
 	}
 	out := &loadout.Scripts{
 		Sandbox: s.NewBackend(c), Grants: s.GrantStore(), Audit: s.AuditLog(), Getenv: s.Getenv, ReadServers: tools.ReadServers, Secret: s.SecretValue, Logger: s.Logger(),
-		Bounds: PolicyBounds(c), Packages: s.PackageOptions(c),
+		Bounds: PolicyBounds(c), Packages: s.PackageOptions(c), DirectWorkspace: c.Sandbox.DirectWorkspace,
 	}
 	var err error
 	if out.PrivateNetworks, err = address.ParsePrefixes(c.Sandbox.Private); err != nil {

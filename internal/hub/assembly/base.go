@@ -244,6 +244,7 @@ func (b *base) newScripts() *loadout.Scripts {
 		Grants:      &reviewedGrants{Store: NewGrantStore(k.o.DB, b.policyPrincipal), db: k.o.DB, principal: b.policyPrincipal, checkRunnable: b.checkRunnable},
 		ReadServers: tools.ReadServers, SecretFor: b.secretValue, Packages: k.o.Packages, Executable: k.o.Executable, PrivateNetworks: k.o.PrivateNetworks, Getenv: k.o.Getenv,
 		FolderDir: k.createDir("work"), CacheDir: k.createDir("cache"), Logger: k.o.Logger,
+		DirectWorkspace: true, // the workspace is the conversation's own, and no user works in it
 	}
 }
 

@@ -64,7 +64,7 @@ func (t *conversation) commandRunner(dir string) func(context.Context, []string,
 		if err := chownToSandbox(dir); err != nil {
 			return nil, err
 		}
-		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Timeout: timeout})
+		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Direct: true, Timeout: timeout})
 		if err != nil {
 			return nil, firstLine(err)
 		}

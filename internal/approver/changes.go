@@ -1,0 +1,35 @@
+package approver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// NewForChanges returns a function that submits requests to apply held changes
+// to a queue, for the given session and principal. The message has the whole
+// difference. If that is too long, the changes are declined with an error, so
+// that nobody agrees to what they cannot see.
+func NewForChanges(queue *approval.Queue, session string, who policy.Principal) func(context.Context, []loadout.HeldChange) (bool, error) {
+	return func(ctx context.Context, changes []loadout.HeldChange) (bool, error) {
+		var b strings.Builder
+		b.WriteString("Apply changes to files that steer programs or agents?\n")
+		for _, c := range changes {
+			fmt.Fprintf(&b, "\n%s %s (read by %s)\n%s", c.Op, c.Path, c.Reader, c.Diff)
+		}
+		if b.Len() > approval.MaxMessage {
+			return false, fmt.Errorf("the difference is too long to show (%d bytes, limit %d)", b.Len(), approval.MaxMessage)
+		}
+		payload, err := json.Marshal(map[string]any{"changes": changes})
+		if err != nil {
+			return false, err
+		}
+		answer, err := queue.Ask(ctx, approval.Request{Kind: approval.KindApproval, Session: session, Principal: who, Payload: payload, Message: b.String()})
+		return err == nil && answer.Outcome == approval.Accepted, err
+	}
+}

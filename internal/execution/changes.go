@@ -1,0 +1,215 @@
+package execution
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/overlay"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// HeldChange is a change of a file in the user's workspace that steers programs
+// or agents. It is applied only if the user agrees.
+type HeldChange struct {
+	Path   string // relative to the workspace; printable
+	Op     string // create, modify, mode or delete
+	Reader string // program that the file steers
+	Diff   string // unified, printable; "" for a directory or other permissions
+}
+
+// Agree asks the user whether held changes are to be applied, all of them or
+// none.
+type Agree func(ctx context.Context, changes []HeldChange) (bool, error)
+
+// workspace applies what code changed on the overlay of the user's directory.
+type workspace struct {
+	dir    string
+	access Access
+	agree  Agree // may be nil: changes that need agreement are refused
+	began  time.Time
+	notes  []string
+	held   []HeldChange // not applied
+}
+
+// run is like [sandbox.Run], and applies the changes to the workspace, unless
+// the permission was revoked.
+func (w *workspace) run(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd, opts *sandbox.RunOptions) (*sandbox.Result, error) {
+	box, err := w.start(ctx, b, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer box.Close()
+	res, err := sandbox.RunIn(ctx, box, spec, cmd, opts)
+	if res == nil {
+		return nil, err
+	}
+	res.Backend, res.Tier = b.Name(), cmp.Or(box.State().Tier, b.Tier())
+	if res.Reason == sandbox.Disabled {
+		return res, err
+	}
+	return res, errors.Join(err, w.apply(ctx, box))
+}
+
+// start starts a sandbox. If it has no overlay, the workspace is as its access
+// says.
+func (w *workspace) start(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	w.began = time.Now()
+	box, err := b.Start(ctx, spec)
+	if err != nil || !w.isOverlay() {
+		return box, err
+	}
+	var reason error = &sandbox.UnsupportedError{Backend: b.Name(), What: "overlays"}
+	if o, ok := box.(sandbox.Overlayer); ok {
+		reason = o.OverlayError()
+	}
+	switch {
+	case reason == nil:
+		return box, nil
+	case w.access == Overlay:
+		w.access = ReadOnly
+		w.notes = append(w.notes, fmt.Sprintf("the workspace was read-only, because changes cannot be kept aside for review: %v; set sandbox.direct_workspace to let code write to it directly", reason))
+		return box, nil
+	}
+	if err := box.Close(); err != nil {
+		return nil, err
+	}
+	w.access = Direct
+	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m sandbox.Mount) bool { return m.Overlay })
+	mountWorkspace(spec, w.dir, Direct)
+	w.notes = append(w.notes, fmt.Sprintf("code wrote to the workspace directly, as sandbox.direct_workspace allows: %v", reason))
+	return b.Start(ctx, spec)
+}
+
+// isOverlay reports whether changes are kept aside, after start.
+func (w *workspace) isOverlay() bool { return w.access == Overlay || w.access == OverlayOrDirect }
+
+// apply ends the sandbox and applies the changes to the workspace. It asks the
+// user about those of steering files. What was not applied is in held and
+// notes.
+func (w *workspace) apply(ctx context.Context, box sandbox.Sandbox) error {
+	if !w.isOverlay() {
+		return nil
+	}
+	upper, err := box.(sandbox.Overlayer).Changes()
+	if err != nil {
+		return fmt.Errorf("apply changes: %w", err)
+	}
+	set, err := overlay.Read(w.dir, upper, w.began)
+	if err != nil {
+		return fmt.Errorf("apply changes: %w", err)
+	}
+	defer set.Close()
+	failed := set.Apply((*overlay.Change).Ordinary)
+	if held := heldChanges(set); len(held) > 0 {
+		why := w.ask(ctx, held)
+		if why == "" {
+			failed = set.Apply(func(*overlay.Change) bool { return true })
+		} else {
+			w.held = held
+			w.notes = append(w.notes, heldNote(held, why))
+		}
+	}
+	w.noteLost(set, failed)
+	return nil
+}
+
+// ask asks the user about held changes. It returns why they are not applied, or
+// "" if the user agreed.
+func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string) {
+	if w.agree == nil {
+		return "nobody could be asked; the user can make them, or run this with loadout run in their own terminal"
+	}
+	agreed, err := w.agree(ctx, held)
+	switch {
+	case err != nil:
+		return "the user could not be asked: " + err.Error()
+	case !agreed:
+		return "the user declined"
+	}
+	return ""
+}
+
+// heldChanges returns the held changes of a set. Of a directory with changes in
+// it, it returns only those.
+func heldChanges(set *overlay.Set) []HeldChange {
+	var held []HeldChange
+	parents := map[string]bool{}
+	for i := range set.List {
+		if c := &set.List[i]; c.Held() {
+			parents[path.Dir(c.Path)] = true
+		}
+	}
+	for i := range set.List {
+		if c := &set.List[i]; c.Held() && !(c.Mode.IsDir() && parents[c.Path]) {
+			held = append(held, newHeldChange(set, c))
+		}
+	}
+	return held
+}
+
+// maxNamed is the number of paths in a note.
+const maxNamed = 5
+
+// heldNote returns a note that lists held changes.
+func heldNote(held []HeldChange, why string) string {
+	var names []string
+	for _, c := range held {
+		if len(names) == maxNamed {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, fmt.Sprintf("%s (%s, %s)", c.Path, c.Op, c.Reader))
+	}
+	return fmt.Sprintf("%d changes of files that steer programs or agents were not applied, because %s: %s", len(held), why, strings.Join(names, ", "))
+}
+
+// noteLost adds a note about changes that were refused or failed.
+func (w *workspace) noteLost(set *overlay.Set, failed []overlay.Failure) {
+	var lost []string
+	count := 0
+	add := func(c *overlay.Change, reason string) {
+		if count++; count <= maxNamed {
+			lost = append(lost, fmt.Sprintf("%s (%s)", printable.Text(c.Path, 200), reason))
+		}
+	}
+	for i := range set.List {
+		if c := &set.List[i]; c.Refused != "" {
+			add(c, c.Refused)
+		}
+	}
+	for _, f := range failed {
+		add(f.Change, f.Err.Error())
+	}
+	if count > len(lost) {
+		lost = append(lost, "…")
+	}
+	if count > 0 {
+		w.notes = append(w.notes, fmt.Sprintf("%d changes to the workspace were not applied: %s", count, strings.Join(lost, ", ")))
+	}
+}
+
+// maxDiffed is the maximum size of a file of which a diff is shown.
+const maxDiffed = 64 << 10
+
+// newHeldChange returns a held change with its diff.
+func newHeldChange(set *overlay.Set, c *overlay.Change) HeldChange {
+	h := HeldChange{Path: printable.Text(c.Path, 200), Op: string(c.Op), Reader: c.Reader}
+	if c.Mode.IsDir() || c.Op == overlay.Mode {
+		return h
+	}
+	before, after, err := set.Contents(c, maxDiffed)
+	if err != nil {
+		h.Diff = "(" + printable.Text(err.Error(), 200) + ")"
+		return h
+	}
+	h.Diff = skilldiff.Unified(before, after, "a/"+h.Path, "b/"+h.Path, nil)
+	return h
+}
