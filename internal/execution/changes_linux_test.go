@@ -1,0 +1,289 @@
+package execution_test
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/sandbox/native"
+	"github.com/loadout-dev/loadout/internal/sandbox/sandboxtest"
+	"github.com/loadout-dev/loadout/internal/steering/steeringtest"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// sandboxUser is the user of code if the test runs as root.
+const sandboxUser = 65534
+
+// newWorkspace returns a directory with files, which code in a sandbox may
+// change.
+func newWorkspace(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "workspace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for p, content := range files {
+		p = filepath.Join(dir, p)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if os.Geteuid() == 0 {
+		err := filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(p, sandboxUser, sandboxUser))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// newBackend returns a backend with overlays, or skips the test.
+func newBackend(t *testing.T) sandbox.Backend {
+	t.Helper()
+	b := native.New(&native.Options{Dir: filepath.Join(t.TempDir(), "run")})
+	dir := newWorkspace(t, nil)
+	box, err := b.Start(t.Context(), &sandbox.Spec{Mounts: []sandbox.Mount{{Host: dir, Path: "/workspace", Overlay: true}}})
+	if err != nil {
+		t.Skip(err)
+	}
+	defer box.Close()
+	if err := box.(sandbox.Overlayer).OverlayError(); err != nil {
+		t.Skip(err)
+	}
+	return b
+}
+
+func run(t *testing.T, b sandbox.Backend, dir, script string, agree execution.Agree) *execution.Result {
+	t.Helper()
+	res, err := execution.RunCommand(t.Context(), b, &execution.Command{Args: []string{"/bin/sh", "-ec", script}, Workspace: dir, Access: execution.Overlay, Agree: agree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.ExitCode != 0 {
+		t.Fatalf("exit code %d (%s): %s%s", res.ExitCode, res.Detail, res.Stdout, res.Stderr)
+	}
+	return res
+}
+
+// asBoth runs a test with the current user and, as root, with an ordinary one.
+func asBoth(t *testing.T, test func(*testing.T)) {
+	if os.Getenv("LOADOUT_TEST_ROOT_ONLY") == "" && sandboxtest.AsUser(t) {
+		t.Run("root", test)
+		return
+	}
+	test(t)
+}
+
+func TestSteeringFiles(t *testing.T) { asBoth(t, testSteeringFiles) }
+
+// testSteeringFiles writes the places that steer programs and agents, where
+// they exist and where they do not.
+func testSteeringFiles(t *testing.T) {
+	for name, exist := range map[string]bool{"new": false, "existing": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBackend(t)
+			files, want := map[string]string{"notes.txt": "old"}, ""
+			if exist {
+				want = "theirs"
+				for _, p := range steeringtest.Files {
+					files[p] = want
+				}
+			}
+			dir := newWorkspace(t, files)
+			var script strings.Builder
+			for _, p := range steeringtest.Files {
+				script.WriteString("mkdir -p \"$(dirname '" + p + "')\"; echo evil > '" + p + "'\n")
+			}
+			script.WriteString("echo new > notes.txt; echo new > more.txt; rm -f loadout.yaml; ln -s /etc/passwd out")
+			res := run(t, b, dir, script.String(), nil)
+			check := func(state string) {
+				t.Helper()
+				for _, p := range steeringtest.Files {
+					if data, _ := os.ReadFile(filepath.Join(dir, p)); string(data) != want && (p != "loadout.yaml" || want == "theirs") {
+						t.Errorf("%s %s: %q, want %q", state, p, data, want)
+					}
+				}
+				for _, p := range []string{"notes.txt", "more.txt"} {
+					if data, err := os.ReadFile(filepath.Join(dir, p)); string(data) != "new\n" {
+						t.Errorf("%s %s: %q, %v", state, p, data, err)
+					}
+				}
+			}
+			check("without agreement,")
+			if _, err := os.Lstat(filepath.Join(dir, "out")); err == nil {
+				t.Error("a symlink that leads out was applied")
+			}
+			notes := strings.Join(res.Notes, "\n")
+			for _, says := range []string{"steer programs or agents were not applied", "out (symlink that leads out of the directory)"} {
+				if !strings.Contains(notes, says) {
+					t.Errorf("notes %q do not say %q", notes, says)
+				}
+			}
+			asked := 0
+			run(t, b, dir, script.String(), func(_ context.Context, held []execution.HeldChange) (bool, error) {
+				asked++
+				i := slices.IndexFunc(held, func(c execution.HeldChange) bool { return c.Path == "CLAUDE.md" })
+				if i < 0 || held[i].Reader != "Claude Code" || !strings.Contains(held[i].Diff, "+evil") {
+					t.Errorf("held: %+v", held)
+				}
+				check("before the answer,")
+				return true, nil
+			})
+			if asked != 1 {
+				t.Errorf("asked %d times", asked)
+			}
+			if want = "evil\n"; exist {
+				files = nil
+			}
+			for _, p := range steeringtest.Files {
+				if p == "loadout.yaml" {
+					continue
+				}
+				if data, _ := os.ReadFile(filepath.Join(dir, p)); string(data) != want {
+					t.Errorf("after agreement, %s: %q", p, data)
+				}
+			}
+		})
+	}
+}
+
+// If the user cannot be asked, or says no, steering files stay as they are.
+func TestSteeringFilesDeclined(t *testing.T) {
+	b := newBackend(t)
+	dir := newWorkspace(t, map[string]string{"CLAUDE.md": "mine"})
+	for name, agree := range map[string]execution.Agree{
+		"no":    func(context.Context, []execution.HeldChange) (bool, error) { return false, nil },
+		"error": func(context.Context, []execution.HeldChange) (bool, error) { return true, errors.New("no terminal") },
+	} {
+		res := run(t, b, dir, "echo evil > CLAUDE.md", agree)
+		if data, err := os.ReadFile(dir + "/CLAUDE.md"); string(data) != "mine" {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+		if len(res.HeldChanges) != 1 || res.HeldChanges[0].Op != "modify" {
+			t.Errorf("%s: held %+v", name, res.HeldChanges)
+		}
+	}
+}
+
+// Without an overlay, the workspace is read-only, unless the user accepts that
+// code writes to it directly.
+func TestWorkspaceWithoutOverlay(t *testing.T) {
+	newBackend(t)
+	runs := filepath.Join(t.TempDir(), "run")
+	if err := os.WriteFile(runs, nil, 0o600); err != nil { // not a directory
+		t.Fatal(err)
+	}
+	b := native.New(&native.Options{Dir: runs})
+	for access, want := range map[execution.Access]string{execution.Overlay: "old", execution.OverlayOrDirect: "new\n", execution.ReadOnly: "old", execution.Direct: "new\n"} {
+		dir := newWorkspace(t, map[string]string{"a": "old", ".git/config": "old"})
+		res, err := execution.RunCommand(t.Context(), b, &execution.Command{Args: []string{"/bin/sh", "-c", "echo new > a; echo new > .git/config"}, Workspace: dir, Access: access})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, _ := os.ReadFile(dir + "/a"); string(data) != want {
+			t.Errorf("access %d: %q, want %q", access, data, want)
+		}
+		if data, _ := os.ReadFile(dir + "/.git/config"); string(data) != "old" {
+			t.Errorf("access %d: .git/config is %q", access, data)
+		}
+		said := strings.Contains(strings.Join(res.Notes, "\n"), "sandbox.direct_workspace")
+		if says := access == execution.Overlay || access == execution.OverlayOrDirect; said != says {
+			t.Errorf("access %d: notes %q", access, res.Notes)
+		}
+	}
+}
+
+func TestToolsInWorkspace(t *testing.T) { asBoth(t, testToolsInWorkspace) }
+
+// testToolsInWorkspace uses the tools that change many files of a workspace.
+func testToolsInWorkspace(t *testing.T) {
+	need := func(t *testing.T, programs ...string) {
+		for _, p := range programs {
+			if _, err := exec.LookPath("/usr/bin/" + p); err != nil {
+				t.Skip(err)
+			}
+		}
+	}
+	const author = "export HOME=/work GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.com\n"
+	for _, tt := range []struct {
+		name, program, script string
+		files                 map[string]string
+		made                  []string
+		check                 string // for sh, on the host
+	}{
+		{"git", "git", author + "git init -q -b main a; cd a; echo 1 > f; git add f; git commit -qm 1; cd ..; git clone -q a b; cd b; echo 2 > f; git commit -qam 2; git status --porcelain", nil,
+			[]string{"a/.git/config", "b/.git/config", "b/.git/HEAD"}, "cd b && git -c safe.directory='*' log --format=%s && git -c safe.directory='*' status --porcelain && git -c safe.directory='*' fsck"},
+		{"npm", "npm", "export HOME=/work; npm install --offline --no-audit --no-fund ./lib; node -e 'require(\"lib\")'", map[string]string{
+			"package.json": `{"name": "app", "version": "1.0.0"}`, "lib/package.json": `{"name": "lib", "version": "1.0.0", "main": "x.js", "bin": {"lib": "x.js"}}`, "lib/x.js": "#!/usr/bin/env node\n",
+		}, []string{"package-lock.json", "node_modules/lib/x.js", "node_modules/.package-lock.json"}, "grep -q lib package.json"},
+		{"pip", "python3", "export HOME=/work; /usr/bin/python3 -m venv --without-pip venv; /usr/bin/python3 -m pip install -q --no-index --no-deps --target deps ./demo-1.0-py3-none-any.whl", nil,
+			[]string{"venv/pyvenv.cfg", "deps/demo.py"}, "true"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			need(t, tt.program)
+			b := newBackend(t)
+			dir := newWorkspace(t, tt.files)
+			if tt.name == "pip" {
+				makeWheel(t, dir)
+			}
+			res, err := execution.RunCommand(t.Context(), b, &execution.Command{Args: []string{"/bin/sh", "-ec", tt.script}, Workspace: dir, Access: execution.Overlay})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.ExitCode != 0 {
+				t.Fatalf("exit code %d (%s): %s%s", res.ExitCode, res.Detail, res.Stdout, res.Stderr)
+			}
+			if len(res.HeldChanges) > 0 || len(res.Notes) > 0 {
+				t.Errorf("held %+v, notes %q", res.HeldChanges, res.Notes)
+			}
+			for _, p := range tt.made {
+				if _, err := os.Stat(filepath.Join(dir, p)); err != nil {
+					t.Error(err)
+				}
+			}
+			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", tt.check)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// makeWheel writes a Python package with one module.
+func makeWheel(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, "demo-1.0-py3-none-any.whl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z := zip.NewWriter(f)
+	for _, file := range [][2]string{
+		{"demo.py", "x = 1\n"}, {"demo-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n"},
+		{"demo-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{"demo-1.0.dist-info/RECORD", "demo.py,,\ndemo-1.0.dist-info/METADATA,,\ndemo-1.0.dist-info/WHEEL,,\ndemo-1.0.dist-info/RECORD,,\n"},
+	} {
+		w, err := z.Create(file[0])
+		if err == nil {
+			_, err = w.Write([]byte(file[1]))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
