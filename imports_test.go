@@ -105,6 +105,10 @@ var banned = map[string]map[string]string{
 		module + "/": "storing private files needs no other package",
 		"net":        "reads local files only",
 	},
+	"internal/operator": {
+		module + "/": "who may have written a file depends on nothing else",
+		"net":        "reads a local file only",
+	},
 	"internal/pythonskill": {
 		module + "/": "a declaration is read as text",
 		"os/exec":    "reading a module runs none of its code",

@@ -1,0 +1,134 @@
+// Package operator reads the configuration file of the administrator of this
+// machine.
+//
+// The file counts only if nobody else could have written it: it and the
+// directories above it must belong to the administrator, nobody else may write
+// to them, and none of them may be a symlink. The path does not depend on the
+// environment, which an agent controls.
+//
+// Start with [File.Read].
+package operator
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxBytes is the maximum size of the file.
+const maxBytes = 1 << 20
+
+// File is the administrator's configuration file. The zero value is that of
+// this machine.
+type File struct {
+	// Root replaces the directory that contains the file, and the part of the
+	// path that is not checked. Only tests set it.
+	Root string
+}
+
+// UnsafeError is returned if somebody else may have written the file. Its
+// content was not read.
+type UnsafeError struct {
+	Path   string // the file, or a directory above it
+	Reason string
+}
+
+// Error returns the path, the reason and what the administrator can do.
+func (e *UnsafeError) Error() string {
+	return fmt.Sprintf("%s cannot be trusted: %s; the administrator can repair it: %s", e.Path, e.Reason, repair(e.Path))
+}
+
+// Path returns the path of the file, or "" if this system has none.
+func (f File) Path() string {
+	dir := f.Root
+	if dir == "" {
+		dir = systemDir()
+	}
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "loadout", "loadout.yaml")
+}
+
+// Read returns the content of the file. The error matches [fs.ErrNotExist] if
+// there is none. It is an [*UnsafeError] if somebody other than the
+// administrator may have written the file.
+func (f File) Read() ([]byte, error) {
+	path := f.Path()
+	if path == "" {
+		return nil, fmt.Errorf("administrator's configuration: %w", fs.ErrNotExist)
+	}
+	for _, dir := range f.parents() {
+		info, err := os.Lstat(dir)
+		if err != nil {
+			return nil, err
+		}
+		if err := check(dir, info, fs.ModeDir); err != nil {
+			return nil, err
+		}
+	}
+	// Only the administrator can replace what was checked, so opening the file
+	// after the check is safe.
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(path, info, 0); err != nil {
+		return nil, err
+	}
+	return read(path)
+}
+
+// parents returns the directories above the file that are checked, from the
+// root.
+func (f File) parents() []string {
+	var out []string
+	top := f.Root
+	if top == "" {
+		top = checkedFrom()
+	}
+	for dir := filepath.Dir(f.Path()); ; dir = filepath.Dir(dir) {
+		out = append([]string{dir}, out...)
+		if dir == top || dir == filepath.Dir(dir) {
+			return out
+		}
+	}
+}
+
+// check returns an [*UnsafeError] unless path is a file or directory that only
+// the administrator can write.
+func check(path string, info fs.FileInfo, want fs.FileMode) error {
+	reason := ""
+	switch t := info.Mode().Type(); {
+	case t == fs.ModeSymlink:
+		reason = "symbolic link"
+	case t != want && want == fs.ModeDir:
+		reason = "not a directory"
+	case t != want:
+		reason = "not a regular file"
+	default:
+		reason = unsafeReason(path, info)
+	}
+	if reason == "" {
+		return nil
+	}
+	return &UnsafeError{Path: path, Reason: reason}
+}
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxBytes {
+		return nil, fmt.Errorf("%s: too large (limit %d bytes)", path, maxBytes)
+	}
+	return data, nil
+}

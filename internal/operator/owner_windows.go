@@ -1,0 +1,73 @@
+package operator
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// systemDir returns the directory for the configuration of the machine. It does
+// not use the environment variable ProgramData.
+func systemDir() string {
+	dir, err := windows.KnownFolderPath(windows.FOLDERID_ProgramData, windows.KF_FLAG_DEFAULT)
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+// checkedFrom returns the directory from which the path is checked. Every user
+// can create directories in that of the system, but not rename those of others.
+func checkedFrom() string { return filepath.Join(systemDir(), "loadout") }
+
+// writing lists the rights to change a file, a directory or its permissions.
+const writing = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | windows.DELETE | windows.WRITE_DAC | windows.WRITE_OWNER |
+	windows.GENERIC_WRITE | windows.GENERIC_ALL | 0x40 // FILE_DELETE_CHILD
+
+// unsafeReason returns why somebody other than an administrator could have
+// written the file, or "".
+func unsafeReason(path string, _ fs.FileInfo) string {
+	sd, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
+	if err != nil {
+		return "cannot read its permissions: " + err.Error()
+	}
+	owner, _, err := sd.Owner()
+	if err != nil || !isAdministrator(owner) {
+		return "not owned by the administrators"
+	}
+	acl, _, err := sd.DACL()
+	if err != nil || acl == nil {
+		return "writable by everybody"
+	}
+	for i := range uint32(acl.AceCount) {
+		var ace *windows.ACCESS_ALLOWED_ACE
+		if err := windows.GetAce(acl, i, &ace); err != nil {
+			return "cannot read its permissions: " + err.Error()
+		}
+		if ace.Header.AceFlags&windows.INHERIT_ONLY_ACE != 0 || ace.Header.AceType == windows.ACCESS_DENIED_ACE_TYPE {
+			continue
+		}
+		if ace.Header.AceType != windows.ACCESS_ALLOWED_ACE_TYPE {
+			return fmt.Sprintf("unknown kind of permission (%d)", ace.Header.AceType)
+		}
+		who := (*windows.SID)(unsafe.Pointer(&ace.SidStart))
+		if ace.Mask&writing != 0 && !isAdministrator(who) {
+			return "writable by " + who.String()
+		}
+	}
+	return ""
+}
+
+// isAdministrator reports whether a user or group is the administrators, the
+// system or its installer.
+func isAdministrator(sid *windows.SID) bool {
+	return sid.IsWellKnown(windows.WinBuiltinAdministratorsSid) || sid.IsWellKnown(windows.WinLocalSystemSid) ||
+		sid.String() == "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
+}
+
+func repair(path string) string {
+	return "icacls " + path + " /setowner Administrators /inheritance:r /grant:r Administrators:F SYSTEM:F Users:RX"
+}
