@@ -68,6 +68,9 @@ type Input struct {
 	// Trusted reports whether the user trusts a project file with this content.
 	// If it is nil, no project file is trusted.
 	Trusted func(file string, data []byte) bool
+	// Operator is the configuration file of the administrator of this machine;
+	// nil means none.
+	Operator OperatorFile
 }
 
 // Error lists all faults of a configuration.
@@ -84,6 +87,7 @@ func (e *Error) Error() string {
 func Load(in Input) (*Config, error) {
 	c := defaults()
 	l := loader{c: c, in: in}
+	administrator := l.readOperator()
 	l.applyFile(UserFile(in), "", in.Getenv("LOADOUT_CONFIG") != "")
 	if file, root := ProjectFile(in.WorkDir); file != "" && file != UserFile(in) {
 		l.applyFile(file, root, false)
@@ -94,6 +98,7 @@ func Load(in Input) (*Config, error) {
 	l.applyLegacyEnvironment()
 	l.applyEnvironment()
 	l.applyFlags()
+	l.applyOperator(administrator)
 	if len(l.faults) > 0 {
 		return nil, &Error{atMost(l.faults, func(more int) string { return fmt.Sprintf("and %d more", more) })}
 	}
@@ -115,6 +120,9 @@ func atMost[T any](list []T, rest func(more int) T) []T {
 // including those that do not exist.
 func (in Input) Candidates() []string {
 	var out []string
+	if in.Operator != nil && in.Operator.Path() != "" {
+		out = append(out, in.Operator.Path())
+	}
 	if f := UserFile(in); f != "" {
 		out = append(out, f)
 	}
@@ -182,6 +190,8 @@ type loader struct {
 	faults []string
 	// trusted is true if the user trusts the project file.
 	trusted bool
+	// operator is true while the administrator's file is read.
+	operator bool
 }
 
 func (l *loader) addFault(where, format string, args ...any) {
@@ -203,8 +213,13 @@ func (l *loader) applyFile(path, root string, must bool) {
 		l.report(root, path, fmt.Sprintf("cannot read the file: %v", trimPath(err)))
 		return
 	}
+	l.applyData(path, b, root)
+}
+
+// applyData applies the content of a configuration file.
+func (l *loader) applyData(path string, b []byte, root string) {
 	var doc yaml.Node
-	err = yaml.Load(b, &doc)
+	err := yaml.Load(b, &doc)
 	le, positioned := errors.AsType[*yaml.LoadError](err)
 	switch {
 	case err == nil && len(doc.Content) > 0:
@@ -247,7 +262,7 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 		name := strings.TrimPrefix(prefix+"."+key.Value, ".")
 		s, known := findSetting(name)
 		switch {
-		case name == "user" && prefix == "" && key.Kind == yaml.ScalarNode && !seen[name]:
+		case name == "user" && prefix == "" && !l.operator && key.Kind == yaml.ScalarNode && !seen[name]:
 			l.applyUserFields(value, root, where)
 		case key.Kind != yaml.ScalarNode || strings.Contains(key.Value, ".") || !known && !isGroup(name):
 			l.report(root, where(key), unknownKey(prefix, key.Value))
@@ -293,6 +308,9 @@ func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
 		return
 	case root != "":
 		l.setByProject(s, n, file, root, where)
+		return
+	case l.operator && !slices.Contains(operatorKeys, s.key):
+		l.addFault(where, "%s: only %s can be set in this file", s.key, strings.Join(operatorKeys, ", "))
 		return
 	}
 	err := decode(s.value(l.c), n)

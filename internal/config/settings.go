@@ -60,8 +60,9 @@ type Sources struct {
 	Tokens  []string // entries of the form host=SECRET
 }
 
-// Policy configures approvals. A project file cannot set Approved.
+// Policy configures approvals. A project file cannot set Presence and Approved.
 type Policy struct {
+	Presence  string // "cooperative" or [Managed]
 	Rules     []string
 	Threshold string
 	Approved  []string // entries of the form skill=sha256:DIGEST
@@ -174,6 +175,9 @@ var settings = []setting{
 	{key: "policy.approved", value: func(c *Config) any { return &c.Policy.Approved }, check: checkApproved,
 		doc: "Skills that are approved in one version, for unattended machines, for example\n" +
 			"pdf=sha256:5f70bf18… with all 64 digits. List the dependencies too. No environment variable."},
+	{key: "policy.presence", value: func(c *Config) any { return &c.Policy.Presence }, check: oneOf("", "cooperative", Managed),
+		doc: "Whose approvals count: cooperative (yours) or managed (only the administrator's). Only the\n" +
+			"administrator of the machine can set managed, in /etc/loadout/loadout.yaml. No environment variable."},
 	{key: "sandbox.enabled", env: "LOADOUT_SANDBOX_ENABLED", value: func(c *Config) any { return &c.Sandbox.Enabled },
 		doc: "Allow scripts of skills; false refuses all of them and hides the tool from clients."},
 	{key: "sandbox.backend", env: "LOADOUT_SANDBOX_BACKEND", value: func(c *Config) any { return &c.Sandbox.Backend },
@@ -339,7 +343,7 @@ func defaults() *Config {
 		Skills:  Skills{Enabled: true, Project: true, Home: true, Bundled: true, Keep: 5, Depth: 6, Watch: true},
 		MCP:     MCP{TextBudget: 2000},
 		Servers: Servers{Connect: "on-load", Deadline: 20, Idle: 600, Safety: "MEDIUM"},
-		Policy:  Policy{Threshold: "HIGH"},
+		Policy:  Policy{Presence: "cooperative", Threshold: "HIGH"},
 		Sandbox: Sandbox{Enabled: true, Backend: "auto", MinTier: 3, MemoryMB: 512, Seconds: 60, DiskMB: 64, Network: []string{"*"}},
 		Usage:   Usage{Enabled: true},
 		Hub:     Hub{Address: "127.0.0.1:8484", Admin: "admin", Runs: 4, Rate: 100, Drain: 10},
