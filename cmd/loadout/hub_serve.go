@@ -89,6 +89,10 @@ func hubLocationFlags(cmd *cobra.Command) {
 
 // serveHub runs a hub until ctx is done.
 func (a *app) serveHub(ctx context.Context, c *config.Config) (err error) {
+	if c.Managed() {
+		_, err := a.RequireUser(ctx, "", "serve")
+		return err
+	}
 	if _, _, err := parseHubAddress(c); err != nil {
 		return err
 	}

@@ -22,15 +22,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/operator"
 	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/wasm"
 )
 
-func main() { runAs(nil) }
+func main() { runAs(nil, operator.File{}) }
 
 // runAs runs the program and exits. Tests pass a function that determines who
-// runs it.
-func runAs(caller func() presence.Caller) {
+// runs it, and the administrator's file.
+func runAs(caller func() presence.Caller, administrator operator.File) {
 	if len(os.Args) > 1 && os.Args[1] == execution.WASMCommand {
 		os.Exit(wasm.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) // in a sandbox
 	}
@@ -40,7 +41,7 @@ func runAs(caller func() presence.Caller) {
 	needs.Store(int64(shutdownTimeout))
 	go func() {
 		ended <- run(ctx, os.Args[1:], environment{
-			stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, caller: caller, shutdownTime: &needs,
+			stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, caller: caller, operator: administrator, shutdownTime: &needs,
 		})
 	}()
 	select {
@@ -67,7 +68,8 @@ type environment struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	caller         func() presence.Caller // nil detects who runs the program
-	shutdownTime   *atomic.Int64          // see setShutdownTimeout; may be nil
+	operator       operator.File
+	shutdownTime   *atomic.Int64 // see setShutdownTimeout; may be nil
 }
 
 // run runs the program and returns its exit code.

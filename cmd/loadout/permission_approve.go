@@ -43,7 +43,8 @@ error is not a terminal. --yes without --digest is deprecated.
 Only you can approve: approve refuses if an agent runs it, or if it has no controlling
 terminal. --pending lists the commands refused in this way. On an unattended machine,
 state what you reviewed: --digest with the digest of the skill and of everything that
---dry-run lists as needed, and --yes. This does not let an agent approve.
+--dry-run lists as needed, and --yes. This does not let an agent approve. On a managed
+machine, only its administrator approves; --dry-run shows how.
 
 You approve tool calls when an agent makes them, or before, with the NAME of a tool of
 an MCP server in any spelling, such as github__create_issue. --list also shows the tool calls you
@@ -138,8 +139,18 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		return a.PrintJSON(out)
 	case out.Grant != nil:
 		a.printApproved(r)
+	case c.Managed():
+		a.printForOperator(r)
 	}
 	return nil
+}
+
+// printForOperator prints how the administrator of the machine approves a skill.
+func (a *app) printForOperator(r *review.Review) {
+	fmt.Fprintf(a.Stdout, "\nAn administrator can approve it in %s:\n\npolicy:\n  approved:\n    - %s=%s\n", a.Operator.Path(), plain(r.Name), r.Digest)
+	for _, n := range r.Needs {
+		fmt.Fprintf(a.Stdout, "    - %s=%s\n", plain(n.Name), n.Digest)
+	}
 }
 
 // installServerPackages installs the packages of a skill's servers. It only

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 type listedGrant struct {
 	policy.Grant
 	Changed bool `json:"changed,omitempty"` // the skill or one of its dependencies changed since, so that the grant does not apply
+	// Configured is set if the grant is stated in policy.approved. Its ID and time
+	// are those of this listing.
+	Configured bool `json:"configured,omitempty"`
 	// SupersededBy is the digest of the newer version that was approved. The
 	// grant applies only where a lockfile names its version.
 	SupersededBy policy.Digest `json:"superseded_by,omitempty"`
@@ -40,11 +44,18 @@ func (a *app) listGrants(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stated, err := a.StatedApprovals(ctx)
+	if err != nil {
+		a.Note("cannot read the approvals in the configuration: %v", err)
+	}
 	changed := a.changedGrants(ctx, grants)
 	if a.JSON {
 		out := listedGrants{[]listedGrant{}, append([]policy.Problem{}, problems...)}
 		for _, g := range grants {
 			out.Grants = append(out.Grants, listedGrant{Grant: g, Changed: changed[g.ID]})
+		}
+		for _, g := range stated {
+			out.Grants = append(out.Grants, listedGrant{Grant: g, Configured: true})
 		}
 		for _, s := range older {
 			out.Grants = append(out.Grants, listedGrant{Grant: s.Grant, SupersededBy: s.By})
@@ -54,13 +65,16 @@ func (a *app) listGrants(ctx context.Context) error {
 	for _, p := range problems {
 		a.Note("approval ignored: %s", p)
 	}
-	if len(grants)+len(older) == 0 {
+	if len(grants)+len(stated)+len(older) == 0 {
 		fmt.Fprintln(a.Stdout, "No approvals yet. To approve a skill: loadout approve NAME. Tool calls are approved when an agent makes them.")
 		return nil
 	}
 	rows := [][]string{}
 	for _, g := range grants {
 		rows = append(rows, []string{g.Name, g.Subject.Short(), g.Created.Local().Format("2006-01-02 15:04"), describeGrant(g, changed[g.ID])})
+	}
+	for _, g := range stated {
+		rows = append(rows, []string{g.Name, g.Subject.Short(), "policy.approved", describeGrant(g, false)})
 	}
 	for _, s := range older {
 		rows = append(rows, []string{s.Grant.Name, s.Grant.Subject.Short(), s.Grant.Created.Local().Format("2006-01-02 15:04"), "superseded by " + s.By.Short()})
@@ -127,6 +141,8 @@ func (a *app) changedGrants(ctx context.Context, grants []policy.Grant) map[stri
 func (a *app) revokeGrants(ctx context.Context, what string) error {
 	gone, err := a.GrantStore().Revoke(ctx, what)
 	switch {
+	case errors.Is(err, policy.ErrNotGranted) && a.isStated(ctx, what):
+		return exit.Errorf(exit.Refused, "remove it from the file that loadout config show names", "approval of %s is stated in policy.approved", what)
 	case errors.Is(err, policy.ErrNotGranted):
 		return exit.Errorf(exit.NotFound, "list the approvals: loadout approve --list", "no approval for %s", what)
 	case err != nil:
@@ -144,4 +160,10 @@ func (a *app) revokeGrants(ctx context.Context, what string) error {
 		fmt.Fprintf(a.Stdout, "Revoked: %s %s\n", plain(g.Name), g.Subject.Short())
 	}
 	return nil
+}
+
+// isStated reports whether the configuration states the approval of a skill.
+func (a *app) isStated(ctx context.Context, name string) bool {
+	stated, err := a.StatedApprovals(ctx)
+	return err == nil && slices.ContainsFunc(stated, func(g policy.Grant) bool { return g.Name == name || strings.HasPrefix(string(g.Subject), name) })
 }

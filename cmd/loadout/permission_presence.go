@@ -22,7 +22,7 @@ func (a *app) requireApprover(ctx context.Context, name string, o *approveFlags)
 	if o.yes && len(o.digests) == 0 {
 		a.Note("--yes without --digest is deprecated and will be removed")
 	}
-	if c := a.Caller(); c.Agent == "" && c.Terminal == "" && o.yes && len(o.digests) > 0 {
+	if c := a.Caller(); !a.IsManaged() && c.Agent == "" && c.Terminal == "" && o.yes && len(o.digests) > 0 {
 		return digestStated, nil
 	}
 	args := []string{"approve", name}

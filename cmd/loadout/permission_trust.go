@@ -167,7 +167,7 @@ func (a *app) requireTruster(ctx context.Context, dir string, digest policy.Dige
 	if o.digest != "" && o.digest != string(digest) {
 		return "", exit.Errorf(exit.Refused, "review it: loadout trust "+console.ShellQuote(dir)+" --dry-run", "%s not trusted: digest mismatch: stated %s, current %s", dir, o.digest, digest)
 	}
-	if c := a.Caller(); c.Agent == "" && c.Terminal == "" && o.yes && o.digest != "" {
+	if c := a.Caller(); !a.IsManaged() && c.Agent == "" && c.Terminal == "" && o.yes && o.digest != "" {
 		return digestStated, nil
 	}
 	return a.RequireUser(ctx, "on an unattended machine, state the reviewed digest: loadout trust "+console.ShellQuote(dir)+" --digest sha256:… --yes", "trust", dir)

@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/operator"
 	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
@@ -32,11 +33,18 @@ func TestMain(m *testing.M) {
 	// The race detector makes every process of a command wait for a second.
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	testscript.Main(cleanup{m}, map[string]func(){
-		// Most tests have no terminal and may themselves be run by an agent.
-		"loadout":           func() { runAs(func() presence.Caller { return presence.Caller{Terminal: "of a test"} }) },
-		"loadout-detecting": main, // determines who runs it, as the real program does
+		"loadout":           func() { runAs(testCaller, testOperator()) },
+		"loadout-detecting": func() { runAs(nil, testOperator()) }, // determines who runs it, as the real program does
 	})
 }
+
+// testCaller is the user of most tests, which have no terminal and may
+// themselves be run by an agent.
+func testCaller() presence.Caller { return presence.Caller{Terminal: "of a test"} }
+
+// testOperator is the administrator's file of a test. A variable names its
+// directory for the commands of tests only.
+func testOperator() operator.File { return operator.File{Root: os.Getenv("TEST_OPERATOR")} }
 
 // cleanup removes the built programs after all tests.
 type cleanup struct{ *testing.M }

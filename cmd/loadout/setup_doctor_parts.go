@@ -42,7 +42,7 @@ func (a *app) inspectProfiles(rt *loadout.Runtime, own []*upstream.Config) docto
 	}
 	for _, p := range all {
 		d := doctorProfile{Name: p.Name, File: p.File, Problems: append(append([]string{}, setup.MissingSkills(p, rt)...), setup.MissingServers(p, own)...)}
-		_, problems := setup.ParseProfileRules(p)
+		_, problems := setup.ParseProfileRules(p, false)
 		for _, wrong := range problems {
 			d.Problems = append(d.Problems, fmt.Sprintf("policy: %s; no tool can be called until this is fixed", wrong))
 		}

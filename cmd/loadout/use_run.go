@@ -85,7 +85,7 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 		return err
 	}
 	caller := a.Caller()
-	if r.ByUser = caller.IsUser(); !r.ByUser && (o.write || o.host || len(o.secrets) > 0) {
+	if r.ByUser = caller.IsUser() && !c.Managed(); !r.ByUser && (o.write || o.host || len(o.secrets) > 0) {
 		_, err := a.RequireUser(ctx, "", a.widenedRun(args, o)...)
 		return err
 	}

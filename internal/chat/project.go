@@ -84,7 +84,7 @@ func (h *Host) skillProject(e *catalog.Entry, o *Flags) string {
 // projectAllowed reports whether the user allowed the skills of a project or
 // trusts the project.
 func (h *Host) projectAllowed(ctx context.Context, dir string) (bool, error) {
-	_, err := h.GrantStore().Find(ctx, policy.LocalUser(), projectSkillsDigest(dir), "")
+	_, err := h.UserGrants().Find(ctx, policy.LocalUser(), projectSkillsDigest(dir), "")
 	if err == nil {
 		return true, nil
 	}
@@ -97,7 +97,7 @@ func (h *Host) projectAllowed(ctx context.Context, dir string) (bool, error) {
 
 // allowProject records that the user allows the skills of a project.
 func (h *Host) allowProject(ctx context.Context, dir string) error {
-	kept, err := h.GrantStore().Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: projectSkillsDigest(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always, Presence: answeredInChat})
+	kept, err := h.UserGrants().Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: projectSkillsDigest(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always, Presence: answeredInChat})
 	if err != nil {
 		return fmt.Errorf("allow skills of %s: %w", dir, err)
 	}

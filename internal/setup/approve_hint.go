@@ -10,15 +10,20 @@ import (
 )
 
 // ApproveHint returns the command by which the user approves the skill that e
-// refused. If approval would not help, it returns the error's own hint.
+// refused. If approval would not help, it returns the error's own hint. In
+// managed mode, the command shows what the administrator can approve.
 func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
+	dryRun := ""
+	if s.IsManaged() {
+		dryRun = " --dry-run" // shows what the administrator approves
+	}
 	switch {
 	case e.Call != nil || !e.NeedsApproval:
 		return e.Decision.Hint
 	case strings.HasPrefix(e.Skill, "-"): // would be parsed as a flag
-		return "loadout approve" + s.SkillFlags() + " -- " + console.ShellQuote(e.Skill)
+		return "loadout approve" + dryRun + s.SkillFlags() + " -- " + console.ShellQuote(e.Skill)
 	}
-	return "loadout approve " + console.ShellQuote(e.Skill) + s.SkillFlags()
+	return "loadout approve " + console.ShellQuote(e.Skill) + dryRun + s.SkillFlags()
 }
 
 // HowToApprove returns a message that tells the user of an MCP client how to
@@ -28,10 +33,14 @@ func (s *Setup) HowToApprove(err error) string {
 	switch {
 	case !ok:
 		return ""
+	case e.Call != nil && e.NeedsApproval && s.IsManaged():
+		return "ask an administrator for a rule that allows it: policy.rules in " + s.operatorFile()
 	case e.Call != nil && e.NeedsApproval && e.Call.Tool != "":
 		return "run `loadout approve " + console.ShellQuote(e.Call.Tool) + s.SkillFlags() + "` in their own terminal"
 	case e.Call != nil && e.Decision.Code == policy.ByRule:
 		return "to find the rule: loadout config show"
+	case e.Call == nil && e.NeedsApproval && s.IsManaged():
+		return "run `" + s.ApproveHint(e) + "` to see what an administrator must approve"
 	case e.Call == nil && e.NeedsApproval:
 		return "run `" + s.ApproveHint(e) + "` in their own terminal, after a review"
 	}

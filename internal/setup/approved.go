@@ -3,41 +3,99 @@ package setup
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
 )
 
+// currentGrants is the user's grant store as it currently counts: the
+// administrator can make a machine managed while servers run.
+type currentGrants struct{ setup *Setup }
+
+var _ policy.Store = currentGrants{}
+
+func (g currentGrants) Find(ctx context.Context, p policy.Principal, subject policy.Digest, session string) (*policy.Grant, error) {
+	return g.setup.GrantStore().Find(ctx, p, subject, session)
+}
+
+func (g currentGrants) List(ctx context.Context) ([]policy.Grant, []policy.Problem, error) {
+	return g.setup.GrantStore().List(ctx)
+}
+
+func (g currentGrants) Put(ctx context.Context, grant policy.Grant) (policy.Grant, error) {
+	return g.setup.GrantStore().Put(ctx, grant)
+}
+
+func (g currentGrants) Revoke(ctx context.Context, what string) ([]policy.Grant, error) {
+	return g.setup.GrantStore().Revoke(ctx, what)
+}
+
 // configuredGrants is a grant store that also finds the approvals stated in the
-// configuration. They end with the process, and cannot be listed or revoked:
-// whoever writes the configuration removes them there.
+// configuration. They cannot be revoked: whoever writes the configuration
+// removes them there.
 type configuredGrants struct {
-	policy.Store
-	stated policy.Store // in memory
+	currentGrants
+
+	mu     sync.Mutex
+	rt     *loadout.Runtime // nil while it opens
+	stamps map[string]fileState
+	stated policy.Store // in memory; as of stamps
 }
 
 // Find implements [policy.Store]. A stored grant has precedence.
 func (g *configuredGrants) Find(ctx context.Context, p policy.Principal, subject policy.Digest, session string) (*policy.Grant, error) {
-	found, err := g.Store.Find(ctx, p, subject, session)
+	found, err := g.currentGrants.Find(ctx, p, subject, session)
 	if !errors.Is(err, policy.ErrNotGranted) {
 		return found, err
 	}
-	if stated, e := g.stated.Find(ctx, p, subject, session); e == nil {
+	if stated, e := g.current(ctx).Find(ctx, p, subject, session); e == nil {
 		return stated, nil
 	}
 	return found, err
 }
 
-// addConfigured adds the approvals stated with policy.approved. It prints a note
+// open sets the runtime and the configuration with which it was opened.
+func (g *configuredGrants) open(ctx context.Context, rt *loadout.Runtime, c *config.Config) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rt, g.stated = rt, g.setup.readStated(ctx, c, rt)
+}
+
+// current returns the stated approvals. It reads the configuration again if a
+// file changed since, so that a removed approval ends the code that it permits.
+func (g *configuredGrants) current(ctx context.Context) policy.Store {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.setup.statConfigFiles()
+	if g.rt == nil || maps.Equal(now, g.stamps) {
+		return g.stated
+	}
+	g.stamps, g.stated = now, policy.NewMemoryStore()
+	quiet := *g.setup
+	quiet.Quiet = true
+	if c, err := quiet.LoadConfig(nil); err == nil { // otherwise nothing is approved
+		g.stated = quiet.readStated(ctx, c, g.rt)
+	}
+	return g.stated
+}
+
+// readStated returns the approvals stated with policy.approved. It prints a note
 // about each skill that has another digest, or a dependency that is not stated.
-func (s *Setup) addConfigured(ctx context.Context, c *config.Config, rt *loadout.Runtime, grants *configuredGrants) {
+func (s *Setup) readStated(ctx context.Context, c *config.Config, rt *loadout.Runtime) policy.Store {
+	stated := policy.NewMemoryStore()
 	var digests []string
 	for _, entry := range c.Policy.Approved {
 		_, digest, _ := strings.Cut(entry, "=")
 		digests = append(digests, digest)
+	}
+	presence := "stated in policy.approved"
+	if c.Managed() {
+		presence = "stated by the administrator"
 	}
 	for i, entry := range c.Policy.Approved {
 		name, _, _ := strings.Cut(entry, "=")
@@ -54,10 +112,27 @@ func (s *Setup) addConfigured(ctx context.Context, c *config.Config, rt *loadout
 			s.Note("policy.approved: %s is not approved: needed %s (%s) is not stated", name, r.Needs[n].Name, r.Needs[n].Digest)
 			continue
 		}
-		_, err = grants.stated.Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: r.Digest, Needs: r.Needs, Name: r.Entry.Name,
-			Origin: r.Entry.Origin, Permissions: r.Permissions(), Scope: policy.Always, Presence: "stated in policy.approved"})
+		_, err = stated.Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: r.Digest, Needs: r.Needs, Name: r.Entry.Name,
+			Origin: r.Entry.Origin, Permissions: r.Permissions(), Scope: policy.Always, Presence: presence})
 		if err != nil {
 			s.Note("policy.approved: %s is not approved: %v", name, err)
 		}
 	}
+	return stated
+}
+
+// StatedApprovals returns the approvals that the configuration states, and that
+// apply to the current versions of the skills.
+func (s *Setup) StatedApprovals(ctx context.Context) ([]policy.Grant, error) {
+	c, err := s.LoadConfig(nil)
+	if err != nil || len(c.Policy.Approved) == 0 {
+		return nil, err
+	}
+	rt, err := s.NewRuntime(ctx, c, false)
+	if err != nil {
+		return nil, err
+	}
+	defer rt.Close()
+	grants, _, err := s.readStated(ctx, c, rt).List(ctx)
+	return grants, err
 }

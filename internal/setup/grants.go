@@ -13,10 +13,19 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// GrantStore returns the store of the user's grants. The approval of a version of
-// a skill supersedes those of older versions. Without a state directory, grants
-// are kept only in memory.
+// GrantStore returns the store of the user's grants that count. In managed mode,
+// there are none.
 func (s *Setup) GrantStore() policy.Store {
+	if s.IsManaged() {
+		return closedGrants{s.operatorFile()}
+	}
+	return s.UserGrants()
+}
+
+// UserGrants returns the store of the user's grants, whether they count or not.
+// The approval of a version of a skill supersedes those of older versions.
+// Without a state directory, grants are kept only in memory.
+func (s *Setup) UserGrants() policy.Store {
 	if store := s.supersedingStore(); store != nil {
 		return store
 	}

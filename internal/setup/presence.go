@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/console"
@@ -45,6 +46,10 @@ func (s *Setup) ProcessesDir() string {
 // command loadout ARGS for the user to type; its hint is hint, or the list of
 // such requests if hint is "".
 func (s *Setup) RequireUser(ctx context.Context, hint string, args ...string) (string, error) {
+	if len(args) > 0 && slices.Contains(managedCommands, args[0]) && s.IsManaged() {
+		s.recordRefusal(ctx, args, "policy.presence is managed")
+		return "", s.managedError(args)
+	}
 	c := s.Caller()
 	if c.IsUser() {
 		s.removePending(ctx, args)
@@ -55,13 +60,24 @@ func (s *Setup) RequireUser(ctx context.Context, hint string, args ...string) (s
 		hint = "ask the user; they can list such requests: loadout approve --pending"
 	}
 	s.AddPending(ctx, PendingRequest{Args: args, Reason: reason})
-	if log := s.AuditLog(); log != nil && len(args) > 0 {
-		r := policy.Record{Principal: policy.LocalUser(), Action: args[0], Name: strings.Join(args[1:], " "), Decision: policy.Deny, Reason: reason}
-		if err := log.Append(ctx, r); err != nil {
-			s.Note("cannot record the refusal: %v", err)
-		}
-	}
+	s.recordRefusal(ctx, args, reason)
 	return "", exit.Errorf(exit.Refused, hint, "the user can run `%s` in their own terminal: %s", formatCommand(args), reason)
+}
+
+// managedCommands lists the commands whose permissions only the administrator can
+// give in managed mode. The others concern the user's own servers.
+var managedCommands = []string{"approve", "run", "secret", "serve", "trust"}
+
+// recordRefusal writes a refused command to the audit log.
+func (s *Setup) recordRefusal(ctx context.Context, args []string, reason string) {
+	log := s.AuditLog()
+	if log == nil || len(args) == 0 {
+		return
+	}
+	r := policy.Record{Principal: policy.LocalUser(), Action: args[0], Name: strings.Join(args[1:], " "), Decision: policy.Deny, Reason: reason}
+	if err := log.Append(ctx, r); err != nil {
+		s.Note("cannot record the refusal: %v", err)
+	}
 }
 
 // formatCommand returns the command loadout ARGS as the user types it.

@@ -157,8 +157,9 @@ func repositoryRoot(dir string) string {
 
 // ParseProfileRules returns the rules of a profile. They apply after the user's
 // rules, so they decide only what those leave open. The rules of a project's
-// profile can only deny.
-func ParseProfileRules(p *profile.Profile) (policy.Rules, []policy.Problem) {
+// profile can only deny. If managed is set, only the administrator's rules can
+// allow calls.
+func ParseProfileRules(p *profile.Profile, managed bool) (policy.Rules, []policy.Problem) {
 	if p.Policy == nil {
 		return policy.Rules{}, nil
 	}
@@ -166,6 +167,9 @@ func ParseProfileRules(p *profile.Profile) (policy.Rules, []policy.Problem) {
 	if err := json.Unmarshal(p.Policy, &stated); err != nil {
 		r, _ := policy.ParseRules([]string{"deny"}) // an unreadable policy denies everything
 		return r, []policy.Problem{{Where: "policy", Message: "not of the form {rules: [...]}"}}
+	}
+	if managed {
+		stated.Rules = config.WithoutAllowing(stated.Rules)
 	}
 	rules, problems := policy.ParseRules(stated.Rules)
 	if p.Owner == projectOwner {

@@ -97,7 +97,9 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 	var grants policy.Store
 	if d := s.StateDir(); d != "" {
 		pins = tools.NewFileDefinitionStore(filepath.Join(d, "pins"), func(server string) string { return "loadout servers accept " + server })
-		grants = s.GrantStore()
+		if !c.Managed() { // otherwise prompts offer to allow a single call only
+			grants = currentGrants{s}
+		}
 	}
 	t.Set = tools.ForRuntime(rt, &tools.Options{
 		PoolOptions: &tools.PoolOptions{Dialer: dialer, Cache: s.newToolCache(), IdleTimeout: time.Duration(c.Servers.Idle) * time.Second, Logger: s.Logger()},
@@ -206,7 +208,7 @@ func (s *Setup) policyRules(c *config.Config, p *profile.Profile) policy.Rules {
 	if p == nil {
 		return rules
 	}
-	more, problems := ParseProfileRules(p)
+	more, problems := ParseProfileRules(p, c.Managed())
 	for _, problem := range problems {
 		s.Note("policy of profile %s: %s; no tool can be called until this is fixed", p.Name, problem)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/operator"
 	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
@@ -36,6 +37,8 @@ type Setup struct {
 	// DetectCaller determines who runs this command. nil inspects the
 	// environment, the parent processes and the terminal. Only tests set it.
 	DetectCaller func() presence.Caller
+	// Operator is the administrator's configuration file. Only tests set it.
+	Operator operator.File
 	// SkillWait is the maximum wait for slow skill directories, as in
 	// [loadout.Options]; 0 means no limit.
 	SkillWait time.Duration
@@ -97,7 +100,7 @@ func (s *Setup) ConfigInput() config.Input {
 	if err != nil {
 		dir = "."
 	}
-	return config.Input{WorkDir: dir, Home: s.Home(), Getenv: s.Getenv, File: s.ConfigFile, Trusted: s.isTrustedFile}
+	return config.Input{WorkDir: dir, Home: s.Home(), Getenv: s.Getenv, File: s.ConfigFile, Trusted: s.isTrustedFile, Operator: &s.Operator}
 }
 
 // Home returns the user's home directory, or "" if there is none.

@@ -47,15 +47,14 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 	if err != nil {
 		return nil, err
 	}
-	var stated *configuredGrants
-	if scripts != nil && len(c.Policy.Approved) > 0 {
-		stated = &configuredGrants{scripts.Grants, policy.NewMemoryStore()}
-		scripts.Grants = stated
+	grants := &configuredGrants{currentGrants: currentGrants{s}, stamps: s.statConfigFiles(), stated: policy.NewMemoryStore()}
+	if scripts != nil {
+		scripts.Grants = grants
 	}
 	defer s.ShowProgress("reading skills")()
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Wait: s.SkillWait, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()})
-	if err == nil && stated != nil {
-		s.addConfigured(ctx, c, rt, stated)
+	if err == nil && scripts != nil {
+		grants.open(ctx, rt, c)
 	}
 	return rt, err
 }

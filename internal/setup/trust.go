@@ -8,10 +8,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/trust"
 )
 
-// TrustStore returns the store of trusted projects, or nil if there is no state
-// directory.
+// TrustStore returns the store of trusted projects. It is nil if there is no state
+// directory, and in managed mode, where the user cannot trust projects.
 func (s *Setup) TrustStore() *trust.Store {
-	if d := s.StateDir(); d != "" {
+	if d := s.StateDir(); d != "" && !s.IsManaged() {
 		return trust.NewStore(filepath.Join(d, "trust"))
 	}
 	return nil

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -33,6 +34,7 @@ type ConfigWatcher struct {
 // fileState is the state of a file, or the error from reading it.
 type fileState struct {
 	size, time int64
+	mode       fs.FileMode
 	fault      string
 }
 
@@ -43,17 +45,17 @@ const watchInterval = 500 * time.Millisecond
 // nothing until Start or Refresh is called.
 func (s *Setup) NewConfigWatcher(rt *loadout.Runtime, c *config.Config, set *Toolset, p *profile.Profile) *ConfigWatcher {
 	f := &ConfigWatcher{setup: s, rt: rt, set: set, profile: p, chosen: ProfileSkills(p), filter: catalogFilter(c)}
-	f.stamps = f.statFiles()
+	f.stamps = s.statConfigFiles()
 	return f
 }
 
-// statFiles returns the state of all configuration files. It runs before each
-// tool call.
-func (f *ConfigWatcher) statFiles() map[string]fileState {
+// statConfigFiles returns the state of all configuration files. It runs before
+// each tool call.
+func (s *Setup) statConfigFiles() map[string]fileState {
 	out := map[string]fileState{}
-	for _, p := range f.setup.ConfigInput().Candidates() {
+	for _, p := range s.ConfigInput().Candidates() {
 		if fi, err := os.Stat(p); err == nil {
-			out[p] = fileState{size: fi.Size(), time: fi.ModTime().UnixNano()}
+			out[p] = fileState{size: fi.Size(), time: fi.ModTime().UnixNano(), mode: fi.Mode()}
 		} else {
 			out[p] = fileState{fault: err.Error()}
 		}
@@ -86,7 +88,7 @@ func (f *ConfigWatcher) Start(ctx context.Context) (stop func()) {
 func (f *ConfigWatcher) Refresh(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := f.statFiles()
+	now := f.setup.statConfigFiles()
 	if maps.Equal(now, f.stamps) {
 		return f.failed
 	}
