@@ -208,7 +208,7 @@ func TestFileOfEarlierProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	var f struct {
-		Version    int              `json:"version"`
+		Version    int               `json:"version"`
 		Superseded []json.RawMessage `json:"superseded"`
 	}
 	if err := json.Unmarshal(text, &f); err != nil || f.Version != 2 {
