@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// forgetKey deletes the pinned key of a source, so that the next key is
-// accepted.
+// forgetKey deletes the pinned key of a source and the counters of its skills, so
+// that the next key is accepted with counters of its own.
 func (a *app) forgetKey(ctx context.Context, source string) error {
 	pins := a.PublisherKeys()
 	if pins == nil {
@@ -25,11 +25,19 @@ func (a *app) forgetKey(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := a.RequireUser(ctx, "", "verify", "--forget", source); err != nil {
+		return err
+	}
 	switch _, err := pins.Remove(ctx, at.CanonicalURL()); {
 	case errors.Is(err, signature.ErrNotPinned):
 		return exit.Errorf(exit.NotFound, "give the source as for loadout add", "no key remembered for %s", at.CanonicalURL())
 	case err != nil:
 		return err
+	}
+	if seen := a.SeenVersions(); seen != nil {
+		if err := seen.Forget(ctx, at.CanonicalURL()); err != nil {
+			return err
+		}
 	}
 	if !a.JSON {
 		fmt.Fprintf(a.Stdout, "Forgot the key of %s. Its next key will be accepted.\n", at.CanonicalURL())

@@ -156,6 +156,7 @@ var refusals = map[string]string{
 	"import cursor":                                 "loadout import cursor",
 	"import cursor --yes --keep":                    "loadout import cursor --keep",
 	"servers accept c":                              "loadout servers accept c",
+	"verify --forget https://example.com/a/b":       "loadout verify --forget https://example.com/a/b",
 	"secret grant KEY --skill task --skills skills": "loadout secret grant KEY --skill task --skills skills",
 }
 

@@ -61,9 +61,7 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	if there && have.Key != "" && have.Key != key && !pinned.succeeds(signed, have.Key) {
 		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: have.Key, CurrentKey: key}
 	}
-	// Do not pin the key of a skill fetched by commit: anyone may have pushed
-	// the commit, because hosts also serve commits of forks.
-	first := pinned.Key == "" && key != "" && (st.From.Kind != remote.Git || st.Entry.Ref != "") && len(from) <= signature.MaxSourceBytes
+	first := pinned.Key == "" && key != "" && !st.isCommit() && len(from) <= signature.MaxSourceBytes
 	if first {
 		if other := p.newKeys[from]; other != "" && other != key {
 			return nil, &signature.ChangedKeyError{Source: from, PinnedKey: other, CurrentKey: key}
@@ -84,6 +82,11 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	}
 	return out, nil
 }
+
+// isCommit reports whether a skill is fetched by commit. Such a skill does not
+// determine the key of its source: anyone may have pushed the commit, because hosts
+// also serve commits of forks.
+func (st *Step) isCommit() bool { return st.From.Kind == remote.Git && st.Entry.Ref == "" }
 
 // pin is the pin of a source, or zero.
 type pin struct{ signature.Pin }

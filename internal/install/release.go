@@ -151,7 +151,7 @@ func (p *Plan) recordReleases(ctx context.Context) error {
 	var all []signature.Seen
 	for _, st := range p.Steps {
 		e := st.Entry
-		if e.HighestCounter == 0 {
+		if e.HighestCounter == 0 || p.ofUnknownKey(st) {
 			continue
 		}
 		s := signature.Seen{Scope: scope(p.dir), Source: e.From.CanonicalURL(), Name: st.Name, Counter: e.HighestCounter, Digest: e.Digest}
@@ -167,6 +167,12 @@ func (p *Plan) recordReleases(ctx context.Context) error {
 		return fmt.Errorf("the skills are installed, but their counters are not recorded: %w", err)
 	}
 	return nil
+}
+
+// ofUnknownKey reports whether a step's signature says nothing about its source:
+// the key is not pinned, because anyone may have pushed the commit.
+func (p *Plan) ofUnknownKey(st *Step) bool {
+	return st.isCommit() && p.pins[st.From.CanonicalURL()].Key == ""
 }
 
 // ChosenVersions returns the digests of the installed versions that the user

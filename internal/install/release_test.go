@@ -309,6 +309,45 @@ func TestClockBehind(t *testing.T) {
 	}
 }
 
+// Anyone may have pushed a commit: its counter says nothing about the source.
+func TestCommitOfForkRecordsNoCounter(t *testing.T) {
+	r, to, o := newRepository(t), target(t), user(t)
+	branch := r.revision
+	r.release("pdf", "Fork.", newKey(t), version(signature.MaxCounter, 20))
+	r.location.Ref, r.revision.Ref = r.revision.Commit, ""
+	r.install(to, o)
+	if err := os.RemoveAll(to.Path()); err != nil {
+		t.Fatal(err)
+	}
+	r.location.Ref, r.revision.Ref = "", branch.Ref
+	r.release("pdf", "One.", newKey(t), version(1, 10))
+	r.install(to, o)
+	if got := body(t, to, "pdf"); got != "One." {
+		t.Errorf("installed %q", got)
+	}
+}
+
+func TestForgottenCounters(t *testing.T) {
+	h := signature.History{Path: filepath.Join(t.TempDir(), "versions.json")}
+	if err := h.Forget(t.Context(), "https://a.example"); err != nil {
+		t.Error(err)
+	}
+	a := signature.Seen{Scope: "/one", Source: "https://a.example", Name: "pdf", Counter: 5}
+	elsewhere, b := a, a
+	elsewhere.Scope, b.Source = "/two", "https://b.example"
+	if err := h.Record(t.Context(), a, elsewhere, b); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Forget(t.Context(), "https://a.example"); err != nil {
+		t.Fatal(err)
+	}
+	for s, want := range map[signature.Seen]uint64{a: 0, elsewhere: 0, b: 5} {
+		if got, err := h.Find(s.Scope, s.Source, s.Name); err != nil || got.Counter != want {
+			t.Errorf("%s in %s has counter %d, %v; want %d", s.Source, s.Scope, got.Counter, err, want)
+		}
+	}
+}
+
 func TestRecordedVersionsStay(t *testing.T) {
 	h := signature.History{Path: filepath.Join(t.TempDir(), "state", "versions.json")}
 	find := func() signature.Seen {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/privatefile"
@@ -75,6 +76,26 @@ func (h History) Record(ctx context.Context, versions ...Seen) error {
 	})
 	if err != nil {
 		return fmt.Errorf("record counters: %w", err)
+	}
+	return nil
+}
+
+// Forget deletes what was seen from a source, in all scopes.
+func (h History) Forget(ctx context.Context, source string) error {
+	all, err := h.read()
+	from := func(_ [3]string, s Seen) bool { return s.Source == source }
+	if err == nil && len(all) > 0 {
+		err = h.file().Change(ctx, func(old []byte) ([]byte, error) {
+			all, err := h.decode(old)
+			if err != nil {
+				return nil, err
+			}
+			maps.DeleteFunc(all, from)
+			return encodeHistory(all)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("forget counters of %.200q: %w", source, err)
 	}
 	return nil
 }
