@@ -29,11 +29,12 @@ func TestW20CodeRunsWhereApproved(t *testing.T) {
 		id = w.begin(w.ada, "")
 		w.ask(w.ada, id, loadTides+"\n"+runTides, "high water at 12:10")
 
-		_, err := w.lib.AddVersion(t.Context(), w.ada, s.ID, w.pack("tides", tree("tides", "", "Run high.sh.", "high.sh", "echo low water\n")))
+		_, err := w.lib.AddVersion(t.Context(), w.ada, s.ID, w.pack("tides", tree("tides", "", "Run low.sh.", "high.sh", "echo low water\n")))
 		must(t, err)
-		w.ask(w.ada, id, runTides, "its code is not reviewed yet")
-		s, err = w.lib.Skill(t.Context(), w.ada, s.ID)
-		must(t, err)
+		w.ask(w.ada, id, runTides, "high water at 12:10") // the approved version
+		id = w.begin(w.ada, "")
+		w.ask(w.ada, id, loadTides, "Run high.sh.")
+		w.ask(w.ada, id, runTides, "high water at 12:10")
 		w.review(s, library.Rejected)
 		w.ask(w.ada, w.begin(w.ada, ""), loadTides+"\n"+runTides, "its code was rejected in review")
 	})

@@ -93,7 +93,7 @@ func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principa
 }
 
 // applyVersion adds a version. If a version with these files already exists, it
-// makes that version current.
+// makes that version current, unless it waits for a review.
 func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, t SkillText) error {
 	c, err := l.textContent(ctx, tx, t)
 	if err != nil {
@@ -101,6 +101,8 @@ func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Prin
 	}
 	v, err := tx.Versions.GetByDigest(ctx, h.ID, c.manifest.Digest())
 	switch {
+	case err == nil && !mayBeCurrent(h.Skill, v):
+		return nil
 	case err == nil:
 		if err := l.setCurrent(ctx, tx, v); err != nil {
 			return err

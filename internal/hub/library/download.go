@@ -37,7 +37,7 @@ func (l *Library) Download(ctx context.Context, p account.Principal, id string, 
 	}
 	a := &Archive{
 		Name: h.Name, FileName: fmt.Sprintf("%s-%d.zip", h.Name, v.Number), ETag: `"` + v.Digest + `"`,
-		Version: newVersion(v, v.Number == h.Number), folder: h.Name,
+		Version: newVersion(h.Skill, v), folder: h.Name,
 	}
 	a.bundle, err = l.bundleBy(ctx, h.Name, v, func(f skill.File) ([]byte, error) {
 		data, err := l.files.read(ctx, f.SHA256, f.Size)

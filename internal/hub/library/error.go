@@ -78,6 +78,12 @@ func notFound(id string) error { return fmt.Errorf("skill %.100q: %w", id, ErrNo
 
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 
+// isReviewError reports whether err is a [*ReviewError].
+func isReviewError(err error) bool {
+	_, ok := errors.AsType[*ReviewError](err)
+	return ok
+}
+
 func isDenied(err error) bool {
 	_, ok := errors.AsType[*account.DeniedError](err)
 	return ok

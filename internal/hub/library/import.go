@@ -311,7 +311,7 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 	}
 	same := false
 	err = l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
-		if same = h.Number == v.Number; !same {
+		if same = h.Number == v.Number || !mayBeCurrent(h.Skill, v); !same {
 			if err := l.setCurrent(ctx, tx, v); err != nil {
 				return nil, err
 			}

@@ -66,6 +66,20 @@ func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Princ
 	if err != nil {
 		return err
 	}
+	return l.notifyVersion(ctx, tx, to, p, h, v)
+}
+
+// notifyManagers notifies the managers of a skill of a version that waits for a
+// review.
+func (l *Library) notifyManagers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
+	to := recipients{}
+	if err := l.addMembers(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
+		return err
+	}
+	return l.notifyVersion(ctx, tx, to, p, h, v)
+}
+
+func (l *Library) notifyVersion(ctx context.Context, tx *store.Tx, to recipients, p account.Principal, h *skillRecord, v store.Version) error {
 	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, From: h.Number}
 	return l.notify(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
 }

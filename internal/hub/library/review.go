@@ -20,8 +20,10 @@ type Decision struct {
 	Note   string `json:"note"`   // for authors and users
 }
 
-// ReviewVersion stores a review of the version with the decision's digest. Only
-// administrators may review their own uploads. ReviewVersion returns [ErrConflict]
+// ReviewVersion stores a review of the version with the decision's digest. An
+// approval makes a version current if it is newer than the current one. If the
+// current version loses its approval, the newest approved one before it becomes
+// current. Only administrators may review their own uploads. ReviewVersion returns [ErrConflict]
 // if the version with the given number has another digest.
 func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id string, d Decision) error {
 	if d.Review != Approved && d.Review != Rejected && d.Review != Pending {
@@ -47,6 +49,9 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 			return nil, fmt.Errorf("%w: version mismatch: digest belongs to version %d, not %d", ErrConflict, v.Number, d.Number)
 		}
 		if err := tx.Versions.SetReview(ctx, id, d.Digest, d.Review, string(p.User), d.Note); err != nil {
+			return nil, err
+		}
+		if err := l.applyReview(ctx, tx, p, h, v, d.Review); err != nil {
 			return nil, err
 		}
 		return reviewDetails{h.Name, v.Number, d}, l.notifyReviewed(ctx, tx, h, v, d)
@@ -76,13 +81,12 @@ func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Nam
 	}
 	out := make([]*Version, len(rows))
 	for i, v := range rows {
-		out[i] = newVersion(v, false)
 		s, err := l.db.Skills.Get(ctx, v.SkillID)
-		if err == nil {
-			out[i].Name, out[i].Namespace, out[i].Current = s.Name, s.Namespace, s.Number == v.Number
-		} else if !isNotFound(err) {
+		if err != nil && !isNotFound(err) {
 			return nil, "", err
 		}
+		out[i] = newVersion(s, v)
+		out[i].Name, out[i].Namespace = s.Name, s.Namespace
 	}
 	return out, next, nil
 }

@@ -224,7 +224,8 @@ type Resolution struct {
 // Resolve returns the skill and version that a reference identifies, even if the
 // skill is hidden. It returns [ErrNotFound] if the skill does not exist or the
 // principal is not allowed to use it. It returns [ErrConflict] if the ID and the
-// name belong to different skills.
+// name belong to different skills, and a [*ReviewError] if the digest names a
+// version that waits for a review. Its uploader and its reviewers may use it.
 func (l *Library) Resolve(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
 	return l.resolve(ctx, p, account.SkillUse, r, true)
 }
@@ -248,7 +249,10 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 	if err != nil {
 		return nil, err
 	}
-	return &Resolution{Skill: h.viewFor(p), Version: newVersion(v, v.Number == h.Number), In: in}, nil
+	if err := h.checkReleased(p, v); err != nil {
+		return nil, err
+	}
+	return &Resolution{Skill: h.viewFor(p), Version: newVersion(h.Skill, v), In: in}, nil
 }
 
 // findByRef returns the skill that a reference identifies, and the namespace that

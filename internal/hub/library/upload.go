@@ -60,8 +60,10 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 	return h.viewFor(p), nil
 }
 
-// AddVersion adds a version to a skill, makes it current and returns it. The
-// package must contain a skill with the same name. AddVersion returns [ErrExists]
+// AddVersion adds a version to a skill and returns it. The version becomes current
+// at once if it has no code to review, or if the current version has code that
+// nobody approved. Otherwise it becomes current when it is approved. The package
+// must contain a skill with the same name. AddVersion returns [ErrExists]
 // if a version already has the same files. Other errors are those of
 // [Library.Upload].
 func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string, pkg Package) (*Version, error) {
@@ -90,7 +92,10 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 	if err != nil {
 		return nil, err
 	}
-	return newVersion(v, true), nil
+	if h, err = l.getSkill(ctx, &l.db.Tables, id); err != nil {
+		return nil, err
+	}
+	return newVersion(h.Skill, v), nil
 }
 
 // authorizeChange returns a skill if the principal may change it. Call it before
@@ -196,7 +201,8 @@ type uploadDetails struct {
 	From    *Source `json:"from,omitempty"`
 }
 
-// appendVersion adds a version to a skill and notifies the users of the skill.
+// appendVersion adds a version to a skill. It notifies the users of the skill, or
+// only its managers if the version waits for a review.
 func (l *Library) appendVersion(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
 	var number int64
 	err := l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
@@ -222,11 +228,14 @@ func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account
 			return v, err
 		}
 	}
+	if !mayBeCurrent(h.Skill, v) {
+		return v, l.notifyManagers(ctx, tx, p, h, v)
+	}
 	return v, l.notifyUsers(ctx, tx, p, h, v)
 }
 
-// insertVersion adds a version and makes it current. Its files must already be
-// stored.
+// insertVersion adds a version and makes it current if it may be. Its files must
+// already be stored.
 func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Principal, s store.Skill, c *content, from *Source) (store.Version, error) {
 	row, files, err := c.versionRow(s.ID, string(p.User), from.encode())
 	if err != nil {
@@ -239,6 +248,9 @@ func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Pri
 	v, err := tx.Versions.Add(ctx, row, files, c.findings)
 	if err != nil {
 		return store.Version{}, err
+	}
+	if !mayBeCurrent(s, v) {
+		return v, nil
 	}
 	return v, l.setCurrent(ctx, tx, v)
 }

@@ -160,7 +160,7 @@ func TestVersions(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		v := w.version(w.ada, s, "two", "scripts/run.sh", "#!/bin/sh\necho hi\n")
-		if v.Number != 2 || !v.Current || v.Scripts != 1 || !v.Code || v.Runnable {
+		if v.Number != 2 || v.Current || v.State != library.StatePending || v.Scripts != 1 || !v.Code || v.Runnable {
 			t.Errorf("the version is %+v", v)
 		}
 		_, err := w.lib.AddVersion(w.ctx, w.ada, s.ID, upload(t, "pdf", "one"))
@@ -170,9 +170,12 @@ func TestVersions(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 
-		d := must(w.lib.Diff(w.ctx, w.bob, s.ID, 1, 0, nil))(t)
+		d := must(w.lib.Diff(w.ctx, w.bob, s.ID, 1, 2, nil))(t)
 		if len(d.Files) != 2 || !strings.Contains(d.Instructions, "+two") {
 			t.Errorf("the difference is %+v", d)
+		}
+		if err := w.lib.SetCurrentVersion(w.ctx, w.ada, s.ID, 2); !isReviewError(err) {
+			t.Errorf("the error for a version that waits for a review is %v", err)
 		}
 		mustDo(t, w.lib.SetCurrentVersion(w.ctx, w.ada, s.ID, 1))
 		if now := must(w.lib.Skill(w.ctx, w.bob, s.ID))(t); now.Number != 1 || now.Code {

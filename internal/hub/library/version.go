@@ -30,6 +30,7 @@ type Version struct {
 	Code        bool      `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
 	Tokens      int       `json:"tokens" doc:"Estimate for the instructions"`
 	Review      Review    `json:"review" enum:"pending,approved,rejected"`
+	State       State     `json:"state" enum:"pending,rejected,approved,superseded,withdrawn" doc:"Position in its life: approved is the current version, also if it has no code to review"`
 	// Runnable does not say who may run the code. That also depends on the
 	// principal's rights, the policy and the sandbox.
 	Runnable  bool           `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
@@ -45,12 +46,13 @@ type Version struct {
 	Diagnostics []skill.Diagnostic `json:"-"`
 }
 
-func newVersion(v store.Version, current bool) *Version {
+// newVersion returns a version of s.
+func newVersion(s store.Skill, v store.Version) *Version {
 	m := readMeta(v.Meta)
 	return &Version{
-		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: current, Description: v.Description,
+		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Number == s.Number, Description: v.Description,
 		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.hasCode(), Tokens: m.Tokens,
-		Review: v.Review, Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
+		Review: v.Review, State: versionState(s, v), Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
 		Source: readSource(v.Source), Findings: m.Findings, Unscanned: m.Unscanned, Diagnostics: m.Diagnostics,
 	}
 }
@@ -61,7 +63,7 @@ func (l *Library) Version(ctx context.Context, p account.Principal, id string, n
 	if err != nil {
 		return nil, err
 	}
-	return newVersion(v, v.Number == h.Number), nil
+	return newVersion(h.Skill, v), nil
 }
 
 // getReadableVersion returns a version of a skill if the principal may read it.
@@ -97,7 +99,7 @@ func (l *Library) Versions(ctx context.Context, p account.Principal, id string, 
 	}
 	out := make([]*Version, len(rows))
 	for i, v := range rows {
-		out[i] = newVersion(v, v.Number == h.Number)
+		out[i] = newVersion(h.Skill, v)
 	}
 	return out, nil
 }
@@ -185,12 +187,16 @@ func diffOptions(o *skilldiff.Options, name string) *skilldiff.Options {
 }
 
 // SetCurrentVersion makes a version current, for example to revert to an older
-// version. Reviews remain valid.
+// version. Reviews remain valid. SetCurrentVersion returns a [*ReviewError] if the
+// version has code that nobody approved, and the current version may be used.
 func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id string, number int64) error {
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
 		if err != nil {
 			return nil, err
+		}
+		if !mayBeCurrent(h.Skill, v) {
+			return nil, &ReviewError{Name: h.Name, Review: v.Review, Note: v.Note}
 		}
 		return currentDetails{h.Name, h.Number, number}, l.setCurrent(ctx, tx, v)
 	})

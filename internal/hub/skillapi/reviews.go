@@ -25,7 +25,7 @@ type decisionJSON struct {
 
 func (h *Handlers) reviewsAPI() {
 	api.Add(h.Server, api.Operation("list-reviews", "GET", "/reviews", "List the versions that are pending your review, oldest first"), h.listReviews)
-	api.Add(h.Server, api.Operation("review-version", "PUT", "/skills/{skill}/versions/{version}/review", "Approve or reject the code of a version"), h.reviewVersion)
+	api.Add(h.Server, api.Operation("review-version", "PUT", "/skills/{skill}/versions/{version}/review", "Approve or reject the code of a version. An approved version becomes the current one if it is newer"), h.reviewVersion)
 }
 
 func (h *Handlers) listReviews(ctx context.Context, in *struct {

@@ -42,7 +42,7 @@ type versionCreated struct {
 
 func (h *Handlers) addUploads() {
 	addUploadOperation(h.Server, api.Operation("create-skill", "POST", "/skills", "Upload a new skill as a ZIP. Its code runs after a review"), h.createSkill)
-	addUploadOperation(h.Server, api.Operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill, which becomes the current one"), h.addVersion)
+	addUploadOperation(h.Server, api.Operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill. It becomes the current one at once if it has no code to review, else when it is approved"), h.addVersion)
 }
 
 // addUploadOperation adds an operation that streams its request body. The API

@@ -46,7 +46,7 @@ func (h *Handlers) versionsAPI() {
 	api.Add(h.Server, api.Operation("list-versions", "GET", "/skills/{skill}/versions", "List the versions of a skill, newest first"), h.listVersions)
 	api.Add(h.Server, api.Operation("get-version", "GET", "/skills/{skill}/versions/{version}", "Get a version of a skill"), h.getVersion)
 	api.Add(h.Server, api.Operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is neither current nor referenced by its digest"), h.deleteVersion)
-	api.Add(h.Server, api.Operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one"), h.useVersion)
+	api.Add(h.Server, api.Operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one. Its code must be approved"), h.useVersion)
 	api.Add(h.Server, api.Operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "List the files of a version with their hashes"), h.getManifest)
 	api.Add(h.Server, api.Operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "Get the findings of the scan of a version; advice only"), h.getFindings)
 	api.Add(h.Server, api.Operation("get-diff", "GET", "/skills/{skill}/versions/{version}/diff", "Compare two versions"), h.getDiff)

@@ -1,0 +1,69 @@
+package library_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+)
+
+func isReviewError(err error) bool {
+	_, ok := errors.AsType[*library.ReviewError](err)
+	return ok
+}
+
+// A new skill has no version to keep: its newest one is current, and its code waits.
+func TestNewSkillShowsItsNewestVersion(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		s := w.upload(w.ada, w.team, "pdf", "one", "run.sh", "#!/bin/sh\n")
+		second := w.version(w.ada, s, "two", "run.sh", "#!/bin/sh\n")
+		wantStates(t, w, s, "2 pending current", "1 pending")
+		w.decide(s.Digest, s, library.Approved) // the older one, which is better than one that waits
+		wantStates(t, w, s, "2 pending", "1 approved current")
+		w.decide(second.Digest, s, library.Approved)
+		wantStates(t, w, s, "2 approved current", "1 superseded")
+		w.decide(s.Digest, s, library.Rejected)
+		wantStates(t, w, s, "2 approved current", "1 rejected")
+		w.decide(second.Digest, s, library.Pending) // there is no other
+		wantStates(t, w, s, "2 pending current", "1 rejected")
+	})
+}
+
+// Only the uploader and the reviewers of a version that waits may name it by its digest.
+func TestPendingVersionIsForItsUploader(t *testing.T) {
+	w := sqlite(t, nil)
+	s := w.upload(w.ada, w.team, "pdf", "one")
+	second := w.version(w.ada, s, "two", "run.sh", "#!/bin/sh\n")
+	ref := library.Ref{Name: "pdf", Digest: second.Digest}
+	for _, tt := range []struct {
+		who    account.Principal
+		served int
+	}{{w.ada, 1}, {w.meg, 1}, {w.bob, 0}} {
+		list := must(must(w.lib.BoundSource(tt.who, "agent", []library.Ref{ref}))(t).List(w.ctx))(t)
+		if len(list.Entries) != tt.served || len(list.Problems) != 1-tt.served {
+			t.Errorf("%s gets %+v", tt.who.Name, list)
+		}
+	}
+	w.decide(second.Digest, s, library.Approved)
+	if r := must(w.lib.Resolve(w.ctx, w.bob, ref))(t); !r.Version.Current {
+		t.Errorf("approved, it is %+v", r.Version)
+	}
+}
+
+func (w *fixture) decide(digest string, s *library.Skill, r library.Review) {
+	w.t.Helper()
+	mustDo(w.t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Digest: digest, Review: r}))
+}
+
+func wantStates(t *testing.T, w *fixture, s *library.Skill, want ...string) {
+	t.Helper()
+	wantEqual(t, names(must(w.lib.Versions(w.ctx, w.bob, s.ID, 0, 0))(t), func(v *library.Version) string {
+		text := fmt.Sprint(v.Number, " ", v.State)
+		if v.Current {
+			text += " current"
+		}
+		return text
+	}), want)
+}
