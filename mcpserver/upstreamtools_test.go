@@ -69,7 +69,7 @@ func upstreamServer(name string) *mcp.Server {
 			return &mcp.CallToolResult{Meta: mcp.Meta{"received": req.Params.Meta}, Content: []mcp.Content{
 				&mcp.TextContent{Text: name + ": " + a.Text}, &mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"}}}, map[string]any{"said": a.Text}, nil
 		})
-	mcp.AddTool(s, &mcp.Tool{Name: "change", Description: "Change the world."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(s, &mcp.Tool{Name: "change", Description: "Change the world.", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "changed"}}}, nil, nil
 	})
 	s.AddTool(&mcp.Tool{Name: "fail", Description: "Fail by the protocol.", InputSchema: &jsonschema.Schema{Type: "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
