@@ -35,6 +35,65 @@ func Inspect(s string) Report {
 	return out
 }
 
+// InspectFile is like [Inspect], but for a whole text file. It allows a byte
+// order mark at its start, which some editors write.
+func InspectFile(text string) Report { return Inspect(strings.TrimPrefix(text, "\ufeff")) }
+
+// Line is a line of a text with disallowed characters.
+type Line struct {
+	Number int    `json:"line"` // starting at 1
+	Text   string `json:"text"` // as [Text.Visible] returns it, shortened
+}
+
+// maxLine is the maximum number of bytes of a [Line] before and after its first
+// disallowed character.
+const maxLine = 120
+
+// VisibleLines returns the lines of a text file that have disallowed
+// characters, with these made visible. It returns up to most lines, and the
+// number of the others. A byte order mark at the start is allowed.
+func VisibleLines(text string, most int) (lines []Line, others int) {
+	text = strings.TrimPrefix(text, "\ufeff")
+	number, from := 1, 0 // of the text up to from
+	end := 0             // of the last line with a disallowed character
+	for c := range disallowedIn(text) {
+		if c.at < end {
+			continue
+		}
+		number, from = number+strings.Count(text[from:c.at], "\n"), c.at
+		start := 1 + strings.LastIndexByte(text[:c.at], '\n')
+		if end = len(text); strings.IndexByte(text[c.at:], '\n') >= 0 {
+			end = c.at + strings.IndexByte(text[c.at:], '\n')
+		}
+		if len(lines) == most {
+			others++
+			continue
+		}
+		lines = append(lines, Line{number, excerpt(text[start:end], c.at-start)})
+	}
+	return lines, others
+}
+
+// excerpt returns the part of a line around the character at an offset, with
+// disallowed characters made visible.
+func excerpt(line string, at int) string {
+	from, to := max(0, at-maxLine), min(len(line), at+maxLine)
+	for from > 0 && !utf8.RuneStart(line[from]) {
+		from--
+	}
+	for to < len(line) && !utf8.RuneStart(line[to]) {
+		to++
+	}
+	out := New(line[from:to]).Visible()
+	if from > 0 {
+		out = "…" + out
+	}
+	if to < len(line) {
+		out += "…"
+	}
+	return out
+}
+
 // Clean reports whether the text has no disallowed characters.
 func (r Report) Clean() bool { return r.Count == 0 }
 

@@ -106,6 +106,39 @@ func TestReport(t *testing.T) {
 	}
 }
 
+func TestVisibleLines(t *testing.T) {
+	text := "\ufeffone\ntwo \u202e and \u202e\n" + strings.Repeat("é", 200) + "\u200b" + strings.Repeat("é", 200) + "\nlast\xff"
+	lines, others := untrusted.VisibleLines(text, 2)
+	want := []untrusted.Line{{2, "two ⟨U+202E⟩ and ⟨U+202E⟩"}, {3, "…" + strings.Repeat("é", 60) + "⟨U+200B⟩" + strings.Repeat("é", 59) + "…"}}
+	if !slices.Equal(lines, want) || others != 1 {
+		t.Errorf("got %+v and %d others", lines, others)
+	}
+	for _, s := range untrustedtest.Hostile() {
+		lines, _ := untrusted.VisibleLines(s, 10)
+		if (len(lines) == 0) != untrusted.InspectFile(s).Clean() {
+			t.Errorf("%+q: %+v", s, lines)
+		}
+		for _, l := range lines {
+			if leak := untrustedtest.Hidden(l.Text); leak != "" {
+				t.Errorf("%+q: leaks %s", s, leak)
+			}
+		}
+	}
+}
+
+// The fast path finds each character in each position of a word.
+func TestInspectFindsControlCharactersInEachPosition(t *testing.T) {
+	for c := range 256 {
+		for at := range 20 {
+			s := strings.Repeat("a", at) + string([]byte{byte(c)}) + strings.Repeat("\n", 20-at)
+			want := c >= 0x80 || c == 0x7f || c < ' ' && !strings.ContainsRune("\n\r\t\f", rune(c))
+			if got := !untrusted.Inspect(s).Clean(); got != want {
+				t.Errorf("%+q: %v, want %v", s, got, want)
+			}
+		}
+	}
+}
+
 func FuzzText(f *testing.F) {
 	for _, s := range append(untrustedtest.Hostile(), untrustedtest.Legitimate()...) {
 		f.Add(s)
