@@ -55,10 +55,11 @@ type CallRequest struct {
 	Subject     policy.Digest `json:"-"`
 }
 
-// RefusedError reports that a skill's code is not allowed to run, or that a
-// tool call is not allowed. Nothing ran.
+// RefusedError reports that a skill's code is not allowed to run, that a tool
+// call is not allowed, or that a text of a skill has hidden characters. Nothing
+// ran.
 type RefusedError struct {
-	Skill    string          // the skill to run, or the one that provides the tool; may be ""
+	Skill    string          // the skill to run or read, or the one that provides the tool; may be ""
 	Decision policy.Decision // its effect is not [policy.Allow]
 	// NeedsApproval is set if the user can approve the operation.
 	NeedsApproval bool
@@ -70,6 +71,8 @@ type RefusedError struct {
 // Error returns a message with the reason, but without the hint of Decision.
 func (e *RefusedError) Error() string {
 	switch {
+	case e.Decision.Code == policy.HiddenText:
+		return fmt.Sprintf("skill %s needs approval: %s", e.Skill, e.Decision.Reason)
 	case e.Call == nil:
 		return fmt.Sprintf("skill %s may not run scripts: %s", e.Skill, e.Decision.Reason)
 	case e.NeedsApproval:

@@ -47,6 +47,9 @@ type Content struct {
 	Binary bool
 	// TooLarge is set if the file is over 16 MiB. Its content is not returned.
 	TooLarge bool
+	// Warning tells a model that the text file has hidden characters. It is to be
+	// put before Text, and "" if there are none. See [Runtime.CheckText].
+	Warning string
 }
 
 // errNotText is returned for an offset in a file that is not text.
@@ -61,7 +64,8 @@ var errNotText = errors.New("cannot read part of a file that is not text")
 // The error matches [fs.ErrNotExist] if the file does not exist. It matches
 // [fs.ErrInvalid] if the path leaves the skill or is not a regular file. So does
 // an offset outside a text file. A positive offset in a file that is not text is
-// an error.
+// an error. The error is that of [Runtime.CheckText] if the file must not be
+// read because of hidden characters anywhere in it.
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
@@ -72,9 +76,12 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 		return nil, err
 	}
 	defer b.Close()
-	c, err := readContent(b.FS, clean, offset, limit)
+	c, text, err := readContent(b.FS, clean, offset, limit)
 	switch {
 	case err == nil:
+		if c.Warning, err = r.CheckText(ctx, e, clean, text); err != nil {
+			return nil, err
+		}
 		return c, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fileError(fs.ErrNotExist, "skill %s has no file %s%s", e.Name, clean, nearFiles(b.FS, clean))
@@ -127,43 +134,45 @@ func cleanPath(name string) (string, error) {
 	return clean, nil
 }
 
-func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error) {
+// readContent reads a file. It also returns the whole text of a text file.
+func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, string, error) {
 	// Stat first: opening a named pipe would wait for a writer.
 	switch fi, err := fs.Stat(fsys, name); {
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	case fi.IsDir():
-		return nil, errDirectory
+		return nil, "", errDirectory
 	case !fi.Mode().IsRegular():
-		return nil, fileError(fs.ErrInvalid, "not a regular file: %s", name)
+		return nil, "", fileError(fs.ErrInvalid, "not a regular file: %s", name)
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxWhole+1))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if len(data) > maxWhole {
-		return tooLarge(f, name, data)
+		c, err := tooLarge(f, name, data)
+		return c, "", err
 	}
 	c := &Content{Path: name, Size: int64(len(data)), SHA256: skillfile.Hash(data), MIME: filetype.Of(name, data)}
 	if filetype.IsText(data) {
 		if err := c.setPart(data, offset, limit); err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		return c, nil
+		return c, string(data), nil
 	}
 	c.Binary = true
 	if offset > 0 {
-		return nil, fmt.Errorf("%s: %w", name, errNotText)
+		return nil, "", fmt.Errorf("%s: %w", name, errNotText)
 	}
 	if t := filetype.Image(data); t != "" && c.Size <= maxImage {
 		c.Data, c.MIME = data, t
 	}
-	return c, nil
+	return c, "", nil
 }
 
 // tooLarge returns the metadata of a file whose content is not returned: its

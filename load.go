@@ -1,6 +1,7 @@
 package loadout
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillfile"
+	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/session"
@@ -18,7 +20,8 @@ import (
 // precede the skills that need them. Missing ones are listed in
 // [session.Skill.Problems]. If a skill is the cause of the error, it is a
 // [*catalog.NotFoundError], [*catalog.DependencyError] or
-// [*catalog.BrokenError].
+// [*catalog.BrokenError], or a [*RefusedError] because of hidden characters; see
+// [Runtime.CheckText].
 func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {
@@ -36,19 +39,25 @@ func (r *Runtime) FetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.
 	}
 	out := make([]*session.Skill, len(order))
 	for i, l := range order {
-		out[i] = r.newSkill(ctx, l)
+		sum := digest(l.Source)
+		facts := r.bodies.read(sum, l)
+		if err := r.checkReport(ctx, l.Entry, l.Entry.File(), facts.hidden, l.Source); err != nil {
+			return nil, err
+		}
+		out[i] = r.newSkill(ctx, l, sum)
+		out[i].Tokens, out[i].Warning = facts.tokens, skilltext.HiddenWarning(l.Entry.File(), facts.hidden)
 	}
 	return out, nil
 }
 
-func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded) *session.Skill {
+func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded, digest string) *session.Skill {
 	e, s := l.Entry, l.Skill
 	m := &session.Skill{
 		ID:           session.ID{Name: e.Name, Origin: e.Origin, Dir: e.Dir},
 		Title:        untrusted.New(s.Title()).ForTerminal(),
 		Description:  untrusted.New(s.Description).ForPage(),
 		Version:      untrusted.New(s.Version).ForTerminal(),
-		Digest:       digest(l.Source),
+		Digest:       digest,
 		Instructions: s.Instructions,
 		Location:     e.Location(),
 		Hidden:       e.DisableModelInvocation || s.DisableModelInvocation, // the source may have omitted this field
@@ -57,7 +66,6 @@ func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded) *session.Skil
 		Model:        s.Model,
 		Needs:        l.Needs,
 	}
-	m.Tokens = r.tokens.count(m.Digest, s.Instructions)
 	for _, ref := range l.Missing {
 		m.Problems = append(m.Problems, fmt.Sprintf("needs skill %q, which is not available", ref))
 	}
@@ -77,28 +85,38 @@ func digest(b []byte) string {
 	return "sha256:" + skillfile.Hash(b)
 }
 
-// tokenCache caches the token counts of instructions by digest, because
-// counting tokens is slower than reading the file.
-type tokenCache struct {
-	mu sync.Mutex
-	n  map[string]int
+// bodyFacts holds what a load needs to know about the instructions of a skill.
+type bodyFacts struct {
+	tokens int
+	hidden untrusted.Report // with the line in SKILL.md
 }
 
-func (c *tokenCache) count(digest, text string) int {
+// bodyCache caches facts about instructions by digest, because finding them is
+// slower than reading the file.
+type bodyCache struct {
+	mu sync.Mutex
+	m  map[string]bodyFacts
+}
+
+func (c *bodyCache) read(digest string, l *catalog.Loaded) bodyFacts {
 	c.mu.Lock()
-	n, ok := c.n[digest]
+	facts, ok := c.m[digest]
 	c.mu.Unlock()
 	if ok {
-		return n
+		return facts
 	}
-	n = tokencount.Estimate(text)
+	text := l.Skill.Instructions
+	facts = bodyFacts{tokencount.Estimate(text), untrusted.Inspect(text)}
+	if before, ok := bytes.CutSuffix(l.Source, []byte(text)); ok && !facts.hidden.Clean() {
+		facts.hidden.Line += bytes.Count(before, []byte("\n"))
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.n == nil || len(c.n) >= 4096 {
-		c.n = map[string]int{}
+	if c.m == nil || len(c.m) >= 4096 {
+		c.m = map[string]bodyFacts{}
 	}
-	c.n[digest] = n
-	return n
+	c.m[digest] = facts
+	return facts
 }
 
 // Digest returns "sha256:" and the hex SHA-256 of a skill's current SKILL.md.

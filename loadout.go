@@ -70,7 +70,7 @@ type Runtime struct {
 	catalog *catalog.Catalog
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	tokens  tokenCache
+	bodies  bodyCache
 	scripts *Scripts
 	approve Approver // may be nil
 }

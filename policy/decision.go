@@ -22,6 +22,11 @@ const (
 	Unreadable  Code = "unreadable"   // the grants cannot be read
 )
 
+// HiddenText is the code of the decision that a model must not get a text of a
+// skill, because it has characters that a user does not see. The user can
+// resolve it by approving the skill.
+const HiddenText Code = "hidden-text"
+
 // Codes of decisions on tool calls.
 const (
 	ByRule         Code = "rule" // by Decision.Rule

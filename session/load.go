@@ -43,6 +43,9 @@ type Skill struct {
 	Tokens       int      // estimated number of tokens in the instructions
 	Needs        []string // names of the skills that it depends on
 	Problems     []string // what will not work; part of the text for the model
+	// Warning tells a model that the instructions have characters that the user
+	// does not see; "" if they have none. It precedes them.
+	Warning string
 	// Hidden is set if only the user may load the skill. ArgumentHint
 	// describes the arguments that the user can type after its name.
 	Hidden       bool

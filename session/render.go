@@ -10,13 +10,17 @@ import (
 // Render returns the text of a load for a tool result: an introductory line,
 // the instructions, the files and the problems. It does not number the
 // instructions or wrap them in JSON. Placeholders for the skill's directory
-// are replaced with m.Location, unless that is empty. Render does not modify m.
+// are replaced with m.Location, unless that is empty. The text begins with
+// m.Warning, if there is one. Render does not modify m.
 func Render(m *Skill) string {
 	var text string
 	if body := m.body(); body == "" {
 		text = fmt.Sprintf("Skill %s (from %s) is loaded, but it has no instructions.\n", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin))
 	} else {
 		text = fmt.Sprintf("Skill %s (from %s) is loaded. Follow its instructions where they apply.\n\n%s\n", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin), body)
+	}
+	if m.Warning != "" {
+		text = m.Warning + "\n\n" + text
 	}
 	if rest := m.appendix(); rest != "" {
 		text += "\n" + rest

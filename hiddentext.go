@@ -1,0 +1,68 @@
+package loadout
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/lease"
+	"github.com/loadout-dev/loadout/internal/skillfile"
+	"github.com/loadout-dev/loadout/internal/skilltext"
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// CheckText checks a text file of the skill e before a model gets it, at path
+// inside the skill. If the text has characters that a user does not see, CheckText
+// returns a warning for the model, to be put before the text. If the skill
+// belongs neither to the user nor to this program, and its current version is
+// not approved, the error is a [*RefusedError] with the code
+// [policy.HiddenText]. [Runtime.Fetch] and [Runtime.ReadFile] check their texts.
+func (r *Runtime) CheckText(ctx context.Context, e *catalog.Entry, path, text string) (warning string, err error) {
+	found := untrusted.InspectFile(text)
+	if found.Clean() {
+		return "", nil
+	}
+	if err := r.checkReport(ctx, e, path, found, []byte(text)); err != nil {
+		return "", err
+	}
+	return skilltext.HiddenWarning(path, found), nil
+}
+
+// checkReport returns a [*RefusedError] if a text with the given report must not
+// be delivered. what names the text, and file is the content of its whole file.
+func (r *Runtime) checkReport(ctx context.Context, e *catalog.Entry, what string, found untrusted.Report, file []byte) error {
+	if found.Clean() || e.Scope == catalog.User || e.Scope == catalog.Bundled || r.isReviewed(ctx, e, file) {
+		return nil
+	}
+	return &RefusedError{Skill: e.Name, NeedsApproval: true, Decision: policy.Decision{Effect: policy.Deny, Code: policy.HiddenText,
+		Reason: what + " has " + found.String(), Hint: "approve it after a review"}}
+}
+
+// isReviewed reports whether the user approved the current version of a skill,
+// and the version has a file with the given content. An approval for another
+// conversation counts too, because the user saw the text.
+func (r *Runtime) isReviewed(ctx context.Context, e *catalog.Entry, file []byte) bool {
+	if r.scripts == nil || r.scripts.Grants == nil {
+		return false
+	}
+	m, err := r.catalog.CompleteManifest(ctx, e)
+	hash := skillfile.Hash(file)
+	if err != nil || !slices.ContainsFunc(m, func(f skill.File) bool { return f.SHA256 == hash }) {
+		return false
+	}
+	p, subject := r.scripts.principal(), policy.Digest(m.Digest())
+	if g, err := lease.Find(ctx, r.scripts.Grants, p, subject, "", nil); err == nil && g != nil {
+		return g.Permissions.Run
+	}
+	grants, _, err := r.scripts.Grants.List(ctx)
+	if err != nil {
+		return false
+	}
+	now := time.Now()
+	return slices.ContainsFunc(grants, func(g policy.Grant) bool {
+		return g.Permissions.Run && g.Principal == p && g.Subject == subject && g.Session != "" && !g.Expired(now)
+	})
+}
