@@ -2,11 +2,13 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/skilltext"
@@ -87,6 +89,7 @@ type compatReadResult struct {
 	InstructionsLength int      `json:"instructions_length,omitempty"`
 	Files              []string `json:"files,omitempty"`
 	FilePath           string   `json:"file_path,omitempty"`
+	Warning            string   `json:"warning,omitempty"` // about hidden characters of the content
 	Content            string   `json:"content,omitempty"`
 	ContentLength      int      `json:"content_length,omitempty"`
 }
@@ -120,11 +123,15 @@ func (s *Server) compatReadFile(ctx context.Context, in compatReadArgs) (*mcp.Ca
 	if c == nil {
 		return res, nil, err
 	}
-	out := &compatReadResult{SkillName: e.Name, FilePath: c.Path, Content: c.Text, ContentLength: len(c.Text)}
+	out := &compatReadResult{SkillName: e.Name, FilePath: c.Path, Warning: c.Warning, Content: c.Text, ContentLength: len(c.Text)}
 	switch content := s.fileContent(e, c); {
 	case c.Next > 0: // the earlier tool had no offset parameter
 		out.Content += fmt.Sprintf("\n[truncated: %d of %d bytes]", c.Next, c.Size)
-		return textResult(out.Content), out, nil
+		text := out.Content
+		if c.Warning != "" {
+			text = c.Warning + "\n\n" + text
+		}
+		return textResult(text), out, nil
 	case c.Binary:
 		return &mcp.CallToolResult{Content: content}, nil, nil
 	default:
@@ -135,6 +142,9 @@ func (s *Server) compatReadFile(ctx context.Context, in compatReadArgs) (*mcp.Ca
 func (s *Server) compatFailed(ctx context.Context, err error) *mcp.CallToolResult {
 	if ctx.Err() != nil {
 		return nil
+	}
+	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
+		return errorResult(s.refusalText(refused))
 	}
 	msg := strings.TrimSuffix(s.errorText(err), ".")
 	if !strings.HasSuffix(msg, "?") {
@@ -181,6 +191,8 @@ func (s *Server) compatLoad(ctx context.Context, _ *mcp.CallToolRequest, in comp
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
+	case isRefusedRun(err):
+		return s.compatFailed(ctx, err), nil, nil
 	case err != nil:
 		return errorResult(fmt.Sprintf("Error: Skill '%s' is not available. Available skills: %s", in.SkillName, s.available())), nil, nil
 	}

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // describedSkill returns a SKILL.md with text in each field that a client or a
@@ -133,6 +135,85 @@ func TestHostileErrorsAreCleaned(t *testing.T) {
 			got, content := c.tool(tool, arguments)
 			if leak := untrustedtest.Hidden(got+decoded(t, string(content))) + untrustedtest.Forged(got+decoded(t, string(content))); leak != "" {
 				t.Errorf("%s: %+q: %s", tool, text, leak)
+			}
+		}
+	}
+}
+
+// bodySkill returns a SKILL.md with text in its instructions.
+func bodySkill(name, text string) string {
+	return "---\nname: " + name + "\ndescription: A skill.\n---\nBefore " + text + " after.\n"
+}
+
+// readAll returns the answers that contain the text of a skill or of its file.
+func readAll(c *wire, name string) map[string]string {
+	out := map[string]string{}
+	for tool, arguments := range map[string]args{"load_skill": {"name": name}, "read_skill_file": {"skill": name, "path": "data.txt"}} {
+		text, content := c.tool(tool, arguments)
+		out[tool], out[tool+", structured"] = text, string(content)
+	}
+	for method, params := range map[string]args{"prompts/get": {"name": name}, "resources/read": {"uri": "skill://" + name + "/SKILL.md"}} {
+		res := c.request(method, params)
+		if out[method] = string(res.Result); res.Error != nil {
+			out[method] = res.Error.Message
+		}
+	}
+	return out
+}
+
+func TestHostileBodiesAreRefusedOrMarkedInEveryAnswer(t *testing.T) {
+	tree, hidden := files{}, map[string]string{}
+	for i, text := range untrustedtest.Hostile() {
+		text = strings.ToValidUTF8(text, "\u202e")
+		if untrustedtest.Hidden(strings.ReplaceAll(text, "\r", "")) == "" || strings.ContainsRune(text, 0) {
+			continue // only a delimiter
+		}
+		name := "skill-" + strconv.Itoa(i)
+		hidden[name], tree[name+"/SKILL.md"], tree[name+"/data.txt"] = text, bodySkill(name, text), "Text: "+text
+	}
+	for _, scope := range []catalog.Scope{catalog.Project, catalog.User} {
+		t.Run(scope.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			tree.write(t, dir)
+			w := newWorld(t, setup{sources: []catalog.Source{catalog.NewDir("clone", scope, dir, nil)}, scripts: &loadout.Scripts{Grants: policy.NewMemoryStore()}})
+			c := w.begin(t, way{"stdio", modern})
+			for name, text := range hidden {
+				for answer, got := range readAll(c, name) {
+					got = decoded(t, got)
+					switch warning := strings.Index(got, "Warning: "); {
+					case scope == catalog.User && strings.HasSuffix(answer, "structured") && got == "": // the text is elsewhere
+					case scope == catalog.User && (warning < 0 || !strings.Contains(got, text)):
+						t.Errorf("%s: %+q: no warning, or other text: %+q", answer, text, got)
+					case scope == catalog.User && answer != "resources/read" && !strings.HasSuffix(answer, "structured") && warning > strings.Index(got, text):
+						t.Errorf("%s: %+q: the warning does not precede it: %+q", answer, text, got)
+					case scope == catalog.Project && untrustedtest.Hidden(got) != "":
+						t.Errorf("%s: %+q: delivered: %+q", answer, text, got)
+					case scope == catalog.Project && !strings.HasSuffix(answer, "structured") && !strings.Contains(got, "needs approval: "):
+						t.Errorf("%s: %+q: no reason: %+q", answer, text, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestLegitimateBodiesAreUnchangedInEveryAnswer(t *testing.T) {
+	tree := files{}
+	for i, text := range untrustedtest.Legitimate() {
+		name := "skill-" + strconv.Itoa(i)
+		tree[name+"/SKILL.md"], tree[name+"/data.txt"] = bodySkill(name, text), text
+	}
+	dir := t.TempDir()
+	tree.write(t, dir)
+	w := newWorld(t, setup{sources: []catalog.Source{catalog.NewDir("clone", catalog.Project, dir, nil)}, scripts: &loadout.Scripts{Grants: policy.NewMemoryStore()}})
+	c := w.begin(t, way{"stdio", modern})
+	for i, text := range untrustedtest.Legitimate() {
+		for answer, got := range readAll(c, "skill-"+strconv.Itoa(i)) {
+			if strings.Contains(answer, "prompts/get") && strings.Contains(text, "$") {
+				continue // the arguments of the prompt
+			}
+			if got != "" && !strings.Contains(got, text) && !strings.Contains(decoded(t, got), text) || strings.Contains(got, "Warning: ") {
+				t.Errorf("%s: %+q: %+q", answer, text, got)
 			}
 		}
 	}

@@ -2,11 +2,13 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skilltext"
@@ -72,6 +74,9 @@ func (s *Server) getPrompt(ctx context.Context, e *catalog.Entry, arguments []st
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
+		}
+		if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
+			return nil, invalidParams("%s", s.refusalText(refused))
 		}
 		return nil, invalidParams("%s", s.errorText(err))
 	}

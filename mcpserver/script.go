@@ -290,17 +290,7 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, r
 // runError returns a message with the next step after a script could not start.
 func (s *Server) runError(err error) string {
 	if e, ok := errors.AsType[*loadout.RefusedError](err); ok {
-		if e.Decision.Code == policy.Unreadable && s.opts.Remote {
-			return fmt.Sprintf("skill %s may not run scripts: what was approved cannot be read.", e.Skill)
-		}
-		msg := e.Error() + "."
-		switch how := cmp.Or(s.howToApprove(err), e.Decision.Hint); {
-		case isCommand(how):
-			return "The user can " + how + ": " + msg
-		case how != "":
-			msg += " The user can " + how + "."
-		}
-		return msg
+		return s.refusalText(e)
 	}
 	if e, ok := errors.AsType[*sandbox.UnavailableError](err); ok && e.Fix != "" {
 		return strings.TrimSuffix(s.errorText(err), ".") + ". Fix: " + e.Fix
@@ -312,6 +302,22 @@ func (s *Server) runError(err error) string {
 		return s.errorText(err) + "; omit folder to start a new one"
 	}
 	return s.errorText(err)
+}
+
+// refusalText returns a message about a refused skill. If the user can approve
+// it with a command, the message begins with that.
+func (s *Server) refusalText(e *loadout.RefusedError) string {
+	if e.Decision.Code == policy.Unreadable && s.opts.Remote {
+		return fmt.Sprintf("skill %s may not run scripts: what was approved cannot be read.", e.Skill)
+	}
+	msg := e.Error() + "."
+	switch how := cmp.Or(s.howToApprove(e), e.Decision.Hint); {
+	case isCommand(how):
+		return "The user can " + how + ": " + msg
+	case how != "":
+		msg += " The user can " + how + "."
+	}
+	return msg
 }
 
 // maxOutput is the maximum number of characters of stdout and of stderr shown

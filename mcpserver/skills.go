@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/filetype"
 	"github.com/loadout-dev/loadout/internal/skillfile"
@@ -282,6 +283,14 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	c := &mcp.ResourceContents{URI: uri, MIMEType: resourceType(inside, data)}
 	if filetype.IsText(data) {
 		c.Text = string(data)
+		warning, err := s.rt.CheckText(ctx, e, inside, c.Text)
+		if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
+			s.reportRefusal(useFile, e)
+			return nil, invalidParams("%s", s.refusalText(refused))
+		}
+		if warning != "" { // the text must match the digest in skills/list
+			c.Meta = mcp.Meta{"dev.loadout/warning": warning}
+		}
 	} else {
 		c.Blob = data
 	}

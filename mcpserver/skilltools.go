@@ -317,6 +317,9 @@ func renderAll(all []*session.Skill) (text, instructions string) {
 	}
 	bodies, m := slices.Clone(texts), all[len(all)-1]
 	bodies[len(bodies)-1] = skilltext.Body(m.Instructions, m.Location)
+	if m.Warning != "" {
+		bodies[len(bodies)-1] = m.Warning + "\n\n" + bodies[len(bodies)-1]
+	}
 	return strings.Join(texts, "\n"), strings.Join(bodies, "\n")
 }
 
@@ -341,7 +344,7 @@ func (s *Server) fetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.S
 	all, err := s.rt.FetchEntry(ctx, e)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.reportFailure(useLoad, e)
+			s.reportFailedFetch(useLoad, e, err)
 		}
 		return nil, err
 	}
@@ -392,6 +395,9 @@ func (s *Server) loadError(err error) string {
 	snap := s.view().snap
 	if snap.Disabled {
 		return skillsDisabled
+	}
+	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
+		return s.refusalText(refused)
 	}
 	msg := strings.TrimSuffix(s.errorText(err), ".")
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -459,7 +465,8 @@ type readResult struct {
 	SHA256   string `json:"sha256"`
 	Type     string `json:"type"`
 	Offset   int64  `json:"offset"`
-	Next     int64  `json:"next,omitempty" jsonschema:"offset to go on from"`
+	Next     int64  `json:"next,omitempty" jsonschema:"the next offset"`
+	Warning  string `json:"warning,omitempty"`
 	Text     string `json:"text,omitempty"`
 	Location string `json:"location,omitempty" jsonschema:"location of a binary file"`
 	Changes  string `json:"news,omitempty"`
@@ -470,7 +477,7 @@ func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolR
 	if c == nil {
 		return res, nil, err
 	}
-	out := &readResult{Path: c.Path, Size: c.Size, SHA256: c.SHA256, Type: c.MIME, Offset: c.Offset, Next: c.Next, Text: c.Text}
+	out := &readResult{Path: c.Path, Size: c.Size, SHA256: c.SHA256, Type: c.MIME, Offset: c.Offset, Next: c.Next, Warning: c.Warning, Text: c.Text}
 	if c.Binary {
 		out.Location = s.fileLocation(e, c)
 	}
@@ -504,15 +511,26 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 	case ctx.Err() != nil:
 		return nil, nil, nil, ctx.Err()
 	case err != nil:
-		s.reportFailure(useFile, e)
+		s.reportFailedFetch(useFile, e, err)
+		if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
+			return nil, nil, errorResult(s.refusalText(refused)), nil
+		}
 		return nil, nil, errorResult(s.errorText(err)), nil
 	}
 	s.reportFile(e, useFile, c.Text)
 	return e, c, nil, nil
 }
 
-// fileContent converts a file to the content of a tool result.
+// fileContent converts a file to the content of a tool result. A warning is
+// separate, so that the text of the file is unchanged.
 func (s *Server) fileContent(e *catalog.Entry, c *loadout.Content) []mcp.Content {
+	if c.Warning != "" {
+		return append([]mcp.Content{&mcp.TextContent{Text: c.Warning}}, s.plainFileContent(e, c)...)
+	}
+	return s.plainFileContent(e, c)
+}
+
+func (s *Server) plainFileContent(e *catalog.Entry, c *loadout.Content) []mcp.Content {
 	switch {
 	case !c.Binary && c.Next > 0:
 		return []mcp.Content{&mcp.TextContent{Text: c.Text},

@@ -65,6 +65,16 @@ func (s *Server) reportRefusal(kind string, e *catalog.Entry) {
 	s.reportUse(u)
 }
 
+// reportFailedFetch reports that a skill or file could not be read, or that
+// policy refused to deliver it.
+func (s *Server) reportFailedFetch(kind string, e *catalog.Entry, err error) {
+	if isRefusedRun(err) {
+		s.reportRefusal(kind, e)
+		return
+	}
+	s.reportFailure(kind, e)
+}
+
 // reportLoad reports that skills were loaded.
 func (s *Server) reportLoad(all []*session.Skill) {
 	for _, m := range all {
