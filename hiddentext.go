@@ -3,7 +3,6 @@ package loadout
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/lease"
@@ -54,15 +53,18 @@ func (r *Runtime) isReviewed(ctx context.Context, e *catalog.Entry, file []byte)
 		return false
 	}
 	p, subject := r.scripts.principal(), policy.Digest(m.Digest())
-	if g, err := lease.Find(ctx, r.scripts.Grants, p, subject, "", nil); err == nil && g != nil {
-		return g.Permissions.Run
+	approves := func(session string) bool {
+		g, err := lease.Find(ctx, r.scripts.Grants, p, subject, session, nil)
+		return err == nil && g != nil && g.Permissions.Run
+	}
+	if approves("") {
+		return true
 	}
 	grants, _, err := r.scripts.Grants.List(ctx)
 	if err != nil {
 		return false
 	}
-	now := time.Now()
 	return slices.ContainsFunc(grants, func(g policy.Grant) bool {
-		return g.Permissions.Run && g.Principal == p && g.Subject == subject && g.Session != "" && !g.Expired(now)
+		return g.Session != "" && g.Principal == p && g.Subject == subject && approves(g.Session)
 	})
 }

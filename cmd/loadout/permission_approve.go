@@ -176,6 +176,9 @@ func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string,
 	}
 	r := review.New(request, review.Options{Secrets: a.GrantedSecrets(ctx, request.Digest, request.Needs),
 		WorkspaceWrite: o.workspace, HostNetwork: o.host, Unsandboxed: o.unsandboxed})
+	if err := r.ReadHidden(ctx, rt); err != nil {
+		return nil, err
+	}
 	done := a.ShowProgress("scanning the skill")
 	r.Scan(ctx, rt, review.PromptScanTimeout)
 	done()

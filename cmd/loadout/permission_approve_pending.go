@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // pendingRequest is a pending request in the output of approve --pending --json.
@@ -46,7 +47,11 @@ func (a *app) listPending() error {
 func (a *app) howToApprove(ctx context.Context) func(error) string {
 	return func(err error) string {
 		if e, ok := errors.AsType[*loadout.RefusedError](err); ok && e.Call == nil && e.NeedsApproval {
-			a.AddPending(ctx, setup.PendingRequest{Args: append([]string{"approve", e.Skill}, a.SkillArgs()...), Reason: "an MCP client wants to run its code"})
+			reason := "an MCP client wants to run its code"
+			if e.Decision.Code == policy.HiddenText {
+				reason = "an MCP client wants to read it, and it has hidden characters"
+			}
+			a.AddPending(ctx, setup.PendingRequest{Args: append([]string{"approve", e.Skill}, a.SkillArgs()...), Reason: reason})
 		}
 		return a.HowToApprove(err)
 	}

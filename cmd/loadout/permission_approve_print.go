@@ -83,8 +83,24 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 	if r.Request.Entry.Scope == catalog.Bundled {
 		fmt.Fprintf(&b, "\nBundled with Loadout: agents can run its scripts without an approval.\n")
 	}
+	if r.Hidden != nil {
+		b.WriteString("\n" + a.formatHidden(r.Hidden))
+	}
 	fmt.Fprintf(&b, "\n%s", a.formatScanSummary(r.Findings))
 	fmt.Fprintf(&b, "\nTo read it: loadout show %s%s\n", console.ShellQuote(r.Name), a.SkillFlags())
+	return b.String()
+}
+
+// formatHidden lists the lines of a skill that have hidden characters.
+func (a *app) formatHidden(h *review.Hidden) string {
+	var b strings.Builder
+	b.WriteString("Hidden characters, here as ⟨U+…⟩. Agents read them after the approval:\n")
+	for _, l := range h.Lines {
+		fmt.Fprintf(&b, "  %s\n      %s\n", a.Red(plain(fmt.Sprintf("%s:%d", l.File, l.Number))), plain(l.Text))
+	}
+	if h.Others > 0 {
+		fmt.Fprintf(&b, "  and %s\n", console.Pluralize(h.Others, "more line"))
+	}
 	return b.String()
 }
 

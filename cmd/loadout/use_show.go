@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/tokencount"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -145,7 +146,7 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 	row("digest", m.Digest())
 	row("size", fmt.Sprintf("about %s of instructions; %s, %s", console.Pluralize(tokencount.Estimate(s.Instructions), "token"), console.Pluralize(len(m), "file"), console.FormatSize(m.Size())))
 	a.writeFileList(&b, m, 24)
-	fmt.Fprintf(&b, "\n%s\n", safe(strings.Trim(s.Instructions, "\n")))
+	fmt.Fprintf(&b, "\n%s\n", safe(untrusted.New(strings.Trim(s.Instructions, "\n")).Visible()))
 	fmt.Fprint(a.Stdout, b.String())
 }
 

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,15 +76,20 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
 		return nil
 	}
 	r := review.New(w, review.Options{Secrets: c.GrantedSecrets(ctx, w.Digest, w.Needs)})
-	if len(r.Scripts)+len(r.Servers)+len(sk.AllowedTools) == 0 && sk.Model == "" {
+	refusal := textRefusal(ctx, c.rt, e.Key())
+	refused := refusal != nil && refusal.Skill == e.Name
+	if len(r.Scripts)+len(r.Servers)+len(sk.AllowedTools) == 0 && sk.Model == "" && !refused {
 		return nil
+	}
+	if err := r.ReadHidden(ctx, c.rt); err != nil {
+		return err
 	}
 	r.Scan(ctx, c.rt, review.PromptScanTimeout)
 	payload, err := json.Marshal(consentRequest{w.Entry.Name, w.Digest, sk.AllowedTools, sk.Model})
 	if err != nil {
 		return err
 	}
-	text, err := c.formatQuestion(r, sk)
+	text, err := c.formatQuestion(r, sk, refused)
 	if err != nil {
 		return err
 	}
@@ -107,6 +113,14 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
 	return err
 }
 
+// textRefusal returns why a skill is not loaded before the user approves its
+// hidden characters, or nil.
+func textRefusal(ctx context.Context, rt *loadout.Runtime, ref string) *loadout.RefusedError {
+	_, err := rt.Fetch(ctx, ref)
+	refused, _ := errors.AsType[*loadout.RefusedError](err)
+	return refused
+}
+
 // answeredInChat is the presence of a user who answered a prompt of the chat.
 const answeredInChat = "answered in loadout chat"
 
@@ -114,15 +128,20 @@ const answeredInChat = "answered in loadout chat"
 const maxScripts = 10
 
 // formatQuestion returns the text of the approval request: what the skill can
-// do, then its contents. It returns an error if the text is too long to show in
-// full.
-func (c *skillConsent) formatQuestion(r *review.Review, sk *skill.Skill) (string, error) {
+// do, then its contents. textRefused says that the skill is not loaded before the
+// user approves its hidden characters. It returns an error if the text is too
+// long to show in full.
+func (c *skillConsent) formatQuestion(r *review.Review, sk *skill.Skill, textRefused bool) (string, error) {
 	short := *r
 	if rest := len(short.Scripts) - maxScripts; rest > 0 {
 		short.Scripts = append(slices.Clone(short.Scripts[:maxScripts]), fmt.Sprintf("and %d more", rest))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s wants to use its scripts, servers and tools. Allow it in this conversation?\n\n", terminal.Plain(r.Name))
+	question := "wants to use its scripts, servers and tools. Allow it in this conversation?"
+	if textRefused {
+		question = "has characters that you cannot see, and may want to use scripts, servers and tools. Let the agent read and use it in this conversation?"
+	}
+	fmt.Fprintf(&b, "%s %s\n\n", terminal.Plain(r.Name), question)
 	if len(sk.AllowedTools) > 0 {
 		fmt.Fprintf(&b, "no prompt  %s\n", terminal.Plain(strings.Join(sk.AllowedTools, ", ")))
 	}

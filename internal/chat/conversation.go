@@ -76,6 +76,10 @@ func (h *Host) markedSkills(ctx context.Context, t *conversation, o *Flags) ([]s
 				continue
 			}
 		}
+		if refused := textRefusal(ctx, t.runtime, e.Key()); refused != nil {
+			h.Note("skill %s not preloaded: %v; review it: %s", e.Name, refused, h.ApproveHint(refused))
+			continue
+		}
 		keys = append(keys, e.Key())
 	}
 	return keys, nil

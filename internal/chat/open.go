@@ -196,5 +196,10 @@ func (b *conversationBuilder) preload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range b.flags.Preload {
+		if refused := textRefusal(ctx, b.runtime, name); refused != nil {
+			return exit.Errorf(exit.Refused, "review it: "+b.host.ApproveHint(refused), "preload: %w", refused)
+		}
+	}
 	return b.preloadSkills(ctx, append(marked, b.flags.Preload...))
 }

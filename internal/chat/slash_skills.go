@@ -159,6 +159,9 @@ func (t *dialog) loadSkill(ctx context.Context, name string) (string, error) {
 		if _, err := t.runtime.Catalog().Snapshot().Get(name); err != nil {
 			return "", unknownSkillError(err)
 		}
+		if refused := textRefusal(ctx, t.runtime, name); refused != nil {
+			return "", exit.Errorf(exit.Refused, "review it: "+t.host.ApproveHint(refused), "%w", refused)
+		}
 		return "", exit.Errorf(exit.Failure, "see: loadout show "+console.ShellQuote(name), "load %s: %s", name, strings.Join(r.Problems, "; "))
 	}
 	var b strings.Builder

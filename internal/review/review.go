@@ -31,6 +31,8 @@ type Review struct {
 	Problems    []policy.Problem   `json:"problems"`
 	// Servers lists the servers that start or connect when the skill is loaded.
 	Servers []loadout.RequestedService `json:"servers"`
+	// Hidden lists the lines with hidden characters; nil if there are none.
+	Hidden *Hidden `json:"hidden,omitempty"`
 	// Findings is the result of the scan. Findings never block the approval.
 	Findings *Findings `json:"findings"`
 
@@ -46,8 +48,9 @@ type Options struct {
 	WorkspaceWrite, HostNetwork, Unsandboxed bool
 }
 
-// New returns the review of an approval request. It does not set Limits and
-// Findings: see [Review.ReadLimits] and [Review.Scan].
+// New returns the review of an approval request. It does not set Limits,
+// Hidden and Findings: see [Review.ReadLimits], [Review.ReadHidden] and
+// [Review.Scan].
 func New(request *loadout.ApprovalRequest, o Options) *Review {
 	e := request.Entry
 	r := &Review{Name: e.Name, Origin: e.Origin, Path: e.Path, Digest: request.Digest, Files: len(request.Manifest), Bytes: request.Manifest.Size(),

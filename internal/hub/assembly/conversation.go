@@ -220,7 +220,7 @@ func approvalHint(err error) string {
 	switch {
 	case !ok:
 		return ""
-	case refused.Decision.Code == policy.Changed || refused.Decision.Code == policy.Expired:
+	case refused.Decision.Code == policy.Changed || refused.Decision.Code == policy.Expired || refused.Decision.Code == policy.HiddenText:
 		return "ask a reviewer to review it"
 	}
 	return refused.Decision.Hint

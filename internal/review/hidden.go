@@ -1,0 +1,71 @@
+package review
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/filetype"
+	"github.com/loadout-dev/loadout/internal/untrusted"
+)
+
+// Hidden lists the lines of a skill that have characters which a user does not
+// see. Approving the skill lets models read them.
+type Hidden struct {
+	Lines  []HiddenLine `json:"lines"`
+	Others int          `json:"others,omitempty"` // number of further lines
+}
+
+// HiddenLine is a line of a file, with its hidden characters made visible.
+type HiddenLine struct {
+	File string `json:"file"`
+	untrusted.Line
+}
+
+// maxHiddenLines is the maximum number of lines that a review shows.
+const maxHiddenLines = 20
+
+// ReadHidden reads the text files of the skill and sets Hidden, to nil if they
+// have no hidden characters.
+func (r *Review) ReadHidden(ctx context.Context, rt *loadout.Runtime) error {
+	found, err := readHidden(ctx, rt, r.Request.Entry)
+	if err == nil && len(found.Lines) > 0 {
+		r.Hidden = found
+	}
+	return err
+}
+
+func readHidden(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry) (*Hidden, error) {
+	b, err := rt.Catalog().Open(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	files, err := rt.Catalog().ListFiles(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	out := &Hidden{}
+	for _, f := range slices.Clone(files) {
+		file, err := b.FS.Open(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(io.LimitReader(file, f.Size+1))
+		file.Close()
+		if err != nil {
+			return nil, err
+		}
+		if !filetype.IsText(data) {
+			continue // no model gets it as text
+		}
+		lines, others := untrusted.VisibleLines(string(data), maxHiddenLines-len(out.Lines))
+		for _, l := range lines {
+			out.Lines = append(out.Lines, HiddenLine{f.Path, l})
+		}
+		out.Others += others
+	}
+	return out, nil
+}
