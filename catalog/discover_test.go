@@ -43,7 +43,7 @@ func TestDiscovery(t *testing.T) {
 			map[string]string{
 				".git/a/SKILL.md": doc("a", ""), "node_modules/b/SKILL.md": doc("b", ""), "vendor/c/SKILL.md": doc("c", ""),
 				".venv/d/SKILL.md": doc("d", ""), "__pycache__/e/SKILL.md": doc("e", ""), "x/site-packages/f/SKILL.md": doc("f", ""),
-				"g/SKILL.md": doc("g", ""),
+				"g/SKILL.md": doc("g", ""), "bower_components/h/SKILL.md": doc("h", ""), "dist-packages/i/SKILL.md": doc("i", ""), ".nox/j/SKILL.md": doc("j", ""),
 			},
 			[]string{"g"}, nil,
 		},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/steering"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -98,13 +99,14 @@ type scan struct {
 }
 
 // skipped reports whether directories with this name are never searched for
-// skills: version control data, dependencies and caches.
+// skills: version control data, dependencies and caches. Code may change
+// dependencies without the user's consent.
 func skipped(name string) bool {
 	switch name {
-	case "node_modules", "vendor", ".venv", "venv", "site-packages", ".tox", ".cache", ".terraform", ".idea", ".vscode":
+	case "vendor", ".cache", ".terraform", ".idea", ".vscode":
 		return true
 	}
-	return skillpath.IsIgnored(name)
+	return steering.IsDependencyDir(name) || skillpath.IsIgnored(name)
 }
 
 // ownMaterial reports whether the specification reserves a directory name for a

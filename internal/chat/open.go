@@ -126,7 +126,8 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 	if b.asks {
 		approve = approver.NewForChanges(b.desk, b.id, policy.LocalUser())
 	}
-	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder, b.flags.Workspace == "", approve), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) },
+	own := b.flags.Workspace == ""
+	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder, own, approve), Own: own, Agree: approve.agree(), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) },
 		Hint: b.explainSkillPath, Project: b.host.skillProjectDir(b.flags.Workspace), OnSave: rt.Catalog().Reload})
 	b.set, _, err = b.host.NewToolsetWith(ctx, b.config, rt, setup.ToolsetOptions{Files: b.flags.Files, Profile: b.profile, Rules: b.rules, Session: b.id, Folder: b.folder, Builtin: files})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -69,6 +70,20 @@ func (h *Host) skillProjectDir(named string) string {
 
 // approveChanges asks the user about the changes of a command.
 type approveChanges func(context.Context, []loadout.HeldChange) (bool, error)
+
+// agree converts the function for the files that an agent writes itself.
+func (ask approveChanges) agree() execution.Agree {
+	if ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, held []execution.HeldChange) (bool, error) {
+		var changes []loadout.HeldChange
+		for _, c := range held {
+			changes = append(changes, loadout.HeldChange(c))
+		}
+		return ask(ctx, changes)
+	}
+}
 
 // newCommandRunner returns a function that runs an agent's commands in the
 // sandbox, with dir as the working directory. If dir is the conversation's own,

@@ -210,6 +210,13 @@ func newHeldChange(set *overlay.Set, c *overlay.Change) HeldChange {
 		h.Diff = "(" + printable.Text(err.Error(), 200) + ")"
 		return h
 	}
+	return NewHeldChange(c.Path, string(c.Op), c.Reader, before, after)
+}
+
+// NewHeldChange returns a held change of a file with the difference between two
+// contents.
+func NewHeldChange(name, op, reader string, before, after []byte) HeldChange {
+	h := HeldChange{Path: printable.Text(name, 200), Op: op, Reader: reader}
 	h.Diff = skilldiff.Unified(before, after, "a/"+h.Path, "b/"+h.Path, nil)
 	return h
 }

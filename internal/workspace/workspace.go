@@ -60,6 +60,13 @@ type Options struct {
 	// nil, is called after a skill was saved.
 	Project string
 	OnSave  func(context.Context) error
+	// Agree asks the user before a file that steers programs or agents is
+	// written; see package steering. If it is nil, such files are not written.
+	Agree execution.Agree
+	// Own is set for a folder in which no user works, such as that of a
+	// conversation. Only protected names are not written; see
+	// [execution.IsProtected].
+	Own bool
 }
 
 // Name is the server name in permission rules.
@@ -242,7 +249,7 @@ func (f *folder) content(in *writeArgs) ([]byte, error) {
 	return data, nil
 }
 
-func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) (*mcp.CallToolResult, any, error) {
+func (f *folder) write(ctx context.Context, _ *mcp.CallToolRequest, in writeArgs) (*mcp.CallToolResult, any, error) {
 	name, err := localPath(in.Path)
 	if err != nil {
 		return nil, nil, err
@@ -251,9 +258,7 @@ func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) 
 	if err != nil {
 		return nil, nil, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.writeFile(name, data); err != nil {
+	if err := f.replaceFile(ctx, name, func() ([]byte, error) { return data, nil }); err != nil {
 		return nil, nil, pathlessError(in.Path, err)
 	}
 	return textResult(fmt.Sprintf("Wrote %s, %d bytes.", in.Path, len(data))), nil, nil
@@ -263,9 +268,6 @@ func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) 
 func (f *folder) writeFile(name string, data []byte) error {
 	if len(data) > MaxFile {
 		return fmt.Errorf("file too large (%d bytes, limit %d)", len(data), MaxFile)
-	}
-	if execution.IsProtected(name) {
-		return errors.New("protected, because programs run commands from this file; only the user can change it")
 	}
 	dir, err := f.openDir(filepath.Dir(name))
 	if err != nil {
@@ -345,40 +347,40 @@ type editArgs struct {
 	All  bool   `json:"all,omitempty" jsonschema:"wherever it is"`
 }
 
-func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*mcp.CallToolResult, any, error) {
+func (f *folder) edit(ctx context.Context, _ *mcp.CallToolRequest, in editArgs) (*mcp.CallToolResult, any, error) {
 	name, err := localPath(in.Path)
 	if err != nil {
 		return nil, nil, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	file, err := f.open(name)
+	count := 0
+	err = f.replaceFile(ctx, name, func() ([]byte, error) {
+		data, err := f.readFile(name)
+		if err == nil {
+			data, count, err = in.apply(data)
+		}
+		return data, err
+	})
 	if err != nil {
-		return nil, nil, pathlessError(in.Path, err)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
-	file.Close()
-	if err != nil {
-		return nil, nil, pathlessError(in.Path, err)
-	}
-	count := bytes.Count(data, []byte(in.Old))
-	switch {
-	case len(data) > MaxFile:
-		return nil, nil, fmt.Errorf("%s too large (limit %d bytes)", in.Path, MaxFile)
-	case in.Old == "":
-		return nil, nil, errors.New("missing old text; use write_file to write a whole file")
-	case count == 0:
-		return nil, nil, fmt.Errorf("text not found in %s; read the file and copy the text exactly", in.Path)
-	case count > 1 && !in.All:
-		return nil, nil, fmt.Errorf("text occurs several times in %s (%d); include more context, or set all", in.Path, count)
-	}
-	if size := len(data) + count*(len(in.New)-len(in.Old)); size > MaxFile {
-		return nil, nil, fmt.Errorf("%s would be too large (%d bytes, limit %d)", in.Path, size, MaxFile)
-	}
-	if err := f.writeFile(name, bytes.ReplaceAll(data, []byte(in.Old), []byte(in.New))); err != nil {
 		return nil, nil, pathlessError(in.Path, err)
 	}
 	return textResult(fmt.Sprintf("Replaced it %d times in %s.", count, in.Path)), nil, nil
+}
+
+// apply returns the edited content and the number of replaced texts.
+func (in *editArgs) apply(data []byte) ([]byte, int, error) {
+	count := bytes.Count(data, []byte(in.Old))
+	switch {
+	case in.Old == "":
+		return nil, 0, errors.New("missing old text; use write_file to write a whole file")
+	case count == 0:
+		return nil, 0, errors.New("text not found; read the file and copy the text exactly")
+	case count > 1 && !in.All:
+		return nil, 0, fmt.Errorf("text occurs several times (%d); include more context, or set all", count)
+	}
+	if size := len(data) + count*(len(in.New)-len(in.Old)); size > MaxFile {
+		return nil, 0, fmt.Errorf("file would be too large (%d bytes, limit %d)", size, MaxFile)
+	}
+	return bytes.ReplaceAll(data, []byte(in.Old), []byte(in.New)), count, nil
 }
 
 type runArgs struct {

@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/steering/steeringtest"
 	"github.com/loadout-dev/loadout/internal/workspace"
 )
 
@@ -78,13 +80,13 @@ func TestFiles(t *testing.T) {
 		{"write_file", map[string]any{"path": "a.txt", "content": "new"}, true, "Wrote a.txt, 3 bytes.", "new"},
 		{"write_file", map[string]any{"path": "deep/er/c.txt", "content": "new"}, true, "Wrote deep/er/c.txt", "one two one"},
 		{"write_file", map[string]any{"path": "out/x", "content": "new"}, false, "out/x: ", "one two one"},
-		{"write_file", map[string]any{"path": ".git/hooks/pre-commit", "content": "rm"}, false, "protected, because programs run commands", "one two one"},
-		{"write_file", map[string]any{"path": "sub/.VSCode/tasks.json", "content": "rm"}, false, "protected, because programs run commands", "one two one"},
+		{"write_file", map[string]any{"path": ".git/hooks/pre-commit", "content": "rm"}, false, "protected, because it steers", "one two one"},
+		{"write_file", map[string]any{"path": "sub/.VSCode/tasks.json", "content": "rm"}, false, "protected, because it steers", "one two one"},
 		{"write_file", map[string]any{"path": "big", "content": strings.Repeat("x", workspace.MaxFile+1)}, false, "too large", "one two one"},
 		{"edit_file", map[string]any{"path": "a.txt", "old": "two", "new": "2"}, true, "Replaced it 1 times", "one 2 one"},
-		{"edit_file", map[string]any{"path": "a.txt", "old": "one", "new": "1"}, false, "several times in a.txt (2)", "one two one"},
+		{"edit_file", map[string]any{"path": "a.txt", "old": "one", "new": "1"}, false, "several times (2)", "one two one"},
 		{"edit_file", map[string]any{"path": "a.txt", "old": "one", "new": "1", "all": true}, true, "Replaced it 2 times", "1 two 1"},
-		{"edit_file", map[string]any{"path": "a.txt", "old": "four", "new": "4"}, false, "text not found in a.txt", "one two one"},
+		{"edit_file", map[string]any{"path": "a.txt", "old": "four", "new": "4"}, false, "a.txt: text not found", "one two one"},
 		{"edit_file", map[string]any{"path": "a.txt", "old": "", "new": "4"}, false, "missing old text", "one two one"},
 	} {
 		t.Run(tt.tool+" "+tt.want, func(t *testing.T) {
@@ -103,6 +105,82 @@ func TestFiles(t *testing.T) {
 				t.Errorf("there is left %v", left)
 			}
 		})
+	}
+}
+
+// A file that steers programs or agents is written only if the user agrees to
+// the difference.
+func TestSteeringFiles(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		agree bool
+		err   error
+		ok    bool
+		want  string
+	}{{"yes", true, nil, true, "be bad"}, {"no", false, nil, false, "be good"}, {"nobody", true, errors.New("no terminal"), false, "be good"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			var asked []execution.HeldChange
+			call, dir := open(t, map[string]string{"CLAUDE.md": "be good"}, &workspace.Options{Agree: func(_ context.Context, held []execution.HeldChange) (bool, error) {
+				asked = append(asked, held...)
+				return tt.agree, tt.err
+			}})
+			if got, ok := call("edit_file", map[string]any{"path": "CLAUDE.md", "old": "good", "new": "bad"}); ok != tt.ok {
+				t.Errorf("edit: %q", got)
+			}
+			if data, err := os.ReadFile(dir + "/CLAUDE.md"); string(data) != tt.want {
+				t.Errorf("CLAUDE.md is %q (%v), want %q", data, err, tt.want)
+			}
+			if got, ok := call("write_file", map[string]any{"path": ".agents/skills/x/SKILL.md", "content": "x"}); ok != tt.ok {
+				t.Errorf("write: %q", got)
+			}
+			if _, err := os.Stat(dir + "/.agents"); (err == nil) != tt.ok {
+				t.Errorf(".agents: %v", err)
+			}
+			if len(asked) != 2 || asked[0].Op != "modify" || asked[0].Reader != "Claude Code" || !strings.Contains(asked[0].Diff, "-be good") || asked[1].Op != "create" {
+				t.Errorf("asked about %+v", asked)
+			}
+			if got, ok := call("write_file", map[string]any{"path": "a.txt", "content": "x"}); !ok || len(asked) != 2 {
+				t.Errorf("an ordinary file: %q, asked %d times", got, len(asked))
+			}
+		})
+	}
+	for _, p := range steeringtest.Files {
+		call, dir := open(t, nil, nil)
+		if got, ok := call("write_file", map[string]any{"path": p, "content": "x"}); ok || !strings.Contains(got, "only the user can change it") {
+			t.Errorf("%s: %q", p, got)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s was written", p)
+		}
+	}
+}
+
+// What changes while the user decides is not overwritten.
+func TestSteeringFileChangesMeanwhile(t *testing.T) {
+	var path string
+	call, dir := open(t, map[string]string{"CLAUDE.md": "one"}, &workspace.Options{Agree: func(context.Context, []execution.HeldChange) (bool, error) {
+		return true, os.WriteFile(path, []byte("theirs"), 0o600)
+	}})
+	path = dir + "/CLAUDE.md"
+	if got, ok := call("write_file", map[string]any{"path": "CLAUDE.md", "content": "two"}); ok {
+		t.Errorf("write: %q", got)
+	}
+	if data, err := os.ReadFile(path); string(data) != "theirs" {
+		t.Errorf("CLAUDE.md is %q (%v)", data, err)
+	}
+}
+
+// In the directory of a conversation, instructions are files like others, but
+// nothing is written that programs run.
+func TestOwnFolder(t *testing.T) {
+	call, _ := open(t, nil, &workspace.Options{Own: true})
+	if got, ok := call("write_file", map[string]any{"path": "CLAUDE.md", "content": "x"}); !ok {
+		t.Errorf("CLAUDE.md: %q", got)
+	}
+	for _, p := range []string{".git/hooks/pre-commit", "sub/.VSCode/tasks.json"} {
+		if got, ok := call("write_file", map[string]any{"path": p, "content": "x"}); ok || !strings.Contains(got, "protected, because programs run commands") {
+			t.Errorf("%s: %q", p, got)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 func (t *conversation) folderTools(ctx context.Context, root *os.Root, s *session.Session, o agent.SkillToolOptions) ([]agent.Tool, error) {
 	rt := t.setup.Runtime
 	dir := root.Name()
-	server := workspace.New(root, &workspace.Options{Run: t.commandRunner(dir), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) }})
+	server := workspace.New(root, &workspace.Options{Own: true, Run: t.commandRunner(dir), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) }})
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{
 		Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.MemoryTransport(map[string]*mcp.Server{workspace.Name: server})},
 	}})

@@ -1,0 +1,85 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/steering"
+)
+
+// readFile reads a regular file of at most MaxFile bytes.
+func (f *folder) readFile(name string) ([]byte, error) {
+	file, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("file too large (limit %d bytes)", MaxFile)
+	}
+	return data, err
+}
+
+// replaceFile writes the content that change returns to a file, after the user
+// has agreed if the file steers programs or agents. Otherwise no other call
+// changes the file meanwhile.
+func (f *folder) replaceFile(ctx context.Context, name string, change func() ([]byte, error)) error {
+	class, reader := steering.Classify(filepath.ToSlash(name))
+	switch {
+	case f.opts.Own && execution.IsProtected(name):
+		return errors.New("protected, because programs run commands from this file; only the user can change it")
+	case !f.opts.Own && class == steering.Steering:
+		return f.replaceSteering(ctx, name, reader, change)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	data, err := change()
+	if err != nil {
+		return err
+	}
+	return f.writeFile(name, data)
+}
+
+// replaceSteering shows the user the change of a file that reader obeys, and
+// writes the file if the user agrees.
+func (f *folder) replaceSteering(ctx context.Context, name, reader string, change func() ([]byte, error)) error {
+	if f.opts.Agree == nil {
+		return fmt.Errorf("protected, because it steers %s and nobody can be asked; only the user can change it", reader)
+	}
+	op := "modify"
+	before, err := f.readFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		op, err = "create", nil
+	}
+	if err != nil {
+		return err
+	}
+	data, err := change()
+	if err != nil {
+		return err
+	}
+	held := execution.NewHeldChange(filepath.ToSlash(name), op, reader, before, data)
+	switch agreed, err := f.opts.Agree(ctx, []execution.HeldChange{held}); {
+	case err != nil:
+		return fmt.Errorf("it steers %s, and the user could not be asked: %w", reader, err)
+	case !agreed:
+		return fmt.Errorf("the user declined the change, because the file steers %s; do not try it in another way", reader)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, err := f.readFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !bytes.Equal(now, before) {
+		return errors.New("changed while the user was asked; read it again")
+	}
+	return f.writeFile(name, data)
+}
