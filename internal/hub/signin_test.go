@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/encryption"
@@ -175,6 +176,44 @@ func TestPasswordChangeEndsOtherSignIns(t *testing.T) {
 	there.send(t, "GET", "/api/v1/me", nil).want(t, 401)
 	n.anybody().send(t, "POST", "/api/v1/login", map[string]string{"name": "bob", "password": secret}).want(t, 401)
 	n.signIn(t, "bob", next)
+}
+
+// Sign-ins with the old password that wait while the password changes are refused, or
+// end with the change.
+func TestNoSignInWithOldPasswordSurvivesChange(t *testing.T) {
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
+	root := n.signIn(t, "root", secret)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var old []caller
+	started := make(chan bool, 1)
+	for i := range 8 {
+		all.Go(func() {
+			for {
+				r := n.anybody().with("X-Forwarded-For", fmt.Sprintf("100.64.%d.1", i)).send(t, "POST", "/api/v1/login", map[string]string{"name": "root", "password": secret})
+				if r.status == 401 || r.status == 429 {
+					return
+				}
+				if r.status != 200 {
+					continue
+				}
+				c := caller{node: n, cookie: (&http.Response{Header: r.header}).Cookies()[0]}
+				mu.Lock()
+				old = append(old, c)
+				mu.Unlock()
+				select {
+				case started <- true:
+				default:
+				}
+			}
+		})
+	}
+	<-started
+	root.send(t, "PUT", "/api/v1/users/me/password", map[string]string{"password": "quite another one", "current": secret}).want(t, 204)
+	all.Wait()
+	for _, c := range old {
+		c.send(t, "GET", "/api/v1/me", nil).want(t, 401)
+	}
 }
 
 // A change of password revokes API tokens on request, and ends what uses them.

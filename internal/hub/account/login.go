@@ -85,14 +85,23 @@ func (l *Logins) Start(ctx context.Context, u UserID, agent string) (*http.Cooki
 	if u == "" {
 		return nil, errors.New("start sign-in: no user")
 	}
-	now := time.Now().UTC()
-	value := newCookieValue(now)
-	agent = strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], "")
-	row := Login{Hash: hashToken(value), User: u, Agent: agent, Created: now, LastSeen: now, Expires: now.Add(l.opts.Lifetime)}
+	row, cookie := l.Prepare(agent)
+	row.User = u
 	if err := l.store.AddLogin(ctx, row); err != nil {
 		return nil, fmt.Errorf("start sign-in: %w", err)
 	}
-	return l.newCookie(value, row.Expires), nil
+	return cookie, nil
+}
+
+// Prepare returns a sign-in without a user, and its cookie. The cookie is valid once
+// the caller stores the sign-in with its user. Use it instead of [Logins.Start] to
+// store the sign-in in a transaction with other changes.
+func (l *Logins) Prepare(agent string) (Login, *http.Cookie) {
+	now := time.Now().UTC()
+	value := newCookieValue(now)
+	agent = strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], "")
+	row := Login{Hash: hashToken(value), Agent: agent, Created: now, LastSeen: now, Expires: now.Add(l.opts.Lifetime)}
+	return row, l.newCookie(value, row.Expires)
 }
 
 // newCookieValue returns a random value that includes its creation time. The time

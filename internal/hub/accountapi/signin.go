@@ -58,15 +58,17 @@ func (h *Handlers) login(ctx context.Context, in *struct{ Body Credentials }) (*
 	if err := h.hasAccounts(); err != nil {
 		return nil, err
 	}
-	if err := h.Gate.CountSignIn(ctx, api.RequestFrom(ctx), in.Body.Name); err != nil {
+	v := api.RequestFrom(ctx)
+	if err := h.Gate.CountSignIn(ctx, v, in.Body.Name); err != nil {
 		return nil, err
 	}
-	user, err := h.Directory.SignIns.ByPassword(ctx, h.Gate.ClientNetwork(api.RequestFrom(ctx)), in.Body.Name, in.Body.Password)
+	login, cookie := h.Gate.Logins.Prepare(v.HTTP.UserAgent())
+	user, err := h.Directory.SignIns.ByPassword(ctx, h.Gate.ClientNetwork(v), in.Body.Name, in.Body.Password, login)
 	h.Metrics.CountSignIn("password", err)
 	if err != nil {
 		return nil, err
 	}
-	return h.startSignIn(ctx, in.Body.Name, user)
+	return h.finishSignIn(ctx, in.Body.Name, user, cookie)
 }
 
 func (h *Handlers) setup(ctx context.Context, in *struct{ Body setupRequest }) (*withCookie[meJSON], error) {
@@ -81,7 +83,11 @@ func (h *Handlers) setup(ctx context.Context, in *struct{ Body setupRequest }) (
 	if err != nil {
 		return nil, err
 	}
-	return h.startSignIn(ctx, in.Body.Name, user)
+	cookie, err := h.Gate.Logins.Start(ctx, user, api.RequestFrom(ctx).HTTP.UserAgent())
+	if err != nil {
+		return nil, err
+	}
+	return h.finishSignIn(ctx, in.Body.Name, user, cookie)
 }
 
 // hasAccounts returns an error if the hub has no user accounts.
@@ -92,17 +98,14 @@ func (h *Handlers) hasAccounts() error {
 	return &api.Problem{Status: 409, Code: "single", Detail: "this hub serves one user, without sign-in", Next: "to have accounts, start it with: loadout serve --accounts"}
 }
 
-// startSignIn signs the requesting browser in, after ending its previous sign-in.
-func (h *Handlers) startSignIn(ctx context.Context, name string, user account.UserID) (*withCookie[meJSON], error) {
+// finishSignIn gives the requesting browser the cookie of a new sign-in, after ending
+// its previous one.
+func (h *Handlers) finishSignIn(ctx context.Context, name string, user account.UserID, cookie *http.Cookie) (*withCookie[meJSON], error) {
 	v := api.RequestFrom(ctx)
 	if err := h.Gate.SignedIn(ctx, v, name, user); err != nil {
 		return nil, err
 	}
 	if _, err := h.Gate.Logins.End(ctx, v.HTTP); err != nil {
-		return nil, err
-	}
-	cookie, err := h.Gate.Logins.Start(ctx, user, v.HTTP.UserAgent())
-	if err != nil {
 		return nil, err
 	}
 	p, err := h.Directory.SignIns.Principal(ctx, user)

@@ -64,11 +64,26 @@ func (s SignIns) groups(ctx context.Context, id account.UserID) (map[account.Gro
 	return groups, err
 }
 
-// ByPassword returns the user with the given name and password. It fails with
-// [account.ErrWrongPassword] if either is wrong, and with [ErrDisabled] if both are
-// right but the user is disabled. It records attempts for existing users. Many
-// checks at once are shared fairly between clients, such as networks.
-func (s SignIns) ByPassword(ctx context.Context, client, name, password string) (account.UserID, error) {
+// errPasswordChanged is returned if a password was changed while it was checked.
+var errPasswordChanged = errors.New("password changed during the sign-in")
+
+// ByPassword signs in the user with the given name and password: it stores login
+// with that user, whom it returns. It fails with [account.ErrWrongPassword] if name
+// or password is wrong, even if the password was right when the check began, and
+// with [ErrDisabled] if both are right but the user is disabled. It records attempts
+// for existing users. Many checks at once are shared fairly between clients, such
+// as networks.
+func (s SignIns) ByPassword(ctx context.Context, client, name, password string, login account.Login) (account.UserID, error) {
+	for range 2 { // the second time if the password was changed, or only its hash
+		user, err := s.tryPassword(ctx, client, name, password, login)
+		if !errors.Is(err, errPasswordChanged) {
+			return user, err
+		}
+	}
+	return "", account.ErrWrongPassword
+}
+
+func (s SignIns) tryPassword(ctx context.Context, client, name, password string, login account.Login) (account.UserID, error) {
 	row, err := s.b.db.Users.ByName(ctx, strings.ToLower(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid) {
 		return "", err
@@ -87,13 +102,41 @@ func (s SignIns) ByPassword(ctx context.Context, client, name, password string) 
 	if again { // ignore errors: a password that is now too weak stays valid
 		hash, _ = s.b.passwords.Hash(ctx, row.Name, password)
 	}
-	a.by.User = account.UserID(row.ID)
-	return a.by.User, s.b.commit(ctx, &a, func(tx *store.Tx) error {
-		if hash == "" {
-			return nil
+	return s.startLogin(ctx, row, hash, login)
+}
+
+// startLogin stores the sign-in of a user whose password was checked. If hash is not
+// "", it becomes the user's password hash. startLogin fails with errPasswordChanged
+// if row.Password is no longer the user's password hash: checks wait and take time,
+// and a change of the password ends the sign-ins that exist then.
+func (s SignIns) startLogin(ctx context.Context, row store.User, hash string, login account.Login) (account.UserID, error) {
+	login.User = account.UserID(row.ID)
+	a := auditedAction{by: account.Principal{User: login.User}, action: signIn, in: store.UserNamespace(row.ID), subject: row.ID, details: map[string]any{"by": "password"}}
+	err := s.b.commit(ctx, &a, func(tx *store.Tx) error {
+		if err := checkPasswordIs(ctx, tx, row); err != nil {
+			return err
 		}
-		return tx.Users.SetPassword(ctx, row.ID, hash)
+		if hash != "" {
+			if err := tx.Users.SetPassword(ctx, row.ID, hash); err != nil {
+				return err
+			}
+		}
+		return addLogin(ctx, tx.Logins, login)
 	})
+	if err != nil {
+		return "", err
+	}
+	return login.User, nil
+}
+
+// checkPasswordIs fails with errPasswordChanged if the user has another password
+// hash than was, or was deleted.
+func checkPasswordIs(ctx context.Context, tx *store.Tx, was store.User) error {
+	row, err := tx.Users.Get(ctx, was.ID)
+	if errors.Is(err, store.ErrNotFound) || err == nil && row.Password != was.Password {
+		return errPasswordChanged
+	}
+	return err
 }
 
 // ByProvider returns the user with the given identity at the provider and applies

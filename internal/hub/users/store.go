@@ -56,10 +56,14 @@ func newToken(row store.Token) account.Token {
 type loginStore struct{ rows store.Logins }
 
 func (l loginStore) AddLogin(ctx context.Context, row account.Login) error {
-	_, err := l.rows.Create(ctx, store.Login{
-		Hash: row.Hash, UserID: string(row.User), Agent: row.Agent, Created: row.Created, LastUsed: row.LastSeen, Expires: row.Expires,
+	return accountError(addLogin(ctx, l.rows, row))
+}
+
+func addLogin(ctx context.Context, rows store.Logins, l account.Login) error {
+	_, err := rows.Create(ctx, store.Login{
+		Hash: l.Hash, UserID: string(l.User), Agent: l.Agent, Created: l.Created, LastUsed: l.LastSeen, Expires: l.Expires,
 	})
-	return accountError(err)
+	return err
 }
 
 func (l loginStore) GetLogin(ctx context.Context, hash []byte) (account.Login, error) {

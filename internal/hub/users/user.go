@@ -255,7 +255,8 @@ type PasswordChange struct {
 
 // SetPassword changes a user's password and ends all of the user's browser sign-ins
 // except c.KeepLogin. Principals who change their own password must pass the current
-// one; otherwise SetPassword fails with [account.ErrWrongPassword].
+// one; otherwise SetPassword fails with [account.ErrWrongPassword], also if the
+// password was changed in the meantime.
 func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.UserID, c PasswordChange) error {
 	details := map[string]any{"change": "password"}
 	if c.RevokeTokens {
@@ -278,7 +279,12 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 	if err != nil {
 		return err
 	}
-	return u.b.commit(ctx, &a, func(tx *store.Tx) error {
+	err = u.b.commit(ctx, &a, func(tx *store.Tx) error {
+		if id == p.User {
+			if err := checkPasswordIs(ctx, tx, row); err != nil {
+				return err
+			}
+		}
 		if err := tx.Users.SetPassword(ctx, row.ID, hash); err != nil {
 			return err
 		}
@@ -288,6 +294,10 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 		_, err := tx.Tokens.DeleteByUser(ctx, row.ID)
 		return err
 	})
+	if errors.Is(err, errPasswordChanged) { // c.Current is no longer the current one
+		return account.ErrWrongPassword
+	}
+	return err
 }
 
 // Delete deletes a user with all tokens, sign-ins and memberships. It fails with
