@@ -73,6 +73,10 @@ func (w *workspace) start(ctx context.Context, b sandbox.Backend, spec *sandbox.
 	switch {
 	case reason == nil:
 		return box, nil
+	case b.Tier() == sandbox.Limited:
+		w.access = ReadOnly
+		w.notes = append(w.notes, "nothing kept changes to the workspace aside for review, because the command ran without isolation")
+		return box, nil
 	case w.access == Overlay:
 		w.access = ReadOnly
 		w.notes = append(w.notes, fmt.Sprintf("the workspace was read-only, because changes cannot be kept aside for review: %v; set sandbox.direct_workspace to let code write to it directly", reason))
@@ -196,8 +200,14 @@ func (w *workspace) noteLost(set *overlay.Set, failed []overlay.Failure) {
 	}
 }
 
-// maxDiffed is the maximum size of a file of which a diff is shown.
-const maxDiffed = 64 << 10
+const (
+	// maxDiffed is the maximum size of a file of which a diff is shown.
+	maxDiffed = 64 << 10
+	// maxDiff is the maximum size of a diff: no line of it may be left out or
+	// cut, because the user agrees to all of it. Escaped characters are longer
+	// than their bytes.
+	maxDiff = 32 << 20
+)
 
 // newHeldChange returns a held change with its diff.
 func newHeldChange(set *overlay.Set, c *overlay.Change) HeldChange {
@@ -217,6 +227,6 @@ func newHeldChange(set *overlay.Set, c *overlay.Change) HeldChange {
 // contents.
 func NewHeldChange(name, op, reader string, before, after []byte) HeldChange {
 	h := HeldChange{Path: printable.Text(name, 200), Op: op, Reader: reader}
-	h.Diff = skilldiff.Unified(before, after, "a/"+h.Path, "b/"+h.Path, nil)
+	h.Diff = skilldiff.Unified(before, after, "a/"+h.Path, "b/"+h.Path, &skilldiff.Options{FileBytes: maxDiff, LineBytes: maxDiff})
 	return h
 }

