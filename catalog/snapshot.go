@@ -96,6 +96,9 @@ func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 		}
 		i += len(candidates)
 	}
+	if more := s.lookalikes(); len(more) > 0 {
+		s.problems = slices.Concat(problems, more)
+	}
 	return s
 }
 
