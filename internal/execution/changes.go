@@ -172,7 +172,7 @@ func heldNote(held []HeldChange, why string) string {
 		}
 		names = append(names, fmt.Sprintf("%s (%s, %s)", c.Path, c.Op, c.Reader))
 	}
-	return fmt.Sprintf("%d changes of files that steer programs or agents were not applied, because %s: %s", len(held), why, strings.Join(names, ", "))
+	return fmt.Sprintf("changes of files that steer programs or agents were not applied (%d), because %s: %s", len(held), why, strings.Join(names, ", "))
 }
 
 // noteLost adds a note about changes that were refused or failed.
@@ -196,7 +196,7 @@ func (w *workspace) noteLost(set *overlay.Set, failed []overlay.Failure) {
 		lost = append(lost, "…")
 	}
 	if count > 0 {
-		w.notes = append(w.notes, fmt.Sprintf("%d changes to the workspace were not applied: %s", count, strings.Join(lost, ", ")))
+		w.notes = append(w.notes, fmt.Sprintf("changes to the workspace were not applied (%d): %s", count, strings.Join(lost, ", ")))
 	}
 }
 
