@@ -339,9 +339,10 @@ func (s *Server) howToApprove(err error) string {
 	return s.opts.HowToApprove(err)
 }
 
-// isCommand reports whether how starts with a command. A refusal starts with it,
-// because clients and models truncate or summarize the end of an error.
-func isCommand(how string) bool { return strings.HasPrefix(how, "run `") }
+// isStep reports whether how completes a sentence that starts with "The user
+// can". A refusal starts with it, because clients and models truncate or summarize
+// the end of an error.
+func isStep(how string) bool { return how != "" && !strings.HasPrefix(how, "to ") }
 
 // canElicit reports whether the request's client can ask its user for input.
 func canElicit(req *mcp.CallToolRequest) bool {

@@ -304,18 +304,18 @@ func (s *Server) runError(err error) string {
 	return s.errorText(err)
 }
 
-// refusalText returns a message about a refused skill. If the user can approve
-// it with a command, the message begins with that.
+// refusalText returns a message about a refused skill. It begins with what the
+// user can do.
 func (s *Server) refusalText(e *loadout.RefusedError) string {
 	if e.Decision.Code == policy.Unreadable && s.opts.Remote {
 		return fmt.Sprintf("skill %s may not run scripts: what was approved cannot be read.", e.Skill)
 	}
 	msg := e.Error() + "."
 	switch how := cmp.Or(s.howToApprove(e), e.Decision.Hint); {
-	case isCommand(how):
+	case isStep(how):
 		return "The user can " + how + ": " + msg
 	case how != "":
-		msg += " The user can " + how + "."
+		msg += " Next step: " + how + "."
 	}
 	return msg
 }

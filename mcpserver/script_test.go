@@ -342,7 +342,7 @@ func TestRefusedRunSaysWhatToDo(t *testing.T) {
 		args args
 		want string
 	}{
-		{"not approved", args{"skill": "fresh", "script": "do.sh"}, "skill fresh may not run scripts: not approved. The user can press the button for fresh."},
+		{"not approved", args{"skill": "fresh", "script": "do.sh"}, "The user can press the button for fresh: skill fresh may not run scripts: not approved."},
 		{"for people", args{"skill": "deploy", "script": "do.sh"}, "only users can load skill"},
 		{"no such skill", args{"skill": "shh", "script": "do.sh"}, "did you mean sh?"},
 		{"no such script", args{"skill": "sh", "script": "scripts/do.sh"}, "did you mean do.sh?"},

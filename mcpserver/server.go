@@ -77,11 +77,10 @@ type Options struct {
 	// SharedAnswers lets other servers accept answers to this server's
 	// approval questions; nil disables this.
 	SharedAnswers *SharedAnswers
-	// HowToApprove returns how the user can approve what err refused. For a
-	// skill's code, it completes a sentence that starts with "The user can". A
-	// text that starts with "run `" does so for tool calls too, and the message
-	// begins with it.
-	// If it is nil or returns "", the hint in the refusal is used.
+	// HowToApprove returns how the user can approve what err refused, for
+	// example a command. It completes a sentence that starts with "The user can",
+	// with which the message begins, or else starts with "to". If it is nil or
+	// returns "", the hint in the refusal is used.
 	HowToApprove func(err error) string
 	// HowToRevoke returns the command with which the user can revoke the
 	// permission for a tool. If it is nil, messages do not name a command.

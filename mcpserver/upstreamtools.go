@@ -345,7 +345,7 @@ func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult,
 	case *loadout.RefusedError:
 		name = e.Call.Tool
 		switch how := cmp.Or(s.howToApprove(e), e.Decision.Hint); {
-		case e.NeedsApproval && isCommand(how):
+		case e.NeedsApproval && isStep(how):
 			msg = "The user can " + how + ": " + msg + " This client cannot ask the user."
 		case e.NeedsApproval:
 			msg += " This client cannot ask the user; " + how + "."

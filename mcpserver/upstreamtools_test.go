@@ -301,7 +301,7 @@ func TestCallToolNeedsApproval(t *testing.T) {
 func TestClientWithoutElicitationGetsInstructions(t *testing.T) {
 	w := newWorld(t, setup{servers: []string{"a", "b"}, rules: []string{"ask a__change", "deny a__echo"}})
 	c := w.connect(t, ways[0], nil)
-	if res := c.call("call_tool", args{"name": "a__change"}); !res.IsError || !strings.Contains(textOf(res), "This client cannot ask the user; change the rule") {
+	if res := c.call("call_tool", args{"name": "a__change"}); !res.IsError || !strings.Contains(textOf(res), "The user can change the rule: ") {
 		t.Errorf("got %s", textOf(res))
 	}
 	c.call("find_tools", args{})

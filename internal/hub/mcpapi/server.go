@@ -146,13 +146,13 @@ func (at agentRef) howToApprove(err error) string {
 	case !ok:
 		return ""
 	case refused.Call == nil:
-		return fmt.Sprintf("ask an owner or maintainer of skill %s to review this version: GET %s/reviews", refused.Skill, api.Prefix)
+		return fmt.Sprintf("ask an owner or maintainer of skill %s to review this version (GET %s/reviews)", refused.Skill, api.Prefix)
 	case refused.NeedsApproval:
 		body, err := json.Marshal(grantRequest{Tool: refused.Call.Tool, Kind: at.kind, Namespace: at.namespace, Name: at.name, Scope: policy.Always})
 		if err != nil {
 			return ""
 		}
-		return "Needs approval. The user can allow it on the page of the hub, or with POST " + api.Prefix + "/grants with " + string(body)
+		return "allow it on the page of the hub, or with POST " + api.Prefix + "/grants with " + string(body)
 	}
 	return ""
 }
