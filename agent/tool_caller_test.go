@@ -44,7 +44,7 @@ func (s *shelf) server() *mcp.Server {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ok " + in.Book}}}, nil, nil
 		})
 	}
-	add("put", nil)
+	add("put", &mcp.ToolAnnotations{DestructiveHint: new(bool)})
 	add("burn", &mcp.ToolAnnotations{DestructiveHint: &yes})
 	return srv
 }
