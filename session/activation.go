@@ -3,6 +3,8 @@ package session
 import (
 	"fmt"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Activation is the result of a load as messages. It is for programs that add
@@ -49,8 +51,10 @@ func newActivation(m *Skill, instructions string) *Activation {
 	if title == "" {
 		title = m.ID.Name
 	}
+	title = untrusted.New(title).ForModel()
+	name := untrusted.New(m.ID.Name).ForModel()
 	a := &Activation{SkillName: m.ID.Name, Success: true, ContextModifier: modifier(m), Messages: []InjectedMessage{
-		{Role: "user", Content: fmt.Sprintf("<command-message>The \"%s\" skill is loading</command-message>\n<command-name>%s</command-name>", title, m.ID.Name)},
+		{Role: "user", Content: fmt.Sprintf("<command-message>The \"%s\" skill is loading</command-message>\n<command-name>%s</command-name>", title, name)},
 		{Role: "user", Content: "# " + title + " Skill\n\n" + instructions, IsMeta: true},
 	}}
 	if len(m.AllowedTools) > 0 {
@@ -100,6 +104,9 @@ func (r *LoadResult) Activation(ref string) *Activation {
 		return newActivation(r.Skill, r.Text)
 	}
 	parts := []string{r.Skill.body()}
+	if r.Skill.Warning != "" {
+		parts[0] = r.Skill.Warning + "\n\n" + parts[0]
+	}
 	if before != "" {
 		parts = []string{strings.TrimRight(before, "\n"), parts[0]}
 	}
