@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -105,17 +106,19 @@ func (s *Server) compatRead(ctx context.Context, in compatReadArgs) (*mcp.CallTo
 	s.reportLoad(all)
 	m := all[len(all)-1]
 	body, instructions := renderAll(all)
-	out := &compatReadResult{SkillName: m.ID.Name, Description: m.Description, Instructions: instructions, InstructionsLength: len(instructions)}
+	description := untrusted.New(m.Description).ForModelLines()
+	out := &compatReadResult{SkillName: m.ID.Name, Description: description, Instructions: instructions, InstructionsLength: len(instructions)}
 	for _, f := range m.Files {
 		if skillpath.IsSkillFile(f.Path) {
 			continue
 		}
+		path := untrusted.New(f.Path).ForModel()
 		if f.Script {
-			f.Path += " (script)"
+			path += " (script)"
 		}
-		out.Files = append(out.Files, f.Path)
+		out.Files = append(out.Files, path)
 	}
-	return textResult(m.Description + "\n\n" + body), out, nil
+	return textResult(description + "\n\n" + body), out, nil
 }
 
 func (s *Server) compatReadFile(ctx context.Context, in compatReadArgs) (*mcp.CallToolResult, *compatReadResult, error) {

@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
+	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -79,6 +81,30 @@ func TestHostileFieldsAreCleanedInEveryAnswer(t *testing.T) {
 			})
 		}
 	}
+}
+
+// ownTags matches the tags that an earlier system puts around its messages.
+var ownTags = regexp.MustCompile(`</?command-(message|name)>`)
+
+// The tools of earlier systems carry the description and the files too.
+func TestHostileFieldsAreCleanedForEarlierSystems(t *testing.T) {
+	tree, names := files{}, []string{}
+	for i, text := range untrustedtest.Hostile() {
+		name := "skill-" + strconv.Itoa(i)
+		tree[name+"/SKILL.md"] = describedSkill(name, text)
+		names = append(names, name)
+	}
+	everyCompat(t, func(t *testing.T, compat, tool string) {
+		w := newWorld(t, setup{tree: tree, options: mcpserver.Options{Compat: compat}})
+		c := w.begin(t, way{"stdio", legacy})
+		for _, name := range names {
+			text, content := c.tool(tool, args{"skill_name": name})
+			got := ownTags.ReplaceAllString(text+"\n"+decoded(t, string(content)), "")
+			if leak := untrustedtest.Hidden(strings.ReplaceAll(got, "\n", " ")) + untrustedtest.Forged(got); leak != "" {
+				t.Errorf("%s: %s", name, leak)
+			}
+		}
+	})
 }
 
 // decoded returns the strings in a JSON document, or the text itself if it is
