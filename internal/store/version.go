@@ -17,6 +17,9 @@ const (
 	Pending  Review = "pending"
 	Approved Review = "approved"
 	Rejected Review = "rejected"
+	// ChangesRequested is Rejected in stored versions, with the field of the same
+	// name. [Versions.SetReview] accepts it.
+	ChangesRequested Review = "changes-requested"
 )
 
 // Version is an immutable set of a skill's files, with its review.
@@ -39,18 +42,21 @@ type Version struct {
 	Note        string // by the reviewer
 	Source      json.RawMessage
 	Meta        json.RawMessage
+	// ChangesRequested reports whether the reviewer who rejected the version asked
+	// for changes.
+	ChangesRequested bool
 }
 
-const versionColumns = "id, skill_id, number, label, digest, size, files, review, reviewer, reviewed, created_by, created, display, description, tags, note, source, meta"
+const versionColumns = "id, skill_id, number, label, digest, size, files, review, reviewer, reviewed, created_by, created, display, description, tags, note, source, meta, changes_requested"
 
 // versionSelect selects versions. Callers append a condition. Findings are read
 // separately because they can be large.
 const versionSelect = `SELECT v.id, v.skill_id, v.number, v.label, v.digest, v.size, v.files, v.review, v.reviewer, v.reviewed,
-	v.created_by, v.created, v.display, v.description, v.tags, v.note, v.source, v.meta FROM versions v `
+	v.created_by, v.created, v.display, v.description, v.tags, v.note, v.source, v.meta, v.changes_requested FROM versions v `
 
 func (v *Version) fields() []any {
 	return []any{&v.ID, &v.SkillID, &v.Number, &v.Label, &v.Digest, &v.Size, &v.Files, (*string)(&v.Review), &v.Reviewer, (*timestamp)(&v.Reviewed),
-		&v.CreatedBy, (*timestamp)(&v.Created), &v.Display, &v.Description, (*stringList)(&v.Tags), &v.Note, (*jsonText)(&v.Source), (*jsonText)(&v.Meta)}
+		&v.CreatedBy, (*timestamp)(&v.Created), &v.Display, &v.Description, (*stringList)(&v.Tags), &v.Note, (*jsonText)(&v.Source), (*jsonText)(&v.Meta), &v.ChangesRequested}
 }
 
 // File describes a file in a version.
@@ -224,9 +230,13 @@ func (t Versions) ListAllPending(ctx context.Context, p Page) ([]Version, string
 
 // SetReview records a reviewer's decision on the version with the given digest.
 func (t Versions) SetReview(ctx context.Context, skillID, digest string, review Review, reviewer, note string) error {
+	requested := review == ChangesRequested
+	if requested {
+		review = Rejected
+	}
 	err := t.c.inTransaction(ctx, func(c conn) error {
-		if err := c.execAffecting(ctx, "UPDATE versions SET review = $3, reviewer = $4, note = $5, reviewed = $6 WHERE skill_id = $1 AND digest = $2",
-			skillID, digest, string(review), reviewer, note, timestamp(now())); err != nil {
+		if err := c.execAffecting(ctx, "UPDATE versions SET review = $3, reviewer = $4, note = $5, reviewed = $6, changes_requested = $7 WHERE skill_id = $1 AND digest = $2",
+			skillID, digest, string(review), reviewer, note, timestamp(now()), requested); err != nil {
 			return err
 		}
 		return c.recordSkillChange(ctx, skillID)

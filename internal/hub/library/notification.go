@@ -15,7 +15,7 @@ import (
 const (
 	VersionAdded    = "skill.version"  // a skill that the user uses has a new version
 	SourceChanged   = "skill.upstream" // the source of a skill has a newer commit
-	VersionReviewed = "skill.review"   // a version was approved or rejected
+	VersionReviewed = "skill.review"   // a version was approved or rejected, or changes were requested
 	SkillRemoved    = "skill.removed"  // a skill that the user uses was deleted
 )
 

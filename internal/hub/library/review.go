@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -17,7 +18,7 @@ type Decision struct {
 	Number int64  `json:"-"`
 	Digest string `json:"digest"` // digest of the files that the reviewer saw
 	Review Review `json:"review"` // Pending revokes a decision
-	Note   string `json:"note"`   // for authors and users
+	Note   string `json:"note"`   // for authors and users; ChangesRequested requires one
 }
 
 // ReviewVersion stores a review of the version with the decision's digest. An
@@ -26,8 +27,14 @@ type Decision struct {
 // current. Only administrators may review their own uploads. ReviewVersion returns [ErrConflict]
 // if the version with the given number has another digest.
 func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id string, d Decision) error {
-	if d.Review != Approved && d.Review != Rejected && d.Review != Pending {
-		return fmt.Errorf("%w: unknown review %.40q (want approved, rejected or pending)", ErrInvalid, string(d.Review))
+	switch d.Review {
+	case Approved, Rejected, Pending:
+	case ChangesRequested:
+		if strings.TrimSpace(d.Note) == "" {
+			return fmt.Errorf("%w: no note for the requested changes (say what must change)", ErrInvalid)
+		}
+	default:
+		return fmt.Errorf("%w: unknown review %.40q (want approved, changes-requested, rejected or pending)", ErrInvalid, string(d.Review))
 	}
 	if len(d.Note) > maxTextBytes {
 		return fmt.Errorf("%w: note too long (%d bytes, limit %d)", ErrInvalid, len(d.Note), maxTextBytes)

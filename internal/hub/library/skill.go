@@ -20,6 +20,9 @@ const (
 	Pending  = store.Pending
 	Approved = store.Approved
 	Rejected = store.Rejected
+	// ChangesRequested is accepted in a [Decision] only. The version is rejected,
+	// in the state [StateChangesRequested].
+	ChangesRequested = store.ChangesRequested
 )
 
 // Skill describes a skill and its current version, as returned by the API.

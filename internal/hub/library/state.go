@@ -14,16 +14,21 @@ type State string
 
 // States of a version.
 const (
-	StatePending    State = "pending"    // its code waits for a review
-	StateRejected   State = "rejected"   // a reviewer rejected it
-	StateApproved   State = "approved"   // cleared for use, and current
-	StateSuperseded State = "superseded" // cleared for use, but a newer version is current
-	StateWithdrawn  State = "withdrawn"  // cleared for use, but the skill was reverted to an older version
+	StatePending  State = "pending"  // its code waits for a review
+	StateRejected State = "rejected" // a reviewer rejected it
+	// StateChangesRequested is the state of a version whose reviewer expects
+	// another version with the changes of the note.
+	StateChangesRequested State = "changes-requested"
+	StateApproved         State = "approved"   // cleared for use, and current
+	StateSuperseded       State = "superseded" // cleared for use, but a newer version is current
+	StateWithdrawn        State = "withdrawn"  // cleared for use, but the skill was reverted to an older version
 )
 
 // versionState returns the state of a version of s.
 func versionState(s store.Skill, v store.Version) State {
 	switch {
+	case v.Review == Rejected && v.ChangesRequested:
+		return StateChangesRequested
 	case v.Review == Rejected:
 		return StateRejected
 	case !isCleared(v.Review, v.Meta):

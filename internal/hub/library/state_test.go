@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
 )
 
 func isReviewError(err error) bool {
@@ -66,4 +67,34 @@ func wantStates(t *testing.T, w *fixture, s *library.Skill, want ...string) {
 		}
 		return text
 	}), want)
+}
+
+// A reviewer who requests changes says which. The version does not run, and its managers
+// are notified.
+func TestChangesRequested(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		s := w.upload(w.ada, w.team, "pdf", "one", "run.sh", "#!/bin/sh\n")
+		w.decide(s.Digest, s, library.Approved)
+		second := w.version(w.ada, s, "two", "run.sh", "#!/bin/sh\n")
+		d := library.Decision{Digest: second.Digest, Review: library.ChangesRequested, Note: " "}
+		wantError(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, d), library.ErrInvalid)
+		d.Note = "quote the path"
+		mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, d))
+		wantStates(t, w, s, "2 changes-requested", "1 approved current")
+		if v := must(w.lib.Version(w.ctx, w.bob, s.ID, 2))(t); v.Review != library.Rejected || v.Note != d.Note || v.Runnable {
+			t.Errorf("the version is %+v", v)
+		}
+		news, _, err := w.lib.Notifications(w.ctx, w.meg, s.ID, true, store.Page{})
+		mustDo(t, err)
+		if len(news) == 0 || news[0].Details.Review != library.ChangesRequested || news[0].Details.Note != d.Note {
+			t.Errorf("the notifications are %+v", news)
+		}
+		waiting, _, err := w.lib.ListPending(w.ctx, w.meg, nil, store.Page{})
+		mustDo(t, err)
+		wantEqual(t, len(waiting), 0)
+		w.decide(second.Digest, s, library.Rejected) // the last decision counts
+		wantStates(t, w, s, "2 rejected", "1 approved current")
+		w.decide(second.Digest, s, library.Approved)
+		wantStates(t, w, s, "2 approved current", "1 superseded")
+	})
 }

@@ -18,14 +18,14 @@ type waitingJSON struct {
 }
 
 type decisionJSON struct {
-	Decision string `json:"decision" enum:"approved,rejected,pending" doc:"pending revokes a decision"`
+	Decision string `json:"decision" enum:"approved,changes-requested,rejected,pending" doc:"changes-requested rejects the version and needs a note; pending revokes a decision"`
 	Digest   string `json:"digest" minLength:"1" maxLength:"100" doc:"Digest of the reviewed version; the decision applies to these files only"`
 	Note     string `json:"note,omitempty" maxLength:"8192" doc:"Comment for its author and users"`
 }
 
 func (h *Handlers) reviewsAPI() {
 	api.Add(h.Server, api.Operation("list-reviews", "GET", "/reviews", "List the versions that are pending your review, oldest first"), h.listReviews)
-	api.Add(h.Server, api.Operation("review-version", "PUT", "/skills/{skill}/versions/{version}/review", "Approve or reject the code of a version. An approved version becomes the current one if it is newer"), h.reviewVersion)
+	api.Add(h.Server, api.Operation("review-version", "PUT", "/skills/{skill}/versions/{version}/review", "Approve or reject the code of a version, or request changes. An approved version becomes the current one if it is newer"), h.reviewVersion)
 }
 
 func (h *Handlers) listReviews(ctx context.Context, in *struct {
