@@ -1,5 +1,6 @@
 import { useUserNames } from "../../features/skills/namespaces";
 import { packageOf, useAddress } from "../../features/skills/skilladdress";
+import { cleared, VersionState } from "../../features/skills/versionstate";
 import { api, got, useLoad, usePages, type Schema } from "../../shared/api/client";
 import { mayReview } from "../../shared/api/me";
 import { size } from "../../shared/i18n/format";
@@ -79,6 +80,7 @@ function Line({
             {versionName(v.number, v.version)}
           </a>
           {v.current && <Tag look="accent">{msg("skill.current")}</Tag>}
+          {!v.current && <VersionState version={v} />}
         </div>
         {v.note && <p class="muted">{commentBy(v.reviewer ? person(v.reviewer) : "", v.note)}</p>}
       </td>
@@ -152,7 +154,9 @@ function VersionMenu({
         {can(skill, "skill.download") && (
           <MenuItem onClick={() => location.assign(packageOf(skill.id, v.number))}>{msg("skill.download")}</MenuItem>
         )}
-        {!v.current && can(skill, "skill.change") && <MenuItem onClick={use}>{msg("skill.makeCurrent")}</MenuItem>}
+        {!v.current && (cleared(v) || !cleared(skill.currentVersion)) && can(skill, "skill.change") && (
+          <MenuItem onClick={use}>{msg("skill.makeCurrent")}</MenuItem>
+        )}
         {!v.current && can(skill, "skill.delete") && (
           <MenuItem danger onClick={remove}>
             {msg("skill.deleteVersion")}

@@ -10,7 +10,7 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
   const [note, setNote] = useState(v.note ?? "");
   const [missing, setMissing] = useState(false);
   const decide = async (decision: Schema["Decision"]["decision"], message: string) => {
-    const lacks = decision === "rejected" && !note.trim();
+    const lacks = (decision === "rejected" || decision === "changes-requested") && !note.trim();
     setMissing(lacks);
     if (lacks) return;
     await got(
@@ -47,7 +47,12 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
             {msg("review.approve")}
           </ActionButton>
         )}
-        {v.review !== "rejected" && (
+        {v.state !== "changes-requested" && (
+          <ActionButton icon="compose" act={() => decide("changes-requested", msg("review.changesRequested"))}>
+            {msg("review.requestChanges")}
+          </ActionButton>
+        )}
+        {v.state !== "rejected" && (
           <ActionButton look="danger" icon="close" act={() => decide("rejected", msg("review.rejected"))}>
             {msg("review.reject")}
           </ActionButton>

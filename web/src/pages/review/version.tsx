@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { useUserNames } from "../../features/skills/namespaces";
+import { VersionState } from "../../features/skills/versionstate";
 import { api, got, useLoad } from "../../shared/api/client";
-import { findMsg, msg } from "../../shared/i18n/messages";
-import { Check, SelectField, Shown, Tag, When } from "../../shared/ui";
+import { msg } from "../../shared/i18n/messages";
+import { Check, SelectField, Shown, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Changes } from "./changes";
 import { Decide } from "./decide";
@@ -123,9 +124,7 @@ function Facts({ all: { version: v, skill } }: { all: Loaded }) {
       </dd>
       <dt>{msg("review.decide")}</dt>
       <dd>
-        <Tag look={v.review === "approved" ? "good" : v.review === "rejected" ? "bad" : "warn"}>
-          {findMsg("review.state", v.review)}
-        </Tag>{" "}
+        <VersionState version={v} />{" "}
         {v.reviewer && (
           <>
             {person(v.reviewer)}

@@ -58,8 +58,7 @@ export function Notices() {
 
 /** noticeText says what a notice is about. */
 function noticeText({ kind, name = "", number = 0, review }: Notice): string {
-  const key =
-    kind === "skill.review" ? `${kind}.${review === "approved" || review === "rejected" ? review : "pending"}` : kind;
+  const key = kind === "skill.review" ? `${kind}.${review || "pending"}` : kind;
   return findMsg("settings.notice", key, { name, number: String(number) }) ?? `${kind} ${name}`;
 }
 

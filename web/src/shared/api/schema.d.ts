@@ -1409,7 +1409,7 @@ export interface paths {
         /** List the versions of a skill, newest first */
         get: operations["list-versions"];
         put?: never;
-        /** Upload a version of a skill, which becomes the current one */
+        /** Upload a version of a skill. It becomes the current one at once if it has no code to review, else when it is approved */
         post: operations["add-version"];
         delete?: never;
         options?: never;
@@ -1528,7 +1528,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Approve or reject the code of a version */
+        /** Approve or reject the code of a version, or request changes. An approved version becomes the current one if it is newer */
         put: operations["review-version"];
         post?: never;
         delete?: never;
@@ -1546,7 +1546,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a version the current one */
+        /** Make a version the current one. Its code must be approved */
         post: operations["use-version"];
         delete?: never;
         options?: never;
@@ -2097,10 +2097,10 @@ export interface components {
         };
         Decision: {
             /**
-             * @description pending revokes a decision
+             * @description changes-requested rejects the version and needs a note; pending revokes a decision
              * @enum {string}
              */
-            decision: "approved" | "rejected" | "pending";
+            decision: "approved" | "changes-requested" | "rejected" | "pending";
             /** @description Digest of the reviewed version; the decision applies to these files only */
             digest: string;
             /** @description Comment for its author and users */
@@ -3896,6 +3896,11 @@ export interface components {
             skill_id: string;
             /** @description Source of the import; absent for an upload */
             source?: components["schemas"]["SkillSource"];
+            /**
+             * @description Position in its life: approved is the current version, also if it has no code to review
+             * @enum {string}
+             */
+            state: "pending" | "changes-requested" | "rejected" | "approved" | "superseded" | "withdrawn";
             /**
              * Format: int64
              * @description Estimate for the instructions
