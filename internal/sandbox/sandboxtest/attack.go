@@ -18,7 +18,7 @@ type Options struct {
 	MayBreach []string
 	// RequireExtra makes the test also fail if an additional attack succeeds. These
 	// attacks are not among the 63 counted ones. The test always fails if one of
-	// the attacks on memory, M01 to M11, succeeds.
+	// the attacks on memory, M01 to M13, succeeds.
 	RequireExtra bool
 	// Row, if set, is called with each result, in order. If the test runs again
 	// as another user, Row is called in that process.

@@ -31,6 +31,8 @@ func memoryAttacks() []attack {
 		{"M09", "buffers of TCP connections", memory, nil, takesMemory("M09")},
 		{"M10", "huge pages in pipes", filter, []need{needHugePages, needLimit(unix.RLIMIT_NOFILE, 128)}, takesMemory("M10")},
 		{"M11", "memory of processes without a first thread", memory, nil, takesMemory("M11")},
+		{"M12", "pages of files in sockets, by splice", filter, nil, takesMemory("M12")},
+		{"M13", "pages of files in sockets, by sendfile", filter, nil, takesMemory("M13")},
 	}
 }
 

@@ -102,6 +102,10 @@ func program(k kind) ([]byte, error) {
 	for _, nr := range unboundedMemory {
 		unknown.Set(nr, seccomp.MatchAll{})
 	}
+	unsupported := seccomp.NewSyscallRules()
+	for _, nr := range wholePages {
+		unsupported.Set(nr, seccomp.MatchAll{})
+	}
 	deny.Set(unix.SYS_MMAP, sharedAnonymous)
 	ignored := seccomp.NewSyscallRules()
 	ignored.Set(unix.SYS_SETSOCKOPT, bufferSizes)
@@ -109,6 +113,7 @@ func program(k kind) ([]byte, error) {
 	p := seccomp.Program{
 		RuleSets: []seccomp.RuleSet{
 			{Rules: unknown, Action: errno(unix.ENOSYS)},
+			{Rules: unsupported, Action: errno(unix.EINVAL)},
 			{Rules: ignored, Action: errno(0)},
 			{Rules: permitted, Action: seccomp.Allow},
 			{Rules: noSockets, Action: errno(unix.EAFNOSUPPORT)},

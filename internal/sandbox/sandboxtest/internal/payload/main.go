@@ -66,7 +66,7 @@ var attacks = map[string]func(*tally){
 	"E01": loop, "E02": ignoreTerm, "E03": forkBomb, "E04": allocateInOneProcess, "E05": allocateInFourProcesses, "E06": bigFile, "E07": manyFiles, "E08": inodes, "E09": fillShm, "E10": flood,
 	"E11": daemon, "E12": holdStdout, "E13": openMany, "E14": spinTwo, "E15": threads, "E16": memfd, "E17": nestDirs,
 	"A08+": inheritedFDs, "D06+": limitFirst, "B04+": replaceOut, "B05+": swapLinks, "E16+": memfds,
-	"M01": takeMemory, "M02": takeMemory, "M03": takeMemory, "M04": takeMemory, "M05": takeMemory, "M06": takeMemory, "M07": takeMemory, "M08": takeMemory, "M09": takeMemory, "M10": takeMemory, "M11": takeMemory,
+	"M01": takeMemory, "M02": takeMemory, "M03": takeMemory, "M04": takeMemory, "M05": takeMemory, "M06": takeMemory, "M07": takeMemory, "M08": takeMemory, "M09": takeMemory, "M10": takeMemory, "M11": takeMemory, "M12": takeMemory, "M13": takeMemory,
 	"D11+": selectPersonality,
 }
 

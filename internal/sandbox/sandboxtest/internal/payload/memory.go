@@ -22,6 +22,7 @@ import (
 var memoryKinds = map[string]func() error{
 	"M01": takePrivate, "M02": takePageTables, "M03": takeShared, "M04": takeZeroDevice, "M05": takeMemfd, "M06": takeQueues,
 	"M07": takeSegment, "M08": takeUnixBuffers, "M09": takeTCPBuffers, "M10": takePipe, "M11": takePrivate,
+	"M12": takeSplicedPages, "M13": takeSentPages,
 }
 
 // takeMemory starts children that each take an equal part of the MiB in the
