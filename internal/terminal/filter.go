@@ -14,7 +14,8 @@ const (
 
 // Filter passes the output of an untrusted program to a terminal. It passes
 // text, line feeds, CR, BS, tabs, and the sequences that set colors (SGR) or
-// erase the line (EL). It removes all other control characters and sequences,
+// erase the line (EL). It replaces the sequence that moves the cursor to the
+// first column (CHA) by CR. It removes all other control characters and sequences,
 // such as those that move the cursor, clear the screen, set the title or the
 // clipboard, link text, or reorder text. Invalid UTF-8 becomes U+FFFD.
 //
@@ -170,6 +171,10 @@ func (f *Filter) control(out *strings.Builder, r rune) {
 	case r >= '@' && r <= '~':
 		f.state = inText
 		p := f.params.String()
+		if r == 'G' && (p == "" || p == "0" || p == "1") { // first column
+			out.WriteByte('\r')
+			return
+		}
 		if !isAllowed(p, r) {
 			return
 		}

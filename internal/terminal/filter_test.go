@@ -30,6 +30,8 @@ func TestFilter(t *testing.T) {
 	for _, tt := range []struct{ what, in, want string }{
 		{"text", "a b\tc\r\n日本 héllo 👩‍👩‍👧 𝒳\n", "a b\tc\r\n日本 héllo 👩‍👩‍👧 𝒳\n"},
 		{"a progress bar", "10%\r\x1b[K20%\b\b\b30%\x1b[2K", "10%\r\x1b[K20%\b\b\b30%\x1b[2K"},
+		{"a spinner", "a\x1b[1Gb\x1b[0Gc\x1b[G\x1b[Kd", "a\rb\rc\r\x1b[Kd"},
+		{"other columns", "a\x1b[2Gb\x1b[?1Gc\x1b[1;1Gd\x1b[01Ge", "abcde"},
 		{"colors", "\x1b[1;31mred\x1b[0m \x1b[38;2;1;2;3mx\x1b[m \x1b[4:3mcurly\x1b[00m", "\x1b[1;31mred\x1b[0m \x1b[38;2;1;2;3mx\x1b[m \x1b[4:3mcurly\x1b[00m"},
 		{"a color that is left on", "\x1b[8mhidden", "\x1b[8mhidden" + reset},
 		{"a title", "a\x1b]0;pwned\x07b\x1b]2;pwned\x1b\\c", "abc"},
