@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -114,21 +115,32 @@ func isModern(r *http.Request) bool {
 // Protect returns a handler that refuses requests with a foreign Host or Origin
 // (status 403), or without the token (status 401). The first two checks prevent
 // web pages from reaching the server through DNS rebinding. Without a token, an
-// Origin must be the server itself: the same host and port, or a name in
-// [HTTPOptions.Hosts]. With a token, pages of other servers on loopback are
-// accepted too. o must not be nil.
+// Origin must be the server itself: the scheme http with the server's address or
+// localhost, and its port, or a name in [HTTPOptions.Hosts]. Protect then also
+// refuses requests that a browser marks as cross-site (status 403), and bodies of
+// other types than application/json (status 415), which browsers send without
+// asking the server. With a token, pages of other servers on loopback are accepted
+// too. o must not be nil.
 //
 // The port of the server is that of [http.LocalAddrContextKey]. If the context
 // of a request has no such address, any port is accepted.
 func (o *HTTPOptions) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		port := localPort(r)
+		ip, port := localAddress(r)
 		if !o.host(r.Host, port) {
 			http.Error(w, fmt.Sprintf("forbidden host %q: not an address of this server; to accept it, require a token", r.Host), http.StatusForbidden)
 			return
 		}
-		if origin := r.Header.Get("Origin"); origin != "" && !o.origin(origin, r.Host, port) {
+		if origin := r.Header.Get("Origin"); origin != "" && !o.origin(origin, r.Host, ip, port) {
 			http.Error(w, fmt.Sprintf("forbidden origin %s: not a page of this server; to accept pages of other local servers, require a token", origin), http.StatusForbidden)
+			return
+		}
+		if o.Token == "" && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+			http.Error(w, "forbidden request from a page of another site; to accept pages of other local servers, require a token", http.StatusForbidden)
+			return
+		}
+		if o.Token == "" && r.Method == http.MethodPost && !isJSON(r) {
+			http.Error(w, fmt.Sprintf("unsupported content type %q: send application/json", r.Header.Get("Content-Type")), http.StatusUnsupportedMediaType)
 			return
 		}
 		if o.Token != "" && r.URL.Path != "/healthz" {
@@ -158,21 +170,29 @@ func (o *HTTPOptions) host(hostport, port string) bool {
 	return o.Token != "" && len(o.Hosts) == 0
 }
 
+// isJSON reports whether a request's body is JSON by its header.
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
+}
+
 // origin reports whether an Origin header names this server or, if a token is
-// required, any server on loopback.
-func (o *HTTPOptions) origin(origin, host, port string) bool {
+// required, any server on loopback. ip and port are the server's address, or "" if
+// it is unknown.
+func (o *HTTPOptions) origin(origin, host, ip, port string) bool {
 	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Host == "" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host) || u.Scheme != "http" && u.Scheme != "https" {
 		return false
 	}
-	if strings.EqualFold(u.Host, host) {
+	name, given := splitHostPort(u.Host, map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	if !address.IsLoopback(name) {
+		return strings.EqualFold(u.Host, host) || len(o.Hosts) > 0 && o.host(u.Host, port)
+	}
+	if o.Token != "" {
 		return true
 	}
-	name, given := splitHostPort(u.Host, map[string]string{"http": "80", "https": "443"}[u.Scheme])
-	if address.IsLoopback(name) {
-		return o.Token != "" || port != "" && given == port
-	}
-	return len(o.Hosts) > 0 && o.host(u.Host, port)
+	own := strings.EqualFold(u.Host, host) || port != "" && given == port && (name == ip || name == "localhost")
+	return u.Scheme == "http" && own
 }
 
 // splitHostPort splits an address into a lower-case host and a port, which is
@@ -185,16 +205,16 @@ func splitHostPort(hostport, ordinary string) (host, port string) {
 	return strings.Trim(strings.ToLower(host), "[]"), port
 }
 
-// localPort returns the port at which the server received a request, or "" if it
-// is unknown.
-func localPort(r *http.Request) string {
+// localAddress returns the IP address and the port at which the server received a
+// request, or "" if they are unknown.
+func localAddress(r *http.Request) (ip, port string) {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
-		return ""
+		return "", ""
 	}
-	_, port, err := net.SplitHostPort(local.String())
+	ip, port, err := net.SplitHostPort(local.String())
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	return port
+	return ip, port
 }

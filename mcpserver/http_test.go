@@ -83,6 +83,10 @@ func TestForeignHostsAndOriginsAreRefusedEverywhere(t *testing.T) {
 		{"a foreign page with the right port", host, "https://evil.example:" + port, false},
 		{"a page that begins like ours", host, "http://localhost.evil.example", false},
 		{"a page without an address", host, "null", false},
+		{"a page of its own over https", host, "https://" + host, false},
+		{"a page at another loopback address", host, "http://127.0.0.2:" + port, false},
+		{"a page with a user", host, "http://user@" + host, false},
+		{"a page with a path", host, "http://" + host + "/x", false},
 		{"rubbish for a page", host, "::::", false},
 		{"a file", host, "file://", false},
 		{"foreign both, alike", "evil.example", "http://evil.example", false},
@@ -158,6 +162,29 @@ func TestTokenIsRequired(t *testing.T) {
 	}
 	if status, _, _ := post(t, request(t, "POST", srv.URL+"/mcp", initialize, "Host", "skills.example", "Origin", "https://evil.example", "Authorization", "Bearer "+token)); status != http.StatusForbidden {
 		t.Errorf("from a foreign page: %d", status)
+	}
+}
+
+// Pages of other sites send requests of some types without asking the server first.
+func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
+	w := newWorld(t, setup{tree: basic()})
+	open, guarded := w.serve(t, nil), w.serve(t, &mcpserver.HTTPOptions{Token: "correct-horse-battery-staple"})
+	for _, tt := range []struct {
+		name, value string
+		want        int // without a token
+	}{
+		{"Content-Type", "text/plain", 415},
+		{"Content-Type", "application/x-www-form-urlencoded", 415},
+		{"Content-Type", "application/json; charset=utf-8", 200},
+		{"Sec-Fetch-Site", "cross-site", 403},
+		{"Sec-Fetch-Site", "same-origin", 200},
+	} {
+		if status, body, _ := post(t, request(t, "POST", open.URL+"/mcp", initialize, tt.name, tt.value)); status != tt.want {
+			t.Errorf("%s %s: %d %s, want %d", tt.name, tt.value, status, body, tt.want)
+		}
+	}
+	if status, body, _ := post(t, request(t, "POST", guarded.URL+"/mcp", initialize, "Sec-Fetch-Site", "cross-site", "Authorization", "Bearer correct-horse-battery-staple")); status != 200 {
+		t.Errorf("with the token: %d %s", status, body)
 	}
 }
 
