@@ -29,10 +29,11 @@ func (t *Tool) isDestructive() bool {
 
 // needsSameArguments reports whether an approval for more than one call covers
 // only calls with the same arguments: the tool declares that it may destroy
-// data, or it acts outside of the sandbox and declares nothing.
+// data, or it acts outside of the sandbox and declares nothing. A tool declares
+// something if it reads only, or acts in a closed world, such as a directory.
 func (t *Tool) needsSameArguments() bool {
 	a := t.Definition.Annotations
-	if a != nil && (a.DestructiveHint != nil || a.ReadOnlyHint) {
+	if a != nil && (a.DestructiveHint != nil || a.ReadOnlyHint || a.OpenWorldHint != nil && !*a.OpenWorldHint) {
 		return t.isDestructive()
 	}
 	return !t.server.isolated

@@ -342,6 +342,8 @@ func TestApprovalCoversArguments(t *testing.T) {
 		{"the user's server", "c__write_note", false, true},
 		{"the user's server, declared not to be destructive", "c__add_note", false, false},
 		{"the user's server, declared destructive", "c__wipe_notes", false, true},
+		{"the user's server, in a closed world", "c__file_note", false, false},
+		{"the user's server, in the open world", "c__mail_note", false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.TestOptions, w *world) {

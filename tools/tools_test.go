@@ -152,11 +152,14 @@ func (w *world) dial(c *upstream.Config, _ string) (mcp.Transport, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: c.Name + " " + name + " " + in.Text}}}, nil, nil
 			})
 	}
-	for name, destroys := range map[string]bool{"add_note": false, "wipe_notes": true} {
+	yes, no := true, false
+	for name, declared := range map[string]*mcp.ToolAnnotations{
+		"add_note": {DestructiveHint: &no}, "wipe_notes": {DestructiveHint: &yes}, "file_note": {OpenWorldHint: &no}, "mail_note": {OpenWorldHint: &yes},
+	} {
 		if !w.declaring {
 			break
 		}
-		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "Change notes.", Annotations: &mcp.ToolAnnotations{DestructiveHint: &destroys}},
+		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "Change notes.", Annotations: declared},
 			func(context.Context, *mcp.CallToolRequest, noteArgs) (*mcp.CallToolResult, any, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{}}, nil, nil
 			})
