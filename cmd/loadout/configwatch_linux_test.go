@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestRevocationStopsAgentRuns(t *testing.T) {
 				res, err := s.call()
 				ended <- outcome{res, err}
 			}()
-			s.await(t, "begun")
+			s.awaitScript(t)
 			tt.withdraw(t, s)
 			select {
 			case o := <-ended:
@@ -63,18 +64,19 @@ func TestRevocationStopsAgentRuns(t *testing.T) {
 type waiting struct {
 	exe, dir, work string
 	env            []string
+	seconds        string // for which the script sleeps; no other process does
 	session        *mcp.ClientSession
 }
 
 func serveWaiting(t *testing.T, exe string) *waiting {
 	t.Helper()
-	s := &waiting{exe: exe, dir: t.TempDir(), work: t.TempDir()}
+	s := &waiting{exe: exe, dir: t.TempDir(), work: t.TempDir(), seconds: "60." + strconv.Itoa(os.Getpid())}
 	for d := s.work; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 		if err := os.Chmod(d, 0o777); err != nil { // for root the script is another user
 			t.Fatal(err)
 		}
 	}
-	skills := scriptSkill(t, "", "wait.sh", "echo begun > /workspace/begun\nsleep 60\n")
+	skills := scriptSkill(t, "", "wait.sh", "sleep "+s.seconds+"\n")
 	s.env = append(os.Environ(), "HOME="+s.dir, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_STATE_HOME=", "LOADOUT_STATE=", "LOADOUT_CACHE=",
 		"LOADOUT_CONFIG="+filepath.Join(s.dir, "loadout.yaml"), "LOADOUT_SKILLS_DIRS="+skills)
 	s.configure(t, "skills: {enabled: true}\n")
@@ -115,15 +117,19 @@ func (s *waiting) configure(t *testing.T, text string) {
 	}
 }
 
-// await waits for a file in the workspace.
-func (s *waiting) await(t *testing.T, name string) {
+// awaitScript waits until the script runs. What it writes to the workspace is
+// there only when it has ended.
+func (s *waiting) awaitScript(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(s.work, name)); err == nil {
-			return
+		running, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, name := range running {
+			if line, err := os.ReadFile(name); err == nil && string(line) == "sleep\x00"+s.seconds+"\x00" {
+				return
+			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s is missing", name)
+			t.Fatal("the script does not run")
 		}
 	}
 }

@@ -12,7 +12,7 @@ var authorityOfVersions = []row{
 	{"add-version", "of a user's skill", theirSkill, anotherPackage, "401 404 404 404 404 404 201", "201 write"},
 	{"get-version", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"delete-version", "", twoVersions, nil, "401 404 403 403 204 204 204", "204 write"},
-	{"use-version", "", twoVersions, nil, "401 404 403 403 204 204 204", "204 write"},
+	{"use-version", "", approvedOfTwo, nil, "401 404 403 403 204 204 204", "204 write"},
 	{"get-manifest", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"get-findings", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"get-diff", "", currentOfTwo, nil, "401 404 200 200 200 200 200", "200 read chat"},
@@ -37,6 +37,15 @@ func theVersion(s *scene) map[string]string {
 func twoVersions(s *scene) map[string]string {
 	s.anotherVersion()
 	return theVersion(s)
+}
+
+// approvedOfTwo is the older one of two, which was approved.
+func approvedOfTwo(s *scene) map[string]string {
+	s.t.Helper()
+	if err := s.node.DB().Versions.SetReview(s.t.Context(), s.skill().ID, s.skill().Digest, store.Approved, s.owner, ""); err != nil {
+		s.t.Fatal(err)
+	}
+	return twoVersions(s)
 }
 
 func currentOfTwo(s *scene) map[string]string {
