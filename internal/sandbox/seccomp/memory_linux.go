@@ -15,16 +15,15 @@ var unboundedMemory = []uintptr{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL,
 	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN,
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
-	unix.SYS_VMSPLICE,             // a pipe keeps a huge page for each of its small pages
-	unix.SYS_SPLICE, unix.SYS_TEE, // like wholePages
+	unix.SYS_VMSPLICE,                // a pipe keeps a huge page for each of its small pages
 	unix.SYS_LANDLOCK_CREATE_RULESET, // has no limit on its rules
 }
 
 // wholePages lists calls that put pages of files into sockets. A socket is
 // charged for the bytes but keeps the pages, even after the file is truncated.
 // The calls fail as for files that do not support them, and programs read and
-// write instead.
-var wholePages = []uintptr{unix.SYS_SENDFILE}
+// write instead. For splice, Go programs expect EINVAL and no other error.
+var wholePages = []uintptr{unix.SYS_SPLICE, unix.SYS_TEE, unix.SYS_SENDFILE}
 
 // sharedAnonymous matches a request for a shared anonymous mapping, whose
 // memory the kernel keeps after the pages are unmapped. Files in /dev/shm and
