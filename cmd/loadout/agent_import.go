@@ -214,21 +214,17 @@ func (im *importRun) confirm(ctx context.Context) (bool, error) {
 		if idle || im.flags.dryRun {
 			return false, a.PrintJSON(im.out)
 		}
-		return true, nil
+	} else {
+		im.printPlan()
 	}
-	im.printPlan()
 	if idle || im.flags.dryRun {
 		return false, nil
 	}
-	if !im.flags.yes && console.IsTerminal(a.Stdin) {
-		switch yes, err := a.Confirm(ctx, "Apply these changes?"); {
-		case err != nil:
-			return false, err
-		case !yes:
-			return false, exit.Errorf(exit.Refused, "to see the changes again: loadout import "+im.client.Name+" --dry-run", "Cancelled. Nothing was changed.")
-		}
+	yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: "Apply these changes?", Show: im.printPlan, Args: im.command(), Ask: true, Yes: im.flags.yes})
+	if err == nil && !yes {
+		err = exit.Errorf(exit.Refused, "to see the changes again: loadout import "+im.client.Name+" --dry-run", "Cancelled. Nothing was changed.")
 	}
-	return true, nil
+	return yes, err
 }
 
 func (im *importRun) printPlan() {

@@ -112,7 +112,15 @@ func (a *app) acceptServer(ctx context.Context, name string, files []string) err
 		if err := checkServerExists(set, name); err != nil {
 			return err
 		}
-		presence, err := a.RequireUser(ctx, "", append([]string{"servers", "accept", name}, a.SkillArgs()...)...)
+		args := append([]string{"servers", "accept", name}, a.SkillArgs()...)
+		presence, err := a.RequireUser(ctx, "", args...)
+		if err != nil {
+			return err
+		}
+		yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: fmt.Sprintf("Accept the current tools of %s?", plain(name)), Args: args})
+		if err == nil && !yes {
+			err = exit.Errorf(exit.Refused, "see the tools: loadout servers test "+console.ShellQuote(name), "tools of %s not accepted", name)
+		}
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/review"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -36,9 +37,11 @@ func (a *app) approveCommand() *cobra.Command {
 		Long: `Show what a skill runs and which permissions it requests, and allow agents to run it.
 
 An approval covers the exact files of the skill and of the skills it depends on. If
-any of them changes, the skill needs a new approval. approve asks for confirmation on
-a terminal. It does not ask with --yes or --json, or if standard input or standard
-error is not a terminal. --yes without --digest is deprecated.
+any of them changes, the skill needs a new approval. approve asks for confirmation. If
+standard input or standard error is redirected, it asks on the controlling terminal. It
+does not ask with --yes if standard input is a terminal or the digest is stated, and
+with --json if nothing is redirected but the output. --yes without --digest is
+deprecated.
 
 Only you can approve: approve refuses if an agent runs it, or if it has no controlling
 terminal. --pending lists the commands refused in this way. On an unattended machine,
@@ -127,7 +130,9 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		fmt.Fprint(a.Stdout, a.formatReview(r, c))
 	}
 	if !o.dryRun {
-		if err := a.confirmApproval(ctx, name, r, o); err != nil {
+		if err := a.confirmApproval(ctx, r, o, setup.Confirmation{
+			Show: func() { fmt.Fprint(a.Stdout, a.formatReview(r, c)) }, Args: a.approveArgs(name, o), Hint: unattendedHint(name),
+		}); err != nil {
 			return err
 		}
 		if out.Grant, err = a.grantReviewed(ctx, r, o.expires, presence); err != nil {
@@ -186,14 +191,11 @@ func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string,
 }
 
 // confirmApproval asks the user on a terminal to confirm the approval.
-func (a *app) confirmApproval(ctx context.Context, name string, r *review.Review, o *approveFlags) error {
-	if o.yes || a.JSON || !console.IsTerminal(a.Stdin) || !console.IsTerminal(a.Stderr) {
-		return nil
-	}
-	fmt.Fprintln(a.Stderr)
-	yes, err := a.Confirm(ctx, "Approve this skill?")
+func (a *app) confirmApproval(ctx context.Context, r *review.Review, o *approveFlags, c setup.Confirmation) error {
+	c.Question, c.Ask, c.Yes, c.Stated = "Approve this skill?", true, o.yes, len(o.digests) > 0
+	yes, err := a.ConfirmUser(ctx, c)
 	if err == nil && !yes {
-		err = exit.Errorf(exit.Refused, "to review it again: loadout approve "+console.ShellQuote(name)+" --dry-run", "skill %s not approved", r.Name)
+		err = exit.Errorf(exit.Refused, "to review it again: loadout approve "+console.ShellQuote(r.Name)+" --dry-run", "skill %s not approved", r.Name)
 	}
 	return err
 }

@@ -59,8 +59,11 @@ func (a *app) approveTool(ctx context.Context, name string, o *approveFlags, mis
 // grantTool shows a tool and records that the user approves its calls.
 func (a *app) grantTool(ctx context.Context, set *setup.Toolset, t *tools.Capability, o *approveFlags) error {
 	out := toolApproval{Tool: t.Name, ID: t.ID}
-	if !a.JSON {
+	show := func() {
 		fmt.Fprintf(a.Stdout, "%s: %s\n%s\n", a.Bold(plain(t.Name)), t.SafetyLevel, plain(t.Description))
+	}
+	if !a.JSON {
+		show()
 	}
 	if o.dryRun {
 		if a.JSON {
@@ -68,18 +71,17 @@ func (a *app) grantTool(ctx context.Context, set *setup.Toolset, t *tools.Capabi
 		}
 		return nil
 	}
-	presence, err := a.RequireUser(ctx, "on an unattended machine, write a rule: policy.rules", append([]string{"approve", t.Name}, a.SkillArgs()...)...)
+	args, hint := append([]string{"approve", t.Name}, a.SkillArgs()...), "on an unattended machine, write a rule: policy.rules"
+	presence, err := a.RequireUser(ctx, hint, args...)
 	if err != nil {
 		return err
 	}
-	if !o.yes && !a.JSON && console.IsTerminal(a.Stdin) && console.IsTerminal(a.Stderr) {
-		yes, err := a.Confirm(ctx, "Let agents call this tool without a prompt?")
-		if err == nil && !yes {
-			err = exit.Errorf(exit.Refused, "to see it again: loadout approve "+console.ShellQuote(t.Name)+" --dry-run", "tool %s not approved", t.Name)
-		}
-		if err != nil {
-			return err
-		}
+	yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: "Let agents call this tool without a prompt?", Show: show, Args: args, Hint: hint, Ask: true, Yes: o.yes})
+	if err == nil && !yes {
+		err = exit.Errorf(exit.Refused, "to see it again: loadout approve "+console.ShellQuote(t.Name)+" --dry-run", "tool %s not approved", t.Name)
+	}
+	if err != nil {
+		return err
 	}
 	user := policy.LocalUser()
 	if err := set.Grant(ctx, &tools.Call{Name: t.Name, Principal: user, Presence: presence}, policy.Always, false, user); err != nil {

@@ -22,9 +22,15 @@ func (a *app) requireApprover(ctx context.Context, name string, o *approveFlags)
 	if o.yes && len(o.digests) == 0 {
 		a.Note("--yes without --digest is deprecated and will be removed")
 	}
-	if c := a.Caller(); !a.IsManaged() && c.Agent == "" && c.Terminal == "" && o.yes && len(o.digests) > 0 {
+	if c := a.Caller(); !a.IsManaged() && c.Agent == "" && (c.Terminal == "" || !console.IsTerminal(a.Stdin)) && o.yes && len(o.digests) > 0 {
 		return digestStated, nil
 	}
+	return a.RequireUser(ctx, unattendedHint(name), a.approveArgs(name, o)...)
+}
+
+// approveArgs returns the arguments of the command that approves a skill with
+// the same permissions.
+func (a *app) approveArgs(name string, o *approveFlags) []string {
 	args := []string{"approve", name}
 	if o.workspace {
 		args = append(args, "--write-workspace")
@@ -35,7 +41,7 @@ func (a *app) requireApprover(ctx context.Context, name string, o *approveFlags)
 	if o.unsandboxed {
 		args = append(args, "--unsandboxed")
 	}
-	return a.RequireUser(ctx, unattendedHint(name), append(args, a.SkillArgs()...)...)
+	return append(args, a.SkillArgs()...)
 }
 
 // unattendedHint says how to approve a skill without a terminal.

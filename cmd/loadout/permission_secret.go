@@ -315,7 +315,15 @@ func (a *app) grantSecret(ctx context.Context, name, skill string) error {
 	if _, err := a.resolveSkill(ctx, rt, skill); err != nil {
 		return err
 	}
-	presence, err := a.RequireUser(ctx, "", append([]string{"secret", "grant", name, "--skill", skill}, a.SkillArgs()...)...)
+	args := append([]string{"secret", "grant", name, "--skill", skill}, a.SkillArgs()...)
+	presence, err := a.RequireUser(ctx, "", args...)
+	if err != nil {
+		return err
+	}
+	yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: fmt.Sprintf("Let skill %s use the secret %s?", plain(skill), name), Args: args})
+	if err == nil && !yes {
+		err = exit.Errorf(exit.Refused, "list secrets and their skills: loadout secret list", "secret %s not granted to skill %s", name, skill)
+	}
 	if err != nil {
 		return err
 	}

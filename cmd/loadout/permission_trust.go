@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/trust"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -55,9 +56,10 @@ func (a *app) trustCommand() *cobra.Command {
 changes, trust the project again. Until you trust a project, it can only add skill
 directories inside itself and rules that deny. No project can loosen the sandbox.
 
-trust asks for confirmation on a terminal. It does not ask with --yes or --json, or if
-standard input or standard error is not a terminal. --yes without --digest is
-deprecated.
+trust asks for confirmation. If standard input or standard error is redirected, it asks
+on the controlling terminal. It does not ask with --yes if standard input is a terminal
+or the digest is stated, and with --json if nothing is redirected but the output. --yes
+without --digest is deprecated.
 
 Only you can trust a project: trust refuses if an agent runs it, or if it has no
 controlling terminal. On an unattended machine, state the digest that --dry-run shows:
@@ -131,15 +133,13 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	if err != nil {
 		return err
 	}
-	if !o.yes && !a.JSON && console.IsTerminal(a.Stdin) && console.IsTerminal(a.Stderr) {
-		fmt.Fprintln(a.Stderr)
-		yes, err := a.Confirm(ctx, "Trust this project?")
-		if err != nil {
-			return err
-		}
-		if !yes {
-			return exit.Errorf(exit.Refused, "to review it again: loadout trust "+console.ShellQuote(dir)+" --dry-run", "%s not trusted", p.Dir)
-		}
+	yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: "Trust this project?", Show: func() { a.printTrust(p, out) }, Args: []string{"trust", p.Dir},
+		Hint: statedTrustHint(p.Dir), Ask: true, Yes: o.yes, Stated: o.digest != ""})
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return exit.Errorf(exit.Refused, "to review it again: loadout trust "+console.ShellQuote(dir)+" --dry-run", "%s not trusted", p.Dir)
 	}
 	store := a.TrustStore()
 	if store == nil {
@@ -167,10 +167,15 @@ func (a *app) requireTruster(ctx context.Context, dir string, digest policy.Dige
 	if o.digest != "" && o.digest != string(digest) {
 		return "", exit.Errorf(exit.Refused, "review it: loadout trust "+console.ShellQuote(dir)+" --dry-run", "%s not trusted: digest mismatch: stated %s, current %s", dir, o.digest, digest)
 	}
-	if c := a.Caller(); !a.IsManaged() && c.Agent == "" && c.Terminal == "" && o.yes && o.digest != "" {
+	if c := a.Caller(); !a.IsManaged() && c.Agent == "" && (c.Terminal == "" || !console.IsTerminal(a.Stdin)) && o.yes && o.digest != "" {
 		return digestStated, nil
 	}
-	return a.RequireUser(ctx, "on an unattended machine, state the reviewed digest: loadout trust "+console.ShellQuote(dir)+" --digest sha256:… --yes", "trust", dir)
+	return a.RequireUser(ctx, statedTrustHint(dir), "trust", dir)
+}
+
+// statedTrustHint says how to trust a project without a terminal.
+func statedTrustHint(dir string) string {
+	return "on an unattended machine, state the reviewed digest: loadout trust " + console.ShellQuote(dir) + " --digest sha256:… --yes"
 }
 
 // readProjectToTrust reads a project for the user to review. An unreadable

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // testCaller is the user of most tests, which have no terminal and may
 // themselves be run by an agent.
-func testCaller() presence.Caller { return presence.Caller{Terminal: "of a test"} }
+func testCaller() presence.Caller { return presence.Caller{Terminal: "of a test", Assumed: true} }
 
 // testOperator is the administrator's file of a test. A variable names its
 // directory for the commands of tests only.

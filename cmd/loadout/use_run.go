@@ -37,8 +37,9 @@ func (a *app) runCommand() *cobra.Command {
 directory (/work), the files given with --in, and only the network hosts that the skill
 requests. Files it writes to /work/out (LOADOUT_OUT) are its output. On a terminal, only
 text, colors and changes of the current line are shown; a pipe receives all. Typing this
-command approves this one run. If an agent runs it, or there is no terminal, the
-skill must be approved: loadout approve NAME.
+command approves this one run. If standard input or standard error is redirected, and
+the skill is not approved, it asks on the controlling terminal. If an agent runs it, or
+there is no terminal, the skill must be approved: loadout approve NAME.
 
 Exits with 0 if the script succeeds and with 1 if it fails. --json includes the exit
 code of the script.`,
@@ -84,9 +85,7 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	if err != nil {
 		return err
 	}
-	caller := a.Caller()
-	if r.ByUser = caller.IsUser() && !c.Managed(); !r.ByUser && (o.write || o.host || len(o.secrets) > 0) {
-		_, err := a.RequireUser(ctx, "", a.widenedRun(args, o)...)
+	if r.ByUser, err = a.isRunByUser(ctx, args, o, c.Managed()); err != nil {
 		return err
 	}
 	if most := time.Duration(c.Sandbox.Seconds) * time.Second; o.timeout > most {
@@ -101,11 +100,16 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	end := a.filterRun(&r)
 	res, err := rt.Run(ctx, r)
 	line.End()
-	end()
 	a.RecordScriptUse(ctx, c, rt, args[0], res, err)
 	if e, ok := errors.AsType[*loadout.RefusedError](err); ok && e.NeedsApproval && !r.ByUser {
-		_, err = a.RequireUser(ctx, unattendedHint(e.Skill), append([]string{"approve", e.Skill}, a.SkillArgs()...)...)
+		if err = a.confirmUnapproved(ctx, args, e); err == nil {
+			r.ByUser = true
+			res, err = rt.Run(ctx, r)
+			line.End()
+			a.RecordScriptUse(ctx, c, rt, args[0], res, err)
+		}
 	}
+	end()
 	switch {
 	case isType[*script.NotFoundError](err):
 		return exit.Errorf(exit.NotFound, "list its files: loadout show "+console.ShellQuote(args[0])+a.SkillFlags(), "%w", err)
@@ -131,25 +135,6 @@ func (a *app) filterRun(r *loadout.Run) (end func()) {
 	r.Stdout, endOut = console.FilterOutput(a.Stdout, r.Stdout)
 	r.Stderr, endErr = console.FilterOutput(a.Stderr, r.Stderr)
 	return func() { endOut(); endErr() }
-}
-
-// widenedRun returns the command for a run with more permissions than the skill
-// requests, without the script's own arguments.
-func (a *app) widenedRun(args []string, o *runFlags) []string {
-	out := append([]string{"run", args[0], args[1]}, a.SkillArgs()...)
-	if o.workspace != "" {
-		out = append(out, "--workspace", o.workspace)
-	}
-	if o.write {
-		out = append(out, "--write")
-	}
-	if o.host {
-		out = append(out, "--host-network")
-	}
-	for _, name := range o.secrets {
-		out = append(out, "--secret", name)
-	}
-	return out
 }
 
 // newRun converts the arguments and flags to a run request.

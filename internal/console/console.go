@@ -179,6 +179,14 @@ func (c *Console) Confirm(ctx context.Context, question string) (bool, error) {
 	return line == "y" || line == "yes", nil
 }
 
+// ConfirmOn asks a yes-or-no question on a terminal instead of the standard
+// streams. It discards what was typed before.
+func (c *Console) ConfirmOn(ctx context.Context, in, out *os.File, question string) (bool, error) {
+	discardInput(in)
+	p := Console{Stdin: in, Stdout: out, Stderr: out, Getenv: c.Getenv}
+	return p.Confirm(ctx, question)
+}
+
 // StdoutWriter writes to standard output and records the first error.
 type StdoutWriter struct {
 	io.Writer

@@ -20,6 +20,9 @@ type Caller struct {
 	Agent    string // name of the agent's client; "" if none was detected
 	Evidence string // how the agent was detected
 	Terminal string // name of the controlling terminal; "" if there is none
+	// Assumed is set in tests, where a user is assumed to confirm what a command
+	// cannot ask on its standard streams.
+	Assumed bool
 }
 
 // IsUser reports whether no agent was detected and there is a terminal.
@@ -75,7 +78,7 @@ const maxAncestors = 64
 // Detect determines who runs the process o.Self.
 func Detect(o Options) Caller {
 	if assumed != "" {
-		return Caller{Terminal: assumed}
+		return Caller{Terminal: assumed, Assumed: true}
 	}
 	if o.Lookup == nil {
 		o.Lookup = lookupProcess

@@ -1,6 +1,7 @@
 package presence
 
 import (
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -24,17 +25,27 @@ func lookupProcess(pid int) (Process, bool) {
 	return Process{}, false
 }
 
-// controllingTerminal opens the console's input. A client may start its
-// commands with a hidden console, which cannot be told from a visible one.
+// OpenTerminal opens the console, whatever standard input and output are. The
+// caller must close both files.
+func OpenTerminal() (in, out *os.File, err error) {
+	if in, err = os.OpenFile("CONIN$", os.O_RDWR, 0); err != nil {
+		return nil, nil, err
+	}
+	if out, err = os.OpenFile("CONOUT$", os.O_RDWR, 0); err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	return in, out, nil
+}
+
+// controllingTerminal opens the console. A client may start its commands with a
+// hidden console, which cannot be told from a visible one.
 func controllingTerminal() string {
-	name, err := windows.UTF16PtrFromString("CONIN$")
+	in, out, err := OpenTerminal()
 	if err != nil {
 		return ""
 	}
-	h, err := windows.CreateFile(name, windows.GENERIC_READ, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE, nil, windows.OPEN_EXISTING, 0, 0)
-	if err != nil {
-		return ""
-	}
-	windows.CloseHandle(h)
+	in.Close()
+	out.Close()
 	return "console"
 }

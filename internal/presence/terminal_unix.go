@@ -4,23 +4,27 @@ package presence
 
 import (
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// controllingTerminal opens the controlling terminal, whatever standard input
-// and output are.
-func controllingTerminal() string {
+// OpenTerminal opens the controlling terminal, whatever standard input and
+// output are. in and out may be the same file; the caller must close both.
+func OpenTerminal() (in, out *os.File, err error) {
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
+	return f, f, err
+}
+
+// controllingTerminal returns the name of the controlling terminal, or
+// "/dev/tty" if the system does not show the name.
+func controllingTerminal() string {
+	f, _, err := OpenTerminal()
 	if err != nil {
 		return ""
 	}
 	f.Close()
-	for _, fd := range []string{"0", "1", "2"} { // for the name only, where the system shows it
-		if name, err := os.Readlink("/proc/self/fd/" + fd); err == nil && (strings.HasPrefix(name, "/dev/pts/") || strings.HasPrefix(name, "/dev/tty")) {
-			return name
-		}
+	if name := terminalName(); name != "" {
+		return name
 	}
 	return "/dev/tty"
 }

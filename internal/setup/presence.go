@@ -55,13 +55,20 @@ func (s *Setup) RequireUser(ctx context.Context, hint string, args ...string) (s
 		s.removePending(ctx, args)
 		return "terminal " + c.Terminal, nil
 	}
-	reason := c.Reason()
-	if hint == "" || c.Agent != "" {
+	if c.Agent != "" {
+		hint = ""
+	}
+	return "", s.refuse(ctx, args, c.Reason(), hint)
+}
+
+// refuse records that loadout ARGS was refused, and returns the error.
+func (s *Setup) refuse(ctx context.Context, args []string, reason, hint string) error {
+	if hint == "" {
 		hint = "ask the user; they can list such requests: loadout approve --pending"
 	}
 	s.AddPending(ctx, PendingRequest{Args: args, Reason: reason})
 	s.recordRefusal(ctx, args, reason)
-	return "", exit.Errorf(exit.Refused, hint, "the user can run `%s` in their own terminal: %s", formatCommand(args), reason)
+	return exit.Errorf(exit.Refused, hint, "the user can run `%s` in their own terminal: %s", formatCommand(args), reason)
 }
 
 // managedCommands lists the commands whose permissions only the administrator can

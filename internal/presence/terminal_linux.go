@@ -1,0 +1,39 @@
+package presence
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// terminalName returns the name of the controlling terminal, or "" if it is
+// none that has a usual name.
+func terminalName() string {
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return ""
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 5 {
+		return ""
+	}
+	device, _ := strconv.ParseUint(fields[4], 10, 32) // field 7 of proc_pid_stat(5)
+	return deviceName(device)
+}
+
+// deviceName returns the name of a terminal by its device number, in the format
+// of proc_pid_stat(5) and with the majors of the kernel's devices.txt.
+func deviceName(device uint64) string {
+	major, minor := device>>8&0xfff, device>>12&0xfff00|device&0xff
+	switch {
+	case major >= 136 && major <= 143:
+		return fmt.Sprintf("/dev/pts/%d", (major-136)<<20|minor)
+	case major == 4 && minor < 64:
+		return fmt.Sprintf("/dev/tty%d", minor)
+	case major == 4:
+		return fmt.Sprintf("/dev/ttyS%d", minor-64)
+	}
+	return ""
+}

@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package presence
+
+func terminalName() string { return "" }

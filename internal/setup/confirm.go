@@ -1,0 +1,65 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/presence"
+	"github.com/loadout-dev/loadout/internal/terminal"
+)
+
+// Confirmation is what the user confirms before a command gives permissions.
+type Confirmation struct {
+	Question string   // a yes-or-no question
+	Show     func()   // prints to Stdout what is confirmed; may be nil
+	Args     []string // arguments of loadout, for the refusal
+	Hint     string   // next step after a refusal; "" names the list of requests
+	Ask      bool     // ask also if standard input and standard error are terminals
+	Yes      bool     // --yes
+	Stated   bool     // the user stated the digest of what they confirm
+}
+
+// IsAttended reports whether standard input and standard error are terminals, so
+// that whoever typed the command sees and answers its questions. A program that
+// inherits a terminal usually redirects one of them.
+func (s *Setup) IsAttended() bool {
+	return console.IsTerminal(s.Stdin) && console.IsTerminal(s.Stderr) || s.Caller().Assumed
+}
+
+// ConfirmUser reports whether the user confirms c, after [Setup.RequireUser].
+// If standard input or standard error is redirected, it shows everything and
+// asks on the controlling terminal: a program that inherited the terminal must
+// not answer for the user. It returns an error if it cannot ask there.
+func (s *Setup) ConfirmUser(ctx context.Context, c Confirmation) (bool, error) {
+	typed := console.IsTerminal(s.Stdin)
+	switch {
+	case c.Yes && (typed || c.Stated):
+		return true, nil
+	case typed && console.IsTerminal(s.Stderr):
+		if !c.Ask || s.JSON {
+			return true, nil
+		}
+		fmt.Fprintln(s.Stderr)
+		return s.Confirm(ctx, c.Question)
+	case s.Caller().Assumed:
+		return true, nil
+	case c.Yes:
+		return false, s.refuse(ctx, c.Args, "--yes needs a terminal on standard input", c.Hint)
+	}
+	in, out, err := presence.OpenTerminal()
+	if err != nil {
+		return false, s.refuse(ctx, c.Args, fmt.Sprintf("cannot ask on the terminal: %v", err), c.Hint)
+	}
+	defer in.Close()
+	defer out.Close()
+	fmt.Fprintf(out, "\nA program runs `%s`. Its input or output is redirected. Agree only if you started it.\n\n", terminal.Plain(formatCommand(c.Args)))
+	if c.Show != nil && (s.JSON || !console.IsTerminal(s.Stdout)) {
+		stdout := s.Stdout
+		s.Stdout = out
+		c.Show()
+		s.Stdout = stdout
+		fmt.Fprintln(out)
+	}
+	return s.ConfirmOn(ctx, in, out, c.Question)
+}
