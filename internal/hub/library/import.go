@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -97,7 +98,7 @@ func (l *Library) openSource(ctx context.Context, user account.UserID, at remote
 // describeOffered describes a skill in a source. It reads the files only to
 // compare them with an existing skill.
 func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remote.Collection, s remote.Skill) (SourceSkill, error) {
-	o := SourceSkill{Dir: s.Dir, Name: s.Name, Description: s.Description, Version: s.Version}
+	o := SourceSkill{Dir: s.Dir, Name: s.Name, Description: untrusted.New(s.Description).ForPage(), Version: s.Version}
 	if err := checkName(s.Name); err != nil {
 		o.Problem = err.Error()
 		return o, nil

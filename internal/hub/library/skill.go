@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Review is the review state of a version: pending, approved or rejected.
@@ -58,7 +59,7 @@ type Skill struct {
 func newSkill(s store.Skill, listings []Namespace) *Skill {
 	m := readMeta(s.Meta)
 	return &Skill{
-		ID: s.ID, Namespace: s.Namespace, Name: s.Name, DisplayName: s.Display, Description: s.Description, Tags: append([]string{}, s.Tags...),
+		ID: s.ID, Namespace: s.Namespace, Name: s.Name, DisplayName: s.Display, Description: untrusted.New(s.Description).ForPage(), Tags: append([]string{}, s.Tags...),
 		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: s.Review, Code: m.hasCode(), Runnable: s.Review == Approved, Tokens: m.Tokens, LineTokens: m.catalogTokens(s), Size: s.Size, Files: s.Files,
 		Hidden: s.Hidden, Source: readSource(s.Source), CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated, Listings: listings,
 	}

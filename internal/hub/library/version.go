@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -50,7 +51,7 @@ type Version struct {
 func newVersion(s store.Skill, v store.Version) *Version {
 	m := readMeta(v.Meta)
 	return &Version{
-		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Number == s.Number, Description: v.Description,
+		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Number == s.Number, Description: untrusted.New(v.Description).ForPage(),
 		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.hasCode(), Tokens: m.Tokens,
 		Review: v.Review, State: versionState(s, v), Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
 		Source: readSource(v.Source), Findings: m.Findings, Unscanned: m.Unscanned, Diagnostics: m.Diagnostics,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -38,8 +39,8 @@ type capabilityJSON struct {
 }
 
 func newCapabilityJSON(c tools.Capability) capabilityJSON {
-	return capabilityJSON{ID: c.ID, Kind: c.Kind, Name: c.Name, Description: c.Description, InputSchema: c.InputSchema, OutputSchema: c.OutputSchema,
-		SafetyLevel: c.SafetyLevel.String(), Permission: c.Permission, WhenToUse: c.WhenToUse, RequiresApproval: c.RequiresApproval,
+	return capabilityJSON{ID: c.ID, Kind: c.Kind, Name: c.Name, Description: untrusted.New(c.Description).ForModel(), InputSchema: c.InputSchema, OutputSchema: c.OutputSchema,
+		SafetyLevel: c.SafetyLevel.String(), Permission: c.Permission, WhenToUse: untrusted.New(c.WhenToUse).ForModel(), RequiresApproval: c.RequiresApproval,
 		CostHint: c.CostHint, LatencyHint: c.LatencyHint}
 }
 

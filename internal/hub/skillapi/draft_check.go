@@ -6,6 +6,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
 	"github.com/loadout-dev/loadout/internal/tokencount"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // checkedJSON is the result of checking a draft.
@@ -92,7 +93,7 @@ func newCheckedJSON(c *library.DraftCheck) checkedJSON {
 		out.Taken = &takenJSON{c.Existing.ID, c.Existing.CanAddVersion}
 	}
 	if s := c.Skill; s != nil {
-		out.Name, out.DisplayName, out.Description, out.Label = s.Name, s.DisplayName, s.Description, s.Version
+		out.Name, out.DisplayName, out.Description, out.Label = s.Name, s.DisplayName, untrusted.New(s.Description).ForPage(), s.Version
 		out.Instructions, out.Tokens.Instructions = s.Instructions, tokencount.Estimate(s.Instructions)
 		out.Permissions.AllowedTools, out.Permissions.MCPServers = api.NonNil(s.AllowedTools), api.NonNil(s.MCPServers.Names)
 		out.Permissions.Dependencies, out.Permissions.Model = api.NonNil(s.Dependencies), s.Model
@@ -122,7 +123,7 @@ type draftHitJSON struct {
 func newDraftFoundJSON(f library.DraftSearchResult) draftFoundJSON {
 	out := draftFoundJSON{Query: f.Query, Rank: f.Rank, Hits: make([]draftHitJSON, len(f.Hits))}
 	for i, h := range f.Hits {
-		out.Hits[i] = draftHitJSON{Name: h.Name, Namespace: string(h.Namespace), Description: h.Description, Score: h.Score, Draft: h.Skill == nil}
+		out.Hits[i] = draftHitJSON{Name: h.Name, Namespace: string(h.Namespace), Description: untrusted.New(h.Description).ForPage(), Score: h.Score, Draft: h.Skill == nil}
 		if h.Skill != nil {
 			out.Hits[i].SkillID = h.Skill.ID
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 const (
@@ -130,7 +131,7 @@ func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Sk
 		return err
 	}
 	out.Skills = append(out.Skills, indexedJSON{
-		Name: s.Name, Type: "archive", Description: shortDescription(s.Description), Digest: digest,
+		Name: s.Name, Type: "archive", Description: shortDescription(untrusted.New(s.Description).ForModel()), Digest: digest,
 		URL: fmt.Sprintf("%s/skills/%s/versions/%d/package", api.Prefix, s.ID, s.Number),
 	})
 	return nil
