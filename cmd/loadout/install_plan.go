@@ -74,8 +74,8 @@ func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
 	return p.Apply(ctx)
 }
 
-// reinstateApprovals lets earlier approvals of versions that the user chose count
-// again.
+// reinstateApprovals reinstates the superseded approvals of the versions that the
+// user chose, and names them.
 func (a *app) reinstateApprovals(ctx context.Context, p *plan, o planOptions) error {
 	if o.dryRun {
 		return nil

@@ -150,7 +150,8 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 	return nil
 }
 
-// printForOperator prints how the administrator of the machine approves a skill.
+// printForOperator prints the lines with which the administrator of the machine
+// approves a skill.
 func (a *app) printForOperator(r *review.Review) {
 	fmt.Fprintf(a.Stdout, "\nAn administrator can approve it in %s:\n\npolicy:\n  approved:\n    - %s=%s\n", a.Operator.Path(), plain(r.Name), r.Digest)
 	for _, n := range r.Needs {

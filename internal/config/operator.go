@@ -122,8 +122,8 @@ func (l *loader) noteManaged(key, what string) {
 	delete(l.c.from, key)
 }
 
-// WithoutAllowing returns the rules that allow nothing. See
-// ParseRules in package policy for the form of rules.
+// WithoutAllowing returns the given rules without those that allow calls. For
+// their form, see ParseRules in package policy.
 func WithoutAllowing(rules []string) []string {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule string) bool {
 		rule = strings.TrimSpace(rule)

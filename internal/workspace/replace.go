@@ -68,7 +68,7 @@ func (f *folder) replaceSteering(ctx context.Context, name, reader string, chang
 	held := execution.NewHeldChange(filepath.ToSlash(name), op, reader, before, data)
 	switch agreed, err := f.opts.Agree(ctx, []execution.HeldChange{held}); {
 	case err != nil:
-		return fmt.Errorf("it steers %s, and the user could not be asked: %w", reader, err)
+		return fmt.Errorf("ask the user about a change of a file that steers %s: %w; only the user can change it", reader, err)
 	case !agreed:
 		return fmt.Errorf("the user declined the change, because the file steers %s; do not try it in another way", reader)
 	}

@@ -22,8 +22,8 @@ type Options struct {
 	// The default is 65534. That user must not own any files.
 	UID int
 	// Dir is the parent of the directories that hold the changes of overlays.
-	// It must be writable only for the current user, or not exist. The default
-	// is run in the cache directory.
+	// If it exists, only the current user may be able to write to it. The
+	// default is the directory run in the cache directory.
 	Dir string
 	// NoGroups disables the use of control groups.
 	NoGroups bool
