@@ -138,7 +138,9 @@ func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 func (c *Catalog) Sources() []Source { return slices.Clone(c.sources) }
 
 // Reload reads all sources, up to four at a time unless [Options.Wait] is set.
-// It publishes a new snapshot if anything changed or none was published yet. If a source cannot be read, its
+// Of those with [DirOptions.Within], it reads as many at a time as there are
+// CPUs. It publishes a new snapshot if anything changed or none was published
+// yet. If a source cannot be read, its
 // previous skills are kept and the snapshot contains a problem. If skills are
 // disabled, no source is read. Concurrent calls are serialized. Reload returns
 // an error only if ctx is done; it then publishes nothing. The error wraps the

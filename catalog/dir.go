@@ -38,6 +38,8 @@ type DirOptions struct {
 	// Within, if set, is an absolute path, such as that of a project. Symlinks
 	// to directories and archives outside of it are not followed, with a
 	// problem. The check applies to the root of the source and to each read.
+	// The sources of a catalog that set it share the limits above during a
+	// reload; the highest limit of them applies.
 	Within string
 	// IndexFile, if set, is the file in which the result of a scan is stored.
 	// The next process then compares file stamps instead of reading the files.
@@ -55,6 +57,7 @@ type dirSource struct {
 	scope  Scope
 	root   string
 	opts   DirOptions
+	onDir  func(at string) // called after a directory was inspected; set only by tests
 
 	mu      sync.Mutex // held while listing; guards the fields below
 	tree    *node
@@ -99,7 +102,10 @@ func (d *dirSource) Root() string { return d.root }
 
 // List scans the directory tree. It reads only the files that changed since the
 // last scan.
-func (d *dirSource) List(ctx context.Context) (Listing, error) {
+func (d *dirSource) List(ctx context.Context) (Listing, error) { return d.list(ctx, nil) }
+
+// list is like List, within a budget that may be nil.
+func (d *dirSource) list(ctx context.Context, shared *sharedBudget) (Listing, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b, err := openBoundary(d.opts.Within)
@@ -116,8 +122,11 @@ func (d *dirSource) List(ctx context.Context) (Listing, error) {
 		d.indexed = true
 		d.tree = readIndex(d.opts.IndexFile, d.root, d.origin, d.scope)
 	}
-	s := &scan{ctx: ctx, opts: &d.opts, within: b, deadline: time.Now().Add(d.opts.MaxTime), origin: d.origin, scope: d.scope,
+	s := &scan{ctx: ctx, opts: &d.opts, within: b, shared: shared, deadline: time.Now().Add(d.opts.MaxTime), onDir: d.onDir, origin: d.origin, scope: d.scope,
 		head: make([]byte, fullHead), dirents: make([]byte, 32<<10), visited: make(map[fileID]bool)}
+	if shared != nil && shared.deadline.Before(s.deadline) {
+		s.deadline = shared.deadline
+	}
 	tree, err := s.visit(fd, d.tree, filepath.Base(d.root), ".", level{})
 	if err != nil {
 		return Listing{}, fmt.Errorf("read skill directory: %w", err)

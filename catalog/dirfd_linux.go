@@ -152,23 +152,30 @@ func (d *dirfd) stat(name string) (stamp, kind, error) {
 	return stampOf(&st), modeKind(st.Mode), nil
 }
 
+// statNoFollow is like stat, but the kind of a symlink is kindUnknown.
+func (d *dirfd) statNoFollow(name string) (stamp, kind, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return stamp{}, kindOther, &fs.PathError{Op: "stat", Path: d.path + "/" + name, Err: err}
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return stampOf(&st), kindUnknown, nil
+	}
+	return stampOf(&st), modeKind(st.Mode), nil
+}
+
 // isLink reports whether name is a symlink.
 func (d *dirfd) isLink(name string) bool {
-	var st unix.Stat_t
-	return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
+	_, k, err := d.statNoFollow(name)
+	return err == nil && k == kindUnknown
 }
 
 // statDir returns the stamp of a directory and its link count. The link count
 // is two plus the number of subdirectories, or one on file systems that do not
-// count them. It is 0 if name is not a directory. A symlink to a directory
-// counts as one only if follow is set.
-func (d *dirfd) statDir(name string, follow bool) (stamp, uint64) {
-	flags := unix.AT_SYMLINK_NOFOLLOW
-	if follow {
-		flags = 0
-	}
+// count them. It is 0 if name is not a directory. It follows symlinks.
+func (d *dirfd) statDir(name string) (stamp, uint64) {
 	var st unix.Stat_t
-	if err := unix.Fstatat(d.fd, name, &st, flags); err != nil || modeKind(st.Mode) != kindDir {
+	if err := unix.Fstatat(d.fd, name, &st, 0); err != nil || modeKind(st.Mode) != kindDir {
 		return stamp{}, 0
 	}
 	return stampOf(&st), uint64(st.Nlink)
@@ -243,7 +250,7 @@ func (d *dirfd) files(prefix string, buf []byte, found func(path string, size in
 				return false, nil
 			}
 		case kindDir:
-			sub, err := d.sub(e.name)
+			sub, err := d.subNoFollow(e.name)
 			if err != nil {
 				return false, nil
 			}

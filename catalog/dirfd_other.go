@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 )
 
-// dirfd is a directory, addressed by path.
+// dirfd is a directory, addressed by path. A program that replaces a directory
+// by a symlink between two calls can lead it out of the boundary.
 type dirfd struct {
 	path   string
 	within *boundary // symlinked files must stay in it, if not nil
@@ -61,10 +62,22 @@ func (d *dirfd) subNoFollow(name string) (*dirfd, error) {
 	return d.sub(name)
 }
 
+// statNoFollow is like stat, but the kind of a symlink is kindUnknown.
+func (d *dirfd) statNoFollow(name string) (stamp, kind, error) {
+	fi, err := os.Lstat(filepath.Join(d.path, name))
+	switch {
+	case err != nil:
+		return stamp{}, kindOther, err
+	case fi.Mode()&fs.ModeSymlink != 0:
+		return stampOfInfo(fi), kindUnknown, nil
+	}
+	return stampOfInfo(fi), infoKind(fi), nil
+}
+
 // isLink reports whether name is a symlink.
 func (d *dirfd) isLink(name string) bool {
-	fi, err := os.Lstat(filepath.Join(d.path, name))
-	return err == nil && fi.Mode()&fs.ModeSymlink != 0
+	_, k, err := d.statNoFollow(name)
+	return err == nil && k == kindUnknown
 }
 
 // list returns the directory entries, unsorted, and the number of names it
@@ -114,7 +127,7 @@ func (d *dirfd) stat(name string) (stamp, kind, error) {
 }
 
 // statDir returns no stamp, because these systems count links differently.
-func (d *dirfd) statDir(string, bool) (stamp, uint64) { return stamp{}, 0 }
+func (d *dirfd) statDir(string) (stamp, uint64) { return stamp{}, 0 }
 
 func (d *dirfd) hasDir(string) bool { return false }
 

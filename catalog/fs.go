@@ -114,7 +114,7 @@ func (w *fsWalk) stop(p string) bool {
 	} else if !time.Now().After(w.deadline) {
 		return false
 	}
-	w.problem(".", stop{limit, w.path(p)}.diagnostic(&w.limits))
+	w.problem(".", stop{limit: limit, at: w.path(p)}.diagnostic(&w.limits))
 	return true
 }
 

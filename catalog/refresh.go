@@ -3,8 +3,10 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loadout-dev/loadout/skill"
@@ -88,32 +90,60 @@ type listResult struct {
 }
 
 // read starts reading the given sources. Without [Options.Wait], it reads up to
-// four at a time. With it, a slow source must not delay the others.
+// four at a time. With it, a slow source must not delay the others. A project
+// determines the number of its sources, so they share a budget and as many are
+// read at a time as there are CPUs.
 func (c *Catalog) read(ctx context.Context, which []int) *reading {
 	r := &reading{c: c, which: which, done: make(chan struct{}), results: make([]*listResult, len(which)), left: len(which)}
 	most := 4
 	if c.wait > 0 {
 		ctx, most = context.WithoutCancel(ctx), max(1, len(which)) // a slow source is read to its end
 	}
-	gate := make(chan struct{}, most)
+	var inProjects, others []int // indexes in which
+	var dirs []*dirSource
 	for at, i := range which {
-		go func() {
-			gate <- struct{}{}
-			res := c.list(ctx, i)
-			<-gate
-			r.finish(ctx, at, res)
-		}()
+		if d, ok := c.sources[i].(*dirSource); ok && d.opts.Within != "" {
+			inProjects, dirs = append(inProjects, at), append(dirs, d)
+		} else {
+			others = append(others, at)
+		}
 	}
+	var shared *sharedBudget
+	if len(dirs) > 1 {
+		shared = newSharedBudget(dirs)
+	}
+	r.start(ctx, inProjects, min(most, runtime.GOMAXPROCS(0)), shared)
+	r.start(ctx, others, most, nil)
 	if len(which) == 0 {
 		close(r.done)
 	}
 	return r
 }
 
-// list reads source i.
-func (c *Catalog) list(ctx context.Context, i int) *listResult {
+// start reads the sources with the given indexes in r.which, up to most at a
+// time and in order.
+func (r *reading) start(ctx context.Context, indexes []int, most int, shared *sharedBudget) {
+	var next atomic.Int64
+	for range min(most, len(indexes)) {
+		go func() {
+			for n := next.Add(1); n <= int64(len(indexes)); n = next.Add(1) {
+				at := indexes[n-1]
+				r.finish(ctx, at, r.c.list(ctx, r.which[at], shared))
+			}
+		}()
+	}
+}
+
+// list reads source i. shared may be nil.
+func (c *Catalog) list(ctx context.Context, i int, shared *sharedBudget) *listResult {
 	start := time.Now()
-	l, err := c.sources[i].List(ctx)
+	var l Listing
+	var err error
+	if d, ok := c.sources[i].(*dirSource); ok {
+		l, err = d.list(ctx, shared)
+	} else {
+		l, err = c.sources[i].List(ctx)
+	}
 	return &listResult{l, err, max(1, time.Since(start))}
 }
 
@@ -140,7 +170,7 @@ func (r *reading) finish(ctx context.Context, at int, res *listResult) {
 	r.mu.Unlock()
 	for late {
 		if late = r.c.publishLate(r.which[at], res); late {
-			res = r.c.list(ctx, r.which[at])
+			res = r.c.list(ctx, r.which[at], nil)
 		}
 	}
 }

@@ -11,8 +11,9 @@ import (
 
 // stop is a limit that a scan reached, and where.
 type stop struct {
-	limit stopLimit
-	at    string
+	limit  stopLimit
+	at     string
+	shared bool // whether the limit is that of all sources in projects
 }
 
 type stopLimit int
@@ -26,8 +27,22 @@ const (
 // stopAt records that the scan reached a limit at a path.
 func (s *scan) stopAt(limit stopLimit, at string) {
 	if !s.stopped(limit) {
-		s.stops = append(s.stops, stop{limit, at})
+		s.stops = append(s.stops, stop{limit, at, s.isShared(limit)})
 	}
+}
+
+// isShared reports whether the limit that the scan just reached is that of all
+// sources in projects.
+func (s *scan) isShared(limit stopLimit) bool {
+	switch {
+	case s.shared == nil:
+		return false
+	case limit == stopDirs:
+		return s.dirs < s.opts.MaxDirs
+	case limit == stopNames:
+		return s.names <= s.opts.MaxEntries
+	}
+	return s.deadline.Equal(s.shared.deadline)
 }
 
 func (s *scan) stopped(limit stopLimit) bool {
@@ -63,7 +78,11 @@ func (s *scan) unsearched(at string, err error) {
 // reportLimits adds a problem for each limit that the scan of root reached.
 func (s *scan) reportLimits(root string) {
 	for _, x := range s.stops {
-		s.problem(root, x.diagnostic(s.opts))
+		limits := s.opts
+		if x.shared {
+			limits = &s.shared.limits
+		}
+		s.problem(root, x.diagnostic(limits))
 	}
 	if more := s.outside - maxOutside; more > 0 {
 		s.problem(root, skill.Diagnostic{Severity: skill.Warning, Code: "outside-project",
@@ -78,13 +97,17 @@ func (s *scan) reportLimits(root string) {
 // diagnostic describes where the scan stopped, and why.
 func (x stop) diagnostic(o *DirOptions) skill.Diagnostic {
 	d := skill.Diagnostic{Severity: skill.Warning, Fix: "point a source at a smaller directory"}
+	all, search := "", "the search"
+	if x.shared {
+		all, search = " in the skill directories of the project", "the search of all skill directories of the project"
+	}
 	switch x.limit {
 	case stopDirs:
-		d.Code, d.Message = "directory-limit", fmt.Sprintf("more than %d directories", o.MaxDirs)
+		d.Code, d.Message = "directory-limit", fmt.Sprintf("more than %d directories%s", o.MaxDirs, all)
 	case stopNames:
-		d.Code, d.Message = "entry-limit", fmt.Sprintf("more than %d files and directories", o.MaxEntries)
+		d.Code, d.Message = "entry-limit", fmt.Sprintf("more than %d files and directories%s", o.MaxEntries, all)
 	case stopTime:
-		d.Code, d.Message = "time-limit", fmt.Sprintf("the search takes more than %v", o.MaxTime)
+		d.Code, d.Message = "time-limit", fmt.Sprintf("%s takes more than %v", search, o.MaxTime)
 	}
 	d.Message += "; the rest is not searched, from " + x.at
 	return d

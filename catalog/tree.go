@@ -82,6 +82,8 @@ type scan struct {
 	opts     *DirOptions
 	within   *boundary // nil if symlinks may lead anywhere
 	deadline time.Time
+	shared   *sharedBudget   // of all sources in projects; may be nil
+	onDir    func(at string) // called after a directory was inspected, if not nil
 	origin   string
 	scope    Scope
 	head     []byte // buffer for the starts of files
@@ -131,10 +133,12 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 		}
 		s.visited[st.id] = true
 	}
-	if s.dirs++; s.dirs > s.opts.MaxDirs {
+	if !s.dirsLeft() {
 		s.stopAt(stopDirs, d.path)
 		return nil, nil
 	}
+	s.countDir()
+	s.inspected(d.path)
 	n := &node{name: name, stamp: st}
 	below := level{at.depth + 1, at.inside, at.was || old != nil && old.skill != nil}
 	if old != nil && old.stamp == st && at.inside == at.was && !st.racy(old.seen) {
@@ -165,12 +169,12 @@ type level struct {
 // list reads a directory and reuses the nodes in old that still exist.
 func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	n.seen = time.Now().UnixNano()
-	most := s.opts.MaxEntries - s.names
+	most := s.namesLeft()
 	names, read, err := d.list(s.dirents, most)
 	if err != nil {
 		return err
 	}
-	if s.names += read; read > most {
+	if s.countNames(read); read > most {
 		s.stopAt(stopNames, d.path)
 		n.seen = 0 // list it again next time
 	}
@@ -226,8 +230,12 @@ func (s *scan) isDir(d *dirfd, name string) bool {
 // stat returns the stamp and the kind of a file. It follows symlinks, except
 // those that lead out of the boundary.
 func (s *scan) stat(d *dirfd, name string) (stamp, kind, error) {
-	if s.within == nil || !d.isLink(name) {
+	if s.within == nil {
 		return d.stat(name)
+	}
+	st, k, err := d.statNoFollow(name)
+	if err != nil || k != kindUnknown {
+		return st, k, err
 	}
 	fi, err := s.within.stat(d.path + "/" + name)
 	if err != nil {
@@ -242,10 +250,11 @@ func (s *scan) open(d *dirfd, name string) (*dirfd, error) {
 	if s.within == nil {
 		return d.sub(name)
 	}
-	if !d.isLink(name) {
-		return d.subNoFollow(name)
+	sub, err := d.subNoFollow(name)
+	if err != nil && d.isLink(name) {
+		return s.within.openDir(d.path + "/" + name)
 	}
-	return s.within.openDir(d.path + "/" + name)
+	return sub, err
 }
 
 // reuse replaces subdirectory nodes with those in old that have the same names.
@@ -297,67 +306,6 @@ func (s *scan) descend(d *dirfd, n *node, rel string, at level) {
 	n.subs = subs
 }
 
-func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, error) {
-	if n, ok := s.leaf(d, old, rel); ok {
-		return n, s.ctx.Err()
-	}
-	sub, err := s.open(d, old.name)
-	if err != nil {
-		return nil, err
-	}
-	defer sub.close()
-	return s.visit(sub, old, old.name, rel, at)
-}
-
-// leaf scans a directory without opening it, if possible. That works if it
-// contains a SKILL.md and no subdirectories except those for the skill's own
-// files. This is the case for most skills, and opening and listing each
-// directory would take as long as reading the skills. ok is false if the
-// directory must be visited.
-func (s *scan) leaf(d *dirfd, old *node, rel string) (n *node, ok bool) {
-	st, links := d.statDir(old.name, s.within == nil)
-	if links < 2 || s.visited[st.id] || s.dirs >= s.opts.MaxDirs {
-		return nil, false
-	}
-	f := &found{file: skill.FileName}
-	if old.stamp == st && !st.racy(old.seen) {
-		if old.skill == nil || len(old.subs) > 0 {
-			return nil, false
-		}
-		f = old.skill
-	} else if !s.onlyOwnMaterial(d, old.name, links-2) {
-		return nil, false
-	} else if old.skill != nil && old.skill.file == f.file {
-		f = old.skill
-	}
-	seen := time.Now().UnixNano()
-	f = s.read(location{d, old.name + "/"}, f, rel, st.id)
-	if f.missing {
-		return nil, false
-	}
-	s.dirs++
-	s.visited[st.id] = true
-	if old.stamp == st && old.skill == f {
-		return old, true
-	}
-	name := old.name
-	if f.entry != nil {
-		name = path.Base(f.entry.Path) // share the memory of the path
-	}
-	return &node{name: name, stamp: st, seen: seen, skill: f}, true
-}
-
-// onlyOwnMaterial reports whether all subdirectories are reserved for the
-// skill's own files. dirs is their number.
-func (s *scan) onlyOwnMaterial(d *dirfd, name string, dirs uint64) bool {
-	for _, m := range [...]string{"references", "scripts", "assets"} {
-		if dirs > 0 && d.hasDir(name+"/"+m) {
-			dirs--
-		}
-	}
-	return dirs == 0
-}
-
 // location is a path relative to an open directory. down is empty or ends in a
 // slash.
 type location struct {
@@ -371,7 +319,7 @@ func (p location) path() string { return strings.TrimSuffix(p.d.path+"/"+p.down,
 // returns f.
 func (s *scan) read(at location, f *found, rel string, id fileID) *found {
 	if f.seen != 0 && !f.stamp.racy(f.seen) {
-		if st, _, err := at.d.stat(at.down + f.file); err == nil && st == f.stamp {
+		if st, _, err := s.stat(at.d, at.down+f.file); err == nil && st == f.stamp {
 			return f
 		}
 	}

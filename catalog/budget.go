@@ -1,0 +1,67 @@
+package catalog
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// sharedBudget limits the scans of all sources in projects during a reload.
+// Each directory from the working directory up to the repository root adds
+// sources, so a clone determines their number. It is safe for concurrent use.
+type sharedBudget struct {
+	limits   DirOptions // MaxDirs, MaxEntries and MaxTime
+	deadline time.Time
+	dirs     atomic.Int64 // directories searched
+	names    atomic.Int64 // names read
+}
+
+// newSharedBudget returns the budget for the given sources in projects, which
+// begins now. Each limit is the highest of the sources.
+func newSharedBudget(sources []*dirSource) *sharedBudget {
+	b := &sharedBudget{}
+	for _, d := range sources {
+		b.limits.MaxDirs = max(b.limits.MaxDirs, d.opts.MaxDirs)
+		b.limits.MaxEntries = max(b.limits.MaxEntries, d.opts.MaxEntries)
+		b.limits.MaxTime = max(b.limits.MaxTime, d.opts.MaxTime)
+	}
+	b.deadline = time.Now().Add(b.limits.MaxTime)
+	return b
+}
+
+// dirsLeft reports whether the scan may search another directory.
+func (s *scan) dirsLeft() bool {
+	return s.dirs < s.opts.MaxDirs && (s.shared == nil || s.shared.dirs.Load() < int64(s.shared.limits.MaxDirs))
+}
+
+// countDir counts a searched directory.
+func (s *scan) countDir() {
+	s.dirs++
+	if s.shared != nil {
+		s.shared.dirs.Add(1)
+	}
+}
+
+// namesLeft returns how many more names the scan may read.
+func (s *scan) namesLeft() int {
+	left := s.opts.MaxEntries - s.names
+	if s.shared != nil {
+		left = min(left, s.shared.limits.MaxEntries-int(s.shared.names.Load()))
+	}
+	return max(0, left)
+}
+
+// countNames counts names that were read from a directory.
+func (s *scan) countNames(n int) {
+	s.names += n
+	if s.shared != nil {
+		s.shared.names.Add(int64(n))
+	}
+}
+
+// inspected is called after a directory was inspected and before its files are
+// read.
+func (s *scan) inspected(at string) {
+	if s.onDir != nil {
+		s.onDir(at)
+	}
+}

@@ -1,0 +1,87 @@
+package catalog
+
+import (
+	"path"
+	"time"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// descendInto scans the subdirectory old of d. It returns nil if the
+// subdirectory must not be searched.
+func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, error) {
+	var sub *dirfd
+	if s.within != nil { // a path may be replaced by a symlink at any time, an open directory may not
+		var err error
+		if sub, err = s.open(d, old.name); err != nil {
+			return nil, err
+		}
+		defer sub.close()
+	}
+	if n, ok := s.leaf(d, sub, old, rel); ok {
+		return n, s.ctx.Err()
+	}
+	if sub == nil {
+		var err error
+		if sub, err = s.open(d, old.name); err != nil {
+			return nil, err
+		}
+		defer sub.close()
+	}
+	return s.visit(sub, old, old.name, rel, at)
+}
+
+// leaf scans the subdirectory old of d without listing it, if possible. That
+// works if it contains a SKILL.md and no subdirectories except those for the
+// skill's own files. This is the case for most skills, and listing each
+// directory would take as long as reading the skills. sub is the open
+// subdirectory, or nil if it need not be opened. ok is false if the
+// subdirectory must be visited.
+func (s *scan) leaf(d, sub *dirfd, old *node, rel string) (n *node, ok bool) {
+	at, name := location{d, old.name + "/"}, old.name
+	if sub != nil {
+		at, name = location{sub, ""}, "."
+	}
+	st, links := at.d.statDir(name)
+	if links < 2 || s.visited[st.id] || !s.dirsLeft() {
+		return nil, false
+	}
+	f := &found{file: skill.FileName}
+	if old.stamp == st && !st.racy(old.seen) {
+		if old.skill == nil || len(old.subs) > 0 {
+			return nil, false
+		}
+		f = old.skill
+	} else if !onlyOwnMaterial(at, links-2) {
+		return nil, false
+	} else if old.skill != nil && old.skill.file == f.file {
+		f = old.skill
+	}
+	s.inspected(d.path + "/" + old.name)
+	seen := time.Now().UnixNano()
+	f = s.read(at, f, rel, st.id)
+	if f.missing {
+		return nil, false
+	}
+	s.countDir()
+	s.visited[st.id] = true
+	if old.stamp == st && old.skill == f {
+		return old, true
+	}
+	name = old.name
+	if f.entry != nil {
+		name = path.Base(f.entry.Path) // share the memory of the path
+	}
+	return &node{name: name, stamp: st, seen: seen, skill: f}, true
+}
+
+// onlyOwnMaterial reports whether all subdirectories are reserved for the
+// skill's own files. dirs is their number.
+func onlyOwnMaterial(at location, dirs uint64) bool {
+	for _, m := range [...]string{"references", "scripts", "assets"} {
+		if dirs > 0 && at.d.hasDir(at.down+m) {
+			dirs--
+		}
+	}
+	return dirs == 0
+}
