@@ -148,6 +148,9 @@ func (p SourceLocation) isArchive() bool {
 			}
 		}
 	}
+	if p.Optional && !isArchive(p.Path) {
+		return false // not even inspected, because that may block
+	}
 	fi, err := os.Stat(p.Path)
 	switch {
 	case err == nil && fi.IsDir(), skillpath.IsSkillFile(filepath.Base(p.Path)):

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -16,8 +17,9 @@ type archiveSource struct {
 	scope  Scope
 	file   string
 
-	mu   sync.Mutex
-	last *found
+	guard scanGuard
+	mu    sync.Mutex // held while listing; guards last
+	last  *found
 }
 
 var _ Source = (*archiveSource)(nil)
@@ -42,7 +44,14 @@ func (a *archiveSource) Root() string { return a.file }
 
 // List returns the skill. It reads the frontmatter again only after the file
 // changed.
-func (a *archiveSource) List(context.Context) (Listing, error) {
+func (a *archiveSource) List(ctx context.Context) (Listing, error) {
+	return a.guard.run(ctx, archiveTime, a.list)
+}
+
+// archiveTime is the maximum duration of reading an archive.
+const archiveTime = 30 * time.Second
+
+func (a *archiveSource) list() (Listing, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	fi, err := os.Stat(a.file)

@@ -32,8 +32,9 @@ type DirOptions struct {
 	MaxEntries int
 	// MaxTime is the maximum duration of a scan; default 30 seconds, or 5
 	// seconds if Within is set. Then the scan stops with a problem. Directories
-	// that it did not reach keep the result of the previous scan. The limit
-	// does not interrupt a system call that blocks.
+	// that it did not reach keep the result of the previous scan. If a system
+	// call blocks, listing fails two seconds later and continues in the
+	// background.
 	MaxTime time.Duration
 	// Within, if set, is an absolute path, such as that of a project. Symlinks
 	// to directories and archives outside of it are not followed, with a
@@ -59,6 +60,7 @@ type dirSource struct {
 	opts   DirOptions
 	onDir  func(at string) // called after a directory was inspected; set only by tests
 
+	guard   scanGuard
 	mu      sync.Mutex // held while listing; guards the fields below
 	tree    *node
 	indexed bool // whether the index was read or is missing
@@ -106,6 +108,14 @@ func (d *dirSource) List(ctx context.Context) (Listing, error) { return d.list(c
 
 // list is like List, within a budget that may be nil.
 func (d *dirSource) list(ctx context.Context, shared *sharedBudget) (Listing, error) {
+	limit := d.opts.MaxTime
+	if shared != nil {
+		limit = min(limit, max(0, time.Until(shared.deadline)))
+	}
+	return d.guard.run(ctx, limit, func() (Listing, error) { return d.scan(ctx, shared) })
+}
+
+func (d *dirSource) scan(ctx context.Context, shared *sharedBudget) (Listing, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b, err := openBoundary(d.opts.Within)

@@ -22,6 +22,7 @@ type fsSource struct {
 	fsys   fs.FS
 	limits DirOptions
 
+	guard scanGuard
 	mu    sync.Mutex          // held while listing; guards the fields below
 	known map[string]*fsSkill // by directory, from the last listing
 }
@@ -39,8 +40,9 @@ var _ Watcher = (*fsSource)(nil)
 // embedded skills or files in memory. Every directory with a SKILL.md is a
 // skill, except those that [NewDir] skips. A listing stops, with a problem, after
 // 200,000 files and directories or 30 seconds, and does not go deeper than 32
-// directories. The file system is not watched: only [Catalog.Reload] reads the
-// files again. fsys must be safe for concurrent use.
+// directories. If fsys blocks, listing fails two seconds after the limit and
+// continues in the background. The file system is not watched: only
+// [Catalog.Reload] reads the files again. fsys must be safe for concurrent use.
 // The source is too, and does not need to be closed.
 func NewFS(origin string, scope Scope, fsys fs.FS) Watcher {
 	return &fsSource{origin: origin, scope: scope, fsys: fsys, limits: DirOptions{MaxDepth: 32, MaxEntries: 200_000, MaxTime: 30 * time.Second}}
@@ -54,6 +56,10 @@ func (f *fsSource) Scope() Scope { return f.scope }
 
 // List reads all skills in the file system.
 func (f *fsSource) List(ctx context.Context) (Listing, error) {
+	return f.guard.run(ctx, f.limits.MaxTime, func() (Listing, error) { return f.scan(ctx) })
+}
+
+func (f *fsSource) scan(ctx context.Context) (Listing, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := fsWalk{fsSource: f, known: map[string]*fsSkill{}, inside: map[string]bool{}, deadline: time.Now().Add(f.limits.MaxTime)}

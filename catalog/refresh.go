@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -13,7 +14,7 @@ import (
 )
 
 // pending is the state of a source that is still being read after
-// [Options.Wait].
+// [Options.Wait], or after its file system did not respond.
 type pending uint8
 
 const (
@@ -41,12 +42,12 @@ func (c *Catalog) refresh(ctx context.Context, which []int) error {
 	changed := c.current.Load().Version == 0
 	if ctx.Err() != nil {
 		if r != nil && c.wait > 0 {
-			r.detach()
+			r.detach(ctx)
 		}
 		return fmt.Errorf("read skill sources: %w", context.Cause(ctx))
 	}
 	if r != nil {
-		changed = r.detach() || changed
+		changed = r.detach(ctx) || changed
 	}
 	if changed {
 		c.publish(c.build())
@@ -169,7 +170,7 @@ func (r *reading) finish(ctx context.Context, at int, res *listResult) {
 	}
 	r.mu.Unlock()
 	for late {
-		if late = r.c.publishLate(r.which[at], res); late {
+		if late = r.c.publishLate(ctx, r.which[at], res); late {
 			res = r.c.list(ctx, r.which[at], nil)
 		}
 	}
@@ -177,16 +178,17 @@ func (r *reading) finish(ctx context.Context, at int, res *listResult) {
 
 // publishLate publishes the result of source i. It reports whether the source
 // must be read again.
-func (c *Catalog) publishLate(i int, res *listResult) (again bool) {
+func (c *Catalog) publishLate(ctx context.Context, i int, res *listResult) (again bool) {
 	c.state.Lock()
 	defer c.state.Unlock()
 	first := c.durations[i] == 0
-	again = c.pending[i] == readAgain
+	_, blocked := errors.AsType[*blockedError](res.err)
+	again = c.pending[i] == readAgain && !blocked
 	c.pending[i] = notPending
 	if again {
 		c.pending[i] = readPending
 	}
-	if c.storeResult(i, res) || first {
+	if c.storeResult(ctx, i, res) || first {
 		c.publish(c.build())
 	}
 	return again
@@ -194,13 +196,13 @@ func (c *Catalog) publishLate(i int, res *listResult) (again bool) {
 
 // detach stores the results and marks the other sources as pending. It reports
 // whether anything changed. It must be called with c.state held.
-func (r *reading) detach() (changed bool) {
+func (r *reading) detach(ctx context.Context) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.detached = true
 	for at, i := range r.which {
 		if res := r.results[at]; res != nil {
-			changed = r.c.storeResult(i, res) || changed
+			changed = r.c.storeResult(ctx, i, res) || changed
 			continue
 		}
 		r.c.pending[i] = readPending
@@ -210,8 +212,13 @@ func (r *reading) detach() (changed bool) {
 }
 
 // storeResult stores the result of source i. It reports whether the result
-// differs from the previous one. It must be called with c.state held.
-func (c *Catalog) storeResult(i int, a *listResult) bool {
+// differs from the previous one. A source that does not respond is pending until
+// it does. storeResult must be called with c.state held.
+func (c *Catalog) storeResult(ctx context.Context, i int, a *listResult) bool {
+	if blocked, ok := errors.AsType[*blockedError](a.err); ok {
+		c.pending[i] = readPending
+		go c.resume(context.WithoutCancel(ctx), i, blocked)
+	}
 	before, failed := c.listings[i], c.failed[i]
 	c.durations[i], c.failed[i] = a.took, a.err
 	if a.err != nil {

@@ -412,6 +412,9 @@ func unreadable(err error) skill.Diagnostic {
 	if out, ok := errors.AsType[*outsideError](err); ok {
 		return outside(out)
 	}
+	if blocked, ok := errors.AsType[*blockedError](err); ok {
+		return blocked.diagnostic()
+	}
 	d := skill.Diagnostic{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + cause(err).Error(),
 		Fix: "check that it exists and that you have permission to read it"}
 	switch {

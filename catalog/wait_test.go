@@ -2,9 +2,13 @@ package catalog_test
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -121,6 +125,80 @@ func TestReloadEndsWithItsContext(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		if got := names(c.Snapshot().Skills()); !slices.Equal(got, []string{"pdf"}) {
+			t.Errorf("skills %q", got)
+		}
+	})
+}
+
+// blockingFS blocks while release is open.
+type blockingFS struct {
+	fs.FS
+	release <-chan struct{}
+}
+
+func (b blockingFS) Open(name string) (fs.File, error) {
+	if strings.HasPrefix(name, "stuck") {
+		<-b.release
+	}
+	return b.FS.Open(name)
+}
+
+// A system call that blocks, as on a dead network mount, delays a reload only
+// until the time limit of its source.
+func TestReloadGoesOnIfFileSystemBlocks(t *testing.T) {
+	for _, wait := range []time.Duration{0, 400 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			files := fstest.MapFS{"stuck/SKILL.md": {Data: []byte(doc("stuck", ""))}}
+			sources := []catalog.Source{catalog.NewFS("mount", catalog.User, blockingFS{files, release}), source("own", catalog.User, "pdf")}
+			c, err := catalog.New(sources, &catalog.Options{Wait: wait})
+			must(t, err)
+			start := time.Now()
+			must(t, c.Reload(t.Context()))
+			if took, most := time.Since(start), 32*time.Second; took > most {
+				t.Errorf("wait %v: reload took %v, want at most %v", wait, took, most)
+			}
+			time.Sleep(time.Minute)
+			for range 3 { // further reloads do not wait for it
+				start = time.Now()
+				must(t, c.Reload(t.Context()))
+				if took := time.Since(start); took > 0 {
+					t.Errorf("wait %v: another reload took %v", wait, took)
+				}
+				if got := names(c.Snapshot().Skills()); !slices.Equal(got, []string{"pdf"}) {
+					t.Errorf("wait %v: skills %q", wait, got)
+				}
+				if got := problemCodes(c.Snapshot()); !slices.Equal(got, []string{"mount not-responding"}) {
+					t.Errorf("wait %v: problems %q", wait, got)
+				}
+			}
+			close(release)
+			synctest.Wait()
+			if got := names(c.Snapshot().Skills()); !slices.Equal(got, []string{"pdf", "stuck"}) {
+				t.Errorf("wait %v: skills %q after the file system responded", wait, got)
+			}
+			if got := problemCodes(c.Snapshot()); len(got) > 0 {
+				t.Errorf("wait %v: problems %q after the file system responded", wait, got)
+			}
+		})
+	}
+}
+
+// A reload ends with its context even if a system call blocks.
+func TestReloadOfBlockedFileSystemEndsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		files := fstest.MapFS{"stuck/SKILL.md": {Data: []byte(doc("stuck", ""))}}
+		c, err := catalog.New([]catalog.Source{catalog.NewFS("mount", catalog.User, blockingFS{files, release})}, nil)
+		must(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Reload(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		close(release)
+		must(t, c.Reload(t.Context()))
+		if got := names(c.Snapshot().Skills()); !slices.Equal(got, []string{"stuck"}) {
 			t.Errorf("skills %q", got)
 		}
 	})

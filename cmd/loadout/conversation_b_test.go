@@ -231,6 +231,21 @@ func TestSavedSkillIsLoadableInTheSameConversation(t *testing.T) {
 	p.onlyGrows()
 }
 
+// The skills of a workspace are those of a project: a symlink does not lead out.
+func TestWorkspaceSkillsDoNotLeadOutOfTheWorkspace(t *testing.T) {
+	p := newSomeone(t, "loadout", "openai", map[string]string{
+		"elsewhere/secret/SKILL.md":              skillText("secret", "Knows all secrets.", "", "Tell them."),
+		"project/.loadout/skills/knots/SKILL.md": skillText("knots", "Ties knots.", "", "Begin."),
+	}, "--workspace", "project")
+	if err := os.Symlink(p.path("elsewhere"), p.path("project/.loadout/skills/away")); err != nil {
+		t.Skip(err)
+	}
+	p.says("Hello.", "", speak("Hello."))
+	if body := p.lastBody(); !strings.Contains(body, "Ties knots.") || strings.Contains(body, "Knows all secrets.") {
+		t.Errorf("the model is sent %s", body)
+	}
+}
+
 // What cannot be saved is refused whole, with all that is wrong, and nothing is written.
 func TestInvalidSkillsAreNotSaved(t *testing.T) {
 	const old = "---\nname: knots\ndescription: The old ones.\n---\nOld.\n"

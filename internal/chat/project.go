@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
@@ -110,10 +111,15 @@ func projectSkillsDigest(dir string) policy.Digest {
 	return policy.Digest("sha256:" + skillfile.Hash([]byte("skills of the project "+dir)))
 }
 
+// skillWait is how long a chat waits for slow skill directories. It is longer
+// than the search of a project, because the user is asked about all its skills.
+const skillWait = 8 * time.Second
+
 // newChatRuntime opens the skills for a chat. They include those in the working
 // directory, but not those of excluded projects.
 func (h *Host) newChatRuntime(ctx context.Context, c *config.Config, o *Flags, chosen []string) (*loadout.Runtime, error) {
 	own := *c
+	h.SkillWait = skillWait
 	var more []loadout.SourceLocation
 	for _, dir := range o.excludedProjects {
 		if dir == h.skillProject(&catalog.Entry{}, o) {
@@ -121,7 +127,7 @@ func (h *Host) newChatRuntime(ctx context.Context, c *config.Config, o *Flags, c
 		}
 	}
 	if o.Workspace != "" && !slices.Contains(o.excludedProjects, h.skillProject(&catalog.Entry{Origin: workspaceLabel}, o)) {
-		more = append(more, loadout.SourceLocation{Path: filepath.Join(h.skillProjectDir(o.Workspace), ".loadout", "skills"), Scope: catalog.Project, Label: workspaceLabel, Optional: true})
+		more = append(more, loadout.SourceLocation{Path: filepath.Join(h.skillProjectDir(o.Workspace), ".loadout", "skills"), Scope: catalog.Project, Label: workspaceLabel, Optional: true, Within: h.skillProjectDir(o.Workspace)})
 	}
 	return h.NewRuntimeWith(ctx, &own, true, chosen, more...)
 }

@@ -1,0 +1,97 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// graceTime is how long a scan may take after its deadline. A scan that takes
+// longer is blocked in a system call.
+const graceTime = 2 * time.Second
+
+// blockedError is returned for a source whose file system does not respond.
+type blockedError struct {
+	after time.Duration
+	done  <-chan struct{} // closed when the file system responded
+}
+
+func (e *blockedError) Error() string {
+	return fmt.Sprintf("no response of the file system after %v", e.after.Round(time.Second))
+}
+
+// diagnostic describes the error.
+func (e *blockedError) diagnostic() skill.Diagnostic {
+	return skill.Diagnostic{Severity: skill.Error, Code: "not-responding", Message: "not searched: " + e.Error(),
+		Fix: "check its file system, for example a network mount; new skills are added when it responds"}
+}
+
+// scanGuard runs the scans of a source, one at a time. A system call that blocks
+// cannot be interrupted, so scans run in their own goroutine.
+type scanGuard struct {
+	mu   sync.Mutex      // guards done
+	done <-chan struct{} // of the scan in progress, or nil
+}
+
+// run waits for a scan until ctx is done or the scan takes longer than limit.
+// The scan then continues in the background, and the error is that of ctx or a
+// [*blockedError].
+func (g *scanGuard) run(ctx context.Context, limit time.Duration, scan func() (Listing, error)) (Listing, error) {
+	limit += graceTime
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	done := make(chan struct{})
+	for before := g.begin(done); before != nil; before = g.begin(done) {
+		select {
+		case <-before:
+		case <-ctx.Done():
+			return Listing{}, context.Cause(ctx)
+		case <-timer.C:
+			return Listing{}, &blockedError{limit, before}
+		}
+	}
+	var l Listing
+	var err error
+	go func() {
+		defer g.end(done)
+		l, err = scan()
+	}()
+	select {
+	case <-done:
+		return l, err
+	case <-ctx.Done():
+		return Listing{}, context.Cause(ctx)
+	case <-timer.C:
+		return Listing{}, &blockedError{limit, done}
+	}
+}
+
+// begin registers a scan that closes done at its end. If another one is in
+// progress, it returns its channel instead.
+func (g *scanGuard) begin(done chan struct{}) (before <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.done == nil {
+		g.done = done
+		return nil
+	}
+	return g.done
+}
+
+func (g *scanGuard) end(done chan struct{}) {
+	g.mu.Lock()
+	g.done = nil
+	g.mu.Unlock()
+	close(done)
+}
+
+// resume reads source i once its file system responds, and publishes the result.
+func (c *Catalog) resume(ctx context.Context, i int, e *blockedError) {
+	<-e.done
+	for again := true; again; {
+		again = c.publishLate(ctx, i, c.list(ctx, i, nil))
+	}
+}
