@@ -85,6 +85,9 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 	p := *params
 	for range maxRounds {
 		res, err := s.sendCall(ctx, &p, o)
+		if err == nil {
+			cleanInputRequests(s.config.Name, res)
+		}
 		if err != nil || !res.NeedsInput() || o.Elicit == nil {
 			return res, err
 		}
@@ -161,7 +164,7 @@ func (s *Server) sendCall(ctx context.Context, p *mcp.CallToolParams, o *CallOpt
 			return res, nil
 		}
 		if wire := wireError(err); wire != nil && !isSessionExpired(t, err) {
-			return nil, s.callError(p.Name, redactWireError(s.config, wire))
+			return nil, s.callError(p.Name, cleanWireError(redactWireError(s.config, wire)))
 		}
 		status := int(t.status.Load())
 		switch {
@@ -258,6 +261,7 @@ func (i *instance) progress(_ context.Context, req *mcp.ProgressNotificationClie
 	}
 	n := *req.Params
 	n.ProgressToken = c.token
+	n.Message = clean(n.Message)
 	c.o.Progress(&n)
 }
 
@@ -275,7 +279,7 @@ func (i *instance) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Eli
 	if only == nil || only.o.Elicit == nil {
 		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
-	a, err := only.o.Elicit(ctx, req.Params)
+	a, err := only.o.Elicit(ctx, cleanElicit(i.server.config.Name, req.Params))
 	return ForwardedResponse(a), err
 }
 

@@ -357,7 +357,7 @@ func TestQuestions(t *testing.T) {
 		got, err := call(t, s, "asks", nil, &upstream.CallOptions{Elicit: func(_ context.Context, e *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": e.Message}}, nil
 		}})
-		if err != nil || got != "acceptname?!" {
+		if err != nil || got != "acceptone asks: name?!" {
 			t.Errorf("answered: %q, %v", got, err)
 		}
 	})
