@@ -30,12 +30,13 @@ type approvals struct {
 	shared *SharedAnswers // nil if no other server accepts answers
 
 	mu       sync.Mutex
+	declined map[policy.Digest]bool        // versions of skills
 	used     map[string]time.Time          // IDs of used answers, with their expiry times
 	sessions map[*mcp.ServerSession]string // names of connections, for session grants
 }
 
 func newApprovals(shared *SharedAnswers) *approvals {
-	a := &approvals{shared: shared, used: map[string]time.Time{}}
+	a := &approvals{shared: shared, declined: map[policy.Digest]bool{}, used: map[string]time.Time{}}
 	if shared == nil { // shared states are encrypted and need no signature
 		rand.Read(a.key[:]) // never fails
 	}

@@ -165,6 +165,9 @@ var scriptResultSchema = func() *jsonschema.Schema {
 }()
 
 func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scriptArgs) (*mcp.CallToolResult, *scriptResult, error) {
+	if question := s.approveSkill(ctx, req); question != nil {
+		return question, nil, nil
+	}
 	run := loadout.Run{Skill: in.Skill, Script: in.Script, Args: in.Args, Folder: in.Folder, NewFolder: true}
 	if in.Stdin != "" {
 		run.Stdin = strings.NewReader(in.Stdin)

@@ -57,13 +57,20 @@ func (s *Server) addLoadTool(t catalogText) {
 		s.addCompatTool(t)
 		return
 	}
-	addTool(s.sdk, &mcp.Tool{Name: s.loadTool, Title: "Load a skill", Annotations: readOnly,
-		InputSchema: schemaOf[loadArgs](), Description: t.description}, s.loadSkill)
+	addAskingTool(s.sdk, &mcp.Tool{Name: s.loadTool, Title: "Load a skill", Annotations: readOnly,
+		InputSchema: schemaOf[loadArgs](), Description: t.description}, s.approveSkill, s.loadSkill)
 }
 
 // addTool is like [mcp.AddTool], but its handler may omit the structured
 // content.
 func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
+	addAskingTool(sdk, t, func(context.Context, *mcp.CallToolRequest) *mcp.CallToolResult { return nil }, h)
+}
+
+// addAskingTool is like addTool. If ask returns a result, the handler is not
+// called.
+func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(context.Context, *mcp.CallToolRequest) *mcp.CallToolResult,
+	h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
 	out := extensible(schemaOf[Out]())
 	if tools := out.Properties["tools"]; tools != nil && t.Name == toolname.LoadSkill {
 		tools.Items = &jsonschema.Schema{Type: "object"} // find_tools describes them in full
@@ -72,7 +79,10 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, 
 		messages.Items.Properties["content"] = &jsonschema.Schema{Type: "string"}
 	}
 	t.OutputSchema = out
-	mcp.AddTool(sdk, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(sdk, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		if question := ask(ctx, req); question != nil {
+			return question, nil, nil
+		}
 		res, out, err := h(ctx, in)
 		if out == nil {
 			return res, nil, err

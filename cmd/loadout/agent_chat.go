@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/chat"
+	"github.com/loadout-dev/loadout/internal/setup"
 )
 
 func (a *app) chatCommand() *cobra.Command {
@@ -47,7 +48,12 @@ for its commands.`,
 
 // chatHost returns the host program of a chat, with the user's setup.
 func (a *app) chatHost() *chat.Host {
+	return &chat.Host{Setup: a.Setup, ReportError: a.reportError, FormatReview: a.plainReview()}
+}
+
+// plainReview returns formatReview without colors, for approval requests.
+func (a *app) plainReview() setup.FormatReview {
 	uncolored := *a
-	uncolored.Stdout = io.Discard // an approval request has no colors
-	return &chat.Host{Setup: a.Setup, ReportError: a.reportError, FormatReview: uncolored.formatReview}
+	uncolored.Stdout = io.Discard
+	return uncolored.formatReview
 }

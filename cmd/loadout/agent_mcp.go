@@ -175,6 +175,9 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 		HowToApprove: a.howToApprove(ctx), HowToRevoke: setup.RevokeCommand, Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.InterfaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
 	own := options // profiles with their own path list their tools directly
 	own.Grow = o.grow
+	if !remote { // users elsewhere do not approve code on this machine
+		own.ReviewSkill = a.SkillReviewer(rt, c, a.plainReview())
+	}
 	s := mcpserver.New(rt, &own)
 	defer s.Close()
 	var shown mcpEndpoint = s

@@ -113,3 +113,59 @@ func TestTwentyDiagramsInChat(t *testing.T) {
 		t.Errorf("the destructive tool is called without a prompt: %s", s.order())
 	}
 }
+
+// A client that can ask shows the same question as the chat when the skill is
+// loaded. Its answer covers the scripts, the servers and the tools.
+func TestSkillIsApprovedOverMCP(t *testing.T) {
+	for _, decision := range []string{"session", "no", ""} { // "" gives no answer
+		t.Run(decision, func(t *testing.T) {
+			p := newDiagrams(t)
+			p.write("skills/mermaid/list.py", "print('two kinds')\n")
+			var prompts []string
+			o := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				prompts = append(prompts, req.Params.Message)
+				if decision == "" {
+					return &mcp.ElicitResult{Action: "cancel"}, nil
+				}
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}, nil
+			}}
+			s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(), &mcp.CommandTransport{Command: p.command("mcp", "--skills", "skills")}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			call := func(tool string, args map[string]any) string {
+				t.Helper()
+				res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return res.Content[0].(*mcp.TextContent).Text
+			}
+			if got := call("load_skill", map[string]any{"name": "mermaid"}); !strings.Contains(got, "Draw with the diagram tool.") || strings.Contains(got, "mermaid_render__diagram") != (decision == "session") {
+				t.Errorf("loaded %s", got)
+			}
+			if decision != "" {
+				ran := call("run_skill_script", map[string]any{"skill": "mermaid", "script": "list.py"})
+				if got := strings.Contains(ran, "two kinds"); got != (decision == "session") {
+					t.Errorf("ran %v: %s", got, ran)
+				}
+			}
+			for i := range 20 {
+				got := call("call_tool", map[string]any{"name": "mermaid_render__diagram", "arguments": map[string]any{"code": fmt.Sprint(i)}})
+				if want := "diagram of " + fmt.Sprint(i); (got == want) != (decision == "session") {
+					t.Fatalf("diagram %d: %s", i, got)
+				}
+			}
+			if len(prompts) != 1 {
+				t.Fatalf("%d prompts: %q", len(prompts), prompts)
+			}
+			inChat := p.says("Draw.", "no\n", speak("", calling("load", "load_skill", "name", "mermaid")), speak("Drawn."))
+			for line := range strings.Lines(prompts[0]) {
+				if decision != "session" && !strings.Contains(inChat.stderr, strings.TrimSpace(line)) {
+					t.Errorf("the chat does not ask with %q:\n%s", line, inChat.stderr)
+				}
+			}
+		})
+	}
+}

@@ -3,21 +3,13 @@ package chat
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/callid"
 	"github.com/loadout-dev/loadout/internal/config"
-	"github.com/loadout-dev/loadout/internal/console"
-	"github.com/loadout-dev/loadout/internal/review"
-	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // skillConsent asks the user for consent, once for each version of a skill in a
@@ -60,40 +52,16 @@ type consentRequest struct {
 // requestConsent asks the user to approve the skill, if there is something to
 // approve.
 func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
-	if c.config.Managed() {
-		return nil // an answer would not count
-	}
-	e, err := c.rt.Catalog().Resolve(ctx, name)
-	if err != nil || e.DisableModelInvocation || c.rt.CanAcquireLease(ctx, e.Key(), policy.LocalUser(), c.id) {
-		return nil // load reports the error
-	}
-	w, err := c.rt.ReadApprovalRequest(ctx, e.Key())
-	if err != nil {
-		return nil // load reports the error
-	}
-	sk, _, err := c.rt.Catalog().Read(ctx, e)
-	if err != nil {
-		return nil
-	}
-	r := review.New(w, review.Options{Secrets: c.GrantedSecrets(ctx, w.Digest, w.Needs)})
-	refusal := textRefusal(ctx, c.rt, e.Key())
-	refused := refusal != nil && refusal.Skill == e.Name
-	if len(r.Scripts)+len(r.Servers)+len(sk.AllowedTools) == 0 && sk.Model == "" && !refused {
-		return nil
-	}
-	if err := r.ReadHidden(ctx, c.rt); err != nil {
+	q, err := c.ReviewSkill(ctx, c.rt, c.config, c.FormatReview, name, c.id)
+	if q == nil {
 		return err
 	}
-	r.Scan(ctx, c.rt, review.PromptScanTimeout)
+	w, r, sk := q.Review.Request, q.Review, q.Skill
 	payload, err := json.Marshal(consentRequest{w.Entry.Name, w.Digest, sk.AllowedTools, sk.Model})
 	if err != nil {
 		return err
 	}
-	text, err := c.formatQuestion(r, sk, refused)
-	if err != nil {
-		return err
-	}
-	id, err := c.desk.Submit(ctx, approval.Request{ID: c.id + ".load." + callid.From(ctx) + "." + w.Digest.Short(), Kind: approval.KindApproval, Session: c.id, Principal: policy.LocalUser(), Payload: payload, Message: text})
+	id, err := c.desk.Submit(ctx, approval.Request{ID: c.id + ".load." + callid.From(ctx) + "." + w.Digest.Short(), Kind: approval.KindApproval, Session: c.id, Principal: policy.LocalUser(), Payload: payload, Message: q.Text})
 	if err != nil {
 		return err
 	}
@@ -113,44 +81,5 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
 	return err
 }
 
-// textRefusal returns why a skill is not loaded before the user approves its
-// hidden characters, or nil.
-func textRefusal(ctx context.Context, rt *loadout.Runtime, ref string) *loadout.RefusedError {
-	_, err := rt.Fetch(ctx, ref)
-	refused, _ := errors.AsType[*loadout.RefusedError](err)
-	return refused
-}
-
 // answeredInChat is the presence of a user who answered a prompt of the chat.
 const answeredInChat = "answered in loadout chat"
-
-// maxScripts is the maximum number of scripts listed in an approval request.
-const maxScripts = 10
-
-// formatQuestion returns the text of the approval request: what the skill can
-// do, then its contents. textRefused says that the skill is not loaded before the
-// user approves its hidden characters. It returns an error if the text is too
-// long to show in full.
-func (c *skillConsent) formatQuestion(r *review.Review, sk *skill.Skill, textRefused bool) (string, error) {
-	short := *r
-	if rest := len(short.Scripts) - maxScripts; rest > 0 {
-		short.Scripts = append(slices.Clone(short.Scripts[:maxScripts]), fmt.Sprintf("and %d more", rest))
-	}
-	var b strings.Builder
-	question := "wants to use its scripts, servers and tools. Allow it in this conversation?"
-	if textRefused {
-		question = "has characters that you cannot see, and may want to use scripts, servers and tools. Let the agent read and use it in this conversation?"
-	}
-	fmt.Fprintf(&b, "%s %s\n\n", terminal.Plain(r.Name), question)
-	if len(sk.AllowedTools) > 0 {
-		fmt.Fprintf(&b, "no prompt  %s\n", terminal.Plain(strings.Join(sk.AllowedTools, ", ")))
-	}
-	if sk.Model != "" {
-		fmt.Fprintf(&b, "model      %s\n", terminal.Plain(sk.Model))
-	}
-	b.WriteString(c.FormatReview(&short, c.config))
-	if b.Len() > approval.MaxMessage {
-		return "", fmt.Errorf("permissions too long for a prompt; review them with: loadout approve %s --dry-run", console.ShellQuote(r.Name))
-	}
-	return b.String(), nil
-}

@@ -76,7 +76,7 @@ func (h *Host) markedSkills(ctx context.Context, t *conversation, o *Flags) ([]s
 				continue
 			}
 		}
-		if refused := textRefusal(ctx, t.runtime, e.Key()); refused != nil {
+		if refused := setup.TextRefusal(ctx, t.runtime, e.Key()); refused != nil {
 			h.Note("skill %s not preloaded: %v; review it: %s", e.Name, refused, h.ApproveHint(refused))
 			continue
 		}

@@ -7,8 +7,6 @@
 package chat
 
 import (
-	"github.com/loadout-dev/loadout/internal/config"
-	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/internal/setup"
 )
 
@@ -18,5 +16,5 @@ type Host struct {
 	// ReportError prints an error with its hint and returns its exit code.
 	ReportError func(error) int
 	// FormatReview describes what a skill can do, as text without colors.
-	FormatReview func(*review.Review, *config.Config) string
+	FormatReview setup.FormatReview
 }

@@ -198,7 +198,7 @@ func (b *conversationBuilder) preload(ctx context.Context) error {
 		return err
 	}
 	for _, name := range b.flags.Preload {
-		if refused := textRefusal(ctx, b.runtime, name); refused != nil {
+		if refused := setup.TextRefusal(ctx, b.runtime, name); refused != nil {
 			return exit.Errorf(exit.Refused, "review it: "+b.host.ApproveHint(refused), "preload: %w", refused)
 		}
 	}

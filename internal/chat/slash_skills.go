@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -159,7 +160,7 @@ func (t *dialog) loadSkill(ctx context.Context, name string) (string, error) {
 		if _, err := t.runtime.Catalog().Snapshot().Get(name); err != nil {
 			return "", unknownSkillError(err)
 		}
-		if refused := textRefusal(ctx, t.runtime, name); refused != nil {
+		if refused := setup.TextRefusal(ctx, t.runtime, name); refused != nil {
 			return "", exit.Errorf(exit.Refused, "review it: "+t.host.ApproveHint(refused), "%w", refused)
 		}
 		return "", exit.Errorf(exit.Failure, "see: loadout show "+console.ShellQuote(name), "load %s: %s", name, strings.Join(r.Problems, "; "))

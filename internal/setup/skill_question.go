@@ -1,0 +1,124 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/review"
+	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/mcpserver"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// FormatReview describes what a skill can do, as text without colors.
+type FormatReview func(*review.Review, *config.Config) string
+
+// maxScripts is the maximum number of scripts listed in a question.
+const maxScripts = 10
+
+// SkillQuestion is what a user is asked before a skill is loaded, in a chat or by
+// an MCP client.
+type SkillQuestion struct {
+	Review *review.Review
+	Skill  *skill.Skill
+	Text   string
+}
+
+// ReviewSkill returns the question about a skill that session may not use yet. It
+// returns nil if the skill is approved, has nothing to approve, or cannot be read:
+// loading it reports that. In managed mode, nobody is asked.
+func (s *Setup) ReviewSkill(ctx context.Context, rt *loadout.Runtime, c *config.Config, format FormatReview, name, session string) (*SkillQuestion, error) {
+	if s.IsManaged() {
+		return nil, nil
+	}
+	e, err := rt.Catalog().Resolve(ctx, name)
+	if err != nil || e.DisableModelInvocation || rt.CanAcquireLease(ctx, e.Key(), policy.LocalUser(), session) {
+		return nil, nil
+	}
+	request, err := rt.ReadApprovalRequest(ctx, e.Key())
+	if err != nil {
+		return nil, nil
+	}
+	sk, _, err := rt.Catalog().Read(ctx, e)
+	if err != nil {
+		return nil, nil
+	}
+	r := review.New(request, review.Options{Secrets: s.GrantedSecrets(ctx, request.Digest, request.Needs)})
+	refusal := TextRefusal(ctx, rt, e.Key())
+	refused := refusal != nil && refusal.Skill == e.Name
+	if len(r.Scripts)+len(r.Servers)+len(sk.AllowedTools) == 0 && sk.Model == "" && !refused {
+		return nil, nil
+	}
+	if err := r.ReadHidden(ctx, rt); err != nil {
+		return nil, err
+	}
+	r.Scan(ctx, rt, review.PromptScanTimeout)
+	q := &SkillQuestion{Review: r, Skill: sk, Text: formatSkillQuestion(r, sk, refused, c, format)}
+	if len(q.Text) > approval.MaxMessage {
+		return nil, fmt.Errorf("permissions too long for a prompt; review them with: loadout approve %s --dry-run", console.ShellQuote(r.Name))
+	}
+	return q, nil
+}
+
+// TextRefusal returns why a skill is not loaded before the user approves its
+// hidden characters, or nil.
+func TextRefusal(ctx context.Context, rt *loadout.Runtime, ref string) *loadout.RefusedError {
+	_, err := rt.Fetch(ctx, ref)
+	refused, _ := errors.AsType[*loadout.RefusedError](err)
+	return refused
+}
+
+// formatSkillQuestion returns what the skill can do, then its contents.
+// textRefused says that the skill is not loaded before the user approves its
+// hidden characters.
+func formatSkillQuestion(r *review.Review, sk *skill.Skill, textRefused bool, c *config.Config, format FormatReview) string {
+	short := *r
+	if rest := len(short.Scripts) - maxScripts; rest > 0 {
+		short.Scripts = append(slices.Clone(short.Scripts[:maxScripts]), fmt.Sprintf("and %d more", rest))
+	}
+	var b strings.Builder
+	question := "wants to use its scripts, servers and tools. Allow it in this conversation?"
+	if textRefused {
+		question = "has characters that you cannot see, and may want to use scripts, servers and tools. Let the agent read and use it in this conversation?"
+	}
+	fmt.Fprintf(&b, "%s %s\n\n", terminal.Plain(r.Name), question)
+	if len(sk.AllowedTools) > 0 {
+		fmt.Fprintf(&b, "no prompt  %s\n", terminal.Plain(strings.Join(sk.AllowedTools, ", ")))
+	}
+	if sk.Model != "" {
+		fmt.Fprintf(&b, "model      %s\n", terminal.Plain(sk.Model))
+	}
+	b.WriteString(format(&short, c))
+	return b.String()
+}
+
+// SkillReviewer returns [mcpserver.Options.ReviewSkill] for the skills of rt.
+func (s *Setup) SkillReviewer(rt *loadout.Runtime, c *config.Config, format FormatReview) func(context.Context, string) (*mcpserver.SkillReview, error) {
+	return func(ctx context.Context, name string) (*mcpserver.SkillReview, error) {
+		q, err := s.ReviewSkill(ctx, rt, c, format, name, "")
+		if q == nil {
+			return nil, err
+		}
+		return &mcpserver.SkillReview{Text: q.Text, Digest: q.Review.Digest, Approve: func(ctx context.Context, scope policy.Scope) error {
+			g := q.Review.Grant()
+			g.Presence, g.Scope = "answered in an MCP client", scope
+			if scope == policy.ForSession { // connections have no session for skills
+				g.Scope, g.Expires = policy.Always, time.Now().Add(24*time.Hour)
+			}
+			kept, err := s.GrantStore().Put(ctx, g)
+			if err != nil {
+				return err
+			}
+			return s.RecordGrant(ctx, "approve", kept)
+		}}, nil
+	}
+}

@@ -1,0 +1,96 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// SkillReview is what a user is asked before a skill is loaded or run: whether to
+// approve one version of it.
+type SkillReview struct {
+	Text   string        // everything that the skill provides and requests
+	Digest policy.Digest // version that Text describes
+	// Approve stores the approval: for one run, for a day (policy.ForSession) or
+	// always.
+	Approve func(ctx context.Context, scope policy.Scope) error
+}
+
+// maxDeclined is the maximum number of declined versions that a server remembers.
+const maxDeclined = 1000
+
+// approveSkill asks the user to approve the skill that a call loads or runs, if
+// it is not approved and the client can ask. It applies the answer. It returns a
+// result to send instead of making the call, or nil.
+func (s *Server) approveSkill(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
+	name := s.calledSkill(req.Params)
+	if name == "" || s.opts.ReviewSkill == nil || !canElicit(req) {
+		return nil
+	}
+	r, err := s.opts.ReviewSkill(ctx, name)
+	if err != nil {
+		s.log.Warn("cannot ask the user about a skill", "skill", name, "error", err)
+	}
+	if err != nil || r == nil {
+		return nil // the call reports what is missing
+	}
+	p := req.Params
+	a := s.approvals.readAnswer(ctx, p.Name, p.Arguments, p.RequestState, p.InputResponses)
+	if a.subject != r.Digest {
+		a = answer{} // the skill changed after the question
+	}
+	switch {
+	case a.verdict == approved:
+		scope := a.keep
+		if scope == "" {
+			scope = policy.Once
+		}
+		if err := r.Approve(ctx, scope); err != nil {
+			s.log.Warn("could not store an approval", "skill", name, "error", err)
+		}
+	case a.verdict == denied:
+		s.approvals.decline(r.Digest)
+	case a.verdict == notAsked && !s.approvals.wasDeclined(r.Digest):
+		schema := decisionSchema("once: for the next run; session: for one day; always: this version", "once", "session", "always")
+		return &mcp.CallToolResult{
+			InputRequests: mcp.InputRequestMap{questionKey: &mcp.ElicitParams{Message: r.Text, RequestedSchema: schema}},
+			RequestState:  s.approvals.encode(p.Name, p.Arguments, &state{Subject: r.Digest}),
+		}
+	}
+	return nil
+}
+
+// calledSkill returns the name of the skill that a call loads or runs, or "".
+func (s *Server) calledSkill(p *mcp.CallToolParamsRaw) string {
+	var in struct{ Name, Skill string }
+	if s.opts.Compat != "" || json.Unmarshal(p.Arguments, &in) != nil {
+		return ""
+	}
+	switch p.Name {
+	case toolname.LoadSkill:
+		return in.Name
+	case toolname.RunSkillScript:
+		return in.Skill
+	}
+	return ""
+}
+
+// decline records that the user declined a version of a skill. They are not asked
+// about it again.
+func (a *approvals) decline(version policy.Digest) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.declined) < maxDeclined {
+		a.declined[version] = true
+	}
+}
+
+func (a *approvals) wasDeclined(version policy.Digest) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.declined[version]
+}
