@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -344,6 +345,21 @@ func (s *Server) howToApprove(err error) string {
 // can". A refusal starts with it, because clients and models truncate or summarize
 // the end of an error.
 func isStep(how string) bool { return how != "" && !strings.HasPrefix(how, "to ") }
+
+// presenceOf returns the [policy.Grant.Presence] of a user who answers in the
+// client that sent a request. Nothing but the client says that it asked its user.
+func presenceOf(req *mcp.CallToolRequest) string {
+	const answered = "answered in an MCP client"
+	c := req.ClientInfo()
+	if c == nil {
+		return answered
+	}
+	return answered + ": " + truncate(untrusted.New(strings.TrimSpace(c.Name+" "+c.Version)).ForLog(), maxClientName)
+}
+
+// maxClientName is the maximum number of characters of a client's name and
+// version in a grant.
+const maxClientName = 50
 
 // canElicit reports whether the request's client can ask its user for input.
 func canElicit(req *mcp.CallToolRequest) bool {

@@ -13,11 +13,15 @@ import (
 // SkillReview is what a user is asked before a skill is loaded or run: whether to
 // approve one version of it.
 type SkillReview struct {
-	Text   string        // everything that the skill provides and requests
-	Digest policy.Digest // version that Text describes
+	// Text describes everything that the skill provides and requests.
+	Text string
+	// Digest identifies what an approval permits: the version of the skill and of
+	// all that it needs, and the permissions. An answer counts only if the digest
+	// is the same as when the user was asked.
+	Digest policy.Digest
 	// Approve stores the approval: for one run, for a day (policy.ForSession) or
-	// always.
-	Approve func(ctx context.Context, scope policy.Scope) error
+	// always. presence is the [policy.Grant.Presence].
+	Approve func(ctx context.Context, scope policy.Scope, presence string) error
 }
 
 // maxDeclined is the maximum number of declined versions that a server remembers.
@@ -49,7 +53,7 @@ func (s *Server) approveSkill(ctx context.Context, req *mcp.CallToolRequest) *mc
 		if scope == "" {
 			scope = policy.Once
 		}
-		if err := r.Approve(ctx, scope); err != nil {
+		if err := r.Approve(ctx, scope, presenceOf(req)); err != nil {
 			s.log.Warn("could not store an approval", "skill", name, "error", err)
 		}
 	case a.verdict == denied:

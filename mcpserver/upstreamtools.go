@@ -253,7 +253,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 
 // caller returns a call with the request's principal and session.
 func (s *Server) caller(ctx context.Context, req *mcp.CallToolRequest) *tools.Call {
-	return &tools.Call{Principal: s.principal(ctx), Session: cmp.Or(s.opts.Session, s.approvals.sessionName(s.sdk, req)), Presence: "answered in an MCP client"}
+	return &tools.Call{Principal: s.principal(ctx), Session: cmp.Or(s.opts.Session, s.approvals.sessionName(s.sdk, req)), Presence: presenceOf(req)}
 }
 
 func notApproved(tool string) *mcp.CallToolResult {

@@ -61,9 +61,9 @@ type Grant struct {
 	Session     string      `json:"session,omitempty"` // required by ForSession, excluded by Always
 	By          Principal   `json:"by"`                // user who approved; Kind must be UserPrincipal
 	// Presence says how it was established that a user approved, not an agent:
-	// for example "terminal /dev/pts/3", "digest stated" or "answered in a
-	// client". "" means that it is unknown, as in grants of older programs. It
-	// is printable text of up to 256 bytes.
+	// for example "terminal /dev/pts/3", "digest stated" or "answered in an MCP
+	// client: claude-code 2.0.1". "" means that it is unknown, as in grants of
+	// older programs. It is printable text of up to 256 bytes.
 	Presence string `json:"presence,omitempty"`
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/llm/llmtest"
 	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // diagramsServer has a tool without annotations, and one that declares itself
@@ -159,6 +160,15 @@ func TestSkillIsApprovedOverMCP(t *testing.T) {
 			}
 			if len(prompts) != 1 {
 				t.Fatalf("%d prompts: %q", len(prompts), prompts)
+			}
+			grants, _, err := policy.NewFileStore(p.path(".local/state/loadout/grants")).List(t.Context())
+			if err != nil || (len(grants) == 1) != (decision == "session") {
+				t.Fatalf("grants %+v, %v", grants, err)
+			}
+			for _, g := range grants {
+				if g.Presence != "answered in an MCP client: test 1" || g.Expires.IsZero() {
+					t.Errorf("stored %+v", g)
+				}
 			}
 			inChat := p.says("Draw.", "no\n", speak("", calling("load", "load_skill", "name", "mermaid")), speak("Drawn."))
 			for line := range strings.Lines(prompts[0]) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,6 +176,38 @@ func TestManagedRefusesMCPClients(t *testing.T) {
 	if !refused() {
 		t.Error("the client is not refused after the administrator removed the approval")
 	}
+}
+
+// An agent that is its own MCP client can answer every question of the server. Its
+// answers approve no skill: the server does not ask about skills.
+func TestManagedIgnoresAnswersOfClients(t *testing.T) {
+	d := newManagedFixture(t)
+	cmd := exec.Command("loadout-detecting", "mcp", "--skills", "skills")
+	cmd.Dir, cmd.Env = d.home, d.env(d.vars...)
+	o := &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "always"}}, nil
+	}}
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, o).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, call := range []*mcp.CallToolParams{
+		{Name: "load_skill", Arguments: map[string]any{"name": "task"}},
+		{Name: "run_skill_script", Arguments: map[string]any{"skill": "task", "script": "task.sh"}},
+	} {
+		res, err := s.CallTool(t.Context(), call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Content[0].(*mcp.TextContent).Text; call.Name == "run_skill_script" && !strings.Contains(got, "to see what an administrator must approve") {
+			t.Errorf("not refused: %s", got)
+		}
+	}
+	if len(d.grants()) > 0 {
+		t.Errorf("stored %+v", d.grants())
+	}
+	d.nothingCounts(nil)
 }
 
 // The administrator approves versions in their file, which --dry-run shows.

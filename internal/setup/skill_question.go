@@ -2,6 +2,8 @@ package setup
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,9 +110,14 @@ func (s *Setup) SkillReviewer(rt *loadout.Runtime, c *config.Config, format Form
 		if q == nil {
 			return nil, err
 		}
-		return &mcpserver.SkillReview{Text: q.Text, Digest: q.Review.Digest, Approve: func(ctx context.Context, scope policy.Scope) error {
-			g := q.Review.Grant()
-			g.Presence, g.Scope = "answered in an MCP client", scope
+		g := q.Review.Grant()
+		permits, err := json.Marshal(g)
+		if err != nil {
+			return nil, err
+		}
+		return &mcpserver.SkillReview{Text: q.Text, Digest: policy.Digest(fmt.Sprintf("sha256:%x", sha256.Sum256(permits))), Approve: func(ctx context.Context, scope policy.Scope, presence string) error {
+			g := g
+			g.Presence, g.Scope = presence, scope
 			if scope == policy.ForSession { // connections have no session for skills
 				g.Scope, g.Expires = policy.Always, time.Now().Add(24*time.Hour)
 			}
