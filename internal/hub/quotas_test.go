@@ -132,13 +132,13 @@ func TestStorageOfAccount(t *testing.T) {
 	c.developer.upload(t, "team", "tides", noise(500))
 	c.developer.send(t, "POST", "/api/v1/sessions", map[string]any{}).want(t, 201)
 	wantSame(t, "own", responseRecorder[answer](t, c.developer, "/usage/storage"),
-		answer{"user:" + c.ids["developer"], amounts{Sessions: 1}, amounts{2 << 30, 2000, 10_000}})
+		answer{"user:" + c.ids["developer"], amounts{Sessions: 1}, amounts{2_000_000_000, 2000, 10_000}})
 	team := responseRecorder[answer](t, c.reporter, "/usage/storage?namespace="+c.in)
-	if team.Used.Skills != 1 || team.Used.Bytes < 1000 || team.Used.Bytes > 4000 || team.Limits != (amounts{2 << 30, 2000, 0}) {
+	if team.Used.Skills != 1 || team.Used.Bytes < 1000 || team.Used.Bytes > 4000 || team.Limits != (amounts{2_000_000_000, 2000, 0}) {
 		t.Errorf("the group stores %+v", team)
 	}
 	wantSame(t, "before anything is set", responseRecorder[struct{ User, Group amounts }](t, c.root, "/settings/quotas"),
-		struct{ User, Group amounts }{amounts{2 << 30, 2000, 10_000}, amounts{2 << 30, 2000, 0}})
+		struct{ User, Group amounts }{amounts{2_000_000_000, 2000, 10_000}, amounts{2_000_000_000, 2000, 0}})
 	for _, body := range []string{
 		`{"user": {"bytes": -1, "skills": 0, "sessions": 0}, "group": {"bytes": 0, "skills": 0, "sessions": 0}, "generation": 0}`,
 		`{"user": {"bytes": 0, "skills": 0, "sessions": 0}, "group": {"bytes": 0, "skills": 0, "sessions": 0}, "generation": 0, "overrides": [{"namespace": "group:none", "limits": {"bytes": 0, "skills": 0, "sessions": 0}}]}`,

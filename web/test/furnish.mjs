@@ -74,7 +74,9 @@ export async function furnish(hub) {
     usage: "/usage",
     audit: "/audit",
     settings: "/settings",
+    storage: "/settings/storage",
     admin: "/admin",
+    quotas: "/admin/quotas",
   };
 }
 

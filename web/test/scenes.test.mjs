@@ -220,6 +220,59 @@ test("chat: the form of an approval appears, though the first attempt to load it
   page.calm();
 });
 
+test("after an upgrade of the hub, an open page offers to reload instead of asking for files that are gone", async (t) => {
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  page.allowed = [/status of 404/];
+  await page.goto("/");
+  await page.getByRole("navigation", { name: "Menu" }).waitFor();
+  let asked = 0;
+  const gone = (route) => (asked++, route.fulfill({ status: 404 }));
+  await page.route(/\/assets\/\w+\/settings\.js$/, gone);
+  const upgraded = async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({
+      response,
+      body: (await response.text()).replaceAll(/assets\/\w+\//g, "assets/new/"),
+    });
+  };
+  await page.route((url) => url.pathname === "/", upgraded);
+  await page.getByRole("link", { name: "Settings", exact: true }).first().click();
+  const reload = page.getByRole("button", { name: "Reload page" });
+  await reload.waitFor();
+  assert.ok(asked <= 2, `${asked} requests`); // the preload and the import of one attempt
+  await page.unroute(/\/assets\/\w+\/settings\.js$/, gone);
+  await reload.click();
+  await page.getByRole("heading", { name: "Settings", level: 1 }).waitFor();
+  assert.equal(await reload.count(), 0);
+  page.calm();
+});
+
+test("quotas: limits are set, shown with what is stored, and refuse another skill", async (t) => {
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  page.allowed = [/status of 403/];
+  await page.goto("/admin/quotas");
+  await page.getByLabel("Skills").first().fill("1");
+  await page.getByLabel("Storage (MB)").first().fill("5");
+  await page.getByRole("button", { name: "Add exception" }).click();
+  await page.getByRole("button", { name: "Save limits" }).click();
+  await page.getByText("Saved").first().waitFor();
+  await page.getByRole("button", { name: /^Remove exception/ }).click();
+  await page.getByRole("button", { name: "Save limits" }).click();
+  await page.getByRole("button", { name: /^Remove exception/ }).waitFor({ state: "detached" });
+  await hub.upload("tides", { "SKILL.md": skill("tides", "Reads tide tables.") });
+  await page.goto("/settings/storage");
+  await page.getByText("1 of 1").waitFor();
+  await page.getByText(/of 5 MB/).waitFor();
+  await page.getByText(/Almost full/).waitFor();
+  await assert.rejects(
+    hub.upload("ships", { "SKILL.md": skill("ships", "Knows ships.") }),
+    /403 .*"quota".*skills: 1 . 1, limit 1/,
+  );
+  page.calm();
+});
+
 test("chat: the hub is killed in mid-turn and restarted; nothing is lost or duplicated", async (t) => {
   const { hub, gates } = await harbour(t);
   const page = await window_(t, hub);

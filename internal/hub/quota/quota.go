@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -40,10 +41,10 @@ type Settings struct {
 // MaxOverrides is the maximum number of overrides in [Settings].
 const MaxOverrides = 1000
 
-// Default returns generous limits for a hub with accounts: 2 GiB and 2,000
+// Default returns generous limits for a hub with accounts: 2 GB and 2,000
 // skills for each user and group, and 10,000 conversations for each user.
 func Default() Settings {
-	own := Amounts{Bytes: 2 << 30, Skills: 2000, Sessions: 10_000}
+	own := Amounts{Bytes: 2_000_000_000, Skills: 2000, Sessions: 10_000}
 	return Settings{User: own, Group: Amounts{Bytes: own.Bytes, Skills: own.Skills}}
 }
 
@@ -88,8 +89,24 @@ func (e *ExceededError) Error() string {
 	case e.Namespace.Group() != "":
 		owner = "the group"
 	}
-	what := map[Measure]string{Bytes: "bytes", Skills: "skills", Sessions: "conversations"}[e.Measure]
-	return fmt.Sprintf("quota of %s exceeded: %d %s are stored, %d more requested, limit %d", owner, e.Used, what, e.Added, e.Limit)
+	what, format := "storage", formatSize
+	switch e.Measure {
+	case Skills:
+		what, format = "skills", formatCount
+	case Sessions:
+		what, format = "conversations", formatCount
+	}
+	return fmt.Sprintf("quota of %s exceeded (%s: %s + %s, limit %s)", owner, what, format(e.Used), format(e.Added), format(e.Limit))
+}
+
+func formatCount(n int64) string { return strconv.FormatInt(n, 10) }
+
+// formatSize formats bytes as kilobytes or megabytes, as the web page does.
+func formatSize(bytes int64) string {
+	if bytes < 1_000_000 {
+		return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
 }
 
 // SettingName is the name of the hub setting that contains [Settings] as JSON.

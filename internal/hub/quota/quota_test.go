@@ -20,9 +20,9 @@ func TestLimitsOfNamespace(t *testing.T) {
 	s := quota.Default()
 	s.Overrides = []quota.Override{{Namespace: "group:big", Limits: quota.Amounts{Skills: 9}}, {Namespace: "user:free"}}
 	for n, want := range map[store.Namespace]quota.Amounts{
-		"user:ada":   {Bytes: 2 << 30, Skills: 2000, Sessions: 10_000},
-		"group:team": {Bytes: 2 << 30, Skills: 2000},
-		"public":     {Bytes: 2 << 30, Skills: 2000},
+		"user:ada":   {Bytes: 2_000_000_000, Skills: 2000, Sessions: 10_000},
+		"group:team": {Bytes: 2_000_000_000, Skills: 2000},
+		"public":     {Bytes: 2_000_000_000, Skills: 2000},
 		"group:big":  {Skills: 9},
 		"user:free":  {},
 	} {

@@ -5,6 +5,7 @@ import { away, signedOut } from "../shared/api/client";
 import { me, meet } from "../shared/api/me";
 import { msg } from "../shared/i18n/messages";
 import { Button, Empty, Problem, Toasts, Waiting } from "../shared/ui";
+import { outdated } from "../shared/ui/lazypart";
 import { Page } from "../shared/ui/page";
 import { Nav } from "./nav";
 import "./app.css";
@@ -79,6 +80,11 @@ function Inside({ pages }: { pages: Pages }) {
             {msg("shell.away")}
           </div>
         )}
+        {outdated.value && (
+          <div class="away" role="status">
+            {msg("shell.outdated")} <Reload />
+          </div>
+        )}
         <Routes pages={pages} />
       </main>
       <ErrorBoundary>
@@ -124,6 +130,12 @@ function Routes({ pages }: { pages: Pages }) {
   );
 }
 
+const Reload = () => (
+  <Button look="primary" onClick={() => location.reload()}>
+    {msg("shell.reload")}
+  </Button>
+);
+
 function PageNotFound() {
   return (
     <Page title={msg("shell.nowhere")}>
@@ -145,9 +157,7 @@ function Broken({ error }: { error: Error }) {
       <p>{msg("shell.brokenText")}</p>
       <pre class="note bad">{error.message}</pre>
       <div>
-        <Button look="primary" onClick={() => location.reload()}>
-          {msg("shell.reload")}
-        </Button>
+        <Reload />
       </div>
     </Page>
   );

@@ -8,18 +8,20 @@ import { Empty } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { type Section, sectionOf, Sections } from "../../shared/ui/sections";
 import { Health } from "./health";
+import { Quotas } from "./quotas";
 import { Retention } from "./retention";
 import { Rules } from "./signinrules";
 import { Users } from "./users";
 import "../../features/settings/admin.css";
 
-type Tab = "users" | "groups" | "skills" | "sign-in" | "audit" | "health";
+type Tab = "users" | "groups" | "skills" | "sign-in" | "quotas" | "audit" | "health";
 
 const parts: Record<Tab, () => ComponentChildren> = {
   users: () => <Users />,
   groups: () => <Groups base="/admin/groups" />,
   skills: () => <SkillsOfHub />,
   "sign-in": () => <Rules />,
+  quotas: () => <Quotas />,
   audit: () => <Retention />,
   health: () => <Health />,
 };

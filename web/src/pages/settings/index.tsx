@@ -14,6 +14,7 @@ import { Notices } from "./notifications";
 import { Password } from "./password";
 import { Profile } from "./profile";
 import { Secrets } from "./secrets";
+import { Storage } from "./storage";
 
 type Tab =
   | "profile"
@@ -25,6 +26,7 @@ type Tab =
   | "grants"
   | "defaults"
   | "groups"
+  | "storage"
   | "notices";
 
 const parts: Record<Tab, () => ComponentChildren> = {
@@ -37,6 +39,7 @@ const parts: Record<Tab, () => ComponentChildren> = {
   notices: () => <Notices />,
   defaults: () => <Defaults />,
   groups: () => <Groups base="/settings/groups" />,
+  storage: () => <Storage />,
   appearance: () => <Appearance />,
 };
 
@@ -44,7 +47,7 @@ const parts: Record<Tab, () => ComponentChildren> = {
 const ofAccounts: Tab[] = ["password", "sign-ins", "tokens"];
 const order: ["you" | "work" | "access", Tab[]][] = [
   ["you", ["profile", "appearance", "notices"]],
-  ["work", ["defaults", "groups"]],
+  ["work", ["defaults", "groups", "storage"]],
   ["access", ["password", "sign-ins", "tokens", "secrets", "grants"]],
 ];
 

@@ -59,6 +59,11 @@ export const problemPatterns: Record<string, ProblemPatterns[]> = {
   not_found: [{ detail: /^not found/ }],
   provider_denied: [{ detail: /^(.+)$/ }],
   provider: [{ detail: /^(.+)$/ }],
+  quota: [
+    { detail: /\(storage: (.+) \+ (.+), limit (.+)\)$/ },
+    { detail: /\(skills: (.+) \+ .+, limit (.+)\)$/ },
+    { detail: /\(conversations: (.+) \+ .+, limit (.+)\)$/ },
+  ],
   scope: [{ detail: /needs scope (.+)$/, next: /with the scope (.+)$/ }],
   forbidden: [{ detail: /^([\w.]+): permission denied/ }],
   too_often: [{ detail: /try again in (\S+)$/, next: /wait for (\d+) s/ }],

@@ -83,6 +83,16 @@ test("server texts: translations keep names and numbers of a refusal", () =>
       },
     );
     same(
+      ["storage: 29.7 MB + 9.9 MB, limit 30.0 MB", "skills: 9 + 1, limit 9", "conversations: 2 + 1, limit 2"].map(
+        (what) => translateProblem({ code: "quota", detail: `quota of the user exceeded (${what})` }).detail,
+      ),
+      [
+        "存储空间已达上限：已存储 29.7 MB，还需要 9.9 MB，上限 30.0 MB",
+        "技能数量已达上限：已有 9 个，上限 9 个",
+        "对话数量已达上限：已有 2 个，上限 2 个",
+      ],
+    );
+    same(
       translateProblem({ code: "wrong_password", detail: "wrong name or password", next: "try again" }).detail,
       "用户名或密码错误",
     );
