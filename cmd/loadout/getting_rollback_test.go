@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -125,7 +127,7 @@ func TestApprovalSupersedesOlder(t *testing.T) {
 }
 
 // A version that the user installs from a tag counts as approved again. An agent
-// that installs it, and a lockfile that names it, change nothing.
+// that installs it changes nothing.
 func TestChosenVersionIsApprovedAgain(t *testing.T) {
 	p := newGetter(t)
 	g := remotetest.NewGit(t)
@@ -154,4 +156,53 @@ func TestChosenVersionIsApprovedAgain(t *testing.T) {
 	refused("installed by the user", false)
 	p.types(0, "add", g.URL+"@v2", "--force")
 	refused("and back", false)
+}
+
+// A lockfile chooses no version: whatever it says, an old version that is restored
+// with it stays superseded.
+func TestLockfileRevivesNoApproval(t *testing.T) {
+	p := newGetter(t)
+	version := func(n string) {
+		p.writes("source/SKILL.md", plainSkill("tides", "Version "+n+"."))
+		p.writes("source/high.sh", "echo high-"+n+"\n")
+	}
+	version("1")
+	p.types(0, "add", "./source")
+	p.types(0, "approve", "tides", "--yes")
+	old := p.skills()
+	version("2")
+	p.types(0, "update")
+	p.types(0, "approve", "tides", "--yes")
+
+	for _, forged := range []map[string]any{
+		{},
+		{"ref": "refs/tags/v1"},
+		{"highestCounter": 9},
+		{"ref": "", "from": map[string]any{"kind": "git", "url": "https://example.com/repo.git", "ref": "v1"}},
+	} {
+		if err := os.RemoveAll(p.installed("tides")); err != nil {
+			t.Fatal(err)
+		}
+		for path, text := range old {
+			p.writes(".loadout/skills/"+path, text)
+		}
+		var lock map[string]any
+		if err := json.Unmarshal([]byte(p.file("loadout.lock")), &lock); err != nil {
+			t.Fatal(err)
+		}
+		lock["version"] = 2
+		for key, value := range forged {
+			lock["skills"].(map[string]any)["tides"].(map[string]any)[key] = value
+		}
+		p.writes(".loadout/skills/loadout.lock", jsonOf(lock))
+		for _, args := range [][]string{{"add", "--frozen"}, {"add", "--frozen", "--downgrade"}} {
+			if out := p.types(0, args...); strings.Contains(out.all(), "counts again") {
+				t.Errorf("%v with %v says\n%s", args, forged, out.all())
+			}
+			text, _ := p.connects().calls("run_skill_script", map[string]any{"skill": "tides", "script": "high.sh"})
+			if !strings.Contains(text, "superseded") || strings.Contains(text, "high-1") {
+				t.Errorf("%v with %v: the old version runs: %s", args, forged, text)
+			}
+		}
+	}
 }

@@ -102,8 +102,8 @@ func (p *Plan) Open(ctx context.Context, at remote.Location) (*remote.Collection
 	return c, err
 }
 
-// Add adds the chosen skills of a collection. A skill that cannot be installed
-// is added to Failures. Add returns an error only if ctx is done or the
+// Add adds the chosen skills of a collection that the user named. A skill that
+// cannot be installed is added to Failures. Add returns an error only if ctx is done or the
 // directory cannot be read.
 func (p *Plan) Add(ctx context.Context, c *remote.Collection, chosen []remote.Skill) error {
 	defer p.progress("reading skills")()
@@ -121,7 +121,9 @@ func (p *Plan) Add(ctx context.Context, c *remote.Collection, chosen []remote.Sk
 		}
 		if err != nil {
 			p.Failures = append(p.Failures, Failure{Dir: s.Dir, Err: err})
+			continue
 		}
+		p.byName[Name(c.Location, s)].named = true
 	}
 	return nil
 }

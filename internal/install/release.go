@@ -175,21 +175,23 @@ func (p *Plan) ofUnknownKey(st *Step) bool {
 	return st.isCommit() && p.pins[st.From.CanonicalURL()].Key == ""
 }
 
-// ChosenVersions returns the digests of the installed versions that the user
-// chose: with a tag or a commit, or by accepting a downgrade.
+// ChosenVersions returns the digests of the versions that the user chose for this
+// plan: by naming a tag or a commit, or with [Options.Downgrade]. What a lockfile
+// says is not the user's choice, because anyone may have written it.
 func (p *Plan) ChosenVersions() []string {
 	var all []string
 	for _, st := range p.Steps {
-		if isPinned(st.Entry) || st.Entry.Counter < st.Entry.HighestCounter {
+		older := p.options.Downgrade && st.Entry.Counter < st.Entry.HighestCounter
+		if st.named && (isPinned(st.Entry) || older) {
 			all = append(all, st.Digest)
 		}
 	}
 	return all
 }
 
-// isPinned reports whether a skill was installed from a tag or a commit.
+// isPinned reports whether a step's entry is a tag or a commit.
 func isPinned(e installed.Entry) bool {
-	return strings.HasPrefix(e.Ref, "refs/tags/") || e.Ref == "" && e.From.Ref != ""
+	return e.From.Kind == remote.Git && (strings.HasPrefix(e.Ref, "refs/tags/") || e.Ref == "" && e.From.Ref != "")
 }
 
 // scope identifies the lockfile of a directory on this machine.

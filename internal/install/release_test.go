@@ -396,7 +396,8 @@ func TestRecordedVersionsStay(t *testing.T) {
 	}
 }
 
-// The user chooses a version with a tag or a commit, or by accepting a downgrade.
+// The user chooses a version by naming a tag or a commit, or by accepting a
+// downgrade. A lockfile chooses none, whatever it says.
 func TestChosenVersions(t *testing.T) {
 	r, to, o, key := newRepository(t), target(t), user(t), newKey(t)
 	want := func(what string, p *install.Plan, want ...string) {
@@ -422,9 +423,23 @@ func TestChosenVersions(t *testing.T) {
 	r.update(to, o)
 	r.release("pdf", "One.", key, version(1, 30))
 	o.Downgrade = true
-	want("an accepted downgrade", planned(), one)
+	want("an accepted downgrade", r.add(to, o), one)
+	r.install(to, o)
+	o.Downgrade = false
+	want("the same version again", r.add(to, o))
 	r.location.Ref, r.revision.Ref = "v1", "refs/tags/v1"
-	want("a tag", r.add(installed.Open(filepath.Join(t.TempDir(), "skills")), o), one)
+	tagged := target(t)
+	want("a tag", r.add(tagged, o), one)
+	r.install(tagged, o)
+	for _, to := range []*installed.Dir{to, tagged} {
+		for _, o.Downgrade = range []bool{false, true} {
+			p := r.plan(to, o)
+			if err := p.AddLocked(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want("a lockfile", p)
+		}
+	}
 }
 
 // The https and ssh addresses of a repository, in any letter case, are one

@@ -50,6 +50,7 @@ type Step struct {
 	Report    *scan.Report // if the skill is already installed, only new findings
 	ScanErr   error        // why the scan failed
 
+	named    bool // the user named the source now; it is not from the lockfile
 	files    *skill.Bundle
 	manifest skill.Manifest
 }
