@@ -74,7 +74,7 @@ func (s *Server) addOffer(o *offer) {
 	if o.prompt != "" {
 		// No title: clients that turn prompts into commands use it as the
 		// command's name, and a name with spaces cannot be typed.
-		p := &mcp.Prompt{Name: o.prompt, Description: untrusted.MarkOrigin(e.Scope.String(), description.ForModelLines()), Arguments: promptArguments(e)}
+		p := &mcp.Prompt{Name: o.prompt, Description: untrusted.MarkOrigin(e.Scope.String(), description.ForModel()), Arguments: promptArguments(e)}
 		s.sdk.AddPrompt(p, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return s.getPrompt(ctx, e, typedArguments(p, req.Params.Arguments))
 		})

@@ -358,7 +358,7 @@ func (a *app) printServer(t serverTest) {
 	}
 	var rows [][]string
 	for _, tool := range t.ToolList { // --json has the full descriptions
-		rows = append(rows, []string{tool.Name, terminal.Clip(tool.Description, maxToolWidth)})
+		rows = append(rows, []string{tool.Name, terminal.Clip(a.describe(tool.Description), maxToolWidth)})
 	}
 	a.PrintTable("  ", rows)
 	if t.Stderr != "" && (a.Verbose || t.State != upstream.Ready) {

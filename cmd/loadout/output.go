@@ -6,6 +6,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -14,6 +15,16 @@ func safe(s string) string { return terminal.Safe(s) }
 
 // plain is like safe, but also joins all lines into one.
 func plain(s string) string { return terminal.Plain(s) }
+
+// describe returns a skill's description for standard output. If that is no
+// terminal, an agent may read it, so the description cannot forge delimiters of
+// prompts.
+func (a *app) describe(s string) string {
+	if console.IsTerminal(a.Stdout) {
+		return s
+	}
+	return untrusted.New(s).ForModelLines()
+}
 
 // printProblems prints skill errors to standard error, and the number of other
 // findings.

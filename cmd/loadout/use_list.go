@@ -215,7 +215,7 @@ func (a *app) skillRows(skills []listedSkill, origin bool) [][]string {
 				row = append(row, s.Digest)
 			}
 		}
-		rows = append(rows, append(row, s.Description))
+		rows = append(rows, append(row, a.describe(s.Description)))
 	}
 	return rows
 }

@@ -123,7 +123,7 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 		b.WriteString(" " + plain(s.Version))
 	}
 	b.WriteString("\n")
-	a.WriteWrapped(&b, "", s.Description, console.NoStyle)
+	a.WriteWrapped(&b, "", a.describe(s.Description), console.NoStyle)
 	b.WriteString("\n")
 	row := func(name, value string) {
 		if value != "" {

@@ -96,25 +96,55 @@ func disallowedIn(s string) iter.Seq[character] {
 	}
 }
 
-// allowedInContext reports whether the joiner or variation selector r is
-// allowed between before and after.
+// allowedInContext reports whether the joiner, variation selector or invisible
+// space r is allowed between before and after.
 func allowedInContext(r rune, before, after string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(after)
 	switch r {
+	case zeroWidthSpace: // separates words in scripts without spaces
+		return isSpaceless(last) && isSpaceless(next)
 	case zeroWidthNonJoiner: // RFC 5892, appendix A.1
 		return inRanges(viramas, last) || joinsNext(before) && joinsPrevious(after)
 	case zeroWidthJoiner: // RFC 5892, appendix A.2, and emoji sequences
-		next, _ := utf8.DecodeRuneInString(after)
-		return inRanges(viramas, last) || inRanges(pictographs, next) && endsInPictograph(before)
-	case textSelector, emojiSelector:
-		return inRanges(pictographs, last) || r == emojiSelector && isKeycap(last) && strings.HasPrefix(after, "\u20e3")
+		return inRanges(viramas, last) || inRanges(pictographs, next) && endsInPictograph(before) || keepsForm(last, before, after)
+	case textSelector:
+		return inRanges(pictographs, last) || last >= 0xa0 && unicode.In(last, unicode.So, unicode.Sm)
+	case emojiSelector:
+		return inRanges(pictographs, last) || isKeycap(last) && strings.HasPrefix(after, "\u20e3")
+	case vowelSeparator:
+		return isMongolian(last) && isMongolian(next)
 	case 0x180b, 0x180c, 0x180d, 0x180f: // variants of Mongolian letters
-		return last >= 0x1820 && last <= 0x18aa
+		return isMongolian(last)
 	}
-	return false
+	// Variants of Chinese characters. Most have a few; more values would only
+	// carry data.
+	return r >= 0xe0100 && r <= 0xe010f && unicode.Is(unicode.Han, last)
 }
 
+// keepsForm reports whether a joiner changes how the characters around it look
+// in Indic and Arabic scripts: it is before a virama of the script of the letter
+// last, or after a letter that would join the next one if there were one.
+func keepsForm(last rune, before, after string) bool {
+	next, n := utf8.DecodeRuneInString(after)
+	if inRanges(viramas, next) {
+		return last>>7 == next>>7 && unicode.IsLetter(last) // a block has 128 characters
+	}
+	// Marks and hidden characters could precede a letter that joins.
+	return joinsNext(before) && !inRanges(joiningPrevious, next) && !isMark(next) && !Disallowed(next) && (n != 1 || next != utf8.RuneError)
+}
+
+// isSpaceless reports whether r belongs to a script without spaces between
+// words: Thai, Lao, Myanmar or Khmer.
+func isSpaceless(r rune) bool {
+	return (r >= 0xe00 && r <= 0xeff || r >= 0x1000 && r <= 0x109f || r >= 0x1780 && r <= 0x17ff) && !Disallowed(r)
+}
+
+func isMongolian(r rune) bool { return r >= 0x1820 && r <= 0x18aa }
+
 const (
+	vowelSeparator     = 0x180e
+	zeroWidthSpace     = 0x200b
 	zeroWidthNonJoiner = 0x200c
 	zeroWidthJoiner    = 0x200d
 	textSelector       = 0xfe0e

@@ -42,7 +42,7 @@ func parse(text string) []string {
 var hidden = regexp.MustCompile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x{9f}\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\\x{fe00}-\\x{fe0f}\\x{feff}\uffa0\\x{fff9}-\\x{fffb}\\x{fffe}\\x{1bca0}-\\x{1bca3}\\x{1d173}-\\x{1d17a}\\x{e0000}-\\x{10ffff}]")
 
 // delimiters matches the delimiters that Hostile contains.
-var delimiters = regexp.MustCompile(`(?i)<\s*/\s*[a-z]|<\s*(system|function_calls|tool_use|available_skills|invoke)\b|<\||<｜|<<SYS|\[/?INST\]|<!--|<!\[CDATA`)
+var delimiters = regexp.MustCompile(`(?i)<[\s\p{Z}]*/[\s\p{Z}]*[a-z]|<[\s\p{Z}]*(s|system|function_calls|tool_calls|tool_use|available_skills|command-name|local-command-stdout|start_of_turn|invoke)[\s\p{Z}>]|<(function|parameter)=|<\||<｜|<<SYS|\[/?(INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]|<!--|<!\[CDATA|\n\s*\n\s*(Human|Assistant):`)
 
 // Hidden returns the first character of s that a cleaned text must not contain,
 // quoted, or "" if there is none. An emoji with a joiner or a selector is
