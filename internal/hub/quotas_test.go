@@ -148,6 +148,24 @@ func TestStorageOfAccount(t *testing.T) {
 	}
 }
 
+// The limits of a user or group that was deleted since do not prevent changes.
+func TestQuotasOfDeletedOwners(t *testing.T) {
+	c := newGroupHub(t, "")
+	single := quota.Amounts{Skills: 7}
+	s := quota.Settings{User: single, Overrides: []quota.Override{{Namespace: store.Namespace("user:" + c.ids["developer"]), Limits: single}, {Namespace: store.Namespace(c.in), Limits: single}}}
+	c.limit(t, s)
+	c.root.send(t, "DELETE", "/api/v1/users/"+c.ids["developer"], nil).want(t, 204)
+	c.root.send(t, "DELETE", "/api/v1/groups/"+strings.TrimPrefix(c.in, "group:"), nil).want(t, 204)
+	c.limit(t, s)
+	unknown := map[string]any{"user": single, "group": single, "generation": 2, "overrides": []quota.Override{{Namespace: "user:none", Limits: single}}}
+	c.root.send(t, "PUT", "/api/v1/settings/quotas", unknown).wantProblem(t, 422, "invalid")
+	s.Overrides = nil
+	c.limit(t, s)
+	s.Overrides = []quota.Override{{Namespace: store.Namespace(c.in), Limits: single}}
+	again := map[string]any{"user": single, "group": single, "generation": 3, "overrides": s.Overrides}
+	c.root.send(t, "PUT", "/api/v1/settings/quotas", again).wantProblem(t, 422, "invalid")
+}
+
 // A hub for one user has no quotas until the user sets some.
 func TestSingleUserHubHasNoQuotas(t *testing.T) {
 	n := start(t, hub.Options{})

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/loadout-dev/loadout/internal/store"
@@ -46,6 +47,11 @@ const MaxOverrides = 1000
 func Default() Settings {
 	own := Amounts{Bytes: 2_000_000_000, Skills: 2000, Sessions: 10_000}
 	return Settings{User: own, Group: Amounts{Bytes: own.Bytes, Skills: own.Skills}}
+}
+
+// HasOverride reports whether an override sets the limits of a namespace.
+func (s Settings) HasOverride(n store.Namespace) bool {
+	return slices.ContainsFunc(s.Overrides, func(o Override) bool { return o.Namespace == n })
 }
 
 // Limits returns the limits of a namespace.

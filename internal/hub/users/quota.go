@@ -39,15 +39,20 @@ func (q Quotas) SetSettings(ctx context.Context, p account.Principal, s QuotaSet
 	s.Overrides = append([]quota.Override{}, s.Overrides...) // nil is stored like an empty list
 	a := auditedAction{by: p, action: account.SettingsWrite, subject: "settings/" + quota.SettingName, details: s.Settings}
 	err := q.b.changeSetting(ctx, a, store.Setting{Name: quota.SettingName, Generation: s.Generation}, s.Settings, func(tx *store.Tx) error {
-		return checkQuotas(ctx, tx, s.Settings)
+		before, _, err := q.Quotas.Settings(ctx, tx.Settings)
+		if err != nil {
+			return err
+		}
+		return checkQuotas(ctx, tx, before, s.Settings)
 	})
 	s.Generation++
 	return s, err
 }
 
-// checkQuotas returns an error if a limit is negative, or an override has an
-// unknown or duplicate namespace.
-func checkQuotas(ctx context.Context, tx *store.Tx, s quota.Settings) error {
+// checkQuotas returns an error if a limit is negative, or an override has a
+// duplicate namespace, or an unknown one that is not in the settings before: its
+// owner may have been deleted since.
+func checkQuotas(ctx context.Context, tx *store.Tx, before, s quota.Settings) error {
 	if len(s.Overrides) > quota.MaxOverrides {
 		return &InvalidError{"overrides", fmt.Sprintf("too many overrides (%d, limit %d)", len(s.Overrides), quota.MaxOverrides)}
 	}
@@ -61,6 +66,9 @@ func checkQuotas(ctx context.Context, tx *store.Tx, s quota.Settings) error {
 			continue
 		}
 		seen[o.Namespace] = true
+		if before.HasOverride(o.Namespace) {
+			continue
+		}
 		switch known, err := isNamespace(ctx, tx, o.Namespace); {
 		case err != nil:
 			return err
