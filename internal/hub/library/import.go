@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -159,8 +160,9 @@ func (i *ImportResult) skip(id, name, dir, reason string) {
 
 // Import imports skills from a source into a namespace. It creates new skills and
 // adds versions to the existing skills listed in Overwrite. It skips other
-// existing skills and skills with problems; the result contains the reasons. If
-// Import fails, the result lists the changes made before the error.
+// existing skills, skills with problems and, after a change, skills that exceed a
+// quota; the result contains the reasons. If Import fails, the result lists the
+// changes made before the error.
 func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace, source string, c ImportSelection) (*ImportResult, error) {
 	out := newImported()
 	if n := max(len(c.Dirs), len(c.Overwrite)); n > maxOffered {
@@ -236,12 +238,19 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 		out.Updated = append(out.Updated, change)
 	case err == nil:
 		out.Created = append(out.Created, change)
-	case isSkillError(err):
+	case out.isSkipReason(err):
 		out.skip(change.ID, s.Name, s.Dir, err.Error())
 	default:
 		return err
 	}
 	return nil
+}
+
+// isSkipReason reports whether err skips only one skill. An exceeded quota does so
+// if something was changed before it, because the result lists the changes.
+func (i *ImportResult) isSkipReason(err error) bool {
+	_, full := errors.AsType[*quota.ExceededError](err)
+	return isSkillError(err) || full && len(i.Created)+len(i.Updated) > 0
 }
 
 // isSkillError reports whether err affects only one skill, so that the import can
@@ -282,9 +291,20 @@ func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s r
 // errUnchanged means that a skill has the same files as its source.
 var errUnchanged = errors.New("already up to date")
 
+// unchangedError returns why a source whose files are those of v changes nothing.
+func unchangedError(v store.Version) error {
+	switch {
+	case v.Review == Rejected && v.ChangesRequested:
+		return invalidf("version %d has these files, and a reviewer requested changes", v.Number)
+	case v.Review == Rejected:
+		return invalidf("version %d has these files and was rejected", v.Number)
+	}
+	return errUnchanged
+}
+
 // updateFromSource adds a version with the files of a source, or makes an older
 // version with these files current. If they are already current, it only records
-// the source and returns errUnchanged. A signed skill must not be older than the
+// the source and returns an unchangedError. A signed skill must not be older than the
 // stored versions, unless downgrade is set.
 func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source, downgrade bool) (int64, error) {
 	h, err := l.authorizeChange(ctx, p, id)
@@ -320,7 +340,7 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 		return uploadDetails{h.Name, v.Number, digest, from}, tx.Skills.Update(ctx, id, from.origin(), from.encode())
 	})
 	if err == nil && same {
-		err = errUnchanged
+		err = unchangedError(v)
 	}
 	return v.Number, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -189,4 +190,51 @@ func TestMissingLocation(t *testing.T) {
 	wantEqual(t, len(watched.Failed), 1)
 	s := must(w.lib.Skill(w.ctx, w.ada, done.Created[0].ID))(t)
 	wantEqual(t, s.Number, int64(1))
+}
+
+// A source whose files a reviewer rejected is not reported as up to date.
+func TestImportOfRejectedVersion(t *testing.T) {
+	w := sqlite(t, local(&library.Options{TempDir: t.TempDir()}))
+	g := remotetest.NewGit(t)
+	id, digests := "", []string{}
+	for _, body := range []string{"one", "two"} {
+		g.Commit(map[string]string{"pdf/SKILL.md": text("pdf", body), "pdf/run.sh": "#!/bin/sh\n"})
+		done := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Overwrite: []string{"pdf"}}))(t)
+		id = append(done.Created, done.Updated...)[0].ID
+		digests = append(digests, must(w.lib.Version(w.ctx, w.meg, id, int64(len(digests)+1)))(t).Digest)
+		mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, id, library.Decision{Digest: digests[0], Review: library.Approved}))
+	}
+	skipped := func(want string) {
+		t.Helper()
+		for range 2 { // the second time, the commit is known
+			wantEqual(t, became(must(w.lib.Update(w.ctx, w.ada, w.team))(t))["skipped"], []string{"pdf: " + want})
+			done := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Overwrite: []string{"pdf"}}))(t)
+			wantEqual(t, became(done)["skipped"], []string{"pdf: " + want})
+		}
+	}
+	skipped("already up to date")
+	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, id, library.Decision{Digest: digests[1], Review: library.Rejected, Note: "no"}))
+	skipped("version 2 has these files and was rejected")
+	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, id, library.Decision{Digest: digests[1], Review: library.ChangesRequested, Note: "add a test"}))
+	skipped("version 2 has these files, and a reviewer requested changes")
+}
+
+// An import that exceeds a quota lists the skills that it imported before, and the
+// quota as the reason for the others.
+func TestImportBeyondQuota(t *testing.T) {
+	limits := quota.Quotas{Default: quota.Settings{Group: quota.Amounts{Skills: 2}}}
+	w := sqlite(t, local(&library.Options{TempDir: t.TempDir(), Quotas: limits}))
+	g := remotetest.NewGit(t)
+	files := map[string]string{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		files[name+"/SKILL.md"] = text(name, "one")
+	}
+	g.Commit(files)
+	done := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{}))(t)
+	const full = ": quota of the group exceeded (skills: 2 + 1, limit 2)"
+	wantEqual(t, became(done), map[string][]string{"created": {"a@1", "b@1"}, "updated": {}, "skipped": {"c" + full, "d" + full}})
+	_, err := w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Dirs: []string{"d"}})
+	if _, ok := errors.AsType[*quota.ExceededError](err); !ok {
+		t.Errorf("an import without changes returns %v", err)
+	}
 }

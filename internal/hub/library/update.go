@@ -107,7 +107,11 @@ func groupBySource(skills []*Skill) [][]*Skill {
 func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills []*Skill, out *ImportResult) error {
 	if l.isCurrent(ctx, p.User, skills) {
 		for _, s := range skills {
-			out.skip(s.ID, s.Name, s.Source.Dir, errUnchanged.Error())
+			reason, err := l.unchangedReason(ctx, s)
+			if err != nil {
+				return err
+			}
+			out.skip(s.ID, s.Name, s.Source.Dir, reason)
 		}
 		return nil
 	}
@@ -127,6 +131,21 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 		return nil
 	}
 	return errors.Join(err, failed)
+}
+
+// unchangedReason returns why a skill is not updated if its source has no newer
+// commit. The version of that commit may have been rejected.
+func (l *Library) unchangedReason(ctx context.Context, s *Skill) (string, error) {
+	newest, err := l.db.Versions.List(ctx, s.ID, 0, 1)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range newest {
+		if from := readSource(v.Source); from != nil && from.Commit == s.Source.Commit {
+			return unchangedError(v).Error(), nil
+		}
+	}
+	return errUnchanged.Error(), nil
 }
 
 // isCurrent reports whether all skills were imported from the newest commit of
@@ -172,7 +191,7 @@ func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *rem
 	switch {
 	case err == nil:
 		out.Updated = append(out.Updated, change)
-	case isSkillError(err):
+	case out.isSkipReason(err):
 		out.skip(s.ID, s.Name, s.Source.Dir, err.Error())
 	default:
 		return err
