@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -18,6 +19,31 @@ func (h *Hub) DB() *store.DB { return h.db }
 
 // People returns the users of a hub.
 func (h *Hub) People() *users.Directory { return h.directory }
+
+// HoldPasswords takes all slots for checks of passwords until they are released.
+func (h *Hub) HoldPasswords(ctx context.Context) (release func(), err error) {
+	var all []func()
+	release = func() {
+		for _, leave := range all {
+			leave()
+		}
+	}
+	for range passwordsAtOnce {
+		leave, err := h.passwords.Acquire(ctx, account.UserClient("test"))
+		if err != nil {
+			release()
+			return nil, err
+		}
+		all = append(all, leave)
+	}
+	return release, nil
+}
+
+// WaitingSignIns returns the number of sign-ins that wait for a slot.
+func (h *Hub) WaitingSignIns() int {
+	_, waiting := h.passwords.Stats()
+	return waiting
+}
 
 // MetricNames returns the names of a hub's metrics.
 func (h *Hub) MetricNames() []string {

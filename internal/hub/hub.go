@@ -151,6 +151,7 @@ type Hub struct {
 	directory *users.Directory
 	library   *library.Library
 	kinds     *agents.Registry
+	passwords *account.Passwords
 	runs      *queue.Queue // slots for running skill code
 
 	signIns    *serverauth.Servers // users' sign-ins to MCP servers
@@ -208,8 +209,8 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	if h.cipher, err = openCipher(ctx, h.db, o); err != nil {
 		return nil, err
 	}
-	passwords := account.NewPasswords(o.Cost, passwordsAtOnce)
-	h.directory = users.New(h.db, users.Options{Passwords: passwords, Cipher: h.cipher})
+	h.passwords = account.NewPasswords(o.Cost, passwordsAtOnce)
+	h.directory = users.New(h.db, users.Options{Passwords: h.passwords, Cipher: h.cipher})
 	if err := h.setUpAccounts(ctx); err != nil {
 		return nil, err
 	}
@@ -334,6 +335,6 @@ func (h *Hub) gateOptions() auth.Options {
 
 // state returns the functions through which metrics read this node's state.
 func (h *Hub) state() metrics.State {
-	return metrics.State{Turns: func() (int, int) { return h.chat.TurnStats() }, Runs: h.runs.Stats, Pools: h.db.Pools, Bus: h.bus.Healthy,
+	return metrics.State{Turns: func() (int, int) { return h.chat.TurnStats() }, Runs: h.runs.Stats, SignIns: h.passwords.Stats, Pools: h.db.Pools, Bus: h.bus.Healthy,
 		DiskFree: func() (uint64, bool) { return h.diskFree(h.opts.Data) }}
 }

@@ -152,6 +152,49 @@ func TestStrangerDoesNotLockUserOut(t *testing.T) {
 	}
 }
 
+// While strangers fill the queue of sign-ins of an account under attack, the owner gets
+// in from a known network, and a refusal does not use up the attempt from a new one.
+func TestFloodOfSignInsDoesNotLockUserOut(t *testing.T) {
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
+	try := func(from, name, password string) reply {
+		r, err := n.send(n.anybody().with("X-Forwarded-For", from), "POST", "/api/v1/login", map[string]string{"name": name, "password": password})
+		if err != nil {
+			t.Error(err)
+		}
+		return r
+	}
+	const home, away = "198.51.100.7", "203.0.113.5"
+	try(home, "root", secret).want(t, 200)
+	for i := range 100 {
+		try(fmt.Sprintf("100.%d.0.1", i), "root", "a guess")
+	}
+	release := must(n.HoldPasswords(t.Context()))(t)
+	var all sync.WaitGroup
+	const flood = 60
+	busy := make(chan reply, flood)
+	for i := range flood {
+		all.Go(func() {
+			if r := try(fmt.Sprintf("10.%d.0.1", i), itoa(i), "a guess"); r.status != 401 {
+				busy <- r
+			}
+		})
+	}
+	eventually(t, func() bool { return n.WaitingSignIns()+len(busy) == flood })
+	waiting := n.WaitingSignIns()
+	for range 3 {
+		r := try(away, "root", secret)
+		r.wantProblem(t, 503, "busy")
+		if r.header.Get("Retry-After") == "" {
+			t.Error("a busy hub does not say when to try again")
+		}
+	}
+	all.Go(func() { try(home, "root", secret).want(t, 200) })
+	eventually(t, func() bool { return n.WaitingSignIns() > waiting })
+	release()
+	all.Wait()
+	try(away, "root", secret).want(t, 200)
+}
+
 func TestDisabledUserIsSignedOutImmediately(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)

@@ -62,20 +62,35 @@ func (b *Backoff) CheckNetwork(from netip.Addr) error {
 	return b.networks.Allow(address.CustomerNetwork(from).String())
 }
 
+// Attempt is an attempt to sign in that was counted.
+type Attempt struct {
+	Known  bool    // whether the user signed in from the network before
+	limits []limit // except the network's
+}
+
+// Undo takes the attempt back, because the password was not checked. It still counts
+// for the network.
+func (a *Attempt) Undo() { undoAll(a.limits...) }
+
 // Check counts an attempt to sign in to an account from an address, whether the
 // account exists or not. It fails with a [*RateLimitError] if there are too many.
-// Check calls known only if the account is under attack. It reports whether the
-// user signed in from the network before; Check returns its errors unchanged.
-func (b *Backoff) Check(account string, from netip.Addr, known func(netip.Prefix) (bool, error)) error {
+// known reports whether the user signed in from the network before; Check returns
+// its errors unchanged.
+func (b *Backoff) Check(account string, from netip.Addr, known func(netip.Prefix) (bool, error)) (*Attempt, error) {
 	network := address.CustomerNetwork(from)
-	if err := allowAll(limit{b.networks, network.String()}, limit{b.pairs, pairKey(account, network)}); err != nil {
-		return err
+	pair, all := limit{b.pairs, pairKey(account, network)}, limit{b.accounts, accountKey(account)}
+	if err := allowAll(limit{b.networks, network.String()}, pair); err != nil {
+		return nil, err
 	}
-	if b.accounts.Allow(accountKey(account)) == nil {
-		return nil
+	is, err := known(network)
+	if err != nil {
+		return nil, err
 	}
-	if is, err := known(network); is || err != nil {
-		return err
+	if allowAll(all) == nil {
+		return &Attempt{is, []limit{pair, all}}, nil
+	}
+	if is {
+		return &Attempt{is, []limit{pair}}, nil
 	}
 	limits := make([]limit, len(strangerLimits))
 	for i, s := range strangerLimits {
@@ -86,7 +101,10 @@ func (b *Backoff) Check(account string, from netip.Addr, known func(netip.Prefix
 		around, _ := network.Addr().Prefix(bits) // an invalid address gives the zero prefix
 		limits[i] = limit{b.strangers[i], pairKey(account, around)}
 	}
-	return allowAll(limits...)
+	if err := allowAll(limits...); err != nil {
+		return nil, err
+	}
+	return &Attempt{is, append(limits, pair)}, nil
 }
 
 // Succeed records that an attempt succeeded. It forgets earlier attempts for the

@@ -14,11 +14,13 @@ import (
 func unknown(netip.Prefix) (bool, error) { return false, nil }
 func known(netip.Prefix) (bool, error)   { return true, nil }
 
+func allowed(_ *account.Attempt, err error) error { return err }
+
 // guesses counts the attempts of n addresses that are not refused.
 func guesses(b *account.Backoff, name string, addresses, each int, address func(i int) string) (n int) {
 	for range each {
 		for i := range addresses {
-			if b.Check(name, netip.MustParseAddr(address(i)), unknown) == nil {
+			if allowed(b.Check(name, netip.MustParseAddr(address(i)), unknown)) == nil {
 				n++
 			}
 		}
@@ -32,10 +34,10 @@ func TestStrangerDoesNotLockOutOwner(t *testing.T) {
 		stranger, owner := netip.MustParseAddr("127.0.0.9"), netip.MustParseAddr("127.0.0.77")
 		refused := 0
 		for range 3600 { // an hour
-			if b.Check("admin", stranger, unknown) != nil {
+			if allowed(b.Check("admin", stranger, unknown)) != nil {
 				refused++
 			}
-			if err := b.Check("admin", owner, known); err != nil {
+			if err := allowed(b.Check("admin", owner, known)); err != nil {
 				t.Fatalf("the owner is refused: %v", err)
 			}
 			b.Succeed("admin", owner)
@@ -44,7 +46,7 @@ func TestStrangerDoesNotLockOutOwner(t *testing.T) {
 		if done := 3600 - refused; done > 60 {
 			t.Errorf("the stranger guessed %d times in an hour", done)
 		}
-		if err := b.Check("admin", netip.MustParseAddr("203.0.113.5"), unknown); err != nil {
+		if err := allowed(b.Check("admin", netip.MustParseAddr("203.0.113.5"), unknown)); err != nil {
 			t.Errorf("from a new network: %v", err)
 		}
 	})
@@ -68,26 +70,59 @@ func TestDistributedGuessesAreSlow(t *testing.T) {
 			}
 			owner := netip.MustParseAddr("198.51.100.7")
 			for i := range 2 * 10 {
-				if err := b.Check("admin", owner, known); err != nil {
+				if err := allowed(b.Check("admin", owner, known)); err != nil {
 					t.Fatalf("%s: from a known network, %d: %v", name, i, err)
 				}
 				b.Succeed("admin", owner)
 			}
-			if err := b.Check("admin", netip.MustParseAddr("203.0.113.5"), unknown); err != nil {
+			if err := allowed(b.Check("admin", netip.MustParseAddr("203.0.113.5"), unknown)); err != nil {
 				t.Errorf("%s: the owner in a new network: %v", name, err)
 			}
-			if err := b.Check("other", netip.MustParseAddr("203.0.113.5"), unknown); err != nil {
+			if err := allowed(b.Check("other", netip.MustParseAddr("203.0.113.5"), unknown)); err != nil {
 				t.Errorf("%s: another account: %v", name, err)
 			}
 		})
 	}
 }
 
+// Attempts whose passwords were not checked do not use up the few of a stranger.
+func TestUndoneAttemptsDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := account.NewBackoff(1000)
+		guesses(b, "admin", 60, 1, func(i int) string { return fmt.Sprintf("10.%d.0.1", i) })
+		owner := netip.MustParseAddr("203.0.113.5")
+		for i := range 50 {
+			a, err := b.Check("admin", owner, unknown)
+			if err != nil {
+				t.Fatalf("attempt %d: %v", i, err)
+			}
+			a.Undo()
+		}
+		if err := allowed(b.Check("admin", owner, unknown)); err != nil {
+			t.Error(err)
+		}
+		if err := allowed(b.Check("admin", owner, unknown)); err == nil {
+			t.Error("undone attempts permit more than one")
+		}
+		undone := 0
+		for ; undone < 100; undone++ {
+			a, err := b.Check("another", owner, unknown)
+			if err != nil {
+				break
+			}
+			a.Undo()
+		}
+		if undone == 100 {
+			t.Error("a network has no limit of undone attempts")
+		}
+	})
+}
+
 func TestAttackOnUnreadableAccount(t *testing.T) {
 	b := account.NewBackoff(1000)
 	guesses(b, "admin", 60, 1, func(i int) string { return fmt.Sprintf("10.%d.0.1", i) })
 	why := errors.New("no database")
-	err := b.Check("admin", netip.MustParseAddr("203.0.113.5"), func(netip.Prefix) (bool, error) { return false, why })
+	_, err := b.Check("admin", netip.MustParseAddr("203.0.113.5"), func(netip.Prefix) (bool, error) { return false, why })
 	if !errors.Is(err, why) {
 		t.Errorf("%v, want %v", err, why)
 	}

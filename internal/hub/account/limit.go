@@ -92,6 +92,18 @@ func allowAll(limits ...limit) error {
 	return nil
 }
 
+// undoAll takes back an operation for each of the limits.
+func undoAll(limits ...limit) {
+	now := time.Now()
+	for _, l := range limits {
+		l.mu.Lock()
+		// A reservation of -1 adds a token, up to the burst. Reservation.CancelAt has
+		// no effect after the time of the reservation.
+		l.bucket(l.key).ReserveN(now, -1)
+		l.mu.Unlock()
+	}
+}
+
 func (l *Limiter) reserve(key string, now time.Time) *rate.Reservation {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 )
 
@@ -24,12 +26,14 @@ const (
 	maxPassword = 1024 // bytes
 	saltSize    = 16
 	hashSize    = 32
-	// maxWaiting and maxClientWaiting are the maximum numbers of waiting sign-ins,
-	// of all clients and of one. Others are refused at once.
-	maxWaiting       = 24
-	maxClientWaiting = 6
+	// maxWaiting, maxClientWaiting and maxNeighborsWaiting are the maximum numbers of
+	// waiting sign-ins: of all clients, of one, and of neighboring networks together.
+	// Others are refused at once. Known clients are counted separately.
+	maxWaiting          = 24
+	maxClientWaiting    = 6
+	maxNeighborsWaiting = 8
 	// maxWait is the maximum time that a sign-in waits.
-	maxWait = 10 * time.Second
+	maxWait = 8 * time.Second
 	// collectAbove is the memory (KiB) of a hash above which it is collected
 	// immediately after use.
 	collectAbove = 4 << 10
@@ -43,8 +47,7 @@ const (
 )
 
 // ErrBusy is returned if too many sign-ins are in progress, or if a sign-in waited
-// for 10 seconds. Respond with status 503
-// and a Retry-After header of a few seconds.
+// for 8 seconds. Respond with status 503 and a Retry-After header of a few seconds.
 var ErrBusy = errors.New("too many sign-ins at once; try again in a moment")
 
 // ErrWrongPassword is returned if the password is wrong, or if the user does not
@@ -66,9 +69,57 @@ type Cost struct {
 // three passes, four lanes.
 func DefaultCost() Cost { return Cost{Memory: 64 << 10, Time: 3, Lanes: 4} }
 
+// Client identifies on whose behalf a password is processed. Clients take turns.
+type Client struct {
+	name, group string
+	known       bool
+	deadline    time.Time // for waiting; zero for maxWait from each call
+}
+
+// NetworkClient returns the client for a sign-in that starts now from an address. All
+// its checks together wait for at most 8 seconds. Sign-ins from a network share a
+// turn. If known, which means that the user signed in from there before, the user has
+// one of their own, and known clients take turns with all others together.
+func NetworkClient(from netip.Addr, user string, known bool) Client {
+	network, deadline := address.CustomerNetwork(from), time.Now().Add(maxWait)
+	if known {
+		return Client{name: pairKey(user, network), known: true, deadline: deadline}
+	}
+	return Client{name: network.String(), group: neighborhood(network).String(), deadline: deadline}
+}
+
+// UserClient returns the client for a request of a user who is signed in.
+func UserClient(user UserID) Client { return Client{name: "user " + string(user), known: true} }
+
+// neighborhood returns the networks around a network, which providers assign to one
+// customer: 24 bits of IPv4, 48 bits of IPv6.
+func neighborhood(network netip.Prefix) netip.Prefix {
+	bits := 24
+	if network.Addr().Is6() {
+		bits = 48
+	}
+	around, _ := network.Addr().Prefix(bits) // an invalid address gives the zero prefix
+	return around
+}
+
+func (c Client) caller() queue.Caller {
+	lane := strangersLane
+	if c.known {
+		lane = knownLane
+	}
+	return queue.Caller{User: c.name, Group: c.group, Lane: lane}
+}
+
+// Lanes of the queue of passwords.
+const (
+	strangersLane = iota
+	knownLane
+	lanes
+)
+
 // Passwords hashes and verifies passwords. It limits how many passwords it
 // processes at once, because each takes much memory. Others wait, up to six of a
-// client and 24 in total, and clients take turns. It is safe for concurrent use.
+// client and 24 in total, and as many of known clients. It is safe for concurrent use.
 type Passwords struct {
 	cost   Cost
 	slots  *queue.Queue
@@ -82,7 +133,8 @@ func NewPasswords(cost Cost, atOnce int) *Passwords {
 	if !cost.isValid() || atOnce < 1 {
 		panic(fmt.Sprintf("account: invalid password cost %+v or parallelism %d", cost, atOnce))
 	}
-	p := &Passwords{cost: cost, slots: queue.NewBounded(atOnce, maxWaiting, maxClientWaiting)}
+	p := &Passwords{cost: cost, slots: queue.NewWith(queue.Options{
+		Slots: atOnce, Waiting: maxWaiting, EachUser: maxClientWaiting, EachGroup: maxNeighborsWaiting, Lanes: lanes})}
 	p.absent = passwordHash{cost: cost, salt: make([]byte, saltSize), hash: make([]byte, hashSize)}.String()
 	return p
 }
@@ -102,20 +154,20 @@ func (p *Passwords) Hash(ctx context.Context, user, password string) (string, er
 	h := passwordHash{cost: p.cost, salt: make([]byte, saltSize)}
 	_, _ = rand.Read(h.salt) // never fails
 	var err error
-	h.hash, err = p.derive(ctx, "user "+user, h.cost, h.salt, password, hashSize)
+	h.hash, err = p.derive(ctx, UserClient(UserID(user)), h.cost, h.salt, password, hashSize)
 	if err != nil {
 		return "", err
 	}
 	return h.String(), nil
 }
 
-// Check verifies a password for a client, such as a network. Clients take turns if
-// there are many checks. Check fails with [ErrWrongPassword] if a password does not match a hash, with
-// [ErrBusy], or with the cause of ctx. For a user who does not exist or has no
+// Check verifies a password for a client. Clients take turns if there are many
+// checks. Check fails with [ErrWrongPassword] if a password does not match a hash,
+// with [ErrBusy], or with the cause of ctx. For a user who does not exist or has no
 // password, pass the hash "", so that the check takes as long as for other users.
 // If again is true, the stored hash has a lower cost than the current one; hash the
 // password again and store the new hash.
-func (p *Passwords) Check(ctx context.Context, client, hash, password string) (again bool, err error) {
+func (p *Passwords) Check(ctx context.Context, client Client, hash, password string) (again bool, err error) {
 	absent := hash == ""
 	if absent {
 		hash = p.absent
@@ -138,14 +190,29 @@ func (p *Passwords) Check(ctx context.Context, client, hash, password string) (a
 	return h.cost.Memory < c.Memory || h.cost.Time < c.Time || h.cost.Lanes < c.Lanes, nil
 }
 
-// derive waits for the client's turn and computes a hash.
-func (p *Passwords) derive(ctx context.Context, client string, c Cost, salt []byte, password string, size int) ([]byte, error) {
-	waiting, stop := context.WithTimeoutCause(ctx, maxWait, ErrBusy)
-	defer stop()
-	leave, err := p.slots.Acquire(waiting, client)
-	if errors.Is(err, queue.ErrFull) {
-		return nil, ErrBusy
+// Stats returns the number of passwords being processed and the number of waiting
+// ones.
+func (p *Passwords) Stats() (running, waiting int) { return p.slots.Stats() }
+
+// Acquire waits for the client's turn, as each check does. The caller must call leave
+// at its end. Acquire fails with [ErrBusy] or with the cause of ctx.
+func (p *Passwords) Acquire(ctx context.Context, client Client) (leave func(), err error) {
+	deadline := client.deadline
+	if deadline.IsZero() {
+		deadline = time.Now().Add(maxWait)
 	}
+	waiting, stop := context.WithDeadlineCause(ctx, deadline, ErrBusy)
+	defer stop()
+	leave, err = p.slots.AcquireFor(waiting, client.caller())
+	if errors.Is(err, queue.ErrFull) {
+		err = ErrBusy
+	}
+	return leave, err
+}
+
+// derive waits for the client's turn and computes a hash.
+func (p *Passwords) derive(ctx context.Context, client Client, c Cost, salt []byte, password string, size int) ([]byte, error) {
+	leave, err := p.Acquire(ctx, client)
 	if err != nil {
 		return nil, err
 	}

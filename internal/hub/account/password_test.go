@@ -3,6 +3,8 @@ package account_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
@@ -11,6 +13,9 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
+
+// client is a client whose checks wait as long as any.
+var client = account.UserClient("ada")
 
 const password = "a good password"
 
@@ -35,18 +40,18 @@ func TestPasswords(t *testing.T) {
 		password: nil, "A good password": account.ErrWrongPassword, "": account.ErrWrongPassword, password + " ": account.ErrWrongPassword,
 		strings.Repeat("x", 1<<20): account.ErrWrongPassword,
 	} {
-		if again, err := p.Check(t.Context(), "client", h, given); !errors.Is(err, want) || again {
+		if again, err := p.Check(t.Context(), client, h, given); !errors.Is(err, want) || again {
 			t.Errorf("%.20q: %v, %v, want %v", given, again, err, want)
 		}
 	}
 	// A user without a password has none that can be guessed.
 	for _, given := range []string{"", password, strings.Repeat("\x00", 16)} {
-		if _, err := p.Check(t.Context(), "client", "", given); !errors.Is(err, account.ErrWrongPassword) {
+		if _, err := p.Check(t.Context(), client, "", given); !errors.Is(err, account.ErrWrongPassword) {
 			t.Errorf("of nobody, %q: %v", given, err)
 		}
 	}
 	// The same characters typed on another system.
-	if _, err := p.Check(t.Context(), "client", hash(t, p, "pässwörter sind lang"), "pa\u0308sswo\u0308rter sind lang"); err != nil {
+	if _, err := p.Check(t.Context(), client, hash(t, p, "pässwörter sind lang"), "pa\u0308sswo\u0308rter sind lang"); err != nil {
 		t.Errorf("decomposed: %v", err)
 	}
 }
@@ -55,7 +60,7 @@ func TestPasswords(t *testing.T) {
 // implementation, of the command line argon2.
 func TestForeignHashesAreChecked(t *testing.T) {
 	p := account.NewPasswords(cheap, 1)
-	again, err := p.Check(t.Context(), "client", "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", "password")
+	again, err := p.Check(t.Context(), client, "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", "password")
 	if err != nil || again {
 		t.Errorf("%v, %v", again, err)
 	}
@@ -65,13 +70,13 @@ func TestHashesAreRenewedWhenTheCostGrows(t *testing.T) {
 	h := hash(t, account.NewPasswords(cheap, 1), password)
 	for _, c := range []account.Cost{{Memory: 128, Time: 1, Lanes: 1}, {Memory: 64, Time: 2, Lanes: 1}, {Memory: 64, Time: 1, Lanes: 2}} {
 		p := account.NewPasswords(c, 1)
-		if again, err := p.Check(t.Context(), "client", h, password); !again || err != nil {
+		if again, err := p.Check(t.Context(), client, h, password); !again || err != nil {
 			t.Errorf("at %+v: %v, %v", c, again, err)
 		}
-		if again, err := p.Check(t.Context(), "client", h, "another password"); again || err == nil {
+		if again, err := p.Check(t.Context(), client, h, "another password"); again || err == nil {
 			t.Errorf("a wrong one at %+v: %v, %v", c, again, err)
 		}
-		if again, err := account.NewPasswords(cheap, 1).Check(t.Context(), "client", hash(t, p, password), password); again || err != nil {
+		if again, err := account.NewPasswords(cheap, 1).Check(t.Context(), client, hash(t, p, password), password); again || err != nil {
 			t.Errorf("back from %+v: %v, %v", c, again, err)
 		}
 	}
@@ -107,7 +112,7 @@ func TestDamagedHashesMatchNothing(t *testing.T) {
 		"many lanes": strings.Replace(h, "p=1", "p=257", 1), "odd numbers": strings.Replace(h, "t=1", "t=01", 1), "more": h + "$x", "cut": h[:40], "no salt": strings.Replace(h, "$v=19", "$$v=19", 1),
 		"long": h + strings.Repeat("A", 1000),
 	} {
-		if again, err := p.Check(t.Context(), "client", bad, password); err == nil || again || errors.Is(err, account.ErrWrongPassword) {
+		if again, err := p.Check(t.Context(), client, bad, password); err == nil || again || errors.Is(err, account.ErrWrongPassword) {
 			t.Errorf("%s: %v, %v", name, again, err)
 		} else if strings.Contains(err.Error(), h[40:]) {
 			t.Errorf("%s: %v", name, err)
@@ -125,7 +130,7 @@ func TestSignInLimit(t *testing.T) {
 		const many = 60
 		got := make(chan error, many+1)
 		check := func(ctx context.Context) {
-			_, err := p.Check(ctx, "client", h, password)
+			_, err := p.Check(ctx, client, h, password)
 			got <- err
 		}
 		why := errors.New("left")
@@ -166,12 +171,12 @@ func TestSignInsOfClientsTakeTurns(t *testing.T) {
 		h := hash(t, p, password)
 		release := p.Hold()
 		got := make(chan error, 100)
-		check := func(client string) {
-			_, err := p.Check(t.Context(), client, h, password)
+		check := func(from string) {
+			_, err := p.Check(t.Context(), account.NetworkClient(netip.MustParseAddr(from), "ada", false), h, password)
 			got <- err
 		}
 		for range 60 {
-			go check("flood")
+			go check("198.51.100.7")
 		}
 		synctest.Wait()
 		for busy := range 60 - p.Waiting() {
@@ -180,7 +185,7 @@ func TestSignInsOfClientsTakeTurns(t *testing.T) {
 			}
 		}
 		waiting := p.Waiting()
-		go check("another")
+		go check("203.0.113.5")
 		synctest.Wait()
 		if p.Waiting() != waiting+1 {
 			t.Error("another client does not wait for its turn")
@@ -194,14 +199,86 @@ func TestSignInsOfClientsTakeTurns(t *testing.T) {
 	})
 }
 
+// Sign-ins from a network around an address take only a part of the room.
+func TestNeighborsDoNotTakeAllTurns(t *testing.T) {
+	for name, address := range map[string]func(i int) string{
+		"IPv4": func(i int) string { return fmt.Sprintf("198.51.100.%d", i) },
+		"IPv6": func(i int) string { return fmt.Sprintf("2001:db8:1:%x::1", i) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := account.NewPasswords(cheap, 1)
+			release := p.Hold()
+			got := make(chan error, 100)
+			check := func(from string) {
+				_, err := p.Check(t.Context(), account.NetworkClient(netip.MustParseAddr(from), "ada", false), "", password)
+				got <- err
+			}
+			for i := range 60 {
+				go check(address(i))
+			}
+			synctest.Wait()
+			waiting := p.Waiting()
+			if waiting > 8 {
+				t.Errorf("%s: %d neighbors wait", name, waiting)
+			}
+			go check("203.0.113.5")
+			synctest.Wait()
+			if p.Waiting() != waiting+1 {
+				t.Errorf("%s: another network does not wait for its turn", name)
+			}
+			release()
+		})
+	}
+}
+
+// However many strangers wait, users in networks from which they signed in before get a
+// turn, and those of one network have a turn each.
+func TestStrangersDoNotTakeTurnsOfKnownUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := account.NewPasswords(cheap, 1)
+		release := p.Hold()
+		check := func(from, user string, known bool) chan error {
+			got := make(chan error, 1)
+			go func() {
+				_, err := p.Check(t.Context(), account.NetworkClient(netip.MustParseAddr(from), user, known), "", password)
+				got <- err
+			}()
+			synctest.Wait()
+			return got
+		}
+		refused := 0
+		for i := range 60 {
+			select {
+			case <-check(fmt.Sprintf("100.64.%d.1", i), "nobody", false):
+				refused++
+			default:
+			}
+		}
+		if refused == 0 {
+			t.Fatal("all strangers wait")
+		}
+		office := "198.51.100.7"
+		for i := range 20 {
+			select {
+			case err := <-check(office, fmt.Sprint("user", i), true):
+				t.Fatalf("user %d: %v", i, err)
+			default:
+			}
+		}
+		release()
+	})
+}
+
+// All checks of a sign-in together wait for a bounded time.
 func TestSignInDoesNotWaitForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := account.NewPasswords(cheap, 1)
 		h := hash(t, p, password)
 		defer p.Hold()()
-		began := time.Now()
-		if _, err := p.Check(t.Context(), "client", h, password); !errors.Is(err, account.ErrBusy) || time.Since(began) > 10*time.Second {
-			t.Errorf("%v after %s, want %v within 10 s", err, time.Since(began), account.ErrBusy)
+		began, client := time.Now(), account.NetworkClient(netip.MustParseAddr("198.51.100.7"), "ada", false)
+		time.Sleep(time.Second)
+		if _, err := p.Check(t.Context(), client, h, password); !errors.Is(err, account.ErrBusy) || time.Since(began) > 8*time.Second {
+			t.Errorf("%v after %s, want %v within 8 s", err, time.Since(began), account.ErrBusy)
 		}
 	})
 }
@@ -219,7 +296,7 @@ func TestMemoryOfHashesDoesNotPileUp(t *testing.T) {
 	runtime.GC()
 	before := heap()
 	for range 3 {
-		if _, err := p.Check(t.Context(), "client", h, password); err != nil {
+		if _, err := p.Check(t.Context(), client, h, password); err != nil {
 			t.Fatal(err)
 		}
 		if now := heap(); now > before+memory/2 {
@@ -238,7 +315,7 @@ func TestUnknownUserTakesTheSameTime(t *testing.T) {
 		got := make(chan error, 2)
 		for _, check := range [][2]string{{"", password}, {h, strings.Repeat("x", 1<<20)}} {
 			go func() {
-				_, err := p.Check(t.Context(), "client", check[0], check[1])
+				_, err := p.Check(t.Context(), client, check[0], check[1])
 				got <- err
 			}()
 		}
@@ -284,7 +361,7 @@ func FuzzHash(f *testing.F) {
 		if strings.Contains(h, "m=") && len(h) > 30 && !strings.Contains(h, "m=64,t=1,p=") && !strings.Contains(h, "m=8,t=1,p=") {
 			return // dear ones are taken, and take their time
 		}
-		if _, err := p.Check(t.Context(), "client", h, password); err == nil {
+		if _, err := p.Check(t.Context(), client, h, password); err == nil {
 			t.Errorf("%q is the hash of %q", h, password)
 		}
 	})
@@ -294,7 +371,7 @@ func BenchmarkPassword(b *testing.B) {
 	p := account.NewPasswords(account.DefaultCost(), 1)
 	h := hash(b, p, password)
 	for b.Loop() {
-		if _, err := p.Check(b.Context(), "client", h, password); err != nil {
+		if _, err := p.Check(b.Context(), client, h, password); err != nil {
 			b.Fatal(err)
 		}
 	}

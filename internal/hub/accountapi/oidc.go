@@ -11,7 +11,7 @@ import (
 // redirectToProvider redirects a browser to the OpenID Connect provider. After
 // sign-in, the user returns to the path in the query parameter back.
 func (h *Handlers) redirectToProvider(w http.ResponseWriter, r *http.Request) {
-	if err := h.Gate.CountSignIn(r.Context(), api.RequestFrom(r.Context()), ""); err != nil {
+	if err := h.Gate.CountAttempt(api.RequestFrom(r.Context())); err != nil {
 		h.showSignInError(w, r, err)
 		return
 	}
@@ -52,7 +52,7 @@ func (h *Handlers) showSignInError(w http.ResponseWriter, r *http.Request, err e
 
 func (h *Handlers) completeSignIn(r *http.Request) (back string, _ *http.Cookie, err error) {
 	ctx := r.Context()
-	if err := h.Gate.CountSignIn(ctx, api.RequestFrom(ctx), ""); err != nil {
+	if err := h.Gate.CountAttempt(api.RequestFrom(ctx)); err != nil {
 		return "", nil, err
 	}
 	id, err := h.Gate.OIDC.Finish(ctx, r)

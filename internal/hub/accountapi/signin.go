@@ -2,6 +2,7 @@ package accountapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -59,11 +60,16 @@ func (h *Handlers) login(ctx context.Context, in *struct{ Body Credentials }) (*
 		return nil, err
 	}
 	v := api.RequestFrom(ctx)
-	if err := h.Gate.CountSignIn(ctx, v, in.Body.Name); err != nil {
+	attempt, err := h.Gate.CountSignIn(ctx, v, in.Body.Name)
+	if err != nil {
 		return nil, err
 	}
 	login, cookie := h.Gate.Logins.Prepare(v.HTTP.UserAgent())
-	user, err := h.Directory.SignIns.ByPassword(ctx, h.Gate.ClientNetwork(v), in.Body.Name, in.Body.Password, login)
+	client := account.NetworkClient(v.Client, in.Body.Name, attempt.Known)
+	user, err := h.Directory.SignIns.ByPassword(ctx, client, in.Body.Name, in.Body.Password, login)
+	if errors.Is(err, account.ErrBusy) {
+		attempt.Undo()
+	}
 	h.Metrics.CountSignIn("password", err)
 	if err != nil {
 		return nil, err
@@ -75,7 +81,7 @@ func (h *Handlers) setup(ctx context.Context, in *struct{ Body setupRequest }) (
 	if err := h.hasAccounts(); err != nil {
 		return nil, err
 	}
-	if err := h.Gate.CountSignIn(ctx, api.RequestFrom(ctx), ""); err != nil {
+	if err := h.Gate.CountAttempt(api.RequestFrom(ctx)); err != nil {
 		return nil, err
 	}
 	user, err := h.Directory.SignIns.CreateFirstAdmin(ctx, in.Body.Link, in.Body.Name, in.Body.Password)
@@ -116,14 +122,16 @@ func (h *Handlers) finishSignIn(ctx context.Context, name string, user account.U
 	return &withCookie[meJSON]{*cookie, me}, err
 }
 
-func (h *Handlers) logout(ctx context.Context, _ *api.NoBody) (*struct {
-	SetCookie http.Cookie `header:"Set-Cookie"`
-}, error) {
+// onlyCookie is a response without a body that sets or deletes the sign-in cookie of a
+// browser, unless SetCookie is "".
+type onlyCookie struct {
+	SetCookie string `header:"Set-Cookie"`
+}
+
+func (h *Handlers) logout(ctx context.Context, _ *api.NoBody) (*onlyCookie, error) {
 	gone, err := h.Gate.Logins.End(ctx, api.RequestFrom(ctx).HTTP)
 	if err != nil {
 		return nil, err
 	}
-	return &struct {
-		SetCookie http.Cookie `header:"Set-Cookie"`
-	}{*gone}, nil
+	return &onlyCookie{gone.String()}, nil
 }

@@ -87,7 +87,7 @@ func (h *Handlers) startServerSignIn(ctx context.Context, of agents.Subject, bac
 	v := api.RequestFrom(ctx)
 	redirect, err := h.redirect(v.HTTP)
 	if err == nil {
-		err = h.Gate.CountSignIn(ctx, v, "")
+		err = h.Gate.CountAttempt(v)
 	}
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (h *Handlers) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 func (h *Handlers) completeServerSignIn(r *http.Request) (back string, err error) {
 	v, browser := api.RequestFrom(r.Context()), ""
 	if had, err := r.Cookie(h.browser(r).Name); err == nil { // without the cookie, any page could have sent the browser here
-		if err := h.Gate.CountSignIn(r.Context(), v, ""); err != nil {
+		if err := h.Gate.CountAttempt(v); err != nil {
 			return "", err
 		}
 		browser = had.Value

@@ -168,17 +168,17 @@ func (d *Gate) CountRequest(v *api.Request) error {
 	return d.requests.Allow("user " + string(v.Principal.User))
 }
 
-// CountSignIn counts a sign-in attempt from the network of a request, and for the
-// user name unless it is "". It returns an error if there are too many; see
-// [account.Backoff].
-func (d *Gate) CountSignIn(ctx context.Context, v *api.Request, name string) error {
-	if name == "" {
-		return d.signIns.CheckNetwork(v.Client)
-	}
+// CountSignIn counts a sign-in attempt for a user name from the network of a request.
+// It returns an error if there are too many; see [account.Backoff].
+func (d *Gate) CountSignIn(ctx context.Context, v *api.Request, name string) (*account.Attempt, error) {
 	return d.signIns.Check(name, v.Client, func(network netip.Prefix) (bool, error) {
 		return d.users.SignIns.KnowsNetwork(ctx, name, network)
 	})
 }
+
+// CountAttempt counts an attempt to sign in without a user name from the network of a
+// request. It returns an error if there are too many.
+func (d *Gate) CountAttempt(v *api.Request) error { return d.signIns.CheckNetwork(v.Client) }
 
 // SignedIn records that a user signed in from the network of a request. name is ""
 // if the user gave no name.

@@ -10,10 +10,12 @@ import (
 
 // State collects metrics that are computed when Prometheus reads them.
 type State struct {
-	Turns, Runs func() (running, waiting int)
-	Pools       func() map[string]sql.DBStats
-	Bus         func() error                      // returns nil if the bus is healthy
-	DiskFree    func() (bytes uint64, known bool) // free space for the data directory
+	// Turns and Runs count operations; SignIns counts checks of passwords.
+	Turns, Runs, SignIns func() (running, waiting int)
+
+	Pools    func() map[string]sql.DBStats
+	Bus      func() error                      // returns nil if the bus is healthy
+	DiskFree func() (bytes uint64, known bool) // free space for the data directory
 }
 
 var _ prometheus.Collector = State{}
@@ -33,6 +35,8 @@ var (
 	turnsWaiting = newState("loadout_turns_waiting", "Turns waiting for a slot.", prometheus.GaugeValue)
 	runsRunning  = newState("loadout_runs_under_way", "Running code of skills.", prometheus.GaugeValue)
 	runsWaiting  = newState("loadout_runs_waiting", "Code waiting for a slot.", prometheus.GaugeValue)
+	signInsRun   = newState("loadout_sign_ins_under_way", "Passwords being checked.", prometheus.GaugeValue)
+	signInsWait  = newState("loadout_sign_ins_waiting", "Sign-ins waiting for the check of the password.", prometheus.GaugeValue)
 	dbOpen       = newState("loadout_db_connections", "Open database connections.", prometheus.GaugeValue, "pool")
 	dbInUse      = newState("loadout_db_connections_in_use", "Database connections in use.", prometheus.GaugeValue, "pool")
 	dbWaits      = newState("loadout_db_waits_total", "Waits for a database connection.", prometheus.CounterValue, "pool")
@@ -43,7 +47,7 @@ var (
 
 // Describe implements [prometheus.Collector].
 func (State) Describe(out chan<- *prometheus.Desc) {
-	for _, m := range []stateMetric{turnsRunning, turnsWaiting, runsRunning, runsWaiting, dbOpen, dbInUse, dbWaits, dbWaited, busHealthy, diskSpace} {
+	for _, m := range []stateMetric{turnsRunning, turnsWaiting, runsRunning, runsWaiting, signInsRun, signInsWait, dbOpen, dbInUse, dbWaits, dbWaited, busHealthy, diskSpace} {
 		out <- m.desc
 	}
 }
@@ -59,6 +63,9 @@ func (s State) Collect(out chan<- prometheus.Metric) {
 	running, waiting = s.Runs()
 	tell(runsRunning, float64(running))
 	tell(runsWaiting, float64(waiting))
+	running, waiting = s.SignIns()
+	tell(signInsRun, float64(running))
+	tell(signInsWait, float64(waiting))
 	pools := s.Pools()
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
 		collectPool(tell, pool, pools[pool])

@@ -6,7 +6,6 @@
 package queue
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"sync"
@@ -18,101 +17,113 @@ var ErrFull = errors.New("too many queued operations; try again later")
 // Queue shares slots between users. It is safe for concurrent use.
 type Queue struct {
 	places, maxWaiting int // number of slots, and maximum number of waiting operations
-	each               int // maximum number of waiting operations of a user
 
-	mu      sync.Mutex // guards the fields below
-	free    int
-	room    int // number of further operations that may wait
-	users   map[string]*userQueue
-	waiting list.List // user queues with waiting operations; the first one is served next
+	mu    sync.Mutex // guards the fields below
+	free  int
+	lanes []*lane
+	next  int // index of the lane that is served next
 }
 
-// userQueue holds a user's waiting operations, oldest first.
-type userQueue struct {
-	user    string
-	calls   list.List // of chan struct{}, closed when a slot is granted
-	element *list.Element
+// Options configures a [Queue]. Slots is required.
+type Options struct {
+	Slots   int
+	Waiting int // maximum number of waiting operations in each lane
+	// EachUser and EachGroup limit the waiting operations of a user, and of a group
+	// of users, in each lane, so that they do not take the room of all.
+	EachUser, EachGroup int
+	Lanes               int // 1 if 0
+}
+
+// Caller identifies the operations that share a turn.
+type Caller struct {
+	User  string
+	Group string // "" if the user is in no group
+	// Lane is the index of the lane in which the operation waits. Lanes take turns,
+	// so operations in one of them do not delay those in another for long.
+	Lane int
 }
 
 // New returns a queue with places slots and up to waiting waiting operations. It
 // panics if places is less than 1.
-func New(places, waiting int) *Queue { return NewBounded(places, waiting, waiting) }
+func New(places, waiting int) *Queue {
+	return NewWith(Options{Slots: places, Waiting: waiting, EachUser: waiting, EachGroup: waiting})
+}
 
-// NewBounded is like [New], but each user has at most each waiting operations, so
-// that one user cannot take the room of all.
-func NewBounded(places, waiting, each int) *Queue {
-	if places < 1 {
+// NewWith returns a queue. It panics if there are no slots.
+func NewWith(o Options) *Queue {
+	if o.Slots < 1 {
 		panic("queue: no slots")
 	}
-	return &Queue{places: places, maxWaiting: max(waiting, 0), each: each, free: places, room: max(waiting, 0), users: map[string]*userQueue{}}
+	q := &Queue{places: o.Slots, free: o.Slots}
+	for range max(o.Lanes, 1) {
+		q.maxWaiting += max(o.Waiting, 0)
+		q.lanes = append(q.lanes, newLane(o))
+	}
+	return q
 }
 
 // Stats returns the number of slots in use and the number of waiting operations.
 func (q *Queue) Stats() (taken, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.places - q.free, q.maxWaiting - q.room
+	waiting = q.maxWaiting
+	for _, l := range q.lanes {
+		waiting -= l.room
+	}
+	return q.places - q.free, waiting
 }
 
 // Acquire waits for a slot and returns a function that releases it. The caller
 // must call leave; further calls to leave do nothing. Acquire fails with
-// [ErrFull] if too many operations of the user or of all users are waiting, and with the cause of ctx if ctx
-// is done first.
+// [ErrFull] if too many operations of the user or of all users are waiting, and
+// with the cause of ctx if ctx is done first.
 func (q *Queue) Acquire(ctx context.Context, user string) (leave func(), err error) {
+	return q.AcquireFor(ctx, Caller{User: user})
+}
+
+// AcquireFor is like [Queue.Acquire], but waits in the lane of a caller and also
+// fails with [ErrFull] if too many operations of the caller's group are waiting.
+func (q *Queue) AcquireFor(ctx context.Context, c Caller) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	called, element, err := q.acquireOrEnqueue(user)
+	call, err := q.acquireOrEnqueue(c)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-called:
+	case <-call.called:
 	case <-ctx.Done():
-		q.cancel(user, element, called)
+		q.cancel(call)
 		return nil, context.Cause(ctx)
 	}
 	return sync.OnceFunc(q.release), nil
 }
 
 // acquireOrEnqueue takes a free slot or joins the user's queue.
-func (q *Queue) acquireOrEnqueue(user string) (chan struct{}, *list.Element, error) {
+func (q *Queue) acquireOrEnqueue(c Caller) (*call, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	called := make(chan struct{})
+	one := &call{caller: c, called: make(chan struct{})}
 	if q.free > 0 { // no operation is waiting
 		q.free--
-		close(called)
-		return called, nil, nil
+		close(one.called)
+		return one, nil
 	}
-	l := q.users[user]
-	if q.room == 0 || q.each == 0 || l != nil && l.calls.Len() >= q.each {
-		return nil, nil, ErrFull
-	}
-	q.room--
-	if l == nil {
-		l = &userQueue{user: user}
-		l.element = q.waiting.PushBack(l)
-		q.users[user] = l
-	}
-	return called, l.calls.PushBack(called), nil
+	return one, q.lanes[c.Lane].enqueue(one)
 }
 
 // cancel removes a waiting operation, or releases its slot if it has just been
 // granted one.
-func (q *Queue) cancel(user string, element *list.Element, called chan struct{}) {
+func (q *Queue) cancel(c *call) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
-	case <-called:
+	case <-c.called:
 		q.grantNext()
-		return
 	default:
+		q.lanes[c.caller.Lane].remove(c)
 	}
-	l := q.users[user]
-	l.calls.Remove(element)
-	q.room++
-	q.removeEmpty(l)
 }
 
 func (q *Queue) release() {
@@ -121,25 +132,16 @@ func (q *Queue) release() {
 	q.grantNext()
 }
 
-// grantNext gives a released slot to the next user. The caller must hold q.mu.
+// grantNext gives a released slot to the next user of the next lane. The caller must
+// hold q.mu.
 func (q *Queue) grantNext() {
-	first := q.waiting.Front()
-	if first == nil {
-		q.free++
-		return
+	for range q.lanes {
+		l := q.lanes[q.next]
+		q.next = (q.next + 1) % len(q.lanes)
+		if c := l.pop(); c != nil {
+			close(c.called)
+			return
+		}
 	}
-	l := first.Value.(*userQueue)
-	close(l.calls.Remove(l.calls.Front()).(chan struct{}))
-	q.room++
-	q.waiting.MoveToBack(first)
-	q.removeEmpty(l)
-}
-
-// removeEmpty removes a user queue that has no waiting operations. The caller
-// must hold q.mu.
-func (q *Queue) removeEmpty(l *userQueue) {
-	if l.calls.Len() == 0 {
-		q.waiting.Remove(l.element)
-		delete(q.users, l.user)
-	}
+	q.free++
 }

@@ -71,9 +71,8 @@ var errPasswordChanged = errors.New("password changed during the sign-in")
 // with that user, whom it returns. It fails with [account.ErrWrongPassword] if name
 // or password is wrong, even if the password was right when the check began, and
 // with [ErrDisabled] if both are right but the user is disabled. It records attempts
-// for existing users. Many checks at once are shared fairly between clients, such
-// as networks.
-func (s SignIns) ByPassword(ctx context.Context, client, name, password string, login account.Login) (account.UserID, error) {
+// for existing users. If there are many checks at once, clients take turns.
+func (s SignIns) ByPassword(ctx context.Context, client account.Client, name, password string, login account.Login) (account.UserID, error) {
 	for range 2 { // the second time if the password was changed, or only its hash
 		user, err := s.tryPassword(ctx, client, name, password, login)
 		if !errors.Is(err, errPasswordChanged) {
@@ -83,7 +82,7 @@ func (s SignIns) ByPassword(ctx context.Context, client, name, password string, 
 	return "", account.ErrWrongPassword
 }
 
-func (s SignIns) tryPassword(ctx context.Context, client, name, password string, login account.Login) (account.UserID, error) {
+func (s SignIns) tryPassword(ctx context.Context, client account.Client, name, password string, login account.Login) (account.UserID, error) {
 	row, err := s.b.db.Users.ByName(ctx, strings.ToLower(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid) {
 		return "", err

@@ -34,10 +34,10 @@ func TestSignInAfterPasswordChange(t *testing.T) {
 		if got := must(db.Users.Get(ctx, was.ID))(t); got.Password != now.Password {
 			t.Error("the old password is back")
 		}
-		if _, err := p.SignIns.ByPassword(ctx, "client", "bob", password, login("2")); !errors.Is(err, account.ErrWrongPassword) {
+		if _, err := p.SignIns.ByPassword(ctx, account.UserClient("x"), "bob", password, login("2")); !errors.Is(err, account.ErrWrongPassword) {
 			t.Errorf("the old password: %v", err)
 		}
-		user := must(p.SignIns.ByPassword(ctx, "client", "bob", "quite another one", login("3")))(t)
+		user := must(p.SignIns.ByPassword(ctx, account.UserClient("x"), "bob", "quite another one", login("3")))(t)
 		if logins := must(db.Logins.ListByUser(ctx, was.ID))(t); user != bob.ID || len(logins) != 1 || string(logins[0].Hash) != "3" {
 			t.Errorf("user %s, sign-ins %v", user, logins)
 		}

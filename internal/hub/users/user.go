@@ -271,7 +271,7 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 		return err
 	}
 	if id == p.User && row.Password != "" {
-		if _, err := u.b.passwords.Check(ctx, "user "+row.ID, row.Password, c.Current); err != nil {
+		if _, err := u.b.passwords.Check(ctx, account.UserClient(id), row.Password, c.Current); err != nil {
 			return err
 		}
 	}
