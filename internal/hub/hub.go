@@ -151,7 +151,6 @@ type Hub struct {
 	directory *users.Directory
 	library   *library.Library
 	kinds     *agents.Registry
-	passwords *account.Passwords
 	runs      *queue.Queue // slots for running skill code
 
 	signIns    *serverauth.Servers // users' sign-ins to MCP servers
@@ -159,7 +158,7 @@ type Hub struct {
 	chat       *chat.Engine
 	sessions   *sessionapi.Handlers
 	mcp        *mcpapi.Handlers
-	tokenWatch *auth.TokenWatch                            // tokens used by long-running requests
+	passwords  *account.Passwords
 	diskFree   func(dir string) (bytes uint64, known bool) // free space on the disk that contains dir
 	node       string                                      // unique name of this process
 	unlock     func() error                                // unlocks the data directory
@@ -168,8 +167,9 @@ type Hub struct {
 	mux        *http.ServeMux
 	spec       []byte // OpenAPI document
 
-	tokenChecks     sync.WaitGroup // running token checks
-	stopTokenChecks func()
+	credentialWatch      *auth.CredentialWatch // tokens and sign-ins used by long-running requests
+	credentialChecks     sync.WaitGroup        // running checks
+	stopCredentialChecks func()
 
 	drain    sync.Once
 	draining chan struct{} // closed when shutdown starts

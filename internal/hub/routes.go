@@ -56,10 +56,10 @@ func (h *Hub) registerOperations() {
 		Sandbox: h.opts.Sandbox, Runs: h.runs, Private: h.opts.Private}
 	kinds.Register(h.mux)
 	h.sessions = sessionapi.New(sessionapi.Options{Server: h.server, Chat: h.chat, Agents: h.kinds, Library: h.library, Users: h.db.Users, Gate: h.gate,
-		TokenWatch: h.tokenWatch, Price: h.opts.Price, Window: h.opts.Window})
+		Credentials: h.credentialWatch, Price: h.opts.Price, Window: h.opts.Window})
 	h.sessions.Register()
 	h.mcp = mcpapi.New(mcpapi.Options{Server: h.server, DB: h.db, Cipher: h.cipher, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies,
-		SignIns: h.signIns, Gate: h.gate, TokenWatch: h.tokenWatch, Metrics: h.metrics, Version: h.opts.Version})
+		SignIns: h.signIns, Gate: h.gate, Credentials: h.credentialWatch, Metrics: h.metrics, Version: h.opts.Version})
 	h.mcp.Register(h.mux)
 	h.aboutAPI()
 }

@@ -55,11 +55,11 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	h.signIns = serverauth.New(serverauth.Options{DB: h.db, Kinds: h.kinds, Cipher: h.cipher, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
 	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
 		Executable: o.Command, Dir: node.kits, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: metrics.RecordDecision, Version: o.Version, Logger: h.log})
-	h.tokenWatch = auth.NewTokenWatch(h.directory.Tokens.ValidScopes)
-	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.tokenWatch.CurrentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Quotas: h.directory.Quotas.Quotas, Logger: h.log})
+	h.credentialWatch = auth.NewCredentialWatch(h.directory)
+	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Quotas: h.directory.Quotas.Quotas, Logger: h.log})
 	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
-	h.stopTokenChecks = stop
-	h.tokenChecks.Go(func() { h.tokenWatch.Run(looks, h.log) })
+	h.stopCredentialChecks = stop
+	h.credentialChecks.Go(func() { h.credentialWatch.Run(looks, h.log) })
 	return nil
 }
 
@@ -84,9 +84,9 @@ func (h *Hub) closeServices() error {
 	if h.mcp != nil {
 		h.mcp.Close()
 	}
-	if h.stopTokenChecks != nil {
-		h.stopTokenChecks()
-		h.tokenChecks.Wait()
+	if h.stopCredentialChecks != nil {
+		h.stopCredentialChecks()
+		h.credentialChecks.Wait()
 	}
 	if h.chat != nil {
 		ctx, stop := context.WithTimeout(context.Background(), h.opts.Drain)

@@ -195,6 +195,53 @@ func TestFloodOfSignInsDoesNotLockUserOut(t *testing.T) {
 	try(away, "root", secret).want(t, 200)
 }
 
+// A change of the password gives the browser another cookie. Streams and sockets of the
+// earlier sign-ins end soon, and a token's continue.
+func TestPasswordChangeEndsConnections(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, o hub.Options) {
+		o.FirstAdmin, o.Accounts = &hub.FirstAdmin{Name: "root", Password: secret}, true
+		n := start(t, o)
+		talker(t, n)
+		root := n.signIn(t, "root", secret)
+		_, here := n.newUser(t, root, "bob")
+		there := n.signIn(t, "bob", secret)
+		session := here.begin(t)
+		var sockets []*wire
+		var streams []*stream
+		for _, c := range []caller{here, there} {
+			sockets, streams = append(sockets, c.socket(t)), append(streams, c.open(t, session+"/events?after=1000"))
+		}
+		token := caller{node: n, token: here.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"read"}}).want(t, 201).text(t, "token")}
+		stays := token.socket(t)
+		old := here.cookie.Value
+		here.cookie = cookieOf(t, here.send(t, "PUT", "/api/v1/users/me/password", map[string]string{"password": "quite another one", "current": secret}).want(t, 204))
+		if here.cookie.Value == old {
+			t.Error("the cookie is the same")
+		}
+		for i := range sockets {
+			if m := sockets[i].until(ofType("error")); m.Code != "sign_in" {
+				t.Errorf("the socket got %+v", m)
+			}
+			if e, ok := streams[i].next(); !ok || e.name != "problem" || !strings.Contains(e.data, "sign_in") {
+				t.Errorf("the stream got %+v", e)
+			}
+		}
+		here.send(t, "GET", "/api/v1/me", nil).want(t, 200)
+		here.socket(t).answered(map[string]any{"type": "attach", "session": id(session)})
+		if m := stays.answered(map[string]any{"type": "attach", "session": id(session)}); m.Type != "ok" {
+			t.Errorf("the socket of a token got %+v", m)
+		}
+	})
+}
+
+func TestSignInsOfUnknownUser(t *testing.T) {
+	n := team(t)
+	root := n.signIn(t, "root", secret)
+	root.send(t, "GET", "/api/v1/users/nobody/sign-ins", nil).wantProblem(t, 404, "not_found")
+	root.send(t, "DELETE", "/api/v1/users/nobody/sign-ins", nil).wantProblem(t, 404, "not_found")
+}
+
 func TestDisabledUserIsSignedOutImmediately(t *testing.T) {
 	n := team(t)
 	root := n.signIn(t, "root", secret)
@@ -214,7 +261,9 @@ func TestPasswordChangeEndsOtherSignIns(t *testing.T) {
 	const next = "quite another one"
 	here.send(t, "PUT", "/api/v1/users/me/password", map[string]string{"password": next}).wantProblem(t, 401, "wrong_password")
 	here.send(t, "PUT", "/api/v1/users/me/password", map[string]string{"password": "short", "current": secret}).wantProblem(t, 422, "invalid")
-	here.send(t, "PUT", "/api/v1/users/me/password", map[string]string{"password": next, "current": secret}).want(t, 204)
+	changed := here.send(t, "PUT", "/api/v1/users/me/password", map[string]string{"password": next, "current": secret}).want(t, 204)
+	here.send(t, "GET", "/api/v1/me", nil).want(t, 401)
+	here.cookie = cookieOf(t, changed)
 	here.send(t, "GET", "/api/v1/me", nil).want(t, 200)
 	there.send(t, "GET", "/api/v1/me", nil).want(t, 401)
 	n.anybody().send(t, "POST", "/api/v1/login", map[string]string{"name": "bob", "password": secret}).want(t, 401)
@@ -271,11 +320,11 @@ func TestPasswordChangeRevokesTokens(t *testing.T) {
 			}
 			kept := token()
 			const next = "quite another one"
-			bob.send(t, "PUT", "/api/v1/users/me/password", map[string]any{"password": next, "current": secret}).want(t, 204)
+			bob.cookie = cookieOf(t, bob.send(t, "PUT", "/api/v1/users/me/password", map[string]any{"password": next, "current": secret}).want(t, 204))
 			kept.send(t, "GET", "/api/v1/me", nil).want(t, 200)
 			bob.send(t, "PUT", "/api/v1/users/me/password", map[string]any{"password": secret, "current": "wrong", "revoke_tokens": true}).want(t, 401)
 			kept.send(t, "GET", "/api/v1/me", nil).want(t, 200)
-			bob.send(t, "PUT", "/api/v1/users/me/password", map[string]any{"password": secret, "current": next, "revoke_tokens": true}).want(t, 204)
+			bob.cookie = cookieOf(t, bob.send(t, "PUT", "/api/v1/users/me/password", map[string]any{"password": secret, "current": next, "revoke_tokens": true}).want(t, 204))
 			kept.send(t, "GET", "/api/v1/me", nil).wantProblem(t, 401, "bad_token")
 			bob.send(t, "GET", "/api/v1/me", nil).want(t, 200)
 			another, mine := token(), caller{node: n, token: root.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"read"}}).want(t, 201).text(t, "token")}

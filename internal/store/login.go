@@ -46,6 +46,22 @@ func (t Logins) Get(ctx context.Context, hash []byte) (Login, error) {
 	return l, nil
 }
 
+// GetMany returns the logins with the given cookie hashes, including expired ones. It
+// accepts up to [MaxPage] hashes and omits missing logins.
+func (t Logins) GetMany(ctx context.Context, hashes [][]byte) ([]Login, error) {
+	if len(hashes) > MaxPage {
+		return nil, fmt.Errorf("%w cookie hashes (%d, limit %d)", ErrTooMany, len(hashes), MaxPage)
+	}
+	if len(hashes) == 0 {
+		return nil, nil
+	}
+	logins, err := queryAll[Login](ctx, t.c, "SELECT "+loginColumns+" FROM logins WHERE hash IN ("+placeholders(1, len(hashes))+")", toArgs(hashes)...)
+	if err != nil {
+		return nil, fmt.Errorf("get %d logins: %w", len(hashes), err)
+	}
+	return logins, nil
+}
+
 // ListByUser returns a user's logins, oldest first.
 func (t Logins) ListByUser(ctx context.Context, userID string) ([]Login, error) {
 	logins, err := queryAll[Login](ctx, t.c, "SELECT "+loginColumns+" FROM logins WHERE user_id = $1 ORDER BY created, hash", userID)

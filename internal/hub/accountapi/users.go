@@ -76,7 +76,7 @@ func (h *Handlers) usersAPI() {
 	api.Add(h.Server, api.Operation("get-user", "GET", "/users/{user}", "Get a user"), h.getUser)
 	api.Add(h.Server, api.Operation("change-user", "PATCH", "/users/{user}", "Change a user"), h.changeUser)
 	api.Add(h.Server, api.Operation("delete-user", "DELETE", "/users/{user}", "Delete a user without skills, agents and conversations"), h.deleteUser)
-	api.Add(h.Server, api.Operation("set-password", "PUT", "/users/{user}/password", "Set a password, end all other sign-ins of the user, and optionally revoke the API tokens"), h.setPassword)
+	api.Add(h.Server, api.Operation("set-password", "PUT", "/users/{user}/password", "Set a password, end all sign-ins of the user, and optionally revoke the API tokens. Your own browser gets a new cookie"), h.setPassword)
 	api.Add(h.Server, api.Operation("list-sign-ins", "GET", "/users/{user}/sign-ins", "List the browser sign-ins of a user"), h.listSignIns)
 	api.Add(h.Server, api.Operation("end-sign-ins", "DELETE", "/users/{user}/sign-ins", "End all other sign-ins of a user"), h.endSignIns)
 }
@@ -122,15 +122,20 @@ func (h *Handlers) deleteUser(ctx context.Context, in *UserPath) (*api.NoBody, e
 func (h *Handlers) setPassword(ctx context.Context, in *struct {
 	UserPath
 	Body passwordChange
-}) (*api.NoBody, error) {
+}) (*onlyCookie, error) {
 	p, v := account.FromContext(ctx), api.RequestFrom(ctx)
+	change, out := users.PasswordChange{Current: in.Body.Current, Password: in.Body.Password, RevokeTokens: in.Body.Revoke}, &onlyCookie{}
 	if in.id(p) == p.User {
 		if err := h.Gate.CountPasswordGuess(v); err != nil {
 			return nil, err
 		}
+		if v.Login != nil {
+			login, cookie := h.Gate.Logins.Prepare(v.HTTP.UserAgent())
+			login.User = p.User
+			change.Login, out.SetCookie = &login, cookie.String()
+		}
 	}
-	return nil, h.Directory.Users.SetPassword(ctx, p, in.id(p), users.PasswordChange{
-		Current: in.Body.Current, Password: in.Body.Password, KeepLogin: v.Login, RevokeTokens: in.Body.Revoke})
+	return out, h.Directory.Users.SetPassword(ctx, p, in.id(p), change)
 }
 
 func (h *Handlers) listSignIns(ctx context.Context, in *UserPath) (*api.Body[api.ListBody[loginJSON]], error) {

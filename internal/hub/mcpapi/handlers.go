@@ -19,16 +19,16 @@ import (
 // Options configures [New]. All fields except Version are required.
 type Options struct {
 	*api.Server
-	DB         *store.DB
-	Cipher     *encryption.Cipher // encrypts questions that may be answered on another node
-	Agents     *agents.Registry
-	Library    *library.Library
-	Assemblies *assembly.Assembler
-	SignIns    *serverauth.Servers // users' sign-ins to MCP servers
-	Gate       *auth.Gate
-	TokenWatch *auth.TokenWatch
-	Metrics    *metrics.Metrics
-	Version    string // reported to clients
+	DB          *store.DB
+	Cipher      *encryption.Cipher // encrypts questions that may be answered on another node
+	Agents      *agents.Registry
+	Library     *library.Library
+	Assemblies  *assembly.Assembler
+	SignIns     *serverauth.Servers // users' sign-ins to MCP servers
+	Gate        *auth.Gate
+	Credentials *auth.CredentialWatch
+	Metrics     *metrics.Metrics
+	Version     string // reported to clients
 }
 
 // Handlers serves the endpoints and operations of this package.

@@ -69,7 +69,7 @@ func (h *Handlers) watchTools(e *endpoint) mcp.Middleware {
 				ctx, stop := context.WithCancel(ctx)
 				defer stop()
 				defer context.AfterFunc(h.endpoints.cut, stop)()
-				ctx, forget := h.TokenWatch.EndWith(ctx, account.FromContext(ctx))
+				ctx, forget := h.Credentials.EndWith(ctx, account.FromContext(ctx))
 				defer forget()
 				return h.Metrics.Instrument(ctx, func(ctx context.Context) (mcp.Result, error) { return h.callAs(ctx, e, method, req, next) })
 			}

@@ -28,7 +28,7 @@ func (h *Handlers) withAdmission(r *http.Request, e *endpoint) (context.Context,
 		defer cancel()
 		look := time.NewTicker(h.Listeners.Beat)
 		defer look.Stop()
-		ended, forget := h.TokenWatch.Watch(api.RequestFrom(ctx).Principal)
+		ended, forget := h.Credentials.Watch(api.RequestFrom(ctx))
 		defer forget()
 		for {
 			select {

@@ -127,13 +127,13 @@ func (h *Handlers) stream(w http.ResponseWriter, r *http.Request, watch func(con
 func (h *Handlers) forwardEvents(ctx context.Context, out *deadlineWriter, events <-chan watchedEvent) {
 	beat := time.NewTicker(h.Streams.Beat)
 	defer beat.Stop()
-	ended, forget := h.TokenWatch.Watch(account.FromContext(ctx))
+	ended, forget := h.Credentials.Watch(api.RequestFrom(ctx))
 	defer forget()
 	for {
 		var err error
 		select {
 		case <-ended:
-			err = auth.ErrTokenEnded
+			err = auth.EndedError(api.RequestFrom(ctx))
 		case <-h.Draining:
 			err = chat.ErrClosed
 		case <-beat.C:

@@ -15,14 +15,14 @@ import (
 // Options configures [New]. All fields are required.
 type Options struct {
 	*api.Server
-	Chat       *chat.Engine
-	Agents     *agents.Registry
-	Library    *library.Library
-	Users      store.Users
-	Gate       *auth.Gate
-	TokenWatch *auth.TokenWatch
-	Price      func(model string) (price usage.Price, known bool)
-	Window     func(model string) int // 0 if unknown
+	Chat        *chat.Engine
+	Agents      *agents.Registry
+	Library     *library.Library
+	Users       store.Users
+	Gate        *auth.Gate
+	Credentials *auth.CredentialWatch
+	Price       func(model string) (price usage.Price, known bool)
+	Window      func(model string) int // 0 if unknown
 }
 
 // Handlers serves the operations of this package.

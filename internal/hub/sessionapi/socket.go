@@ -139,7 +139,7 @@ func (s *socket) closeWith() {
 func (s *socket) ping() {
 	beat := time.NewTicker(s.h.Sockets.Beat)
 	defer beat.Stop()
-	ended, forget := s.h.TokenWatch.Watch(s.principal())
+	ended, forget := s.h.Credentials.Watch(api.RequestFrom(s.ctx))
 	defer forget()
 	for {
 		p, err := s.principal(), error(nil)
@@ -147,7 +147,7 @@ func (s *socket) ping() {
 		case <-s.ctx.Done():
 			return
 		case <-ended:
-			err = auth.ErrTokenEnded
+			err = auth.EndedError(api.RequestFrom(s.ctx))
 		case <-beat.C:
 			p, err = s.h.Gate.CurrentPrincipal(s.ctx, api.RequestFrom(s.ctx))
 		}

@@ -266,9 +266,31 @@ func ruledGroups(rules []account.GroupRule) map[account.GroupID]bool {
 	return out
 }
 
-// List returns a user's browser sign-ins, oldest first.
+// Valid returns which of up to [store.MaxPage] sign-ins, given by the hashes of their
+// cookies, have not ended. It does not authorize: the hub calls it to end connections.
+func (s SignIns) Valid(ctx context.Context, hashes ...string) (map[string]bool, error) {
+	keys := make([][]byte, len(hashes))
+	for i, hash := range hashes {
+		keys[i] = []byte(hash)
+	}
+	rows, err := s.b.db.Logins.GetMany(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	good, now := map[string]bool{}, time.Now()
+	for _, row := range rows {
+		good[string(row.Hash)] = now.Before(row.Expires)
+	}
+	return good, nil
+}
+
+// List returns a user's browser sign-ins, oldest first. It fails with
+// [store.ErrNotFound] if there is no such user.
 func (s SignIns) List(ctx context.Context, p account.Principal, user account.UserID) ([]account.Login, error) {
 	if err := account.Check(p, account.TokenList, account.OwnedBy(user)); err != nil {
+		return nil, err
+	}
+	if _, err := s.b.db.Users.Get(ctx, string(user)); err != nil {
 		return nil, err
 	}
 	rows, err := s.b.db.Logins.ListByUser(ctx, string(user))
@@ -280,13 +302,16 @@ func (s SignIns) List(ctx context.Context, p account.Principal, user account.Use
 }
 
 // SignOut ends all of a user's browser sign-ins except the one with the hash keep,
-// which may be nil.
+// which may be nil. It fails with [store.ErrNotFound] if there is no such user.
 func (s SignIns) SignOut(ctx context.Context, p account.Principal, user account.UserID, keep []byte) error {
 	a := auditedAction{by: p, action: account.TokenRevoke, in: store.UserNamespace(string(user)), subject: string(user), details: map[string]any{"change": "sign out"}}
 	if err := s.b.authorize(ctx, a, account.OwnedBy(user)); err != nil {
 		return err
 	}
 	return s.b.commit(ctx, &a, func(tx *store.Tx) error {
+		if _, err := tx.Users.Get(ctx, string(user)); err != nil {
+			return err
+		}
 		_, err := tx.Logins.DeleteByUser(ctx, string(user), keep)
 		return err
 	})

@@ -247,14 +247,14 @@ func valueOr[T any](changed *T, was T) T {
 type PasswordChange struct {
 	Current  string // required of principals who change their own password
 	Password string
-	// KeepLogin is the hash of the browser sign-in that continues; nil for none.
-	KeepLogin []byte
+	// Login is a new sign-in for the browser of the request, if not nil.
+	Login *account.Login
 	// RevokeTokens revokes all API tokens of the user. Otherwise they remain valid.
 	RevokeTokens bool
 }
 
-// SetPassword changes a user's password and ends all of the user's browser sign-ins
-// except c.KeepLogin. Principals who change their own password must pass the current
+// SetPassword changes a user's password, ends all of the user's browser sign-ins, and
+// stores c.Login. Principals who change their own password must pass the current
 // one; otherwise SetPassword fails with [account.ErrWrongPassword], also if the
 // password was changed in the meantime.
 func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.UserID, c PasswordChange) error {
@@ -288,8 +288,16 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 		if err := tx.Users.SetPassword(ctx, row.ID, hash); err != nil {
 			return err
 		}
-		if _, err := tx.Logins.DeleteByUser(ctx, row.ID, c.KeepLogin); err != nil || !c.RevokeTokens {
+		if _, err := tx.Logins.DeleteByUser(ctx, row.ID, nil); err != nil {
 			return err
+		}
+		if c.Login != nil {
+			if err := addLogin(ctx, tx.Logins, *c.Login); err != nil {
+				return err
+			}
+		}
+		if !c.RevokeTokens {
+			return nil
 		}
 		_, err := tx.Tokens.DeleteByUser(ctx, row.ID)
 		return err

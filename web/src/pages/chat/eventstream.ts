@@ -151,7 +151,8 @@ class Heartbeat {
   }
 
   private refused(problem: Schema["Problem"]) {
-    if (problem.status >= 500 || problem.status === 429) this.retry({ problem });
+    // After 401 the browser may have another cookie. If not, the next attempt shows the sign-in.
+    if (problem.status >= 500 || problem.status === 429 || problem.status === 401) this.retry({ problem });
     else this.over(problem);
   }
 

@@ -1702,7 +1702,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Set a password, end all other sign-ins of the user, and optionally revoke the API tokens */
+        /** Set a password, end all sign-ins of the user, and optionally revoke the API tokens. Your own browser gets a new cookie */
         put: operations["set-password"];
         post?: never;
         delete?: never;
@@ -8884,6 +8884,7 @@ export interface operations {
             /** @description No Content */
             204: {
                 headers: {
+                    "Set-Cookie"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
