@@ -27,6 +27,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/stdio"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -186,11 +187,11 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 		defer d.Close()
 		shown = d
 	}
-	parent := 0
+	var callers []int
 	if c.MCP.Address == "" && !console.IsTerminal(a.Stdin) { // started by a client, not typed
-		parent = os.Getppid()
+		callers = presence.Callers(os.Getpid(), nil)
 	}
-	published := a.publishState(set, parent)
+	published := a.publishState(set, callers)
 	defer published.close()
 	shown = published.wrap(shown)
 	reloading := a.reloadOnHangup(ctx, rt, func() { stop(errHangup) })

@@ -38,8 +38,8 @@ type publishedSet struct {
 }
 
 // publishState publishes the state of set's servers until close is called.
-// parent is the PID of the client that started this process, or 0.
-func (a *app) publishState(set *setup.Toolset, parent int) *statePublisher {
+// callers holds the PIDs of the processes that started this one for a client.
+func (a *app) publishState(set *setup.Toolset, callers []int) *statePublisher {
 	dir := a.ProcessesDir()
 	if dir == "" {
 		return nil
@@ -47,7 +47,7 @@ func (a *app) publishState(set *setup.Toolset, parent int) *statePublisher {
 	p := &statePublisher{sets: []publishedSet{{"", set}}}
 	// Publish takes a snapshot immediately, so p.name must be set before.
 	p.name = clientname.New(func() { p.to.Update() })
-	p.to = serverstate.Publish(dir, serverstate.Options{Parent: parent, Logger: a.Logger(), Snapshot: p.currentState})
+	p.to = serverstate.Publish(dir, serverstate.Options{Callers: callers, Logger: a.Logger(), Snapshot: p.currentState})
 	set.Pool().Subscribe(p.changed)
 	return p
 }

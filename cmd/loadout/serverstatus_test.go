@@ -38,7 +38,7 @@ func TestPublishStateImmediately(t *testing.T) {
 	set := &setup.Toolset{Set: tools.ForRuntime(rt, &tools.Options{})}
 	defer set.Close()
 	for range 200 {
-		a.publishState(set, os.Getppid()).close()
+		a.publishState(set, []int{os.Getppid()}).close()
 	}
 }
 

@@ -72,13 +72,32 @@ var clients = []client{
 // interpreters run the scripts of clients. Digits at the end are ignored.
 var interpreters = []string{"node", "bun", "deno", "python"}
 
+// valueOptions lists the options of interpreters whose value is the next
+// argument: nodejs.org/api/cli.html and docs.python.org/3/using/cmdline.html.
+var valueOptions = []string{
+	"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--title", "--stack-trace-limit",
+	"--env-file", "--inspect-port", "--openssl-config", "--icu-data-dir", "--input-type", "--disable-warning", "--watch-path",
+	"-W", "-X", "--check-hash-based-pycs", "--preload", "--config",
+}
+
+// shells run commands. A user's own shell has no argument but options.
+var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "nu", "cmd", "powershell", "pwsh"}
+
+// launchers start the program that their arguments name, such as the packages
+// of Loadout.
+var launchers = []string{
+	"env", "npx", "npm", "pnpm", "yarn", "bunx", "uv", "uvx", "pipx", "loadout",
+	"sudo", "nice", "nohup", "setsid", "timeout", "mise", "direnv",
+}
+
 // notClients lists programs that may start loadout mcp although the commands
-// below them are typed by the user: shells and what starts them, and editors
-// with a terminal. An agent that types into an editor's terminal is not
-// detected by its parents.
+// below them are typed by the user: what starts shells, and editors with a
+// terminal, without the 64 at the end of some names. An agent that types into an
+// editor's terminal is not detected by its parents.
 var notClients = []string{
-	"sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "nu", "cmd", "powershell", "pwsh",
-	"init", "systemd", "launchd", "explorer", "sshd", "login", "tmux", "screen",
-	"code", "code-insiders", "codium", "cursor", "windsurf", "zed", "zed-editor", "emacs", "vim", "nvim",
-	"idea", "pycharm", "goland", "webstorm", "phpstorm", "clion", "rider", "rubymine", "datagrip", "java",
+	"init", "systemd", "launchd", "explorer", "sshd", "sshd-session", "login", "tmux", "tmux: server", "screen", "zellij",
+	"gnome-terminal-", "gnome-terminal-server", "konsole", "xterm", "kitty", "alacritty", "wezterm-gui", "ghostty", "foot", "tilix", "terminator",
+	"xfce4-terminal", "terminal", "warp", "iterm2", "windowsterminal", "openconsole", "conhost",
+	"code", "code-insiders", "codium", "vscodium", "cursor", "windsurf", "kiro", "trae", "zed", "zed-editor", "emacs", "vim", "nvim",
+	"idea", "pycharm", "goland", "webstorm", "phpstorm", "clion", "rider", "rubymine", "rustrover", "datagrip", "jetbrains_client", "java",
 }

@@ -104,11 +104,11 @@ func Detect(o Options) Caller {
 			break
 		}
 		if name := clientOf(self); name != "" {
-			c.Agent, c.Evidence = name, fmt.Sprintf("parent process %d", self.PID)
+			c.Agent, c.Evidence = name, fmt.Sprintf("parent process %d, %s", self.PID, programName(self))
 			return c
 		}
 		if slices.Contains(o.Clients, self.PID) && mayBeClient(self) {
-			c.Agent, c.Evidence = "an MCP client", fmt.Sprintf("parent process %d, %s, also runs loadout mcp", self.PID, baseName(self.Name))
+			c.Agent, c.Evidence = "an MCP client", fmt.Sprintf("parent process %d, %s, also runs loadout mcp", self.PID, programName(self))
 			return c
 		}
 	}
@@ -122,8 +122,9 @@ func clientOf(p Process) string {
 	if len(p.Args) > 0 {
 		names = append(names, baseName(p.Args[0]))
 	}
-	if script := scriptOf(p); script != "" {
-		names, paths = append(names, baseName(script)), append(paths, script)
+	if isInterpreted(p) {
+		names = append(names, programName(p))
+		paths = append(paths, p.Args[1:]...)
 	}
 	for _, c := range clients {
 		for _, n := range names {
@@ -140,13 +141,32 @@ func clientOf(p Process) string {
 	return ""
 }
 
-// scriptOf returns the script that an interpreter runs, or "".
-func scriptOf(p Process) string {
-	if len(p.Args) == 0 || !slices.ContainsFunc([]string{p.Path, p.Args[0]}, isInterpreter) {
-		return ""
+// programName returns the name of the program or the script that p runs.
+func programName(p Process) string {
+	if isInterpreted(p) {
+		if script := scriptOf(p); script != "" {
+			return baseName(script)
+		}
 	}
-	for _, a := range p.Args[1:] {
-		if !strings.HasPrefix(a, "-") {
+	return baseName(p.Name)
+}
+
+// isInterpreted reports whether a process is an interpreter with arguments.
+func isInterpreted(p Process) bool {
+	return len(p.Args) > 1 && (isInterpreter(p.Path) || isInterpreter(p.Args[0]))
+}
+
+// scriptOf returns the script or the module that an interpreter runs, or "".
+func scriptOf(p Process) string {
+	for args := p.Args[1:]; len(args) > 0; args = args[1:] {
+		a := args[0]
+		switch {
+		case a == "-m" && len(args) > 1: // a Python module
+			module, _, _ := strings.Cut(args[1], ".")
+			return module
+		case slices.Contains(valueOptions, a) && len(args) > 1:
+			args = args[1:]
+		case !strings.HasPrefix(a, "-"):
 			return a
 		}
 	}
@@ -158,12 +178,44 @@ func isInterpreter(path string) bool {
 	return slices.Contains(interpreters, name)
 }
 
+// Callers returns the PIDs of the processes that started the process pid, up to
+// the first one that is neither a shell with a command nor a launcher of
+// packages: one of them is the client. It returns only the parent if the parent
+// cannot be read.
+func Callers(pid int, lookup func(int) (Process, bool)) []int {
+	if lookup == nil {
+		lookup = lookupProcess
+	}
+	var out []int
+	p, ok := lookup(pid)
+	for ok && p.Parent > 1 && len(out) < maxCallers {
+		out = append(out, p.Parent)
+		if p, ok = lookup(p.Parent); !isLauncher(p) {
+			break
+		}
+	}
+	return out
+}
+
+// maxCallers bounds the number of launchers between a client and its server.
+const maxCallers = 8
+
+// isLauncher reports whether a process only starts the program that its
+// arguments name. A shell without arguments is the user's.
+func isLauncher(p Process) bool {
+	if slices.Contains(shells, strings.ToLower(baseName(p.Name))) {
+		return len(p.Args) == 0 || slices.ContainsFunc(p.Args[1:], func(a string) bool { return !strings.HasPrefix(a, "-") })
+	}
+	return slices.Contains(launchers, strings.TrimSuffix(strings.ToLower(programName(p)), "-cli"))
+}
+
 // mayBeClient reports whether a process that started loadout mcp can be an
 // agent's client. A shell in which the user typed the command is none. An
 // editor is one, but its terminals are the user's.
 func mayBeClient(p Process) bool {
 	for _, n := range []string{baseName(p.Name), baseName(p.Path)} {
-		if slices.Contains(notClients, strings.ToLower(n)) {
+		n = strings.ToLower(n)
+		if short := strings.TrimSuffix(n, "64"); slices.Contains(shells, n) || slices.Contains(notClients, n) || slices.Contains(notClients, short) { // goland64.exe
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package presence
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,9 @@ func TestDetect(t *testing.T) {
 	node := func(args ...string) Process {
 		return Process{Name: "MainThread", Path: "/usr/bin/node", Args: append([]string{"node"}, args...)}
 	}
+	python := func(args ...string) Process {
+		return Process{Name: "python3", Path: "/usr/bin/python3.12", Args: append([]string{"python3"}, args...)}
+	}
 	vscode := Process{Name: "code", Path: "/usr/share/code/code"}
 	const terminal = "/dev/pts/3"
 	tests := map[string]struct {
@@ -48,19 +52,28 @@ func TestDetect(t *testing.T) {
 		"settings of clients":        {env: map[string]string{"CODEX_HOME": "/x", "CLAUDE_CONFIG_DIR": "/x", "AGENT": "build-7"}, processes: under(shell), terminal: terminal},
 		"a file named like a client": {processes: under(Process{Name: "vim", Path: "/usr/bin/vim", Args: []string{"vim", "claude"}}), terminal: terminal},
 
-		"CLAUDECODE":           {env: map[string]string{"CLAUDECODE": "1"}, processes: under(shell), terminal: terminal, agent: "Claude Code", evidence: "environment variable CLAUDECODE"},
-		"CODEX_THREAD_ID":      {env: map[string]string{"CODEX_THREAD_ID": "0199"}, terminal: terminal, agent: "Codex", evidence: "environment variable CODEX_THREAD_ID"},
-		"AGENT=goose":          {env: map[string]string{"AGENT": "goose"}, terminal: terminal, agent: "an agent", evidence: "environment variable AGENT"},
-		"a client's shell":     {processes: under(shell, Process{Name: "codex"}), terminal: terminal, agent: "Codex", evidence: "parent process 98"},
-		"a process title":      {processes: under(shell, Process{Name: "claude", Path: "/usr/bin/node", Args: []string{"claude"}}), terminal: terminal, agent: "Claude Code", evidence: "parent process 98"},
-		"a script":             {processes: under(shell, node("--no-warnings", "/usr/lib/node_modules/@google/gemini-cli/dist/index.js")), terminal: terminal, agent: "Gemini CLI", evidence: "parent process 98"},
-		"a link to a script":   {processes: under(shell, node("/usr/bin/qwen")), terminal: terminal, agent: "Qwen Code", evidence: "parent process 98"},
-		"a Python program":     {processes: under(shell, Process{Name: "aider", Path: "/usr/bin/python3.12", Args: []string{"/usr/bin/python3.12", "/home/u/.local/bin/aider"}}), terminal: terminal, agent: "Aider", evidence: "parent process 98"},
-		"a Windows program":    {processes: under(Process{Name: "cmd.exe"}, Process{Name: "claude.exe"}), terminal: "console", agent: "Claude Code", evidence: "parent process 98"},
-		"script and setsid":    {processes: under(shell, Process{Name: "script"}, Process{Name: "setsid"}, shell, Process{Name: "claude"}), terminal: terminal, agent: "Claude Code", evidence: "parent process 95"},
-		"an unknown client":    {processes: under(shell, Process{Name: "my-agent"}), clients: []int{7, 98}, terminal: terminal, agent: "an MCP client", evidence: "parent process 98, my-agent, also runs loadout mcp"},
-		"an editor's agent":    {processes: under(shell, Process{Name: "claude"}, shell, vscode), terminal: terminal, agent: "Claude Code", evidence: "parent process 98"},
-		"a cycle of processes": {processes: table{100: {Name: "loadout", Parent: 99}, 99: {Name: "a", Parent: 98}, 98: {Name: "b", Parent: 99}}, terminal: terminal},
+		"CLAUDECODE":              {env: map[string]string{"CLAUDECODE": "1"}, processes: under(shell), terminal: terminal, agent: "Claude Code", evidence: "environment variable CLAUDECODE"},
+		"CODEX_THREAD_ID":         {env: map[string]string{"CODEX_THREAD_ID": "0199"}, terminal: terminal, agent: "Codex", evidence: "environment variable CODEX_THREAD_ID"},
+		"AGENT=goose":             {env: map[string]string{"AGENT": "goose"}, terminal: terminal, agent: "an agent", evidence: "environment variable AGENT"},
+		"a client's shell":        {processes: under(shell, Process{Name: "codex"}), terminal: terminal, agent: "Codex", evidence: "parent process 98, codex"},
+		"a process title":         {processes: under(shell, Process{Name: "claude", Path: "/usr/bin/node", Args: []string{"claude"}}), terminal: terminal, agent: "Claude Code", evidence: "parent process 98, claude"},
+		"a script":                {processes: under(shell, node("--no-warnings", "/usr/lib/node_modules/@google/gemini-cli/dist/index.js")), terminal: terminal, agent: "Gemini CLI", evidence: "parent process 98, index"},
+		"a link to a script":      {processes: under(shell, node("/usr/bin/qwen")), terminal: terminal, agent: "Qwen Code", evidence: "parent process 98, qwen"},
+		"a Python program":        {processes: under(shell, Process{Name: "aider", Path: "/usr/bin/python3.12", Args: []string{"/usr/bin/python3.12", "/home/u/.local/bin/aider"}}), terminal: terminal, agent: "Aider", evidence: "parent process 98, aider"},
+		"a Windows program":       {processes: under(Process{Name: "cmd.exe"}, Process{Name: "claude.exe"}), terminal: "console", agent: "Claude Code", evidence: "parent process 98, claude"},
+		"script and setsid":       {processes: under(shell, Process{Name: "script"}, Process{Name: "setsid"}, shell, Process{Name: "claude"}), terminal: terminal, agent: "Claude Code", evidence: "parent process 95, claude"},
+		"an unknown client":       {processes: under(shell, Process{Name: "my-agent"}), clients: []int{7, 98}, terminal: terminal, agent: "an MCP client", evidence: "parent process 98, my-agent, also runs loadout mcp"},
+		"an editor's agent":       {processes: under(shell, Process{Name: "claude"}, shell, vscode), terminal: terminal, agent: "Claude Code", evidence: "parent process 98, claude"},
+		"an option with a value":  {processes: under(shell, node("--require", "x.js", "/usr/lib/node_modules/@anthropic-ai/claude-code/cli.js")), terminal: terminal, agent: "Claude Code", evidence: "parent process 98, cli"},
+		"an imported module":      {processes: under(shell, node("--import", "./x.mjs", "/usr/bin/gemini")), terminal: terminal, agent: "Gemini CLI", evidence: "parent process 98, gemini"},
+		"a Python module":         {processes: under(shell, python("-W", "ignore", "-m", "aider")), terminal: terminal, agent: "Aider", evidence: "parent process 98, aider"},
+		"a module with an option": {processes: under(shell, python("-X", "utf8", "-m", "aider.main")), terminal: terminal, agent: "Aider", evidence: "parent process 98, aider"},
+		"an argument of a script": {processes: under(shell, python("-W", "ignore", "report.py", "aider")), terminal: terminal},
+		"sshd":                    {processes: under(shell, Process{Name: "sshd-session"}), clients: []int{98}, terminal: terminal},
+		"zellij":                  {processes: under(shell, Process{Name: "zellij"}), clients: []int{98}, terminal: terminal},
+		"an IDE on Windows":       {processes: under(Process{Name: "powershell.exe"}, Process{Name: "pycharm64.exe"}), clients: []int{98}, terminal: "console"},
+		"RustRover":               {processes: under(shell, Process{Name: "rustrover", Path: "/opt/rustrover/bin/rustrover"}), clients: []int{98}, terminal: terminal},
+		"a cycle of processes":    {processes: table{100: {Name: "loadout", Parent: 99}, 99: {Name: "a", Parent: 98}, 98: {Name: "b", Parent: 99}}, terminal: terminal},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,6 +85,37 @@ func TestDetect(t *testing.T) {
 				t.Errorf("user %v, reason %q", c.IsUser(), c.Reason())
 			}
 		})
+	}
+}
+
+// A client is found above what starts the server for it, but not above the user's
+// own shell.
+func TestCallers(t *testing.T) {
+	process := func(args ...string) Process {
+		return Process{Name: baseName(args[0]), Path: "/usr/bin/" + args[0], Args: args}
+	}
+	agent, shell := process("my-agent"), process("bash", "-i")
+	for name, tt := range map[string]struct {
+		parents []Process
+		want    []int
+	}{
+		"a client":         {[]Process{agent, shell}, []int{99}},
+		"a shell":          {[]Process{process("sh", "-c", "loadout mcp; true"), agent, shell}, []int{99, 98}},
+		"env":              {[]Process{process("env", "A=b", "loadout", "mcp"), process("bash", "run.sh"), agent}, []int{99, 98, 97}},
+		"npx":              {[]Process{process("node", "/usr/lib/node_modules/npm/bin/npx-cli.js", "loadout", "mcp"), agent}, []int{99, 98}},
+		"uvx":              {[]Process{process("python3", "/home/u/.cache/uv/bin/loadout", "mcp"), process("uvx", "loadout", "mcp"), agent}, []int{99, 98, 97}},
+		"a user's shell":   {[]Process{shell, process("gnome-terminal-server")}, []int{99}},
+		"a Windows script": {[]Process{{Name: "cmd.exe"}, {Name: "my-agent.exe"}}, []int{99, 98}},
+		"a Python client":  {[]Process{process("python3", "agent.py"), process("jupyter-lab")}, []int{99}},
+		"init":             {nil, nil},
+	} {
+		processes := under(tt.parents...)
+		if tt.parents == nil {
+			processes[100] = Process{Name: "loadout", Parent: 1}
+		}
+		if got := Callers(100, processes.lookup); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
 	}
 }
 

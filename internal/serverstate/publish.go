@@ -30,10 +30,10 @@ type Options struct {
 	// that are not reported, such as latencies. Zero means
 	// [DefaultMaxInterval].
 	MaxInterval time.Duration
-	// Parent is the PID of the client that started this process; 0 if it was
-	// not started by a client.
-	Parent int
-	Logger *slog.Logger // nil discards messages
+	// Callers holds the PIDs of the processes that started this one, from its
+	// parent to the client. It is empty if no client started this process.
+	Callers []int
+	Logger  *slog.Logger // nil discards messages
 }
 
 // Publisher keeps the state file of this process up to date. It is safe for
@@ -115,9 +115,13 @@ func (p *Publisher) run() {
 func (p *Publisher) write() (wrote bool, err error) {
 	r := record{Version: 1, Machine: machineID(), Process: Process{PID: os.Getpid(), Since: p.since}}
 	r.Started, _ = startTime(r.PID)
-	if p.o.Parent > 0 {
-		r.Parent = p.o.Parent
-		r.ParentStarted, _ = startTime(r.Parent)
+	for i, pid := range p.o.Callers {
+		c := caller{PID: pid}
+		c.Started, _ = startTime(pid)
+		r.Callers = append(r.Callers, c)
+		if i == 0 { // for programs that do not know the others
+			r.Parent, r.ParentStarted = c.PID, c.Started
+		}
 	}
 	if r.Client, r.Servers = p.o.Snapshot(); r.Servers == nil {
 		r.Servers = []Server{}

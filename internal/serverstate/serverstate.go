@@ -39,9 +39,9 @@ type Process struct {
 	Since  time.Time `json:"since"`
 	// Servers lists the servers in the order given by the process.
 	Servers []Server `json:"servers"`
-	// Parent is the PID of the process that started this one, if the publisher
-	// recorded it and it is still running; otherwise 0.
-	Parent int `json:"-"`
+	// Callers holds the PIDs of the processes that started this one and are still
+	// running, if the publisher recorded them.
+	Callers []int `json:"-"`
 }
 
 // Server describes the state of one of a process's servers.
@@ -63,10 +63,36 @@ type record struct {
 	Version int    `json:"version"`
 	Machine string `json:"machine"`
 	Started string `json:"started"`
-	// Parent and ParentStarted identify the client; 0 if none is known.
-	Parent        int    `json:"parent,omitempty"`
-	ParentStarted string `json:"parent_started,omitempty"`
+	// Parent and ParentStarted identify the first of Callers; 0 if none is known.
+	// Files of older programs have no Callers.
+	Parent        int      `json:"parent,omitempty"`
+	ParentStarted string   `json:"parent_started,omitempty"`
+	Callers       []caller `json:"callers,omitempty"`
 	Process
+}
+
+// caller is a process that started the one that wrote the record.
+type caller struct {
+	PID     int    `json:"pid"`
+	Started string `json:"started"`
+}
+
+// runningCallers returns the callers that are still running.
+func (r *record) runningCallers() []int {
+	all := r.Callers
+	if len(all) == 0 {
+		all = []caller{{r.Parent, r.ParentStarted}}
+	}
+	var out []int
+	for _, c := range all {
+		if c.PID <= 0 {
+			continue
+		}
+		if at, ok := startTime(c.PID); ok && at == c.Started {
+			out = append(out, c.PID)
+		}
+	}
+	return out
 }
 
 // List returns the running processes with a file in dir, oldest first. If dir
@@ -102,9 +128,7 @@ func List(dir string) ([]Process, error) {
 		}
 		switch {
 		case r.isAlive():
-			if at, ok := startTime(r.Parent); ok && r.Parent > 0 && at == r.ParentStarted {
-				r.Process.Parent = r.Parent
-			}
+			r.Process.Callers = r.runningCallers()
 			all = append(all, r.Process)
 		case r.Machine == machineID() || isStale(path):
 			os.Remove(path)

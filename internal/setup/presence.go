@@ -23,9 +23,7 @@ func (s *Setup) Caller() presence.Caller {
 	if dir := s.ProcessesDir(); dir != "" {
 		running, _ := serverstate.List(dir) // without the list, the other signs still count
 		for _, p := range running {
-			if p.Parent > 0 {
-				clients = append(clients, p.Parent)
-			}
+			clients = append(clients, p.Callers...)
 		}
 	}
 	return presence.Detect(presence.Options{Getenv: s.Getenv, Self: os.Getpid(), Clients: clients})
