@@ -179,3 +179,23 @@ func TestSkillIsApprovedOverMCP(t *testing.T) {
 		})
 	}
 }
+
+// An agent that runs the chat is not asked, so it cannot approve the skill.
+func TestAgentIsNotAskedInChat(t *testing.T) {
+	p := newDiagrams(t)
+	exe, err := exec.LookPath("loadout-detecting")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.exe = exe
+	cmd := p.turn("Draw.", speak("", calling("load", "load_skill", "name", "mermaid")), speak("", through("d", "mermaid_render__diagram", "code", "graph")), speak("Not drawn."))
+	cmd.Env = append(cmd.Env, "CLAUDECODE=1")
+	cmd.Stdin = strings.NewReader("always\nalways\n")
+	out, err := cmd.CombinedOutput()
+	if strings.Contains(string(out), "diagram of graph") || !strings.Contains(string(out), "nobody is asked for approvals: Claude Code runs this command (environment variable CLAUDECODE)") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if grants, _, err := policy.NewFileStore(p.path(".local/state/loadout/grants")).List(t.Context()); err != nil || len(grants) > 0 {
+		t.Errorf("stored %+v, %v", grants, err)
+	}
+}

@@ -129,6 +129,12 @@ func (h *Host) promptApproval(ctx context.Context, q approval.Request, input *te
 	said, _ := h.promptField(ctx, terminal.Pick("Allow?", choices...), input)
 	scopes := map[any]policy.Scope{"yes": "", "session": policy.ForSession, "always": policy.Always}
 	scope, allowed := scopes[said]
+	if scope == policy.Always {
+		if c := h.Caller(); !c.IsUser() { // a program may answer
+			h.Note("approved for this conversation only: %s", c.Reason())
+			scope = policy.ForSession
+		}
+	}
 	switch {
 	case allowed:
 		return approval.Answer{Outcome: approval.Accepted, Scope: scope}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
@@ -92,21 +93,23 @@ func (r readerOf) Read(b []byte) (int, error) {
 func TestApprovalLineByLine(t *testing.T) {
 	call := json.RawMessage(`{"tool":"workspace__write_file","server":"workspace","reason":"it is HIGH","arguments":{"path":"a.txt","content":"one\ntwo\u001b[2J\n"}}`)
 	for _, tt := range []struct {
-		typed string
-		want  approval.Outcome
-		scope policy.Scope
+		typed, terminal string
+		want            approval.Outcome
+		scope           policy.Scope
 	}{
-		{"yes\n", approval.Accepted, ""},
-		{"s\n", approval.Accepted, policy.ForSession},
-		{"always\n", approval.Accepted, policy.Always},
-		{"n\n", approval.Declined, ""},
-		{"perhaps\nno\n", approval.Declined, ""},
-		{"\n", approval.Cancelled, ""},
-		{"", approval.Cancelled, ""},
+		{"yes\n", "/dev/pts/1", approval.Accepted, ""},
+		{"s\n", "/dev/pts/1", approval.Accepted, policy.ForSession},
+		{"always\n", "/dev/pts/1", approval.Accepted, policy.Always},
+		{"always\n", "", approval.Accepted, policy.ForSession}, // typed by a program
+		{"n\n", "/dev/pts/1", approval.Declined, ""},
+		{"perhaps\nno\n", "/dev/pts/1", approval.Declined, ""},
+		{"\n", "/dev/pts/1", approval.Cancelled, ""},
+		{"", "/dev/pts/1", approval.Cancelled, ""},
 	} {
-		t.Run(tt.typed, func(t *testing.T) {
+		t.Run(tt.typed+tt.terminal, func(t *testing.T) {
 			var shown bytes.Buffer
-			a := &Host{Setup: setup.Setup{Console: console.Console{Stdout: &shown, Stderr: &shown, Getenv: func(string) string { return "" }}}}
+			a := &Host{Setup: setup.Setup{Console: console.Console{Stdout: &shown, Stderr: &shown, Getenv: func(string) string { return "" }},
+				DetectCaller: func() presence.Caller { return presence.Caller{Terminal: tt.terminal} }}}
 			input := terminal.NewLineReader(strings.NewReader(tt.typed))
 			defer input.Close()
 			got := a.promptUser(t.Context(), approval.Request{Kind: approval.KindApproval, Message: "?", Payload: call}, input)

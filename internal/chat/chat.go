@@ -59,7 +59,7 @@ func (h *Host) Run(ctx context.Context, o *Flags) error {
 	input := terminal.NewLineReader(h.Stdin)
 	defer input.Close()
 	if once {
-		t, err := h.openChat(ctx, conversationOptions{config: c, flags: o, asks: o.Approve == "ask", input: input}, who)
+		t, err := h.openChat(ctx, conversationOptions{config: c, flags: o, asks: o.Approve == "ask" && h.canAsk(), input: input}, who)
 		if err != nil {
 			return err
 		}
@@ -68,17 +68,28 @@ func (h *Host) Run(ctx context.Context, o *Flags) error {
 		t.printPreloaded()
 		return t.printTurn(ctx, o.Prompt)
 	}
-	if o.Approve != "rules" {
+	asks := o.Approve != "rules" && h.canAsk()
+	if asks {
 		o.confirm, o.confirmTo = h.Confirm, h.Stderr
 	}
 	for {
-		err := h.runInteractive(ctx, c, o, who, input)
+		err := h.runInteractive(ctx, c, o, who, input, asks)
 		next := (*reopenError)(nil)
 		if !errors.As(err, &next) {
 			return err
 		}
 		o.Session, o.Preload, o.Workspace = next.id, nil, "" // the other conversation has its own working directory
 	}
+}
+
+// canAsk reports whether the answers to prompts are those of the user. If an agent
+// runs the chat, nobody is asked, as with --approve rules.
+func (h *Host) canAsk() bool {
+	c := h.Caller()
+	if c.Agent != "" {
+		h.Note("nobody is asked for approvals: %s", c.Reason())
+	}
+	return c.Agent == ""
 }
 
 // selectModel returns the model selected by the flags or the configuration.
@@ -102,8 +113,8 @@ func (h *Host) selectModel(ctx context.Context, c *config.Config, o *Flags) (*se
 
 // runInteractive runs a conversation until the user quits: full-screen, or line
 // by line on a simple terminal.
-func (h *Host) runInteractive(ctx context.Context, c *config.Config, o *Flags, who *setup.ActiveModel, input *terminal.LineReader) error {
-	options := conversationOptions{config: c, flags: o, asks: o.Approve != "rules", input: input}
+func (h *Host) runInteractive(ctx context.Context, c *config.Config, o *Flags, who *setup.ActiveModel, input *terminal.LineReader, asks bool) error {
+	options := conversationOptions{config: c, flags: o, asks: asks, input: input}
 	if h.canUseScreen() {
 		notices := terminal.NewNotices(h.Stderr)
 		own := *h
