@@ -113,6 +113,12 @@ func (a *app) acceptServer(ctx context.Context, name string, files []string) err
 			return err
 		}
 		args := append([]string{"servers", "accept", name}, a.SkillArgs()...)
+		if a.ProfileName != "" {
+			args = append(args, "--profile", a.ProfileName)
+		}
+		for _, f := range files {
+			args = append(args, "--mcp-config", f)
+		}
 		presence, err := a.RequireUser(ctx, "", args...)
 		if err != nil {
 			return err

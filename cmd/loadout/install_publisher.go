@@ -25,7 +25,15 @@ func (a *app) forgetKey(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.RequireUser(ctx, "", "verify", "--forget", source); err != nil {
+	args := []string{"verify", "--forget", source}
+	if _, err := a.RequireUser(ctx, "", args...); err != nil {
+		return err
+	}
+	yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: fmt.Sprintf("Accept the next key that signs the skills of %s?", plain(at.CanonicalURL())), Args: args})
+	if err == nil && !yes {
+		err = exit.Errorf(exit.Refused, "verify a skill with its key: loadout verify NAME", "key of %s not forgotten", at.CanonicalURL())
+	}
+	if err != nil {
 		return err
 	}
 	switch _, err := pins.Remove(ctx, at.CanonicalURL()); {

@@ -96,5 +96,6 @@ func run(ctx context.Context, args []string, env environment) int {
 	case out.Err != nil:
 		return a.reportError(exit.Errorf(exit.Failure, "free disk space, or write to another location", "write standard output: %w", exit.FileCause(out.Err)))
 	}
+	a.RemoveAnswered(ctx)
 	return exit.OK
 }

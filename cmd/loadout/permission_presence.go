@@ -29,7 +29,7 @@ func (a *app) requireApprover(ctx context.Context, name string, o *approveFlags)
 }
 
 // approveArgs returns the arguments of the command that approves a skill with
-// the same permissions.
+// the same permissions and conditions. It omits --yes, so that it asks.
 func (a *app) approveArgs(name string, o *approveFlags) []string {
 	args := []string{"approve", name}
 	if o.workspace {
@@ -40,6 +40,12 @@ func (a *app) approveArgs(name string, o *approveFlags) []string {
 	}
 	if o.unsandboxed {
 		args = append(args, "--unsandboxed")
+	}
+	if o.expires > 0 {
+		args = append(args, "--expires", o.expires.String())
+	}
+	for _, d := range o.digests {
+		args = append(args, "--digest", d)
 	}
 	return append(args, a.SkillArgs()...)
 }

@@ -133,7 +133,7 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	if err != nil {
 		return err
 	}
-	yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: "Trust this project?", Show: func() { a.printTrust(p, out) }, Args: []string{"trust", p.Dir},
+	yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: "Trust this project?", Show: func() { a.printTrust(p, out) }, Args: trustArgs(p.Dir, o),
 		Hint: statedTrustHint(p.Dir), Ask: true, Yes: o.yes, Stated: o.digest != ""})
 	if err != nil {
 		return err
@@ -170,7 +170,16 @@ func (a *app) requireTruster(ctx context.Context, dir string, digest policy.Dige
 	if c := a.Caller(); !a.IsManaged() && c.Agent == "" && (c.Terminal == "" || !console.IsTerminal(a.Stdin)) && o.yes && o.digest != "" {
 		return digestStated, nil
 	}
-	return a.RequireUser(ctx, statedTrustHint(dir), "trust", dir)
+	return a.RequireUser(ctx, statedTrustHint(dir), trustArgs(dir, o)...)
+}
+
+// trustArgs returns the arguments of the command that trusts a project. It omits
+// --yes, so that it asks.
+func trustArgs(dir string, o *trustFlags) []string {
+	if o.digest == "" {
+		return []string{"trust", dir}
+	}
+	return []string{"trust", dir, "--digest", o.digest}
 }
 
 // statedTrustHint says how to trust a project without a terminal.

@@ -36,6 +36,7 @@ func newCallerFixture(t *testing.T) *callerFixture {
 		"project/.mcp.json":            `{"mcpServers": {"a": {"command": "true"}}}`,
 		".cursor/mcp.json":             `{"mcpServers": {"b": {"command": "true"}}}`,
 		".config/loadout/servers.yaml": "mcpServers: {c: {command: 'true'}}\n",
+		"more.json":                    `{"mcpServers": {"d": {"command": "true"}}}`,
 	} {
 		file := filepath.Join(d.home, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -151,6 +152,11 @@ var refusals = map[string]string{
 	"run task task.sh --skills skills":                            "loadout approve task --skills skills",
 	"run csv-analysis profile_csv.py --workspace project --write": "loadout run csv-analysis profile_csv.py --workspace project --write",
 	"run csv-analysis profile_csv.py --host-network":              "loadout run csv-analysis profile_csv.py --host-network",
+	"approve task --skills skills --expires 90m":                  "loadout approve task --expires 1h30m0s --skills skills",
+	"run csv-analysis profile_csv.py --workspace project":         "loadout run csv-analysis profile_csv.py --workspace project",
+	"run csv-analysis profile_csv.py --workspace project --write --in project --out new --timeout 5s --json -- --rows 2"://
+	"loadout run csv-analysis profile_csv.py --in project --out new --workspace project --write --timeout 5s -- --rows 2",
+	"servers accept d --mcp-config more.json": "loadout servers accept d --mcp-config more.json",
 	"trust project":                                 "loadout trust $HOME/project",
 	"trust project --yes":                           "loadout trust $HOME/project",
 	"import cursor":                                 "loadout import cursor",
@@ -242,7 +248,7 @@ func TestUnattendedApprovalStatesDigest(t *testing.T) {
 		if code != tt.code || !strings.Contains(out, tt.want) || len(d.grants()) > 0 {
 			t.Errorf("%s: exit code %d, %d grants, want %d and %q:\n%s", name, code, len(d.grants()), tt.code, tt.want, out)
 		}
-		if name == "an agent" && strings.Contains(out, "--digest") {
+		if name == "an agent" && strings.Contains(out, "unattended") {
 			t.Errorf("an agent learns about --digest:\n%s", out)
 		}
 	}
@@ -321,24 +327,104 @@ func TestPendingRequestIsRemoved(t *testing.T) {
 	}
 }
 
-// The parent of a running loadout mcp is a client, so its other commands are an
-// agent's.
-func TestParentOfServerIsClient(t *testing.T) {
+// Requests for other skills stay pending, and so does what the user declines.
+func TestOtherRequestsStayPending(t *testing.T) {
 	needsUser(t)
 	d := newCallerFixture(t)
-	// The client starts the server, waits until it is listed, and then runs the
-	// command in a shell below itself. Its name is none of the known ones.
-	client := filepath.Join(t.TempDir(), "some-client")
-	if out, err := exec.Command("cp", "/bin/sh", client).CombinedOutput(); err != nil { // a link would be a shell
-		t.Fatal(err, string(out))
+	requests := []string{"approve task --skills skills", "secret grant KEY --skill needy --skills skills", "secret grant KEY --skill task --skills skills"}
+	for _, r := range requests {
+		d.unattended([]string{"CLAUDECODE=1"}, strings.Fields(r)...)
 	}
-	script := `mkfifo in; loadout-detecting mcp <in >out & exec 3>in
+	check := func(want ...string) {
+		t.Helper()
+		all, _ := d.unattended(nil, "approve", "--pending")
+		for _, r := range requests {
+			if strings.Contains(all, "loadout "+r+"\n") != slices.Contains(want, r) {
+				t.Errorf("want %q, pending is\n%s", want, all)
+			}
+		}
+	}
+	check(requests...)
+	if out, code := d.inTerminal(nil, nil, "loadout-detecting approve task --skills skills", "n\n"); code != exit.Refused {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	check(requests...)
+	if out, code := d.inTerminal(nil, nil, "loadout-detecting secret grant KEY --skill task --skills skills", ""); code != exit.OK {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	check(requests[:2]...)
+}
+
+// A list of requests that cannot be read is named. The refusal has its hint.
+func TestPendingFileIsNamed(t *testing.T) {
+	d := newCallerFixture(t)
+	file := filepath.Join(d.home, ".local", "state", "loadout", "pending.json")
+	for text, want := range map[string]string{`{"version": 99}`: "has version 99 (this program supports version 1)", "{": "is damaged: "} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, code := d.unattended(nil, "approve", "--pending"); code != exit.Failure || !strings.Contains(out, file+" "+want) || !strings.Contains(out, "remove the file") {
+			t.Errorf("exit code %d, want %q:\n%s", code, want, out)
+		}
+		out, code := d.unattended([]string{"CLAUDECODE=1"}, "run", "task", "task.sh", "--skills", "skills")
+		if code != exit.Refused || !strings.Contains(out, file+" "+want) || !strings.Contains(out, "`loadout approve task --skills skills`") {
+			t.Errorf("exit code %d, want %q:\n%s", code, want, out)
+		}
+		for line := range strings.Lines(out) {
+			if strings.TrimSpace(line) == "" || strings.HasSuffix(strings.TrimSpace(line), ":") {
+				t.Errorf("an empty line:\n%s", out)
+			}
+		}
+	}
+}
+
+// A directory that the user approved for the skill needs no user.
+func TestApprovedWorkspace(t *testing.T) {
+	needsUser(t)
+	d := newCallerFixture(t)
+	run := func() int {
+		t.Helper()
+		_, code := d.unattended([]string{"CLAUDECODE=1"}, "run", "task", "task.sh", "--skills", "skills", "--workspace", "project")
+		return code
+	}
+	for _, tt := range []struct {
+		approve string
+		refused bool
+	}{{"approve task --skills skills", true}, {"approve task --skills skills --write-workspace", false}} {
+		if out, code := d.inTerminal(nil, nil, "loadout-detecting "+tt.approve, "y\n"); code != exit.OK {
+			t.Fatalf("exit code %d:\n%s", code, out)
+		}
+		if code := run(); (code == exit.Refused) != tt.refused {
+			t.Errorf("after %s: exit code %d", tt.approve, code)
+		}
+	}
+}
+
+// The parent of a running loadout mcp is a client, so its other commands are an
+// agent's. A shell between them does not hide it.
+func TestParentOfServerIsClient(t *testing.T) {
+	needsUser(t)
+	for name, server := range map[string]string{"direct": "loadout-detecting mcp", "shell": "sh -c 'loadout-detecting mcp; true'", "env": "env A=b sh -c 'loadout-detecting mcp; true'"} {
+		t.Run(name, func(t *testing.T) {
+			d := newCallerFixture(t)
+			// The client starts the server, waits until it is listed, and then runs the
+			// command in a shell below itself. Its name is none of the known ones.
+			client := filepath.Join(t.TempDir(), "some-client")
+			if out, err := exec.Command("cp", "/bin/sh", client).CombinedOutput(); err != nil { // a link would be a shell
+				t.Fatal(err, string(out))
+			}
+			script := `mkfifo in; ` + server + ` <in >out & exec 3>in
 until ls .local/state/loadout/running/*.json >/dev/null 2>&1; do sleep 0.05; done
 sh -c "loadout-detecting approve task --skills skills; echo code \$?"
 exec 3>&-; wait`
-	out, _ := d.inTerminal(nil, nil, client+" -c "+console.ShellQuote(script), "")
-	if !strings.Contains(out, "code 3") || !strings.Contains(out, ", some-client, also runs loadout mcp)") || len(d.grants()) > 0 {
-		t.Errorf("%d grants:\n%s", len(d.grants()), out)
+			out, _ := d.inTerminal(nil, nil, client+" -c "+console.ShellQuote(script), "")
+			if !strings.Contains(out, "code 3") || !strings.Contains(out, ", some-client, also runs loadout mcp)") || len(d.grants()) > 0 {
+				t.Errorf("%d grants:\n%s", len(d.grants()), out)
+			}
+		})
 	}
 }
 

@@ -85,7 +85,7 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	if err != nil {
 		return err
 	}
-	if r.ByUser, err = a.isRunByUser(ctx, args, o, c.Managed()); err != nil {
+	if r.ByUser, err = a.isRunByUser(ctx, rt, args, o, c.Managed()); err != nil {
 		return err
 	}
 	if most := time.Duration(c.Sandbox.Seconds) * time.Second; o.timeout > most {
@@ -102,7 +102,7 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	line.End()
 	a.RecordScriptUse(ctx, c, rt, args[0], res, err)
 	if e, ok := errors.AsType[*loadout.RefusedError](err); ok && e.NeedsApproval && !r.ByUser {
-		if err = a.confirmUnapproved(ctx, args, e); err == nil {
+		if err = a.confirmUnapproved(ctx, args, o, e); err == nil {
 			r.ByUser = true
 			res, err = rt.Run(ctx, r)
 			line.End()
@@ -110,6 +110,9 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 		}
 	}
 	end()
+	if res != nil {
+		a.RemoveAnswered(ctx)
+	}
 	switch {
 	case isType[*script.NotFoundError](err):
 		return exit.Errorf(exit.NotFound, "list its files: loadout show "+console.ShellQuote(args[0])+a.SkillFlags(), "%w", err)

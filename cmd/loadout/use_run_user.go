@@ -7,32 +7,46 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // isRunByUser reports whether the user typed the command, which approves the
 // run. It returns an error if the flags give the run more permissions than an
 // approval, and the user did not type or confirm the command.
-func (a *app) isRunByUser(ctx context.Context, args []string, o *runFlags, managed bool) (bool, error) {
+func (a *app) isRunByUser(ctx context.Context, rt *loadout.Runtime, args []string, o *runFlags, managed bool) (bool, error) {
 	typed := a.Caller().IsUser() && a.IsAttended() && !managed
-	if typed || !o.write && !o.host && len(o.secrets) == 0 {
+	if typed || !o.write && !o.host && len(o.secrets) == 0 && (managed || o.workspace == "" || a.mayUseWorkspace(ctx, rt, args[0])) {
 		return typed, nil
 	}
-	command := a.widenedRun(args, o)
+	command := a.runArgs(args, o)
 	if _, err := a.RequireUser(ctx, "", command...); err != nil {
 		return false, err
 	}
 	return true, a.confirmRun(ctx, command, fmt.Sprintf("Run %s of skill %s with these permissions?", plain(args[1]), plain(args[0])))
 }
 
+// mayUseWorkspace reports whether the user approved the skill with access to a
+// workspace. An approval without it does not let an agent show any directory to
+// the skill.
+func (a *app) mayUseWorkspace(ctx context.Context, rt *loadout.Runtime, name string) bool {
+	r, err := rt.ReadApprovalRequest(ctx, name)
+	if err != nil {
+		return false
+	}
+	g, err := lease.Find(ctx, a.GrantStore(), policy.LocalUser(), r.Digest, "", r.Needs)
+	return err == nil && g.Permissions.WorkspaceWrite
+}
+
 // confirmUnapproved returns nil if the user lets a skill run once that is not
 // approved.
-func (a *app) confirmUnapproved(ctx context.Context, args []string, e *loadout.RefusedError) error {
+func (a *app) confirmUnapproved(ctx context.Context, args []string, o *runFlags, e *loadout.RefusedError) error {
 	command := append([]string{"approve", e.Skill}, a.SkillArgs()...)
 	if _, err := a.RequireUser(ctx, unattendedHint(e.Skill), command...); err != nil {
 		return err
 	}
-	return a.confirmRun(ctx, append([]string{"run"}, args...), fmt.Sprintf("Skill %s is not approved. Run %s once?", plain(e.Skill), plain(args[1])))
+	return a.confirmRun(ctx, a.runArgs(args, o), fmt.Sprintf("Skill %s is not approved. Run %s once?", plain(e.Skill), plain(args[1])))
 }
 
 // confirmRun asks the user on the terminal about a run with redirected input or
@@ -45,12 +59,19 @@ func (a *app) confirmRun(ctx context.Context, command []string, question string)
 	return err
 }
 
-// widenedRun returns the command for a run with more permissions than the skill
-// requests, without the script's own arguments.
-func (a *app) widenedRun(args []string, o *runFlags) []string {
+// runArgs returns the arguments of the command that makes the same run.
+func (a *app) runArgs(args []string, o *runFlags) []string {
 	out := append([]string{"run", args[0], args[1]}, a.SkillArgs()...)
-	if o.workspace != "" {
-		out = append(out, "--workspace", o.workspace)
+	if a.ProfileName != "" {
+		out = append(out, "--profile", a.ProfileName)
+	}
+	for _, p := range o.in {
+		out = append(out, "--in", p)
+	}
+	for _, f := range []struct{ name, value string }{{"--out", o.out}, {"--folder", o.folder}, {"--workspace", o.workspace}} {
+		if f.value != "" {
+			out = append(out, f.name, f.value)
+		}
 	}
 	if o.write {
 		out = append(out, "--write")
@@ -60,6 +81,12 @@ func (a *app) widenedRun(args []string, o *runFlags) []string {
 	}
 	for _, name := range o.secrets {
 		out = append(out, "--secret", name)
+	}
+	if o.timeout > 0 {
+		out = append(out, "--timeout", o.timeout.String())
+	}
+	if len(args) > 2 {
+		out = append(append(out, "--"), args[2:]...)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
@@ -41,10 +42,18 @@ type pendingFile struct {
 }
 
 func (s *Setup) pendingFile() *privatefile.File {
-	if d := s.StateDir(); d != "" {
-		return privatefile.New(filepath.Join(d, "pending.json"), maxPendingBytes)
+	if path := s.pendingPath(); path != "" {
+		return privatefile.New(path, maxPendingBytes)
 	}
 	return nil
+}
+
+// pendingPath returns the path of the file, or "" without a state directory.
+func (s *Setup) pendingPath() string {
+	if d := s.StateDir(); d != "" {
+		return filepath.Join(d, "pending.json")
+	}
+	return ""
 }
 
 // AddPending adds a request, or updates the one for the same command. It sets
@@ -67,20 +76,35 @@ func (s *Setup) AddPending(ctx context.Context, r PendingRequest) {
 	}
 }
 
-// removePending removes the requests for the command and object in args, which
-// the user now runs.
-func (s *Setup) removePending(ctx context.Context, args []string) {
-	all, err := s.PendingRequests()
-	same := func(o PendingRequest) bool {
-		n := min(2, len(args))
-		return len(o.Args) >= n && slices.Equal(o.Args[:n], args[:n])
+// RemoveAnswered removes the pending requests for the command that the user ran
+// last, if any. Call it after the command succeeded.
+func (s *Setup) RemoveAnswered(ctx context.Context) {
+	if len(s.answered) == 0 {
+		return
 	}
+	done := unconditional(s.answered)
+	same := func(o PendingRequest) bool { return slices.Equal(unconditional(o.Args), done) }
+	all, err := s.PendingRequests()
 	if err != nil || !slices.ContainsFunc(all, same) {
 		return
 	}
 	if err := s.changePending(ctx, s.pendingFile(), func(all []PendingRequest) []PendingRequest { return slices.DeleteFunc(all, same) }); err != nil {
 		s.Note("cannot remove the pending request: %v", err)
 	}
+}
+
+// unconditional returns the arguments of a command without those that only limit
+// an approval. The user may choose others than an agent did.
+func unconditional(args []string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		if args[0] == "approve" && (args[i] == "--expires" || args[i] == "--digest") {
+			i++ // its value
+			continue
+		}
+		out = append(out, args[i])
+	}
+	return out
 }
 
 // PendingRequests returns the pending requests of the last seven days, oldest
@@ -97,7 +121,11 @@ func (s *Setup) PendingRequests() ([]PendingRequest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list pending requests: %w", err)
 	}
-	return decodePending(data)
+	all, err := decodePending(data)
+	if err != nil {
+		return nil, exit.Errorf(exit.Failure, "to begin a new list, remove the file", "list pending requests: %s %w", s.pendingPath(), err)
+	}
+	return all, nil
 }
 
 func (s *Setup) changePending(ctx context.Context, file *privatefile.File, change func([]PendingRequest) []PendingRequest) error {
@@ -106,7 +134,7 @@ func (s *Setup) changePending(ctx context.Context, file *privatefile.File, chang
 		if old != nil {
 			var err error
 			if all, err = decodePending(old); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%s %w", s.pendingPath(), err)
 			}
 		}
 		return json.MarshalIndent(pendingFile{pendingVersion, change(all)}, "", "  ")
@@ -117,10 +145,10 @@ func (s *Setup) changePending(ctx context.Context, file *privatefile.File, chang
 func decodePending(data []byte) ([]PendingRequest, error) {
 	var f pendingFile
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("pending requests are damaged: %w", err)
+		return nil, fmt.Errorf("is damaged: %w", err)
 	}
 	if f.Version != pendingVersion {
-		return nil, fmt.Errorf("pending requests have version %d (this program supports version %d)", f.Version, pendingVersion)
+		return nil, fmt.Errorf("has version %d (this program supports version %d)", f.Version, pendingVersion)
 	}
 	return slices.DeleteFunc(f.Requests, func(r PendingRequest) bool { return time.Since(r.Time) > pendingRetention || len(r.Args) == 0 }), nil
 }

@@ -39,7 +39,8 @@ func (s *Setup) ProcessesDir() string {
 }
 
 // RequireUser returns how the user's presence is established, for
-// [policy.Grant.Presence]. If an agent runs the command or there is no
+// [policy.Grant.Presence]. After the command succeeded, call
+// [Setup.RemoveAnswered]. If an agent runs the command or there is no
 // terminal, it records the request and returns an error. The error names the
 // command loadout ARGS for the user to type; its hint is hint, or the list of
 // such requests if hint is "".
@@ -50,7 +51,7 @@ func (s *Setup) RequireUser(ctx context.Context, hint string, args ...string) (s
 	}
 	c := s.Caller()
 	if c.IsUser() {
-		s.removePending(ctx, args)
+		s.answered = args
 		return "terminal " + c.Terminal, nil
 	}
 	if c.Agent != "" {

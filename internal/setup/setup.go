@@ -42,6 +42,8 @@ type Setup struct {
 	// SkillWait is the maximum wait for slow skill directories, as in
 	// [loadout.Options]; 0 means no limit.
 	SkillWait time.Duration
+
+	answered []string // arguments of the command for which RequireUser found the user
 }
 
 // SkillArgs returns the flags that select the skills, as arguments.
