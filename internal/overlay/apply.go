@@ -25,7 +25,10 @@ var errChanged = errors.New(changedNow)
 // failed. It applies no change twice, and none with a reason to refuse it. A
 // failure does not stop the others. Files are replaced atomically.
 func (s *Set) Apply(want func(*Change) bool) []Failure {
-	a := &applier{lower: cursor{top: s.lower}, upper: cursor{top: s.upper}}
+	if s.unlinked == nil {
+		s.unlinked = map[inode]bool{}
+	}
+	a := &applier{lower: cursor{top: s.lower}, upper: cursor{top: s.upper}, unlinked: s.unlinked}
 	defer a.lower.truncate(0)
 	defer a.upper.truncate(0)
 	var failed []Failure
@@ -109,7 +112,10 @@ func pathless(err error) error {
 
 // applier applies changes. It opens the directory of a change without following
 // symlinks and changes only entries of that directory.
-type applier struct{ lower, upper cursor }
+type applier struct {
+	lower, upper cursor
+	unlinked     map[inode]bool // see [Set]
+}
 
 func (a *applier) apply(c *Change) error {
 	dir, err := a.lower.dir(path.Dir(c.Path))
@@ -117,8 +123,11 @@ func (a *applier) apply(c *Change) error {
 		return err
 	}
 	name := path.Base(c.Path)
-	if err := checkUnchanged(dir, name, c); err != nil {
+	if err := a.checkUnchanged(dir, name, c); err != nil {
 		return err
+	}
+	if c.was != nil && c.Op != Mode {
+		a.unlinked[inodeOf(c.was)] = true // changes the time of its other names
 	}
 	if c.Op == Delete {
 		return dir.Remove(name)
@@ -141,7 +150,7 @@ func (a *applier) apply(c *Change) error {
 
 // checkUnchanged returns an error if the entry is not as it was when the
 // changes were read.
-func checkUnchanged(dir *os.Root, name string, c *Change) error {
+func (a *applier) checkUnchanged(dir *os.Root, name string, c *Change) error {
 	now, err := dir.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && (c.was == nil || c.Op == Mode && c.Mode.IsDir()):
@@ -158,7 +167,11 @@ func checkUnchanged(dir *os.Root, name string, c *Change) error {
 		return fs.ErrExist
 	case now.Mode().Type() != c.was.Mode().Type():
 		return errChanged
-	case !now.IsDir() && (now.Size() != c.was.Size() || !now.ModTime().Equal(c.was.ModTime())):
+	case now.IsDir():
+		return nil
+	case now.Size() != c.was.Size() || !now.ModTime().Equal(c.was.ModTime()) || !os.SameFile(now, c.was):
+		return errChanged
+	case !changeTime(now).Equal(changeTime(c.was)) && !a.unlinked[inodeOf(c.was)]:
 		return errChanged
 	}
 	return nil

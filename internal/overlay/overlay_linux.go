@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,4 +48,25 @@ func owner(fi fs.FileInfo) (uid, gid int, ok bool) {
 		return 0, 0, false
 	}
 	return int(st.Uid), int(st.Gid), true
+}
+
+// changeTime returns the time of the last change of a file: of its content, its
+// attributes or its name. No program can set it.
+func changeTime(fi fs.FileInfo) time.Time {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fi.ModTime()
+	}
+	return time.Unix(st.Ctim.Unix())
+}
+
+// inode identifies a file while it exists.
+type inode struct{ device, number uint64 }
+
+func inodeOf(fi fs.FileInfo) inode {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return inode{}
+	}
+	return inode{uint64(st.Dev), st.Ino}
 }

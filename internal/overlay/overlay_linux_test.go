@@ -249,14 +249,15 @@ func TestApplyConflict(t *testing.T) {
 		}
 	}
 	past := time.Now().Add(-time.Hour)
-	for _, p := range []string{"a", "b", "c"} {
+	began := waitForTick(t, filepath.Join(lower, "c"))
+	write("a")
+	write("b")
+	for _, p := range []string{"a", "b"} { // as cp -p does
 		if err := os.Chtimes(filepath.Join(lower, p), past, past); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("a")
-	write("b")
-	s, err := overlay.Read(lower, upper, past.Add(time.Minute))
+	s, err := overlay.Read(lower, upper, began)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,6 +270,88 @@ func TestApplyConflict(t *testing.T) {
 		t.Errorf("failed: %v", failed)
 	}
 	if diff := cmp.Diff(tree{"a": "ftheirs", "b": "ftheirs", "c": "ftheirs"}, readTree(t, lower)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// waitForTick waits until the clock of the file system has passed the change
+// time of a file, and returns that time.
+func waitForTick(t testing.TB, file string) time.Time {
+	t.Helper()
+	changed := func(name string) time.Time {
+		var st unix.Stat_t
+		if err := unix.Lstat(name, &st); err != nil {
+			t.Fatal(err)
+		}
+		return time.Unix(st.Ctim.Unix())
+	}
+	began, probe := changed(file), filepath.Join(filepath.Dir(file), "..", "probe")
+	for {
+		if err := os.WriteFile(probe, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if changed(probe).After(began) {
+			return began
+		}
+	}
+}
+
+// A file of the user with the size and the modification time of the old one is
+// not overwritten, neither before nor after the list was made.
+func TestApplyConflictOfEqualTimes(t *testing.T) {
+	lower, upper := dirs(t, tree{"a": "f1", "b": "f1", "d": "d", "d/x": "f1", "e": "d", "e/x": "f1", "n": "d", "n/x": "f1"}, tree{"a": "f2", "b": "f2", "d": "d", "d/x": "f2", "n": "d", "n/x": "f1", "n/y": "f"})
+	other, err := os.MkdirTemp(filepath.Dir(lower), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree{"a": "f9", "b": "f9", "d": "d", "d/x": "f9", "e": "d", "e/x": "f9"}.write(t, other)
+	past := time.Now().Add(-time.Hour)
+	for _, top := range []string{lower, other} {
+		for _, p := range []string{"a", "b"} {
+			if err := os.Chtimes(filepath.Join(top, p), past, past); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	began := waitForTick(t, filepath.Join(other, "b"))
+	move := func(name string) {
+		t.Helper()
+		if err := errors.Join(os.RemoveAll(filepath.Join(lower, name)), os.Rename(filepath.Join(other, name), filepath.Join(lower, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move("a")
+	move("d")
+	move("e")
+	s, err := overlay.Read(lower, upper, began)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if diff := cmp.Diff([]string{"modify a: changed meanwhile by another program", "modify b", "modify d/x: changed meanwhile by another program", "delete e: changed meanwhile by another program", "create n/y"}, summary(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	move("b")
+	if failed := s.Apply(all); len(failed) != 1 || failed[0].Change.Path != "b" {
+		t.Errorf("failed: %v", failed)
+	}
+	if diff := cmp.Diff(tree{"a": "f9", "b": "f9", "d": "d", "d/x": "f9", "e": "d", "e/x": "f9", "n": "d", "n/x": "f1", "n/y": "f"}, readTree(t, lower)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Removing one name of a file does not keep the others.
+func TestApplyHardLinks(t *testing.T) {
+	lower, upper := dirs(t, tree{"a": "f1"}, tree{"a": "f2"})
+	for _, p := range []string{"b", "c"} {
+		if err := errors.Join(os.Link(filepath.Join(lower, "a"), filepath.Join(lower, p)), unix.Mknod(filepath.Join(upper, p), unix.S_IFCHR, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range read(t, lower, upper).Apply(all) {
+		t.Errorf("%s: %v", f.Change.Path, f.Err)
+	}
+	if diff := cmp.Diff(tree{"a": "f2"}, readTree(t, lower)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -32,12 +32,13 @@ type Set struct {
 	List []Change
 
 	lower, upper *os.Root
+	unlinked     map[inode]bool // hard-linked files of which Apply removed a name
 }
 
 // Read returns the changes in an upper directory to the lower directory. No
 // process may change the upper directory any more. Files that another program
-// changed in the lower directory after since are not to be overwritten: their
-// changes are refused.
+// changed in the lower directory after since, or moved there, are not to be
+// overwritten: their changes are refused.
 func Read(lower, upper string, since time.Time) (*Set, error) {
 	s := &Set{}
 	var err error
@@ -82,6 +83,7 @@ type pair struct {
 	// hides is set if the entries of lower are deleted unless they are in
 	// upper.
 	hides bool
+	moved bool // another program moved lower, or a directory above
 }
 
 func (r *reader) readTop() error {
@@ -126,7 +128,7 @@ func (r *reader) readDir(p *pair) error {
 	if r.isGitDir(p, names) {
 		p.at = p.at.GitDir()
 	}
-	if p.hides && p.lower != nil {
+	if p.hides && p.lower != nil && !p.moved {
 		if err := r.deleteOthers(p, names); err != nil {
 			return err
 		}
@@ -170,13 +172,19 @@ func (r *reader) readEntry(p *pair, name string) error {
 	}
 	at, full := p.at.Child(name), p.child(name)
 	if isWhiteout(is) {
-		if was == nil {
+		switch {
+		case was == nil:
 			return nil
+		case p.moved:
+			return r.refuse(full, Delete, was.Mode(), changedNow)
 		}
 		_, err := r.deleteEntry(p.lower, name, full, at, p.depth)
 		return err
 	}
 	if was != nil && was.Mode().Type() != is.Mode().Type() {
+		if p.moved {
+			return r.refuse(full, Modify, is.Mode(), changedNow)
+		}
 		if _, err := r.deleteEntry(p.lower, name, full, at, p.depth); err != nil {
 			return err
 		}
@@ -228,6 +236,7 @@ func (r *reader) readSubdir(p *pair, name string, is, was fs.FileInfo, at steeri
 			return r.refuse(full, Modify, is.Mode(), unreadable)
 		}
 		defer sub.lower.Close()
+		sub.moved = p.moved || r.isMoved(was)
 		if sub.hides, err = isOpaque(sub.upper); err != nil {
 			return err
 		}
@@ -257,7 +266,7 @@ func (r *reader) readFile(p *pair, name string, is, was fs.FileInfo, at steering
 		default:
 			c.Op = Modify
 		}
-		if r.isNewer(was) {
+		if p.moved || r.isNewer(was) {
 			return r.refuse(full, c.Op, is.Mode(), changedNow)
 		}
 	}
@@ -294,7 +303,7 @@ func (r *reader) readSymlink(p *pair, name string, is, was fs.FileInfo, at steer
 			return nil
 		}
 		c.Op = Modify
-		if r.isNewer(was) {
+		if p.moved || r.isNewer(was) {
 			return r.refuse(full, c.Op, is.Mode(), changedNow)
 		}
 	}
@@ -332,6 +341,8 @@ func (r *reader) deleteEntry(in *os.Root, name, full string, at steering.Positio
 		return waits, r.add(c)
 	case !was.IsDir():
 		return goes, r.add(c)
+	case r.isMoved(was):
+		return stays, r.refuse(full, Delete, was.Mode(), changedNow)
 	case depth >= maxDepth:
 		return stays, r.refuse(full, Delete, was.Mode(), tooDeep)
 	}
@@ -377,9 +388,20 @@ func (r *reader) deleteBelow(in *os.Root, name, full string, at steering.Positio
 }
 
 // isNewer reports whether another program changed a file of the lower directory
-// while the command ran. A time in the future says nothing.
+// while the command ran, or put another file there. Programs can set the
+// modification time to any value, as cp -p does, but not the change time. A
+// modification time in the future says nothing.
 func (r *reader) isNewer(was fs.FileInfo) bool {
-	return was.ModTime().After(r.since) && !was.ModTime().After(r.now)
+	mod := was.ModTime()
+	return changeTime(was).After(r.since) || mod.After(r.since) && !mod.After(r.now)
+}
+
+// isMoved reports whether another program moved a directory of the lower
+// directory while the command ran: unlike a change of its entries, this sets
+// only the change time. Files that come with it keep their times.
+func (r *reader) isMoved(was fs.FileInfo) bool {
+	at := changeTime(was)
+	return at.After(r.since) && at.After(was.ModTime())
 }
 
 // isGitDir reports whether a directory of the overlay is that of a repository,
