@@ -221,3 +221,41 @@ func TestApproveToolBySpelling(t *testing.T) {
 		d.expect(s, "revoked", "declined", 1)
 	}
 }
+
+// The user approves a tool in every spelling in which an agent may show it.
+func TestApproveToolSpellings(t *testing.T) {
+	d := newPromptFixture(t)
+	d.run("servers") // lists the tools
+	for _, name := range []string{
+		"notes__add", "notes.add", "mcp.notes.add", "mcp__notes__add", "mcp__loadout__notes__add", "mcp_loadout_notes__add", "loadout__notes__add",
+		"loadout.notes__add", "mcp:loadout:notes__add", "notes/add", "notes:add", "notes_add", "add", "mcp.add",
+	} {
+		var out struct{ Tool string }
+		if err := json.Unmarshal([]byte(d.run("approve", name, "--dry-run", "--json")), &out); err != nil || out.Tool != "notes__add" {
+			t.Errorf("%s: %+v, %v", name, out, err)
+		}
+	}
+}
+
+// A better spelling wins over one that other tools share.
+func TestSpellingRank(t *testing.T) {
+	for _, tt := range []struct {
+		name, joined, long string
+		want               int
+	}{
+		{"a__b", "a__b", "a.b", 0},
+		{"a.b", "a__b", "a.b", 0},
+		{"a__b", "x__a__b", "x.a__b", 3}, // a tool of another server
+		{"mcp__a__b", "a__b", "a.b", 1},
+		{"a_b__c", "a_b__c", "a b.c", 0}, // a server's name with a space
+		{"a b/c", "a_b__c", "a b.c", 2},
+		{"a_b_c", "a_b__c", "a_b.c", 2},
+		{"b", "a__b", "a.b", 3},
+		{"a__", "a__b", "a.b", 4},
+		{"", "a__b", "a.b", 4},
+	} {
+		if got := spellingRank(tt.name, tt.joined, tt.long); got != tt.want {
+			t.Errorf("%q for %s: %d, want %d", tt.name, tt.joined, got, tt.want)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (a *app) approveTool(ctx context.Context, name string, o *approveFlags, mis
 	}
 	return a.withServers(ctx, nil, false, "", func(set *setup.Toolset, _ map[string]string, _ []string) error {
 		found, err := findTool(ctx, set, name)
-		if err == nil && len(found) == 0 && strings.ContainsAny(name, "._") {
+		if err == nil && len(found) == 0 && strings.ContainsAny(name, "._/:") {
 			done := a.ShowProgress("connecting")
 			set.OpenPermittedServers(ctx) // also servers of approved skills
 			set.Connect(ctx, "")
@@ -105,22 +105,55 @@ func findTool(ctx context.Context, set *setup.Toolset, name string) ([]tools.Cap
 	if err != nil {
 		return nil, err
 	}
-	var exact, short []tools.Capability
+	found, best := []tools.Capability(nil), len(spellings)
 	for _, c := range all.Hints.Capabilities {
 		if c.Kind != "mcp" {
 			continue
 		}
-		long := strings.TrimPrefix(c.ID, "mcp.") // SERVER.TOOL
-		_, tool, _ := strings.Cut(long, ".")
-		switch name {
-		case c.Name, c.ID, long, "mcp__" + c.Name, "mcp__loadout__" + c.Name:
-			exact = append(exact, c)
-		case tool, "mcp." + tool:
-			short = append(short, c)
+		switch rank := spellingRank(name, c.Name, strings.TrimPrefix(c.ID, "mcp.")); {
+		case rank < best:
+			found, best = []tools.Capability{c}, rank
+		case rank == best && rank < len(spellings):
+			found = append(found, c)
 		}
 	}
-	if len(exact) > 0 {
-		return exact, nil
+	return found, nil
+}
+
+// spellings returns the spellings of a tool's name, best first. joined is its own
+// name, SERVER__TOOL.
+var spellings = []func(joined, server, tool string) []string{
+	func(joined, server, tool string) []string {
+		return []string{joined, server + "." + tool, "mcp." + server + "." + tool}
+	},
+	func(joined, server, tool string) []string { return withClientPrefix(joined, server+"."+tool) },
+	func(_, server, tool string) []string {
+		return withClientPrefix(server+"__"+tool, server+"_"+tool, server+"/"+tool, server+":"+tool)
+	},
+	func(_, _, tool string) []string { return withClientPrefix(tool) },
+}
+
+// withClientPrefix returns names, with and without what clients put before them:
+// "mcp", and the name of Loadout as their server.
+func withClientPrefix(names ...string) []string {
+	var out []string
+	for _, n := range names {
+		out = append(out, n)
+		for _, sep := range []string{"__", "_", ".", "/", ":"} {
+			out = append(out, "mcp"+sep+n, "loadout"+sep+n, "mcp"+sep+"loadout"+sep+n)
+		}
 	}
-	return short, nil
+	return out
+}
+
+// spellingRank returns the index of the first of spellings that contains name, or
+// their number if none does. long is SERVER.TOOL.
+func spellingRank(name, joined, long string) int {
+	server, tool, _ := strings.Cut(long, ".")
+	for i, of := range spellings {
+		if slices.Contains(of(joined, server, tool), name) {
+			return i
+		}
+	}
+	return len(spellings)
 }
