@@ -112,8 +112,12 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		return a.approveTool(ctx, name, o, err)
 	}
 	presence := ""
+	confirmation := setup.Confirmation{Question: "Approve this skill?", Args: a.approveArgs(name, o), Hint: unattendedHint(name), Ask: true, Yes: o.yes, Stated: len(o.digests) > 0}
 	if !o.dryRun {
 		if presence, err = a.requireApprover(ctx, name, o); err != nil {
+			return err
+		}
+		if err := a.CheckConfirmable(ctx, confirmation); err != nil {
 			return err
 		}
 		a.installServerPackages(ctx, rt, name) // the approval covers the code that npx and uvx start
@@ -130,9 +134,8 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		fmt.Fprint(a.Stdout, a.formatReview(r, c))
 	}
 	if !o.dryRun {
-		if err := a.confirmApproval(ctx, r, o, setup.Confirmation{
-			Show: func() { fmt.Fprint(a.Stdout, a.formatReview(r, c)) }, Args: a.approveArgs(name, o), Hint: unattendedHint(name),
-		}); err != nil {
+		confirmation.Show = func() { fmt.Fprint(a.Stdout, a.formatReview(r, c)) }
+		if err := a.confirmApproval(ctx, r, confirmation); err != nil {
 			return err
 		}
 		if out.Grant, err = a.grantReviewed(ctx, r, o.expires, presence); err != nil {
@@ -192,8 +195,7 @@ func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string,
 }
 
 // confirmApproval asks the user on a terminal to confirm the approval.
-func (a *app) confirmApproval(ctx context.Context, r *review.Review, o *approveFlags, c setup.Confirmation) error {
-	c.Question, c.Ask, c.Yes, c.Stated = "Approve this skill?", true, o.yes, len(o.digests) > 0
+func (a *app) confirmApproval(ctx context.Context, r *review.Review, c setup.Confirmation) error {
 	yes, err := a.ConfirmUser(ctx, c)
 	if err == nil && !yes {
 		err = exit.Errorf(exit.Refused, "to review it again: loadout approve "+console.ShellQuote(r.Name)+" --dry-run", "skill %s not approved", r.Name)

@@ -65,3 +65,21 @@ func TestYesNeedsTerminalOrDigest(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
+
+// An approval that nobody can confirm is refused before packages are installed.
+func TestRefusedApprovalInstallsNothing(t *testing.T) {
+	needsUser(t)
+	d := newCallerFixture(t)
+	file := filepath.Join(d.home, "skills", "served", "SKILL.md")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := skillText("served", "Has a server. Use for tests.", "mcpServers: {x: {command: npx, args: [-y, loadout-does-not-exist@1.0.0]}}\n", "Call its tools.")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, code := d.inTerminal(nil, nil, "loadout-detecting approve served --skills skills --yes </dev/null", "")
+	if code != exit.Refused || !strings.Contains(out, "--yes needs a terminal on standard input") || strings.Contains(out, "install") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}

@@ -27,11 +27,24 @@ func (s *Setup) IsAttended() bool {
 	return console.IsTerminal(s.Stdin) && console.IsTerminal(s.Stderr) || s.Caller().Assumed
 }
 
+// CheckConfirmable returns an error if [Setup.ConfirmUser] would refuse c without
+// asking, so that a command can stop before it does anything.
+func (s *Setup) CheckConfirmable(ctx context.Context, c Confirmation) error {
+	typed := console.IsTerminal(s.Stdin)
+	if c.Yes && !typed && !c.Stated && !s.Caller().Assumed {
+		return s.refuse(ctx, c.Args, "--yes needs a terminal on standard input", c.Hint)
+	}
+	return nil
+}
+
 // ConfirmUser reports whether the user confirms c, after [Setup.RequireUser].
 // If standard input or standard error is redirected, it shows everything and
 // asks on the controlling terminal: a program that inherited the terminal must
 // not answer for the user. It returns an error if it cannot ask there.
 func (s *Setup) ConfirmUser(ctx context.Context, c Confirmation) (bool, error) {
+	if err := s.CheckConfirmable(ctx, c); err != nil {
+		return false, err
+	}
 	typed := console.IsTerminal(s.Stdin)
 	switch {
 	case c.Yes && (typed || c.Stated):
@@ -44,8 +57,6 @@ func (s *Setup) ConfirmUser(ctx context.Context, c Confirmation) (bool, error) {
 		return s.Confirm(ctx, c.Question)
 	case s.Caller().Assumed:
 		return true, nil
-	case c.Yes:
-		return false, s.refuse(ctx, c.Args, "--yes needs a terminal on standard input", c.Hint)
 	}
 	in, out, err := presence.OpenTerminal()
 	if err != nil {
