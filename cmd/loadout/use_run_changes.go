@@ -22,10 +22,9 @@ func (a *app) askAboutChanges(r *loadout.Run, line *console.ProgressLine) {
 	r.Stdin = shared.Command()
 	r.ApproveChanges = func(ctx context.Context, changes []loadout.HeldChange) (bool, error) {
 		line.End()
-		prompt := a.Console // prompts read from the shared input
-		prompt.Stdin = shared.Prompt()
+		in := shared.Prompt() // discards what was typed to the script
 		fmt.Fprint(a.Stderr, "\n"+heldChangesText(changes))
-		return prompt.Confirm(ctx, fmt.Sprintf("Apply %s?", console.Pluralize(len(changes), "change")))
+		return a.ConfirmOn(ctx, in, a.Stderr, fmt.Sprintf("Apply %s?", console.Pluralize(len(changes), "change")))
 	}
 }
 

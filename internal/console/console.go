@@ -179,10 +179,12 @@ func (c *Console) Confirm(ctx context.Context, question string) (bool, error) {
 	return line == "y" || line == "yes", nil
 }
 
-// ConfirmOn asks a yes-or-no question on a terminal instead of the standard
-// streams. It discards what was typed before.
-func (c *Console) ConfirmOn(ctx context.Context, in, out *os.File, question string) (bool, error) {
-	discardInput(in)
+// ConfirmOn asks a yes-or-no question on other streams than the standard ones.
+// If in is a terminal, it discards what was typed before.
+func (c *Console) ConfirmOn(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
+	if f, ok := in.(*os.File); ok {
+		discardInput(f)
+	}
 	p := Console{Stdin: in, Stdout: out, Stderr: out, Getenv: c.Getenv}
 	return p.Confirm(ctx, question)
 }
