@@ -470,16 +470,16 @@ type readArgs struct {
 }
 
 type readResult struct {
-	Path     string `json:"path"`
-	Size     int64  `json:"size"`
-	SHA256   string `json:"sha256"`
-	Type     string `json:"type"`
-	Offset   int64  `json:"offset"`
-	Next     int64  `json:"next,omitempty" jsonschema:"the next offset"`
-	Warning  string `json:"warning,omitempty"`
-	Text     string `json:"text,omitempty"`
-	Location string `json:"location,omitempty" jsonschema:"location of a binary file"`
-	Changes  string `json:"news,omitempty"`
+	Path     untrusted.Text `json:"path"`
+	Size     int64          `json:"size"`
+	SHA256   string         `json:"sha256"`
+	Type     string         `json:"type"`
+	Offset   int64          `json:"offset"`
+	Next     int64          `json:"next,omitempty" jsonschema:"the next offset"`
+	Warning  string         `json:"warning,omitempty"`
+	Text     string         `json:"text,omitempty"`
+	Location string         `json:"location,omitempty" jsonschema:"location of a binary file"`
+	Changes  string         `json:"news,omitempty"`
 }
 
 func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolResult, *readResult, error) {
@@ -487,7 +487,7 @@ func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolR
 	if c == nil {
 		return res, nil, err
 	}
-	out := &readResult{Path: c.Path, Size: c.Size, SHA256: c.SHA256, Type: c.MIME, Offset: c.Offset, Next: c.Next, Warning: c.Warning, Text: c.Text}
+	out := &readResult{Path: untrusted.New(c.Path), Size: c.Size, SHA256: c.SHA256, Type: c.MIME, Offset: c.Offset, Next: c.Next, Warning: c.Warning, Text: c.Text}
 	if c.Binary {
 		out.Location = s.fileLocation(e, c)
 	}

@@ -222,6 +222,15 @@ func TestManagedAdministratorApproves(t *testing.T) {
 	if out, code := d.run(nil); code == exit.Refused {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
+	for _, name := range []string{"sh", "bash"} {
+		d.write(filepath.Join(d.home, "own", "bin", name), "#!/bin/sh\necho replaced\n")
+		if err := os.Chmod(filepath.Join(d.home, "own", "bin", name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, _ := d.run([]string{"PATH=" + filepath.Join(d.home, "own", "bin") + ":" + os.Getenv("PATH")}); strings.Contains(out, "replaced") {
+		t.Errorf("an interpreter of the user runs:\n%s", out)
+	}
 	list, _ := d.unattended(d.vars, "approve", "--list", "--skills", "skills", "--json")
 	if n := strings.Count(list, `"presence": "stated by the administrator"`); n != 2 || strings.Count(list, `"configured": true`) != 2 {
 		t.Errorf("listed are\n%s", list)

@@ -75,7 +75,11 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 		}
 	}
 	if r.Request.Requested.WorkspaceWrite && !r.Permissions.WorkspaceWrite {
-		row("not granted", "writing to the workspace directory; to grant it: --write-workspace")
+		grant := "; to grant it: --write-workspace"
+		if a.IsManaged() {
+			grant = ": an administrator cannot grant it"
+		}
+		row("not granted", "writing to the workspace directory"+grant)
 	}
 	for _, p := range r.Problems {
 		row("ignored", p.String())

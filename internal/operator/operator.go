@@ -6,7 +6,8 @@
 // to them, and none of them may be a symlink. The path does not depend on the
 // environment, which an agent controls.
 //
-// Start with [File.Read].
+// Start with [File.Read]. [SafePath] applies the same check to the directories
+// of programs.
 package operator
 
 import (
@@ -60,14 +61,12 @@ func (f File) Read() ([]byte, error) {
 	if path == "" {
 		return nil, fmt.Errorf("administrator's configuration: %w", fs.ErrNotExist)
 	}
-	for _, dir := range f.parents() {
-		info, err := os.Lstat(dir)
-		if err != nil {
-			return nil, err
-		}
-		if err := check(dir, info, fs.ModeDir); err != nil {
-			return nil, err
-		}
+	top := f.Root
+	if top == "" {
+		top = checkedFrom()
+	}
+	if err := checkDirs(top, filepath.Dir(path)); err != nil {
+		return nil, err
 	}
 	// Only the administrator can replace what was checked, so opening the file
 	// after the check is safe.
@@ -81,20 +80,18 @@ func (f File) Read() ([]byte, error) {
 	return read(path)
 }
 
-// parents returns the directories above the file that are checked, from the
-// root.
-func (f File) parents() []string {
-	var out []string
-	top := f.Root
-	if top == "" {
-		top = checkedFrom()
-	}
-	for dir := filepath.Dir(f.Path()); ; dir = filepath.Dir(dir) {
-		out = append([]string{dir}, out...)
-		if dir == top || dir == filepath.Dir(dir) {
-			return out
+// checkDirs checks dir and the directories above it, up to top.
+func checkDirs(top, dir string) error {
+	if dir != top && dir != filepath.Dir(dir) {
+		if err := checkDirs(top, filepath.Dir(dir)); err != nil {
+			return err
 		}
 	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	return check(dir, info, fs.ModeDir)
 }
 
 // check returns an [*UnsafeError] unless path is a file or directory that only

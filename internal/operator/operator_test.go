@@ -90,3 +90,22 @@ func TestReadMissing(t *testing.T) {
 		t.Errorf("without a directory: %v", err)
 	}
 }
+
+func TestSafePath(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the directories must belong to root")
+	}
+	own := t.TempDir() // below a directory that everybody can write
+	link := filepath.Join(own, "link")
+	try(t, os.Symlink("/usr/bin", link))
+	for _, tt := range []struct{ path, want string }{
+		{"", ""},
+		{"/usr/bin", "/usr/bin"},
+		{own + ":/usr/bin:/usr/bin/missing:bin:.:", "/usr/bin"},
+		{link, "/usr/bin"},
+	} {
+		if got := operator.SafePath(tt.path); got != tt.want {
+			t.Errorf("SafePath(%q) = %q, want %q", tt.path, got, tt.want)
+		}
+	}
+}

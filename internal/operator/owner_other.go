@@ -12,3 +12,5 @@ func checkedFrom() string { return "" }
 func unsafeReason(string, fs.FileInfo) string { return "owner unknown on this system" }
 
 func repair(path string) string { return "remove " + path }
+
+func programsCheckedFrom(dir string) string { return dir }

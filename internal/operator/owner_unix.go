@@ -20,6 +20,10 @@ func systemDir() string {
 // checkedFrom returns the directory from which the path is checked.
 func checkedFrom() string { return "/" }
 
+// programsCheckedFrom returns the directory from which the path of a directory
+// of programs is checked.
+func programsCheckedFrom(string) string { return "/" }
+
 // unsafeReason returns why somebody other than root could have written the
 // file, or "".
 func unsafeReason(_ string, info fs.FileInfo) string {

@@ -23,6 +23,11 @@ func systemDir() string {
 // can create directories in that of the system, but not rename those of others.
 func checkedFrom() string { return filepath.Join(systemDir(), "loadout") }
 
+// programsCheckedFrom returns the directory from which the path of a directory
+// of programs is checked. Every user can create directories at the top of a
+// volume, but not rename those of others.
+func programsCheckedFrom(dir string) string { return dir }
+
 // writing lists the rights to change a file, a directory or its permissions.
 const writing = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | windows.DELETE | windows.WRITE_DAC | windows.WRITE_OWNER |
 	windows.GENERIC_WRITE | windows.GENERIC_ALL | 0x40 // FILE_DELETE_CHILD

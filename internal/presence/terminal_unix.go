@@ -3,22 +3,36 @@
 package presence
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 // OpenTerminal opens the controlling terminal, whatever standard input and
-// output are. in and out may be the same file; the caller must close both.
+// output are. It returns an error in the background, where the system would stop
+// the program when it reads. in and out may be the same file; the caller must
+// close both.
 func OpenTerminal() (in, out *os.File, err error) {
-	f, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
-	return f, f, err
+	f, err := openTerminal()
+	if err != nil {
+		return nil, nil, err
+	}
+	if group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {
+		f.Close()
+		return nil, nil, errors.New("the program runs in the background")
+	}
+	return f, f, nil
+}
+
+func openTerminal() (*os.File, error) {
+	return os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
 }
 
 // controllingTerminal returns the name of the controlling terminal, or
 // "/dev/tty" if the system does not show the name.
 func controllingTerminal() string {
-	f, _, err := OpenTerminal()
+	f, err := openTerminal()
 	if err != nil {
 		return ""
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/lease"
+	"github.com/loadout-dev/loadout/internal/operator"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -33,6 +34,23 @@ func (s *Setup) managedError(args []string) error {
 	}
 	return exit.Errorf(exit.Refused, "ask an administrator of the machine; the mode is set in "+s.operatorFile(),
 		"`%s` does not count on this machine: policy.presence is managed", formatCommand(args))
+}
+
+// scriptEnv returns the environment variables that select the interpreters of
+// scripts. In managed mode, these are only PATH, and only its directories in
+// which the administrator alone can place programs: otherwise an agent could
+// replace the code that the administrator approved.
+func (s *Setup) scriptEnv(managed bool) func(string) string {
+	if !managed {
+		return s.Getenv
+	}
+	path := operator.SafePath(s.Getenv("PATH"))
+	return func(name string) string {
+		if name == "PATH" {
+			return path
+		}
+		return ""
+	}
 }
 
 // operatorFile returns the path of the administrator's file.

@@ -1,0 +1,23 @@
+package operator
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// SafePath returns the directories of a search path, such as the value of PATH,
+// in which only the administrator can place programs. It resolves symlinks, and
+// leaves out relative and missing directories.
+func SafePath(list string) string {
+	var out []string
+	for _, dir := range filepath.SplitList(list) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil && checkDirs(programsCheckedFrom(real), real) == nil {
+			out = append(out, real)
+		}
+	}
+	return strings.Join(out, string(filepath.ListSeparator))
+}
