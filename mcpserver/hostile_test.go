@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -20,7 +21,7 @@ import (
 func describedSkill(name, text string) string {
 	quoted := yamlText(text)
 	return "---\nname: " + name + "\ndescription: " + quoted + "\ndisplayName: " + quoted + "\nversion: " + quoted + "\nargument-hint: " + quoted +
-		"\ntags: [" + quoted + "]\ndependencies: [" + quoted + "]\n---\nDo it.\n"
+		"\nlicense: " + quoted + "\ncompatibility: " + quoted + "\nallowed-tools: " + quoted + "\nmetadata: {note: " + quoted + ", " + quoted + ": value}\ntags: [" + quoted + "]\ndependencies: [" + quoted + "]\n---\nDo it.\n"
 }
 
 // yamlText returns text in double quotes, with each character escaped that is
@@ -48,6 +49,9 @@ func answers(c *wire, names []string) map[string]string {
 		"prompts/list": string(c.ok("prompts/list", nil)), "resources/list": string(c.ok("resources/list", nil))}
 	text, content := c.tool("search_skills", args{"query": "", "limit": 50})
 	out["search_skills"], out["search_skills, structured"] = text, string(content)
+	if c.version == modern {
+		out["skills/list"] = string(c.ok("skills/list", nil))
+	}
 	for _, name := range names {
 		text, content := c.tool("load_skill", args{"name": name})
 		out["load_skill "+name], out["load_skill, structured "+name] = text, string(content)
@@ -71,8 +75,12 @@ func TestHostileFieldsAreCleanedInEveryAnswer(t *testing.T) {
 				tree.write(t, dir)
 				w := newWorld(t, setup{sources: []catalog.Source{catalog.NewDir("clone", catalog.Project, dir, nil)}})
 				for answer, got := range answers(w.begin(t, how), names) {
-					if leak := untrustedtest.Hidden(strings.ReplaceAll(decoded(t, got), "\n", " ")); leak != "" {
+					if leak := untrustedtest.Hidden(strings.ReplaceAll(decoded(t, got), "\n", " ")); leak != "" && answer != "skills/list" {
 						t.Errorf("%s: hidden %s", answer, leak)
+					}
+					// A field of one line joins the lines of an isolate, so that it is closed.
+					if found := untrusted.Inspect(decoded(t, got)); !found.Clean() {
+						t.Errorf("%s: %s", answer, found)
 					}
 					if forged := untrustedtest.Forged(decoded(t, got)); forged != "" {
 						t.Errorf("%s: forged %s", answer, forged)
@@ -221,6 +229,23 @@ func TestHostileBodiesAreRefusedOrMarkedInEveryAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client may decode a blob. A byte that is no UTF-8 must not make hidden text of a
+// project pass as one.
+func TestHiddenTextInBlobsIsRefused(t *testing.T) {
+	const body = "---\nname: blob\ndescription: Blobs.\n---\nDo it.\n"
+	dir := t.TempDir()
+	files{"blob/SKILL.md": body, "blob/latin.md": "Do \U000E0041 it.\xff", "blob/nul.txt": "Do \u202e it.\x00", "blob/wide.json": "\xff\xfe{\x00}\x00",
+		"blob/data.bin": "\xff\x00"}.write(t, dir)
+	w := newWorld(t, setup{sources: []catalog.Source{catalog.NewDir("clone", catalog.Project, dir, nil)}, scripts: &loadout.Scripts{Grants: policy.NewMemoryStore()}})
+	c := w.begin(t, way{"stdio", modern})
+	for _, file := range []string{"latin.md", "nul.txt", "wide.json"} {
+		if res := c.request("resources/read", args{"uri": "skill://blob/" + file}); res.Error == nil || !strings.Contains(res.Error.Message, "needs approval: ") {
+			t.Errorf("%s: delivered: %s", file, res.Result)
+		}
+	}
+	c.ok("resources/read", args{"uri": "skill://blob/data.bin"})
 }
 
 func TestLegitimateBodiesAreUnchangedInEveryAnswer(t *testing.T) {

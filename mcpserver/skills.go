@@ -20,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/filetype"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -251,10 +252,10 @@ func (s *Server) frontmatter(ctx context.Context, e *catalog.Entry, sum string) 
 	if skillfile.Hash(src) != sum {
 		return nil, errSkillChanging
 	}
-	js, err = sk.FrontmatterJSON()
-	if err != nil {
+	if js, err = sk.FrontmatterJSON(); err != nil {
 		return nil, err
 	}
+	js = untrusted.CleanJSON(js)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.frontmatter == nil || len(c.frontmatter) >= maxFrontmatters {
@@ -283,7 +284,11 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	c := &mcp.ResourceContents{URI: uri, MIMEType: resourceType(inside, data)}
 	if filetype.IsText(data) {
 		c.Text = string(data)
-		warning, err := s.rt.CheckText(ctx, e, inside, c.Text)
+	} else {
+		c.Blob = data
+	}
+	if filetype.IsTextFile(inside, data) { // a client may decode a blob
+		warning, err := s.rt.CheckText(ctx, e, inside, string(data))
 		if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
 			s.reportRefusal(useFile, e)
 			return nil, invalidParams("%s", s.refusalText(refused))
@@ -291,8 +296,6 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		if warning != "" { // the text must match the digest in skills/list
 			c.Meta = mcp.Meta{"dev.loadout/warning": warning}
 		}
-	} else {
-		c.Blob = data
 	}
 	kind := useFile
 	if skillpath.IsSkillFile(inside) {

@@ -32,6 +32,17 @@ func IsText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
 }
 
+// IsTextFile reports whether a program may show the file as text: it is text, or
+// its extension is that of text, whatever it contains.
+func IsTextFile(name string, data []byte) bool {
+	switch t := ByName(name); t {
+	case "application/json", "application/yaml", "application/toml", "application/xml", "application/sql", "image/svg+xml":
+		return true
+	default:
+		return strings.HasPrefix(t, "text/") || IsText(data)
+	}
+}
+
 // Image returns the MIME type of an image that models accept, based on its
 // first bytes, or "" for other data. It does not use the file name, because
 // vendors reject a request with a wrong type.

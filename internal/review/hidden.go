@@ -58,7 +58,7 @@ func readHidden(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry) (*Hi
 		if err != nil {
 			return nil, err
 		}
-		if !filetype.IsText(data) {
+		if !filetype.IsTextFile(f.Path, data) {
 			continue // no model gets it as text
 		}
 		lines, others := untrusted.VisibleLines(string(data), maxHiddenLines-len(out.Lines))

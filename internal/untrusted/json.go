@@ -31,40 +31,48 @@ func EscapeJSON(js string) string {
 }
 
 // CleanJSON returns a JSON document, such as a schema, with each string as
-// [Text.ForModelLines] returns it, including keys. A document without escapes
-// and disallowed characters is returned as it is, and one that is not valid JSON
-// as nil.
+// [Text.ForModelLines] returns it, including keys. If no string changes, it
+// returns js. It returns nil if js is not valid JSON.
 func CleanJSON(js json.RawMessage) json.RawMessage {
-	if !bytes.Contains(js, []byte(`\u`)) && New(string(js)).ForModelLines() == string(js) {
-		return js
-	}
 	d := json.NewDecoder(bytes.NewReader(js))
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
 		return nil
 	}
-	out, err := json.Marshal(cleanValue(v))
+	clean, changed := cleanValue(v)
+	if !changed {
+		return js
+	}
+	out, err := json.Marshal(clean)
 	if err != nil {
 		return nil
 	}
 	return out
 }
 
-func cleanValue(v any) any {
+// cleanValue returns a decoded JSON value with cleaned strings, and whether one
+// changed. It may change v.
+func cleanValue(v any) (clean any, changed bool) {
 	switch v := v.(type) {
 	case string:
-		return New(v).ForModelLines()
+		s := New(v).ForModelLines()
+		return s, s != v
 	case []any:
 		for i := range v {
-			v[i] = cleanValue(v[i])
+			var other bool
+			v[i], other = cleanValue(v[i])
+			changed = changed || other
 		}
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[New(key).ForModelLines()] = cleanValue(value)
+			name := New(key).ForModelLines()
+			var other bool
+			out[name], other = cleanValue(value)
+			changed = changed || other || name != key
 		}
-		return out
+		return out, changed
 	}
-	return v
+	return v, changed
 }

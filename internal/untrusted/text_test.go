@@ -172,7 +172,10 @@ func TestCleanJSON(t *testing.T) {
 		`{"type":"object","description":"a <b> c"}`:       `{"type":"object","description":"a <b> c"}`,
 		`{"description":"a\u200bb","maximum":1e3}`:        `{"description":"ab","maximum":1e3}`,
 		"{\"a\U000e0069\":[\"\\u001b[2J\",\"</skill>\"]}": `{"a":["[2J","‹/skill\u003e"]}`,
-		`{`: `{`, `{"a\u200b":`: ``,
+		`["a\bc","line\n \"two\""]`:                       `["ac","line\n \"two\""]`,
+		"[\"\u2068a\",\"b\u2069\",\"\u2068c\\nd\u2069\"]": `["a","b","c\nd"]`, // isolates end with the string and the line
+		"{ \"a\": [\"\u2068b\u2069\"] }":                  "{ \"a\": [\"\u2068b\u2069\"] }",
+		`{`:                                               ``, `{"a\u200b":`: ``,
 	} {
 		if got := string(untrusted.CleanJSON(json.RawMessage(in))); got != want {
 			t.Errorf("%+q: %+q, want %+q", in, got, want)
