@@ -231,6 +231,9 @@ func TestManagedAdministratorApproves(t *testing.T) {
 	if out, _ := d.run([]string{"PATH=" + filepath.Join(d.home, "own", "bin") + ":" + os.Getenv("PATH")}); strings.Contains(out, "replaced") {
 		t.Errorf("an interpreter of the user runs:\n%s", out)
 	}
+	if out, _ := d.unattended(d.vars, "doctor", "--skills", "skills"); !strings.Contains(out, "only the administrator's approvals count") {
+		t.Errorf("doctor:\n%s", out)
+	}
 	list, _ := d.unattended(d.vars, "approve", "--list", "--skills", "skills", "--json")
 	if n := strings.Count(list, `"presence": "stated by the administrator"`); n != 2 || strings.Count(list, `"configured": true`) != 2 {
 		t.Errorf("listed are\n%s", list)

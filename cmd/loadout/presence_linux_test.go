@@ -223,6 +223,14 @@ func TestWrappedAgentIsRefused(t *testing.T) {
 	}
 }
 
+// A program in the background cannot read the terminal: the system would stop it.
+func TestBackgroundApprovalIsRefused(t *testing.T) {
+	needsUser(t)
+	d := newCallerFixture(t)
+	out, code := d.inTerminal(nil, nil, "set -m; loadout-detecting approve task --skills skills </dev/null & wait $!", "")
+	d.checkRefused("approve task --skills skills", out, code, "cannot ask on the terminal: the program runs in the background")
+}
+
 // A Dockerfile and a CI script state the digest. An agent may not.
 func TestUnattendedApprovalStatesDigest(t *testing.T) {
 	needsUser(t)

@@ -26,6 +26,7 @@ type doctorOutput struct {
 	Version   setup.Version         `json:"version"`
 	Config    []string              `json:"config"`
 	Ignored   []config.Note         `json:"ignored"`
+	Managed   bool                  `json:"managed"`
 	Disabled  bool                  `json:"disabled"`
 	Sources   []doctor.Source       `json:"sources"`
 	Skills    int                   `json:"skills"`
@@ -87,7 +88,7 @@ load.`,
 func (a *app) inspectSkills(ctx context.Context, rt *loadout.Runtime, c *config.Config) doctorOutput {
 	snap := rt.Catalog().Snapshot()
 	out := doctorOutput{Version: setup.ReadVersion(), Config: append([]string{}, c.Files...), Ignored: append([]config.Note{}, c.Notes...),
-		Disabled: snap.Disabled, Skills: len(snap.Skills()), Sources: doctor.Sources(rt.Catalog()),
+		Managed: c.Managed(), Disabled: snap.Disabled, Skills: len(snap.Skills()), Sources: doctor.Sources(rt.Catalog()),
 		Problems: append([]catalog.Problem{}, snap.Problems()...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)}
 	s := mcpserver.New(rt, nil)
 	defer s.Close()
@@ -119,6 +120,9 @@ func (a *app) printDoctor(d doctorOutput) {
 	}
 	for _, f := range d.Config {
 		p("  %s\n", plain(f))
+	}
+	if d.Managed {
+		p("  only the administrator's approvals count (policy.presence: managed)\n")
 	}
 	for _, n := range d.Ignored {
 		p("  ignored: %s: %s\n", plain(n.Where), plain(n.Message))
