@@ -1,71 +1,296 @@
 package overlay
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/steering"
 )
 
-// maxAliasScan is the number of entries of a directory in which symlinks of
-// steering files are searched, nearest first.
-const maxAliasScan = 20_000
+// Limits on the search for references to files.
+const (
+	maxAliasScan = 100_000 // entries of directories, nearest first
+	maxFollowed  = 40      // symlinks in a chain, as in Linux
+	maxConfigs   = 1000    // Git configurations
+)
 
-// hookDirs returns the directories in which the configuration of a repository
-// in top makes Git look for hooks.
-func hookDirs(top *os.Root) map[string]string {
-	out := map[string]string{}
-	f, err := top.OpenFile(".git/config", os.O_RDONLY|noFollow, 0)
-	if err != nil {
-		return out
-	}
-	defer f.Close()
-	data, _ := io.ReadAll(io.LimitReader(f, steering.MaxGitConfig))
-	for line := range strings.Lines(string(data)) {
-		key, value, _ := strings.Cut(line, "=")
-		if !strings.HasSuffix(strings.ToLower(strings.TrimSpace(key)), "hookspath") {
-			continue
-		}
-		if to, ok := resolve("", strings.Trim(strings.TrimSpace(value), `"`)); ok {
-			out[to] = "Git"
-		}
-	}
-	return out
+// aliases finds the files of a directory to which others refer: targets of
+// symlinks with the names of steering files, such as CLAUDE.md to
+// docs/guide.md, and what configurations of Git name. A change of such a file
+// changes what a program obeys.
+type aliases struct {
+	top     string // path of the directory on the host, without symlinks
+	lower   *os.Root
+	upper   *os.Root          // nil without an overlay
+	readers map[string]string // who reads a path or what is below it; in lower case
+	scanned map[string]bool
+	queue   []aliasDir
+	seen    int // entries
+	configs int
 }
 
-// findAliases returns the paths to which symlinks with the names of steering
-// files lead, such as CLAUDE.md to docs/guide.md, with the program that reads
-// them. A change to such a path changes the steering file.
-func findAliases(top *os.Root) map[string]string {
-	type dir struct {
-		path string
-		at   steering.Position
+// aliasDir is a directory in which symlinks are searched: those at steering
+// positions or, if reader is set, all.
+type aliasDir struct {
+	path   string
+	at     steering.Position
+	reader string
+}
+
+// findAliases finds the references in a directory. With an upper directory, it
+// follows symlinks as they are on the overlay too.
+func findAliases(lower, upper *os.Root) *aliases {
+	a := &aliases{top: lower.Name(), lower: lower, upper: upper, readers: map[string]string{}, scanned: map[string]bool{}}
+	if abs, err := filepath.Abs(a.top); err == nil {
+		a.top = abs
 	}
-	out := hookDirs(top)
-	queue := []dir{{"", steering.Top}}
-	for seen := 0; len(queue) > 0 && seen < maxAliasScan; queue = queue[1:] {
-		d := queue[0]
-		f, err := top.OpenFile(cmpPath(d.path), os.O_RDONLY|noFollow, 0)
-		if err != nil {
+	if real, err := filepath.EvalSymlinks(a.top); err == nil {
+		a.top = real
+	}
+	for dir := a.top; dir != filepath.Dir(dir); { // a directory of a repository
+		dir = filepath.Dir(dir)
+		a.addRepository(dir, filepath.Join(dir, ".git"))
+	}
+	a.queue = []aliasDir{{"", steering.Top, ""}}
+	a.scan()
+	return a
+}
+
+// reader returns the program that reads a file because of a reference to it or
+// to a directory above, or "".
+func (a *aliases) reader(name string) string {
+	for p := strings.ToLower(name); p != "."; p = path.Dir(p) {
+		if reader := a.readers[p]; reader != "" {
+			return reader
+		}
+	}
+	return ""
+}
+
+// scan searches the directories in the queue.
+func (a *aliases) scan() {
+	for len(a.queue) > 0 && a.seen < maxAliasScan {
+		d := a.queue[0]
+		a.queue = a.queue[1:]
+		if a.scanned[d.path+"\x00"+d.reader] {
 			continue
 		}
-		entries, _ := f.ReadDir(-1)
-		f.Close()
-		for _, e := range entries {
-			seen++
-			full, at := path.Join(d.path, e.Name()), d.at.Child(e.Name())
-			switch {
-			case e.IsDir() && at.DirClass() != steering.Dependency && !at.InGit():
-				queue = append(queue, dir{full, at})
-			case e.Type() == os.ModeSymlink && at.Class() == steering.Steering:
-				target, err := top.Readlink(full)
-				if to, ok := resolve(d.path, target); err == nil && ok {
-					out[to] = at.Reader()
-				}
-			}
+		a.scanned[d.path+"\x00"+d.reader] = true
+		a.scanDir(d)
+	}
+}
+
+func (a *aliases) scanDir(d aliasDir) {
+	f, err := a.lower.OpenFile(cmpPath(d.path), os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return
+	}
+	entries, _ := f.ReadDir(-1)
+	f.Close()
+	a.seen += len(entries)
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	host := a.host(d.path)
+	if isGitDir(names) {
+		if !d.at.InGit() { // a bare repository
+			a.addRepository(host, host)
+		}
+		d.at = d.at.GitDir()
+	}
+	for _, e := range entries {
+		full, at := path.Join(d.path, e.Name()), d.at.Child(e.Name())
+		reader := d.reader
+		if at.Class() == steering.Steering {
+			reader = at.Reader()
+		}
+		if at.InGit() && !d.at.InGit() { // .git, a file in a worktree or submodule
+			a.addRepository(host, filepath.Join(host, e.Name()))
+		}
+		switch {
+		case e.IsDir() && (at.DirClass() != steering.Dependency || d.reader != "") && !(d.at.InGit() && at.Class() == steering.Ordinary):
+			a.queue = append(a.queue, aliasDir{full, at, d.reader})
+		case e.Type() == fs.ModeSymlink && reader != "":
+			a.addSymlink(full, reader)
 		}
 	}
-	return out
+}
+
+// addSymlink adds what a symlink leads to, now and on the overlay.
+func (a *aliases) addSymlink(name, reader string) {
+	for _, merged := range []bool{false, true} {
+		if _, target, ok := a.lstat(a.host(name), merged); ok && target != "" {
+			a.follow(filepath.Dir(a.host(name)), target, reader, merged)
+		}
+	}
+}
+
+// follow adds the symlinks by which a target leads on, and its end, which need
+// not exist. Paths outside of the directory are followed but not added, because
+// they can lead back.
+func (a *aliases) follow(dir, target, reader string, merged bool) {
+	at, rest := start(dir, target)
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		_, target, ok := a.lstat(next, merged)
+		if !ok || target == "" {
+			at = next
+			continue
+		}
+		a.add(next, reader)
+		if links++; links > maxFollowed {
+			return
+		}
+		var more []string
+		at, more = start(at, target)
+		rest = slices.Concat(more, rest)
+	}
+	a.add(at, reader)
+	if rel, ok := a.rel(at); ok && rel != "." {
+		a.queue = append(a.queue, aliasDir{rel, positionAt(rel), reader})
+	}
+}
+
+// start returns where to begin with a target, and its names.
+func start(dir, target string) (at string, names []string) {
+	target = filepath.FromSlash(target)
+	if filepath.IsAbs(target) {
+		dir = filepath.VolumeName(target) + string(filepath.Separator)
+		target = target[len(filepath.VolumeName(target)):]
+	}
+	return dir, strings.Split(target, string(filepath.Separator))
+}
+
+func positionAt(name string) steering.Position {
+	at := steering.Top
+	for n := range strings.SplitSeq(name, "/") {
+		at = at.Child(n)
+	}
+	return at
+}
+
+// add adds a path on the host if it is inside the directory.
+func (a *aliases) add(host, reader string) {
+	if rel, ok := a.rel(host); ok && rel != "." && reader != "" {
+		a.readers[strings.ToLower(rel)] = reader
+	}
+}
+
+// lstat returns the type of a file on the host, and the target of a symlink.
+func (a *aliases) lstat(host string, merged bool) (mode fs.FileMode, target string, ok bool) {
+	rel, inside := a.rel(host)
+	if !inside {
+		fi, err := os.Lstat(host)
+		if err != nil {
+			return 0, "", false
+		}
+		if fi.Mode().Type() == fs.ModeSymlink {
+			target, err = os.Readlink(host)
+		}
+		return fi.Mode(), target, err == nil
+	}
+	for _, root := range []*os.Root{a.upper, a.lower} {
+		if root == nil || root == a.upper && !merged {
+			continue
+		}
+		fi, err := root.Lstat(rel)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || isWhiteout(fi) {
+			return 0, "", false
+		}
+		if fi.Mode().Type() == fs.ModeSymlink {
+			target, err = root.Readlink(rel)
+		}
+		return fi.Mode(), target, err == nil
+	}
+	return 0, "", false
+}
+
+// host returns the path of a file on the host.
+func (a *aliases) host(name string) string { return filepath.Join(a.top, filepath.FromSlash(name)) }
+
+// rel returns the path in the directory of a path on the host.
+func (a *aliases) rel(host string) (string, bool) {
+	rel, err := filepath.Rel(a.top, host)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+}
+
+// addRepository adds what the configuration of a repository names. The
+// directory of the repository may be a file with its path.
+func (a *aliases) addRepository(worktree, gitDir string) {
+	if data, err := readConfig(gitDir); err == nil {
+		to, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+		if !ok {
+			return
+		}
+		gitDir = joinHost(worktree, to)
+	}
+	a.addConfig(worktree, filepath.Join(gitDir, "config"))
+	a.addConfig(worktree, filepath.Join(gitDir, "config.worktree"))
+	if data, err := readConfig(filepath.Join(gitDir, "commondir")); err == nil {
+		a.addConfig(worktree, filepath.Join(joinHost(gitDir, strings.TrimRight(string(data), "\r\n")), "config"))
+	}
+}
+
+// addConfig adds what a configuration file names, and the files that it
+// includes.
+func (a *aliases) addConfig(worktree, file string) {
+	if a.configs >= maxConfigs {
+		return
+	}
+	if data, err := readConfig(file); err == nil {
+		a.configs++
+		a.addSettings(worktree, file, data)
+	}
+}
+
+func (a *aliases) addSettings(worktree, file string, data []byte) {
+	files, includes := steering.GitConfigPaths(data)
+	for _, name := range files {
+		a.follow(worktree, name, "Git", false)
+		a.follow(worktree, name, "Git", true)
+	}
+	for _, name := range includes {
+		a.follow(filepath.Dir(file), name, "Git", true)
+		a.addConfig(worktree, joinHost(filepath.Dir(file), name))
+	}
+}
+
+func joinHost(dir, name string) string {
+	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+// readConfig reads a small regular file.
+func readConfig(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() {
+		return nil, errors.Join(err, fs.ErrInvalid)
+	}
+	return io.ReadAll(io.LimitReader(f, steering.MaxGitConfig))
 }

@@ -210,6 +210,111 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// What a file with the name of a steering file leads to, in whatever way, is
+// held.
+func TestAliases(t *testing.T) {
+	config := func(text string) tree { return tree{".git": "d", ".git/config": "f" + text} }
+	for _, tt := range []struct {
+		name  string
+		lower tree
+		new   tree // WORKSPACE stands for the directory
+		held  []string
+	}{
+		{"a chain of links", tree{"CLAUDE.md": "ldocs/mid.md", "docs": "d", "docs/mid.md": "lfinal.md", "docs/final.md": "f"}, tree{"docs/final.md": "f2"}, []string{"modify docs/final.md"}},
+		{"a link of a chain", tree{"CLAUDE.md": "ldocs/mid.md", "docs": "d", "docs/mid.md": "lfinal.md", "docs/final.md": "f"}, tree{"docs/mid.md": "lother.md"}, []string{"modify docs/mid.md"}},
+		{"through a linked directory", tree{"b": "d", "b/CLAUDE.md": "l../doc/g.md", "doc": "ldocumentation", "documentation": "d", "documentation/g.md": "f"}, tree{"documentation/g.md": "f2"}, []string{"modify documentation/g.md"}},
+		{"an absolute target", tree{"AGENTS.md": "lWORKSPACE/docs/a.md", "docs": "d", "docs/a.md": "f"}, tree{"docs/a.md": "f2"}, []string{"modify docs/a.md"}},
+		{"out of the directory and back", tree{"AGENTS.md": "l../lower/a.md", "a.md": "f"}, tree{"a.md": "f2"}, []string{"modify a.md"}},
+		{"a dependency", tree{".claude": "d", ".claude/skills": "d", ".claude/skills/p": "l../../node_modules/p", "node_modules": "d", "node_modules/p": "d", "node_modules/p/SKILL.md": "f"}, tree{"node_modules/p/SKILL.md": "f2", "node_modules/q": "f"}, []string{"modify node_modules/p/SKILL.md"}},
+		{"a link in a linked directory", tree{".claude": "lcfg", "cfg": "d", "cfg/x": "l../lib/x", "lib": "d", "lib/x": "f"}, tree{"lib/x": "f2"}, []string{"modify lib/x"}},
+		{"a dangling link, whose parent is made", tree{"f": "d", "f/CLAUDE.md": "l../nx/g.md"}, tree{"other": "d", "other/g.md": "f", "nx": "lother"}, []string{"create nx", "create other/g.md"}},
+		{"a link of the same run", tree{"docs": "d", "docs/g.md": "f"}, tree{"CLAUDE.md": "ldocs/g.md", "docs/g.md": "f2"}, []string{"create CLAUDE.md", "modify docs/g.md"}},
+		{"another case", tree{"CLAUDE.md": "ldocs/G.md", "docs": "d"}, tree{"docs/g.md": "f2"}, []string{"create docs/g.md"}},
+		{"a linked hook", tree{".git": "d", ".git/hooks": "d", ".git/hooks/pre-commit": "l../../tools/check.sh", "tools": "d", "tools/check.sh": "f"}, tree{"tools/check.sh": "f2"}, []string{"modify tools/check.sh"}},
+		{"absolute hooksPath", config("[core]\n\thooksPath = WORKSPACE/hk\n"), tree{"hk": "d", "hk/x": "f"}, []string{"create hk/x"}},
+		{"hooksPath with a comment", config("[core] hooksPath = \"hk\" ; ours\n"), tree{"hk": "d", "hk/x": "f"}, []string{"create hk/x"}},
+		{"hooksPath of the worktree", tree{".git": "d", ".git/config": "f", ".git/config.worktree": "f[core]\n\thooksPath = hk\n"}, tree{"hk": "d", "hk/x": "f"}, []string{"create hk/x"}},
+		{"hooksPath by an included file", tree{".git": "d", ".git/config": "f[include]\n\tpath = ../cfg\n", "cfg": "f[core]\nhooksPath = hk\n"}, tree{"cfg": "f", "hk": "d", "hk/x": "f"}, []string{"modify cfg", "create hk/x"}},
+		{"hooksPath of a nested repository", tree{"s": "d", "s/.git": "d", "s/.git/config": "f[core]\nhooksPath = hk\n"}, tree{"s/hk": "d", "s/hk/x": "f", "hk": "d", "hk/x": "f"}, []string{"create s/hk/x"}},
+		{"a .git file", tree{"w": "d", "w/.git": "fgitdir: ../g\n", "g": "d", "g/config": "f[core]\nhooksPath = hk\n"}, tree{"w/hk": "d", "w/hk/x": "f"}, []string{"create w/hk/x"}},
+		{"a worktree", tree{"w": "d", "w/.git": "fgitdir: WORKSPACE/.git/worktrees/w\n", ".git": "d", ".git/config": "f[core]\nhooksPath = hk\n", ".git/worktrees": "d", ".git/worktrees/w": "d", ".git/worktrees/w/commondir": "f../..\n"}, tree{"w/hk": "d", "w/hk/x": "f"}, []string{"create w/hk/x"}},
+		{"hooksPath of the same run", tree{".git": "d", ".git/config": "f"}, tree{".git/config": "f[core]\nhooksPath = hk\n", "hk": "d", "hk/x": "f"}, []string{"modify .git/config", "create hk/x"}},
+		{"a filter", config("[filter \"x\"]\n\tclean = python3 tools/clean.py %f\n"), tree{"tools": "d", "tools/clean.py": "f"}, []string{"create tools/clean.py"}},
+		{"a loop", tree{"CLAUDE.md": "la", "a": "lb", "b": "la"}, tree{"x": "f"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lower, _ := dirs(t, nil, nil)
+			for p, text := range tt.lower {
+				tt.lower[p] = strings.ReplaceAll(text, "WORKSPACE", lower)
+			}
+			merged := maps.Clone(tt.lower)
+			maps.Copy(merged, tt.new)
+			tt.lower.write(t, lower)
+			upper := filepath.Join(lower, "..", "upper")
+			writeUpper(t, upper, tt.lower, merged)
+			s := read(t, lower, upper)
+			var held []string
+			for _, line := range summary(s) {
+				if line, ok := strings.CutPrefix(line, "held: "); ok {
+					held = append(held, line)
+				}
+			}
+			if diff := cmp.Diff(tt.held, held); diff != "" {
+				t.Errorf("held (-want +got):\n%s", diff)
+			}
+			root, err := os.OpenRoot(lower)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			for p := range tt.new {
+				held := slices.ContainsFunc(tt.held, func(s string) bool { return strings.HasSuffix(s, " "+p) })
+				class, _ := overlay.Classify(root, p)
+				if held && !strings.Contains(tt.name, "made") && !strings.Contains(tt.name, "same run") && class != steering.Steering {
+					t.Errorf("%s is %v for other programs", p, class)
+				}
+				if !held && merged[p] != "d" && class == steering.Steering {
+					t.Errorf("%s is %v for other programs", p, class)
+				}
+			}
+		})
+	}
+}
+
+// No two commands make a repository of which nobody saw the configuration.
+func TestRepositoryInSteps(t *testing.T) {
+	whole := tree{"x": "d", "x/HEAD": "f", "x/config": "f[core]\n\tfsmonitor = evil\n", "x/objects": "d", "x/refs": "d"}
+	for first := range 1 << 4 {
+		lower, upper := dirs(t, nil, nil)
+		steps := [2]tree{{"x": "d"}, whole}
+		for i, p := range []string{"x/HEAD", "x/config", "x/objects", "x/refs"} {
+			if first&(1<<i) != 0 {
+				steps[0][p] = whole[p]
+			}
+		}
+		for i, merged := range steps {
+			now := readTree(t, lower)
+			maps.Copy(now, merged)
+			if i > 0 {
+				upper = filepath.Join(lower, "..", "upper2")
+				if err := os.Mkdir(upper, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			writeUpper(t, upper, readTree(t, lower), now)
+			s := read(t, lower, upper)
+			for _, f := range s.Apply(ordinary) {
+				if !strings.Contains(f.Err.Error(), "no such file") {
+					t.Errorf("%s: %v", f.Change.Path, f.Err)
+				}
+			}
+		}
+		if got := readTree(t, lower); got["x/config"] != "" && got["x/HEAD"] != "" && got["x/objects"] != "" && got["x/refs"] != "" {
+			t.Errorf("after %v: %v", steps[0], got)
+		}
+	}
+}
+
 func TestApplyModes(t *testing.T) {
 	lower, upper := dirs(t, tree{}, tree{"b": "f", "d": "d", "d/x": "f", "e": "f"})
 	for p, mode := range map[string]fs.FileMode{"b": 0o751, "d/x": 0, "d": 0o500, "e": 0o4755 | fs.ModeSetuid} {
@@ -392,9 +497,9 @@ func TestReadSpecialFiles(t *testing.T) {
 
 var names = []string{"a", "b", "CLAUDE.md", ".claude", "node_modules", ".git", "hooks"}
 
-// drawTree returns a random tree. Steering files of a lower tree are no
-// symlinks, because these make their targets steering files too.
-func drawTree(t *rapid.T, label string, lower bool) tree {
+// drawTree returns a random tree. Steering files are no symlinks, because these
+// make their targets steering files too; see TestAliases.
+func drawTree(t *rapid.T, label string) tree {
 	out := tree{}
 	var fill func(dir string, depth int)
 	fill = func(dir string, depth int) {
@@ -405,7 +510,7 @@ func drawTree(t *rapid.T, label string, lower bool) tree {
 			case kind == "d" && depth < 3:
 				out[p] = "d"
 				fill(p, depth+1)
-			case kind == "l" && (!lower || class != steering.Steering):
+			case kind == "l" && class != steering.Steering:
 				out[p] = "l" + rapid.SampledFrom([]string{"a", "../a", "/etc/passwd"}).Draw(t, label+" target")
 			default:
 				out[p] = "f" + rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, label+" content")
@@ -470,7 +575,7 @@ func refused(p, content string) bool {
 // without the changes of steering files. After all, it equals the merged view,
 // unless symlinks were refused.
 func propertyApply(t *rapid.T, tb testing.TB) {
-	lower, merged := drawTree(t, "lower", true), drawTree(t, "merged", false)
+	lower, merged := drawTree(t, "lower"), drawTree(t, "merged")
 	dir, upper := dirs(tb, lower, merged)
 	s := read(tb, dir, upper)
 	failed := s.Apply(ordinary)

@@ -70,7 +70,6 @@ func (s *Set) Close() {
 type reader struct {
 	set        *Set
 	since, now time.Time
-	aliases    map[string]string // targets of steering symlinks, and who reads them
 }
 
 // pair is a directory of the overlay.
@@ -92,8 +91,11 @@ func (r *reader) readTop() error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	r.aliases = findAliases(r.set.lower)
-	return r.readDir(top)
+	if err := r.readDir(top); err != nil {
+		return err
+	}
+	r.holdAliases()
+	return nil
 }
 
 func (p *pair) child(name string) string { return path.Join(p.path, name) }
@@ -101,13 +103,6 @@ func (p *pair) child(name string) string { return path.Join(p.path, name) }
 func (r *reader) add(c Change) error {
 	if len(r.set.List) >= maxChanges {
 		return errTooMany
-	}
-	if c.Refused == "" && c.Class == steering.Ordinary && !c.Mode.IsDir() {
-		for p := c.Path; p != "."; p = path.Dir(p) {
-			if reader := r.aliases[p]; reader != "" {
-				c.Class, c.Reader = steering.Steering, reader
-			}
-		}
 	}
 	r.set.List = append(r.set.List, c)
 	return nil
@@ -125,11 +120,15 @@ func (r *reader) readDir(p *pair) error {
 	if err != nil {
 		return err
 	}
-	if r.isGitDir(p, names) {
-		p.at = p.at.GitDir()
+	var old []string
+	if p.lower != nil {
+		if old, err = readNames(p.lower); err != nil {
+			return r.refuse(cmpPath(p.path), Modify, fs.ModeDir, unreadable)
+		}
 	}
+	p.at = inRepository(p.at, old, slices.Concat(names, old))
 	if p.hides && p.lower != nil && !p.moved {
-		if err := r.deleteOthers(p, names); err != nil {
+		if err := r.deleteOthers(p, old, names); err != nil {
 			return err
 		}
 	}
@@ -143,11 +142,7 @@ func (r *reader) readDir(p *pair) error {
 
 // deleteOthers adds the deletions of the entries that an opaque directory
 // hides.
-func (r *reader) deleteOthers(p *pair, names []string) error {
-	old, err := readNames(p.lower)
-	if err != nil {
-		return r.refuse(cmpPath(p.path), Delete, fs.ModeDir, unreadable)
-	}
+func (r *reader) deleteOthers(p *pair, old, names []string) error {
 	for _, name := range old {
 		if !slices.Contains(names, name) {
 			if _, err := r.deleteEntry(p.lower, name, p.child(name), p.at.Child(name), p.depth); err != nil {
@@ -373,9 +368,7 @@ func (r *reader) deleteBelow(in *os.Root, name, full string, at steering.Positio
 	if err != nil {
 		return stays, r.refuse(full, Delete, fs.ModeDir, unreadable)
 	}
-	if isGitDir(names) {
-		at = at.GitDir()
-	}
+	at = inRepository(at, names, names)
 	all := goes
 	for _, n := range names {
 		f, err := r.deleteEntry(dir, n, path.Join(full, n), at.Child(n), depth+1)
@@ -402,29 +395,6 @@ func (r *reader) isNewer(was fs.FileInfo) bool {
 func (r *reader) isMoved(was fs.FileInfo) bool {
 	at := changeTime(was)
 	return at.After(r.since) && at.After(was.ModTime())
-}
-
-// isGitDir reports whether a directory of the overlay is that of a repository,
-// with the names in both directories.
-func (r *reader) isGitDir(p *pair, names []string) bool {
-	if p.lower != nil {
-		old, err := readNames(p.lower)
-		if err != nil {
-			return true
-		}
-		names = slices.Concat(names, old)
-	}
-	return isGitDir(names)
-}
-
-// isGitDir reports whether Git would take a directory with these entries for
-// that of a repository, or with few more.
-func isGitDir(names []string) bool {
-	has := map[string]bool{}
-	for _, n := range names {
-		has[strings.ToLower(n)] = true
-	}
-	return has["head"] && (has["objects"] || has["commondir"]) || has["objects"] && has["refs"]
 }
 
 // resolve returns the path to which a symlink in dir leads. It returns false

@@ -1,6 +1,8 @@
 package steering
 
 import (
+	"iter"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -72,4 +74,66 @@ func isPlainSetting(line string, keys []string) bool {
 		known = known || k == key
 	}
 	return known && (key != "url" || !strings.Contains(value, "::") && !strings.HasPrefix(value, "-"))
+}
+
+// GitConfigPaths returns the paths in a Git configuration from which Git runs
+// programs or reads settings, as far as its syntax shows: the directory of
+// hooks, the words of other settings that look like paths, and included files.
+// It does not expand variables or home directories. It expects no valid
+// configuration.
+func GitConfigPaths(data []byte) (files, includes []string) {
+	section := ""
+	for line := range gitLines(string(data)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			header, rest, _ := strings.Cut(line[1:], "]")
+			section, _, _ = strings.Cut(strings.ToLower(header), " ")
+			section, _, _ = strings.Cut(section, ".")
+			line = strings.TrimSpace(rest)
+		}
+		key, value, _ := strings.Cut(line, "=")
+		key, value = strings.ToLower(strings.TrimSpace(key)), gitValue(value)
+		switch {
+		case value == "" || strings.HasPrefix(key, "#") || strings.HasPrefix(key, ";"):
+		case key == "path" && (section == "include" || section == "includeif"):
+			includes = append(includes, value)
+		case key == "hookspath" || strings.HasSuffix(key, "file"):
+			files = append(files, value)
+		case !slices.Contains(plainGitKeys[section], key):
+			files = append(files, pathWords(value)...)
+		}
+	}
+	return files, includes
+}
+
+// gitLines returns the lines of a configuration, with continued ones joined.
+func gitLines(text string) iter.Seq[string] {
+	return strings.SplitSeq(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\\\n", ""), "\n")
+}
+
+// gitValue returns a value without quotes, escapes and comment.
+func gitValue(s string) string {
+	var b strings.Builder
+	quoted := false
+	s = strings.TrimSpace(s)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		case (c == '#' || c == ';') && !quoted:
+			return strings.TrimSpace(b.String())
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// pathWords returns the words of a command that contain a slash or a dot.
+func pathWords(command string) []string {
+	words := strings.FieldsFunc(command, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("'\"`;|&()<>=!$", r) })
+	return slices.DeleteFunc(words, func(w string) bool { return !strings.ContainsAny(w, "/.") })
 }

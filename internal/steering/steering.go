@@ -109,13 +109,25 @@ func (p Position) Child(name string) Position {
 
 // GitDir returns the position of the directory at p if it is the directory of a
 // Git repository, whatever its name is: one that contains HEAD, objects and
-// refs.
+// refs. Below modules and worktrees of a repository, which contain names of any
+// depth, this tells repositories from the directories above them.
 func (p Position) GitDir() Position {
-	if p.zone != plain {
-		return p
+	switch p.zone {
+	case plain:
+		return Position{gitDir, Ordinary, ""}
+	case gitModules:
+		return Position{gitDir, Steering, git}
 	}
-	return Position{gitDir, Ordinary, ""}
+	return p
 }
+
+// Hold returns the position of the directory at p if everything in it steers
+// reader.
+func (p Position) Hold(reader string) Position { return Position{inside, Steering, reader} }
+
+// InPlainDir reports whether p is neither below a steering file, nor in a
+// repository's directory or one of dependencies.
+func (p Position) InPlainDir() bool { return p.zone == plain }
 
 // InGit reports whether p is the directory of a Git repository or below one.
 func (p Position) InGit() bool {
@@ -142,13 +154,7 @@ func (p Position) gitChild(name string) Position {
 		}
 		return steers
 	case gitModules:
-		if dataDirs[name] {
-			return data
-		}
-		if name == "hooks" || name == "info" || dataFiles[name] {
-			return Position{gitDir, Ordinary, ""}.gitChild(name)
-		}
-		return Position{gitModules, Steering, git} // the name of a submodule has any depth
+		return Position{gitModules, Steering, git} // the name of a submodule has any depth; see GitDir
 	}
 	switch {
 	case dataDirs[name], dataFiles[name], strings.HasSuffix(name, "_head"):

@@ -33,13 +33,13 @@ func TestClassify(t *testing.T) {
 			"README.md", "src/main.go", "package.json", "package-lock.json", "requirements.txt", "Makefile", "a.git/x", "gitfile", "claude.txt", "agents/x.py", ".gitignore", ".gitattributes", ".env.example",
 			"vendor/x/y.go", "target/debug/x", "dist/app.js", "data/claude.mdx", "skills/notes.txt",
 			".git/objects/aa/bb", ".git/refs/heads/main", ".git/refs/heads/hooks", ".git/HEAD", ".git/index", ".git/index.lock", ".git/logs/HEAD", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD", ".git/FETCH_HEAD",
-			".git/packed-refs", ".git/info/exclude", ".git/hooks/pre-commit.sample", ".git/description", ".git/modules/a/b/objects/aa", ".git/worktrees/w/HEAD", "sub/.git/index", ".git/lfs/objects/aa",
+			".git/packed-refs", ".git/info/exclude", ".git/hooks/pre-commit.sample", ".git/description", "sub/.git/index", ".git/lfs/objects/aa",
 		},
 		steering.Dependency: {"node_modules/x/index.js", "web/node_modules/.bin/x", ".venv/bin/python", "venv/lib/python3/site-packages/x.py", "a/__pycache__/x.pyc"},
 		steering.Steering: {
 			".git", ".git/hooks", ".git /config", ".git./config", ".git::$INDEX_ALLOCATION/config", "GIT~1/config", ".g\u200cit/config", ".\u0441laude/../.claude/x", "claude.m\u200dd", "CLAUDE.md.", "CLAUDE~1.md",
 			"CLAUDE~1/settings.json", ".claude/node_modules/x", ".git/node_modules/x", ".git/objects2/x", ".gitmodules:x", "\u017fub/.git/config", "s\u212aILL.MD/../.vscode", ".husky\u00ad/x", "node_modules/../AGENTS.md",
-			".git/config.lock", ".git/modules/objects2/config",
+			".git/config.lock", ".git/modules/objects2/config", ".git/modules/logs/config", ".git/modules/logs/hooks/post-checkout", ".git/worktrees/w/HEAD",
 		},
 	} {
 		for _, p := range paths {
@@ -69,6 +69,12 @@ func TestGitDir(t *testing.T) {
 	}
 	if got := steering.Top.Child(".claude").DirClass(); got != steering.Steering {
 		t.Errorf("the directory .claude: %v", got)
+	}
+	module := steering.Top.Child(".git").Child("modules").Child("a").Child("b").GitDir()
+	for name, want := range map[string]steering.Class{"config": steering.Steering, "hooks": steering.Steering, "HEAD": steering.Ordinary, "objects": steering.Ordinary} {
+		if got := module.Child(name).Class(); got != want {
+			t.Errorf("%s of a submodule: %v, want %v", name, got, want)
+		}
 	}
 	if got := steering.Top.Child("node_modules").GitDir().Child("config").Class(); got != steering.Dependency {
 		t.Errorf("in a dependency: %v", got)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/overlay"
 	"github.com/loadout-dev/loadout/internal/steering"
 )
 
@@ -31,11 +32,11 @@ func (f *folder) readFile(name string) ([]byte, error) {
 // has agreed if the file steers programs or agents. Otherwise no other call
 // changes the file meanwhile.
 func (f *folder) replaceFile(ctx context.Context, name string, change func() ([]byte, error)) error {
-	class, reader := steering.Classify(filepath.ToSlash(name))
-	switch {
-	case f.opts.Own && execution.IsProtected(name):
-		return errors.New("protected, because programs run commands from this file; only the user can change it")
-	case !f.opts.Own && class == steering.Steering:
+	if f.opts.Own {
+		if execution.IsProtected(name) {
+			return errors.New("protected, because programs run commands from this file; only the user can change it")
+		}
+	} else if class, reader := overlay.Classify(f.root, filepath.ToSlash(name)); class == steering.Steering {
 		return f.replaceSteering(ctx, name, reader, change)
 	}
 	f.mu.Lock()

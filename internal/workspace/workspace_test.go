@@ -156,6 +156,22 @@ func TestSteeringFiles(t *testing.T) {
 }
 
 // What changes while the user decides is not overwritten.
+// What a steering file refers to is one too, and so is what makes a repository.
+func TestReferencesOfSteeringFiles(t *testing.T) {
+	call, dir := open(t, map[string]string{"docs/guide.md": "good", ".git/config": "[core]\n\thooksPath = hk # ours\n", "x/config": "", "x/HEAD": "", "sub/x.txt": ""}, nil)
+	if err := os.Symlink("docs/guide.md", filepath.Join(dir, "CLAUDE.md")); err != nil {
+		t.Skip(err)
+	}
+	for _, p := range []string{"docs/guide.md", "hk/post-checkout", "x/objects/a", ".git/modules/logs/config"} {
+		if got, ok := call("write_file", map[string]any{"path": p, "content": "evil"}); ok || !strings.Contains(got, "steers") {
+			t.Errorf("%s: %q", p, got)
+		}
+	}
+	if got, ok := call("write_file", map[string]any{"path": "docs/other.md", "content": "text"}); !ok {
+		t.Error(got)
+	}
+}
+
 func TestSteeringFileChangesMeanwhile(t *testing.T) {
 	var path string
 	call, dir := open(t, map[string]string{"CLAUDE.md": "one"}, &workspace.Options{Agree: func(context.Context, []execution.HeldChange) (bool, error) {

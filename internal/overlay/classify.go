@@ -1,0 +1,150 @@
+package overlay
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/steering"
+)
+
+// Classify returns the class of a file in a directory, and the program that
+// reads a steering file, if a program other than a sandboxed command is about
+// to write the file. In contrast to [steering.Classify], it knows the symlinks
+// and the repositories of the directory. The file need not exist. It is as
+// strict as [Read].
+func Classify(dir *os.Root, name string) (steering.Class, string) {
+	at := steering.Top
+	parent := "."
+	for part := range strings.SplitSeq(path.Clean(name), "/") {
+		old, err := listDir(dir, parent)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return steering.Steering, "unknown programs, because its directory cannot be read"
+		}
+		at = inRepository(at, old, append(slices.Clone(old), part)).Child(part)
+		parent = path.Join(parent, part)
+	}
+	if at.Class() == steering.Steering {
+		return at.Class(), at.Reader()
+	}
+	if reader := findAliases(dir, nil).reader(path.Clean(name)); reader != "" {
+		return steering.Steering, reader
+	}
+	return at.Class(), ""
+}
+
+func listDir(dir *os.Root, name string) ([]string, error) {
+	f, err := dir.OpenFile(name, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// inRepository returns the position of a directory that has the entries names,
+// some of them old, if it is that of a Git repository, whatever its name is. If
+// the directory becomes a repository with old entries that Git obeys, such as a
+// configuration that nobody reviewed, everything in it is held.
+func inRepository(at steering.Position, old, names []string) steering.Position {
+	repository := at.GitDir()
+	obeys := func(name string) bool { return repository.Child(name).Class() == steering.Steering }
+	switch {
+	case !isGitDir(names):
+		return at
+	case at.InPlainDir() && !isGitDir(old) && slices.ContainsFunc(old, obeys):
+		return at.Hold("Git, because the directory becomes a repository with what is in it")
+	}
+	return repository
+}
+
+// isGitDir reports whether Git would take a directory with these entries for
+// that of a repository, or with few more.
+func isGitDir(names []string) bool {
+	has := map[string]bool{}
+	for _, n := range names {
+		has[strings.ToLower(n)] = true
+	}
+	return has["head"] && (has["objects"] || has["commondir"]) || has["objects"] && has["refs"]
+}
+
+// holdAliases holds the changes of files to which symlinks or configurations
+// refer, before or after the changes.
+func (r *reader) holdAliases() {
+	if len(r.set.List) == 0 {
+		return
+	}
+	a := findAliases(r.set.lower, r.set.upper)
+	followed := map[int]bool{}
+	for more := true; more; { // a held symlink leads to others
+		more = false
+		for i := range r.set.List {
+			c := &r.set.List[i]
+			if c.Ordinary() && !c.Mode.IsDir() {
+				if reader := a.reader(c.Path); reader != "" {
+					r.hold(c, reader)
+				}
+			}
+			if c.Held() && !followed[i] && c.Op != Delete {
+				followed[i], more = true, true
+				r.addReferences(a, c)
+			}
+		}
+		a.scan()
+	}
+	r.holdParents()
+}
+
+// hold makes a change need the user's agreement.
+func (r *reader) hold(c *Change, reader string) {
+	c.Class, c.Reader = steering.Steering, reader
+	if c.Mode.Type() != fs.ModeSymlink || c.Op == Delete {
+		return
+	}
+	at := cursor{top: r.set.upper}
+	defer at.truncate(0)
+	dir, err := at.dir(path.Dir(c.Path))
+	if err == nil {
+		var target string
+		if target, err = dir.Readlink(path.Base(c.Path)); err == nil {
+			if _, ok := resolve(path.Dir(c.Path), target); ok {
+				return
+			}
+		}
+	}
+	c.Refused = leadsOut // in a directory of dependencies
+}
+
+// addReferences adds what a held change refers to.
+func (r *reader) addReferences(a *aliases, c *Change) {
+	switch {
+	case c.Mode.Type() == fs.ModeSymlink:
+		a.addSymlink(c.Path, c.Reader)
+	case c.Mode.IsRegular() && positionAt(c.Path).InGit() && strings.HasPrefix(strings.ToLower(path.Base(c.Path)), "config"):
+		if _, data, err := r.set.Contents(c, steering.MaxGitConfig); err == nil {
+			file := a.host(c.Path)
+			a.addSettings(a.host(path.Dir(path.Dir(c.Path))), file, data)
+		}
+	}
+}
+
+// holdParents holds the deletions of directories with files that are held.
+func (r *reader) holdParents() {
+	parents := map[string]string{}
+	for i := range r.set.List {
+		if c := &r.set.List[i]; c.Op == Delete && c.Held() {
+			for p := path.Dir(c.Path); p != "." && parents[p] == ""; p = path.Dir(p) {
+				parents[p] = c.Reader
+			}
+		}
+	}
+	for i := range r.set.List {
+		c := &r.set.List[i]
+		if reader := parents[c.Path]; c.Op == Delete && c.Mode.IsDir() && c.Ordinary() && reader != "" {
+			c.Class, c.Reader = steering.Steering, reader
+		}
+	}
+}
