@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -142,9 +144,11 @@ func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string) {
 }
 
 // heldChanges returns the held changes of a set. Of a directory with changes in
-// it, it returns only those.
+// it, it returns only those. It refuses the changes that cannot be shown whole,
+// because nobody can agree to what they do not see.
 func heldChanges(set *overlay.Set) []HeldChange {
 	var held []HeldChange
+	shown := 0
 	parents := map[string]bool{}
 	for i := range set.List {
 		if c := &set.List[i]; c.Held() {
@@ -152,9 +156,21 @@ func heldChanges(set *overlay.Set) []HeldChange {
 		}
 	}
 	for i := range set.List {
-		if c := &set.List[i]; c.Held() && !(c.Mode.IsDir() && parents[c.Path]) {
-			held = append(held, newHeldChange(set, c))
+		c := &set.List[i]
+		if !c.Held() || c.Mode.IsDir() && parents[c.Path] {
+			continue
 		}
+		if len(held) >= maxHeld || shown > maxShown {
+			c.Refused = fmt.Sprintf("steers %s, and there are too many changes to show (limit %d changes, %d bytes)", c.Reader, maxHeld, maxShown)
+			continue
+		}
+		h, err := newHeldChange(set, c)
+		if err != nil {
+			c.Refused = fmt.Sprintf("steers %s, and cannot be shown: %s", c.Reader, printable.Text(err.Error(), 200))
+			continue
+		}
+		shown += len(h.Diff)
+		held = append(held, h)
 	}
 	return held
 }
@@ -203,30 +219,63 @@ func (w *workspace) noteLost(set *overlay.Set, failed []overlay.Failure) {
 const (
 	// maxDiffed is the maximum size of a file of which a diff is shown.
 	maxDiffed = 64 << 10
+	// maxHeld and maxShown limit the changes of one question, and their diffs
+	// in bytes.
+	maxHeld  = 500
+	maxShown = 1 << 20
 	// maxDiff is the maximum size of a diff: no line of it may be left out or
 	// cut, because the user agrees to all of it. Escaped characters are longer
 	// than their bytes.
 	maxDiff = 32 << 20
 )
 
-// newHeldChange returns a held change with its diff.
-func newHeldChange(set *overlay.Set, c *overlay.Change) HeldChange {
-	h := HeldChange{Path: printable.Text(c.Path, 200), Op: string(c.Op), Reader: c.Reader}
-	if c.Mode.IsDir() || c.Op == overlay.Mode {
-		return h
+// newHeldChange returns a held change with its diff. The error says why the
+// change cannot be shown whole.
+func newHeldChange(set *overlay.Set, c *overlay.Change) (HeldChange, error) {
+	h := HeldChange{Path: quotedPath(c.Path), Op: string(c.Op), Reader: c.Reader}
+	if c.Op != overlay.Mode && !c.Mode.IsDir() {
+		before, after, err := set.Contents(c, maxDiffed)
+		if err != nil {
+			return h, err
+		}
+		h = NewHeldChange(c.Path, string(c.Op), c.Reader, before, after)
 	}
-	before, after, err := set.Contents(c, maxDiffed)
-	if err != nil {
-		h.Diff = "(" + printable.Text(err.Error(), 200) + ")"
-		return h
+	h.Diff = modeLines(c) + h.Diff
+	return h, nil
+}
+
+// modeLines returns the lines with which Git shows permissions, if a change
+// makes a file executable or sets other permissions.
+func modeLines(c *overlay.Change) string {
+	old, existed := c.OldMode()
+	switch {
+	case c.Op == overlay.Delete || c.Mode.Type() == fs.ModeSymlink:
+		return ""
+	case existed && old.Type() == c.Mode.Type() && old.Perm() != c.Mode.Perm():
+		return fmt.Sprintf("old mode %04o\nnew mode %04o\n", old.Perm(), c.Mode.Perm())
+	case !existed && c.Mode.IsRegular() && c.Mode.Perm()&0o111 != 0:
+		return fmt.Sprintf("new file mode %04o (executable)\n", c.Mode.Perm())
 	}
-	return NewHeldChange(c.Path, string(c.Op), c.Reader, before, after)
+	return ""
+}
+
+// quotedPath returns a path to show, in quotes if the user could take it for
+// another one.
+func quotedPath(name string) string {
+	plain := printable.Text(name, 4*len(name)) == name && !strings.ContainsAny(name, "\"\\")
+	for part := range strings.SplitSeq(name, "/") {
+		plain = plain && strings.TrimSpace(part) == part
+	}
+	if plain {
+		return name
+	}
+	return strconv.QuoteToASCII(name)
 }
 
 // NewHeldChange returns a held change of a file with the difference between two
 // contents.
 func NewHeldChange(name, op, reader string, before, after []byte) HeldChange {
-	h := HeldChange{Path: printable.Text(name, 200), Op: op, Reader: reader}
+	h := HeldChange{Path: quotedPath(name), Op: op, Reader: reader}
 	h.Diff = skilldiff.Unified(before, after, "a/"+h.Path, "b/"+h.Path, &skilldiff.Options{FileBytes: maxDiff, LineBytes: maxDiff})
 	return h
 }

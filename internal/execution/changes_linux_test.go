@@ -188,6 +188,43 @@ func TestHeldChangeIsComplete(t *testing.T) {
 	}
 }
 
+// Nobody agrees to what they do not see: what cannot be shown whole stays, and
+// the permissions and the exact name of the rest are shown.
+func TestHeldChangesAreShown(t *testing.T) {
+	b := newBackend(t)
+	dir := newWorkspace(t, map[string]string{"docs/g.md": "good", "CLAUDE.local.md": "good"})
+	var asked []execution.HeldChange
+	agree := func(_ context.Context, held []execution.HeldChange) (bool, error) {
+		asked = held
+		return true, nil
+	}
+	res := run(t, b, dir, `head -c 70000 /dev/zero > AGENTS.md; mkdir .husky; echo id > .husky/pre-commit; chmod 755 .husky/pre-commit
+chmod 700 CLAUDE.local.md; echo x > 'CLAUDE.md '; ln -s docs/g.md CLAUDE.md; echo evil > docs/g.md; echo > "$(printf 'a\033b')"`, agree)
+	got := map[string]string{}
+	for _, c := range asked {
+		got[c.Path] = c.Diff
+	}
+	for name, want := range map[string]string{".husky/pre-commit": "new file mode 0755 (executable)", "CLAUDE.local.md": "new mode 0700", `"CLAUDE.md "`: "+x", "CLAUDE.md": "docs/g.md", "docs/g.md": "+evil"} {
+		if !strings.Contains(got[name], want) {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+	}
+	notes := strings.Join(res.Notes, "\n")
+	for _, want := range []string{"AGENTS.md (steers coding agents, and cannot be shown: ", "control characters in the name"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes %q lack %q", notes, want)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "AGENTS.md")); err == nil || len(got) != 5 {
+		t.Errorf("applied a file that was not shown; shown: %v", got)
+	}
+	asked = nil
+	res = run(t, b, dir, `mkdir .claude; for i in $(seq 600); do echo > .claude/$i; done`, agree)
+	if len(asked) != 500 || !strings.Contains(strings.Join(res.Notes, "\n"), "not applied (100): ") {
+		t.Errorf("shown: %d; %q", len(asked), res.Notes)
+	}
+}
+
 // Without an overlay, the workspace is read-only, unless the user accepts that
 // code writes to it directly.
 func TestWorkspaceWithoutOverlay(t *testing.T) {

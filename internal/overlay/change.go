@@ -49,6 +49,15 @@ func (c *Change) Held() bool { return c.Refused == "" && c.Class == steering.Ste
 // Ordinary reports whether the change needs no agreement.
 func (c *Change) Ordinary() bool { return c.Refused == "" && c.Class != steering.Steering }
 
+// OldMode returns the type and the permissions of the file before the change. It
+// returns false if there was none.
+func (c *Change) OldMode() (fs.FileMode, bool) {
+	if c.was == nil {
+		return 0, false
+	}
+	return c.was.Mode(), true
+}
+
 // Reasons to refuse a change.
 const (
 	leadsOut   = "symlink that leads out of the directory"
@@ -57,4 +66,6 @@ const (
 	changedNow = "changed meanwhile by another program"
 	unreadable = "cannot be read"
 	notEmpty   = "directory with files that stay"
+
+	hostileName = "control characters in the name"
 )

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/steering"
 )
@@ -175,6 +177,9 @@ func (r *reader) readEntry(p *pair, name string) error {
 		}
 		_, err := r.deleteEntry(p.lower, name, full, at, p.depth)
 		return err
+	}
+	if was == nil && (!utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl)) {
+		return r.refuse(full, Create, is.Mode(), hostileName)
 	}
 	if was != nil && was.Mode().Type() != is.Mode().Type() {
 		if p.moved {
