@@ -69,6 +69,11 @@ func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded, digest string
 	for _, ref := range l.Missing {
 		m.Problems = append(m.Problems, fmt.Sprintf("needs skill %q, which is not available", ref))
 	}
+	for _, r := range r.catalog.Snapshot().Pending() {
+		if r.Entry.Name == e.Name {
+			m.Problems = append(m.Problems, fmt.Sprintf("%s has the same name and is %s", r.Entry.Key(), r.Reason))
+		}
+	}
 	if strings.TrimSpace(s.Instructions) == "" {
 		m.Problems = append(m.Problems, "no instructions: SKILL.md is empty after its frontmatter")
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // Options configures a runtime. The zero value is ready to use.
@@ -50,6 +51,9 @@ type Options struct {
 	// Wait is how long New waits for slow sources; 0 means until all are read:
 	// see [catalog.Options.Wait].
 	Wait time.Duration
+	// Confirm decides whether a project's skill may take the name of another:
+	// see [catalog.Options.Confirm].
+	Confirm func(r catalog.Replacement, manifest func() (skill.Manifest, error)) (reason string)
 	// Watch keeps the catalog up to date until the runtime is closed. Without
 	// it, call [catalog.Catalog.Reload].
 	Watch bool
@@ -91,7 +95,7 @@ func New(ctx context.Context, opts *Options) (*Runtime, error) {
 			return nil, err
 		}
 	}
-	c, err := catalog.New(sources, &catalog.Options{Filter: opts.Filter, Search: opts.Search, Wait: opts.Wait, Logger: opts.Logger})
+	c, err := catalog.New(sources, &catalog.Options{Filter: opts.Filter, Search: opts.Search, Wait: opts.Wait, Confirm: opts.Confirm, Logger: opts.Logger})
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,14 @@ type Options struct {
 	// Names of skills that the catalog does not show are ignored. Search must
 	// be safe for concurrent use. [Catalog.Search] returns its errors.
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
+	// Confirm, if set, decides whether a project's skill may take the name of a
+	// skill of a lower scope. If it returns a reason, the project's skill is
+	// pending: it is not available, references resolve to the other skill, and
+	// answers about it have the reason. manifest returns the files of the
+	// project's skill. Confirm is called at each publication, and at each
+	// interval of Poll by [Catalog.Run]. It must be safe for concurrent use and
+	// must not call methods of the catalog.
+	Confirm func(r Replacement, manifest func() (skill.Manifest, error)) (reason string)
 	// Logger receives log messages from background work; nil discards them.
 	Logger *slog.Logger
 }
@@ -57,6 +65,7 @@ type Catalog struct {
 	poll    time.Duration
 	wait    time.Duration
 	rank    func(ctx context.Context, query string, limit int) ([]string, error)
+	confirm func(Replacement, func() (skill.Manifest, error)) string // may be nil
 	log     *slog.Logger
 	current atomic.Pointer[Snapshot]
 
@@ -103,6 +112,7 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 		poll:        opts.Poll,
 		wait:        opts.Wait,
 		rank:        opts.Search,
+		confirm:     opts.Confirm,
 		log:         opts.Logger,
 		listings:    make([]Listing, len(sources)),
 		failed:      make([]error, len(sources)),
@@ -118,7 +128,7 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	c.filter.Store(f)
-	c.current.Store(newSnapshot(nil, nil, f))
+	c.current.Store(newSnapshot(nil, nil, f, nil))
 	return c, nil
 }
 
@@ -208,7 +218,11 @@ func (c *Catalog) build() *Snapshot {
 			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: stillReading(c.wait)})
 		}
 	}
-	return newSnapshot(entries, problems, c.filter.Load())
+	var confirm func(Replacement) string
+	if c.confirm != nil {
+		confirm = c.confirmReplacement
+	}
+	return newSnapshot(entries, problems, c.filter.Load(), confirm)
 }
 
 // sourcePath returns the path of a source for messages, or its label if it has
@@ -286,6 +300,9 @@ func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 // is done and all its goroutines have stopped.
 func (c *Catalog) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
+	if c.confirm != nil {
+		wg.Go(func() { c.recheckReplacements(ctx) })
+	}
 	poll := func(i int, reason error) {
 		c.log.Info("polling a skill source that cannot be watched", "origin", c.sources[i].Origin(), "reason", reason)
 		wg.Go(func() { c.pollSource(ctx, i) })

@@ -29,6 +29,9 @@ type Snapshot struct {
 	twins    []twin            // duplicates listed at another path
 	runs     [][]*Entry        // consecutive entries with the same source and scope
 	shown    []*Entry          // the visible skill for each name, sorted by name
+	// replacements holds what [Options.Confirm] decided, sorted by name. Entries
+	// with a reason are hidden.
+	replacements []Replacement
 }
 
 // twin is a skill with the same directory or archive as an earlier skill, which
@@ -62,8 +65,9 @@ func (e *NotFoundError) Error() string {
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // newSnapshot sorts entries and resolves names. The entries must be grouped by
-// source, in the order of the sources.
-func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
+// source, in the order of the sources. confirm returns the reason why a skill is
+// pending; it may be nil.
+func newSnapshot(entries []*Entry, problems []Problem, f *filter, confirm func(Replacement) string) *Snapshot {
 	s := &Snapshot{problems: problems, Disabled: f.disabled}
 	if f.disabled {
 		return s
@@ -91,13 +95,13 @@ func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 	s.shown = make([]*Entry, 0, len(s.byName))
 	for i := 0; i < len(s.byName); {
 		candidates := s.withName(s.byName[i].Name)
-		if e := s.winner(candidates); e != nil {
+		if e := s.resolveName(candidates, confirm); e != nil {
 			s.shown = append(s.shown, e)
 		}
 		i += len(candidates)
 	}
 	if more := s.lookalikes(); len(more) > 0 {
-		s.problems = slices.Concat(problems, more)
+		s.problems = slices.Concat(s.problems, more)
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,6 +104,7 @@ allowed for a session or always; --revoke NAME revokes them by tool name.`,
 }
 
 func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) error {
+	a.ShowPending = strings.Contains(name, "/") // a name alone means the skill that agents get
 	rt, c, err := a.OpenScripts(ctx)
 	if err != nil {
 		return err

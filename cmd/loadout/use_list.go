@@ -67,8 +67,27 @@ type listedSkill struct {
 
 type listOutput struct {
 	Skills   []listedSkill     `json:"skills"`
+	Pending  []pendingSkill    `json:"pending,omitempty"`
 	Problems []catalog.Problem `json:"problems"`
 	Shadowed []catalog.Shadow  `json:"shadowed"`
+}
+
+// pendingSkill describes a project's skill that would replace another. It is not
+// available until the user confirms it.
+type pendingSkill struct {
+	Name     string `json:"name"`
+	Origin   string `json:"origin"`
+	Path     string `json:"path"`
+	Replaces string `json:"replaces"` // key of the other skill
+	Reason   string `json:"reason"`   // with the command that confirms the skill
+}
+
+func listPending(snap *catalog.Snapshot) []pendingSkill {
+	out := []pendingSkill{}
+	for _, r := range snap.Pending() {
+		out = append(out, pendingSkill{r.Entry.Name, r.Entry.Origin, r.Entry.Path, r.Replaced.Key(), r.Reason})
+	}
+	return out
 }
 
 func (a *app) listSkills(cmd *cobra.Command, rt *loadout.Runtime, full bool) error {
@@ -85,10 +104,15 @@ func (a *app) listSkills(cmd *cobra.Command, rt *loadout.Runtime, full bool) err
 		for i, s := range skills {
 			skills[i].Signature = warnings[s.Path].Text
 		}
-		return a.PrintJSON(listOutput{Skills: skills, Problems: append([]catalog.Problem{}, problems...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)})
+		return a.PrintJSON(listOutput{Skills: skills, Pending: listPending(snap), Problems: append([]catalog.Problem{}, problems...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)})
 	}
 	a.printList(snap, skills)
 	a.printProblems(problems)
+	for _, p := range listPending(snap) {
+		if !a.Quiet {
+			fmt.Fprintf(a.Stderr, "%s is %s\n", plain(p.Name), plain(p.Reason))
+		}
+	}
 	a.printListFooter(snap, skills, newer)
 	for _, s := range skills {
 		if w := warnings[s.Path]; w.StopsUpdates && !a.Quiet {

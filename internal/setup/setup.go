@@ -39,6 +39,9 @@ type Setup struct {
 	DetectCaller func() presence.Caller
 	// Operator is the administrator's configuration file. Only tests set it.
 	Operator operator.File
+	// ShowPending makes skills available that would replace others and are not
+	// confirmed. Set it only to review and approve them.
+	ShowPending bool
 	// SkillWait is the maximum wait for slow skill directories, as in
 	// [loadout.Options]; 0 means no limit.
 	SkillWait time.Duration

@@ -52,7 +52,7 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 		scripts.Grants = grants
 	}
 	defer s.ShowProgress("reading skills")()
-	rt, err := loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Wait: s.SkillWait, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()})
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Wait: s.SkillWait, Confirm: s.confirmReplacement(c), Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()})
 	if err == nil && scripts != nil {
 		grants.open(ctx, rt, c)
 	}
