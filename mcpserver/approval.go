@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -306,6 +307,28 @@ func decisionSchema(says string, choices ...any) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Required: []string{"decision"}, Properties: map[string]*jsonschema.Schema{
 		"decision": {Type: "string", Title: "Run it?", Enum: append(choices, "no"), Description: says + "; no: not at all"},
 	}}
+}
+
+// cancelUndecided is a sending middleware that treats a form without a valid
+// decision as no answer. The SDK would let the call fail, as if the server were at
+// fault.
+func cancelUndecided(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		given, ok := res.(*mcp.ElicitResult)
+		if err != nil || !ok || given == nil || given.Action != "accept" {
+			return res, err
+		}
+		asked, ok := req.GetParams().(*mcp.ElicitParams)
+		if !ok {
+			return res, err
+		}
+		schema, ok := asked.RequestedSchema.(*jsonschema.Schema)
+		if !ok || schema.Properties["decision"] == nil || slices.Contains(schema.Properties["decision"].Enum, given.Content["decision"]) {
+			return res, err
+		}
+		return &mcp.ElicitResult{Meta: given.Meta, Action: "cancel"}, nil
+	}
 }
 
 // applyAnswer applies the user's answer to a call and stores a grant if the

@@ -216,3 +216,32 @@ func TestL13DecisionsAreRecorded(t *testing.T) {
 		})
 	}
 }
+
+// A form without a valid decision is no answer, and not an error of the call. Forms
+// of other servers are not changed.
+func TestFormWithoutDecisionIsNoAnswer(t *testing.T) {
+	ours, theirs := mcpserver.DecisionSchema("", "once"), map[string]any{"type": "object"}
+	for name, tt := range map[string]struct {
+		schema  any
+		action  string
+		content map[string]any
+		want    string
+	}{
+		"empty":          {ours, "accept", map[string]any{}, "cancel"},
+		"another value":  {ours, "accept", map[string]any{"decision": "yes"}, "cancel"},
+		"another type":   {ours, "accept", map[string]any{"decision": true}, "cancel"},
+		"a decision":     {ours, "accept", map[string]any{"decision": "once"}, "accept"},
+		"a refusal":      {ours, "accept", map[string]any{"decision": "no"}, "accept"},
+		"declined":       {ours, "decline", nil, "decline"},
+		"another server": {theirs, "accept", map[string]any{}, "accept"},
+	} {
+		next := func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			return &mcp.ElicitResult{Action: tt.action, Content: tt.content}, nil
+		}
+		req := &mcp.ServerRequest[*mcp.ElicitParams]{Params: &mcp.ElicitParams{RequestedSchema: tt.schema}}
+		res, err := mcpserver.CancelUndecided(next)(t.Context(), "elicitation/create", req)
+		if err != nil || res.(*mcp.ElicitResult).Action != tt.want {
+			t.Errorf("%s: %+v, %v, want %s", name, res, err, tt.want)
+		}
+	}
+}

@@ -6,6 +6,10 @@ import (
 	"github.com/loadout-dev/loadout"
 )
 
+// CancelUndecided and DecisionSchema are for tests of answers that the client of
+// the SDK does not send.
+var CancelUndecided, DecisionSchema = cancelUndecided, decisionSchema
+
 // Told is the number of connections that the server remembers.
 func (s *Server) Told() int {
 	s.texts.mu.Lock()

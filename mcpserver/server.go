@@ -178,6 +178,7 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 		s.growth = s.newGrowth()
 	}
 	s.sdk.AddReceivingMiddleware(s.middleware)
+	s.sdk.AddSendingMiddleware(cancelUndecided)
 	s.cancel = rt.Catalog().Subscribe(func(_, now *catalog.Snapshot) { s.sync(now) })
 	s.sync(rt.Catalog().Snapshot())
 	return s
