@@ -353,6 +353,9 @@ func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult,
 	case *tools.FailedError:
 		name = e.Tool.Name
 	case *tools.UnknownToolError:
+		if strings.HasPrefix(msg, "the user can ") {
+			return errorResult("T" + msg[1:]), nil
+		}
 		return errorResult(msg + " Find tools with find_tools."), nil
 	case *tools.ArgumentsError:
 		return errorResult(msg), nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,8 +78,12 @@ type UnknownToolError struct {
 	Problems []string // problems with servers that may have the tool
 }
 
-// Error returns the name, the similar names and the problems.
+// Error returns the name, the similar names and the problems. If the user can
+// approve the skill that has the tool, it begins with that.
 func (e *UnknownToolError) Error() string {
+	if i := slices.IndexFunc(e.Problems, func(p string) bool { return strings.HasPrefix(p, "the user can ") }); i >= 0 {
+		return fmt.Sprintf("%s (tool %q not found)", e.Problems[i], e.Name)
+	}
 	msg := fmt.Sprintf("tool %q not found", e.Name)
 	if len(e.Similar) > 0 {
 		msg += "; did you mean " + strings.Join(e.Similar, " or ") + "?"

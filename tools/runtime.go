@@ -32,7 +32,8 @@ type SkillServers struct {
 	// returns an error, the skill's servers are not started.
 	Values func(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error)
 	// HowToApprove returns how the user can approve the skill that err
-	// refused. If it is nil or returns "", only the reason is reported.
+	// refused, as the end of a sentence that starts with "the user can". If it
+	// is nil or returns "", only the reason is reported.
 	HowToApprove func(err *loadout.RefusedError) string
 	// Disabled is the reason why skill and project commands are not started.
 	// "" allows them.
@@ -142,12 +143,22 @@ func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry
 
 func (r *runtimeServers) describeRefusal(refused *loadout.RefusedError) error {
 	if r.HowToApprove != nil {
-		if how := r.HowToApprove(refused); how != "" {
-			return fmt.Errorf("%s; to approve the current version: %s", refused.Decision.Reason, how)
+		switch how := r.HowToApprove(refused); {
+		case how == "":
+		case !refused.NeedsApproval:
+			return fmt.Errorf("%s; %s", refused.Decision.Reason, how)
+		default:
+			return &notApprovedError{how: how, reason: refused.Decision.Reason}
 		}
 	}
 	return errors.New(refused.Decision.Reason)
 }
+
+// notApprovedError reports that a skill is not approved, and how the user can
+// approve it.
+type notApprovedError struct{ how, reason string }
+
+func (e *notApprovedError) Error() string { return "the user can " + e.how + ": " + e.reason }
 
 func (r *runtimeServers) isPermitted(ctx context.Context, e *catalog.Entry) bool {
 	return r.rt.CanAcquireLease(ctx, e.Key(), policy.Principal{}, r.Session)

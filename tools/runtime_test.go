@@ -57,7 +57,7 @@ func TestForRuntimeNeedsApproval(t *testing.T) {
 	t.Cleanup(func() { set.Close() })
 	call := &tools.Call{Name: "tides_water__high", Arguments: json.RawMessage(`{}`)}
 	_, err = set.Call(t.Context(), call)
-	if err == nil || !strings.Contains(err.Error(), "not approved; to approve the current version: press the button") {
+	if err == nil || !strings.Contains(err.Error(), "the user can press the button: its MCP servers and providers are not started: not approved") {
 		t.Errorf("without approval: %v", err)
 	}
 

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -185,6 +186,16 @@ func needsPermission(sk *skill.Skill, loans []borrowedTools) bool {
 	return sk.MCPServers.Configs != nil || sk.Provider != nil || slices.ContainsFunc(loans, func(l borrowedTools) bool { return l.entry != nil })
 }
 
+// describeNotStarted says that a skill's servers are not started. It begins with
+// what the user can do, because clients and models truncate messages.
+func describeNotStarted(err error) string {
+	const what = "its MCP servers and providers are not started: "
+	if e, ok := errors.AsType[*notApprovedError](err); ok {
+		return "the user can " + e.how + ": " + what + e.reason
+	}
+	return what + err.Error()
+}
+
 // acquirePermissions acquires permission for the servers that the skill defines
 // and for the providers that it uses. It removes borrowed tools whose
 // permission is denied.
@@ -195,7 +206,7 @@ func (s *Set) acquirePermissions(ctx context.Context, b *serverGroup, e *catalog
 	granted, err := s.access.acquire(ctx, e)
 	if err != nil {
 		*loans = nil
-		return []string{"its MCP servers and providers are not started: " + err.Error()}
+		return []string{describeNotStarted(err)}
 	}
 	b.permissions, b.version = append(b.permissions, granted), b.version+" "+string(granted.digest)
 	var problems []string

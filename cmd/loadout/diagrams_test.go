@@ -157,6 +157,9 @@ func TestSkillIsApprovedOverMCP(t *testing.T) {
 				if want := "diagram of " + fmt.Sprint(i); (got == want) != (decision == "session") {
 					t.Fatalf("diagram %d: %s", i, got)
 				}
+				if at := strings.Index(got, "`loadout approve mermaid"); decision != "session" && (at < 0 || at >= 60) {
+					t.Errorf("the refusal names its command at %d: %s", at, got)
+				}
 			}
 			if len(prompts) != 1 {
 				t.Fatalf("%d prompts: %q", len(prompts), prompts)

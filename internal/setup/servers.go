@@ -107,7 +107,7 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 		Deadline: cmp.Or(o.Deadline, configured), Logger: s.Logger(),
 		SkillServers: tools.SkillServers{
 			Session: o.Session, UserName: policy.LocalUser().ID, Disabled: c.CommandsDisabledBy(), OtherService: project.Service,
-			HowToApprove: s.ApproveHint,
+			HowToApprove: func(e *loadout.RefusedError) string { return s.HowToApprove(e) },
 		},
 		Grants:    grants,
 		Audit:     auditAppender(s.AuditLog()),
