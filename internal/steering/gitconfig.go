@@ -1,7 +1,6 @@
 package steering
 
 import (
-	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -82,54 +81,125 @@ func isPlainSetting(line string, keys []string) bool {
 // It does not expand variables or home directories. It expects no valid
 // configuration.
 func GitConfigPaths(data []byte) (files, includes []string) {
-	section := ""
-	for line := range gitLines(string(data)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			header, rest, _ := strings.Cut(line[1:], "]")
-			section, _, _ = strings.Cut(strings.ToLower(header), " ")
-			section, _, _ = strings.Cut(section, ".")
-			line = strings.TrimSpace(rest)
-		}
-		key, value, _ := strings.Cut(line, "=")
-		key, value = strings.ToLower(strings.TrimSpace(key)), gitValue(value)
+	p := &gitParser{text: strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")}
+	for p.next() {
 		switch {
-		case value == "" || strings.HasPrefix(key, "#") || strings.HasPrefix(key, ";"):
-		case key == "path" && (section == "include" || section == "includeif"):
-			includes = append(includes, value)
-		case key == "hookspath" || strings.HasSuffix(key, "file"):
-			files = append(files, value)
-		case !slices.Contains(plainGitKeys[section], key):
-			files = append(files, pathWords(value)...)
+		case p.value == "":
+		case p.key == "path" && (p.section == "include" || p.section == "includeif"):
+			includes = append(includes, p.value)
+		case p.key == "hookspath" || strings.HasSuffix(p.key, "file"):
+			files = append(files, p.value)
+		case !slices.Contains(plainGitKeys[p.section], p.key):
+			files = append(files, pathWords(p.value)...)
 		}
 	}
 	return files, includes
 }
 
-// gitLines returns the lines of a configuration, with continued ones joined.
-func gitLines(text string) iter.Seq[string] {
-	return strings.SplitSeq(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\\\n", ""), "\n")
+// gitParser reads the settings of a Git configuration in order. It skips what
+// Git refuses.
+type gitParser struct {
+	text                string // not yet read
+	section, key, value string // section and key in lower case
 }
 
-// gitValue returns a value without quotes, escapes and comment.
-func gitValue(s string) string {
-	var b strings.Builder
-	quoted := false
-	s = strings.TrimSpace(s)
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
-			quoted = !quoted
-		case c == '\\' && i+1 < len(s):
-			i++
-			b.WriteByte(s[i])
-		case (c == '#' || c == ';') && !quoted:
-			return strings.TrimSpace(b.String())
+// next reads the next setting.
+func (p *gitParser) next() bool {
+	for p.text != "" {
+		c := p.text[0]
+		switch {
+		case c == '[':
+			p.readSection()
+		case c == '#' || c == ';':
+			p.skipLine()
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+			if p.readKey() {
+				p.readValue()
+				p.value, _, _ = strings.Cut(p.value, "\x00") // as Git, which is written in C
+				return true
+			}
 		default:
-			b.WriteByte(c)
+			p.text = p.text[1:]
 		}
 	}
-	return strings.TrimSpace(b.String())
+	return false
+}
+
+func (p *gitParser) skipLine() { _, p.text, _ = strings.Cut(p.text, "\n") }
+
+// readSection reads a header such as [core], [remote "name"] or the older
+// [remote.name].
+func (p *gitParser) readSection() {
+	quoted := false
+	for i := 1; i < len(p.text); i++ {
+		switch c := p.text[i]; {
+		case c == '\n', c == ']' && !quoted:
+			name, _, _ := strings.Cut(p.text[1:i], ` `)
+			name, _, _ = strings.Cut(name, ".")
+			p.section, p.text = strings.ToLower(strings.TrimSpace(name)), p.text[i+1:]
+			return
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		}
+	}
+	p.text = ""
+}
+
+// readKey reads a key, and reports whether a value follows.
+func (p *gitParser) readKey() bool {
+	end := strings.IndexFunc(p.text, func(r rune) bool {
+		return r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	})
+	if end < 0 {
+		end = len(p.text)
+	}
+	p.key, p.text = strings.ToLower(p.text[:end]), strings.TrimLeft(p.text[end:], " \t\r\v\f")
+	if rest, ok := strings.CutPrefix(p.text, "="); ok {
+		p.text = rest
+		return true
+	}
+	p.skipLine()
+	return false
+}
+
+// readValue reads a value without quotes, escapes, comment and the spaces
+// around it.
+func (p *gitParser) readValue() {
+	var b strings.Builder
+	quoted, length := false, 0 // length is that without spaces at the end
+	text := p.text
+	i := 0
+	for ; i < len(text) && text[i] != '\n'; i++ {
+		c := text[i]
+		switch {
+		case c == '"':
+			quoted = !quoted
+			length = b.Len()
+			continue
+		case !quoted && (c == '#' || c == ';'):
+			p.value, p.text = b.String()[:length], text[i:]
+			p.skipLine()
+			return
+		case !quoted && strings.IndexByte(" \t\r\v\f", c) >= 0:
+			if b.Len() > 0 {
+				b.WriteByte(c)
+			}
+			continue
+		case c == '\\':
+			if i++; i >= len(text) || text[i] == '\n' { // the value goes on in the next line
+				continue
+			}
+			c = text[i]
+			if at := strings.IndexByte("tbn", c); at >= 0 {
+				c = "\t\b\n"[at]
+			}
+		}
+		b.WriteByte(c)
+		length = b.Len()
+	}
+	p.value, p.text = b.String()[:length], text[min(i, len(text)):]
 }
 
 // pathWords returns the words of a command that contain a slash or a dot.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,46 @@ func FuzzIsPlainGitConfig(f *testing.F) {
 				"remote url", "remote fetch", "remote tagopt", "branch remote", "branch merge", "branch rebase", "extensions objectformat", "extensions refstorage", "user name", "user email":
 			default:
 				t.Errorf("Git reads %s from %q", key, data)
+			}
+		}
+	})
+}
+
+func TestGitConfigPaths(t *testing.T) {
+	files, includes := steering.GitConfigPaths([]byte("[core] hooksPath = \"a b\" # x\n\tfsmonitor = ./f.sh -v \\\n g/h\r\n[filter \"x\"]\nclean = python3 t/c.py %f\n[remote \"o\"]\nurl = https://x/y\n[alias]\ns = status\n[Include]\npath = i\n[core]\n;hooksPath = z\nhooksPath=c\\\\d;e"))
+	if got, want := strings.Join(files, "|")+"||"+strings.Join(includes, "|"), "a b|./f.sh|g/h|t/c.py|c\\d||i"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Whatever directory of hooks Git reads from a configuration, GitConfigPaths
+// finds.
+func FuzzGitConfigPaths(f *testing.F) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		f.Skip("git is not installed")
+	}
+	for _, s := range steeringConfigs {
+		f.Add([]byte(s))
+	}
+	f.Add([]byte("[core] hooksPath = \"a b\" # x\n"))
+	f.Add([]byte("[Core]hooksPAth=00\x00"))
+	f.Add([]byte("[Core]hooksPAth=00\\"))
+	f.Add([]byte("[core]\nhooksPath = a\\\nb ; c\n"))
+	f.Add([]byte("[x \"]\"] y = z\n[core] hooksPath=a\\tb\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file := filepath.Join(t.TempDir(), "config")
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(git, "config", "--file", file, "--null", "--get-all", "core.hooksPath").Output()
+		if err != nil {
+			return // Git refuses it, or there is none
+		}
+		files, _ := steering.GitConfigPaths(data)
+		for want := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+			if want != "" && !slices.Contains(files, want) {
+				t.Errorf("Git reads %q from %q; found %q", want, data, files)
 			}
 		}
 	})

@@ -65,6 +65,7 @@ const (
 	gitHooks
 	gitInfo
 	gitModules
+	yarnDir
 )
 
 // Class returns the class of a file or symlink at the position.
@@ -92,6 +93,10 @@ func (p Position) Child(name string) Position {
 		return p
 	case gitDir, gitHooks, gitInfo, gitModules:
 		return p.gitChild(fold(name))
+	case yarnDir:
+		if folded := fold(name); folded == "releases" || folded == "plugins" { // Yarn runs them; the rest is a cache
+			return Position{inside, Steering, "Yarn"}
+		}
 	}
 	if IsDependencyDir(name) {
 		return Position{inside, Dependency, ""}
@@ -100,6 +105,9 @@ func (p Position) Child(name string) Position {
 	if folded == ".git" || folded == "git~1" {
 		// A file .git names the directory of a repository elsewhere.
 		return Position{gitDir, Steering, git}
+	}
+	if folded == ".yarn" {
+		return Position{zone: yarnDir}
 	}
 	if reader := readerOf(folded); reader != "" {
 		return Position{inside, Steering, reader}
@@ -183,6 +191,11 @@ func IsDependencyDir(name string) bool { return dependencyDirs[name] }
 func readerOf(folded string) string {
 	if reader := names[folded]; reader != "" {
 		return reader
+	}
+	for _, b := range bases {
+		if strings.HasPrefix(folded, b.base) {
+			return b.reader
+		}
 	}
 	for _, s := range suffixes {
 		if strings.HasSuffix(folded, s.suffix) {

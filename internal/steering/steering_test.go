@@ -30,7 +30,7 @@ func TestClassify(t *testing.T) {
 	}
 	for want, paths := range map[steering.Class][]string{
 		steering.Ordinary: {
-			"README.md", "src/main.go", "package.json", "package-lock.json", "requirements.txt", "Makefile", "a.git/x", "gitfile", "claude.txt", "agents/x.py", ".gitignore", ".gitattributes", ".env.example",
+			"README.md", "src/main.go", "package.json", "package-lock.json", "requirements.txt", "Makefile", "a.git/x", ".yarn/cache/x.zip", ".yarn/install-state.gz", "gitfile", "claude.txt", "agents/x.py", ".gitignore", ".gitattributes", ".env.example",
 			"vendor/x/y.go", "target/debug/x", "dist/app.js", "data/claude.mdx", "skills/notes.txt",
 			".git/objects/aa/bb", ".git/refs/heads/main", ".git/refs/heads/hooks", ".git/HEAD", ".git/index", ".git/index.lock", ".git/logs/HEAD", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD", ".git/FETCH_HEAD",
 			".git/packed-refs", ".git/info/exclude", ".git/hooks/pre-commit.sample", ".git/description", "sub/.git/index", ".git/lfs/objects/aa",
@@ -39,6 +39,9 @@ func TestClassify(t *testing.T) {
 		steering.Steering: {
 			".git", ".git/hooks", ".git /config", ".git./config", ".git::$INDEX_ALLOCATION/config", "GIT~1/config", ".g\u200cit/config", ".\u0441laude/../.claude/x", "claude.m\u200dd", "CLAUDE.md.", "CLAUDE~1.md",
 			"CLAUDE~1/settings.json", ".claude/node_modules/x", ".git/node_modules/x", ".git/objects2/x", ".gitmodules:x", "\u017fub/.git/config", "s\u212aILL.MD/../.vscode", ".husky\u00ad/x", "node_modules/../AGENTS.md",
+			".lintstagedrc.json", ".lintstagedrc.mts", "lint-staged.config.js", ".huskyrc.json", "lefthook.toml", ".config/lefthook.jsonc", ".lefthook-local.yml", "mise.local.toml", ".mise.local.toml", "mise.ci.toml", ".mise/config.toml", "mise/config.toml", ".config/mise/config.toml",
+			".pnpmfile.mjs", "pnpmfile.cjs", ".pnp.cjs", ".pnp.loader.mjs", ".yarn/releases/yarn-4.cjs", ".yarn/plugins/x.cjs", "rust-toolchain.toml", ".luarc.json", ".pylintrc",
+			".clinerules-code", ".roorules-code", ".kilocodemodes", ".kilocoderules", ".kilocoderules-code", ".pi/settings.json", ".qoder/rules/x.md", ".zencoder/rules/x.md",
 			".git/config.lock", ".git/modules/objects2/config", ".git/modules/logs/config", ".git/modules/logs/hooks/post-checkout", ".git/worktrees/w/HEAD",
 		},
 	} {

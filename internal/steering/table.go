@@ -24,14 +24,15 @@ var names = map[string]string{
 	"qwen.md": "Qwen Code", ".qwen": "Qwen Code", // qwenlm.github.io/qwen-code-docs
 	".cursor": "Cursor", ".cursorrules": "Cursor", ".cursorignore": "Cursor", // cursor.com/docs/context/rules
 	".windsurf": "Windsurf", ".windsurfrules": "Windsurf", ".codeium": "Windsurf", // docs.windsurf.com
-	".clinerules": "Cline", ".cline": "Cline", ".roo": "Roo Code", ".roorules": "Roo Code", ".roomodes": "Roo Code", ".kilocode": "Kilo Code", // docs.cline.bot, docs.roocode.com
+	".clinerules": "Cline", ".cline": "Cline", ".roo": "Roo Code", ".roorules": "Roo Code", ".roomodes": "Roo Code", ".kilocode": "Kilo Code", ".kilocoderules": "Kilo Code", ".kilocodemodes": "Kilo Code", // kilo.ai/docs/customize, docs.cline.bot, docs.roocode.com
 	".aider.conf.yml": "Aider", ".aiderignore": "Aider", ".aider.model.settings.yml": "Aider", // aider.chat/docs/config
 	".continue": "Continue", ".continuerules": "Continue", ".continuerc.json": "Continue", // docs.continue.dev
 	".goosehints": "goose", ".goose": "goose", // block.github.io/goose
 	"opencode.json": "opencode", "opencode.jsonc": "opencode", ".opencode": "opencode", // opencode.ai/docs/config
 	"crush.md": "Crush", "crush.json": "Crush", ".crush.json": "Crush", ".crush": "Crush", // github.com/charmbracelet/crush
 	".amp": "Amp", ".factory": "Droid", ".junie": "Junie", ".kiro": "Kiro", ".trae": "Trae", ".augment": "Auggie", ".augment-guidelines": "Auggie",
-	".amazonq": "Amazon Q", ".openhands": "OpenHands", ".kimi": "Kimi CLI", "warp.md": "Warp", ".warp": "Warp", ".idx": "Firebase Studio", ".tabnine": "Tabnine",
+	".amazonq": "Amazon Q", ".openhands": "OpenHands", ".kimi": "Kimi CLI", "warp.md": "Warp", ".warp": "Warp", ".pi": "pi", ".qoder": "Qoder", ".zencoder": "Zencoder", // docs.qoder.com/user-guide/rules
+	".idx": "Firebase Studio", ".tabnine": "Tabnine",
 	".mcp.json": agents, "mcp.json": agents, ".mcp": agents, // modelcontextprotocol.io
 	".loadout": "Loadout", "loadout.yaml": "Loadout", "loadout.lock": "Loadout",
 	"copilot-instructions.md": "Copilot", ".copilot": "Copilot", // docs.github.com/copilot
@@ -49,6 +50,7 @@ var names = map[string]string{
 	".pre-commit-config.yaml": "pre-commit", ".pre-commit-hooks.yaml": "pre-commit", ".overcommit.yml": "Overcommit", ".lintstagedrc": "lint-staged", // pre-commit.com
 
 	// Shells, and programs that read settings from the current directory.
+	".mise": "mise", "mise": "mise", // mise.jdx.dev/configuration.html
 	".envrc": "direnv", ".env.ps1": shells, "mise.toml": "mise", ".mise.toml": "mise", ".tool-versions": "asdf", ".autoenv": "autoenv",
 	".bashrc": shells, ".bash_profile": shells, ".bash_login": shells, ".bash_logout": shells, ".bash_aliases": shells, ".profile": shells, ".zshrc": shells, ".zshenv": shells,
 	".zprofile": shells, ".zlogin": shells, ".kshrc": shells, ".inputrc": shells,
@@ -57,13 +59,25 @@ var names = map[string]string{
 	"sitecustomize.py": "Python", "usercustomize.py": "Python", "autorun.inf": "Windows", "desktop.ini": "Windows",
 
 	// Package managers and build tools, whose settings name programs or servers.
-	".npmrc": "npm", ".yarnrc": "Yarn", ".yarnrc.yml": "Yarn", ".pnpmfile.cjs": "pnpm", ".bunfig.toml": "Bun", "bunfig.toml": "Bun",
+	".npmrc": "npm", ".yarnrc": "Yarn", ".yarnrc.yml": "Yarn", ".pnpmfile.cjs": "pnpm", ".pnpmfile.mjs": "pnpm", "pnpmfile.cjs": "pnpm", ".pnp.cjs": "Yarn", ".pnp.loader.mjs": "Yarn", // yarnpkg.com/features/pnp
+	"rust-toolchain": "rustup", "rust-toolchain.toml": "rustup", ".luarc.json": "the Lua language server", ".pylintrc": "Pylint", // rust-lang.github.io/rustup/overrides.html
+	".bunfig.toml": "Bun", "bunfig.toml": "Bun",
 	".pypirc": "pip", "pip.conf": "pip", "pip.ini": "pip", "uv.toml": "uv", ".condarc": "conda", ".gemrc": "RubyGems", ".bundle": "Bundler",
 	".cargo": "Cargo", ".mvn": "Maven", "gradle.properties": "Gradle", ".bazelrc": "Bazel", ".buckconfig": "Buck", ".sbtopts": "sbt", ".jvmopts": "sbt",
 
 	// Continuous integration, which runs on the next push.
 	".github": ci, ".gitlab-ci.yml": ci, ".gitlab": ci, ".circleci": ci, ".travis.yml": ci, ".drone.yml": ci, ".woodpecker": ci, ".woodpecker.yml": ci, ".buildkite": ci,
 	".gitea": ci, ".forgejo": ci, "jenkinsfile": ci, "azure-pipelines.yml": ci, "bitbucket-pipelines.yml": ci, ".azure-pipelines": ci, "appveyor.yml": ci, ".appveyor.yml": ci, "cloudbuild.yaml": ci,
+}
+
+// bases lists names that have any extension, or the name of a mode or an
+// environment, after the separator at their end.
+var bases = []struct{ base, reader string }{
+	{".lintstagedrc.", "lint-staged"}, {"lint-staged.config.", "lint-staged"}, {".huskyrc.", "Husky"}, {"husky.config.", "Husky"},
+	{"lefthook.", "Lefthook"}, {".lefthook.", "Lefthook"}, {"lefthook-local.", "Lefthook"}, {".lefthook-local.", "Lefthook"}, // lefthook.dev/configuration
+	{"mise.", "mise"}, {".mise.", "mise"},
+	{".pnpmfile.", "pnpm"}, {"pnpmfile.", "pnpm"}, {".pnp.", "Yarn"}, // yarnpkg.com/features/pnp
+	{".clinerules-", "Roo Code"}, {".roorules-", "Roo Code"}, {".kilocoderules-", "Kilo Code"}, {".continuerc.", "Continue"}, // docs.roocode.com/advanced-usage/custom-instructions
 }
 
 // suffixes lists endings of names.
