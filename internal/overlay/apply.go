@@ -133,7 +133,7 @@ func (a *applier) apply(c *Change) error {
 		return dir.Remove(name)
 	}
 	if c.Op == Mode {
-		return dir.Chmod(name, c.Mode.Perm())
+		return chmod(dir, name, c.Mode.Perm())
 	}
 	from, err := a.upper.dir(path.Dir(c.Path))
 	if err != nil {
@@ -177,6 +177,19 @@ func (a *applier) checkUnchanged(dir *os.Root, name string, c *Change) error {
 	return nil
 }
 
+// chmod sets the permissions of a file. A directory keeps the bit by which its
+// files get its group, whether it has the bit or inherits it from its parent.
+func chmod(dir *os.Root, name string, perm fs.FileMode) error {
+	fi, err := dir.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if fi.IsDir() {
+		perm |= fi.Mode() & fs.ModeSetgid
+	}
+	return dir.Chmod(name, perm)
+}
+
 func makeDir(from, dir *os.Root, name string, c *Change) error {
 	if err := dir.Mkdir(name, c.Mode.Perm()|0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {
@@ -191,7 +204,7 @@ func makeDir(from, dir *os.Root, name string, c *Change) error {
 			}
 		}
 	}
-	return dir.Chmod(name, c.Mode.Perm()|0o700) // without the umask; a stricter mode follows
+	return chmod(dir, name, c.Mode.Perm()|0o700) // without the umask; a stricter mode follows
 }
 
 func copySymlink(from, dir *os.Root, name string) error {

@@ -345,6 +345,26 @@ func TestApplyModes(t *testing.T) {
 	}
 }
 
+// Directories keep the bit by which their files get their group.
+func TestApplyKeepsSetgid(t *testing.T) {
+	lower, upper := dirs(t, tree{"d": "d"}, tree{"d": "d", "d/e": "d", "d/e/x": "f"})
+	if err := errors.Join(os.Chmod(filepath.Join(lower, "d"), 0o755|fs.ModeSetgid), os.Chmod(filepath.Join(upper, "d"), 0o750)); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range read(t, lower, upper).Apply(all) {
+		t.Errorf("%s: %v", f.Change.Path, f.Err)
+	}
+	for p, want := range map[string]fs.FileMode{"d": 0o750, "d/e": 0o755} {
+		fi, err := os.Lstat(filepath.Join(lower, p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fi.Mode() != fs.ModeDir|fs.ModeSetgid|want {
+			t.Errorf("%s: %v", p, fi.Mode())
+		}
+	}
+}
+
 // What another program changed during the command stays.
 func TestApplyConflict(t *testing.T) {
 	lower, upper := dirs(t, tree{"a": "f1", "b": "f1", "c": "f1"}, tree{"a": "f2", "c": "f2"})
