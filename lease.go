@@ -13,8 +13,8 @@ type Lease struct {
 	Skill  string        // name of the skill
 	Digest policy.Digest // digest of the skill's files
 	Bounds policy.Bounds // bounds that were requested and granted
-	// Isolated is set if the skill's commands run in a sandbox without network
-	// access, without secrets, and without write access to the workspace. Secrets
+	// Isolated is set if the skill's servers run in a sandbox without network access
+	// and without secrets, and the caller gives them no [Service.Workspace]. Secrets
 	// in the configuration of a server do not count.
 	Isolated bool
 

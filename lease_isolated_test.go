@@ -22,7 +22,7 @@ func TestIsolatedLease(t *testing.T) {
 		"a weaker sandbox": {sandbox.Confined - 1, "", nil, false},
 		"network":          {sandbox.Isolated, "sandbox: {network: [a.example]}\n", nil, false},
 		"secrets":          {sandbox.Isolated, "sandbox: {secrets: [KEY]}\n", nil, false},
-		"workspace":        {sandbox.Isolated, "sandbox: {workspace_write: true}\n", nil, false},
+		"workspace":        {sandbox.Isolated, "sandbox: {workspace_write: true}\n", nil, true}, // of its scripts; servers have none
 		"not granted":      {sandbox.Isolated, "sandbox: {network: [a.example], secrets: [KEY], workspace_write: true}\n", func(g *policy.Grant) { g.Permissions = policy.Permissions{Run: true} }, true},
 		"host network":     {sandbox.Isolated, "", func(g *policy.Grant) { g.Permissions.HostNetwork = true }, false},
 		"unsandboxed":      {sandbox.Isolated, "", func(g *policy.Grant) { g.Permissions.Unsandboxed = true }, false},

@@ -14,9 +14,9 @@ type Lease struct {
 	Skill  string
 	Digest policy.Digest
 	Bounds policy.Bounds // requested and granted
-	// Isolated is set if commands run in a sandbox without network access, without
-	// secrets, and without write access to the workspace. Secrets in the
-	// configuration of a server do not count.
+	// Isolated is set if servers run in a sandbox without network access and without
+	// secrets, and the caller gives them no workspace. Secrets in the configuration
+	// of a server do not count.
 	Isolated bool
 
 	auth    *authorizer
@@ -53,7 +53,7 @@ func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease
 // server.
 func (a *authorizer) isolates(ctx context.Context, p *authorization) bool {
 	switch {
-	case a.sandbox == nil, p.hostNetwork, p.bounds.WorkspaceWrite, len(p.bounds.Network)+len(p.bounds.Secrets)+len(p.inject) > 0:
+	case a.sandbox == nil, p.hostNetwork, len(p.bounds.Network)+len(p.bounds.Secrets)+len(p.inject) > 0:
 		return false
 	case p.grant != nil && p.grant.Permissions.Unsandboxed:
 		return false

@@ -127,3 +127,43 @@ func TestW27SkillProviderAction(t *testing.T) {
 		t.Errorf("it answers %q", got)
 	}
 }
+
+// Twenty different diagrams need one decision on the hub: the review of the skill,
+// whose tool runs in the sandbox and declares nothing, like those of Wegent.
+func TestTwentyDiagramsNeedOneReview(t *testing.T) {
+	w := sqlite(t, sandboxed(t))
+	s := w.upload(w.ada, own(w.ada), "diagrams", tree("diagrams", "description: Draws diagrams.\nprovider: {module: provider, class: Diagrams}\ntools: [{name: render, provider: diagrams}]", "Draw.",
+		"provider.py", `from langchain_core.tools import BaseTool
+from chat_shell.skills import SkillToolProvider
+
+class Render(BaseTool):
+    name: str = "render"
+    description: str = "Checks a diagram."
+
+    def _run(self, code: str) -> str:
+        return "valid: %s" % code
+
+class Diagrams(SkillToolProvider):
+    provider_name = "diagrams"
+    supported_tools = ["render"]
+
+    def create_tool(self, name, context, config=None):
+        return Render()
+`))
+	w.review(s, library.Approved)
+	id := w.begin(w.ada, "")
+	w.ask(w.ada, id, `call load_skill {"name":"diagrams"}`, "diagrams__render")
+	prompts := 0
+	for i := range 20 {
+		got := answer(w.say(w.ada, id, fmt.Sprintf(`call call_tool {"name":"diagrams__render","arguments":{"code":"graph %d"}}`, i), onlyNew(func(e chat.Event) {
+			prompts++
+			must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.ApprovalRequest.ID, approval.Answer{Outcome: approval.Accepted}))
+		})))
+		if want := fmt.Sprintf("valid: graph %d", i); !strings.Contains(got, want) {
+			t.Fatalf("it answers %q, want %q", got, want)
+		}
+	}
+	if prompts != 0 {
+		t.Errorf("%d prompts for twenty diagrams of a reviewed skill", prompts)
+	}
+}
