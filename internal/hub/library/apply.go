@@ -190,7 +190,7 @@ func (l *Library) FindID(ctx context.Context, p account.Principal, in Namespace,
 // ReadSkillFile returns the SKILL.md of a version exactly as uploaded. Number 0
 // means the current version.
 func (l *Library) ReadSkillFile(ctx context.Context, p account.Principal, id string, number int64) ([]byte, error) {
-	_, v, err := l.getReadableVersion(ctx, p, id, number)
+	_, v, err := l.getReadableVersion(ctx, p, account.SkillRead, id, number)
 	if err != nil {
 		return nil, err
 	}

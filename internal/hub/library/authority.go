@@ -40,13 +40,17 @@ var ownerActions = map[account.Action]bool{
 type skillRecord struct {
 	store.Skill
 	listings []Namespace
+	bound    bool // whether a reference to the skill exists, which remains valid if it is hidden
 }
+
+// isHidden reports whether only users who manage the skill may see it.
+func (h *skillRecord) isHidden() bool { return !h.bound && (h.Hidden || isWithheld(h.Skill)) }
 
 // resources returns the resources for an action on the skill; one of them must
 // permit it. The first is for the namespace that owns the skill.
 func (h *skillRecord) resources(a account.Action, author string) []account.Resource {
 	at := accountResource(h.Namespace, author)
-	at.Hidden = h.Hidden
+	at.Hidden = h.isHidden()
 	all := []account.Resource{at}
 	if ownerActions[a] {
 		return all
@@ -54,7 +58,7 @@ func (h *skillRecord) resources(a account.Action, author string) []account.Resou
 	for _, n := range h.listings {
 		if n != h.Namespace {
 			at := accountResource(n, "")
-			at.Hidden = h.Hidden
+			at.Hidden = h.isHidden()
 			all = append(all, at)
 		}
 	}

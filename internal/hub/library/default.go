@@ -104,7 +104,7 @@ func (l *Library) checkDefault(ctx context.Context, tx *store.Tx, p account.Prin
 	}
 	shown := *h
 	if slices.ContainsFunc(have, func(d store.Default) bool { return d.SkillID == h.ID }) {
-		shown.Hidden = false
+		shown.bound = true
 	}
 	if !shown.isVisible(p) {
 		return notFound(h.ID)

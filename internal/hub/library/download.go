@@ -27,17 +27,13 @@ type Archive struct {
 // permission that loading the skill does not require. [Archive.WriteTo] also uses
 // ctx. The caller must close the archive.
 func (l *Library) Download(ctx context.Context, p account.Principal, id string, number int64) (*Archive, error) {
-	h, err := l.authorize(ctx, p, account.SkillDownload, id)
-	if err != nil {
-		return nil, err
-	}
-	v, err := l.getVersion(ctx, h, number)
+	h, v, err := l.getReadableVersion(ctx, p, account.SkillDownload, id, number)
 	if err != nil {
 		return nil, err
 	}
 	a := &Archive{
 		Name: h.Name, FileName: fmt.Sprintf("%s-%d.zip", h.Name, v.Number), ETag: `"` + v.Digest + `"`,
-		Version: newVersion(h.Skill, v), folder: h.Name,
+		Version: h.newVersionFor(p, v), folder: h.Name,
 	}
 	a.bundle, err = l.bundleBy(ctx, h.Name, v, func(f skill.File) ([]byte, error) {
 		data, err := l.files.read(ctx, f.SHA256, f.Size)

@@ -29,14 +29,15 @@ type skillIndex struct {
 
 // watcher is notified when a matching skill changes.
 type watcher struct {
-	matches func(*indexedSkill) bool
-	pending chan struct{} // receives a value after a change
+	matches  func(*indexedSkill) bool
+	versions bool          // whether to notify of changes to versions that are not current
+	pending  chan struct{} // receives a value after a change
 }
 
 // indexedSkill holds the metadata of a skill.
 type indexedSkill struct {
 	id, digest string
-	hidden     bool
+	hidden     bool // or withheld after a review
 	listings   []Namespace
 	entry      *catalog.Entry // without origin and path
 }
@@ -101,17 +102,17 @@ func (s *skillIndex) apply(changes []store.Change) {
 		old, new := s.skills[c.ID], newIndexedSkill(c)
 		s.replace(c.ID, old, new)
 		s.revision = c.Revision
-		if !old.equal(new) {
-			s.notify(old, new)
-		}
+		s.notify(!old.equal(new), old, new)
 	}
 }
 
-// notify notifies the watchers that match a changed skill. The caller must hold mu.
-func (s *skillIndex) notify(changed ...*indexedSkill) {
+// notify notifies the watchers that match a changed skill. If current is false, only
+// other versions of the skill have changed, for example by a review. The caller must
+// hold mu.
+func (s *skillIndex) notify(current bool, changed ...*indexedSkill) {
 	for w := range s.watchers {
 		for _, k := range changed {
-			if k != nil && w.matches(k) {
+			if k != nil && (current || w.versions) && w.matches(k) {
 				select {
 				case w.pending <- struct{}{}:
 				default:
@@ -123,9 +124,10 @@ func (s *skillIndex) notify(changed ...*indexedSkill) {
 
 // watch calls changed after each change to a skill for which wants returns true,
 // until ctx is done. It calls changed immediately if any skill has changed since
-// the given revision. Calls to changed never overlap.
-func (s *skillIndex) watch(ctx context.Context, since int64, wants func(*indexedSkill) bool, changed func()) {
-	w := &watcher{matches: wants, pending: make(chan struct{}, 1)}
+// the given revision. Calls to changed never overlap. Changes to versions that are
+// not current count only if versions is set.
+func (s *skillIndex) watch(ctx context.Context, since int64, versions bool, wants func(*indexedSkill) bool, changed func()) {
+	w := &watcher{matches: wants, versions: versions, pending: make(chan struct{}, 1)}
 	s.mu.Lock()
 	s.watchers[w] = true
 	if s.revision > since {
@@ -163,7 +165,7 @@ func newIndexedSkill(c store.Change) *indexedSkill {
 	}
 	m := readMeta(c.Skill.Meta)
 	return &indexedSkill{
-		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden, listings: c.Listings,
+		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden || isWithheld(*c.Skill), listings: c.Listings,
 		entry: m.catalogEntry(c.Skill.Name, c.Skill.Display, c.Skill.Description, c.Skill.Label, c.Skill.Tags),
 	}
 }

@@ -61,7 +61,7 @@ func TestAnySequenceOfOperations(t *testing.T) {
 				fail(w.lib.SetCurrentVersion(w.ctx, who.Draw(rt, "who"), pick(), int64(rapid.IntRange(1, 3).Draw(rt, "number"))))
 			},
 			"delete a version": func(rt *rapid.T) {
-				fail(w.lib.DeleteVersion(w.ctx, who.Draw(rt, "who"), pick(), int64(rapid.IntRange(1, 3).Draw(rt, "number"))))
+				fail(w.lib.DeleteVersion(w.ctx, who.Draw(rt, "who"), pick(), int64(rapid.IntRange(1, 3).Draw(rt, "number")), rapid.Bool().Draw(rt, "unbind")))
 			},
 			"publish": func(rt *rapid.T) { fail(w.lib.Publish(w.ctx, who.Draw(rt, "who"), pick(), where.Draw(rt, "where"))) },
 			"withdraw": func(rt *rapid.T) {

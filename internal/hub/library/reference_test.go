@@ -109,7 +109,32 @@ func TestPinnedVersionIsNotDeleted(t *testing.T) {
 	s := w.upload(w.ada, w.team, "pdf", "one")
 	w.version(w.ada, s, "two")
 	w.ghost(w.team, "helper", store.Reference{ToName: "pdf", ToID: s.ID, Digest: s.Digest})
-	wantError(t, w.lib.DeleteVersion(w.ctx, w.ada, s.ID, 1), store.ErrReferenced)
+	wantError(t, w.lib.DeleteVersion(w.ctx, w.ada, s.ID, 1, false), store.ErrReferenced)
+	wantError(t, w.lib.DeleteVersion(w.ctx, w.meg, s.ID, 1, true), library.ErrInvalid) // it is not rejected
+}
+
+// A reference by a user whom the maintainer cannot see does not protect a rejected
+// version.
+func TestPinnedRejectedVersionIsDeleted(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		second := w.version(w.ada, s, "two", "run.sh", "#!/bin/sh\n")
+		pin := w.ghost(ownNamespace(w.bob), "helper", store.Reference{ToName: "pdf", ToID: s.ID, Digest: second.Digest})
+		w.ghost(w.team, "other", store.Reference{ToName: "pdf", ToID: s.ID, Digest: s.Digest})
+		w.decide(second.Digest, s, library.Rejected)
+		wantError(t, w.lib.DeleteVersion(w.ctx, w.meg, s.ID, 2, false), store.ErrReferenced)
+		wantDenied(t, w.lib.DeleteVersion(w.ctx, w.bob, s.ID, 2, true))
+		mustDo(t, w.lib.DeleteVersion(w.ctx, w.meg, s.ID, 2, true))
+		_, err := w.lib.Version(w.ctx, w.meg, s.ID, 2)
+		wantError(t, err, library.ErrNotFound)
+		refs := must(w.lib.References(w.ctx, w.meg, s.ID))(t)
+		if refs.Total() != 1 || refs.Visible[0].Name != "other" {
+			t.Errorf("the references left are %+v", refs)
+		}
+		if k := must(w.db.Kinds.Get(w.ctx, pin.ID))(t); string(k.Spec) != `{"skills":[]}` {
+			t.Errorf("the resource is %s", k.Spec)
+		}
+	})
 }
 
 // W10: a new upload is a default of who uploaded it; defaults have exceptions, and may be

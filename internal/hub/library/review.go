@@ -18,7 +18,7 @@ type Decision struct {
 	Number int64  `json:"-"`
 	Digest string `json:"digest"` // digest of the files that the reviewer saw
 	Review Review `json:"review"` // Pending revokes a decision
-	Note   string `json:"note"`   // for authors and users; ChangesRequested requires one
+	Note   string `json:"note"`   // for the author and other reviewers; ChangesRequested requires one
 }
 
 // ReviewVersion stores a review of the version with the decision's digest. An
@@ -92,7 +92,7 @@ func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Nam
 		if err != nil && !isNotFound(err) {
 			return nil, "", err
 		}
-		out[i] = newVersion(s, v)
+		out[i] = (&skillRecord{Skill: s}).newVersionFor(p, v)
 		out[i].Name, out[i].Namespace = s.Name, s.Namespace
 	}
 	return out, next, nil
@@ -136,16 +136,17 @@ func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest
 		if v.Review == Approved {
 			return nil
 		}
-		failed = &ReviewError{Name: h.Name, Review: v.Review, Note: v.Note}
+		failed = h.newReviewError(p, v)
 	}
 	return failed
 }
 
-// ReviewError reports that code must not run because it is not approved.
+// ReviewError reports that code must not run, or that a version is withheld,
+// because it is not approved.
 type ReviewError struct {
 	Name   string
 	Review Review
-	Note   string // reviewer's note
+	Note   string // reviewer's note; only for the author and reviewers
 	Draft  bool   // whether the code is an unsaved draft, which cannot be reviewed
 }
 
@@ -153,8 +154,12 @@ func (e *ReviewError) Error() string {
 	if e.Draft {
 		return fmt.Sprintf("code of skill %q is an unsaved draft, which cannot be reviewed", e.Name)
 	}
-	if e.Review == Rejected {
-		return fmt.Sprintf("code of skill %q was rejected in review: %.200q", e.Name, e.Note)
+	what := fmt.Sprintf("code of skill %q ", e.Name)
+	switch {
+	case e.Review == Rejected && e.Note != "":
+		return what + fmt.Sprintf("was rejected in review: %.200q", e.Note)
+	case e.Review == Rejected:
+		return what + "was rejected in review"
 	}
-	return fmt.Sprintf("code of skill %q is not reviewed yet", e.Name)
+	return what + "is not reviewed yet"
 }

@@ -1,7 +1,6 @@
 package library
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -66,7 +65,7 @@ func newSkill(s store.Skill, listings []Namespace) *Skill {
 }
 
 // Skill returns a skill with the listings that the principal may see. Only
-// managers may see hidden skills.
+// managers may see hidden skills, and skills whose current version was rejected.
 func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*Skill, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -112,7 +111,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 		return nil, "", err
 	}
 	// Rights to hidden skills were checked above only for explicit namespaces.
-	rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return s.Hidden && !canSeeHidden(p, s) })
+	rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return (s.Hidden || isWithheld(s)) && !canSeeHidden(p, s) })
 	if !q.Shadowed && len(in) > 1 && len(rows) > 0 {
 		if err := l.index.refresh(ctx); err != nil {
 			return nil, "", err
@@ -228,8 +227,8 @@ type Resolution struct {
 // Resolve returns the skill and version that a reference identifies, even if the
 // skill is hidden. It returns [ErrNotFound] if the skill does not exist or the
 // principal is not allowed to use it. It returns [ErrConflict] if the ID and the
-// name belong to different skills, and a [*ReviewError] if the digest names a
-// version that waits for a review. Its uploader and its reviewers may use it.
+// name belong to different skills, and a [*ReviewError] if only the uploader and
+// the reviewers may get the version.
 func (l *Library) Resolve(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
 	return l.resolve(ctx, p, account.SkillUse, r, true)
 }
@@ -245,18 +244,11 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 	if err != nil {
 		return nil, err
 	}
-	digest := cmp.Or(r.Digest, h.Digest)
-	v, err := l.db.Versions.GetByDigest(ctx, h.ID, digest)
-	if isNotFound(err) {
-		return nil, fmt.Errorf("skill %.100q: version with digest %.80q: %w", h.Name, digest, ErrNotFound)
-	}
+	v, err := l.getVersionFor(ctx, p, h, r.Digest)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.checkReleased(p, v); err != nil {
-		return nil, err
-	}
-	return &Resolution{Skill: h.viewFor(p), Version: newVersion(h.Skill, v), In: in}, nil
+	return &Resolution{Skill: h.viewFor(p), Version: h.newVersionFor(p, v), In: in}, nil
 }
 
 // findByRef returns the skill that a reference identifies, and the namespace that
@@ -309,7 +301,7 @@ func (l *Library) loadAuthorized(ctx context.Context, p account.Principal, a acc
 		return nil, err
 	}
 	shown := *h
-	shown.Hidden = h.Hidden && !bound
+	shown.bound = bound
 	if err := shown.check(p, a, h.CreatedBy); err != nil {
 		return nil, err
 	}
@@ -338,17 +330,20 @@ func (l *Library) Explain(ctx context.Context, p account.Principal, name string)
 	var out []Candidate
 	chosen := ""
 	for _, c := range found {
+		shown := !c.Hidden && !isWithheld(c.Skill)
 		if account.Can(p, account.SkillRead, candidateResource(c)) {
 			why := "nearest skill with that name"
 			switch {
 			case c.Hidden:
 				why = "hidden: only existing references resolve to it"
+			case isWithheld(c.Skill):
+				why = "rejected in review: only its uploader and reviewers get it"
 			case chosen != "":
 				why = "shadowed by the skill in " + chosen
 			}
-			out = append(out, Candidate{In: c.ListedIn, Skill: newSkill(c.Skill, nil), Chosen: !c.Hidden && chosen == "", Reason: why})
+			out = append(out, Candidate{In: c.ListedIn, Skill: newSkill(c.Skill, nil), Chosen: shown && chosen == "", Reason: why})
 		}
-		if !c.Hidden && chosen == "" {
+		if shown && chosen == "" {
 			chosen = string(c.ListedIn)
 		}
 	}
@@ -361,7 +356,7 @@ func candidateResource(c store.Candidate) account.Resource {
 		author = c.CreatedBy
 	}
 	at := accountResource(c.ListedIn, author)
-	at.Hidden = c.Hidden
+	at.Hidden = c.Hidden || isWithheld(c.Skill)
 	return at
 }
 

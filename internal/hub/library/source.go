@@ -95,10 +95,17 @@ func (s *namespaceSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bu
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 || found[0].Number == 0 {
+	if len(found) == 0 || found[0].Number == 0 || isWithheld(found[0].Skill) {
 		return nil, notExist(s.origin, e.Name)
 	}
-	return s.l.openDigest(ctx, found[0].ID, found[0].Name, found[0].Digest)
+	v, err := s.l.db.Versions.GetByDigest(ctx, found[0].ID, found[0].Digest)
+	if isNotFound(err) {
+		return nil, notExist(s.origin, e.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.l.openVersion(ctx, found[0].Name, v)
 }
 
 // notExist returns the [fs.ErrNotExist] error for a deleted skill.
@@ -106,22 +113,14 @@ func notExist(origin, name string) error {
 	return fmt.Errorf("open skill %q of %s: %w", name, origin, fs.ErrNotExist)
 }
 
-// openDigest opens the version with the given digest. The bundle remains usable
-// after ctx is done, because it may outlive the request. Each read has its own
-// timeout.
-func (l *Library) openDigest(ctx context.Context, id, name, digest string) (*skill.Bundle, error) {
-	v, err := l.db.Versions.GetByDigest(ctx, id, digest)
-	if isNotFound(err) {
-		return nil, fmt.Errorf("open skill %q: %w", name, fs.ErrNotExist)
-	}
-	if err != nil {
-		return nil, err
-	}
+// openVersion opens a version. The bundle remains usable after ctx is done, because
+// it may outlive the request. Each read has its own timeout.
+func (l *Library) openVersion(ctx context.Context, name string, v store.Version) (*skill.Bundle, error) {
 	return l.bundle(context.WithoutCancel(ctx), name, v)
 }
 
 func (s *namespaceSource) Watch(ctx context.Context, changed func()) error {
-	s.l.index.watch(ctx, s.at.Load(), func(k *indexedSkill) bool { return slices.Contains(k.listings, s.in) }, changed)
+	s.l.index.watch(ctx, s.at.Load(), false, func(k *indexedSkill) bool { return slices.Contains(k.listings, s.in) }, changed)
 	return nil
 }
 
@@ -222,14 +221,19 @@ func (s *boundSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle
 	if !ok {
 		return nil, notExist(s.origin, e.Name)
 	}
-	// Check the rights again, but open the version that was listed.
-	if _, err := s.l.authorizeBound(ctx, s.p, account.SkillUse, key.id); err != nil {
-		if isNotFound(err) {
-			return nil, notExist(s.origin, e.Name)
-		}
+	// Check the rights and the review again, but open the version that was listed.
+	h, err := s.l.authorizeBound(ctx, s.p, account.SkillUse, key.id)
+	var v store.Version
+	if err == nil {
+		v, err = s.l.getVersionFor(ctx, s.p, h, key.digest)
+	}
+	if isNotFound(err) {
+		return nil, notExist(s.origin, e.Name)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return s.l.openDigest(ctx, key.id, key.name, key.digest)
+	return s.l.openVersion(ctx, key.name, v)
 }
 
 func (s *boundSource) Watch(ctx context.Context, changed func()) error {
@@ -241,6 +245,6 @@ func (s *boundSource) Watch(ctx context.Context, changed func()) error {
 			names[r.Name] = true
 		}
 	}
-	s.l.index.watch(ctx, s.at.Load(), func(k *indexedSkill) bool { return ids[k.id] || names[k.entry.Name] }, changed)
+	s.l.index.watch(ctx, s.at.Load(), true, func(k *indexedSkill) bool { return ids[k.id] || names[k.entry.Name] }, changed)
 	return nil
 }

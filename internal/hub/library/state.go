@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -53,15 +54,86 @@ func isCleared(r Review, data json.RawMessage) bool {
 }
 
 // mayBeCurrent reports whether a version of s may become the current one. A
-// version that is not cleared may do so only while the current one is not cleared
-// either, as in a new skill.
+// pending version may do so only while the current one is pending too, as in a new
+// skill.
 func mayBeCurrent(s store.Skill, v store.Version) bool {
-	return s.Number == 0 || s.Number == v.Number || isCleared(v.Review, v.Meta) || !isCleared(s.Review, s.Meta)
+	switch {
+	case s.Number == 0 || s.Number == v.Number || isCleared(v.Review, v.Meta):
+		return true
+	case v.Review == Rejected:
+		return false
+	}
+	return s.Review == Pending && !isCleared(s.Review, s.Meta)
 }
 
-// applyReview makes a version current when the given review clears it. It reverts
-// to the newest older version that is cleared, if any, when the current version is
-// no longer cleared. v is the version before the review.
+// isWithheld reports whether the current version of s is withheld from most users,
+// because a reviewer rejected it and no version is cleared.
+func isWithheld(s store.Skill) bool { return s.Review == Rejected }
+
+// checkVersion returns a [*ReviewError] if the principal must not get the version v
+// of the skill, which it may read. Everybody may get a version that is cleared, and
+// the current version unless it was rejected. All others are for their uploader and
+// for the reviewers of the skill, whatever the scopes of their tokens. Whatever
+// returns the contents of a version must call checkVersion or [isWithheld].
+func (h *skillRecord) checkVersion(p account.Principal, v store.Version) error {
+	released := isCleared(v.Review, v.Meta) || v.Number == h.Number && v.Review == Pending
+	if released || h.isAuthorOrReviewer(p, v) {
+		return nil
+	}
+	return h.newReviewError(p, v)
+}
+
+// isAuthorOrReviewer reports whether the user uploaded a version or may review it.
+// It ignores the scopes of the principal's token.
+func (h *skillRecord) isAuthorOrReviewer(p account.Principal, v store.Version) bool {
+	if !p.Anonymous() && v.CreatedBy == string(p.User) {
+		return true
+	}
+	p.Scopes = account.AllScopes
+	return h.check(p, account.SkillReview, v.CreatedBy) == nil
+}
+
+// newReviewError returns the error for a version. It has the reviewer's note only
+// if the principal is the author or a reviewer.
+func (h *skillRecord) newReviewError(p account.Principal, v store.Version) *ReviewError {
+	e := &ReviewError{Name: h.Name, Review: v.Review}
+	if h.isAuthorOrReviewer(p, v) {
+		e.Note = v.Note
+	}
+	return e
+}
+
+// CheckVersion returns a [*ReviewError] if the principal must not get a version of
+// a skill that it may use, and [ErrNotFound] if there is no version with the digest.
+// If digest is "", it checks the current version.
+func (l *Library) CheckVersion(ctx context.Context, p account.Principal, s store.Skill, digest string) error {
+	if current := digest == "" || digest == s.Digest; current && !isWithheld(s) {
+		return nil
+	}
+	h := &skillRecord{Skill: s} // reviewing requires rights in the skill's own namespace
+	_, err := l.getVersionFor(ctx, p, h, digest)
+	return err
+}
+
+// getVersionFor returns the version with the given digest, or the current one if
+// digest is "". It returns a [*ReviewError] if the principal must not get it.
+func (l *Library) getVersionFor(ctx context.Context, p account.Principal, h *skillRecord, digest string) (store.Version, error) {
+	if digest == "" {
+		digest = h.Digest
+	}
+	v, err := l.db.Versions.GetByDigest(ctx, h.ID, digest)
+	if isNotFound(err) {
+		err = fmt.Errorf("skill %.100q: version with digest %.80q: %w", h.Name, digest, ErrNotFound)
+	}
+	if err == nil {
+		err = h.checkVersion(p, v)
+	}
+	return v, err
+}
+
+// applyReview makes a version current when the given review clears it. If the
+// current version is no longer cleared, applyReview reverts to another cleared one,
+// if any. v is the version before the review.
 func (l *Library) applyReview(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, r Review) error {
 	was, is := isCleared(v.Review, v.Meta), isCleared(r, v.Meta)
 	switch {
@@ -71,40 +143,35 @@ func (l *Library) applyReview(ctx context.Context, tx *store.Tx, p account.Princ
 		}
 		return l.notifyUsers(ctx, tx, p, h, v)
 	case !is && v.Number == h.Number:
-		older, err := newestCleared(ctx, tx, v)
-		if err != nil || older == nil {
+		other, err := findCleared(ctx, tx, v)
+		if err != nil || other == nil {
 			return err
 		}
-		return l.setCurrent(ctx, tx, *older)
+		return l.setCurrent(ctx, tx, *other)
 	}
 	return nil
 }
 
-// newestCleared returns the newest cleared version of the same skill that is older
-// than v, or nil if there is none.
-func newestCleared(ctx context.Context, tx *store.Tx, v store.Version) (*store.Version, error) {
-	for before := v.Number; before > 1; {
+// findCleared returns the newest cleared version of the same skill before v. If
+// there is none, it returns the newest one after v, which was withdrawn, or nil.
+func findCleared(ctx context.Context, tx *store.Tx, v store.Version) (*store.Version, error) {
+	var newer *store.Version
+	for before := int64(0); ; {
 		rows, err := tx.Versions.List(ctx, v.SkillID, before, store.MaxPage)
 		if err != nil || len(rows) == 0 {
-			return nil, err
+			return newer, err
 		}
 		for i, r := range rows {
-			if isCleared(r.Review, r.Meta) {
-				return &rows[i], nil
-			}
 			before = r.Number
+			switch cleared := r.ID != v.ID && isCleared(r.Review, r.Meta); {
+			case cleared && r.Number < v.Number:
+				return &rows[i], nil
+			case cleared && newer == nil:
+				newer = &rows[i]
+			}
+		}
+		if before == 1 {
+			return newer, nil
 		}
 	}
-	return nil, nil
-}
-
-// checkReleased returns a [*ReviewError] if a version waits for its review while
-// another version is current, and the principal neither uploaded it nor may review
-// it.
-func (h *skillRecord) checkReleased(p account.Principal, v store.Version) error {
-	waits := v.Number > h.Number && v.Review == Pending && !mayBeCurrent(h.Skill, v)
-	if !waits || v.CreatedBy == string(p.User) || h.check(p, account.SkillReview, v.CreatedBy) == nil {
-		return nil
-	}
-	return &ReviewError{Name: h.Name, Review: v.Review, Note: v.Note}
 }

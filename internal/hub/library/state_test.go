@@ -81,8 +81,10 @@ func TestChangesRequested(t *testing.T) {
 		d.Note = "quote the path"
 		mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, d))
 		wantStates(t, w, s, "2 changes-requested", "1 approved current")
-		if v := must(w.lib.Version(w.ctx, w.bob, s.ID, 2))(t); v.Review != library.Rejected || v.Note != d.Note || v.Runnable {
-			t.Errorf("the version is %+v", v)
+		for _, who := range []account.Principal{w.ada, w.meg} {
+			if v := must(w.lib.Version(w.ctx, who, s.ID, 2))(t); v.Review != library.Rejected || v.Note != d.Note || v.Runnable {
+				t.Errorf("the version is %+v for %s", v, who.Name)
+			}
 		}
 		news, _, err := w.lib.Notifications(w.ctx, w.meg, s.ID, true, store.Page{})
 		mustDo(t, err)

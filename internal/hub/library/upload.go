@@ -95,7 +95,7 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 	if h, err = l.getSkill(ctx, &l.db.Tables, id); err != nil {
 		return nil, err
 	}
-	return newVersion(h.Skill, v), nil
+	return h.newVersionFor(p, v), nil
 }
 
 // authorizeChange returns a skill if the principal may change it. Call it before

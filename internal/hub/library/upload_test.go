@@ -170,7 +170,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 
-		d := must(w.lib.Diff(w.ctx, w.bob, s.ID, 1, 2, nil))(t)
+		d := must(w.lib.Diff(w.ctx, w.ada, s.ID, 1, 2, nil))(t)
 		if len(d.Files) != 2 || !strings.Contains(d.Instructions, "+two") {
 			t.Errorf("the difference is %+v", d)
 		}
@@ -181,10 +181,10 @@ func TestVersions(t *testing.T) {
 		if now := must(w.lib.Skill(w.ctx, w.bob, s.ID))(t); now.Number != 1 || now.Code {
 			t.Errorf("the skill is %+v", now)
 		}
-		wantError(t, w.lib.DeleteVersion(w.ctx, w.ada, s.ID, 1), store.ErrReferenced)
+		wantError(t, w.lib.DeleteVersion(w.ctx, w.ada, s.ID, 1, false), store.ErrReferenced)
 		all := must(w.lib.Versions(w.ctx, w.bob, s.ID, 0, 0))(t)
 		wantEqual(t, names(all, func(v *library.Version) string { return fmt.Sprint(v.Number, v.Current) }), []string{"2 false", "1 true"})
-		mustDo(t, w.lib.DeleteVersion(w.ctx, w.ada, s.ID, 2))
+		mustDo(t, w.lib.DeleteVersion(w.ctx, w.ada, s.ID, 2, false))
 		_, err = w.lib.Version(w.ctx, w.ada, s.ID, 2)
 		wantError(t, err, library.ErrNotFound)
 	})

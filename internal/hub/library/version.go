@@ -37,7 +37,7 @@ type Version struct {
 	Runnable  bool           `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
 	Reviewer  string         `json:"reviewer,omitempty"`
 	Reviewed  time.Time      `json:"reviewed,omitzero"`
-	Note      string         `json:"note,omitempty" doc:"Comment of the reviewer"`
+	Note      string         `json:"note,omitempty" doc:"Comment of the reviewer; only for its author and reviewers"`
 	CreatedBy string         `json:"createdBy"`
 	Created   time.Time      `json:"created"`
 	Source    *Source        `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
@@ -45,6 +45,7 @@ type Version struct {
 	Unscanned bool           `json:"unscanned" doc:"Whether the scan failed or timed out"`
 
 	Diagnostics []skill.Diagnostic `json:"-"`
+	Withheld    bool               `json:"-"` // whether the principal must not get the files, and the author's texts were removed
 }
 
 // newVersion returns a version of s.
@@ -58,23 +59,45 @@ func newVersion(s store.Skill, v store.Version) *Version {
 	}
 }
 
-// Version returns a version of a skill. Number 0 means the current version.
+// newVersionFor returns a version without what the principal must not see: the
+// reviewer's note, and the texts of a version that it must not get.
+func (h *skillRecord) newVersionFor(p account.Principal, v store.Version) *Version {
+	out := newVersion(h.Skill, v)
+	if !h.isAuthorOrReviewer(p, v) {
+		out.Note = ""
+	}
+	if h.checkVersion(p, v) != nil {
+		out.Withheld, out.Description, out.Label, out.Diagnostics = true, "", "", nil
+	}
+	return out
+}
+
+// Version returns a version of a skill. Number 0 means the current version. If only
+// the uploader and the reviewers may get the version, others get it without texts.
 func (l *Library) Version(ctx context.Context, p account.Principal, id string, number int64) (*Version, error) {
-	h, v, err := l.getReadableVersion(ctx, p, id, number)
+	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
 		return nil, err
 	}
-	return newVersion(h.Skill, v), nil
+	v, err := l.getVersion(ctx, h, number)
+	if err != nil {
+		return nil, err
+	}
+	return h.newVersionFor(p, v), nil
 }
 
-// getReadableVersion returns a version of a skill if the principal may read it.
-// Number 0 means the current version.
-func (l *Library) getReadableVersion(ctx context.Context, p account.Principal, id string, number int64) (*skillRecord, store.Version, error) {
-	h, err := l.authorize(ctx, p, account.SkillRead, id)
+// getReadableVersion returns a version of a skill if the principal may perform the
+// read-only action on the skill and may get the version. Number 0 means the current
+// version.
+func (l *Library) getReadableVersion(ctx context.Context, p account.Principal, a account.Action, id string, number int64) (*skillRecord, store.Version, error) {
+	h, err := l.authorize(ctx, p, a, id)
 	if err != nil {
 		return nil, store.Version{}, err
 	}
 	v, err := l.getVersion(ctx, h, number)
+	if err == nil {
+		err = h.checkVersion(p, v)
+	}
 	return h, v, err
 }
 
@@ -88,7 +111,8 @@ func (l *Library) getVersion(ctx context.Context, h *skillRecord, number int64) 
 
 // Versions returns the versions of a skill whose number is below before, newest
 // first. If before is 0, it starts with the newest version. It returns up to limit
-// versions, and never more than [store.MaxPage].
+// versions, and never more than [store.MaxPage]. They have no texts where
+// [Library.Version] returns none.
 func (l *Library) Versions(ctx context.Context, p account.Principal, id string, before int64, limit int) ([]*Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -100,15 +124,17 @@ func (l *Library) Versions(ctx context.Context, p account.Principal, id string, 
 	}
 	out := make([]*Version, len(rows))
 	for i, v := range rows {
-		out[i] = newVersion(h.Skill, v)
+		out[i] = h.newVersionFor(p, v)
 	}
 	return out, nil
 }
 
 // Findings returns the scan report of a version, or nil if none is stored. Number 0
-// means the current version.
+// means the current version. Like all methods that return contents of a version,
+// Findings returns a [*ReviewError] if only the uploader and the reviewers may get
+// the version.
 func (l *Library) Findings(ctx context.Context, p account.Principal, id string, number int64) (*scan.Report, error) {
-	_, v, err := l.getReadableVersion(ctx, p, id, number)
+	_, v, err := l.getReadableVersion(ctx, p, account.SkillRead, id, number)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +151,7 @@ func (l *Library) Findings(ctx context.Context, p account.Principal, id string, 
 
 // Manifest returns the file list of a version. Number 0 means the current version.
 func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, number int64) (skill.Manifest, error) {
-	_, v, err := l.getReadableVersion(ctx, p, id, number)
+	_, v, err := l.getReadableVersion(ctx, p, account.SkillRead, id, number)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +162,7 @@ func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, 
 // bundle verifies each file when the file is opened. The caller must close the
 // bundle.
 func (l *Library) Open(ctx context.Context, p account.Principal, id string, number int64) (*skill.Bundle, error) {
-	h, v, err := l.getReadableVersion(ctx, p, id, number)
+	h, v, err := l.getReadableVersion(ctx, p, account.SkillRead, id, number)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +186,9 @@ func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from
 			continue
 		}
 		v, err := l.getVersion(ctx, h, number)
+		if err == nil {
+			err = h.checkVersion(p, v)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +218,8 @@ func diffOptions(o *skilldiff.Options, name string) *skilldiff.Options {
 
 // SetCurrentVersion makes a version current, for example to revert to an older
 // version. Reviews remain valid. SetCurrentVersion returns a [*ReviewError] if the
-// version has code that nobody approved, and the current version may be used.
+// version was rejected, or if it has code that nobody approved and the current
+// version is not pending too.
 func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id string, number int64) error {
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
@@ -197,7 +227,7 @@ func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id
 			return nil, err
 		}
 		if !mayBeCurrent(h.Skill, v) {
-			return nil, &ReviewError{Name: h.Name, Review: v.Review, Note: v.Note}
+			return nil, h.newReviewError(p, v)
 		}
 		return currentDetails{h.Name, h.Number, number}, l.setCurrent(ctx, tx, v)
 	})
@@ -220,8 +250,10 @@ type currentDetails struct {
 }
 
 // DeleteVersion deletes a version that is not current. It returns a
-// [*ReferencedError] if a reference pins the version.
-func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id string, number int64) error {
+// [*ReferencedError] if a reference pins the version. If unbind is set, it removes
+// such references, also those that the principal may not see. The version must then
+// be rejected.
+func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id string, number int64, unbind bool) error {
 	return l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
 		if err != nil {
@@ -231,9 +263,24 @@ func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id str
 		if err != nil {
 			return nil, err
 		}
-		if pins := refs.filterByDigest(v.Digest); pins.Total() > 0 || refs.precise {
-			return nil, &ReferencedError{Skill: id, Name: h.Name, References: pins}
+		pins := refs.filterByDigest(v.Digest)
+		switch {
+		case unbind && v.Review != Rejected:
+			return nil, invalidf("version %d of skill %q is not rejected; remove the references to it first", number, h.Name)
+		case unbind: // references that were not read no longer resolve, which their owners see
+			err = l.unbind(ctx, tx, h, pins.all)
+		case pins.Total() > 0 || refs.precise:
+			err = &ReferencedError{Skill: id, Name: h.Name, References: pins}
 		}
-		return uploadDetails{Name: h.Name, Version: number, Digest: v.Digest}, tx.Versions.Delete(ctx, id, number)
+		if err != nil {
+			return nil, err
+		}
+		return deletedVersionDetails{uploadDetails{Name: h.Name, Version: number, Digest: v.Digest}, pins.all}, tx.Versions.Delete(ctx, id, number)
 	})
+}
+
+// deletedVersionDetails holds the details of the audit record for DeleteVersion.
+type deletedVersionDetails struct {
+	uploadDetails
+	References []Reference `json:"references,omitempty"` // removed
 }

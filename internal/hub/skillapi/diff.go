@@ -2,12 +2,14 @@ package skillapi
 
 import (
 	"context"
+	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // scanJSON is the result of scanning a version.
@@ -87,18 +89,23 @@ func (h *Handlers) getDiff(ctx context.Context, in *struct {
 	return api.BodyOf(newSkillDiffJSON(d), nil)
 }
 
-// previousVersion returns the number of the previous version.
+// previousVersion returns the number of the previous version that the principal may
+// get. If there are only others, it returns [library.NoVersion].
 func (h *Handlers) previousVersion(ctx context.Context, p account.Principal, v *VersionPath) (int64, error) {
 	number, err := h.resolveNumber(ctx, p, v)
 	if err != nil {
 		return 0, err
 	}
-	earlier, err := h.Library.Versions(ctx, p, v.Skill, number, 1)
+	earlier, err := h.Library.Versions(ctx, p, v.Skill, number, store.MaxPage)
 	if err != nil {
 		return 0, err
 	}
 	if len(earlier) == 0 {
 		return 0, &api.Problem{Status: 422, Code: "invalid", Detail: "there is no previous version", Next: "name a version to compare with: from=NUMBER", Errors: []api.Fault{{Where: "query.from", Message: "is needed"}}}
 	}
-	return earlier[0].Number, nil
+	i := slices.IndexFunc(earlier, func(v *library.Version) bool { return !v.Withheld })
+	if i < 0 {
+		return library.NoVersion, nil
+	}
+	return earlier[i].Number, nil
 }

@@ -20,7 +20,7 @@ type waitingJSON struct {
 type decisionJSON struct {
 	Decision string `json:"decision" enum:"approved,changes-requested,rejected,pending" doc:"changes-requested rejects the version and needs a note; pending revokes a decision"`
 	Digest   string `json:"digest" minLength:"1" maxLength:"100" doc:"Digest of the reviewed version; the decision applies to these files only"`
-	Note     string `json:"note,omitempty" maxLength:"8192" doc:"Comment for its author and users"`
+	Note     string `json:"note,omitempty" maxLength:"8192" doc:"Comment for its author and other reviewers"`
 }
 
 func (h *Handlers) reviewsAPI() {

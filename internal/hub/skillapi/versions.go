@@ -45,7 +45,7 @@ type manifestFileJSON struct {
 func (h *Handlers) versionsAPI() {
 	api.Add(h.Server, api.Operation("list-versions", "GET", "/skills/{skill}/versions", "List the versions of a skill, newest first"), h.listVersions)
 	api.Add(h.Server, api.Operation("get-version", "GET", "/skills/{skill}/versions/{version}", "Get a version of a skill"), h.getVersion)
-	api.Add(h.Server, api.Operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is neither current nor referenced by its digest"), h.deleteVersion)
+	api.Add(h.Server, api.Operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is neither current nor referenced by its digest, or a rejected one with the references to it"), h.deleteVersion)
 	api.Add(h.Server, api.Operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one. Its code must be approved"), h.useVersion)
 	api.Add(h.Server, api.Operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "List the files of a version with their hashes"), h.getManifest)
 	api.Add(h.Server, api.Operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "Get the findings of the scan of a version; advice only"), h.getFindings)
@@ -74,13 +74,16 @@ func (h *Handlers) getVersion(ctx context.Context, in *VersionPath) (*api.Body[S
 	return api.BodyOf(newSkillVersion(v), nil)
 }
 
-func (h *Handlers) deleteVersion(ctx context.Context, in *VersionPath) (*api.NoBody, error) {
+func (h *Handlers) deleteVersion(ctx context.Context, in *struct {
+	VersionPath
+	Unbind bool `query:"unbind" doc:"Remove references to a rejected version first; an agent then no longer names the skill"`
+}) (*api.NoBody, error) {
 	p := account.FromContext(ctx)
-	number, err := h.resolveNumber(ctx, p, in)
+	number, err := h.resolveNumber(ctx, p, &in.VersionPath)
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.Library.DeleteVersion(ctx, p, in.Skill, number)
+	return nil, h.Library.DeleteVersion(ctx, p, in.Skill, number, in.Unbind)
 }
 
 func (h *Handlers) useVersion(ctx context.Context, in *VersionPath) (*api.NoBody, error) {

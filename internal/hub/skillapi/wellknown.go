@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -114,9 +115,10 @@ func downloadNamespaces(p account.Principal) ([]store.Namespace, error) {
 	return may, nil
 }
 
-// add adds a skill to an index unless the format does not permit its name.
+// add adds a skill to an index unless the format does not permit its name, or its
+// current version was rejected.
 func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Skill, out *indexJSON) error {
-	if !skillname.IsPortable(s.Name) {
+	if !skillname.IsPortable(s.Name) || s.Review == library.Rejected {
 		return nil
 	}
 	if len(out.Skills) == maxIndexed {
@@ -124,8 +126,8 @@ func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Sk
 		return nil
 	}
 	digest, err := x.digest(ctx, p, s)
-	if api.IsHidden(err) {
-		return nil // deleted in the meantime
+	if _, rejected := errors.AsType[*library.ReviewError](err); rejected || api.IsHidden(err) {
+		return nil // since it was listed
 	}
 	if err != nil {
 		return err

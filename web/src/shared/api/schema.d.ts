@@ -1428,7 +1428,7 @@ export interface paths {
         get: operations["get-version"];
         put?: never;
         post?: never;
-        /** Delete a version that is neither current nor referenced by its digest */
+        /** Delete a version that is neither current nor referenced by its digest, or a rejected one with the references to it */
         delete: operations["delete-version"];
         options?: never;
         head?: never;
@@ -2103,7 +2103,7 @@ export interface components {
             decision: "approved" | "changes-requested" | "rejected" | "pending";
             /** @description Digest of the reviewed version; the decision applies to these files only */
             digest: string;
-            /** @description Comment for its author and users */
+            /** @description Comment for its author and other reviewers */
             note?: string;
         };
         Default: {
@@ -3869,7 +3869,7 @@ export interface components {
             findings?: {
                 [key: string]: number;
             };
-            /** @description Comment of the reviewer */
+            /** @description Comment of the reviewer; only for its author and reviewers */
             note?: string;
             /**
              * Format: int64
@@ -8146,7 +8146,10 @@ export interface operations {
     };
     "delete-version": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Remove references to a rejected version first; an agent then no longer names the skill */
+                unbind?: boolean;
+            };
             header?: never;
             path: {
                 /** @description ID of a skill */
