@@ -21,6 +21,19 @@ func (h *Hub) applySkill(ctx context.Context, tx *store.Tx, p account.Principal,
 	return agents.Outcome(applied), was, nil
 }
 
+// withheldReason explains why a user must not get a version of a skill. It is the
+// hub's [agents.Options.WithheldReason].
+func (h *Hub) withheldReason(ctx context.Context, p account.Principal, s store.Skill, digest string) (string, error) {
+	err := h.library.CheckVersion(ctx, p, s, digest)
+	if review, ok := errors.AsType[*library.ReviewError](err); ok {
+		return review.Error(), nil
+	}
+	if errors.Is(err, library.ErrNotFound) { // deleted in the meantime
+		return err.Error(), nil
+	}
+	return "", err
+}
+
 // skillProblem converts a library error to an error about the document.
 func skillProblem(err error) error {
 	if e, ok := errors.AsType[*library.ExtraFilesError](err); ok {

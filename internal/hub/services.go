@@ -39,7 +39,7 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 		return err
 	}
 	h.unlock = node.unlock
-	h.kinds = agents.New(h.db, &agents.Options{Cipher: h.cipher, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill, Quotas: h.directory.Quotas.Quotas})
+	h.kinds = agents.New(h.db, &agents.Options{Cipher: h.cipher, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill, WithheldReason: h.withheldReason, Quotas: h.directory.Quotas.Quotas})
 	h.library, err = library.New(h.db, &library.Options{
 		CacheDir: filepath.Join(o.Data, "files"), TempDir: node.temp,
 		Notify:     func() { h.bus.Publish(libraryStream, 0) },

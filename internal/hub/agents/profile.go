@@ -27,6 +27,10 @@ type Profile struct {
 	SystemPrompt string
 	// Skills lists the Ghost's skills, then the Bot's.
 	Skills []SkillChoice
+	// Withheld lists the skills whose reference does not resolve, and those whose
+	// version the principal must not get. They are not in Skills, and no other skill
+	// may take their names. Problems has the reasons.
+	Withheld []SkillChoice
 	// Servers is sorted by name. If a server is not [Server.Usable], it needs a
 	// review and is mentioned in Problems.
 	Servers []Server
@@ -60,6 +64,13 @@ type SkillChoice struct {
 	Digest  string          `json:"content_hash,omitempty" doc:"Required digest"`
 	Bundled bool            `json:"bundled,omitempty" doc:"Whether it is bundled with the hub"`
 	Preload bool            `json:"preload" doc:"Whether it is active from the start"`
+}
+
+// chosenSkill is the result of resolving a reference to a skill.
+type chosenSkill struct {
+	SkillChoice
+	problem string // why it is not available; "" if it is
+	missing bool   // whether no skill has the name, which may resolve elsewhere
 }
 
 // ModelChoice is the language model selected by a profile.
@@ -202,6 +213,7 @@ func (p *Profile) addProblem(format string, args ...any) {
 // addSkills resolves the skills of a Ghost and its Bot. The Bot's references take
 // precedence.
 func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
+	var all []chosenSkill
 	position := map[string]int{}
 	for _, part := range parts {
 		s := findSelection(part.Spec)
@@ -209,32 +221,63 @@ func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*
 			p.Filter.Select = []string{}
 		}
 		for _, name := range s.Skills {
-			c := SkillChoice{Name: name, Digest: s.SkillRefs[name].Digest, Preload: slices.Contains(s.Preload, name)}
-			found, err := a.findSkill(ctx, account.SkillUse, part.In, name, s.SkillRefs[name], func(string) bool { return true })
-			switch {
-			case errors.Is(err, store.ErrNotFound) && r.isBundled(name, s.SkillRefs[name]):
-				c.Bundled = true
-			case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
-				p.addProblem("skill %s: not found or not permitted", name)
-			case err != nil:
+			c, err := r.chooseSkill(ctx, a, part.In, name, s.SkillRefs[name])
+			if err != nil {
 				return err
-			default:
-				c.ID, c.In = found.ID, found.Namespace
 			}
-			if i, again := position[name]; again {
-				c.Preload = c.Preload || p.Skills[i].Preload
-				if _, precise := s.SkillRefs[name]; !precise {
-					c.ID, c.In, c.Digest, c.Bundled = p.Skills[i].ID, p.Skills[i].In, p.Skills[i].Digest, p.Skills[i].Bundled
-				}
-				p.Skills[i] = c
+			c.Preload = slices.Contains(s.Preload, name)
+			i, again := position[name]
+			if !again {
+				position[name] = len(all)
+				all = append(all, c)
 				continue
 			}
-			position[name] = len(p.Skills)
-			p.Skills = append(p.Skills, c)
-			p.Filter.Select = append(p.Filter.Select, name)
+			c.Preload = c.Preload || all[i].Preload
+			if _, precise := s.SkillRefs[name]; !precise {
+				preload := c.Preload
+				c = all[i]
+				c.Preload = preload
+			}
+			all[i] = c
+		}
+	}
+	for _, c := range all {
+		if c.problem != "" && !c.missing {
+			p.Withheld = append(p.Withheld, c.SkillChoice)
+		} else {
+			p.Skills = append(p.Skills, c.SkillChoice)
+			p.Filter.Select = append(p.Filter.Select, c.Name)
+		}
+		if c.problem != "" {
+			p.addProblem("skill %s: %s", c.Name, c.problem)
 		}
 	}
 	return nil
+}
+
+// chooseSkill resolves a reference to a skill in a document of namespace in.
+func (r *Registry) chooseSkill(ctx context.Context, a actor, in store.Namespace, name string, ref SkillRef) (chosenSkill, error) {
+	c := chosenSkill{SkillChoice: SkillChoice{Name: name, Digest: ref.Digest}}
+	found, err := a.findSkill(ctx, account.SkillUse, in, name, ref, func(string) bool { return true })
+	if found != nil {
+		c.ID, c.In = found.ID, found.Namespace
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound) && r.isBundled(name, ref):
+		c.Bundled = true
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
+		c.problem, c.missing = "not found or not permitted", ref == SkillRef{}
+		if found != nil {
+			c.problem = "it has no version with digest " + shorten(ref.Digest)
+		}
+	case err != nil:
+		return c, err
+	case r.opts.WithheldReason != nil:
+		if c.problem, err = r.opts.WithheldReason(ctx, a.p, *found, ref.Digest); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
 }
 
 // isBundled reports whether a reference names a bundled skill. A reference with a

@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -274,6 +275,52 @@ func TestW30Hidden(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	wantEqual(t, said(h.try("outsider", ghost)), "refused Ghost/x; 3:18 skill-ref\n")
+}
+
+// A reference that does not resolve, and a version that the user must not get, remove the
+// name from the profile. A name alone is resolved at use.
+func TestWithheldSkills(t *testing.T) {
+	const digestB = "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	h := newHub(t, sqlite(t), &agents.Options{WithheldReason: func(_ context.Context, p account.Principal, s store.Skill, digest string) (string, error) {
+		if s.Name == "held" && p.Name == "reporter" {
+			return "rejected " + digest, nil
+		}
+		return "", nil
+	}})
+	held, renamed := h.upload(h.team, "held", digestA), h.upload(h.team, "renamed", digestB)
+	other := h.upload(h.team, "other", digestA)
+	old := h.upload(h.team, "old", digestA)
+	h.apply("developer", in("team", head("Ghost")+`spec:
+  skills: [held, renamed, other, old, nowhere]
+  preload_skills: [held]
+  skill_refs:
+    held: {skill_id: `+held.ID+`, content_hash: "`+digestA+`"}
+    renamed: {skill_id: `+renamed.ID+`}
+    other: {namespace: team}
+    old: {content_hash: "`+digestA+`"}`))
+	for _, s := range []store.Skill{renamed, other} {
+		must(t, h.db.Skills.Delete(t.Context(), s.ID))
+	}
+	replaced, err := h.db.Versions.Add(t.Context(), store.Version{SkillID: old.ID, Digest: digestB}, nil, nil)
+	must(t, err)
+	must(t, h.db.Skills.SetCurrent(t.Context(), old.ID, replaced.Number))
+	must(t, h.db.Versions.Delete(t.Context(), old.ID, 1))
+	for _, name := range []string{"held", "renamed", "other", "old"} {
+		h.upload(store.Public, name, digestA) // which must not take its place
+	}
+	p := h.profile("reporter", agents.GhostKind, "team", "x")
+	wantEqual(t, p.Filter.Select, []string{"nowhere"})
+	wantEqual(t, p.Skills, []agents.SkillChoice{{Name: "nowhere"}})
+	var withheld []string
+	for _, c := range p.Withheld {
+		withheld = append(withheld, strings.Join([]string{c.Name, c.ID, c.Digest}, " "))
+	}
+	wantEqual(t, withheld, []string{"held " + held.ID + " " + digestA, "renamed  ", "other  ", "old " + old.ID + " " + digestA})
+	wantEqual(t, p.Problems, []string{"skill held: rejected " + digestA, "skill renamed: not found or not permitted", "skill other: not found or not permitted",
+		"skill old: it has no version with digest " + digestA, "skill nowhere: not found or not permitted"})
+	if p := h.profile("developer", agents.GhostKind, "team", "x"); p.Skills[0].ID != held.ID || !p.Skills[0].Preload {
+		t.Errorf("another user has %+v", p.Skills)
+	}
 }
 
 // W6: a name is resolved in the user's namespace, then the group's, then the public one.

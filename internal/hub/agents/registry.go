@@ -82,6 +82,10 @@ type Options struct {
 	// returns a [*SkillError] to refuse the document. If ApplySkill is nil, all
 	// skill documents are refused.
 	ApplySkill func(ctx context.Context, tx *store.Tx, p account.Principal, f SkillFile) (Outcome, []byte, error)
+	// WithheldReason explains why a user must not get the version of a skill with the
+	// given digest, or its current version if digest is "". It returns "" if the user
+	// may get it. If WithheldReason is nil, users may get all versions.
+	WithheldReason func(ctx context.Context, p account.Principal, s store.Skill, digest string) (string, error)
 	// Quotas limits what each namespace stores. The zero value has no limits.
 	Quotas quota.Quotas
 	// Bus notifies other nodes of changed settings. If it is nil, nodes only poll.

@@ -24,7 +24,8 @@ type plan struct {
 	principal          account.Principal
 	profile            *agents.Profile      // nil if there is no agent
 	draft              *library.DraftSource // takes precedence over all other skills; may be nil
-	refs               []ref                // named skills, which take precedence over others
+	refs               []ref                // named skills; no other skills may have their names
+	withheld           []string             // names of skills that the agent names, but that no skill may have
 	selected           []string             // names of the available skills; nil means all
 	settingsNamespaces []store.Namespace
 	servers            []agents.Server
@@ -105,6 +106,16 @@ func (k *Assembler) planAgent(ctx context.Context, p *plan, w Request) error {
 			p.refs = append(p.refs, ref{library.Ref{Name: s.Name, ID: s.ID, Digest: s.Digest}, s.In})
 		}
 	}
+	// Bound sources resolve a reference at each listing, so a skill becomes available
+	// when its version is approved.
+	for _, s := range profile.Withheld {
+		if s.ID == "" {
+			p.withheld = append(p.withheld, s.Name)
+			continue
+		}
+		p.refs = append(p.refs, ref{library.Ref{Name: s.Name, ID: s.ID, Digest: s.Digest}, s.In})
+		p.selected = append(p.selected, s.Name)
+	}
 	return nil
 }
 
@@ -128,7 +139,7 @@ func (k *Assembler) planDefaults(ctx context.Context, p *plan, w Request) error 
 		return err
 	}
 	for _, d := range defaults {
-		if slices.ContainsFunc(p.refs, func(r ref) bool { return r.Name == d.Name }) {
+		if slices.Contains(p.boundNames(), d.Name) {
 			continue
 		}
 		home, err := k.skillNamespace(ctx, d.ID)
@@ -172,6 +183,15 @@ func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namesp
 // refer to an agent.
 func AgentName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
+// boundNames returns the names that only the skills of references may have.
+func (p *plan) boundNames() []string {
+	names := slices.Clone(p.withheld)
+	for _, r := range p.refs {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
 // withSelection restricts a filter to the selected skills.
 func (p *plan) withSelection(f catalog.Filter) catalog.Filter {
 	f.Select = p.selected
@@ -199,7 +219,7 @@ func (p *plan) key() (string, error) {
 	}
 	bad := p.rules.Decide(policy.ToolCall{}).Code == policy.InvalidRules
 	all, err := json.Marshal([]any{p.principal.User, p.principal.Name, p.principal.Admin, groups, p.principal.Scopes,
-		refs, p.selected == nil, p.selected, p.settingsNamespaces, servers, p.rules.List(), bad, draft})
+		refs, p.withheld, p.selected == nil, p.selected, p.settingsNamespaces, servers, p.rules.List(), bad, draft})
 	if err != nil {
 		return "", fmt.Errorf("encode plan: %w", err)
 	}

@@ -2,7 +2,6 @@ package assembly
 
 import (
 	"context"
-	"errors"
 
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
@@ -34,11 +33,11 @@ func (b *base) secretValue(ctx context.Context, d policy.Digest, name string) (s
 	}
 	ids := []string{}
 	for _, v := range versions {
-		_, err := b.assembler.o.Library.Resolve(ctx, b.principal, library.Ref{ID: v.SkillID})
+		_, err := b.assembler.o.Library.Resolve(ctx, b.principal, library.Ref{ID: v.SkillID, Digest: string(d)})
 		switch {
 		case err == nil:
 			ids = append(ids, v.SkillID)
-		case !errors.Is(err, library.ErrNotFound) && !isDenied(err):
+		case !isVerdict(err):
 			return "", err
 		}
 	}

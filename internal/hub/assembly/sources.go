@@ -37,13 +37,36 @@ func (b *base) newSources(ctx context.Context, p *plan) ([]catalog.Source, error
 	if err != nil {
 		return nil, err
 	}
+	bound := p.boundNames()
 	for _, s := range reached {
 		if s, err = b.addSource(ctx, s, sourceGroup(s)); err != nil {
 			return nil, err
 		}
-		all = append(all, s)
+		all = append(all, withoutNames(s, bound))
 	}
-	return append(all, b.assembler.bundled), nil
+	return append(all, withoutNames(b.assembler.bundled, bound)), nil
+}
+
+// withoutNames returns a source that omits the skills with the given names. A skill
+// that an agent names must not be replaced by another one of that name if it cannot
+// be resolved.
+func withoutNames(s catalog.Source, names []string) catalog.Source {
+	if len(names) == 0 {
+		return s
+	}
+	omitted := make(map[string]bool, len(names))
+	for _, n := range names {
+		omitted[n] = true
+	}
+	hides := func(e *catalog.Entry) string {
+		if omitted[e.Name] {
+			return "the agent or a default names another skill"
+		}
+		return ""
+	}
+	g := &filteredSource{Source: s}
+	g.hides.Store(&hides)
+	return g
 }
 
 // groupedRefs holds references to skills that are subject to the same group's
@@ -109,7 +132,8 @@ func (b *base) addSource(ctx context.Context, s catalog.Source, in store.Namespa
 	return g, err
 }
 
-// filteredSource restricts a source to the skills that the settings allow.
+// filteredSource restricts a source, for example to the skills that the settings
+// allow.
 type filteredSource struct {
 	catalog.Source
 	hides atomic.Pointer[func(*catalog.Entry) string]
