@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/bundled"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
@@ -44,6 +45,7 @@ func (a *app) validateSkills(ctx context.Context, paths []string) error {
 		results = append(results, found...)
 	}
 	done()
+	skillcheck.AddLookalikes(results, bundled.Names())
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}

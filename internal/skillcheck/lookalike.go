@@ -1,0 +1,29 @@
+package skillcheck
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// AddLookalikes adds a warning to each result whose name is not that of another
+// skill but looks like it. The other skill is in results, or its name in known.
+func AddLookalikes(results []Validation, known []string) {
+	names := map[string]bool{}
+	for _, name := range known {
+		names[name] = true
+	}
+	for _, v := range results {
+		names[v.Name] = true
+	}
+	for i, v := range results {
+		like := untrusted.Skeleton(v.Name)
+		if like == v.Name || !names[like] {
+			continue
+		}
+		results[i].Diagnostics = append(slices.Clip(v.Diagnostics), skill.Diagnostic{Severity: skill.Warning, Code: "lookalike-name",
+			Message: fmt.Sprintf("name %+q looks like that of the skill %s", v.Name, like), Fix: "find out who wrote it; rename or delete it"})
+	}
+}
