@@ -11,10 +11,14 @@ import (
 
 // cleanElicit returns a server's request for user input without hidden characters
 // and delimiters. Its message begins with the server's name, so that a server cannot
-// imitate prompts of this program. It has no metadata.
+// imitate prompts of this program. Of its metadata, it has only the action of a
+// client, which package clientaction checks.
 func cleanElicit(server string, p *mcp.ElicitParams) *mcp.ElicitParams {
 	out := &mcp.ElicitParams{Mode: p.Mode, URL: clean(p.URL), ElicitationID: clean(p.ElicitationID)}
 	out.Message = clean(server) + " asks: " + untrusted.New(p.Message).ForModelLines()
+	if action, ok := p.Meta[actionKey]; ok {
+		out.Meta = mcp.Meta{actionKey: action}
+	}
 	if p.RequestedSchema != nil {
 		if js, err := json.Marshal(p.RequestedSchema); err == nil {
 			out.RequestedSchema = untrusted.CleanJSON(js)
@@ -22,6 +26,9 @@ func cleanElicit(server string, p *mcp.ElicitParams) *mcp.ElicitParams {
 	}
 	return out
 }
+
+// actionKey marks a request that a client answers by an action, in the metadata.
+const actionKey = "loadout/action"
 
 // cleanInputRequests replaces the requests for user input in a result with cleaned
 // ones; see [cleanElicit].
