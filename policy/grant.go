@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 // Limits on a grant.
@@ -214,14 +216,8 @@ func ReadGrant(data []byte) (Grant, error) {
 	if len(data) > maxGrantBytes {
 		return Grant{}, fmt.Errorf("grant too large (limit %d bytes)", maxGrantBytes)
 	}
-	var v struct {
-		Version int `json:"version"`
-	}
-	if err := json.Unmarshal(data, &v); err != nil {
-		return Grant{}, fmt.Errorf("damaged grant: %w", err)
-	}
-	if v.Version < firstVersion || v.Version > presenceVersion {
-		return Grant{}, fmt.Errorf("unsupported version %d (this program supports versions %d to %d)", v.Version, firstVersion, presenceVersion)
+	if err := privatefile.CheckVersion(data, presenceVersion); err != nil {
+		return Grant{}, err
 	}
 	var g Grant
 	if err := json.Unmarshal(data, &g); err != nil {

@@ -367,18 +367,18 @@ func TestOtherRequestsStayPending(t *testing.T) {
 func TestPendingFileIsNamed(t *testing.T) {
 	d := newCallerFixture(t)
 	file := filepath.Join(d.home, ".local", "state", "loadout", "pending.json")
-	for text, want := range map[string]string{`{"version": 99}`: "has version 99 (this program supports version 1)", "{": "is damaged: "} {
+	for text, want := range map[string]string{`{"version": 99}`: "unsupported version 99 (this program reads up to 1); update loadout", "{": "not JSON in the expected form"} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, code := d.unattended(nil, "approve", "--pending"); code != exit.Failure || !strings.Contains(out, file+" "+want) || !strings.Contains(out, "remove the file") {
+		if out, code := d.unattended(nil, "approve", "--pending"); code != exit.Failure || !strings.Contains(out, file+": "+want) || !strings.Contains(out, "remove the file") {
 			t.Errorf("exit code %d, want %q:\n%s", code, want, out)
 		}
 		out, code := d.unattended([]string{"CLAUDECODE=1"}, "run", "task", "task.sh", "--skills", "skills")
-		if code != exit.Refused || !strings.Contains(out, file+" "+want) || !strings.Contains(out, "`loadout approve task --skills skills`") {
+		if code != exit.Refused || !strings.Contains(out, file+": "+want) || !strings.Contains(out, "`loadout approve task --skills skills`") {
 			t.Errorf("exit code %d, want %q:\n%s", code, want, out)
 		}
 		for line := range strings.Lines(out) {

@@ -43,8 +43,14 @@ func (im *Importer) readRecord() error {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return &Error{SecretStore, err}
-	case json.Unmarshal(data, &im.record) != nil || im.record.Version != 1:
-		return errorf(Record, "cannot read the record of earlier imports from %s", im.client.Title)
+	default:
+		err := privatefile.CheckVersion(data, 1)
+		if err == nil && json.Unmarshal(data, &im.record) != nil {
+			err = errors.New("not in the expected form") // the decoding error could contain secrets
+		}
+		if err != nil {
+			return errorf(Record, "cannot read the record of earlier imports from %s: %s: %w", im.client.Title, im.log.Path(), err)
+		}
 	}
 	im.record.Version, im.record.File = 1, im.found.File
 	return nil

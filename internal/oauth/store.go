@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -21,6 +22,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
 const (
@@ -188,7 +191,10 @@ func (s *Store) decode(server string, data []byte) (*grant, error) {
 		return nil, nil
 	}
 	var g grant
-	if json.Unmarshal(data, &g) != nil || g.Version != version || g.Principal != s.principal || g.Server != CanonicalURL(server) {
+	if err := privatefile.CheckVersion(data, version); err != nil {
+		return nil, fmt.Errorf("read stored sign-in: %w", err)
+	}
+	if json.Unmarshal(data, &g) != nil || g.Principal != s.principal || g.Server != CanonicalURL(server) {
 		return nil, errors.New("stored sign-in is corrupt or belongs to another server") // the decoding error could contain parts of a token
 	}
 	return &g, nil

@@ -35,6 +35,9 @@ type File struct {
 // access the file.
 func New(path string, maxBytes int64) *File { return &File{path, maxBytes} }
 
+// Path returns the path of the file.
+func (f *File) Path() string { return f.path }
+
 // Read returns the file's content. If the file does not exist, the error is
 // [fs.ErrNotExist].
 func (f *File) Read() ([]byte, error) {

@@ -189,12 +189,12 @@ func encode(c *content) ([]byte, error) {
 
 // decode decodes and validates the content of the file.
 func decode(data []byte) (*content, error) {
+	if err := privatefile.CheckVersion(data, version); err != nil {
+		return nil, err
+	}
 	var c content
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, errDamaged
-	}
-	if c.Version != version {
-		return nil, fmt.Errorf("unsupported version %d (want %d)", c.Version, version)
 	}
 	if c.Secrets == nil {
 		return nil, errDamaged

@@ -123,7 +123,7 @@ func (s *Setup) PendingRequests() ([]PendingRequest, error) {
 	}
 	all, err := decodePending(data)
 	if err != nil {
-		return nil, exit.Errorf(exit.Failure, "to begin a new list, remove the file", "list pending requests: %s %w", s.pendingPath(), err)
+		return nil, exit.Errorf(exit.Failure, "to begin a new list, remove the file", "list pending requests: %s: %w", s.pendingPath(), err)
 	}
 	return all, nil
 }
@@ -134,7 +134,7 @@ func (s *Setup) changePending(ctx context.Context, file *privatefile.File, chang
 		if old != nil {
 			var err error
 			if all, err = decodePending(old); err != nil {
-				return nil, fmt.Errorf("%s %w", s.pendingPath(), err)
+				return nil, fmt.Errorf("%s: %w", s.pendingPath(), err)
 			}
 		}
 		return json.MarshalIndent(pendingFile{pendingVersion, change(all)}, "", "  ")
@@ -143,12 +143,12 @@ func (s *Setup) changePending(ctx context.Context, file *privatefile.File, chang
 
 // decodePending returns the requests in a file that are not too old.
 func decodePending(data []byte) ([]PendingRequest, error) {
+	if err := privatefile.CheckVersion(data, pendingVersion); err != nil {
+		return nil, err
+	}
 	var f pendingFile
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("is damaged: %w", err)
-	}
-	if f.Version != pendingVersion {
-		return nil, fmt.Errorf("has version %d (this program supports version %d)", f.Version, pendingVersion)
+		return nil, fmt.Errorf("damaged: %w", err)
 	}
 	return slices.DeleteFunc(f.Requests, func(r PendingRequest) bool { return time.Since(r.Time) > pendingRetention || len(r.Args) == 0 }), nil
 }

@@ -143,12 +143,12 @@ func (h History) read() (map[[3]string]Seen, error) {
 // decode parses a history. It returns an error for any problem, because an
 // older version of a skill whose entry was lost would be accepted.
 func (h History) decode(data []byte) (map[[3]string]Seen, error) {
+	if err := privatefile.CheckVersion(data, historyVersion); err != nil {
+		return nil, fmt.Errorf("read %s: %w", h.Path, err)
+	}
 	var f historyFile
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("damaged file %s: not JSON in the expected form", h.Path)
-	}
-	if f.Version != historyVersion {
-		return nil, fmt.Errorf("unsupported version %d of %s (want %d); update loadout", f.Version, h.Path, historyVersion)
 	}
 	all := make(map[[3]string]Seen, len(f.Skills))
 	for _, s := range f.Skills {

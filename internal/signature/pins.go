@@ -310,14 +310,14 @@ func (p Pins) update(ctx context.Context, edit func(pinSet) error) error {
 // source whose key was lost would be treated as new.
 func (p Pins) decode(data []byte) (pinSet, error) {
 	damaged := func(format string, args ...any) (pinSet, error) {
-		return nil, fmt.Errorf("damaged file %s: %s", p.Path, fmt.Sprintf(format, args...))
+		return nil, fmt.Errorf("damaged file %s: %w", p.Path, fmt.Errorf(format, args...))
+	}
+	if err := privatefile.CheckVersion(data, pinsVersion); err != nil {
+		return damaged("%w", err)
 	}
 	var f pinsFile
 	if json.Unmarshal(data, &f) != nil {
 		return damaged("not JSON in the expected form")
-	}
-	if f.Version != pinsVersion && f.Version != pinsVersionOfPlainKeys {
-		return nil, fmt.Errorf("unsupported version %d of %s (want %d)", f.Version, p.Path, pinsVersion)
 	}
 	all, seen := pinSet{}, map[string]bool{}
 	for _, k := range f.Pins {

@@ -274,7 +274,7 @@ func parseText(text string) (*Signature, error) {
 	s := &Signature{}
 	first := r.next("")
 	if first != heading && first != headingWithoutCounter {
-		return nil, fmt.Errorf("first line is not %q: the signature may come from a newer version of this program", heading)
+		return nil, fmt.Errorf("first line is not %q: a newer loadout may have written the signature; update loadout", heading)
 	}
 	s.Name, s.Key = r.next(namePrefix), r.next(keyPrefix)
 	if first == heading {

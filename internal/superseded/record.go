@@ -170,12 +170,12 @@ func (s *Store) decode(data []byte) (records, error) {
 	damaged := func(err error) (records, error) {
 		return nil, &privatefile.DamagedError{Path: s.options.Path, Err: err}
 	}
+	if err := privatefile.CheckVersion(data, fileVersion); err != nil {
+		return damaged(err)
+	}
 	var f fileJSON
 	if err := json.Unmarshal(data, &f); err != nil {
 		return damaged(fmt.Errorf("not JSON in the expected form: %w", err))
-	}
-	if f.Version < 1 || f.Version > fileVersion {
-		return damaged(fmt.Errorf("unsupported version %d (this program supports versions up to %d)", f.Version, fileVersion))
 	}
 	all := make(records, 0, len(f.Skills))
 	for _, r := range f.Skills {

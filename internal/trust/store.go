@@ -227,12 +227,11 @@ func (s *Store) read(root *os.Root, name string) (Record, error) {
 		return Record{}, err
 	}
 	var t Record
-	err = json.Unmarshal(data, &t)
-	switch {
-	case err != nil:
-	case t.Version != recordVersion:
-		err = fmt.Errorf("unsupported version %d (this program supports version %d)", t.Version, recordVersion)
-	default:
+	err = privatefile.CheckVersion(data, recordVersion)
+	if err == nil {
+		err = json.Unmarshal(data, &t)
+	}
+	if err == nil {
 		err = t.check()
 	}
 	if err == nil && fileName(t.Dir) != name {

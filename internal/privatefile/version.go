@@ -1,0 +1,28 @@
+package privatefile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+var errNotJSON = errors.New("not JSON in the expected form")
+
+// CheckVersion checks the field version of a JSON file, which must be from 1 to
+// highest. Call it before decoding the rest, because a newer version of the program
+// may have written a file of another form; the error then tells the user to update.
+// The caller adds the path. The error contains nothing else of the file.
+func CheckVersion(data []byte, highest int) error {
+	var f struct {
+		Version int `json:"version"`
+	}
+	switch err := json.Unmarshal(data, &f); {
+	case err != nil:
+		return errNotJSON
+	case f.Version > highest:
+		return fmt.Errorf("unsupported version %d (this program reads up to %d); update loadout", f.Version, highest)
+	case f.Version < 1:
+		return fmt.Errorf("unsupported version %d", f.Version)
+	}
+	return nil
+}
