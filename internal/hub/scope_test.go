@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,14 +13,21 @@ func TestPatchOfUnknownID(t *testing.T) {
 	root := n.signIn(t, "root", secret)
 	_, ada := n.newUser(t, root, "ada")
 	_, reading := n.newcomer(t, "reader", account.ScopeRead)
+	bodies := map[string]any{
+		"change-skill": map[string]bool{"hidden": true}, "change-user": map[string]string{"display": "x"},
+		"change-group": map[string]string{"display": "x"}, "change-session": map[string]string{"title": "x"},
+	}
 	for _, c := range []caller{root, ada} {
-		for path, body := range map[string]any{
-			"/api/v1/skills/nothing":   map[string]bool{"hidden": true},
-			"/api/v1/users/nobody":     map[string]string{"display": "x"},
-			"/api/v1/groups/nothing":   map[string]string{"display": "x"},
-			"/api/v1/sessions/nothing": map[string]string{"title": "x"},
-		} {
-			c.send(t, "PATCH", path, body).wantProblem(t, 404, "not_found")
+		for id, where := range readDocument(t, n).operations() {
+			method, path, _ := strings.Cut(where, " ")
+			if method != "PATCH" {
+				continue
+			}
+			body, ok := bodies[id]
+			if !ok {
+				t.Errorf("add a body for %s", id)
+			}
+			c.send(t, "PATCH", withParameters(path, "nothing"), body).wantProblem(t, 404, "not_found")
 		}
 		c.send(t, "PATCH", "/api/v1/skills/nothing", map[string]any{}).wantProblem(t, 404, "not_found")
 	}
@@ -28,6 +36,37 @@ func TestPatchOfUnknownID(t *testing.T) {
 	n.anybody().with("Authorization", "Bearer "+reading).send(t, "PATCH", "/api/v1/skills/"+mine, map[string]any{}).wantProblem(t, 404, "not_found")
 	public := root.upload(t, "public", "docx", "two")
 	n.anybody().with("Authorization", "Bearer "+reading).send(t, "PATCH", "/api/v1/skills/"+public, map[string]any{}).want(t, 403)
+}
+
+// withParameters replaces the parameters of a path by a value.
+func withParameters(path, value string) string {
+	return regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(path, value)
+}
+
+// No path with parameters can be read by a token for an MCP client, whether what they
+// name exists or not.
+func TestMCPTokenReadsNoItem(t *testing.T) {
+	n := team(t)
+	p, token := n.newcomer(t, "ada", account.ScopeMCP)
+	skill := n.put(t, p, ownPlace(p), "pdf", "one")
+	c := n.anybody()
+	c.token = token
+	checked := 0
+	for id, where := range readDocument(t, n).operations() {
+		method, path, _ := strings.Cut(where, " ")
+		if method != "GET" || !strings.Contains(path, "{") {
+			continue
+		}
+		for _, value := range []string{"nothing", "me", string(skill.ID), "1"} {
+			if r := c.send(t, "GET", withParameters(path, value), nil); r.status != 403 || !strings.Contains(r.body, `"scope"`) {
+				t.Errorf("%s with %q: %d %s", id, value, r.status, r.body)
+			}
+			checked++
+		}
+	}
+	if checked < 40 {
+		t.Errorf("only %d paths were checked", checked)
+	}
 }
 
 // What a token for an MCP client may read, also if it may run code.
