@@ -221,7 +221,7 @@ func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	case c.Writable:
 		access = execution.Overlay
 	}
-	out, err := execution.RunCommand(ctx, r.scripts.Sandbox, &execution.Command{Args: c.Args, Timeout: c.Timeout, Workspace: c.Folder, Access: access, Agree: agreement(c.ApproveChanges),
+	out, err := execution.RunCommand(ctx, r.scripts.Sandbox, &execution.Command{Args: c.Args, Timeout: c.Timeout, Workspace: c.Folder, Access: access, Agree: agreement(c.ApproveChanges), HeldChanges: r.scripts.heldChanges(),
 		Streams: execution.Streams{Stdout: c.Stdout, Stderr: c.Stderr, Unlimited: true}})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/heldchange"
 	"github.com/loadout-dev/loadout/internal/packages"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
@@ -38,12 +39,17 @@ type Scripts struct {
 	Getenv func(string) string
 	// ProtectedDirs are directories that must not overlap a workspace. They
 	// hold data that this program bases decisions on, such as approvals.
-	// FolderDir is always protected.
+	// FolderDir and HeldChangesDir are always protected.
 	ProtectedDirs []string
 	// DirectWorkspace lets code that may write to a workspace do so directly if
 	// the sandbox cannot keep its changes aside for review; see [HeldChange].
 	// By default, the workspace is then read-only.
 	DirectWorkspace bool
+	// HeldChangesDir is the directory in which held changes are stored if
+	// nobody could be asked about them, until the user applies them with
+	// loadout changes; "" stores none. It is created if necessary. At most 200
+	// changes of a workspace are stored, for 30 days.
+	HeldChangesDir string
 	// FolderDir is the directory that contains the working folders; ""
 	// disables them. It is created if necessary. A working folder is kept for
 	// at least seven days after its last use.
@@ -128,6 +134,14 @@ func (s *Scripts) secret(ctx context.Context, skill policy.Digest, name string) 
 	return "", nil
 }
 
+// heldChanges returns the store for held changes, or nil.
+func (s *Scripts) heldChanges() *heldchange.Store {
+	if s.HeldChangesDir == "" {
+		return nil
+	}
+	return heldchange.New(s.HeldChangesDir)
+}
+
 // RunsScripts reports whether the runtime has a sandbox for scripts.
 func (r *Runtime) RunsScripts() bool { return r.scripts != nil && r.scripts.Sandbox != nil }
 
@@ -135,7 +149,7 @@ func (r *Runtime) RunsScripts() bool { return r.scripts != nil && r.scripts.Sand
 func (r *Runtime) runner() *execution.Runner {
 	s := r.scripts
 	o := execution.Options{
-		Catalog: r.catalog, Sandbox: s.Sandbox, Grants: s.Grants, Audit: s.Audit, Bounds: s.Bounds, Secret: s.secret, ProtectedDirs: s.protectedDirs(), DirectWorkspace: s.DirectWorkspace,
+		Catalog: r.catalog, Sandbox: s.Sandbox, Grants: s.Grants, Audit: s.Audit, Bounds: s.Bounds, Secret: s.secret, ProtectedDirs: s.protectedDirs(), DirectWorkspace: s.DirectWorkspace, HeldChanges: s.heldChanges(),
 		Executable: s.Executable, CacheDir: s.CacheDir, PrivateNetworks: s.PrivateNetworks, Logger: s.Logger,
 		Services: func(e *catalog.Entry, sk *skill.Skill) (bool, error) {
 			all, err := r.requestedServices(e, sk)
@@ -163,7 +177,7 @@ func (s *Scripts) caller(p policy.Principal, session string) execution.Caller {
 
 // protectedDirs returns the directories that must not overlap a workspace.
 func (s *Scripts) protectedDirs() []string {
-	return append([]string{s.FolderDir}, s.ProtectedDirs...)
+	return append([]string{s.FolderDir, s.HeldChangesDir}, s.ProtectedDirs...)
 }
 
 // ErrWorkspace indicates that scripts must not be given access to a directory;

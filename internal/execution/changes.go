@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/heldchange"
 	"github.com/loadout-dev/loadout/internal/overlay"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
@@ -35,7 +36,9 @@ type Agree func(ctx context.Context, changes []HeldChange) (bool, error)
 type workspace struct {
 	dir    string
 	access Access
-	agree  Agree // may be nil: changes that need agreement are refused
+	agree  Agree             // may be nil: nobody can be asked
+	store  *heldchange.Store // for changes that nobody could be asked about; may be nil
+	by     string            // name of the skill, for the store
 	began  time.Time
 	notes  []string
 	held   []HeldChange // not applied
@@ -115,12 +118,16 @@ func (w *workspace) apply(ctx context.Context, box sandbox.Sandbox) error {
 	defer set.Close()
 	failed := set.Apply((*overlay.Change).Ordinary)
 	if held := heldChanges(set); len(held) > 0 {
-		why := w.ask(ctx, held)
+		why, declined := w.ask(ctx, held)
 		if why == "" {
 			failed = set.Apply(func(*overlay.Change) bool { return true })
 		} else {
 			w.held = held
-			w.notes = append(w.notes, heldNote(held, why))
+			note := heldNote(held, why)
+			if !declined {
+				note += "; " + w.keep(ctx, set)
+			}
+			w.notes = append(w.notes, note)
 		}
 	}
 	w.noteLost(set, failed)
@@ -128,19 +135,43 @@ func (w *workspace) apply(ctx context.Context, box sandbox.Sandbox) error {
 }
 
 // ask asks the user about held changes. It returns why they are not applied, or
-// "" if the user agreed.
-func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string) {
+// "" if the user agreed, and whether the user declined.
+func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string, declined bool) {
 	if w.agree == nil {
-		return "nobody could be asked; the user can make them, or run this with loadout run in their own terminal"
+		return "nobody could be asked", false
 	}
 	agreed, err := w.agree(ctx, held)
 	switch {
 	case err != nil:
-		return "the user could not be asked: " + err.Error()
+		return "the user could not be asked: " + err.Error(), false
 	case !agreed:
-		return "the user declined"
+		return "the user declined", true
 	}
-	return ""
+	return "", false
+}
+
+// keep stores the held changes of a set for the user. It returns what the user
+// can do next.
+func (w *workspace) keep(ctx context.Context, set *overlay.Set) (next string) {
+	const byHand = "the user can make them, or run this with loadout run in their own terminal"
+	if w.store == nil {
+		return byHand
+	}
+	var list []overlay.Stored
+	for i := range set.List {
+		if !set.List[i].Held() {
+			continue
+		}
+		c, err := set.Store(&set.List[i])
+		if err != nil {
+			return byHand + ", because they cannot be stored: " + printable.Text(err.Error(), 200)
+		}
+		list = append(list, c)
+	}
+	if err := w.store.Add(context.WithoutCancel(ctx), w.dir, w.by, list); err != nil {
+		return byHand + ", because they cannot be stored: " + printable.Text(err.Error(), 200)
+	}
+	return "the user can review and apply them: loadout changes"
 }
 
 // heldChanges returns the held changes of a set. Of a directory with changes in

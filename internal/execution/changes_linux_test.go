@@ -271,7 +271,7 @@ func testToolsInWorkspace(t *testing.T) {
 		made                  []string
 		check                 string // for sh, on the host
 	}{
-		{"git", "git", author + "git init -q -b main a; cd a; echo 1 > f; git add f; git commit -qm 1; cd ..; git clone -q a b; cd b; echo 2 > f; git commit -qam 2; git status --porcelain", nil,
+		{"git", "git", author + "git init -q -b main a; cd a; echo 1 > f; git add f; git commit -qm 1; cd ..; git clone -q a b; cd b; echo 2 > f; git commit -qam 2; git checkout -q -b c HEAD~; git checkout -q main; git status --porcelain", nil,
 			[]string{"a/.git/config", "b/.git/config", "b/.git/HEAD"}, "cd b && git -c safe.directory='*' log --format=%s && git -c safe.directory='*' status --porcelain && git -c safe.directory='*' fsck"},
 		{"npm", "npm", "export HOME=/work; npm install --offline --no-audit --no-fund ./lib; node -e 'require(\"lib\")'", map[string]string{
 			"package.json": `{"name": "app", "version": "1.0.0"}`, "lib/package.json": `{"name": "lib", "version": "1.0.0", "main": "x.js", "bin": {"lib": "x.js"}}`, "lib/x.js": "#!/usr/bin/env node\n",

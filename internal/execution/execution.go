@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/heldchange"
 	"github.com/loadout-dev/loadout/internal/packages"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
@@ -64,6 +65,9 @@ type Options struct {
 	// set.
 	Secret        func(ctx context.Context, skill policy.Digest, name string) (string, error)
 	ProtectedDirs []string // directories that a workspace must not overlap
+	// HeldChanges stores changes of steering files that nobody could be asked
+	// about; nil stores none.
+	HeldChanges *heldchange.Store
 	// DirectWorkspace lets code that may write to the workspace do so directly
 	// if the sandbox cannot keep its changes aside.
 	DirectWorkspace bool
@@ -166,7 +170,7 @@ func (r *Runner) runScript(ctx context.Context, s *openedSkill, a *authorization
 		return nil, err
 	}
 	req.Progress.report("running %s", p.script)
-	ws := &workspace{dir: req.Workspace, access: b.access(), agree: req.Agree}
+	ws := &workspace{dir: req.Workspace, access: b.access(), agree: req.Agree, store: r.opts.HeldChanges, by: b.owner.name}
 	res, err := runInSandbox(ctx, backend, spec, cmd, req.Streams, req.Output, ws)
 	if res != nil {
 		res.Skill, res.Script, res.Digest = s.name, p.script, s.digest

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/heldchange"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
@@ -46,6 +47,8 @@ type Command struct {
 	Workspace string
 	Access    Access // to Workspace
 	Agree     Agree  // may be nil
+	// HeldChanges is as in [Options].
+	HeldChanges *heldchange.Store
 }
 
 // RunCommand runs a host command in a sandbox and waits for it to finish.
@@ -62,7 +65,7 @@ func RunCommand(ctx context.Context, b sandbox.Backend, c *Command) (*Result, er
 		mountWorkspace(spec, c.Workspace, c.Access)
 		cmd.Dir = mountpoint.Workspace
 	}
-	res, err := runInSandbox(ctx, b, spec, cmd, c.Streams, c.Output, &workspace{dir: c.Workspace, access: c.Access, agree: c.Agree})
+	res, err := runInSandbox(ctx, b, spec, cmd, c.Streams, c.Output, &workspace{dir: c.Workspace, access: c.Access, agree: c.Agree, store: c.HeldChanges})
 	if err != nil {
 		return res, fmt.Errorf("run %s: %w", c.Args[0], err)
 	}

@@ -188,7 +188,7 @@ func (r *Runner) start(t target, a *authorization, c *command, req *ServiceReque
 		b.addNote("runs without isolation, as allowed for this digest")
 	}
 	req.Progress.report("starting %s", c.name())
-	ws := &workspace{dir: req.Workspace, access: b.access()}
+	ws := &workspace{dir: req.Workspace, access: b.access(), store: r.opts.HeldChanges, by: o.name}
 	box, process, err := startProcess(ctx, ws, backend, spec, cmd)
 	if err != nil {
 		return nil, fmt.Errorf("serve %s of %s: %w", c.name(), o.label, err)

@@ -182,6 +182,7 @@ func (s *Setup) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
 	out.ProtectedDirs = []string{config.UserFile(s.ConfigInput()), s.StateDir(), s.CacheDir()}
 	if d := s.StateDir(); d != "" {
 		out.FolderDir = filepath.Join(d, "work")
+		out.HeldChangesDir = filepath.Join(d, "changes")
 	}
 	if d := s.CacheDir(); d != "" {
 		out.CacheDir = d
