@@ -159,6 +159,8 @@ var refusals = map[string]string{
 	"servers accept d --mcp-config more.json": "loadout servers accept d --mcp-config more.json",
 	"trust project":                                 "loadout trust $HOME/project",
 	"trust project --yes":                           "loadout trust $HOME/project",
+	"changes project --apply":                       "loadout changes $HOME/project --apply",
+	"changes project --apply --yes":                 "loadout changes $HOME/project --apply",
 	"import cursor":                                 "loadout import cursor",
 	"import cursor --yes --keep":                    "loadout import cursor --keep",
 	"servers accept c":                              "loadout servers accept c",
