@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,6 +141,10 @@ type scriptResult struct {
 
 func newScriptResult(r *loadout.RunResult) *scriptResult {
 	out := &scriptResult{RunResult: *r}
+	out.HeldChanges = slices.Clone(r.HeldChanges)
+	for i := range out.HeldChanges {
+		out.HeldChanges[i].Diff = "" // for the user, and of any length
+	}
 	if rest := len(r.Files) - maxFiles; rest > 0 {
 		out.Files, out.MoreFiles = r.Files[:maxFiles], rest
 	}
@@ -213,6 +218,7 @@ func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, r
 		run.Script = pathInSkill(e, run.Script)
 	}
 	run.Workspace, run.Session = s.opts.Workspace, s.opts.Session
+	run.ApproveChanges = s.approveChanges(req)
 	run.Principal, _ = requestPrincipal(ctx) // the zero value means the runtime's principal
 	done := s.reportProgress(ctx, req, &run)
 	began := time.Now()

@@ -57,6 +57,10 @@ type Options struct {
 	// Workspace is a user's directory that scripts can read as /workspace, and
 	// write to if a grant allows it; "" mounts none.
 	Workspace string
+	// ApproveChanges asks the user about held changes of a script: see
+	// [loadout.Run]. If it is nil, clients with elicitation and a protocol
+	// version before 2026-07-28 are asked.
+	ApproveChanges func(ctx context.Context, changes []loadout.HeldChange) (bool, error)
 	// Tools holds the tools of other MCP servers and of skills; nil means
 	// none. The server does not close the set.
 	Tools *tools.Set

@@ -17,19 +17,29 @@ import (
 // that nobody agrees to what they cannot see.
 func NewForChanges(queue *approval.Queue, session string, who policy.Principal) func(context.Context, []loadout.HeldChange) (bool, error) {
 	return func(ctx context.Context, changes []loadout.HeldChange) (bool, error) {
-		var b strings.Builder
-		b.WriteString("Apply changes to files that steer programs or agents?\n")
-		for _, c := range changes {
-			fmt.Fprintf(&b, "\n%s %s (read by %s)\n%s", c.Op, c.Path, c.Reader, c.Diff)
-		}
-		if b.Len() > approval.MaxMessage {
-			return false, fmt.Errorf("the difference is too long to show (%d bytes, limit %d)", b.Len(), approval.MaxMessage)
+		msg, err := ChangesMessage(changes)
+		if err != nil {
+			return false, err
 		}
 		payload, err := json.Marshal(map[string]any{"changes": changes})
 		if err != nil {
 			return false, err
 		}
-		answer, err := queue.Ask(ctx, approval.Request{Kind: approval.KindApproval, Session: session, Principal: who, Payload: payload, Message: b.String()})
+		answer, err := queue.Ask(ctx, approval.Request{Kind: approval.KindApproval, Session: session, Principal: who, Payload: payload, Message: msg})
 		return err == nil && answer.Outcome == approval.Accepted, err
 	}
+}
+
+// ChangesMessage returns the question whether held changes are to be applied,
+// with the whole difference. It returns an error if that is too long to show.
+func ChangesMessage(changes []loadout.HeldChange) (string, error) {
+	var b strings.Builder
+	b.WriteString("Apply changes to files that steer programs or agents?\n")
+	for _, c := range changes {
+		fmt.Fprintf(&b, "\n%s %s (read by %s)\n%s", c.Op, c.Path, c.Reader, c.Diff)
+	}
+	if b.Len() > approval.MaxMessage {
+		return "", fmt.Errorf("the difference is too long to show (%d bytes, limit %d)", b.Len(), approval.MaxMessage)
+	}
+	return b.String(), nil
 }

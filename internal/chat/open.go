@@ -61,6 +61,8 @@ type conversationBuilder struct {
 	log     session.Log
 	rules   policy.Rules // for the working directory
 	watcher *setup.ConfigWatcher
+	// approveChanges asks the user about held changes; nil if nobody can answer.
+	approveChanges approveChanges
 }
 
 // openLog opens the transcript of a resumed conversation, or creates a new one.
@@ -122,10 +124,10 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 	}
 	b.onClose(func() { root.Close() })
 	rt := b.runtime
-	var approve approveChanges
 	if b.asks {
-		approve = approver.NewForChanges(b.desk, b.id, policy.LocalUser())
+		b.approveChanges = approver.NewForChanges(b.desk, b.id, policy.LocalUser())
 	}
+	approve := b.approveChanges
 	own := b.flags.Workspace == ""
 	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder, own, approve), Own: own, Agree: approve.agree(), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) },
 		Hint: b.explainSkillPath, Project: b.host.skillProjectDir(b.flags.Workspace), OnSave: rt.Catalog().Reload})
@@ -174,7 +176,7 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 
 // agentTools returns the tools for skills and those of the built-in servers.
 func (b *conversationBuilder) agentTools(ctx context.Context) ([]agent.Tool, error) {
-	o := &agent.SkillToolOptions{Tools: b.set.Set, Server: &mcpserver.Options{Workspace: b.folder, HowToApprove: b.host.HowToApprove, HowToRevoke: setup.RevokeCommand,
+	o := &agent.SkillToolOptions{Tools: b.set.Set, Server: &mcpserver.Options{Workspace: b.folder, ApproveChanges: b.approveChanges, HowToApprove: b.host.HowToApprove, HowToRevoke: setup.RevokeCommand,
 		Refresh: b.watcher.Refresh, OnUse: b.host.RecordSkillUse(b.config, usage.InterfaceChat), Version: setup.ReadVersion().Version, Logger: b.host.Logger()}}
 	if b.asks {
 		o.Approvals = b.desk
