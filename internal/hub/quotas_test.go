@@ -121,6 +121,38 @@ func TestQuotas(t *testing.T) {
 	})
 }
 
+// Messages and secrets count too: one account cannot store more than its limit in
+// them, and deleting a conversation makes space again.
+func TestQuotasOfMessagesAndSecrets(t *testing.T) {
+	eachCrew(t, func(t *testing.T, c *groupHub) {
+		own := "user:" + c.ids["developer"]
+		c.limit(t, quota.Settings{User: quota.Amounts{Bytes: 60_000}})
+		begin := func() string {
+			t.Helper()
+			return c.developer.send(t, "POST", "/api/v1/sessions", map[string]any{}).want(t, 201).header.Get("Location")
+		}
+		text := map[string]string{"text": noise(10_000)} // 20,000 characters
+		one, two := begin(), begin()
+		c.developer.send(t, "POST", one+"/messages", text).want(t, 202)
+		for _, session := range []string{one, two} {
+			c.developer.send(t, "POST", session+"/messages", text).wantQuota(t, own, quota.Bytes, 60_000)
+		}
+		var used struct{ Used quota.Amounts }
+		c.developer.send(t, "GET", "/api/v1/usage/storage", nil).want(t, 200).into(t, &used)
+		if used.Used.Bytes < 40_000 {
+			t.Errorf("%d bytes are counted", used.Used.Bytes)
+		}
+		c.developer.send(t, "POST", one+"/cancel", nil).want(t, 204)
+		c.developer.send(t, "PUT", "/api/v1/secrets/big", map[string]string{"value": text["text"]}).wantQuota(t, own, quota.Bytes, 60_000)
+		c.developer.send(t, "DELETE", one, nil).want(t, 204)
+		c.developer.send(t, "PUT", "/api/v1/secrets/big", map[string]string{"value": text["text"]}).want(t, 204)
+		c.developer.send(t, "PUT", "/api/v1/secrets/big", map[string]string{"value": text["text"]}).want(t, 204)
+		c.developer.send(t, "POST", two+"/messages", text).wantQuota(t, own, quota.Bytes, 60_000)
+		c.developer.send(t, "DELETE", "/api/v1/secrets/big", nil).want(t, 204)
+		c.developer.send(t, "POST", two+"/messages", text).want(t, 202)
+	})
+}
+
 // Users see what they store, and its limits; members what their group stores.
 func TestStorageOfAccount(t *testing.T) {
 	c := newGroupHub(t, "")

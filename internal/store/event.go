@@ -30,7 +30,8 @@ const (
 	MaxRead   = 1000 // events per Read
 )
 
-// Events stores append-only streams, each identified by its name.
+// Events stores append-only streams, each identified by its name. The streams of a
+// session have its id as their name, alone or before a slash: [Storage] counts them.
 type Events struct{ c conn }
 
 // Append adds events to a stream, all or none, and returns the number of the
@@ -43,15 +44,33 @@ func (t Events) Append(ctx context.Context, stream string, after int64, events .
 	if len(events) > MaxAppend {
 		return 0, fmt.Errorf("append to event stream %q: %w: %d events, limit %d", stream, ErrInvalid, len(events), MaxAppend)
 	}
-	query, args := appendSQL(stream, after, events)
-	n, err := t.c.exec(ctx, query, args...)
-	switch {
-	case err == nil && n == 0, errors.Is(err, ErrExists):
-		err = fmt.Errorf("%w: event %d is not the last event", ErrConflict, after)
-	case err == nil:
-		return after + int64(len(events)), nil
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		query, args := appendSQL(stream, after, events)
+		n, err := c.exec(ctx, query, args...)
+		if err == nil && n == 0 || errors.Is(err, ErrExists) {
+			return fmt.Errorf("%w: event %d is not the last event", ErrConflict, after)
+		}
+		if err != nil {
+			return err
+		}
+		return c.addStreamSize(ctx, stream, events)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("append to event stream %q: %w", stream, err)
 	}
-	return 0, fmt.Errorf("append to event stream %q: %w", stream, err)
+	return after + int64(len(events)), nil
+}
+
+// addStreamSize adds the sizes of new events to the size of their stream.
+func (c conn) addStreamSize(ctx context.Context, stream string, events []Event) error {
+	var bytes int
+	for _, e := range events {
+		bytes += len(e.Data)
+	}
+	session, _, _ := strings.Cut(stream, "/")
+	_, err := c.exec(ctx, `INSERT INTO stream_sizes (session, stream, bytes) VALUES ($1, $2, $3)
+		ON CONFLICT (session, stream) DO UPDATE SET bytes = stream_sizes.bytes + excluded.bytes`, session, stream, bytes)
+	return err
 }
 
 // appendSQL returns a statement that adds events if the stream still ends at
@@ -124,7 +143,15 @@ func (t Events) LastOfEach(ctx context.Context, streams []string) (map[string]in
 
 // Delete deletes a stream. A later Append that continues it fails.
 func (t Events) Delete(ctx context.Context, stream string) error {
-	if _, err := t.c.exec(ctx, "DELETE FROM events WHERE stream = $1", stream); err != nil {
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		if _, err := c.exec(ctx, "DELETE FROM events WHERE stream = $1", stream); err != nil {
+			return err
+		}
+		session, _, _ := strings.Cut(stream, "/")
+		_, err := c.exec(ctx, "DELETE FROM stream_sizes WHERE session = $1 AND stream = $2", session, stream)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("delete event stream %q: %w", stream, err)
 	}
 	return nil

@@ -68,6 +68,9 @@ func fill(t testing.TB, db *store.DB) {
 	insertRows(t, db, "events (stream, seq, kind, data, created)", 8000, func(i int) string {
 		return fmt.Sprintf("('session %d', %d, 'text', '{}', 1)", i/100, i%100+1)
 	})
+	insertRows(t, db, "stream_sizes (session, stream, bytes)", 8000, func(i int) string {
+		return fmt.Sprintf("('session %d', 'session %d', 200)", i, i)
+	})
 	insertRows(t, db, "asks (id, session, principal, data, created, deadline, settled, answer)", 3000, func(i int) string {
 		return fmt.Sprintf("('a%d', 'session %d', 'user:u%d', '', 1, 2, %d, '')", i, i%200, i%manyUsers, min(i%50, 1))
 	})
@@ -96,7 +99,7 @@ func insertRows(t testing.TB, db *store.DB, into string, n int, row func(int) st
 }
 
 // whole finds a question that reads a table from end to end.
-var whole = regexp.MustCompile(`(?m)(Seq Scan on \w+|^SCAN (users|members|skills|s|h|listings|l|versions|v|skill_changes|events|asks|audit|usage|u|refs|kinds|meter|definitions)\b.*$)`)
+var whole = regexp.MustCompile(`(?m)(Seq Scan on \w+|^SCAN (users|members|skills|s|h|listings|l|versions|v|skill_changes|events|asks|audit|usage|u|refs|kinds|meter|definitions|stream_sizes)\b.*$)`)
 
 // What is asked often is answered by indexes however much there is.
 func TestQueriesUseIndexes(t *testing.T) {
@@ -127,6 +130,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 			"spent with agents":   {"SELECT sum(turns) FROM meter WHERE namespace = $1 AND day >= $2", []any{"group:g3", 20090}},
 			"known definitions":   {"SELECT tool, digest, accepted FROM definitions WHERE server = $1", []any{"sha256:5"}},
 			"storage of a group":  {"SELECT SUM(v.size + octet_length(v.meta)) FROM skills s JOIN versions v ON v.skill_id = s.id WHERE s.namespace = $1", []any{"group:g3"}},
+			"size of streams":     {"SELECT SUM(bytes) FROM stream_sizes WHERE session = $1", []any{"session 3"}},
 			"end of the audit":    {"SELECT details FROM audit WHERE seq < $1 ORDER BY seq DESC LIMIT 50", []any{500}},
 		} {
 			plans[name] = func() (string, error) { return store.Explain(ctx, db, q.query, q.args...) }

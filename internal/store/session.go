@@ -90,6 +90,7 @@ func (t Sessions) Delete(ctx context.Context, id string) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, query := range []string{
 			"DELETE FROM events WHERE stream = $1",
+			"DELETE FROM stream_sizes WHERE session = $1 AND stream = $1",
 			"DELETE FROM asks WHERE session = $1",
 			"DELETE FROM leases WHERE name = $1",
 			"DELETE FROM grants WHERE session = $1",

@@ -20,17 +20,22 @@ func (t Storage) Sessions(ctx context.Context, n Namespace) (int64, error) {
 }
 
 // storedBytes adds up sizes without reading the content. The rows of sessions
-// exist for users only.
+// exist for users only. The owners of secrets are namespaces, skills and resources.
 const storedBytes = `SELECT CAST(
 	(SELECT COALESCE(SUM(v.size + octet_length(v.meta) + octet_length(v.findings)), 0) FROM skills s JOIN versions v ON v.skill_id = s.id WHERE s.namespace = $1)
 	+ (SELECT COALESCE(SUM(octet_length(k.spec)), 0) FROM kinds k WHERE k.namespace = $1)
 	+ (SELECT COALESCE(SUM(a.size), 0) FROM sessions c JOIN attachments a ON a.session = c.id WHERE c.owner = $2)
-	+ (SELECT COALESCE(SUM(octet_length(d.package)), 0) FROM sessions c JOIN drafts d ON d.session = c.id WHERE c.owner = $2) AS BIGINT)`
+	+ (SELECT COALESCE(SUM(octet_length(d.package)), 0) FROM sessions c JOIN drafts d ON d.session = c.id WHERE c.owner = $2)
+	+ (SELECT COALESCE(SUM(e.bytes), 0) FROM sessions c JOIN stream_sizes e ON e.session = c.id WHERE c.owner = $2)
+	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM secrets x WHERE x.owner = $1)
+	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM skills s JOIN secrets x ON x.owner = 'skill:' || s.id WHERE s.namespace = $1)
+	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM kinds k JOIN secrets x ON x.owner = 'server:' || k.id WHERE k.namespace = $1) AS BIGINT)`
 
 // Bytes returns the total size of what a namespace stores: the files of all
 // versions of its skills with their metadata and findings, its other resources,
-// and the files and drafts in the sessions of its user. A file counts in each
-// version that contains it. Messages do not count.
+// its secrets and those of its skills and resources, and the events, files and
+// drafts in the sessions of its user. A file counts in each version that contains
+// it.
 func (t Storage) Bytes(ctx context.Context, n Namespace) (int64, error) {
 	return t.measure(ctx, n, storedBytes, string(n), n.User())
 }

@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/store"
@@ -38,6 +40,24 @@ func TestStorage(t *testing.T) {
 		mustDo(t, db.Attachments.Put(ctx, store.Attachment{Session: talk.ID, Path: "a", SHA256: file.SHA256}, make([]byte, 100)))
 		mustDo(t, db.Drafts.Add(ctx, store.Draft{Session: talk.ID, Name: "x", Digest: "y"}, make([]byte, 1000)))
 		wantEqual(t, measure(own), [3]int64{19 + 1100, 1, 2})
+		for i, stream := range []string{talk.ID, talk.ID + "/in", talk.ID + "/out", "other"} {
+			last := must(db.Events.Append(ctx, stream, 0, store.Event{Kind: "x", Data: json.RawMessage(`"` + strings.Repeat("x", 98) + `"`)}, store.Event{Kind: "x"}))(t)
+			must(db.Events.Append(ctx, stream, last, store.Event{Kind: "x", Data: json.RawMessage(fmt.Sprint(10 + i))}))(t)
+		}
+		_, err := db.Events.Append(ctx, talk.ID, 1, store.Event{Kind: "late", Data: json.RawMessage(`1`)})
+		wantError(t, err, store.ErrConflict)
+		wantEqual(t, measure(own), [3]int64{19 + 1100 + 3*102, 1, 2})
+		for _, owner := range []string{string(own), "skill:" + s.ID, string(team)} {
+			for _, text := range []string{"longer", "text"} { // the second one replaces the first
+				mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: owner, Name: "key", Encrypted: []byte(text)}))
+			}
+		}
+		wantEqual(t, measure(own), [3]int64{19 + 1100 + 3*102 + 8, 1, 2})
+		wantEqual(t, measure(team), [3]int64{4, 0, 0})
+		mustDo(t, db.Events.Delete(ctx, talk.ID+"/in"))
+		wantEqual(t, measure(own), [3]int64{19 + 1100 + 2*102 + 8, 1, 2})
+		mustDo(t, db.Events.Delete(ctx, talk.ID+"/out"))
+		must(db.Secrets.DeleteByOwner(ctx, string(team)))(t)
 
 		theirs := newSkill(t, db, team, "tides")
 		newVersion(t, db, theirs.ID, "second")
@@ -47,6 +67,27 @@ func TestStorage(t *testing.T) {
 
 		mustDo(t, db.Sessions.Delete(ctx, talk.ID))
 		mustDo(t, db.Skills.Delete(ctx, s.ID))
-		wantEqual(t, measure(own), [3]int64{8, 0, 1})
+		wantEqual(t, measure(own), [3]int64{8 + 4, 0, 1})
 	})
 }
+
+// The events of conversations that an earlier program stored count too.
+func TestMigrationMeasuresStreams(t *testing.T) {
+	eachAddress(t, func(t *testing.T, address string) {
+		ctx := t.Context()
+		old := must(store.OpenAt(ctx, address, streamSizes-1))(t)
+		ada := newUser(t, old, "ada")
+		talk := must(old.Sessions.Create(ctx, store.Session{Owner: ada.ID}))(t)
+		for i, stream := range []string{talk.ID, talk.ID + "/in", talk.ID + "/out", talk.ID + "/out", "other"} {
+			must(store.Exec(ctx, old, fmt.Sprintf("INSERT INTO events (stream, seq, kind, data, created) VALUES ('%s', %d, 'x', '\"\u00e9\"', 1)", stream, i)))(t)
+		}
+		mustDo(t, old.Close())
+		db := storetest.Open(t, address)
+		wantEqual(t, must(db.Storage.Bytes(ctx, store.UserNamespace(ada.ID)))(t), int64(4*4))
+		must(db.Events.Append(ctx, talk.ID+"/out", 3, store.Event{Kind: "x", Data: json.RawMessage(`1234`)}))(t)
+		wantEqual(t, must(db.Storage.Bytes(ctx, store.UserNamespace(ada.ID)))(t), int64(5*4))
+	})
+}
+
+// streamSizes is the number of the migration that measures streams.
+const streamSizes = 12

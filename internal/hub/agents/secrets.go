@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -120,7 +121,8 @@ func (s *Secrets) update(ctx context.Context, p account.Principal, action accoun
 }
 
 // Set stores a value of up to [encryption.MaxValue] bytes, replacing any previous
-// value. Existing grants of the secret remain valid.
+// value. Existing grants of the secret remain valid. Set returns a
+// [*quota.ExceededError] if the owner's namespace may not store the value.
 func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, value string) error {
 	if s.r.opts.Cipher == nil {
 		return ErrNoKey
@@ -143,8 +145,25 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 		if len(have) >= MaxSecrets && !slices.ContainsFunc(have, func(s store.Secret) bool { return s.Name == name }) {
 			return nil, fmt.Errorf("set secret %s: %w secrets (limit %d)", name, store.ErrTooMany, MaxSecrets)
 		}
+		if err := s.checkQuota(ctx, a, o, name, len(sealed)); err != nil {
+			return nil, err
+		}
 		return nil, a.Tables.Secrets.Put(ctx, store.Secret{Owner: string(o), Name: name, Encrypted: []byte(sealed), KeyID: s.r.opts.Cipher.KeyID(), UpdatedBy: string(p.User)})
 	})
+}
+
+// checkQuota returns a [*quota.ExceededError] if the namespace of an owner may not
+// store an encrypted value of the given size.
+func (s *Secrets) checkQuota(ctx context.Context, a actor, o Owner, name string, size int) error {
+	in, _, err := a.ownerResource(ctx, o)
+	if err != nil {
+		return err
+	}
+	old, err := a.Tables.Secrets.Get(ctx, string(o), name)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return s.r.opts.Quotas.Check(ctx, &a.Tables, in, quota.Amounts{Bytes: int64(size - len(old.Encrypted))})
 }
 
 // List describes an owner's secrets, without their values.

@@ -203,7 +203,7 @@ func quotaProblem(err error) *Problem {
 		return nil
 	}
 	next := map[quota.Measure]string{
-		quota.Bytes:    "delete old versions of skills, or conversations with files",
+		quota.Bytes:    "delete old versions of skills, or conversations",
 		quota.Skills:   "delete skills that are not needed",
 		quota.Sessions: "delete conversations that are not needed",
 	}[e.Measure]

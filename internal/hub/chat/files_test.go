@@ -96,8 +96,9 @@ func TestOversizedToolFile(t *testing.T) {
 
 // A file that exceeds the quota of the owner is reported, and the turn continues.
 func TestToolFileAboveQuota(t *testing.T) {
-	testUnsavedToolFile(t, `call write {"path": "big", "text": "0123456789"}`, func(o *chat.Options) {
-		o.Quotas.Default.User.Bytes = 9
+	text := strings.Repeat("0123456789", 100) // the message fits, which is stored twice
+	testUnsavedToolFile(t, `call write {"path": "big", "text": "`+text+`"}`, func(o *chat.Options) {
+		o.Quotas.Default.User.Bytes = 2500
 	})
 }
 

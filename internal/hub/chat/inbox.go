@@ -64,7 +64,8 @@ type Message struct {
 // SendMessage adds a message to a conversation's inbox and returns its number,
 // which its events have in [Event.Input]. It does not wait for the turn. It fails
 // with [ErrQueueFull] if [MaxQueued] inputs are waiting, and with [ErrKeyUsed] if
-// a different message was sent with the key.
+// a different message was sent with the key, and with a [*quota.ExceededError] if
+// the owner of the conversation may not store the message.
 func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
 	switch {
 	case m.Text == "" && m.Skill == "":
@@ -220,6 +221,11 @@ func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st st
 	data, err := json.Marshal(in)
 	if err != nil {
 		return 0, err
+	}
+	if !in.Kind.isNote() { // stored in the inbox and in the event stream
+		if err := c.reserve(ctx, 2*int64(len(data))); err != nil {
+			return 0, err
+		}
 	}
 	if st.Wanted, err = c.appendEvents(ctx, inboxStream(c.id), store.Event{Kind: string(in.Kind), Data: data}); err != nil {
 		return 0, err

@@ -21,7 +21,7 @@ import (
 // Amounts are the stored amounts of a namespace, or the limits for them. As a
 // limit, 0 means unlimited.
 type Amounts struct {
-	Bytes    int64 `json:"bytes" minimum:"0" doc:"Files of skills in all versions, resources, and files of conversations"`
+	Bytes    int64 `json:"bytes" minimum:"0" doc:"Files of skills in all versions, resources, secrets, and messages and files of conversations"`
 	Skills   int64 `json:"skills" minimum:"0"`
 	Sessions int64 `json:"sessions" minimum:"0" doc:"Conversations; always 0 for a group"`
 }

@@ -1792,7 +1792,7 @@ export interface components {
         Amounts: {
             /**
              * Format: int64
-             * @description Files of skills in all versions, resources, and files of conversations
+             * @description Files of skills in all versions, resources, secrets, and messages and files of conversations
              */
             bytes: number;
             /**
