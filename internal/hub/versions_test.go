@@ -67,6 +67,54 @@ func TestVersions(t *testing.T) {
 	})
 }
 
+// The owners of a group decide how many reviewers must approve a version.
+func TestRequiredApprovers(t *testing.T) {
+	c := newGroupHub(t, "")
+	type group struct {
+		RequiredApprovers int
+		Display           string
+	}
+	at := "/api/v1/groups/" + c.group
+	wantSame(t, "the default", responseRecorder[group](t, c.reporter, "/groups/"+c.group), group{1, ""})
+	c.maintainer.send(t, "PATCH", at, map[string]any{"requiredApprovers": 2}).wantProblem(t, 403, "forbidden")
+	c.root.send(t, "PATCH", at, map[string]any{"requiredApprovers": 0}).wantProblem(t, 422, "invalid")
+	c.root.send(t, "PATCH", at, map[string]any{"requiredApprovers": 11}).wantProblem(t, 422, "invalid")
+	c.root.send(t, "PATCH", at, map[string]any{"requiredApprovers": 2}).want(t, 200)
+	c.root.send(t, "PATCH", at, map[string]any{"display": "The team"}).want(t, 200)
+	wantSame(t, "the group", responseRecorder[group](t, c.reporter, "/groups/"+c.group), group{2, "The team"})
+
+	id := c.developer.upload(t, c.in, "pdf", "one")
+	digest := c.developer.addVersion(t, id, "pdf", "two", "run.sh", "#!/bin/sh\n").want(t, 201).text(t, "digest")
+	type version struct {
+		State             string
+		Approvers         []string
+		RequiredApprovers int
+	}
+	state := func() version { return responseRecorder[version](t, c.reporter, "/skills/"+id+"/versions/2") }
+	wantSame(t, "the version", state(), version{"pending", []string{}, 2})
+	c.decide(t, c.maintainer, id, 2, "approved", digest).want(t, 204)
+	wantSame(t, "with one approval", state(), version{"pending", []string{c.ids["maintainer"]}, 2})
+	c.decide(t, c.root, id, 2, "approved", digest).want(t, 204)
+	if v := state(); v.State != "approved" || len(v.Approvers) != 2 {
+		t.Errorf("with two approvals: %+v", v)
+	}
+	var records []string
+	for _, r := range must(c.node.DB().Audit.List(t.Context(), store.AuditQuery{Subject: id}))(t) {
+		if r.Action == string(account.SkillReview) {
+			records = append(records, string(r.Details))
+		}
+	}
+	if len(records) != 2 || !strings.Contains(records[1], `"approvals":1,"outcome":"pending"`) || !strings.Contains(records[0], `"approvals":2,"outcome":"approved"`) {
+		t.Errorf("the audit log has %q", records)
+	}
+	for _, r := range must(c.node.DB().Audit.List(t.Context(), store.AuditQuery{Subject: c.group}))(t) {
+		if strings.Contains(string(r.Details), `"required_approvers":2`) {
+			return
+		}
+	}
+	t.Error("the audit log has no change of the group")
+}
+
 func TestManifestFindingsAndDiff(t *testing.T) {
 	c := newGroupHub(t, "")
 	id := c.developer.upload(t, c.in, "pdf", "one", "notes.md", "A line.\n")

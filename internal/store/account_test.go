@@ -166,9 +166,13 @@ func TestGroups(t *testing.T) {
 		wantEqual(t, must(db.Groups.ByName(ctx, "team"))(t), team)
 		_, err := db.Groups.Create(ctx, store.Group{Name: "team"})
 		wantError(t, err, store.ErrExists)
-		team.Description = "all of us"
+		wantEqual(t, team.RequiredApprovers, int64(1))
+		team.Description, team.RequiredApprovers = "all of us", 3
 		mustDo(t, db.Groups.Update(ctx, team))
 		wantEqual(t, must(db.Groups.Get(ctx, team.ID))(t), team)
+		none := team
+		none.RequiredApprovers = store.MaxRequiredApprovers + 1
+		wantError(t, db.Groups.Update(ctx, none), store.ErrInvalid)
 		_, err = db.Groups.Get(ctx, "none")
 		wantError(t, err, store.ErrNotFound)
 		_, err = db.Groups.ByName(ctx, "none")

@@ -24,12 +24,18 @@ type Group struct {
 	Display     string
 	Description string
 	Created     time.Time // set by Create if zero
+	// RequiredApprovers is how many reviewers must approve a version of the
+	// group's skills, from 1 to [MaxRequiredApprovers]. Create sets it to 1 if it is 0.
+	RequiredApprovers int64
 }
 
-const groupColumns = "id, name, display, description, created"
+// MaxRequiredApprovers is the maximum of [Group.RequiredApprovers].
+const MaxRequiredApprovers = 10
+
+const groupColumns = "id, name, display, description, created, required_approvers"
 
 func (g *Group) fields() []any {
-	return []any{&g.ID, &g.Name, &g.Display, &g.Description, (*timestamp)(&g.Created)}
+	return []any{&g.ID, &g.Name, &g.Display, &g.Description, (*timestamp)(&g.Created), &g.RequiredApprovers}
 }
 
 // Member is a user's membership in a group.
@@ -54,6 +60,9 @@ type Groups struct{ c conn }
 func (t Groups) Create(ctx context.Context, g Group) (Group, error) {
 	setDefaultID(&g.ID)
 	setDefaultTime(&g.Created)
+	if g.RequiredApprovers == 0 {
+		g.RequiredApprovers = 1
+	}
 	if err := t.c.insert(ctx, "groups", groupColumns, g.fields()); err != nil {
 		return Group{}, fmt.Errorf("add group %q: %w", g.Name, err)
 	}
@@ -78,9 +87,10 @@ func (t Groups) ByName(ctx context.Context, name string) (Group, error) {
 	return g, nil
 }
 
-// Update replaces a group's display name and description.
+// Update replaces a group's display name, description and number of required
+// approvers.
 func (t Groups) Update(ctx context.Context, g Group) error {
-	err := t.c.execAffecting(ctx, "UPDATE groups SET display = $2, description = $3 WHERE id = $1", g.ID, g.Display, g.Description)
+	err := t.c.execAffecting(ctx, "UPDATE groups SET display = $2, description = $3, required_approvers = $4 WHERE id = $1", g.ID, g.Display, g.Description, g.RequiredApprovers)
 	if err != nil {
 		return fmt.Errorf("change group %q: %w", g.ID, err)
 	}

@@ -45,18 +45,21 @@ type Version struct {
 	// ChangesRequested reports whether the reviewer who rejected the version asked
 	// for changes.
 	ChangesRequested bool
+	// Approvers lists the users who approved the version. While it is pending, more
+	// approvals are required. It may be empty if an older program stored the review.
+	Approvers []string
 }
 
-const versionColumns = "id, skill_id, number, label, digest, size, files, review, reviewer, reviewed, created_by, created, display, description, tags, note, source, meta, changes_requested"
+const versionColumns = "id, skill_id, number, label, digest, size, files, review, reviewer, reviewed, created_by, created, display, description, tags, note, source, meta, changes_requested, approvers"
 
 // versionSelect selects versions. Callers append a condition. Findings are read
 // separately because they can be large.
 const versionSelect = `SELECT v.id, v.skill_id, v.number, v.label, v.digest, v.size, v.files, v.review, v.reviewer, v.reviewed,
-	v.created_by, v.created, v.display, v.description, v.tags, v.note, v.source, v.meta, v.changes_requested FROM versions v `
+	v.created_by, v.created, v.display, v.description, v.tags, v.note, v.source, v.meta, v.changes_requested, v.approvers FROM versions v `
 
 func (v *Version) fields() []any {
 	return []any{&v.ID, &v.SkillID, &v.Number, &v.Label, &v.Digest, &v.Size, &v.Files, (*string)(&v.Review), &v.Reviewer, (*timestamp)(&v.Reviewed),
-		&v.CreatedBy, (*timestamp)(&v.Created), &v.Display, &v.Description, (*stringList)(&v.Tags), &v.Note, (*jsonText)(&v.Source), (*jsonText)(&v.Meta), &v.ChangesRequested}
+		&v.CreatedBy, (*timestamp)(&v.Created), &v.Display, &v.Description, (*stringList)(&v.Tags), &v.Note, (*jsonText)(&v.Source), (*jsonText)(&v.Meta), &v.ChangesRequested, (*stringList)(&v.Approvers)}
 }
 
 // File describes a file in a version.
@@ -228,15 +231,16 @@ func (t Versions) ListAllPending(ctx context.Context, p Page) ([]Version, string
 	return found, next, nil
 }
 
-// SetReview records a reviewer's decision on the version with the given digest.
-func (t Versions) SetReview(ctx context.Context, skillID, digest string, review Review, reviewer, note string) error {
+// SetReview records a reviewer's decision on the version with the given digest,
+// and replaces the list of users who approved the version.
+func (t Versions) SetReview(ctx context.Context, skillID, digest string, review Review, reviewer, note string, approvers ...string) error {
 	requested := review == ChangesRequested
 	if requested {
 		review = Rejected
 	}
 	err := t.c.inTransaction(ctx, func(c conn) error {
-		if err := c.execAffecting(ctx, "UPDATE versions SET review = $3, reviewer = $4, note = $5, reviewed = $6, changes_requested = $7 WHERE skill_id = $1 AND digest = $2",
-			skillID, digest, string(review), reviewer, note, timestamp(now()), requested); err != nil {
+		if err := c.execAffecting(ctx, "UPDATE versions SET review = $3, reviewer = $4, note = $5, reviewed = $6, changes_requested = $7, approvers = $8 WHERE skill_id = $1 AND digest = $2",
+			skillID, digest, string(review), reviewer, note, timestamp(now()), requested, stringList(approvers)); err != nil {
 			return err
 		}
 		return c.recordSkillChange(ctx, skillID)

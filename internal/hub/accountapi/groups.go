@@ -17,21 +17,23 @@ type GroupPath struct {
 func (o GroupPath) id() account.GroupID { return account.GroupID(o.Group) }
 
 type newGroup struct {
-	Name        string  `json:"name" maxLength:"64" doc:"Cannot be changed"`
-	Display     *string `json:"display,omitempty" maxLength:"200"`
-	Description *string `json:"description,omitempty" maxLength:"4000"`
+	Name              string  `json:"name" maxLength:"64" doc:"Cannot be changed"`
+	Display           *string `json:"display,omitempty" maxLength:"200"`
+	Description       *string `json:"description,omitempty" maxLength:"4000"`
+	RequiredApprovers *int64  `json:"requiredApprovers,omitempty" minimum:"1" maximum:"10" doc:"Default 1; see change-group"`
 }
 
 type groupChange struct {
-	Display     *string `json:"display,omitempty" maxLength:"200"`
-	Description *string `json:"description,omitempty" maxLength:"4000"`
+	Display           *string `json:"display,omitempty" maxLength:"200"`
+	Description       *string `json:"description,omitempty" maxLength:"4000"`
+	RequiredApprovers *int64  `json:"requiredApprovers,omitempty" minimum:"1" maximum:"10" doc:"How many reviewers must approve a version of its skills before it becomes current; over 1, the uploader does not count"`
 }
 
 func (h *Handlers) groupsAPI() {
 	api.Add(h.Server, api.Operation("list-groups", "GET", "/groups", "List your groups by name; administrators see all"), h.listGroups)
 	api.Add(h.Server, api.WithCreated(api.Operation("make-group", "POST", "/groups", "Create a group that you own; for administrators")), h.createGroup)
 	api.Add(h.Server, api.Operation("get-group", "GET", "/groups/{group}", "Get a group"), h.getGroup)
-	api.Add(h.Server, api.Operation("change-group", "PATCH", "/groups/{group}", "Change the display name or the description of a group"), h.changeGroup)
+	api.Add(h.Server, api.Operation("change-group", "PATCH", "/groups/{group}", "Change the display name, the description or the required approvers of a group"), h.changeGroup)
 	api.Add(h.Server, api.Operation("delete-group", "DELETE", "/groups/{group}", "Delete a group without skills and agents"), h.deleteGroup)
 }
 
@@ -41,8 +43,8 @@ func (h *Handlers) listGroups(ctx context.Context, in *api.Paging) (*api.Body[ap
 }
 
 func (h *Handlers) createGroup(ctx context.Context, in *struct{ Body newGroup }) (*api.CreatedBody[users.Group], error) {
-	text := users.GroupText{Display: in.Body.Display, Description: in.Body.Description}
-	group, err := h.Directory.Groups.Create(ctx, account.FromContext(ctx), in.Body.Name, text)
+	c := users.GroupChange{Display: in.Body.Display, Description: in.Body.Description, RequiredApprovers: in.Body.RequiredApprovers}
+	group, err := h.Directory.Groups.Create(ctx, account.FromContext(ctx), in.Body.Name, c)
 	return api.CreatedAt(string(group.ID), "groups", group, err)
 }
 
@@ -55,7 +57,7 @@ func (h *Handlers) changeGroup(ctx context.Context, in *struct {
 	GroupPath
 	Body groupChange
 }) (*api.Body[users.Group], error) {
-	group, err := h.Directory.Groups.Change(ctx, account.FromContext(ctx), in.id(), users.GroupText(in.Body))
+	group, err := h.Directory.Groups.Change(ctx, account.FromContext(ctx), in.id(), users.GroupChange(in.Body))
 	return api.BodyOf(group, err)
 }
 

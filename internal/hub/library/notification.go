@@ -86,9 +86,6 @@ func (l *Library) notifyVersion(ctx context.Context, tx *store.Tx, to recipients
 
 // notifyReviewed notifies a skill's managers that a version was reviewed.
 func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, d Decision) error {
-	if d.Review == Pending {
-		return nil
-	}
 	to := recipients{}
 	if err := l.addMembers(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
 		return err

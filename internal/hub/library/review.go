@@ -21,11 +21,14 @@ type Decision struct {
 	Note   string `json:"note"`   // for the author and other reviewers; ChangesRequested requires one
 }
 
-// ReviewVersion stores a review of the version with the decision's digest. An
-// approval makes a version current if it is newer than the current one. If the
-// current version loses its approval, the newest approved one before it becomes
-// current. Only administrators may review their own uploads. ReviewVersion returns [ErrConflict]
-// if the version with the given number has another digest.
+// ReviewVersion stores a review of the version with the decision's digest. A
+// version is approved when as many reviewers have approved it as the group of the
+// skill requires; until then, it remains pending. Any other decision discards the
+// approvals. An approved version becomes current if it is newer than the current
+// one. If the current version loses its approval, the newest approved one before it
+// becomes current. Only administrators may review their own uploads, and only if
+// one approver is required. ReviewVersion returns [ErrConflict] if the version with
+// the given number has another digest.
 func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id string, d Decision) error {
 	switch d.Review {
 	case Approved, Rejected, Pending:
@@ -55,13 +58,24 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 		if d.Number != 0 && d.Number != v.Number {
 			return nil, fmt.Errorf("%w: version mismatch: digest belongs to version %d, not %d", ErrConflict, v.Number, d.Number)
 		}
-		if err := tx.Versions.SetReview(ctx, id, d.Digest, d.Review, string(p.User), d.Note); err != nil {
+		outcome, approvers := d.Review, []string(nil)
+		if d.Review == Approved {
+			var err error
+			if approvers, outcome, err = h.addApproval(ctx, tx, p, v); err != nil {
+				return nil, err
+			}
+		}
+		if err := tx.Versions.SetReview(ctx, id, d.Digest, outcome, string(p.User), d.Note, approvers...); err != nil {
 			return nil, err
 		}
-		if err := l.applyReview(ctx, tx, p, h, v, d.Review); err != nil {
+		if err := l.applyReview(ctx, tx, p, h, v, outcome); err != nil {
 			return nil, err
 		}
-		return reviewDetails{h.Name, v.Number, d}, l.notifyReviewed(ctx, tx, h, v, d)
+		details := reviewDetails{h.Name, v.Number, d, len(approvers), outcome}
+		if outcome == Pending {
+			return details, nil
+		}
+		return details, l.notifyReviewed(ctx, tx, h, v, d)
 	})
 }
 
@@ -70,6 +84,8 @@ type reviewDetails struct {
 	Name    string `json:"name"`
 	Version int64  `json:"version"`
 	Decision
+	Approvals int    `json:"approvals,omitempty"` // with this one
+	Outcome   Review `json:"outcome"`             // Pending if more approvals are required
 }
 
 // ListPending returns the versions pending review in the given namespaces, oldest
@@ -92,7 +108,11 @@ func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Nam
 		if err != nil && !isNotFound(err) {
 			return nil, "", err
 		}
-		out[i] = (&skillRecord{Skill: s}).newVersionFor(p, v)
+		one, err := l.newVersions(ctx, p, &skillRecord{Skill: s}, v)
+		if err != nil {
+			return nil, "", err
+		}
+		out[i] = one[0]
 		out[i].Name, out[i].Namespace = s.Name, s.Namespace
 	}
 	return out, next, nil

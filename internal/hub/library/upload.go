@@ -95,7 +95,11 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 	if h, err = l.getSkill(ctx, &l.db.Tables, id); err != nil {
 		return nil, err
 	}
-	return h.newVersionFor(p, v), nil
+	out, err := l.newVersions(ctx, p, h, v)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
 }
 
 // authorizeChange returns a skill if the principal may change it. Call it before

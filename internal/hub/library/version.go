@@ -34,15 +34,18 @@ type Version struct {
 	State       State     `json:"state" enum:"pending,changes-requested,rejected,approved,superseded,withdrawn" doc:"Position in its life: approved is the current version, also if it has no code to review"`
 	// Runnable does not say who may run the code. That also depends on the
 	// principal's rights, the policy and the sandbox.
-	Runnable  bool           `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
-	Reviewer  string         `json:"reviewer,omitempty"`
-	Reviewed  time.Time      `json:"reviewed,omitzero"`
-	Note      string         `json:"note,omitempty" doc:"Comment of the reviewer; only for its author and reviewers"`
-	CreatedBy string         `json:"createdBy"`
-	Created   time.Time      `json:"created"`
-	Source    *Source        `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
-	Findings  map[string]int `json:"findings,omitempty" doc:"Number of findings by severity"`
-	Unscanned bool           `json:"unscanned" doc:"Whether the scan failed or timed out"`
+	Runnable  bool      `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
+	Reviewer  string    `json:"reviewer,omitempty"`
+	Reviewed  time.Time `json:"reviewed,omitzero"`
+	Note      string    `json:"note,omitempty" doc:"Comment of the reviewer; only for its author and reviewers"`
+	Approvers []string  `json:"approvers" nullable:"false" doc:"Users who approved these files; empty if an older hub stored the review; only for its author and reviewers"`
+	// RequiredApprovers is 0 in a [Resolution] and a [Download].
+	RequiredApprovers int            `json:"requiredApprovers" doc:"How many reviewers must approve a version of this skill"`
+	CreatedBy         string         `json:"createdBy"`
+	Created           time.Time      `json:"created"`
+	Source            *Source        `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
+	Findings          map[string]int `json:"findings,omitempty" doc:"Number of findings by severity"`
+	Unscanned         bool           `json:"unscanned" doc:"Whether the scan failed or timed out"`
 
 	Diagnostics []skill.Diagnostic `json:"-"`
 	Withheld    bool               `json:"-"` // whether the principal must not get the files, and the author's texts were removed
@@ -54,7 +57,7 @@ func newVersion(s store.Skill, v store.Version) *Version {
 	return &Version{
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Number == s.Number, Description: untrusted.New(v.Description).ForPage(),
 		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.hasCode(), Tokens: m.Tokens,
-		Review: v.Review, State: versionState(s, v), Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
+		Review: v.Review, State: versionState(s, v), Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, Approvers: append([]string{}, v.Approvers...), CreatedBy: v.CreatedBy, Created: v.Created,
 		Source: readSource(v.Source), Findings: m.Findings, Unscanned: m.Unscanned, Diagnostics: m.Diagnostics,
 	}
 }
@@ -64,7 +67,7 @@ func newVersion(s store.Skill, v store.Version) *Version {
 func (h *skillRecord) newVersionFor(p account.Principal, v store.Version) *Version {
 	out := newVersion(h.Skill, v)
 	if !h.isAuthorOrReviewer(p, v) {
-		out.Note = ""
+		out.Note, out.Approvers = "", []string{}
 	}
 	if h.checkVersion(p, v) != nil {
 		out.Withheld, out.Description, out.Label, out.Diagnostics = true, "", "", nil
@@ -83,7 +86,11 @@ func (l *Library) Version(ctx context.Context, p account.Principal, id string, n
 	if err != nil {
 		return nil, err
 	}
-	return h.newVersionFor(p, v), nil
+	out, err := l.newVersions(ctx, p, h, v)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
 }
 
 // getReadableVersion returns a version of a skill if the principal may perform the
@@ -122,11 +129,7 @@ func (l *Library) Versions(ctx context.Context, p account.Principal, id string, 
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*Version, len(rows))
-	for i, v := range rows {
-		out[i] = h.newVersionFor(p, v)
-	}
-	return out, nil
+	return l.newVersions(ctx, p, h, rows...)
 }
 
 // Findings returns the scan report of a version, or nil if none is stored. Number 0

@@ -102,7 +102,7 @@ func TestLastOwnerStays(t *testing.T) {
 		ctx, p := t.Context(), core(t, db)
 		ann := must(p.Users.Create(ctx, boss, users.NewUser{Name: "ann", Admin: true}))(t).ID
 		bob := must(p.Users.Create(ctx, boss, users.NewUser{Name: "bob"}))(t).ID
-		g := must(p.Groups.Create(ctx, as(t, p, ann), "web", users.GroupText{}))(t)
+		g := must(p.Groups.Create(ctx, as(t, p, ann), "web", users.GroupChange{}))(t)
 		if g.Role != account.Owner {
 			t.Errorf("who makes a group is %s", g.Role)
 		}
@@ -136,7 +136,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx, p := t.Context(), core(t, db)
 		ann := as(t, p, must(p.Users.Create(ctx, boss, users.NewUser{Name: "ann"}))(t).ID)
-		g := must(p.Groups.Create(ctx, boss, "web", users.GroupText{}))(t)
+		g := must(p.Groups.Create(ctx, boss, "web", users.GroupChange{}))(t)
 		mustDo(t, p.Groups.SetRole(ctx, boss, g.ID, ann.User, account.Maintainer))
 		ann = as(t, p, ann.User)
 		denied := func(err error) {
@@ -168,9 +168,9 @@ func TestRefusalsAreRecorded(t *testing.T) {
 func TestSignInRules(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx, p := t.Context(), core(t, db)
-		web := must(p.Groups.Create(ctx, boss, "web", users.GroupText{}))(t).ID
-		ops := must(p.Groups.Create(ctx, boss, "ops", users.GroupText{}))(t).ID
-		own := must(p.Groups.Create(ctx, boss, "own", users.GroupText{}))(t).ID
+		web := must(p.Groups.Create(ctx, boss, "web", users.GroupChange{}))(t).ID
+		ops := must(p.Groups.Create(ctx, boss, "ops", users.GroupChange{}))(t).ID
+		own := must(p.Groups.Create(ctx, boss, "own", users.GroupChange{}))(t).ID
 		must(p.SignIns.SetRules(ctx, boss, users.Rules{Rules: []account.GroupRule{
 			{Claimed: "eng", Group: web, Role: account.Developer}, {Claimed: "lead", Group: web, Role: account.Owner},
 			{Claimed: "eng", Group: ops, Role: account.Reporter}, {Claimed: "it", Admin: true},
@@ -244,7 +244,7 @@ func TestLastAdminStays(t *testing.T) {
 		for i := range 3 {
 			ids = append(ids, must(p.Users.Create(ctx, boss, users.NewUser{Name: fmt.Sprintf("u%d-%d", n, i)}))(t).ID)
 		}
-		g := must(p.Groups.Create(ctx, boss, fmt.Sprintf("g%d", n), users.GroupText{}))(t).ID
+		g := must(p.Groups.Create(ctx, boss, fmt.Sprintf("g%d", n), users.GroupChange{}))(t).ID
 		who := rapid.SampledFrom(ids)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			yes := rapid.Bool().Draw(t, "yes")

@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -17,11 +18,13 @@ type Group struct {
 	Description string          `json:"description"`
 	Created     time.Time       `json:"created"`
 	Role        account.Role    `json:"role" enum:"outsider,reporter,developer,maintainer,owner" doc:"Your role"`
+	// RequiredApprovers is 1 unless an owner sets another number.
+	RequiredApprovers int64 `json:"requiredApprovers" doc:"How many reviewers must approve a version of its skills before it becomes current"`
 }
 
 func newGroup(p account.Principal, g store.Group) Group {
 	id := account.GroupID(g.ID)
-	return Group{ID: id, Name: g.Name, Display: g.Display, Description: g.Description, Created: g.Created, Role: p.Groups[id]}
+	return Group{ID: id, Name: g.Name, Display: g.Display, Description: g.Description, Created: g.Created, Role: p.Groups[id], RequiredApprovers: g.RequiredApprovers}
 }
 
 // Groups manages a hub's groups and their members.
@@ -57,23 +60,29 @@ func (g Groups) Get(ctx context.Context, p account.Principal, id account.GroupID
 	return newGroup(p, row), nil
 }
 
-// GroupText holds a group's display name and description. Nil fields remain
-// unchanged.
-type GroupText struct{ Display, Description *string }
+// GroupChange holds new values of a group. Nil fields remain unchanged.
+type GroupChange struct {
+	Display, Description *string
+	RequiredApprovers    *int64
+}
 
-func (c GroupText) check() error {
-	return errors.Join(checkText("display", valueOr(c.Display, ""), MaxDisplay), checkText("description", valueOr(c.Description, ""), MaxDescription))
+func (c GroupChange) check() error {
+	err := errors.Join(checkText("display", valueOr(c.Display, ""), MaxDisplay), checkText("description", valueOr(c.Description, ""), MaxDescription))
+	if n := valueOr(c.RequiredApprovers, 1); n < 1 || n > store.MaxRequiredApprovers {
+		err = errors.Join(err, &InvalidError{"requiredApprovers", fmt.Sprintf("must be from 1 to %d", store.MaxRequiredApprovers)})
+	}
+	return err
 }
 
 // Create creates a group with the principal as owner. It fails with an
 // [*InvalidError], or with [store.ErrExists] if the name is taken.
-func (g Groups) Create(ctx context.Context, p account.Principal, name string, text GroupText) (Group, error) {
-	row := store.Group{ID: store.NewID(), Name: name, Display: valueOr(text.Display, ""), Description: valueOr(text.Description, "")}
-	a := auditedAction{by: p, action: account.GroupCreate, in: store.GroupNamespace(row.ID), subject: row.ID, details: map[string]any{"name": name}}
+func (g Groups) Create(ctx context.Context, p account.Principal, name string, c GroupChange) (Group, error) {
+	row := store.Group{ID: store.NewID(), Name: name, Display: valueOr(c.Display, ""), Description: valueOr(c.Description, ""), RequiredApprovers: valueOr(c.RequiredApprovers, 1)}
+	a := auditedAction{by: p, action: account.GroupCreate, in: store.GroupNamespace(row.ID), subject: row.ID, details: c.auditDetails("name", name)}
 	if err := g.b.authorize(ctx, a, account.OwnedBy(p.User)); err != nil {
 		return Group{}, err
 	}
-	if err := errors.Join(checkName(name), text.check()); err != nil {
+	if err := errors.Join(checkName(name), c.check()); err != nil {
 		return Group{}, err
 	}
 	err := g.b.commit(ctx, &a, func(tx *store.Tx) (err error) {
@@ -90,13 +99,23 @@ func (g Groups) Create(ctx context.Context, p account.Principal, name string, te
 	return out, nil
 }
 
-// Change updates the display name and the description of a group.
-func (g Groups) Change(ctx context.Context, p account.Principal, id account.GroupID, text GroupText) (Group, error) {
-	a := g.newAction(p, account.GroupManage, id, map[string]any{"change": "update"})
+// auditDetails returns the details of an audit record about the values.
+func (c GroupChange) auditDetails(key, value string) map[string]any {
+	details := map[string]any{key: value}
+	if c.RequiredApprovers != nil {
+		details["required_approvers"] = *c.RequiredApprovers
+	}
+	return details
+}
+
+// Change updates a group. The number of required approvers applies to later
+// decisions about versions; versions that are approved remain so.
+func (g Groups) Change(ctx context.Context, p account.Principal, id account.GroupID, c GroupChange) (Group, error) {
+	a := g.newAction(p, account.GroupManage, id, c.auditDetails("change", "update"))
 	if err := g.b.authorize(ctx, a, account.OwnedByGroup(id, "")); err != nil {
 		return Group{}, err
 	}
-	if err := text.check(); err != nil {
+	if err := c.check(); err != nil {
 		return Group{}, err
 	}
 	var row store.Group
@@ -104,7 +123,8 @@ func (g Groups) Change(ctx context.Context, p account.Principal, id account.Grou
 		if row, err = tx.Groups.Get(ctx, string(id)); err != nil {
 			return err
 		}
-		row.Display, row.Description = valueOr(text.Display, row.Display), valueOr(text.Description, row.Description)
+		row.Display, row.Description = valueOr(c.Display, row.Display), valueOr(c.Description, row.Description)
+		row.RequiredApprovers = valueOr(c.RequiredApprovers, row.RequiredApprovers)
 		return tx.Groups.Update(ctx, row)
 	})
 	if err != nil {

@@ -1,0 +1,78 @@
+package library
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// requiredApprovers returns how many reviewers must approve a version of the skills
+// that a namespace owns.
+func requiredApprovers(ctx context.Context, t *store.Tables, n Namespace) (int, error) {
+	if n.Group() == "" {
+		return 1, nil
+	}
+	g, err := t.Groups.Get(ctx, n.Group())
+	return int(g.RequiredApprovers), err
+}
+
+// addApproval adds the principal's approval to those of a version. It returns the
+// users who approved the version, and Pending if more of them are required. Earlier
+// approvals count only if the user may still review. If several are required, the
+// uploader's approval is refused, also from an administrator.
+func (h *skillRecord) addApproval(ctx context.Context, tx *store.Tx, p account.Principal, v store.Version) (approvers []string, r Review, err error) {
+	required, err := requiredApprovers(ctx, &tx.Tables, h.Namespace)
+	if err != nil {
+		return nil, "", err
+	}
+	if required > 1 && v.CreatedBy == string(p.User) {
+		return nil, "", invalidf("uploader's approval does not count in a group that requires %d approvers; ask another reviewer", required)
+	}
+	for _, id := range v.Approvers {
+		may, err := mayReview(ctx, tx, h.Namespace, id)
+		if err != nil {
+			return nil, "", err
+		}
+		if may && id != string(p.User) {
+			approvers = append(approvers, id)
+		}
+	}
+	approvers = append(approvers, string(p.User))
+	if len(approvers) < required && v.Review != Approved {
+		return approvers, Pending, nil
+	}
+	return approvers, Approved, nil
+}
+
+// mayReview reports whether a user is an active administrator or maintains the group
+// of a namespace.
+func mayReview(ctx context.Context, tx *store.Tx, n Namespace, id string) (bool, error) {
+	u, err := tx.Users.Get(ctx, id)
+	if isNotFound(err) || err == nil && u.Disabled {
+		return false, nil
+	}
+	if err != nil || u.Admin {
+		return u.Admin, err
+	}
+	memberships, err := tx.Groups.ListMemberships(ctx, id)
+	return slices.ContainsFunc(memberships, func(m store.Member) bool {
+		return m.GroupID == n.Group() && slices.Index(ranks, m.Role) >= slices.Index(ranks, store.Maintainer)
+	}), err
+}
+
+// newVersions returns versions of a skill as the principal may see them, with the
+// number of required approvers.
+func (l *Library) newVersions(ctx context.Context, p account.Principal, h *skillRecord, rows ...store.Version) ([]*Version, error) {
+	required, err := requiredApprovers(ctx, &l.db.Tables, h.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Version, len(rows))
+	for i, v := range rows {
+		out[i] = h.newVersionFor(p, v)
+		out[i].RequiredApprovers = required
+	}
+	return out, nil
+}

@@ -1,0 +1,110 @@
+package library_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// requireApprovers sets the number of required approvers of the team.
+func (w *fixture) requireApprovers(n int64) {
+	w.t.Helper()
+	g := must(w.db.Groups.Get(w.ctx, w.team.Group()))(w.t)
+	g.RequiredApprovers = n
+	mustDo(w.t, w.db.Groups.Update(w.ctx, g))
+}
+
+// approve approves the version of s with a digest.
+func (w *fixture) approve(p account.Principal, s *library.Skill, digest string) error {
+	return w.lib.ReviewVersion(w.ctx, p, s.ID, library.Decision{Digest: digest, Review: library.Approved})
+}
+
+func (w *fixture) wantApprovers(s *library.Skill, number int64, want ...account.Principal) {
+	w.t.Helper()
+	ids := names(want, func(p account.Principal) string { return string(p.User) })
+	wantEqual(w.t, must(w.lib.Version(w.ctx, w.bob, s.ID, number))(w.t).Approvers, ids)
+}
+
+// A group may require several reviewers. Until then, the version waits, and its
+// code does not run.
+func TestRequiredApprovers(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.requireApprovers(2)
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		second := w.version(w.ada, s, "two", "run.sh", "#!/bin/sh\n")
+		wantEqual(t, second.RequiredApprovers, 2)
+		for range 2 { // one reviewer counts once
+			mustDo(t, w.approve(w.meg, s, second.Digest))
+			wantStates(t, w, s, "2 pending", "1 approved current")
+			w.wantApprovers(s, 2, w.meg)
+		}
+		if err := w.lib.CheckRunnable(w.ctx, w.ada, second.Digest); !isReviewError(err) {
+			t.Errorf("the error is %v", err)
+		}
+		waiting, _, err := w.lib.ListPending(w.ctx, w.root, nil, store.Page{})
+		mustDo(t, err)
+		if i := slices.IndexFunc(waiting, func(v *library.Version) bool { return v.Digest == second.Digest }); i < 0 || waiting[i].RequiredApprovers != 2 || len(waiting[i].Approvers) != 1 {
+			t.Errorf("the versions that wait are %+v", waiting)
+		}
+		news, _, err := w.lib.Notifications(w.ctx, w.meg, s.ID+"@2 ", true, store.Page{})
+		mustDo(t, err)
+		wantEqual(t, len(news), 0) // nothing is decided
+
+		mustDo(t, w.approve(w.root, s, second.Digest))
+		wantStates(t, w, s, "2 approved current", "1 superseded")
+		w.wantApprovers(s, 2, w.meg, w.root)
+		mustDo(t, w.lib.CheckRunnable(w.ctx, w.ada, second.Digest))
+
+		w.decide(second.Digest, s, library.Rejected) // one is enough, and discards the approvals
+		wantStates(t, w, s, "2 rejected", "1 approved current")
+		mustDo(t, w.approve(w.root, s, second.Digest))
+		w.wantApprovers(s, 2, w.root)
+		wantStates(t, w, s, "2 pending", "1 approved current")
+
+		w.requireApprovers(1) // for later decisions
+		wantStates(t, w, s, "2 pending", "1 approved current")
+		mustDo(t, w.approve(w.meg, s, second.Digest))
+		wantStates(t, w, s, "2 approved current", "1 superseded")
+		w.requireApprovers(3)
+		mustDo(t, w.approve(w.meg, s, second.Digest)) // it remains approved
+		wantStates(t, w, s, "2 approved current", "1 superseded")
+	})
+}
+
+// Where several reviewers are required, uploaders do not count, nor do users who may
+// no longer review.
+func TestApproversWhoDoNotCount(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.requireApprovers(2)
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		byAdmin := w.version(w.root, s, "two", "run.sh", "#!/bin/sh\n")
+		wantError(t, w.approve(w.root, s, byAdmin.Digest), library.ErrInvalid)
+		w.wantApprovers(s, 2)
+		byMeg := w.version(w.meg, s, "three", "run.sh", "#!/bin/sh\n")
+		wantDenied(t, w.approve(w.meg, s, byMeg.Digest))
+		wantDenied(t, w.approve(w.bob, s, byMeg.Digest))
+
+		mustDo(t, w.approve(w.meg, s, byAdmin.Digest))
+		mustDo(t, w.db.Groups.SetMember(w.ctx, store.Member{GroupID: w.team.Group(), UserID: string(w.meg.User), Role: store.Developer}))
+		second := w.root
+		second.User = account.UserID(must(w.db.Users.Create(w.ctx, store.User{Name: "second", Admin: true}))(t).ID)
+		third := second
+		third.User = account.UserID(must(w.db.Users.Create(w.ctx, store.User{Name: "third", Admin: true}))(t).ID)
+		mustDo(t, w.approve(second, s, byAdmin.Digest))
+		w.wantApprovers(s, 2, second)
+		wantStates(t, w, s, "3 pending", "2 pending", "1 approved current")
+
+		off := must(w.db.Users.Get(w.ctx, string(second.User)))(t)
+		off.Disabled = true
+		mustDo(t, w.db.Users.Update(w.ctx, off))
+		mustDo(t, w.approve(third, s, byAdmin.Digest))
+		wantStates(t, w, s, "3 pending", "2 pending", "1 approved current")
+		off.Disabled = false
+		mustDo(t, w.db.Users.Update(w.ctx, off))
+		mustDo(t, w.approve(second, s, byAdmin.Digest))
+		wantStates(t, w, s, "3 pending", "2 approved current", "1 superseded")
+	})
+}
