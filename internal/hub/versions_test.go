@@ -67,6 +67,28 @@ func TestVersions(t *testing.T) {
 	})
 }
 
+// A conversation may try a version that waits for a review, if its user uploaded the
+// version or may review it.
+func TestTryVersion(t *testing.T) {
+	c := newGroupHub(t, "")
+	id := c.developer.upload(t, c.in, "pdf", "one")
+	c.developer.addVersion(t, id, "pdf", "two", "run.sh", "#!/bin/sh\n").want(t, 201)
+	try := func(who caller, number int) reply {
+		return who.send(t, "POST", "/api/v1/sessions", map[string]any{"version": map[string]any{"skill": id, "number": number}})
+	}
+	for _, who := range []caller{c.developer, c.maintainer} {
+		wantSame(t, "the draft", try(who, 2).want(t, 201).text(t, "draft"), "pdf")
+	}
+	try(c.reporter, 2).wantProblem(t, 403, "not_reviewed")
+	try(c.reporter, 1).want(t, 201)
+	try(c.reporter, 3).wantProblem(t, 404, "not_found")
+	try(c.eve, 1).wantProblem(t, 404, "not_found")
+	c.developer.send(t, "POST", "/api/v1/sessions", map[string]any{
+		"version": map[string]any{"skill": id, "number": 1},
+		"draft":   map[string]any{"files": []map[string]any{{"path": "SKILL.md", "text": "x"}}},
+	}).wantProblem(t, 422, "invalid")
+}
+
 // The owners of a group decide how many reviewers must approve a version.
 func TestRequiredApprovers(t *testing.T) {
 	c := newGroupHub(t, "")

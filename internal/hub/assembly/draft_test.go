@@ -137,3 +137,24 @@ func TestDraftIsFoundAmongManySkills(t *testing.T) {
 		t.Errorf("another conversation finds %q", got)
 	}
 }
+
+// The uploader of a version tries it before its review, in one conversation. Others
+// keep the approved version.
+func TestPendingVersionIsTriedInAConversation(t *testing.T) {
+	w := sqlite(t, sandboxed(t))
+	s := w.upload(w.ada, own(w.ada), "tides", tree("tides", "", "Add one hour."))
+	v, err := w.lib.AddVersion(t.Context(), w.ada, s.ID, w.pack("tides", tree("tides", "", "Add two hours.", "high.sh", "echo high water at 12:10\n")))
+	must(t, err)
+	packed, err := w.lib.PackVersion(t.Context(), w.ada, s.ID, v.Number)
+	must(t, err)
+	if packed.Name != "tides" || packed.Digest != v.Digest {
+		t.Errorf("the package is of %s %s, want tides %s", packed.Name, packed.Digest, v.Digest)
+	}
+	c, err := w.chat.CreateWithDraft(t.Context(), w.ada, "", "", chat.Draft{Name: packed.Name, Digest: packed.Digest, Package: packed.Data})
+	must(t, err)
+	w.ask(w.ada, c.ID, loadTides, "Add two hours.")
+	w.ask(w.ada, c.ID, runTides, "its code is not reviewed yet")
+	w.ask(w.ada, w.begin(w.ada, ""), loadTides, "Add one hour.")
+	must(t, w.lib.ReviewVersion(t.Context(), w.root, s.ID, library.Decision{Digest: v.Digest, Review: library.Approved}))
+	w.ask(w.ada, c.ID, runTides, "high water at 12:10")
+}

@@ -146,19 +146,60 @@ func (l *Library) PackDraft(ctx context.Context, p account.Principal, d Draft) (
 	if err != nil {
 		return nil, fmt.Errorf("pack draft: %w", err)
 	}
+	data, err := l.packFiles(c.fsys, c.skill.Name)
+	if err != nil {
+		return nil, fmt.Errorf("pack draft: %w", err)
+	}
+	return &DraftPackage{Name: c.skill.Name, FileName: c.skill.Name + ".zip", Digest: c.manifest.Digest(), Of: d.Of, Data: data}, nil
+}
+
+// PackVersion packages a version, so that a conversation can try it as its draft.
+// Number 0 means the current version. It returns a [*ReviewError] if the version
+// waits for a review, and the principal neither uploaded it nor may review it.
+func (l *Library) PackVersion(ctx context.Context, p account.Principal, id string, number int64) (*DraftPackage, error) {
+	h, err := l.authorize(ctx, p, account.SkillUse, id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := l.getVersion(ctx, h, number)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.checkReleased(p, v); err != nil {
+		return nil, err
+	}
+	done, err := acquireSlot(ctx, l.packageSlots)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	b, err := l.bundle(ctx, h.Name, v)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	data, err := l.packFiles(b.FS, h.Name)
+	if err != nil {
+		return nil, fmt.Errorf("pack version %d of skill %q: %w", v.Number, h.Name, err)
+	}
+	return &DraftPackage{Name: h.Name, FileName: h.Name + ".zip", Digest: v.Digest, Of: id, Data: data}, nil
+}
+
+// packFiles returns a ZIP archive of the files of a skill, as an upload has it. It
+// returns the same errors as an upload.
+func (l *Library) packFiles(files fs.FS, name string) ([]byte, error) {
 	var out bytes.Buffer
-	if _, _, err := skill.WriteZIP(&limitedWriter{to: &out, left: l.opts.Limits.PackedBytes}, c.fsys, c.skill.Name); err != nil {
+	if _, _, err := skill.WriteZIP(&limitedWriter{to: &out, left: l.opts.Limits.PackedBytes}, files, name); err != nil {
 		if errors.Is(err, errPackedLarge) {
 			err = &TooLargeError{Limit: l.opts.Limits.PackedBytes}
 		}
-		return nil, fmt.Errorf("pack draft: %w", err)
-	}
-	if b, err := skill.OpenZIP(bytes.NewReader(out.Bytes()), int64(out.Len()), c.skill.Name+".zip", l.opts.Limits); err != nil {
-		return nil, fmt.Errorf("pack draft: %w", err)
-	} else if err := b.Close(); err != nil {
 		return nil, err
 	}
-	return &DraftPackage{Name: c.skill.Name, FileName: c.skill.Name + ".zip", Digest: c.manifest.Digest(), Of: d.Of, Data: out.Bytes()}, nil
+	b, err := skill.OpenZIP(bytes.NewReader(out.Bytes()), int64(out.Len()), name+".zip", l.opts.Limits)
+	if err != nil {
+		return nil, err
+	}
+	return out.Bytes(), b.Close()
 }
 
 var errPackedLarge = errors.New("package too large")

@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -33,6 +34,14 @@ type newSession struct {
 	// Draft is a pointer, so that a draft without files, which is rejected,
 	// differs from no draft.
 	Draft *api.Draft `json:"draft,omitempty" doc:"Draft skill to try in this conversation only, instead of others of its name. Its code runs only after these files are saved and approved"`
+	// Version is tried like a draft.
+	Version *triedVersion `json:"version,omitempty" doc:"Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that waits for a review"`
+}
+
+// triedVersion identifies a version of a skill.
+type triedVersion struct {
+	Skill  string `json:"skill" minLength:"1" maxLength:"64" doc:"ID of a skill"`
+	Number int64  `json:"number" minimum:"1"`
 }
 
 type sessionChange struct {
@@ -104,12 +113,21 @@ func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession
 	return api.CreatedAt(began.ID, "sessions", startedJSON{began, input}, nil)
 }
 
-// createSession creates a conversation, with the draft skill if n has one.
+// createSession creates a conversation, with the draft or the version to try if n
+// has one.
 func (h *Handlers) createSession(ctx context.Context, p account.Principal, agent string, n newSession) (chat.Conversation, error) {
-	if n.Draft == nil {
+	var packed *library.DraftPackage
+	var err error
+	switch {
+	case n.Draft == nil && n.Version == nil:
 		return h.Chat.Create(ctx, p, agent, n.Title)
+	case n.Version == nil:
+		packed, err = h.Library.PackDraft(ctx, p, n.Draft.ToLibrary())
+	case n.Draft == nil:
+		packed, err = h.Library.PackVersion(ctx, p, n.Version.Skill, n.Version.Number)
+	default:
+		err = &api.Problem{Status: 422, Code: "invalid", Detail: "a conversation cannot try both a draft and a version", Next: "omit draft or version"}
 	}
-	packed, err := h.Library.PackDraft(ctx, p, n.Draft.ToLibrary())
 	if err != nil {
 		return chat.Conversation{}, err
 	}
