@@ -13,12 +13,12 @@ import (
 
 // applySkill creates or updates a skill from a document. It is the hub's
 // [agents.Options.ApplySkill].
-func (h *Hub) applySkill(ctx context.Context, tx *store.Tx, p account.Principal, f agents.SkillFile) (agents.Outcome, []byte, error) {
-	applied, was, err := h.library.Apply(ctx, tx, p, library.SkillText{In: f.In, Name: f.Name, File: f.Data, Same: f.Same})
+func (h *Hub) applySkill(ctx context.Context, tx *store.Tx, p account.Principal, f agents.SkillFile) (agents.AppliedSkill, error) {
+	applied, err := h.library.Apply(ctx, tx, p, library.SkillText{In: f.In, Name: f.Name, File: f.Data, Same: f.Same})
 	if err != nil {
-		return "", nil, skillProblem(err)
+		return agents.AppliedSkill{}, skillProblem(err)
 	}
-	return agents.Outcome(applied), was, nil
+	return agents.AppliedSkill{Outcome: agents.Outcome(applied.Result), Before: applied.Before, Pending: applied.Pending}, nil
 }
 
 // withheldReason explains why a user must not get a version of a skill. It is the

@@ -50,6 +50,13 @@ type NewerChange struct {
 	Changed    time.Time      `json:"updated,omitzero"`
 }
 
+// AppliedSkill describes how a skill document was applied.
+type AppliedSkill struct {
+	Outcome Outcome
+	Before  []byte // previous SKILL.md; nil if there was none
+	Pending int64  // number of the version if it waits for a review, or 0
+}
+
 // Result is the result of [Registry.Apply].
 type Result struct {
 	Changes []Change // in the order of the documents
@@ -355,8 +362,7 @@ func (a *documentBatch) applySkill(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	var was []byte
-	c.Outcome, was, err = a.r.opts.ApplySkill(ctx, a.tx, a.p, SkillFile{In: a.namespaces[i], Name: d.Name, Data: file, Same: s.equalTo(d.Name)})
+	applied, err := a.r.opts.ApplySkill(ctx, a.tx, a.p, SkillFile{In: a.namespaces[i], Name: d.Name, Data: file, Same: s.equalTo(d.Name)})
 	if denied, ok := errors.AsType[*account.DeniedError](err); ok {
 		a.addRefusal(i, codeDenied, denied.Error(), "ask an owner or maintainer of the namespace")
 		return nil
@@ -365,10 +371,16 @@ func (a *documentBatch) applySkill(ctx context.Context, i int) error {
 		a.addRefusal(i, "skill-refused", refused.Why, refused.Fix)
 		return nil
 	}
-	if err == nil && c.Outcome != Unchanged {
-		c.Diff = s.diffFile(d.Name, was)
+	if err != nil {
+		return err
 	}
-	return err
+	if c.Outcome = applied.Outcome; c.Outcome != Unchanged {
+		c.Diff = s.diffFile(d.Name, applied.Before)
+	}
+	if applied.Pending > 0 {
+		a.addFinding(i, skill.Warning, "skill-pending", fmt.Sprintf("version %d waits for a review; until then, users keep the current version", applied.Pending), "ask a reviewer to review it")
+	}
+	return nil
 }
 
 // recordAllowed writes an audit record for an allowed action.

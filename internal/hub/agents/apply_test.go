@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // crew contains all kinds; documents come before those that they refer to.
@@ -299,13 +301,13 @@ func TestW8References(t *testing.T) {
 // transaction.
 func TestApplySkill(t *testing.T) {
 	var files []string
-	opts := &agents.Options{ApplySkill: func(ctx context.Context, tx *store.Tx, p account.Principal, f agents.SkillFile) (agents.Outcome, []byte, error) {
+	opts := &agents.Options{ApplySkill: func(ctx context.Context, tx *store.Tx, p account.Principal, f agents.SkillFile) (agents.AppliedSkill, error) {
 		if err := account.Check(p, account.SkillUpload, account.Resource{Owner: account.UserID(f.In.User()), Group: account.GroupID(f.In.Group())}); err != nil {
-			return "", nil, err
+			return agents.AppliedSkill{}, err
 		}
 		files = append(files, string(f.Data))
 		_, err := tx.Skills.Create(ctx, store.Skill{Namespace: f.In, Name: f.Name, CreatedBy: string(p.User)})
-		return agents.Created, nil, err
+		return agents.AppliedSkill{Outcome: agents.Created}, err
 	}}
 	h := newHub(t, sqlite(t), opts)
 	src := "kind: Ghost\nmetadata: {name: g}\nspec: {skills: [x]}\n---\napiVersion: agent.wecode.io/v1\n" + head("Skill")[len("apiVersion: loadout/v1\n"):] +
@@ -316,6 +318,14 @@ func TestApplySkill(t *testing.T) {
 	s, err := h.db.Skills.Find(t.Context(), "x", []store.Namespace{h.of("owner")})
 	if err != nil || len(s) != 1 {
 		t.Errorf("%v %v", s, err)
+	}
+
+	opts.ApplySkill = func(context.Context, *store.Tx, account.Principal, agents.SkillFile) (agents.AppliedSkill, error) {
+		return agents.AppliedSkill{Outcome: agents.Updated, Before: []byte("old"), Pending: 2}, nil
+	}
+	waits := newHub(t, sqlite(t), opts).apply("owner", src).Changes[1]
+	if i := slices.IndexFunc(waits.Findings, func(d skill.Diagnostic) bool { return d.Code == "skill-pending" }); i < 0 || waits.Findings[i].Severity != skill.Warning || !strings.Contains(waits.Findings[i].Message, "version 2 waits for a review") {
+		t.Errorf("a skill that waits for a review has the findings %v", waits.Findings)
 	}
 }
 

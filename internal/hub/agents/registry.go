@@ -77,11 +77,10 @@ type Options struct {
 	Bundled []string
 	// Private lists non-public addresses that documents may contain.
 	Private []netip.Prefix
-	// ApplySkill creates or updates a skill in the transaction and returns its
-	// previous SKILL.md, or nil if there was none. It authorizes the principal, and
-	// returns a [*SkillError] to refuse the document. If ApplySkill is nil, all
-	// skill documents are refused.
-	ApplySkill func(ctx context.Context, tx *store.Tx, p account.Principal, f SkillFile) (Outcome, []byte, error)
+	// ApplySkill creates or updates a skill in the transaction. It authorizes the
+	// principal, and returns a [*SkillError] to refuse the document. If ApplySkill
+	// is nil, all skill documents are refused.
+	ApplySkill func(ctx context.Context, tx *store.Tx, p account.Principal, f SkillFile) (AppliedSkill, error)
 	// WithheldReason explains why a user must not get the version of a skill with the
 	// given digest, or its current version if digest is "". It returns "" if the user
 	// may get it. If WithheldReason is nil, users may get all versions.

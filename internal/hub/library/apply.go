@@ -21,7 +21,14 @@ type SkillText struct {
 	Same func(other []byte) bool
 }
 
-// ApplyResult describes what [Library.Apply] changed.
+// Applied describes what [Library.Apply] changed.
+type Applied struct {
+	Result  ApplyResult
+	Before  []byte // previous SKILL.md; nil if there was none
+	Pending int64  // number of the version with the text if it waits for a review, or 0
+}
+
+// ApplyResult is the kind of change that [Library.Apply] made.
 type ApplyResult string
 
 // Results of [Library.Apply].
@@ -41,80 +48,86 @@ func (e *ExtraFilesError) Error() string {
 	return fmt.Sprintf("skill %q has %d files and cannot be replaced by a SKILL.md alone", e.Name, e.Files)
 }
 
-// Apply creates a skill or adds a version within tx. It returns the previous
-// SKILL.md, or nil if there was none. The caller must call
+// Apply creates a skill or adds a version within tx. The caller must call
 // [Library.NotifyChanged] after committing tx. Apply returns the same errors as
 // [Library.Upload] and [Library.AddVersion], or an [*ExtraFilesError].
-func (l *Library) Apply(ctx context.Context, tx *store.Tx, p account.Principal, t SkillText) (ApplyResult, []byte, error) {
+func (l *Library) Apply(ctx context.Context, tx *store.Tx, p account.Principal, t SkillText) (Applied, error) {
 	h, err := l.findInNamespace(ctx, &tx.Tables, t.In, t.Name)
 	if isNotFound(err) {
 		return l.applyNew(ctx, tx, p, t)
 	}
 	if err != nil {
-		return "", nil, err
+		return Applied{}, err
 	}
 	if err := h.check(p, account.SkillChange, h.CreatedBy); err != nil {
-		return "", nil, err
+		return Applied{}, err
 	}
 	v, err := tx.Versions.Get(ctx, h.ID, h.Number)
 	if err != nil {
-		return "", nil, err
+		return Applied{}, err
 	}
 	was, err := l.skillFile(ctx, tx.Tables, v)
 	if err != nil {
-		return "", nil, err
+		return Applied{}, err
 	}
+	out := Applied{Result: TextUnchanged, Before: was}
 	switch same := t.Same; {
 	case same == nil && bytes.Equal(was, t.File), same != nil && same(was):
-		return TextUnchanged, was, nil
+		return out, nil
 	case h.Files > 1:
-		return "", nil, &ExtraFilesError{Name: h.Name, Files: h.Files}
+		return Applied{}, &ExtraFilesError{Name: h.Name, Files: h.Files}
 	}
-	return TextUpdated, was, l.applyVersion(ctx, tx, p, h, t)
+	out.Result, out.Pending, err = l.applyVersion(ctx, tx, p, h, t)
+	return out, err
 }
 
-func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principal, t SkillText) (ApplyResult, []byte, error) {
+func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principal, t SkillText) (Applied, error) {
 	if err := checkNamespace(p, account.SkillUpload, t.In); err != nil {
-		return "", nil, err
+		return Applied{}, err
 	}
 	taken, err := tx.Skills.Find(ctx, t.Name, []Namespace{t.In})
 	if err != nil {
-		return "", nil, err
+		return Applied{}, err
 	}
 	if len(taken) > 0 {
-		return "", nil, &NameError{Name: t.Name, Why: "another skill with this name is published there"}
+		return Applied{}, &NameError{Name: t.Name, Why: "another skill with this name is published there"}
 	}
 	c, err := l.textContent(ctx, tx, t)
 	if err != nil {
-		return "", nil, err
+		return Applied{}, err
 	}
 	_, err = l.createInTx(ctx, tx, p, t.In, c, nil)
-	return TextCreated, nil, err
+	return Applied{Result: TextCreated}, err
 }
 
 // applyVersion adds a version. If a version with these files already exists, it
 // makes that version current, unless it waits for a review.
-func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, t SkillText) error {
+func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, t SkillText) (ApplyResult, int64, error) {
 	c, err := l.textContent(ctx, tx, t)
 	if err != nil {
-		return err
+		return "", 0, err
 	}
 	v, err := tx.Versions.GetByDigest(ctx, h.ID, c.manifest.Digest())
-	switch {
-	case err == nil && !mayBeCurrent(h.Skill, v):
-		return nil
-	case err == nil:
+	if err == nil && !mayBeCurrent(h.Skill, v) {
+		return TextUnchanged, v.Number, nil
+	}
+	if err == nil {
 		if err := l.setCurrent(ctx, tx, v); err != nil {
-			return err
+			return "", 0, err
 		}
-		return appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", currentDetails{h.Name, h.Number, v.Number})
-	case !isNotFound(err):
-		return err
+		return TextUpdated, 0, appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", currentDetails{h.Name, h.Number, v.Number})
+	}
+	if !isNotFound(err) {
+		return "", 0, err
 	}
 	if v, err = l.appendVersionInTx(ctx, tx, p, h, c, nil); err != nil {
-		return err
+		return "", 0, err
 	}
-	return appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", uploadDetails{h.Name, v.Number, v.Digest, nil})
+	var pending int64
+	if !mayBeCurrent(h.Skill, v) {
+		pending = v.Number
+	}
+	return TextUpdated, pending, appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", uploadDetails{h.Name, v.Number, v.Digest, nil})
 }
 
 // textContent checks t like an upload and stores its file. It does not wait for

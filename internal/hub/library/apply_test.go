@@ -13,11 +13,16 @@ import (
 // apply applies a SKILL.md, and undoes it with dry.
 func (w *fixture) apply(p account.Principal, in store.Namespace, name, file string, dry bool) (library.ApplyResult, string, error) {
 	w.t.Helper()
-	var applied library.ApplyResult
-	var was []byte
+	applied, err := w.applyText(p, in, name, file, dry)
+	return applied.Result, string(applied.Before), err
+}
+
+func (w *fixture) applyText(p account.Principal, in store.Namespace, name, file string, dry bool) (library.Applied, error) {
+	w.t.Helper()
+	var applied library.Applied
 	undone := errors.New("undone")
 	err := w.db.Tx(w.ctx, func(tx *store.Tx) (err error) {
-		applied, was, err = w.lib.Apply(w.ctx, tx, p, library.SkillText{In: in, Name: name, File: []byte(file)})
+		applied, err = w.lib.Apply(w.ctx, tx, p, library.SkillText{In: in, Name: name, File: []byte(file)})
 		if err == nil && dry {
 			return undone
 		}
@@ -27,7 +32,7 @@ func (w *fixture) apply(p account.Principal, in store.Namespace, name, file stri
 		err = nil
 	}
 	w.lib.NotifyChanged()
-	return applied, string(was), err
+	return applied, err
 }
 
 func prose(prompt string) string {
@@ -110,4 +115,18 @@ func TestApplyTextRefuses(t *testing.T) {
 func isType[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
+}
+
+// A text that defines a server waits for a review, and the result says so.
+func TestApplyTextThatWaits(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.applyText(w.ada, w.team, "prose", prose("One."), false)
+		file := "---\nname: prose\ndescription: Writes.\nmcpServers: {s: {url: 'https://s.example.com'}}\n---\nTwo.\n"
+		for _, want := range []library.ApplyResult{library.TextUpdated, library.TextUnchanged} {
+			got := must(w.applyText(w.ada, w.team, "prose", file, false))(t)
+			wantEqual(t, got, library.Applied{Result: want, Before: []byte(prose("One.")), Pending: 2})
+		}
+		id := must(w.lib.FindID(w.ctx, w.ada, w.team, "prose"))(t)
+		wantStates(t, w, &library.Skill{ID: id}, "2 pending", "1 approved current")
+	})
 }

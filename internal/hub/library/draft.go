@@ -154,18 +154,11 @@ func (l *Library) PackDraft(ctx context.Context, p account.Principal, d Draft) (
 }
 
 // PackVersion packages a version, so that a conversation can try it as its draft.
-// Number 0 means the current version. It returns a [*ReviewError] if the version
-// waits for a review, and the principal neither uploaded it nor may review it.
+// Number 0 means the current version. It returns a [*ReviewError] if only
+// the version's uploader and the reviewers may get it.
 func (l *Library) PackVersion(ctx context.Context, p account.Principal, id string, number int64) (*DraftPackage, error) {
-	h, err := l.authorize(ctx, p, account.SkillUse, id)
+	h, v, err := l.getReadableVersion(ctx, p, account.SkillUse, id, number)
 	if err != nil {
-		return nil, err
-	}
-	v, err := l.getVersion(ctx, h, number)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.checkReleased(p, v); err != nil {
 		return nil, err
 	}
 	done, err := acquireSlot(ctx, l.packageSlots)

@@ -146,8 +146,10 @@ type ImportChange struct {
 	ID     string `json:"id,omitempty" doc:"Absent if the hub has no such skill"`
 	Name   string `json:"name"`
 	Dir    string `json:"dir" doc:"In the source"`
-	Number int64  `json:"number,omitempty" doc:"Number of the current version"`
-	Reason string `json:"reason,omitempty" doc:"Why it was skipped"`
+	Number int64  `json:"number,omitempty" doc:"Number of the version with these files"`
+	// Pending is set in updates and skipped skills.
+	Pending bool   `json:"pending,omitempty" doc:"Whether the version waits for a review; until then, users keep the current version"`
+	Reason  string `json:"reason,omitempty" doc:"Why it was skipped"`
 }
 
 func newImported() *ImportResult {
@@ -156,6 +158,14 @@ func newImported() *ImportResult {
 
 func (i *ImportResult) skip(id, name, dir, reason string) {
 	i.Skipped = append(i.Skipped, ImportChange{ID: id, Name: printable.OneLine(name), Dir: dir, Reason: reason})
+}
+
+// skipChange is like skip, for a change that failed.
+func (i *ImportResult) skipChange(c ImportChange, err error) {
+	if c.Name, c.Reason = printable.OneLine(c.Name), err.Error(); !c.Pending {
+		c.Number = 0
+	}
+	i.Skipped = append(i.Skipped, c)
 }
 
 // Import imports skills from a source into a namespace. It creates new skills and
@@ -220,7 +230,7 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 	err = l.withOffered(ctx, offer, s, func(c *content) error {
 		if len(found) > 0 {
 			change.ID = found[0].ID
-			change.Number, err = l.updateFromSource(ctx, p, change.ID, c, from, downgrade)
+			change.Number, change.Pending, err = l.updateFromSource(ctx, p, change.ID, c, from, downgrade)
 			return err
 		}
 		if _, err := c.signature(); err != nil {
@@ -239,7 +249,7 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 	case err == nil:
 		out.Created = append(out.Created, change)
 	case out.isSkipReason(err):
-		out.skip(change.ID, s.Name, s.Dir, err.Error())
+		out.skipChange(change, err)
 	default:
 		return err
 	}
@@ -256,7 +266,7 @@ func (i *ImportResult) isSkipReason(err error) bool {
 // isSkillError reports whether err affects only one skill, so that the import can
 // continue with the others.
 func isSkillError(err error) bool {
-	if _, ok := errors.AsType[*skill.RefusedError](err); ok || isNotFound(err) || isDenied(err) || errors.Is(err, ErrExists) || errors.Is(err, ErrInvalid) || errors.Is(err, errUnchanged) {
+	if _, ok := errors.AsType[*skill.RefusedError](err); ok || errors.Is(err, errPending) || isNotFound(err) || isDenied(err) || errors.Is(err, ErrExists) || errors.Is(err, ErrInvalid) || errors.Is(err, errUnchanged) {
 		return true
 	}
 	if _, ok := errors.AsType[*BrokenError](err); ok {
@@ -291,48 +301,56 @@ func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s r
 // errUnchanged means that a skill has the same files as its source.
 var errUnchanged = errors.New("already up to date")
 
+// errPending means that a version with the files of the source waits for a review.
+var errPending = errors.New("waits for a review")
+
 // unchangedError returns why a source whose files are those of v changes nothing.
-func unchangedError(v store.Version) error {
+func unchangedError(v store.Version, pending bool) error {
 	switch {
 	case v.Review == Rejected && v.ChangesRequested:
 		return invalidf("version %d has these files, and a reviewer requested changes", v.Number)
 	case v.Review == Rejected:
 		return invalidf("version %d has these files and was rejected", v.Number)
+	case pending:
+		return errPending
 	}
 	return errUnchanged
 }
 
 // updateFromSource adds a version with the files of a source, or makes an older
-// version with these files current. If they are already current, it only records
-// the source and returns an unchangedError. A signed skill must not be older than the
-// stored versions, unless downgrade is set.
-func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source, downgrade bool) (int64, error) {
+// version with these files current. It reports whether the version waits for a
+// review. If it is already current, waits already or was rejected, updateFromSource
+// only records the source and returns an unchangedError. A signed skill must not be
+// older than the stored versions, unless downgrade is set.
+func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source, downgrade bool) (number int64, pending bool, err error) {
 	h, err := l.authorizeChange(ctx, p, id)
 	if err == nil {
 		err = c.checkSameSkill(h)
 	}
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	digest := c.manifest.Digest()
 	if digest != h.Digest {
 		if err := l.checkRelease(ctx, h, c, downgrade); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 	}
 	v, err := l.db.Versions.GetByDigest(ctx, id, digest)
 	if err != nil && !isNotFound(err) {
-		return 0, err
+		return 0, false, err
 	}
 	if isNotFound(err) {
 		if err := l.storeFiles(ctx, h.Namespace, c, 0); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		return l.appendVersion(ctx, p, id, c, from)
 	}
 	same := false
 	err = l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
-		if same = h.Number == v.Number || !mayBeCurrent(h.Skill, v); !same {
+		same = h.Number == v.Number || !mayBeCurrent(h.Skill, v)
+		pending = v.Review == Pending && !mayBeCurrent(h.Skill, v)
+		if !same {
 			if err := l.setCurrent(ctx, tx, v); err != nil {
 				return nil, err
 			}
@@ -340,7 +358,7 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 		return uploadDetails{h.Name, v.Number, digest, from}, tx.Skills.Update(ctx, id, from.origin(), from.encode())
 	})
 	if err == nil && same {
-		err = unchangedError(v)
+		err = unchangedError(v, pending)
 	}
-	return v.Number, err
+	return v.Number, pending, err
 }

@@ -212,7 +212,7 @@ func TestImportOfRejectedVersion(t *testing.T) {
 			wantEqual(t, became(done)["skipped"], []string{"pdf: " + want})
 		}
 	}
-	skipped("already up to date")
+	skipped("waits for a review")
 	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, id, library.Decision{Digest: digests[1], Review: library.Rejected, Note: "no"}))
 	skipped("version 2 has these files and was rejected")
 	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, id, library.Decision{Digest: digests[1], Review: library.ChangesRequested, Note: "add a test"}))
@@ -237,4 +237,25 @@ func TestImportBeyondQuota(t *testing.T) {
 	if _, ok := errors.AsType[*quota.ExceededError](err); !ok {
 		t.Errorf("an import without changes returns %v", err)
 	}
+}
+
+// An update that has code to review does not claim to be in use.
+func TestUpdateThatWaitsSaysSo(t *testing.T) {
+	w := sqlite(t, local(&library.Options{TempDir: t.TempDir()}))
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{"pdf/SKILL.md": text("pdf", "one")})
+	choice := library.ImportSelection{Overwrite: []string{"pdf"}}
+	s := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, choice))(t).Created[0]
+	g.Commit(map[string]string{"pdf/SKILL.md": text("pdf", "two"), "pdf/run.sh": "#!/bin/sh\n"})
+	pending := library.ImportChange{ID: s.ID, Name: "pdf", Dir: "pdf", Number: 2, Pending: true}
+	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team))(t).Updated, []library.ImportChange{pending})
+	pending.Reason = "waits for a review"
+	again := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, choice))(t)
+	wantEqual(t, again.Skipped, []library.ImportChange{pending})
+	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team))(t).Skipped, []library.ImportChange{pending})
+
+	v := must(w.lib.Version(w.ctx, w.meg, s.ID, 2))(t)
+	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Digest: v.Digest, Review: library.Approved}))
+	done := library.ImportChange{ID: s.ID, Name: "pdf", Dir: "pdf", Reason: "already up to date"}
+	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team))(t).Skipped, []library.ImportChange{done})
 }

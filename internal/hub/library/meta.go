@@ -33,6 +33,8 @@ type meta struct {
 	Diagnostics   []skill.Diagnostic `json:"diagnostics,omitempty"`
 	Findings      map[string]int     `json:"findings,omitempty"` // number by severity
 	Unscanned     bool               `json:"unscanned,omitempty"`
+
+	undecodable bool // whether the stored metadata could not be read
 }
 
 // maxDiagnostics is the maximum number of SKILL.md diagnostics stored.
@@ -67,15 +69,16 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 	return m
 }
 
-// readMeta decodes metadata. If data is invalid, the result is incomplete.
+// readMeta decodes metadata. If data is invalid, the result is incomplete, and counts
+// as the metadata of a skill with code.
 func readMeta(data json.RawMessage) meta {
 	var m meta
-	_ = json.Unmarshal(data, &m)
+	m.undecodable = json.Unmarshal(data, &m) != nil
 	return m
 }
 
 // hasCode reports whether the skill has scripts, servers or provided tools.
-func (m *meta) hasCode() bool { return m.Scripts > 0 || m.ProvidesTools }
+func (m *meta) hasCode() bool { return m.Scripts > 0 || m.ProvidesTools || m.undecodable }
 
 // catalogEntry returns the catalog entry of a skill, without origin and path.
 func (m *meta) catalogEntry(name, display, description, label string, tags []string) *catalog.Entry {

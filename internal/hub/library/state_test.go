@@ -46,6 +46,9 @@ func TestPendingVersionIsForItsUploader(t *testing.T) {
 		if len(list.Entries) != tt.served || len(list.Problems) != 1-tt.served {
 			t.Errorf("%s gets %+v", tt.who.Name, list)
 		}
+		if packed, err := w.lib.PackVersion(w.ctx, tt.who, s.ID, 2); tt.served == 1 && err != nil || tt.served == 0 && !isReviewError(err) {
+			t.Errorf("%s tries %+v, %v", tt.who.Name, packed, err)
+		}
 	}
 	w.decide(second.Digest, s, library.Approved)
 	if r := must(w.lib.Resolve(w.ctx, w.bob, ref))(t); !r.Version.Current {
@@ -98,5 +101,21 @@ func TestChangesRequested(t *testing.T) {
 		wantStates(t, w, s, "2 rejected", "1 approved current")
 		w.decide(second.Digest, s, library.Approved)
 		wantStates(t, w, s, "2 approved current", "1 superseded")
+	})
+}
+
+// A version whose metadata cannot be read may have code, so that it waits for a review.
+func TestUnreadableMetadataCountsAsCode(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		for i, meta := range []string{`"none"`, `{"scripts":"many"}`, ""} {
+			v := must(w.db.Versions.Add(w.ctx, store.Version{SkillID: s.ID, Digest: fmt.Sprint("sha256:", i), CreatedBy: string(w.ada.User), Meta: []byte(meta)}, nil, nil))(t)
+			if got := must(w.lib.Version(w.ctx, w.meg, s.ID, v.Number))(t); !got.Code || got.State != library.StatePending {
+				t.Errorf("with the metadata %q, the version is %+v", meta, got)
+			}
+			if err := w.lib.SetCurrentVersion(w.ctx, w.ada, s.ID, v.Number); !isReviewError(err) {
+				t.Errorf("with the metadata %q, making it current returned %v", meta, err)
+			}
+		}
 	})
 }

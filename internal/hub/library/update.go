@@ -107,11 +107,11 @@ func groupBySource(skills []*Skill) [][]*Skill {
 func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills []*Skill, out *ImportResult) error {
 	if l.isCurrent(ctx, p.User, skills) {
 		for _, s := range skills {
-			reason, err := l.unchangedReason(ctx, s)
+			change, err := l.describeUnchanged(ctx, s)
 			if err != nil {
 				return err
 			}
-			out.skip(s.ID, s.Name, s.Source.Dir, reason)
+			out.Skipped = append(out.Skipped, change)
 		}
 		return nil
 	}
@@ -133,19 +133,26 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 	return errors.Join(err, failed)
 }
 
-// unchangedReason returns why a skill is not updated if its source has no newer
-// commit. The version of that commit may have been rejected.
-func (l *Library) unchangedReason(ctx context.Context, s *Skill) (string, error) {
+// describeUnchanged returns the result for a skill whose source has no newer commit.
+// The version of that commit may wait for a review, or have been rejected.
+func (l *Library) describeUnchanged(ctx context.Context, s *Skill) (ImportChange, error) {
+	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir, Reason: errUnchanged.Error()}
 	newest, err := l.db.Versions.List(ctx, s.ID, 0, 1)
 	if err != nil {
-		return "", err
+		return change, err
 	}
 	for _, v := range newest {
-		if from := readSource(v.Source); from != nil && from.Commit == s.Source.Commit {
-			return unchangedError(v).Error(), nil
+		from := readSource(v.Source)
+		pending := v.Number > s.Number && v.Review == Pending && !isCleared(v.Review, v.Meta)
+		if from == nil || !pending && from.Commit != s.Source.Commit {
+			continue
+		}
+		change.Reason = unchangedError(v, pending).Error()
+		if change.Pending = pending; pending {
+			change.Number = v.Number
 		}
 	}
-	return errUnchanged.Error(), nil
+	return change, nil
 }
 
 // isCurrent reports whether all skills were imported from the newest commit of
@@ -185,14 +192,14 @@ func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *rem
 	}
 	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}
 	err := l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
-		change.Number, err = l.updateFromSource(ctx, p, s.ID, c, newSource(p, s.Source.location(), offer, offer.Skills[i]), false)
+		change.Number, change.Pending, err = l.updateFromSource(ctx, p, s.ID, c, newSource(p, s.Source.location(), offer, offer.Skills[i]), false)
 		return err
 	})
 	switch {
 	case err == nil:
 		out.Updated = append(out.Updated, change)
 	case out.isSkipReason(err):
-		out.skip(s.ID, s.Name, s.Source.Dir, err.Error())
+		out.skipChange(change, err)
 	default:
 		return err
 	}

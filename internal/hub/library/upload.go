@@ -82,7 +82,7 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 			return err
 		}
 		var err error
-		number, err = l.appendVersion(ctx, p, id, c, nil)
+		number, _, err = l.appendVersion(ctx, p, id, c, nil)
 		return err
 	})
 	if err != nil {
@@ -206,15 +206,15 @@ type uploadDetails struct {
 }
 
 // appendVersion adds a version to a skill. It notifies the users of the skill, or
-// only its managers if the version waits for a review.
-func (l *Library) appendVersion(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
-	var number int64
-	err := l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
+// only its managers if the version waits for a review. It returns the number of the
+// version and whether it waits.
+func (l *Library) appendVersion(ctx context.Context, p account.Principal, id string, c *content, from *Source) (number int64, pending bool, err error) {
+	err = l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := l.appendVersionInTx(ctx, tx, p, h, c, from)
-		number = v.Number
+		number, pending = v.Number, !mayBeCurrent(h.Skill, v)
 		return uploadDetails{h.Name, v.Number, v.Digest, from}, err
 	})
-	return number, err
+	return number, pending, err
 }
 
 // appendVersionInTx is like appendVersion, but uses the caller's transaction and
