@@ -92,6 +92,7 @@ var schemaNames = map[string]string{
 	"library.References":         "References",
 	"library.Score":              "SkillScore",
 	"library.Skill":              "Skill",
+	"library.Publisher":          "SkillPublisher",
 	"library.Source":             "SkillSource",
 	"library.SourceListing":      "Offer",
 	"library.SourceSkill":        "Offered",

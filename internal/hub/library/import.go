@@ -150,6 +150,8 @@ type ImportChange struct {
 	// Pending is set in updates and skipped skills.
 	Pending bool   `json:"pending,omitempty" doc:"Whether the version waits for a review; until then, users keep the current version"`
 	Reason  string `json:"reason,omitempty" doc:"Why it was skipped"`
+	// Code is set if downgrade in the request would import it.
+	Code DowngradeReason `json:"code,omitempty" enum:"downgrade,key_changed,key_expired" doc:"Set if downgrade would import it: it is older than a version here, or signed by another key or one that expired"`
 }
 
 func newImported() *ImportResult {
@@ -164,6 +166,9 @@ func (i *ImportResult) skip(id, name, dir, reason string) {
 func (i *ImportResult) skipChange(c ImportChange, err error) {
 	if c.Name, c.Reason = printable.OneLine(c.Name), err.Error(); !c.Pending {
 		c.Number = 0
+	}
+	if e, ok := errors.AsType[*DowngradeError](err); ok {
+		c.Code = e.Reason
 	}
 	i.Skipped = append(i.Skipped, c)
 }

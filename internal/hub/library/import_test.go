@@ -75,7 +75,7 @@ func TestW29Import(t *testing.T) {
 	done = must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Dirs: []string{"skills/pdf", "skills/docx", "skills/same"}, Overwrite: []string{"pdf", "docx"}}))(t)
 	wantEqual(t, became(done), map[string][]string{"created": {"same@1"}, "updated": {"pdf@2"}, "skipped": {"docx: already up to date"}})
 
-	same := must(w.lib.Update(w.ctx, w.ada, w.team))(t)
+	same := must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t)
 	wantEqual(t, became(same)["skipped"], []string{"docx: already up to date", "pdf: already up to date", "same: already up to date"})
 
 	second := g.Push(remotetest.Change{Files: map[string]string{"skills/pdf/SKILL.md": text("pdf", "two"), "skills/docx/SKILL.md": text("docx", "two")}, Remove: []string{"skills/same"}})
@@ -99,14 +99,14 @@ func TestW29Import(t *testing.T) {
 		t.Errorf("the upgrade is %+v", up.Diff)
 	}
 	mustDo(t, w.lib.Pin(w.ctx, w.ada, docx.ID, true))
-	all := must(w.lib.Update(w.ctx, w.ada, w.team))(t)
+	all := must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t)
 	wantEqual(t, became(all), map[string][]string{"created": {}, "updated": {"pdf@3"}, "skipped": {"docx: pinned", "same: not found at its source"}})
 	mustDo(t, w.lib.Pin(w.ctx, w.ada, docx.ID, false))
-	one := must(w.lib.Update(w.ctx, w.ada, w.team, docx.ID))(t)
+	one := must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{IDs: []string{docx.ID}}))(t)
 	wantEqual(t, became(one)["updated"], []string{"docx@2"})
 
 	g.Commit(map[string]string{"skills/docx/SKILL.md": text("docx", "one")}) // reverted
-	one = must(w.lib.Update(w.ctx, w.ada, w.team, docx.ID))(t)
+	one = must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{IDs: []string{docx.ID}}))(t)
 	wantEqual(t, became(one)["updated"], []string{"docx@1"})
 	wantError(t, w.lib.Pin(w.ctx, w.ada, w.upload(w.ada, w.team, "own", "").ID, true), library.ErrInvalid)
 
@@ -171,7 +171,7 @@ func TestRefusedLocations(t *testing.T) {
 	wantDenied(t, err)
 	_, err = w.lib.Import(w.ctx, w.eve, w.team, "https://example.com", library.ImportSelection{})
 	wantError(t, err, library.ErrNotFound)
-	_, err = w.lib.Update(w.ctx, w.eve, w.team)
+	_, err = w.lib.Update(w.ctx, w.eve, w.team, library.UpdateSelection{})
 	wantError(t, err, library.ErrNotFound)
 }
 
@@ -182,7 +182,7 @@ func TestMissingLocation(t *testing.T) {
 	done := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{}))(t)
 	wantEqual(t, len(done.Created), 1)
 	g.Forbid(true)
-	again := must(w.lib.Update(w.ctx, w.ada, w.team))(t)
+	again := must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t)
 	if len(again.Skipped) != 1 || again.Skipped[0].Reason == "" {
 		t.Errorf("it became %+v", again)
 	}
@@ -207,7 +207,7 @@ func TestImportOfRejectedVersion(t *testing.T) {
 	skipped := func(want string) {
 		t.Helper()
 		for range 2 { // the second time, the commit is known
-			wantEqual(t, became(must(w.lib.Update(w.ctx, w.ada, w.team))(t))["skipped"], []string{"pdf: " + want})
+			wantEqual(t, became(must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t))["skipped"], []string{"pdf: " + want})
 			done := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Overwrite: []string{"pdf"}}))(t)
 			wantEqual(t, became(done)["skipped"], []string{"pdf: " + want})
 		}
@@ -248,14 +248,14 @@ func TestUpdateThatWaitsSaysSo(t *testing.T) {
 	s := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, choice))(t).Created[0]
 	g.Commit(map[string]string{"pdf/SKILL.md": text("pdf", "two"), "pdf/run.sh": "#!/bin/sh\n"})
 	pending := library.ImportChange{ID: s.ID, Name: "pdf", Dir: "pdf", Number: 2, Pending: true}
-	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team))(t).Updated, []library.ImportChange{pending})
+	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t).Updated, []library.ImportChange{pending})
 	pending.Reason = "waits for a review"
 	again := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, choice))(t)
 	wantEqual(t, again.Skipped, []library.ImportChange{pending})
-	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team))(t).Skipped, []library.ImportChange{pending})
+	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t).Skipped, []library.ImportChange{pending})
 
 	v := must(w.lib.Version(w.ctx, w.meg, s.ID, 2))(t)
 	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Digest: v.Digest, Review: library.Approved}))
 	done := library.ImportChange{ID: s.ID, Name: "pdf", Dir: "pdf", Reason: "already up to date"}
-	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team))(t).Skipped, []library.ImportChange{done})
+	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t).Skipped, []library.ImportChange{done})
 }

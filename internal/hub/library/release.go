@@ -3,9 +3,14 @@ package library
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/signature"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // clockTolerance is how far the clocks of a publisher and of the hub may differ.
@@ -27,16 +32,44 @@ func (c *content) signature() (*signature.Signature, error) {
 	return s, nil
 }
 
+// DowngradeReason tells why the files of a source must not replace a version.
+type DowngradeReason string
+
+// Reasons of a [DowngradeError].
+const (
+	Downgraded DowngradeReason = "downgrade"   // an earlier version is newer, or was signed and this one is not
+	KeyChanged DowngradeReason = "key_changed" // another key signed it, and the publisher did not replace the earlier one
+	KeyExpired DowngradeReason = "key_expired"
+)
+
+// DowngradeError reports that the files of a source may be older than the versions
+// of the skill, or not from their publisher. Downgrade in the request permits them.
+// It is an [ErrInvalid].
+type DowngradeError struct {
+	Reason  DowngradeReason
+	Message string
+}
+
+func (e *DowngradeError) Error() string { return e.Message + "; to import it anyway, set downgrade" }
+
+// Is reports whether target is [ErrInvalid].
+func (e *DowngradeError) Is(target error) bool { return target == ErrInvalid }
+
+func downgradef(r DowngradeReason, format string, args ...any) error {
+	return &DowngradeError{r, fmt.Sprintf(format, args...)}
+}
+
 // checkRelease returns an error if the files of a source must not replace the
 // current version of a skill: their signature is invalid, its key does not belong
 // to the owner of the earlier one or has expired, or its counter is lower than
-// that of a stored version.
+// that of a stored version of the same owner. The error is a [*DowngradeError] if
+// downgrade permits the files.
 func (l *Library) checkRelease(ctx context.Context, h *skillRecord, c *content, downgrade bool) error {
 	now, err := c.signature()
 	if err != nil || downgrade {
 		return err
 	}
-	last, highest, err := l.signedVersions(ctx, h)
+	last, highest, err := l.signedVersions(ctx, h, now)
 	if err != nil {
 		return err
 	}
@@ -44,13 +77,13 @@ func (l *Library) checkRelease(ctx context.Context, h *skillRecord, c *content, 
 	case now == nil && last == nil:
 		return nil
 	case now == nil:
-		return invalidf("skill %q is no longer signed by %q; to import it anyway, set downgrade", h.Name, signature.KeyName(last.Key))
+		return downgradef(Downgraded, "skill %q is no longer signed by %q", h.Name, signature.KeyName(last.Key))
 	case last != nil && last.Key != now.Key && !now.Succeeds(last.Key, last.KeyExpires):
-		return invalidf("key of skill %q changed from %s to %s; ask the publisher; to import it anyway, set downgrade", h.Name, signature.Fingerprint(last.Key), signature.Fingerprint(now.Key))
+		return downgradef(KeyChanged, "key of skill %q changed from %s to %s; ask the publisher", h.Name, signature.Fingerprint(last.Key), signature.Fingerprint(now.Key))
 	case now.Counter < highest.counter:
-		return invalidf("downgrade of skill %q: the source has counter %d, and a version here has %d; to import it anyway, set downgrade", h.Name, now.Counter, highest.counter)
+		return downgradef(Downgraded, "downgrade of skill %q: the source has counter %d, and a version here has %d", h.Name, now.Counter, highest.counter)
 	case now.Counter > 0 && now.Counter == highest.counter && c.manifest.Digest() != highest.digest:
-		return invalidf("downgrade of skill %q: the source has other files with the same counter %d; to import it anyway, set downgrade", h.Name, now.Counter)
+		return downgradef(Downgraded, "downgrade of skill %q: the source has other files with the same counter %d", h.Name, now.Counter)
 	case now.Time.After(time.Now().Add(clockTolerance)):
 		return invalidf("signature of skill %q is dated %s, in the future; check the clock of the hub", h.Name, now.Time.Format(time.DateOnly))
 	}
@@ -59,7 +92,7 @@ func (l *Library) checkRelease(ctx context.Context, h *skillRecord, c *content, 
 		expires = signature.Pin{Key: last.Key, Expires: last.KeyExpires}.ExpiryOf(now)
 	}
 	if !expires.IsZero() && !time.Now().Before(expires) {
-		return invalidf("key of skill %q expired on %s; ask the publisher to replace it; to import it anyway, set downgrade", h.Name, expires.Format(time.DateOnly))
+		return downgradef(KeyExpired, "key of skill %q expired on %s; ask the publisher to replace it", h.Name, expires.Format(time.DateOnly))
 	}
 	return nil
 }
@@ -71,8 +104,10 @@ type release struct {
 }
 
 // signedVersions returns the signature of the newest signed version of a skill,
-// or nil, and the version with the highest counter.
-func (l *Library) signedVersions(ctx context.Context, h *skillRecord) (last *signature.Signature, highest release, err error) {
+// or nil, and the version with the highest counter of those that the owner of the
+// key in now signed. Versions of other owners do not raise the floor: they were
+// uploaded, or imported in spite of their key.
+func (l *Library) signedVersions(ctx context.Context, h *skillRecord, now *signature.Signature) (last *signature.Signature, highest release, err error) {
 	const page = 100
 	for before := int64(0); ; {
 		versions, err := l.db.Versions.List(ctx, h.ID, before, page)
@@ -81,25 +116,17 @@ func (l *Library) signedVersions(ctx context.Context, h *skillRecord) (last *sig
 		}
 		for _, v := range versions {
 			before = v.Number
-			b, err := l.bundle(ctx, h.Name, v)
+			s, err := l.versionSignature(ctx, h.Name, v)
 			if err != nil {
 				return nil, highest, err
 			}
-			sig, s, err := signature.ReadFile(b)
-			if err != nil { // not signed, or an upload with a damaged signature
-				continue
-			}
-			files, err := l.manifest(ctx, v)
-			if err != nil {
-				return nil, highest, err
-			}
-			if signature.Verify(files, s.Name, sig, s.Key) != nil {
+			if s == nil {
 				continue
 			}
 			if last == nil {
 				last = s
 			}
-			if s.Counter > highest.counter {
+			if now != nil && isSameOwner(s, now) && s.Counter > highest.counter {
 				highest = release{s.Counter, v.Digest}
 			}
 		}
@@ -107,4 +134,59 @@ func (l *Library) signedVersions(ctx context.Context, h *skillRecord) (last *sig
 			return last, highest, nil
 		}
 	}
+}
+
+// isSameOwner reports whether one publisher owns the keys of two signatures: they
+// are the same, or its statements lead from one to the other.
+func isSameOwner(a, b *signature.Signature) bool {
+	return a.Key == b.Key || b.Succeeds(a.Key, a.KeyExpires) || a.Succeeds(b.Key, b.KeyExpires)
+}
+
+// versionSignature returns the verified signature of a version, or nil if it has
+// none, or a damaged one.
+func (l *Library) versionSignature(ctx context.Context, name string, v store.Version) (*signature.Signature, error) {
+	files, err := l.manifest(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(files, func(f skill.File) bool { return f.Path == signature.FileName }) {
+		return nil, nil
+	}
+	b, err := l.bundle(ctx, name, v)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	sig, s, err := signature.ReadFile(b)
+	if err != nil || signature.Verify(files, s.Name, sig, s.Key) != nil {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// Publisher describes the signature of a version.
+type Publisher struct {
+	Name        string    `json:"name" doc:"Name in the key"`
+	Fingerprint string    `json:"fingerprint" doc:"Of the key"`
+	Counter     uint64    `json:"counter,omitempty" doc:"Position in the history of the skill; absent without history"`
+	Signed      time.Time `json:"signed,omitzero" doc:"According to the publisher's clock"`
+	KeyExpires  time.Time `json:"keyExpires,omitzero" doc:"When the key expires; absent for never. Then, updates stop; stored versions remain valid"`
+	KeyExpired  bool      `json:"keyExpired" doc:"Whether the key has expired, by the clock of the hub"`
+}
+
+// Publisher returns who signed a version, or nil if it has no valid signature.
+// Number 0 means the current version.
+func (l *Library) Publisher(ctx context.Context, p account.Principal, id string, number int64) (*Publisher, error) {
+	h, v, err := l.getReadableVersion(ctx, p, id, number)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.versionSignature(ctx, h.Name, v)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	return &Publisher{
+		Name: signature.KeyName(s.Key), Fingerprint: signature.Fingerprint(s.Key), Counter: s.Counter, Signed: s.Time,
+		KeyExpires: s.KeyExpires, KeyExpired: !s.KeyExpires.IsZero() && !time.Now().Before(s.KeyExpires),
+	}, nil
 }

@@ -1,6 +1,7 @@
 package library_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -43,7 +44,7 @@ func TestImportRefusesDowngrade(t *testing.T) {
 	}
 	skipped := func(what, want string) {
 		t.Helper()
-		for how, got := range map[string]map[string][]string{"import": load(false), "update": became(must(w.lib.Update(w.ctx, w.ada, w.team))(t))} {
+		for how, got := range map[string]map[string][]string{"import": load(false), "update": became(must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t))} {
 			if len(got["updated"]) > 0 || len(got["skipped"]) != 1 || !strings.Contains(got["skipped"][0], want) {
 				t.Errorf("%s, %s: %v, want %q", what, how, got, want)
 			}
@@ -83,4 +84,56 @@ func TestImportRefusesDowngrade(t *testing.T) {
 	g.Commit(one)
 	got := became(must(w.lib.Import(w.ctx, w.ada, library.Namespace("user:"+string(w.ada.User)), g.URL, library.ImportSelection{}))(t))
 	wantEqual(t, got["created"], []string{"pdf@1"})
+}
+
+// The counters of another publisher do not raise the floor: whoever uploads a version
+// with a high one does not stop the updates. An update says why it skips a skill, and
+// downgrade lets it continue.
+func TestFloorIsThatOfThePublisher(t *testing.T) {
+	w := sqlite(t, local(&library.Options{TempDir: t.TempDir()}))
+	g := remotetest.NewGit(t)
+	key, stranger := publisher(t), publisher(t)
+	update := func(downgrade bool) *library.ImportResult {
+		t.Helper()
+		return must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{Downgrade: downgrade}))(t)
+	}
+	skipped := func(want library.DowngradeReason) {
+		t.Helper()
+		if got := update(false); len(got.Skipped) != 1 || got.Skipped[0].Code != want || got.Skipped[0].Number != 0 {
+			t.Errorf("the update is %+v, want it skipped with the code %s", got, want)
+		}
+	}
+	one := signed(t, "pdf", "one", key, 1)
+	g.Commit(one)
+	id := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{}))(t).Created[0].ID
+	foreign := signed(t, "pdf", "foreign", stranger, 900)
+	must(w.lib.AddVersion(w.ctx, w.ada, id, packed(t, foreign)))(t)
+
+	g.Commit(signed(t, "pdf", "two", key, 2))
+	skipped(library.KeyChanged) // the newest version has another one
+	wantEqual(t, became(update(true))["updated"], []string{"pdf@3"})
+	g.Commit(signed(t, "pdf", "three", key, 3))
+	wantEqual(t, became(update(false))["updated"], []string{"pdf@4"})
+
+	g.Commit(one)
+	skipped(library.Downgraded)
+	wantEqual(t, became(update(true))["updated"], []string{"pdf@1"})
+	got := must(w.lib.Publisher(w.ctx, w.bob, id, 0))(t)
+	if got.Name != "example.com" || got.Counter != 1 || !got.KeyExpires.Equal(key.Expires.Truncate(time.Second)) || got.KeyExpired {
+		t.Errorf("the publisher is %+v", got)
+	}
+	plain := w.upload(w.ada, w.team, "docx", "one")
+	if got := must(w.lib.Publisher(w.ctx, w.bob, plain.ID, 0))(t); got != nil {
+		t.Errorf("the publisher of an unsigned skill is %+v", got)
+	}
+}
+
+// packed returns a package with the files of a skill in one folder.
+func packed(t *testing.T, files map[string]string) library.Package {
+	t.Helper()
+	fsys := fstest.MapFS{}
+	for path, data := range files {
+		fsys[strings.TrimPrefix(path, "pdf/")] = &fstest.MapFile{Data: []byte(data)}
+	}
+	return library.Package{FileName: "pdf.zip", Data: bytes.NewReader(pack(t, "pdf", fsys))}
 }

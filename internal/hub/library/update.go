@@ -15,24 +15,31 @@ import (
 // maxUpdated is the maximum number of skills per [Library.Update] call.
 const maxUpdated = 1000
 
-// Update updates imported skills of a namespace from their sources: those with the
-// given IDs, or all of them if there are no IDs. The result lists each skill.
-// Update skips pinned skills, skills missing from their source, and skills whose
-// source fails.
-func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace, ids ...string) (*ImportResult, error) {
+// UpdateSelection selects the skills to update.
+type UpdateSelection struct {
+	IDs []string // at most 1,000; if there are none, all imported skills
+	// Downgrade is that of [ImportSelection].
+	Downgrade bool
+}
+
+// Update updates imported skills of a namespace from their sources. The result
+// lists each skill. Update skips pinned skills, skills missing from their source,
+// skills whose source fails, and signed skills for which the source has an older
+// version or another key, unless c.Downgrade is set.
+func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace, c UpdateSelection) (*ImportResult, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "update"); err != nil {
 		return nil, err
 	}
-	if len(ids) > maxUpdated {
-		return nil, invalidf("too many skills (%d, limit %d)", len(ids), maxUpdated)
+	if len(c.IDs) > maxUpdated {
+		return nil, invalidf("too many skills (%d, limit %d)", len(c.IDs), maxUpdated)
 	}
 	out := newImported()
-	skills, err := l.selectImported(ctx, p, in, ids, out)
+	skills, err := l.selectImported(ctx, p, in, c.IDs, out)
 	if err != nil {
 		return nil, err
 	}
 	for _, group := range groupBySource(skills) {
-		if err := l.updateGroup(ctx, p, group, out); err != nil {
+		if err := l.updateGroup(ctx, p, group, c.Downgrade, out); err != nil {
 			return out, err
 		}
 	}
@@ -104,7 +111,7 @@ func groupBySource(skills []*Skill) [][]*Skill {
 }
 
 // updateGroup updates skills that have the same source.
-func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills []*Skill, out *ImportResult) error {
+func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills []*Skill, downgrade bool, out *ImportResult) error {
 	if l.isCurrent(ctx, p.User, skills) {
 		for _, s := range skills {
 			change, err := l.describeUnchanged(ctx, s)
@@ -118,7 +125,7 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 	var failed error // error not caused by the source
 	err := l.openSource(ctx, p.User, skills[0].Source.location(), func(offer *remote.Collection) error {
 		for _, s := range skills {
-			if failed = l.updateOne(ctx, p, offer, s, out); failed != nil {
+			if failed = l.updateOne(ctx, p, offer, s, downgrade, out); failed != nil {
 				break
 			}
 		}
@@ -184,7 +191,7 @@ func (l *Library) latestCommit(ctx context.Context, user account.UserID, from *S
 	return r.Commit, nil
 }
 
-func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *remote.Collection, s *Skill, out *ImportResult) error {
+func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *remote.Collection, s *Skill, downgrade bool, out *ImportResult) error {
 	i := slices.IndexFunc(offer.Skills, func(o remote.Skill) bool { return o.Dir == s.Source.Dir })
 	if i < 0 {
 		out.skip(s.ID, s.Name, s.Source.Dir, "not found at its source")
@@ -192,7 +199,7 @@ func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *rem
 	}
 	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}
 	err := l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
-		change.Number, change.Pending, err = l.updateFromSource(ctx, p, s.ID, c, newSource(p, s.Source.location(), offer, offer.Skills[i]), false)
+		change.Number, change.Pending, err = l.updateFromSource(ctx, p, s.ID, c, newSource(p, s.Source.location(), offer, offer.Skills[i]), downgrade)
 		return err
 	})
 	switch {

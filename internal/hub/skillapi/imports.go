@@ -33,6 +33,7 @@ type importRequest struct {
 type updateRequest struct {
 	Namespace string   `json:"namespace,omitempty" maxLength:"100" doc:"Default your own"`
 	IDs       []string `json:"ids,omitempty" nullable:"false" maxItems:"1000" doc:"Skills to update; default all that were imported"`
+	Downgrade bool     `json:"downgrade,omitempty" doc:"Also update to signed skills that are older than an existing version, or signed by another key"`
 }
 
 // upgradeJSON describes what updating a skill would change.
@@ -95,7 +96,7 @@ func (h *Handlers) updateSkills(ctx context.Context, in *struct{ Body updateRequ
 	if err != nil {
 		return nil, err
 	}
-	done, err := h.Library.Update(ctx, p, namespace, in.Body.IDs...)
+	done, err := h.Library.Update(ctx, p, namespace, library.UpdateSelection{IDs: in.Body.IDs, Downgrade: in.Body.Downgrade})
 	return importResult(done, err)
 }
 

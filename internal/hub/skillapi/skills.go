@@ -15,7 +15,9 @@ type skillDetail struct {
 	library.Skill
 	Listings []string      `json:"listings" nullable:"false" doc:"Namespaces that list it, of those that you may see"`
 	Version  *SkillVersion `json:"currentVersion,omitempty" doc:"Current version; absent if you may not read it"`
-	Can      []string      `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
+	// Publisher may be read by whoever may read the current version.
+	Publisher *library.Publisher `json:"publisher,omitempty" doc:"Who signed the current version; absent if it has no valid signature"`
+	Can       []string           `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
 }
 
 type skillChange struct {
@@ -106,6 +108,9 @@ func (h *Handlers) skillDetail(ctx context.Context, p account.Principal, s *libr
 	}
 	current := newSkillVersion(v)
 	out.Version = &current
+	if out.Publisher, err = h.Library.Publisher(ctx, p, s.ID, 0); err != nil {
+		return out, err
+	}
 	out.Rating, err = h.Library.Score(ctx, p, s.ID)
 	return out, err
 }
