@@ -528,7 +528,7 @@ test("two users change one agent: the later one keeps the input, sees who was fa
   page.calm();
 });
 
-test("a version is reviewed by the maintainer who did not upload it, whoever uploaded the others", async (t) => {
+test("a version is tried by its uploader, and reviewed by as many others as the group requires", async (t) => {
   const hub = await scene(t, { accounts: true });
   const root = await window_(t, hub);
   root.allowed = [/status of 401/];
@@ -573,10 +573,26 @@ test("a version is reviewed by the maintainer who did not upload it, whoever upl
   await as(root, "POST", `/skills/${id}/versions/1/use`);
   await pages.ben.goto(`/review/${id}/2`);
   await pages.ben.getByText("It must be reviewed by a maintainer").waitFor();
+  await pages.ben.goto(`/library/${id}?version=2`);
+  await pages.ben.getByRole("button", { name: "Try this version" }).click();
+  await pages.ben.getByRole("heading", { name: "Trial of tides, version 2" }).waitFor();
+  await pages.ben.getByRole("link", { name: "Back to the version of tides" }).click();
+  await pages.ben.getByRole("button", { name: "Try this version" }).waitFor();
+
+  await root.goto(`/admin/groups/${group.id}?tab=about`);
+  await root.getByLabel("Required approvers").fill("2");
+  await root.getByRole("button", { name: "Save" }).click();
+  await root.getByText("Saved").waitFor();
   await pages.ada.goto(`/library/${id}`);
   await pages.ada.getByRole("link", { name: "Review code" }).click();
+  await pages.ada.getByRole("button", { name: "Try this version" }).waitFor();
   await pages.ada.getByRole("button", { name: "Approve" }).click();
-  await pages.ada.getByText("Approved", { exact: true }).first().waitFor();
+  await pages.ada.getByText("1 of 2 required approvals").waitFor();
+  await pages.ada.getByText("Pending", { exact: true }).first().waitFor();
+  await root.goto(`/review/${id}/2`);
+  await root.getByRole("button", { name: "Approve" }).click();
+  await root.getByText("Approved", { exact: true }).first().waitFor();
+  await root.getByText("ada, you").waitFor();
   for (const page of [root, ...Object.values(pages)]) page.calm();
 });
 

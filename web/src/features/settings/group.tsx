@@ -81,10 +81,14 @@ function About({
   const owner = hasRole(group.id, "owner");
   const [display, setDisplay] = useState(group.display);
   const [description, setDescription] = useState(group.description);
+  const [approvers, setApprovers] = useState(String(group.requiredApprovers));
   const { send, busy, error } = useSend(async () => {
     onChange(
       await got(
-        api.PATCH("/api/v1/groups/{group}", { params: { path: { group: group.id } }, body: { display, description } }),
+        api.PATCH("/api/v1/groups/{group}", {
+          params: { path: { group: group.id } },
+          body: { display, description, requiredApprovers: Number(approvers) },
+        }),
       ),
     );
     done(msg("settings.saved"));
@@ -104,6 +108,16 @@ function About({
             onText={setDescription}
             maxLength={4000}
             rows={3}
+          />
+          <TextField
+            label={msg("settings.approvers")}
+            hint={msg("settings.approversHint")}
+            type="number"
+            min={1}
+            max={10}
+            required
+            value={approvers}
+            onText={setApprovers}
           />
           {error && <Problem error={error} />}
           <Submit busy={busy}>{msg("settings.save")}</Submit>

@@ -19,13 +19,13 @@ function trials(): Trials {
   }
 }
 
-/** rememberTrial stores the draft that a conversation tries, for the way back. */
+/** rememberTrial stores the page of the draft or version that a conversation tries, for the way back. */
 export const rememberTrial = (session: string, place: string) =>
   store(key, JSON.stringify([[session, place], ...trials()].slice(0, most)));
 
 /**
- * BackToDraft links from a trial in the chat to its draft. Its children show if the trial started
- * elsewhere.
+ * BackToDraft links from a trial in the chat to its draft or version. Its children show if the trial
+ * started elsewhere.
  */
 export function BackToDraft({
   session,
@@ -37,16 +37,13 @@ export function BackToDraft({
   children: ComponentChildren;
 }) {
   const place = trials().find(([s]) => s === session)?.[1];
-  if (!place?.startsWith("/compose")) return children;
+  if (!place || !/^\/(compose|library|review)\b/.test(place)) return children;
+  const draft = place.startsWith("/compose");
+  const label = msg(draft ? "back.back" : "back.toVersion", { name });
   return (
-    <a
-      class="button small truncate"
-      href={place}
-      title={msg("back.back", { name })}
-      aria-label={msg("back.back", { name })}
-    >
+    <a class="button small truncate" href={place} title={label} aria-label={label}>
       <Icon name="left" size={16} />
-      <span class="truncate">{msg("back.draft", { name })}</span>
+      <span class="truncate">{msg(draft ? "back.draft" : "back.version", { name })}</span>
     </a>
   );
 }

@@ -1,5 +1,7 @@
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { chatWith, packageOf, useAddress } from "../../features/skills/skilladdress";
+import { TryVersion } from "../../features/skills/tryversion";
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Icon, Shown, Tabs, Tag } from "../../shared/ui";
@@ -67,7 +69,11 @@ function SkillDetail({ skill, updates, again }: Pick<Looked, "skill" | "again"> 
     <Page
       title={titleOf(skill)}
       lead={<Lead text={skill.description} />}
-      actions={<Buttons skill={skill} again={again} number={other ? Number(other) : skill.number} />}
+      actions={
+        <Buttons skill={skill} again={again} number={other ? Number(other) : skill.number}>
+          {shown && <TryVersion skill={skill} version={shown} />}
+        </Buttons>
+      }
     >
       <Facts skill={skill} again={again} />
       {other ? <Older number={other} /> : <Newer skill={skill} updates={updates} again={again} />}
@@ -99,7 +105,12 @@ function Lead({ text }: { text: string }) {
   );
 }
 
-function Buttons({ skill, again, number }: Pick<Looked, "skill" | "again"> & { number: number }) {
+function Buttons({
+  skill,
+  again,
+  number,
+  children,
+}: Pick<Looked, "skill" | "again"> & { number: number; children: ComponentChildren }) {
   return (
     <>
       {can(skill, "skill.use") && (
@@ -108,6 +119,7 @@ function Buttons({ skill, again, number }: Pick<Looked, "skill" | "again"> & { n
           {msg("skill.useInChat")}
         </a>
       )}
+      {children}
       {can(skill, "skill.change") && (
         <a class="button" href={`/compose/${encodeURIComponent(skill.id)}`}>
           <Icon name="compose" />

@@ -100,6 +100,7 @@ function About({ look: { skill, version } }: { look: Looked }) {
             <SourceLink source={version.source} />
           </Fact>
         )}
+        {version.current && skill.publisher && <SignedBy publisher={skill.publisher} />}
         {version.reviewer && (
           <Fact name={msg("skill.reviewed")}>
             {msg("skill.reviewedBy", {
@@ -115,6 +116,20 @@ function About({ look: { skill, version } }: { look: Looked }) {
       </dl>
       {stated.error && <Problem error={stated.error} />}
     </div>
+  );
+}
+
+/** SignedBy shows who signed a version, and when the key expires. */
+function SignedBy({ publisher: p }: { publisher: Schema["SkillPublisher"] }) {
+  return (
+    <Fact name={msg("skill.signedBy")}>
+      {p.name} <code class="mono">{p.fingerprint}</code>
+      {p.keyExpires && (
+        <p class={p.keyExpired ? "note warn" : "muted"}>
+          {msg(p.keyExpired ? "skill.keyExpired" : "skill.keyExpires")} <When time={p.keyExpires} />
+        </p>
+      )}
+    </Fact>
   );
 }
 

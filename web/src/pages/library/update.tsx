@@ -18,14 +18,15 @@ export function Update({ skill, again, onClose }: Opened) {
     const came = await got(
       api.POST("/api/v1/skills/update", { body: { namespace: skill.namespace, ids: [skill.id] } }),
     );
-    const skipped = came.skipped[0]?.reason;
-    if (!newer)
+    const changed = [...came.updated, ...came.skipped][0];
+    if (changed?.pending) done(msg("skill.updateWaits", { n: changed.number ?? 0 }));
+    else if (!newer)
       done(msg("skill.upToDate")); // only the new commit is stored
     else
       done(
         came.updated.length
           ? msg("skill.updated", { n: came.updated[0]!.number ?? 0 })
-          : msg("skill.notUpdated", { why: skipped ?? "" }),
+          : msg("skill.notUpdated", { why: changed?.reason ?? "" }),
       );
     onClose();
     await again();

@@ -80,12 +80,14 @@ function Line({
             {versionName(v.number, v.version)}
           </a>
           {v.current && <Tag look="accent">{msg("skill.current")}</Tag>}
-          {!v.current && <VersionState version={v} />}
         </div>
         {v.note && <p class="muted">{commentBy(v.reviewer ? person(v.reviewer) : "", v.note)}</p>}
       </td>
       <td>
-        <ReviewState skill={v} />
+        <div class="row">
+          {(v.code || v.state !== "approved") && <VersionState version={v} />}
+          {!v.code && <ReviewState skill={v} />}
+        </div>
       </td>
       <td>
         {person(v.createdBy)}, <When time={v.created} />

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { api, got, type Schema } from "../../shared/api/client";
-import { mayReview } from "../../shared/api/me";
+import { mayReview, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, done } from "../../shared/ui";
 import type { Loaded } from "./loaded";
@@ -22,6 +22,13 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
     done(message);
     again();
   };
+  const approvals = v.approvers.length;
+  const user = me.value?.user.id;
+  const several = v.requiredApprovers > 1;
+  // An administrator may approve their own upload only if one approver is required.
+  const mayApprove =
+    v.review !== "approved" && !(several && (v.createdBy === user || v.approvers.includes(user ?? "")));
+  const last = approvals + 1 >= v.requiredApprovers;
   if (!mayReview(skill.namespace, v))
     return (
       <div class="card">
@@ -33,6 +40,7 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
       <h2>{msg("review.decide")}</h2>
       <p class="small">{msg("review.means", { count: v.files })}</p>
       <p class="mono small">{v.digest}</p>
+      {several && <p class="small">{msg("review.required", { a: approvals, n: v.requiredApprovers })}</p>}
       <AreaField
         label={msg("review.note")}
         hint={msg("review.noteHint")}
@@ -42,8 +50,12 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
         rows={3}
       />
       <div class="row">
-        {v.review !== "approved" && (
-          <ActionButton look="primary" icon="check" act={() => decide("approved", msg("review.approved"))}>
+        {mayApprove && (
+          <ActionButton
+            look="primary"
+            icon="check"
+            act={() => decide("approved", msg(last ? "review.approved" : "review.approvalStored"))}
+          >
             {msg("review.approve")}
           </ActionButton>
         )}
@@ -57,7 +69,7 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
             {msg("review.reject")}
           </ActionButton>
         )}
-        {v.review !== "pending" && (
+        {(v.review !== "pending" || approvals > 0) && (
           <ActionButton act={() => decide("pending", msg("review.taken"))}>{msg("review.takeBack")}</ActionButton>
         )}
       </div>

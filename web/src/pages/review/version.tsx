@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { useUserNames } from "../../features/skills/namespaces";
+import { TryVersion } from "../../features/skills/tryversion";
 import { VersionState } from "../../features/skills/versionstate";
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
@@ -26,9 +27,12 @@ export function Version() {
     <Page
       title={title}
       actions={
-        <a class="button" href="/review">
-          {msg("review.all")}
-        </a>
+        <>
+          {data.data && <TryVersion {...data.data} />}
+          <a class="button" href="/review">
+            {msg("review.all")}
+          </a>
+        </>
       }
     >
       <Shown asked={data} waiting={msg("review.waiting")}>
@@ -137,6 +141,12 @@ function Facts({ all: { version: v, skill } }: { all: Loaded }) {
         )}{" "}
         {v.note}
       </dd>
+      {v.requiredApprovers > 1 && (
+        <>
+          <dt>{msg("review.approvers")}</dt>
+          <dd>{v.approvers.map(person).join(", ") || msg("review.noApprovers")}</dd>
+        </>
+      )}
     </dl>
   );
 }

@@ -294,7 +294,7 @@ export interface paths {
         delete: operations["delete-group"];
         options?: never;
         head?: never;
-        /** Change the display name or the description of a group */
+        /** Change the display name, the description or the required approvers of a group */
         patch: operations["change-group"];
         trace?: never;
     };
@@ -2410,6 +2410,11 @@ export interface components {
             id: string;
             name: string;
             /**
+             * Format: int64
+             * @description How many reviewers must approve a version of its skills before it becomes current
+             */
+            requiredApprovers: number;
+            /**
              * @description Your role
              * @enum {string}
              */
@@ -2418,6 +2423,11 @@ export interface components {
         GroupChange: {
             description?: string;
             display?: string;
+            /**
+             * Format: int64
+             * @description How many reviewers must approve a version of its skills before it becomes current; over 1, the uploader does not count
+             */
+            requiredApprovers?: number;
         };
         HeldTool: {
             /** @description Digest of the current definition, for accepting it */
@@ -2470,6 +2480,11 @@ export interface components {
             updated: components["schemas"]["ImportedSkill"][];
         };
         ImportedSkill: {
+            /**
+             * @description Set if downgrade would import it: it is older than a version here, or signed by another key or one that expired
+             * @enum {string}
+             */
+            code?: "downgrade" | "key_changed" | "key_expired";
             /** @description In the source */
             dir: string;
             /** @description Absent if the hub has no such skill */
@@ -2477,9 +2492,11 @@ export interface components {
             name: string;
             /**
              * Format: int64
-             * @description Number of the current version
+             * @description Number of the version with these files
              */
             number?: number;
+            /** @description Whether the version waits for a review; until then, users keep the current version */
+            pending?: boolean;
             /** @description Why it was skipped */
             reason?: string;
         };
@@ -2844,6 +2861,11 @@ export interface components {
             display?: string;
             /** @description Cannot be changed */
             name: string;
+            /**
+             * Format: int64
+             * @description Default 1; see change-group
+             */
+            requiredApprovers?: number;
         };
         NewMessage: {
             /** @description Skill to use; default the model decides */
@@ -2869,6 +2891,8 @@ export interface components {
             /** @description First message */
             message?: string;
             title?: string;
+            /** @description Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that waits for a review */
+            version?: components["schemas"]["TriedVersion"];
         };
         NewToken: {
             /** Format: date-time */
@@ -3697,6 +3721,8 @@ export interface components {
              * @description Number of the current version
              */
             number: number;
+            /** @description Who signed the current version; absent if it has no valid signature */
+            publisher?: components["schemas"]["SkillPublisher"];
             /** @description Absent without ratings; only in lists, searches and details */
             rating?: components["schemas"]["SkillScore"];
             /** @enum {string} */
@@ -3807,6 +3833,29 @@ export interface components {
             /** @description Version given by the author */
             version?: string;
         };
+        SkillPublisher: {
+            /**
+             * Format: int64
+             * @description Position in the history of the skill; absent without history
+             */
+            counter?: number;
+            /** @description Of the key */
+            fingerprint: string;
+            /** @description Whether the key has expired, by the clock of the hub */
+            keyExpired: boolean;
+            /**
+             * Format: date-time
+             * @description When the key expires; absent for never. Then, updates stop; stored versions remain valid
+             */
+            keyExpires?: string;
+            /** @description Name in the key */
+            name: string;
+            /**
+             * Format: date-time
+             * @description According to the publisher's clock
+             */
+            signed?: string;
+        };
         SkillScore: {
             /** Format: int64 */
             count: number;
@@ -3850,6 +3899,8 @@ export interface components {
             name: string;
         };
         SkillVersion: {
+            /** @description Users who approved these files; empty if an older hub stored the review */
+            approvers: string[];
             /** @description Whether it has scripts, servers or a provider that need a review */
             code: boolean;
             /** Format: date-time */
@@ -3876,6 +3927,11 @@ export interface components {
              * @description Starts at 1
              */
             number: number;
+            /**
+             * Format: int64
+             * @description How many reviewers must approve a version of this skill
+             */
+            requiredApprovers: number;
             /** @enum {string} */
             review: "pending" | "approved" | "rejected";
             /** Format: date-time */
@@ -4148,11 +4204,19 @@ export interface components {
             /** @description Total of all items, including omitted ones */
             total: components["schemas"]["Sum"];
         };
+        TriedVersion: {
+            /** Format: int64 */
+            number: number;
+            /** @description ID of a skill */
+            skill: string;
+        };
         UnloadedSkills: {
             /** @description Names of the unloaded skills */
             unloaded: string[];
         };
         UpdateRequest: {
+            /** @description Also update to signed skills that are older than an existing version, or signed by another key */
+            downgrade?: boolean;
             /** @description Skills to update; default all that were imported */
             ids?: string[];
             /** @description Default your own */

@@ -117,7 +117,11 @@ function Result({ result, onBack }: { result: Schema["Imported"]; onBack: () => 
               {list.map((s) => (
                 <li key={s.dir}>
                   {s.id ? <a href={`/library/${s.id}`}>{s.name}</a> : s.name}
-                  {s.reason && <span class="muted"> {s.reason}</span>}
+                  {s.pending ? (
+                    <span class="muted"> {msg("add.waits", { n: s.number ?? 0 })}</span>
+                  ) : (
+                    s.reason && <span class="muted"> {s.reason}</span>
+                  )}
                 </li>
               ))}
             </ul>
