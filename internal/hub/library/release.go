@@ -177,7 +177,7 @@ type Publisher struct {
 // Publisher returns who signed a version, or nil if it has no valid signature.
 // Number 0 means the current version.
 func (l *Library) Publisher(ctx context.Context, p account.Principal, id string, number int64) (*Publisher, error) {
-	h, v, err := l.getReadableVersion(ctx, p, id, number)
+	h, v, err := l.getReadableVersion(ctx, p, account.SkillRead, id, number)
 	if err != nil {
 		return nil, err
 	}
