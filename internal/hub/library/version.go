@@ -38,7 +38,7 @@ type Version struct {
 	Reviewer  string    `json:"reviewer,omitempty"`
 	Reviewed  time.Time `json:"reviewed,omitzero"`
 	Note      string    `json:"note,omitempty" doc:"Comment of the reviewer; only for its author and reviewers"`
-	Approvers []string  `json:"approvers" nullable:"false" doc:"Users who approved these files; empty if an older hub stored the review; only for its author and reviewers"`
+	Approvers []string  `json:"approvers" nullable:"false" doc:"Users who approved these files; empty if an older hub stored the review"`
 	// RequiredApprovers is 0 in a [Resolution] and a [Download].
 	RequiredApprovers int            `json:"requiredApprovers" doc:"How many reviewers must approve a version of this skill"`
 	CreatedBy         string         `json:"createdBy"`
@@ -67,7 +67,7 @@ func newVersion(s store.Skill, v store.Version) *Version {
 func (h *skillRecord) newVersionFor(p account.Principal, v store.Version) *Version {
 	out := newVersion(h.Skill, v)
 	if !h.isAuthorOrReviewer(p, v) {
-		out.Note, out.Approvers = "", []string{}
+		out.Note = ""
 	}
 	if h.checkVersion(p, v) != nil {
 		out.Withheld, out.Description, out.Label, out.Diagnostics = true, "", "", nil
