@@ -322,11 +322,12 @@ func unchangedError(v store.Version, pending bool) error {
 	return errUnchanged
 }
 
-// updateFromSource adds a version with the files of a source, or makes an older
+// updateFromSource adds a version with the files of a source, or makes an existing
 // version with these files current. It reports whether the version waits for a
 // review. If it is already current, waits already or was rejected, updateFromSource
-// only records the source and returns an unchangedError. A signed skill must not be
-// older than the stored versions, unless downgrade is set.
+// only records the source and returns an unchangedError. The files must not be those
+// of an older version, and a signed skill must not be older than the stored versions,
+// unless downgrade is set.
 func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source, downgrade bool) (number int64, pending bool, err error) {
 	h, err := l.authorizeChange(ctx, p, id)
 	if err == nil {
@@ -350,6 +351,9 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 			return 0, false, err
 		}
 		return l.appendVersion(ctx, p, id, c, from)
+	}
+	if v.Number < h.Number && !downgrade {
+		return 0, false, downgradef(Downgraded, "downgrade of skill %q: version %d has these files, and version %d is current", h.Name, v.Number, h.Number)
 	}
 	same := false
 	err = l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {

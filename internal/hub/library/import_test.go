@@ -107,6 +107,11 @@ func TestW29Import(t *testing.T) {
 
 	g.Commit(map[string]string{"skills/docx/SKILL.md": text("docx", "one")}) // reverted
 	one = must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{IDs: []string{docx.ID}}))(t)
+	older := []string{"docx: downgrade of skill \"docx\": version 1 has these files, and version 2 is current; to import it anyway, set downgrade"}
+	wantEqual(t, became(one)["skipped"], older)
+	back := library.ImportSelection{Dirs: []string{"skills/docx"}, Overwrite: []string{"docx"}}
+	wantEqual(t, became(must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, back))(t))["skipped"], older)
+	one = must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{IDs: []string{docx.ID}, Downgrade: true}))(t)
 	wantEqual(t, became(one)["updated"], []string{"docx@1"})
 	wantError(t, w.lib.Pin(w.ctx, w.ada, w.upload(w.ada, w.team, "own", "").ID, true), library.ErrInvalid)
 

@@ -106,7 +106,8 @@ type release struct {
 // signedVersions returns the signature of the newest signed version of a skill,
 // or nil, and the version with the highest counter of those that the owner of the
 // key in now signed. Versions of other owners do not raise the floor: they were
-// uploaded, or imported in spite of their key.
+// imported in spite of their key. Only imports count that are cleared for use or
+// current: otherwise, whoever may upload could replace the key or stop updates.
 func (l *Library) signedVersions(ctx context.Context, h *skillRecord, now *signature.Signature) (last *signature.Signature, highest release, err error) {
 	const page = 100
 	for before := int64(0); ; {
@@ -116,6 +117,9 @@ func (l *Library) signedVersions(ctx context.Context, h *skillRecord, now *signa
 		}
 		for _, v := range versions {
 			before = v.Number
+			if readSource(v.Source) == nil || !isCleared(v.Review, v.Meta) && v.Number != h.Number {
+				continue
+			}
 			s, err := l.versionSignature(ctx, h.Name, v)
 			if err != nil {
 				return nil, highest, err

@@ -86,7 +86,7 @@ func TestImportRefusesDowngrade(t *testing.T) {
 	wantEqual(t, got["created"], []string{"pdf@1"})
 }
 
-// The counters of another publisher do not raise the floor: whoever uploads a version
+// The counters of another publisher do not raise the floor: whoever imports a version
 // with a high one does not stop the updates. An update says why it skips a skill, and
 // downgrade lets it continue.
 func TestFloorIsThatOfThePublisher(t *testing.T) {
@@ -106,8 +106,8 @@ func TestFloorIsThatOfThePublisher(t *testing.T) {
 	one := signed(t, "pdf", "one", key, 1)
 	g.Commit(one)
 	id := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{}))(t).Created[0].ID
-	foreign := signed(t, "pdf", "foreign", stranger, 900)
-	must(w.lib.AddVersion(w.ctx, w.ada, id, packed(t, foreign)))(t)
+	g.Commit(signed(t, "pdf", "foreign", stranger, 900))
+	wantEqual(t, became(update(true))["updated"], []string{"pdf@2"})
 
 	g.Commit(signed(t, "pdf", "two", key, 2))
 	skipped(library.KeyChanged) // the newest version has another one
@@ -136,4 +136,35 @@ func packed(t *testing.T, files map[string]string) library.Package {
 		fsys[strings.TrimPrefix(path, "pdf/")] = &fstest.MapFile{Data: []byte(data)}
 	}
 	return library.Package{FileName: "pdf.zip", Data: bytes.NewReader(pack(t, "pdf", fsys))}
+}
+
+// Only imports that everybody may get decide whose key signs a skill, and which
+// counter is the highest: uploads and rejected imports change nothing.
+func TestUploadsPinNoKey(t *testing.T) {
+	w := sqlite(t, local(&library.Options{TempDir: t.TempDir()}))
+	g := remotetest.NewGit(t)
+	key, stranger := publisher(t), publisher(t)
+	load := func(files map[string]string, downgrade bool) map[string][]string {
+		t.Helper()
+		g.Commit(files)
+		return became(must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Overwrite: []string{"pdf"}, Downgrade: downgrade}))(t))
+	}
+	wantEqual(t, load(signed(t, "pdf", "one", key, 1), false)["created"], []string{"pdf@1"})
+	id := must(w.lib.FindID(w.ctx, w.ada, w.team, "pdf"))(t)
+	for i, by := range []signature.PrivateKey{stranger, key} { // the second one is a replay of a counter
+		files := fstest.MapFS{}
+		for path, data := range signed(t, "pdf", "uploaded", by, uint64(90+i)) {
+			files[strings.TrimPrefix(path, "pdf/")] = &fstest.MapFile{Data: []byte(data)}
+		}
+		must(w.lib.AddVersion(w.ctx, w.ada, id, library.Package{FileName: "pdf.zip", Data: bytes.NewReader(pack(t, "pdf", files))}))(t)
+	}
+	wantEqual(t, load(signed(t, "pdf", "two", key, 2), false)["updated"], []string{"pdf@4"})
+
+	wantEqual(t, load(signed(t, "pdf", "forced", stranger, 99), true)["updated"], []string{"pdf@5"})
+	forced := must(w.lib.Version(w.ctx, w.meg, id, 5))(t)
+	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, id, library.Decision{Digest: forced.Digest, Review: library.Rejected, Note: "no"}))
+	wantEqual(t, load(signed(t, "pdf", "three", key, 3), false)["updated"], []string{"pdf@6"})
+
+	wantEqual(t, load(signed(t, "pdf", "sold", stranger, 1), true)["updated"], []string{"pdf@7"})
+	wantEqual(t, load(signed(t, "pdf", "newer", stranger, 2), false)["updated"], []string{"pdf@8"})
 }
