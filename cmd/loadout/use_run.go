@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,10 @@ code of the script.`,
 	return cmd
 }
 
+// changesShutdownTimeout is the time allowed for shutdown if a script may change
+// a workspace: to stop applying the changes, and to remove those that remain.
+const changesShutdownTimeout = 30 * time.Second
+
 func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	rt, c, err := a.OpenScripts(ctx)
 	if err != nil {
@@ -90,6 +95,9 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	}
 	if most := time.Duration(c.Sandbox.Seconds) * time.Second; o.timeout > most {
 		a.Note("--timeout %v exceeds sandbox.seconds; the script is stopped after %v", o.timeout, most)
+	}
+	if r.WriteWorkspace {
+		a.setShutdownTimeout(changesShutdownTimeout)
 	}
 	line := &console.ProgressLine{Console: &a.Console}
 	r.Progress = line.Show
@@ -125,7 +133,7 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	case err != nil:
 		return err
 	}
-	return a.printRun(res, o)
+	return cmp.Or(a.printRun(res, o), ctx.Err()) // ctx: applying the changes was interrupted
 }
 
 // filterRun removes terminal control sequences from the output of a run where

@@ -116,11 +116,15 @@ func (w *workspace) apply(ctx context.Context, box sandbox.Sandbox) error {
 		return fmt.Errorf("apply changes: %w", err)
 	}
 	defer set.Close()
-	failed := set.Apply((*overlay.Change).Ordinary)
+	applying := ctx
+	if ctx.Err() != nil { // it ended the command; changes made until then are applied
+		applying = context.WithoutCancel(ctx)
+	}
+	failed := set.Apply(applying, (*overlay.Change).Ordinary)
 	if held := heldChanges(set); len(held) > 0 {
 		why, declined := w.ask(ctx, held)
 		if why == "" {
-			failed = set.Apply(func(*overlay.Change) bool { return true })
+			failed = set.Apply(applying, func(*overlay.Change) bool { return true })
 		} else {
 			w.held = held
 			note := heldNote(held, why)

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -21,10 +22,14 @@ type Failure struct {
 // [Read].
 var errChanged = errors.New(changedNow)
 
+// errInterrupted is the error of a change that was not applied any more.
+var errInterrupted = errors.New("interrupted")
+
 // Apply applies the changes that want selects, in order, and returns those that
 // failed. It applies no change twice, and none with a reason to refuse it. A
-// failure does not stop the others. Files are replaced atomically.
-func (s *Set) Apply(want func(*Change) bool) []Failure {
+// failure does not stop the others. Files are replaced atomically. When the
+// context is done, the remaining changes fail.
+func (s *Set) Apply(ctx context.Context, want func(*Change) bool) []Failure {
 	if s.unlinked == nil {
 		s.unlinked = map[inode]bool{}
 	}
@@ -35,6 +40,10 @@ func (s *Set) Apply(want func(*Change) bool) []Failure {
 	for i := range s.List {
 		c := &s.List[i]
 		if c.applied || c.Refused != "" || !want(c) {
+			continue
+		}
+		if ctx.Err() != nil {
+			failed = append(failed, Failure{c, errInterrupted})
 			continue
 		}
 		if err := a.apply(c); err != nil {

@@ -1,6 +1,7 @@
 package overlay_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -194,13 +195,13 @@ func TestApply(t *testing.T) {
 			if tt.both == nil {
 				tt.both = tt.merged
 			}
-			for _, f := range s.Apply(ordinary) {
+			for _, f := range s.Apply(context.Background(), ordinary) {
 				t.Errorf("%s: %v", f.Change.Path, f.Err)
 			}
 			if diff := cmp.Diff(tt.ordinary, readTree(t, lower)); diff != "" {
 				t.Errorf("ordinary changes (-want +got):\n%s", diff)
 			}
-			for _, f := range s.Apply(all) {
+			for _, f := range s.Apply(context.Background(), all) {
 				t.Errorf("%s: %v", f.Change.Path, f.Err)
 			}
 			if diff := cmp.Diff(tt.both, readTree(t, lower)); diff != "" {
@@ -303,7 +304,7 @@ func TestRepositoryInSteps(t *testing.T) {
 			}
 			writeUpper(t, upper, readTree(t, lower), now)
 			s := read(t, lower, upper)
-			for _, f := range s.Apply(ordinary) {
+			for _, f := range s.Apply(context.Background(), ordinary) {
 				if !strings.Contains(f.Err.Error(), "no such file") {
 					t.Errorf("%s: %v", f.Change.Path, f.Err)
 				}
@@ -328,7 +329,7 @@ func TestApplyModes(t *testing.T) {
 	}
 	s := read(t, lower, upper)
 	t.Cleanup(func() { os.Chmod(filepath.Join(lower, "d"), 0o700) })
-	for _, f := range s.Apply(all) {
+	for _, f := range s.Apply(context.Background(), all) {
 		t.Errorf("%s: %v", f.Change.Path, f.Err)
 	}
 	for p, want := range map[string]fs.FileMode{"b": 0o751, "d": fs.ModeDir | 0o500, "e": 0o755} {
@@ -345,13 +346,32 @@ func TestApplyModes(t *testing.T) {
 	}
 }
 
+// When the user interrupts it, applying stops and says what is missing.
+func TestApplyInterrupted(t *testing.T) {
+	lower, upper := dirs(t, tree{}, tree{"a": "f", "b": "f", "c": "f"})
+	s := read(t, lower, upper)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := s.Apply(ctx, func(c *overlay.Change) bool {
+		if c.Path == "b" {
+			cancel()
+		}
+		return true
+	})
+	if len(failed) != 2 || failed[0].Change.Path != "b" || failed[0].Err.Error() != "interrupted" {
+		t.Errorf("failed: %v", failed)
+	}
+	if diff := cmp.Diff(tree{"a": "f"}, readTree(t, lower)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Directories keep the bit by which their files get their group.
 func TestApplyKeepsSetgid(t *testing.T) {
 	lower, upper := dirs(t, tree{"d": "d"}, tree{"d": "d", "d/e": "d", "d/e/x": "f"})
 	if err := errors.Join(os.Chmod(filepath.Join(lower, "d"), 0o755|fs.ModeSetgid), os.Chmod(filepath.Join(upper, "d"), 0o750)); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range read(t, lower, upper).Apply(all) {
+	for _, f := range read(t, lower, upper).Apply(context.Background(), all) {
 		t.Errorf("%s: %v", f.Change.Path, f.Err)
 	}
 	for p, want := range map[string]fs.FileMode{"d": 0o750, "d/e": 0o755} {
@@ -391,7 +411,7 @@ func TestApplyConflict(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	write("c") // after the list was made
-	if failed := s.Apply(all); len(failed) != 1 || failed[0].Change.Path != "c" {
+	if failed := s.Apply(context.Background(), all); len(failed) != 1 || failed[0].Change.Path != "c" {
 		t.Errorf("failed: %v", failed)
 	}
 	if diff := cmp.Diff(tree{"a": "ftheirs", "b": "ftheirs", "c": "ftheirs"}, readTree(t, lower)); diff != "" {
@@ -457,7 +477,7 @@ func TestApplyConflictOfEqualTimes(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	move("b")
-	if failed := s.Apply(all); len(failed) != 1 || failed[0].Change.Path != "b" {
+	if failed := s.Apply(context.Background(), all); len(failed) != 1 || failed[0].Change.Path != "b" {
 		t.Errorf("failed: %v", failed)
 	}
 	if diff := cmp.Diff(tree{"a": "f9", "b": "f9", "d": "d", "d/x": "f9", "e": "d", "e/x": "f9", "n": "d", "n/x": "f1", "n/y": "f"}, readTree(t, lower)); diff != "" {
@@ -473,7 +493,7 @@ func TestApplyHardLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range read(t, lower, upper).Apply(all) {
+	for _, f := range read(t, lower, upper).Apply(context.Background(), all) {
 		t.Errorf("%s: %v", f.Change.Path, f.Err)
 	}
 	if diff := cmp.Diff(tree{"a": "f2"}, readTree(t, lower)); diff != "" {
@@ -488,7 +508,7 @@ func TestApplyFollowsNoSymlink(t *testing.T) {
 	if err := errors.Join(os.Remove(filepath.Join(lower, "d")), os.Symlink("e", filepath.Join(lower, "d"))); err != nil {
 		t.Fatal(err)
 	}
-	if failed := s.Apply(all); len(failed) != 1 {
+	if failed := s.Apply(context.Background(), all); len(failed) != 1 {
 		t.Errorf("failed: %v", failed)
 	}
 	if diff := cmp.Diff(tree{"d": "le", "e": "d"}, readTree(t, lower)); diff != "" {
@@ -510,7 +530,7 @@ func TestReadSpecialFiles(t *testing.T) {
 	if last[0].Refused == "" || last[1].Refused == "" {
 		t.Errorf("%+v", last)
 	}
-	if failed := s.Apply(all); len(failed) > 0 {
+	if failed := s.Apply(context.Background(), all); len(failed) > 0 {
 		t.Errorf("failed: %v", failed)
 	}
 }
@@ -598,7 +618,7 @@ func propertyApply(t *rapid.T, tb testing.TB) {
 	lower, merged := drawTree(t, "lower"), drawTree(t, "merged")
 	dir, upper := dirs(tb, lower, merged)
 	s := read(tb, dir, upper)
-	failed := s.Apply(ordinary)
+	failed := s.Apply(context.Background(), ordinary)
 	for _, f := range failed {
 		if !errors.Is(f.Err, fs.ErrExist) && !strings.Contains(f.Err.Error(), "not a directory") && !strings.Contains(f.Err.Error(), "no such file") {
 			t.Errorf("%s %s: %v", f.Change.Op, f.Change.Path, f.Err)
@@ -612,7 +632,7 @@ func propertyApply(t *rapid.T, tb testing.TB) {
 			return
 		}
 	}
-	s.Apply(all)
+	s.Apply(context.Background(), all)
 	if diff := cmp.Diff(merged, readTree(tb, dir)); diff != "" {
 		t.Fatalf("lower %v\nmerged %v\nall changes (-want +got):\n%s", lower, merged, diff)
 	}
