@@ -16,7 +16,7 @@ const inertPurify: Plugin = {
 
 /** The groups of messages that the first pages use: the chat, the library, approvals and the sign-in. */
 const startGroups =
-  /^(account|add|approvals|back|chat|content|diagram|editor|editorPanel|form|language|library|problem|shell|skill|ui)\./;
+  /^(account|approvals|back|chat|content|diagram|editor|form|language|library|problem|shell|skill|ui)\./;
 
 /** messageParts splits each message file in two, so that the first load has only what it needs. */
 const messageParts: Plugin = {

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { App, type Pages } from "./app/app";
 import { startLanguage } from "./shared/i18n/choice";
-import { loadRest, type Messages, setMessageFiles } from "./shared/i18n/messages";
+import { type Messages, setMessageFiles, withRest } from "./shared/i18n/messages";
 import { lazyPart } from "./shared/ui/lazypart";
 import "./shared/style/tokens.css";
 import "./shared/style/base.css";
@@ -13,24 +13,21 @@ setMessageFiles(
   import.meta.glob<Messages>("./shared/i18n/*.json", { query: "?rest", import: "default" }),
 );
 
-/** withMessages loads a page together with the messages that only such pages use. */
-const withMessages = async <T,>(page: Promise<T>): Promise<T> => (await Promise.all([page, loadRest()]))[0];
-
 const pages: Pages = {
   Chat: lazyPart(() => import("./pages/chat")),
   Library: lazyPart(() => import("./pages/library")),
   Account: lazyPart(() => import("./pages/account")),
   Approvals: lazyPart(() => import("./pages/approvals")),
-  Review: lazyPart(() => withMessages(import("./pages/review"))),
-  Compose: lazyPart(() => withMessages(import("./pages/compose"))),
-  Agents: lazyPart(() => withMessages(import("./pages/agents"))),
-  Servers: lazyPart(() => withMessages(import("./pages/servers"))),
-  Usage: lazyPart(() => withMessages(import("./pages/usage"))),
-  Audit: lazyPart(() => withMessages(import("./pages/audit"))),
-  Settings: lazyPart(() => withMessages(import("./pages/settings"))),
-  Admin: lazyPart(() => withMessages(import("./pages/admin"))),
+  Review: lazyPart(() => withRest(import("./pages/review"))),
+  Compose: lazyPart(() => withRest(import("./pages/compose"))),
+  Agents: lazyPart(() => withRest(import("./pages/agents"))),
+  Servers: lazyPart(() => withRest(import("./pages/servers"))),
+  Usage: lazyPart(() => withRest(import("./pages/usage"))),
+  Audit: lazyPart(() => withRest(import("./pages/audit"))),
+  Settings: lazyPart(() => withRest(import("./pages/settings"))),
+  Admin: lazyPart(() => withRest(import("./pages/admin"))),
   ApprovalDialog: lazyPart(() => import("./features/approvals/dialog")),
-  SignInResult: lazyPart(() => withMessages(import("./pages/servers/signinresult"))),
+  SignInResult: lazyPart(() => withRest(import("./pages/servers/signinresult"))),
 };
 
 await startLanguage();

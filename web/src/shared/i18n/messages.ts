@@ -42,7 +42,7 @@ export async function loadMessages(code: string): Promise<void> {
 }
 
 /** loadRest loads the messages that the first pages do without. */
-export async function loadRest(): Promise<void> {
+async function loadRest(): Promise<void> {
   if (wantsRest) return;
   wantsRest = true;
   try {
@@ -52,6 +52,9 @@ export async function loadRest(): Promise<void> {
     throw error;
   }
 }
+
+/** withRest loads a page together with the messages that the first pages do without. */
+export const withRest = async <T>(page: Promise<T>): Promise<T> => (await Promise.all([page, loadRest()]))[0];
 
 /**
  * msg returns a message in the language of the page. It replaces each {{name}} by the parameter
