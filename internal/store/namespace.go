@@ -7,12 +7,18 @@ import (
 	"strings"
 )
 
-// Namespace identifies the owner of an item: a user, a group, or the public. It
-// also determines who can see the item.
+// Namespace identifies the owner of an item: a user, a group, the public, or the
+// operator of the hub. It also determines who can see the item.
 type Namespace string
 
-// Public is the namespace that everyone can see.
-const Public Namespace = "public"
+// Namespaces that everyone can see.
+const (
+	Public Namespace = "public"
+	// Operator has the skills of the operator's directories, and Bundled those
+	// that ship with the program. Users cannot change them.
+	Operator Namespace = "hub"
+	Bundled  Namespace = "bundled"
+)
 
 const (
 	userPrefix  = "user:"
@@ -31,6 +37,12 @@ func (n Namespace) User() string { return n.id(userPrefix) }
 // Group returns the id of the group that owns the namespace, or "".
 func (n Namespace) Group() string { return n.id(groupPrefix) }
 
+// IsShared reports whether everyone can see the namespace.
+func (n Namespace) IsShared() bool { return n == Public || n.IsReadOnly() }
+
+// IsReadOnly reports whether only the hub itself changes the namespace.
+func (n Namespace) IsReadOnly() bool { return n == Operator || n == Bundled }
+
 func (n Namespace) id(prefix string) string {
 	id, ok := strings.CutPrefix(string(n), prefix)
 	if !ok {
@@ -41,7 +53,7 @@ func (n Namespace) id(prefix string) string {
 
 // validate returns an error if the namespace is malformed.
 func (n Namespace) validate() error {
-	if n != Public && n.User() == "" && n.Group() == "" {
+	if !n.IsShared() && n.User() == "" && n.Group() == "" {
 		return fmt.Errorf("%w: malformed namespace %.100q", ErrInvalid, string(n))
 	}
 	return nil

@@ -85,7 +85,7 @@ func (t Skills) Create(ctx context.Context, s Skill) (Skill, error) {
 // checkNamespaceOwner fails with [ErrNotFound] if the user or group that owns a
 // namespace does not exist.
 func (c conn) checkNamespaceOwner(ctx context.Context, n Namespace) error {
-	if err := n.validate(); err != nil || n == Public {
+	if err := n.validate(); err != nil || n.IsShared() {
 		return err
 	}
 	there, err := queryScalar[int64](ctx, c, "SELECT (SELECT count(*) FROM users WHERE id = $1) + (SELECT count(*) FROM groups WHERE id = $2)", n.User(), n.Group())

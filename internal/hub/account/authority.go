@@ -78,6 +78,9 @@ type Resource struct {
 	// Hidden restricts the item to users who manage it. Set it to false if the
 	// action uses an existing reference to the item, which remains valid.
 	Hidden bool
+	// ReadOnly restricts the item to actions that do not change it, even for
+	// administrators.
+	ReadOnly bool
 }
 
 // OwnedBy returns the resource for an item that u owns.
@@ -97,6 +100,7 @@ type rule struct {
 	notAuthor bool // the author must not, because another user has to review
 	everyone  bool // every signed-in user may if the item is shared
 	admin     bool // administrators may, even if the hub does not own the item
+	write     bool // nobody may if the item is read-only
 }
 
 const (
@@ -111,18 +115,18 @@ var rules = []rule{
 	{action: SkillBind, scopes: ScopeWrite, own: true, group: Developer, everyone: true, admin: true},
 	{action: SkillRate, scopes: ScopeWrite, group: Reporter, everyone: true, admin: true},
 	{action: SkillDownload, scopes: ScopeRead, own: true, group: Reporter, admin: true},
-	{action: SkillUpload, scopes: ScopeWrite, own: true, group: Developer, admin: true},
-	{action: SkillChange, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true},
+	{action: SkillUpload, scopes: ScopeWrite, own: true, group: Developer, admin: true, write: true},
+	{action: SkillChange, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},
 	{action: SkillReview, scopes: ScopeReview, group: Maintainer, notAuthor: true, admin: true},
-	{action: SkillPublish, scopes: ScopeWrite, own: true, group: Maintainer, admin: true},
-	{action: SkillHide, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true},
-	{action: SkillDelete, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true},
+	{action: SkillPublish, scopes: ScopeWrite, own: true, group: Maintainer, admin: true, write: true},
+	{action: SkillHide, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},
+	{action: SkillDelete, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},
 
 	{action: KindRead, scopes: readScopes, own: true, group: Reporter, everyone: true, admin: true},
 	{action: KindUse, scopes: useScopes, own: true, group: Reporter, everyone: true},
-	{action: KindApply, scopes: ScopeWrite, own: true, group: Developer, admin: true},
-	{action: KindDelete, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true},
-	{action: ServerApply, scopes: ScopeWrite, own: true, group: Maintainer, admin: true},
+	{action: KindApply, scopes: ScopeWrite, own: true, group: Developer, admin: true, write: true},
+	{action: KindDelete, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},
+	{action: ServerApply, scopes: ScopeWrite, own: true, group: Maintainer, admin: true, write: true},
 	{action: MCPConnect, scopes: ScopeMCP, own: true, group: Reporter, everyone: true},
 
 	{action: SessionRead, scopes: ScopeRead | ScopeChat, own: true},
@@ -130,14 +134,14 @@ var rules = []rule{
 	{action: SessionStop, scopes: ScopeChat | ScopeAdmin, own: true, admin: true},
 	{action: SessionDelete, scopes: ScopeChat, own: true},
 	{action: ApprovalAnswer, scopes: ScopeChat, own: true},
-	{action: DefaultWrite, scopes: ScopeWrite, own: true},
+	{action: DefaultWrite, scopes: ScopeWrite, own: true, write: true},
 	{action: NotificationRead, scopes: ScopeRead, own: true},
 
 	{action: GrantRead, scopes: ScopeRead, own: true, group: Maintainer, admin: true},
-	{action: GrantWrite, scopes: ScopeReview, own: true, group: Maintainer},
+	{action: GrantWrite, scopes: ScopeReview, own: true, group: Maintainer, write: true},
 	{action: SecretList, scopes: ScopeRead, own: true, group: Maintainer},
-	{action: SecretWrite, scopes: ScopeWrite, own: true, group: Maintainer},
-	{action: SecretGrant, scopes: ScopeReview, own: true, group: Maintainer},
+	{action: SecretWrite, scopes: ScopeWrite, own: true, group: Maintainer, write: true},
+	{action: SecretGrant, scopes: ScopeReview, own: true, group: Maintainer, write: true},
 
 	{action: GroupCreate, scopes: ScopeAdmin, admin: true}, // members get the group's defaults, so users must not add others to their own groups
 	{action: GroupRead, scopes: ScopeRead, group: Reporter, admin: true},
@@ -154,7 +158,7 @@ var rules = []rule{
 	{action: TokenRevoke, scopes: ScopeAdmin, own: true, admin: true},
 
 	{action: SettingsRead, scopes: ScopeRead, own: true, group: Reporter, everyone: true, admin: true},
-	{action: SettingsWrite, scopes: ScopeAdmin, own: true, group: Maintainer, admin: true},
+	{action: SettingsWrite, scopes: ScopeAdmin, own: true, group: Maintainer, admin: true, write: true},
 	{action: UsageRead, scopes: ScopeRead, own: true, group: Reporter, admin: true},
 	{action: MeterRead, scopes: ScopeRead, own: true, group: Maintainer, admin: true},
 	{action: AuditRead, scopes: ScopeRead, own: true, group: Owner, admin: true},
@@ -190,7 +194,7 @@ func Can(p Principal, a Action, r Resource) bool {
 // allowsUser reports whether the user may perform the action, regardless of scopes.
 func (u *rule) allowsUser(p Principal, r Resource) bool {
 	switch hub := r.Owner == "" && r.Group == ""; {
-	case p.Anonymous():
+	case p.Anonymous(), u.write && r.ReadOnly:
 		return false
 	case p.Admin && (hub || u.admin):
 		return true

@@ -63,6 +63,7 @@ var columns = []struct {
 	{"… shared with all", account.Resource{Group: team, Author: other, Shared: true}},
 	{"the hub's, shared", account.Resource{Shared: true}},
 	{"… hidden", account.Resource{Shared: true, Hidden: true}},
+	{"… read-only", account.Resource{Shared: true, ReadOnly: true}},
 	{"… its own", account.Resource{}},
 }
 
