@@ -36,8 +36,8 @@ func (a actor) requireSignIn(action account.Action) error {
 }
 
 // ResolveNamespace converts a namespace name to a namespace. "" and default mean
-// the principal's own, public means the public one, and any other name means a
-// group. It also accepts user:ID and group:ID. It returns [store.ErrNotFound] for
+// the principal's own, public, hub and bundled mean those that everyone can see, and
+// any other name means a group. It also accepts user:ID and group:ID. It returns [store.ErrNotFound] for
 // groups of which the principal is not a member, unless the principal is an
 // administrator.
 func (r *Registry) ResolveNamespace(ctx context.Context, p account.Principal, written string) (store.Namespace, error) {
@@ -51,7 +51,7 @@ func (a actor) resolveNamespace(ctx context.Context, written string) (store.Name
 	switch in := store.Namespace(written); {
 	case written == "" || written == "default":
 		return store.UserNamespace(string(a.p.User)), nil
-	case in == store.Public:
+	case in.IsShared():
 		return in, nil
 	case in.User() != "" || in.Group() != "":
 		if a.p.Admin || slices.Contains(a.visibleNamespaces(), in) {
@@ -83,22 +83,22 @@ func (a actor) formatNamespace(ctx context.Context, in store.Namespace) (string,
 		return string(in), nil
 	}
 	g, err := a.Groups.Get(ctx, in.Group())
-	if err != nil || nameProblem(g.Name) != "" || slices.Contains([]string{"default", string(store.Public)}, g.Name) || strings.Contains(g.Name, ":") {
+	if err != nil || nameProblem(g.Name) != "" || g.Name == "default" || store.Namespace(g.Name).IsShared() || strings.Contains(g.Name, ":") {
 		return string(in), ignoreNotFound(err) // the group was deleted
 	}
 	return g.Name, nil
 }
 
-// visibleNamespaces returns the actor's namespaces, nearest first: its own, its
-// groups', and the public one.
+// visibleNamespaces returns the namespaces in which the actor's names are resolved,
+// nearest first: its own, its groups', the public one, and the operator's.
 func (a actor) visibleNamespaces() []store.Namespace {
 	out := []store.Namespace{store.UserNamespace(string(a.p.User))}
 	for _, id := range sortedIDs(a.p.Groups) {
-		if a.p.Groups[id] > account.Outsider && len(out) < store.MaxNamespaces-1 {
+		if a.p.Groups[id] > account.Outsider && len(out) < store.MaxNamespaces-2 {
 			out = append(out, store.GroupNamespace(string(id)))
 		}
 	}
-	return append(out, store.Public)
+	return append(out, store.Public, store.Operator)
 }
 
 func sortedIDs(groups map[account.GroupID]account.Role) []account.GroupID {
@@ -127,8 +127,8 @@ func (a actor) lookupNamespaces(home store.Namespace) []store.Namespace {
 // accountResource returns the resource for authorizing access to a document.
 func accountResource(in store.Namespace, author string) account.Resource {
 	switch {
-	case in == store.Public:
-		return account.Resource{Shared: true}
+	case in.IsShared():
+		return account.Resource{Shared: true, ReadOnly: in.IsReadOnly()}
 	case in.Group() != "":
 		return account.OwnedByGroup(account.GroupID(in.Group()), account.UserID(author))
 	}
@@ -249,7 +249,7 @@ func (a actor) checkVersion(ctx context.Context, s store.Skill, digest string) e
 func listedResource(s store.Skill, in store.Namespace, bound bool) account.Resource {
 	r := accountResource(s.Namespace, s.CreatedBy)
 	switch {
-	case in == store.Public:
+	case in.IsShared():
 		r.Shared = true
 	case in != s.Namespace:
 		r = accountResource(in, s.CreatedBy)

@@ -60,7 +60,7 @@ type Profile struct {
 type SkillChoice struct {
 	Name    string          `json:"name"`
 	ID      string          `json:"id,omitempty" doc:"Absent if it is bundled, or no skill of that name is available to you"`
-	In      store.Namespace `json:"namespace,omitempty" doc:"Its own namespace: user:ID, group:ID or public"`
+	In      store.Namespace `json:"namespace,omitempty" doc:"Its own namespace: user:ID, group:ID, public, hub for the directories of the operator, or bundled"`
 	Digest  string          `json:"content_hash,omitempty" doc:"Required digest"`
 	Bundled bool            `json:"bundled,omitempty" doc:"Whether it is bundled with the hub"`
 	Preload bool            `json:"preload" doc:"Whether it is active from the start"`

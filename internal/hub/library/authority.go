@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Namespace identifies the owner of skills: a user, a group, or the public
-// namespace.
+// Namespace identifies the owner of skills: a user, a group, the public, or the
+// operator of the hub.
 type Namespace = store.Namespace
 
 // accountResource returns the resource for authorizing access to an item that author
@@ -24,8 +24,8 @@ func accountResource(n Namespace, author string) account.Resource {
 		return account.OwnedBy(account.UserID(n.User()))
 	case n.Group() != "":
 		return account.OwnedByGroup(account.GroupID(n.Group()), account.UserID(author))
-	case n == store.Public:
-		return account.Resource{Shared: true}
+	case n.IsShared():
+		return account.Resource{Shared: true, ReadOnly: n.IsReadOnly()}
 	}
 	return account.Resource{}
 }
@@ -207,19 +207,22 @@ func appendAudit(ctx context.Context, audit store.Audit, p account.Principal, a 
 	return audit.Append(ctx, r)
 }
 
+// sharedNamespaces are the namespaces that everyone can see, in order of precedence.
+var sharedNamespaces = []Namespace{store.Public, store.Operator, store.Bundled}
+
 // namespaces returns the namespaces in which a principal's skill names are
-// resolved, in order: its own, its groups', and the public one. If there are more
-// groups than a query permits, it omits the newest, because other users can add
+// resolved, in order: its own, its groups', and those that everyone can see. If
+// there are more groups than a query permits, it omits the newest, because other users can add
 // the principal to groups. It returns an error if the token's scopes permit no
 // access.
 func namespaces(p account.Principal, a account.Action) ([]Namespace, error) {
 	all := []Namespace{store.UserNamespace(string(p.User))}
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) { // IDs sort by creation time
-		if len(all) < store.MaxNamespaces-1 {
+		if len(all) < store.MaxNamespaces-len(sharedNamespaces) {
 			all = append(all, store.GroupNamespace(string(g)))
 		}
 	}
-	all = append(all, store.Public)
+	all = append(all, sharedNamespaces...)
 	may := all[:0:0]
 	for _, n := range all {
 		if account.Can(p, a, accountResource(n, "")) {

@@ -232,14 +232,11 @@ func (l *Library) reachableNamespaces(ctx context.Context, t *store.Tables, in N
 		if err != nil {
 			return nil, err
 		}
-		for _, g := range groups[:min(len(groups), store.MaxNamespaces-2)] {
+		for _, g := range groups[:min(len(groups), store.MaxNamespaces-1-len(sharedNamespaces))] {
 			out = append(out, store.GroupNamespace(g.GroupID))
 		}
 	}
-	if in != store.Public {
-		out = append(out, store.Public)
-	}
-	return out, nil
+	return append(slices.DeleteFunc(out, store.Namespace.IsShared), sharedNamespaces...), nil
 }
 
 // Unbind removes the references to a skill that have the kind and ID of r. The

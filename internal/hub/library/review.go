@@ -44,6 +44,9 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 	}
 	var v store.Version
 	may := func(tx *store.Tx, h *skillRecord) (err error) {
+		if h.Namespace == store.Bundled {
+			return fmt.Errorf("%w: skill %q ships with the hub and is always approved", ErrInvalid, h.Name)
+		}
 		v, err = tx.Versions.GetByDigest(ctx, id, d.Digest)
 		if err != nil && !isNotFound(err) {
 			return err

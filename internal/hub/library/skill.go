@@ -29,7 +29,7 @@ const (
 // [store.Skill] is the database row, which holds some of it as JSON.
 type Skill struct {
 	ID          string    `json:"id"`
-	Namespace   Namespace `json:"namespace" doc:"Its own namespace: user:ID, group:ID or public"`
+	Namespace   Namespace `json:"namespace" doc:"Its own namespace: user:ID, group:ID, public, hub for the directories of the operator, or bundled"`
 	Name        string    `json:"name"`
 	DisplayName string    `json:"displayName,omitempty"`
 	Description string    `json:"description"`

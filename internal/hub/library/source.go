@@ -18,8 +18,9 @@ import (
 )
 
 // Sources returns catalog sources with the skills that a principal can use by
-// name: its own, each of its groups', and the public ones. They omit hidden skills
-// and ignore the preload setting in SKILL.md; see [Library.DefaultSkills].
+// name: its own, each of its groups', the public ones, and those of the operator's
+// directories. They omit hidden and bundled skills, and ignore the preload setting in
+// SKILL.md; see [Library.DefaultSkills].
 //
 // A source reads the database at each call, but uses the principal's rights at the
 // time of the call to Sources. Create new sources when the rights change. Watching
@@ -33,8 +34,10 @@ func (l *Library) Sources(ctx context.Context, p account.Principal) ([]catalog.S
 	for _, n := range in {
 		s := &namespaceSource{l: l, in: n}
 		switch {
-		case n == store.Public:
-			s.scope, s.origin = catalog.Public, "public"
+		case n == store.Bundled:
+			continue // every catalog has a source for them
+		case n.IsShared():
+			s.scope, s.origin = catalog.Public, string(n)
 		case n.User() != "":
 			s.scope, s.origin = catalog.User, "user"
 		default:

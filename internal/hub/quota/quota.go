@@ -61,8 +61,11 @@ func (s Settings) Limits(n store.Namespace) Amounts {
 			return o.Limits
 		}
 	}
-	if n.User() != "" {
+	switch {
+	case n.User() != "":
 		return s.User
+	case n.IsReadOnly():
+		return Amounts{} // only the hub itself adds to it
 	}
 	return s.Group
 }
