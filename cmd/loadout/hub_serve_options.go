@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
@@ -94,6 +95,8 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 		return o, err
 	}
 	o.Price, o.Window = hubPrices(c)
+	o.Skills = func(single bool) ([]catalog.Source, error) { return a.HubSources(c, single) }
+	o.BundledSkills = c.Skills.Bundled
 	if o.Servers, err = a.hubServers(c); err != nil {
 		return o, err
 	}

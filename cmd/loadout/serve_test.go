@@ -199,6 +199,9 @@ func TestServeWithoutConfiguration(t *testing.T) {
 			t.Errorf("%q has the mode %v (%v), want %v", name, fi, err, want)
 		}
 	}
+	if code, body := s.ask(t, "GET", "/api/v1/skills?namespace=bundled", "", nil); code != 200 || !strings.Contains(body, `"csv-analysis"`) {
+		t.Errorf("the library lists %d %s", code, body)
+	}
 	if code := s.stop(t); code != exit.OK {
 		t.Errorf("exit code %d\n%s", code, s.log)
 	}

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/bus"
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -87,6 +88,14 @@ type Options struct {
 	// Window returns the context window of a model in tokens, or 0 if unknown. If
 	// Window is nil, all sizes are unknown.
 	Window func(model string) int
+	// Skills returns the operator's directories, whose skills all users can read. single
+	// reports whether the hub serves only one user, whose own directories may be among
+	// them. On PostgreSQL, a node without directories leaves their skills to the other
+	// nodes. If Skills is nil, there are none.
+	Skills func(single bool) ([]catalog.Source, error)
+	// BundledSkills lists the skills that ship with the program in the library.
+	// Conversations have them anyway.
+	BundledSkills bool
 	// Servers lists the MCP servers that the operator configured for all users.
 	Servers []*upstream.Config
 	// Private lists non-public addresses that skills, servers and imports may use.
@@ -151,6 +160,7 @@ type Hub struct {
 	directory *users.Directory
 	library   *library.Library
 	kinds     *agents.Registry
+	mirrors   []*library.Mirror
 	runs      *queue.Queue // slots for running skill code
 
 	signIns    *serverauth.Servers // users' sign-ins to MCP servers
@@ -255,6 +265,9 @@ func (o Options) orDefaults() Options {
 	}
 	if o.Model == nil {
 		o.Model = demoModel
+	}
+	if o.Skills == nil {
+		o.Skills = func(bool) ([]catalog.Source, error) { return nil, nil }
 	}
 	if o.Price == nil {
 		o.Price = func(string) (usage.Price, bool) { return usage.Price{}, false }

@@ -18,6 +18,9 @@ const (
 // follow applies changes made by other nodes until ctx is done.
 func (h *Hub) follow(ctx context.Context) {
 	var workers sync.WaitGroup
+	for _, m := range h.mirrors {
+		workers.Go(func() { _ = m.Run(ctx) }) // returns nil after ctx is done
+	}
 	for name, f := range map[string]func(context.Context) error{"skills": h.library.Run, "settings": h.kinds.Run, "notes": h.wakeLibrary} {
 		workers.Go(func() {
 			if err := f(ctx); err != nil && ctx.Err() == nil {

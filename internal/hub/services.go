@@ -51,6 +51,9 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err = h.openMirrors(ctx); err != nil {
+		return err
+	}
 	h.runs = queue.New(o.Runs, maxRuns)
 	h.signIns = serverauth.New(serverauth.Options{DB: h.db, Kinds: h.kinds, Cipher: h.cipher, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
 	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,

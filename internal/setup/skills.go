@@ -113,20 +113,51 @@ func (s *Setup) skillSources(c *config.Config, more ...loadout.SourceLocation) (
 		o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.User})
 	}
 	if len(s.Skills) > 0 {
-		o.NoHome, o.NoProject, o.NoBundled, o.Extra = true, true, true, nil
-		for _, d := range s.Skills {
-			path, err := filepath.Abs(d)
-			if err == nil {
-				_, err = os.Stat(path)
-			}
-			if err != nil {
-				code, hint := exit.FileHint(err, "the path given with --skills")
-				return nil, exit.Errorf(code, hint, "%s: %w", d, exit.FileCause(err))
-			}
-			o.Extra = append(o.Extra, loadout.SourceLocation{Path: path, Scope: catalog.Project})
+		var err error
+		if o.Extra, err = s.flagLocations(catalog.Project); err != nil {
+			return nil, err
 		}
+		o.NoHome, o.NoProject, o.NoBundled = true, true, true
 	}
 	o.Extra = append(o.Extra, more...)
+	return loadout.DefaultSources(o)
+}
+
+// flagLocations returns the locations given with --skills. Each must exist.
+func (s *Setup) flagLocations(scope catalog.Scope) ([]loadout.SourceLocation, error) {
+	var out []loadout.SourceLocation
+	for _, d := range s.Skills {
+		path, err := filepath.Abs(d)
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			code, hint := exit.FileHint(err, "the path given with --skills")
+			return nil, exit.Errorf(code, hint, "%s: %w", d, exit.FileCause(err))
+		}
+		out = append(out, loadout.SourceLocation{Path: path, Scope: scope})
+	}
+	return out, nil
+}
+
+// HubSources returns the skill directories of a hub: those of skills.dirs, and the
+// user's own if the hub serves only this user, or else those of --skills. Project
+// files have no effect.
+func (s *Setup) HubSources(c *config.Config, single bool) ([]catalog.Source, error) {
+	o := &loadout.SourceOptions{WorkDir: string(filepath.Separator), Home: s.Home(), NoHome: !single || !c.Skills.Home, NoProject: true, NoBundled: true,
+		Depth: c.Skills.Depth, CacheDir: s.CacheDir()}
+	for _, d := range c.Skills.Dirs {
+		if c.ProjectOf(d) == "" {
+			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.User})
+		}
+	}
+	if len(s.Skills) > 0 {
+		var err error
+		if o.Extra, err = s.flagLocations(catalog.User); err != nil {
+			return nil, err
+		}
+		o.NoHome = true
+	}
 	return loadout.DefaultSources(o)
 }
 

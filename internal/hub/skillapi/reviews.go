@@ -13,7 +13,7 @@ import (
 // waitingJSON is a version that is pending review.
 type waitingJSON struct {
 	Name      string       `json:"name" doc:"Name of the skill"`
-	Namespace string       `json:"namespace" doc:"Namespace of the skill: user:ID, group:ID or public"`
+	Namespace string       `json:"namespace" doc:"Namespace of the skill: user:ID, group:ID, public or hub"`
 	Version   SkillVersion `json:"version"`
 }
 

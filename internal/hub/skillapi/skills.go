@@ -53,7 +53,7 @@ func (h *Handlers) skillsAPI() {
 
 func (h *Handlers) listSkills(ctx context.Context, in *struct {
 	api.Paging
-	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"default for your own, public, the name of a group, user:ID or group:ID; default all that you can access by name"`
+	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"default for your own, public, hub for the directories of the operator, bundled, the name of a group, user:ID or group:ID; default all that you can access by name"`
 	Text      string   `query:"q" maxLength:"1000" doc:"Part of the name, the title, the tags or the description"`
 	Hidden    bool     `query:"hidden" doc:"Include hidden skills that you manage"`
 	Shadowed  bool     `query:"shadowed" doc:"Include skills shadowed by a nearer namespace"`

@@ -47,6 +47,8 @@ export function useNamespaceNames(): (namespace: string) => string {
   return (namespace) => {
     const [kind, id = ""] = namespace.split(/:(.*)/s);
     if (namespace === "public") return msg("library.everybody");
+    const readOnly = readOnlyScopes().find(([n]) => n === namespace);
+    if (readOnly) return readOnly[1];
     if (kind === "group") {
       const group = all.find((g) => g.id === id);
       return group ? group.display || group.name : msg("library.aGroup");
@@ -54,6 +56,12 @@ export function useNamespaceNames(): (namespace: string) => string {
     return id === me.value?.user.id ? msg("library.mine") : person(id);
   };
 }
+
+/** readOnlyScopes returns the namespaces that only the hub changes. */
+export const readOnlyScopes = (): [namespace: string, name: string][] => [
+  ["hub", msg("library.operator")],
+  ["bundled", msg("library.bundled")],
+];
 
 /** useScopes returns the namespaces that the user may upload to: the user's own, and those of groups. */
 export function useScopes(): [namespace: string, name: string][] {

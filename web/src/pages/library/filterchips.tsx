@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { useScopes } from "../../features/skills/namespaces";
+import { readOnlyScopes, useScopes } from "../../features/skills/namespaces";
 import type { Address } from "../../features/skills/skilladdress";
 import type { Schema } from "../../shared/api/client";
 import { hasRole } from "../../shared/api/me";
@@ -17,7 +17,7 @@ export function Chips({ at, skills }: { at: Address; skills: Schema["Skill"][] }
     <div class="library-chips">
       <div class="row" role="group" aria-label={msg("library.scopes")}>
         <Chip at={at} name="in" value="" text={msg("library.allScopes")} />
-        {scopes.map(([n, text]) => (
+        {[...scopes, ...readOnlyScopes()].map(([n, text]) => (
           <Chip key={n} at={at} name="in" value={n} text={text} />
         ))}
       </div>

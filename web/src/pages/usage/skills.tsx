@@ -23,6 +23,7 @@ export function useHomes(view: View): string[] | undefined {
   if (!isAdmin.value) return undefined;
   return [
     "public",
+    "hub",
     "default",
     ...[...groups.keys()].map((id) => `group:${id}`),
     ...[...users.keys()].filter((id) => id !== me.value?.user.id).map((id) => `user:${id}`),

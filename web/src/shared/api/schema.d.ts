@@ -3096,7 +3096,7 @@ export interface components {
             /** @description Absent if it is bundled, or no skill of that name is available to you */
             id?: string;
             name: string;
-            /** @description Its own namespace: user:ID, group:ID or public */
+            /** @description Its own namespace: user:ID, group:ID, public, hub for the directories of the operator, or bundled */
             namespace?: string;
             /** @description Whether it is active from the start */
             preload: boolean;
@@ -3644,7 +3644,7 @@ export interface components {
             hidden: boolean;
             id: string;
             name: string;
-            /** @description Its own namespace: user:ID, group:ID or public */
+            /** @description Its own namespace: user:ID, group:ID, public, hub for the directories of the operator, or bundled */
             namespace: string;
             /**
              * Format: int64
@@ -3714,7 +3714,7 @@ export interface components {
             /** @description Namespaces that list it, of those that you may see */
             listings: string[];
             name: string;
-            /** @description Its own namespace: user:ID, group:ID or public */
+            /** @description Its own namespace: user:ID, group:ID, public, hub for the directories of the operator, or bundled */
             namespace: string;
             /**
              * Format: int64
@@ -3797,7 +3797,7 @@ export interface components {
             hidden: boolean;
             id: string;
             name: string;
-            /** @description Its own namespace: user:ID, group:ID or public */
+            /** @description Its own namespace: user:ID, group:ID, public, hub for the directories of the operator, or bundled */
             namespace: string;
             /**
              * Format: int64
@@ -4271,7 +4271,7 @@ export interface components {
         Waiting: {
             /** @description Name of the skill */
             name: string;
-            /** @description Namespace of the skill: user:ID, group:ID or public */
+            /** @description Namespace of the skill: user:ID, group:ID, public or hub */
             namespace: string;
             version: components["schemas"]["SkillVersion"];
         };
@@ -7365,7 +7365,7 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of items */
                 limit?: number;
-                /** @description default for your own, public, the name of a group, user:ID or group:ID; default all that you can access by name */
+                /** @description default for your own, public, hub for the directories of the operator, bundled, the name of a group, user:ID or group:ID; default all that you can access by name */
                 namespace?: string[] | null;
                 /** @description Part of the name, the title, the tags or the description */
                 q?: string;
