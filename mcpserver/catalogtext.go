@@ -23,7 +23,7 @@ type catalogText struct {
 
 // catalogTextOf returns the catalog text of a view.
 func (s *Server) catalogTextOf(v *view) catalogText {
-	v.once.Do(func() {
+	v.textOnce.Do(func() {
 		switch {
 		case s.opts.ToolsOnly:
 			v.text = catalogText{description: "Load a skill."}

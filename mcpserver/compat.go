@@ -31,12 +31,13 @@ func compatTool(system string) string {
 }
 
 // addCompatTool adds an earlier system's tool unless skills are disabled. If
-// there are no skills, the tool is hidden; see compatCatalogText.
-func (s *Server) addCompatTool(t catalogText) {
+// there are no skills, the tool is hidden; see compatCatalogText. It reports
+// whether the tool is there.
+func (s *Server) addCompatTool() bool {
 	if s.view().snap.Disabled {
-		return
+		return s.hasLoadTool
 	}
-	tool := &mcp.Tool{Name: s.loadTool, Annotations: readOnly, Description: t.description}
+	tool := &mcp.Tool{Name: s.loadTool, Annotations: readOnly}
 	switch s.opts.Compat {
 	case "weknora":
 		addTool(s.sdk, tool, s.compatRead)
@@ -45,6 +46,7 @@ func (s *Server) addCompatTool(t catalogText) {
 	case "wegent":
 		mcp.AddTool(s.sdk, tool, s.compatLoad)
 	}
+	return true
 }
 
 // compatCatalogText returns a text with the whole catalog in the tool

@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -10,73 +12,177 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// offer records the resource and prompt registered with the SDK for a skill.
-type offer struct {
-	entry  *catalog.Entry
-	uri    string // URI of SKILL.md as a resource; "" for none
-	prompt string // name of the prompt; "" for none
+// Skills are not registered with the SDK's server as resources and prompts.
+// serveSkills answers from the current view, so that a server costs the same
+// for any number of skills.
+
+// listPage is the maximum number of skills in a page of resources/list and
+// prompts/list.
+const listPage = 1000
+
+// skillCursor is the prefix of cursors of pages that contain only skills. Other
+// cursors are those of the SDK.
+const skillCursor = "skills-"
+
+// serveSkills adds the skills to the lists of resources and prompts, and answers
+// prompts/get for skills.
+func (s *Server) serveSkills(next mcp.MethodHandler) mcp.MethodHandler {
+	if s.opts.ToolsOnly {
+		return next
+	}
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case "resources/list":
+			return s.listResources(ctx, req.(*mcp.ListResourcesRequest), next)
+		case "prompts/list":
+			return s.listPrompts(ctx, req.(*mcp.ListPromptsRequest), next)
+		case "prompts/get":
+			get := req.(*mcp.GetPromptRequest)
+			if e := s.view().promptSkill(get.Params.Name); e != nil {
+				return s.getPrompt(ctx, e, typedArguments(newPrompt(e), get.Params.Arguments))
+			}
+		}
+		return next(ctx, method, req)
+	}
 }
 
-// syncOffers updates the SDK server's resources and prompts to match the view.
-// The SDK notifies clients of the changes. The caller must hold s.mu.
-func (s *Server) syncOffers(v *view) {
-	want := map[string]*offer{}
-	for _, e := range v.entries {
-		want[e.Key()] = &offer{entry: e, uri: v.uriOf(e.Key()) + "/" + skill.FileName}
+// listResources appends the resources of skills to those of the SDK's server.
+func (s *Server) listResources(ctx context.Context, req *mcp.ListResourcesRequest, next mcp.MethodHandler) (mcp.Result, error) {
+	var cursor string
+	if req.Params != nil {
+		cursor = req.Params.Cursor
 	}
-	prompts := map[string]bool{}
+	res := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}}
+	skip, ours, err := skillOffset(cursor)
+	if err != nil {
+		return nil, err
+	}
+	if ours {
+		s.setCacheable(ctx, req, &res.Cacheable)
+	} else {
+		first, err := next(ctx, "resources/list", req)
+		list, ok := first.(*mcp.ListResourcesResult)
+		if err != nil || !ok || list.NextCursor != "" {
+			return first, err
+		}
+		res = list
+	}
+	v := s.view()
+	page, rest := pageOf(v.served(), skip, listPage-len(res.Resources))
+	for _, e := range page {
+		res.Resources = append(res.Resources, v.resource(e))
+	}
+	res.NextCursor = rest
+	return res, nil
+}
+
+// listPrompts appends the prompts of skills to those of the SDK's server.
+func (s *Server) listPrompts(ctx context.Context, req *mcp.ListPromptsRequest, next mcp.MethodHandler) (mcp.Result, error) {
+	var cursor string
+	if req.Params != nil {
+		cursor = req.Params.Cursor
+	}
+	v, res := s.view(), &mcp.ListPromptsResult{Prompts: []*mcp.Prompt{}}
+	skip, ours, err := skillOffset(cursor)
+	if err != nil {
+		return nil, err
+	}
+	if ours {
+		s.setCacheable(ctx, req, &res.Cacheable)
+	} else {
+		first, err := next(ctx, "prompts/list", req)
+		list, ok := first.(*mcp.ListPromptsResult)
+		if err != nil || !ok || list.NextCursor != "" {
+			return first, err
+		}
+		list.Prompts = slices.DeleteFunc(list.Prompts, func(p *mcp.Prompt) bool { return p.Name == changedPrompt || v.promptSkill(p.Name) != nil })
+		res = list
+	}
+	page, rest := pageOf(v.prompts(), skip, listPage-len(res.Prompts))
+	for _, e := range page {
+		res.Prompts = append(res.Prompts, newPrompt(e))
+	}
+	res.NextCursor = rest
+	return res, nil
+}
+
+// skillOffset returns the number of skills before the page of a cursor. ours is
+// false if the cursor is empty or one of the SDK.
+func skillOffset(cursor string) (skip int, ours bool, err error) {
+	encoded, ours := strings.CutPrefix(cursor, skillCursor)
+	if !ours {
+		return 0, false, nil
+	}
+	if skip, err = decodeCursor(encoded); err != nil {
+		return 0, true, invalidParams("%v", err)
+	}
+	return skip, true, nil
+}
+
+// pageOf returns up to most skills after the first skip ones, and the cursor of
+// the next page.
+func pageOf(all []*catalog.Entry, skip, most int) (page []*catalog.Entry, next string) {
+	page = all[min(skip, len(all)):]
+	if most = max(most, 0); len(page) > most {
+		return page[:most], skillCursor + encodeCursor(skip+most)
+	}
+	return page, ""
+}
+
+// resource returns the resource of a skill: its SKILL.md. The Skills extension
+// requires the description of the frontmatter, so it has no mark of the origin.
+func (v *view) resource(e *catalog.Entry) *mcp.Resource {
+	return &mcp.Resource{URI: v.uriOf(e.Key()) + "/" + skill.FileName, Name: untrusted.New(e.Name).ForModel(), Title: untrusted.New(e.DisplayName).ForModel(),
+		Description: untrusted.New(e.Description).ForModelLines(), MIMEType: "text/markdown"}
+}
+
+// newPrompt returns the prompt of a skill. It has no title: clients that turn
+// prompts into commands use it as the command's name, and a name with spaces
+// cannot be typed.
+func newPrompt(e *catalog.Entry) *mcp.Prompt {
+	return &mcp.Prompt{Name: promptName(e), Description: untrusted.MarkOrigin(e.Scope.String(), untrusted.New(e.Description).ForModel()), Arguments: promptArguments(e)}
+}
+
+// prompts returns the skills that users may invoke, one for each prompt name.
+func (v *view) prompts() []*catalog.Entry {
+	var out []*catalog.Entry
+	seen := map[string]bool{}
 	for _, e := range v.snap.Skills() {
-		name := promptName(e)
-		if !e.UserInvocable || prompts[name] {
-			continue
-		}
-		prompts[name] = true
-		o := want[e.Key()]
-		if o == nil {
-			o = &offer{entry: e}
-			want[e.Key()] = o
-		}
-		o.prompt = name
-	}
-	var goneURIs, gonePrompts []string
-	for key, old := range s.offered {
-		now := want[key]
-		if old.uri != "" && (now == nil || now.uri != old.uri) {
-			goneURIs = append(goneURIs, old.uri)
-		}
-		if old.prompt != "" && (now == nil || now.prompt != old.prompt) {
-			gonePrompts = append(gonePrompts, old.prompt)
+		if name := promptName(e); e.UserInvocable && !seen[name] {
+			seen[name] = true
+			out = append(out, e)
 		}
 	}
-	if len(goneURIs) > 0 {
-		s.sdk.RemoveResources(goneURIs...)
-	}
-	if len(gonePrompts) > 0 {
-		s.sdk.RemovePrompts(gonePrompts...)
-	}
-	for key, o := range want {
-		old := s.offered[key]
-		if old != nil && old.entry == o.entry && old.uri == o.uri && old.prompt == o.prompt {
-			continue
-		}
-		s.addOffer(o)
-	}
-	s.offered = want
+	return out
 }
 
-func (s *Server) addOffer(o *offer) {
-	e, description := o.entry, untrusted.New(o.entry.Description)
-	if o.uri != "" {
-		// The Skills extension requires the description of the frontmatter, so
-		// it has no mark of the origin.
-		s.sdk.AddResource(&mcp.Resource{URI: o.uri, Name: untrusted.New(e.Name).ForModel(), Title: untrusted.New(e.DisplayName).ForModel(), Description: description.ForModelLines(), MIMEType: "text/markdown"}, s.readResource)
+// promptSkill returns the skill with the given prompt name, or nil.
+func (v *view) promptSkill(name string) *catalog.Entry {
+	if e, err := v.snap.Get(name); err == nil && e.Name == name && e.UserInvocable && promptName(e) == name {
+		return e
 	}
-	if o.prompt != "" {
-		// No title: clients that turn prompts into commands use it as the
-		// command's name, and a name with spaces cannot be typed.
-		p := &mcp.Prompt{Name: o.prompt, Description: untrusted.MarkOrigin(e.Scope.String(), description.ForModel()), Arguments: promptArguments(e)}
-		s.sdk.AddPrompt(p, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return s.getPrompt(ctx, e, typedArguments(p, req.Params.Arguments))
+	for _, e := range v.snap.Skills() { // the name has spaces or hidden characters
+		if e.UserInvocable && promptName(e) == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// changedPrompt is added to the SDK's server and removed at once, because the SDK
+// notifies clients only of changes to what is registered.
+const changedPrompt = "loadout-changed"
+
+// notifyLists notifies the clients if the lists of resources or prompts changed.
+// Adding the template of skill files again notifies them of changed resources.
+func (s *Server) notifyLists(before, now *catalog.Snapshot) {
+	if !slices.Equal(slices.Collect(before.All()), slices.Collect(now.All())) {
+		s.sdk.AddResourceTemplate(skillTemplate, s.readResource)
+	}
+	if !slices.Equal(before.Skills(), now.Skills()) {
+		s.sdk.AddPrompt(&mcp.Prompt{Name: changedPrompt}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return nil, invalidParams("unknown prompt %q", changedPrompt)
 		})
+		s.sdk.RemovePrompts(changedPrompt)
 	}
 }

@@ -141,15 +141,15 @@ type Server struct {
 	// contains the catalog text.
 	loadTool string
 
-	mu      sync.Mutex // guards the state registered with the SDK's server
-	offered map[string]*offer
+	mu          sync.Mutex // guards the field below, and changes to current
+	hasLoadTool bool       // whether the tool that loads skills is registered
 }
 
 // New returns a server for the runtime. The server follows changes to the
 // runtime's catalog and does not close the runtime. opts may be nil. New panics
 // if Compat is unknown.
 func New(rt *loadout.Runtime, opts *Options) *Server {
-	s := &Server{rt: rt, loadTool: toolname.LoadSkill, offered: map[string]*offer{}}
+	s := &Server{rt: rt, loadTool: toolname.LoadSkill}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -181,7 +181,7 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	if s.opts.Grow && s.opts.Tools != nil && s.opts.Compat == "" {
 		s.growth = s.newGrowth()
 	}
-	s.sdk.AddReceivingMiddleware(s.middleware)
+	s.sdk.AddReceivingMiddleware(s.middleware, s.serveSkills)
 	s.sdk.AddSendingMiddleware(cancelUndecided)
 	s.cancel = rt.Catalog().Subscribe(func(_, now *catalog.Snapshot) { s.sync(now) })
 	s.sync(rt.Catalog().Snapshot())
@@ -204,18 +204,22 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	}
 	caps.AddExtension(extensionID, map[string]any{"directoryRead": true})
 	o.Capabilities = caps
-	o.SetCacheable = func(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
-		if c.TTLMs == 0 && c.CacheScope == "" {
-			c.TTLMs, c.CacheScope = cacheMillis, cacheScope
-			if _, file := req.(*mcp.ReadResourceRequest); file {
-				c.TTLMs = 0
-			}
-		}
-	}
+	o.SetCacheable = s.setCacheable
 	if o.Logger == nil {
 		o.Logger = slog.New(quietHandler{s.log.Handler()})
 	}
 	return &o
+}
+
+// setCacheable sets the cache fields of a result that has none.
+func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
+	if c.TTLMs != 0 || c.CacheScope != "" {
+		return
+	}
+	c.TTLMs, c.CacheScope = cacheMillis, cacheScope
+	if _, file := req.(*mcp.ReadResourceRequest); file {
+		c.TTLMs = 0
+	}
 }
 
 // Cache lifetimes of lists. Since changes are announced, they limit only how
@@ -250,9 +254,8 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// sync updates the lists of the SDK's server to match the snapshot. The SDK
-// notifies clients of the changes. Snapshots older than the current one are
-// ignored.
+// sync makes a snapshot the current one, and notifies clients of changed lists.
+// Snapshots older than the current one are ignored.
 func (s *Server) sync(snap *catalog.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,19 +264,24 @@ func (s *Server) sync(snap *catalog.Snapshot) {
 		return
 	}
 	v := &view{snap: snap}
-	if !s.opts.ToolsOnly {
-		v = newView(snap)
-	}
 	s.current.Store(v)
-	if !s.opts.ToolsOnly {
-		s.syncOffers(v)
+	// The description of the tool is set in each list: see setDescription.
+	// Adding the tool again makes the SDK send a notification.
+	if !s.hasLoadTool || s.hasConnections() && s.catalogTextOf(before) != s.catalogTextOf(v) {
+		s.hasLoadTool = s.addLoadTool()
 	}
-	if before == nil || s.catalogTextOf(before) != s.catalogTextOf(v) {
-		// The description is part of the tool list. Adding the tool again
-		// makes the SDK send a notification.
-		s.addLoadTool(s.catalogTextOf(v))
+	if before != nil && !s.opts.ToolsOnly && s.hasConnections() {
+		s.notifyLists(before.snap, snap)
 	}
 	s.texts.dropEnded(s)
+}
+
+// hasConnections reports whether a client is connected.
+func (s *Server) hasConnections() bool {
+	for range s.sdk.Sessions() {
+		return true
+	}
+	return false
 }
 
 func (s *Server) view() *view { return s.current.Load() }

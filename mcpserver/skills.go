@@ -96,9 +96,12 @@ func (s *Server) addSkillMethods() {
 	if err != nil {
 		panic(err) // the method name is reserved by the SDK
 	}
-	s.sdk.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: scheme + "{+path}", Name: "skill-file", Title: "File of a skill",
-		Description: "A file of a skill, by the skill's path and the file's path inside it."}, s.readResource)
+	s.sdk.AddResourceTemplate(skillTemplate, s.readResource)
 }
+
+// skillTemplate is the template of the resources that skills consist of.
+var skillTemplate = &mcp.ResourceTemplate{URITemplate: scheme + "{+path}", Name: "skill-file", Title: "File of a skill",
+	Description: "A file of a skill, by the skill's path and the file's path inside it."}
 
 const modernVersion = "2026-07-28"
 
@@ -131,7 +134,8 @@ func (s *Server) listSkills(ctx context.Context, ss *mcp.ServerSession, p *listS
 	}
 	v := s.view()
 	res := &listSkillsResult{ResultType: "complete", Skills: []*skillEntry{}, cacheable: freshness(ss, p.GetMeta())}
-	page := v.entries[min(at, len(v.entries)):]
+	served := v.served()
+	page := served[min(at, len(served)):]
 	if len(page) > pageSize {
 		page, res.NextCursor = page[:pageSize], encodeCursor(at+pageSize)
 	}

@@ -51,14 +51,15 @@ func (s *Server) isOurTool(tool string) bool {
 	return s.opts.Compat == "" && slices.Contains(ourTools, tool)
 }
 
-// addLoadTool adds or replaces the tool that loads skills.
-func (s *Server) addLoadTool(t catalogText) {
+// addLoadTool adds or replaces the tool that loads skills, whose description is
+// set in each list. It reports whether the tool is there.
+func (s *Server) addLoadTool() bool {
 	if s.opts.Compat != "" {
-		s.addCompatTool(t)
-		return
+		return s.addCompatTool()
 	}
 	addAskingTool(s.sdk, &mcp.Tool{Name: s.loadTool, Title: "Load a skill", Annotations: readOnly,
-		InputSchema: schemaOf[loadArgs](), Description: t.description}, s.approveSkill, s.loadSkill)
+		InputSchema: schemaOf[loadArgs]()}, s.approveSkill, s.loadSkill)
+	return true
 }
 
 // addTool is like [mcp.AddTool], but its handler may omit the structured

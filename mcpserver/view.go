@@ -23,14 +23,16 @@ const (
 // URI that ends in its name. The view caches the catalog text of the snapshot.
 type view struct {
 	snap     *catalog.Snapshot
-	entries  []*catalog.Entry          // served skills, in order of precedence
-	uris     map[string]string         // skill key → root URI
-	byPath   map[string]*catalog.Entry // skill-path → skill
-	inside   map[string]bool           // all parents of skill-paths
-	unserved []NotServed
+	textOnce sync.Once
+	text     catalogText
 
-	once sync.Once
-	text catalogText
+	// The following fields are set by index.
+	indexOnce sync.Once
+	entries   []*catalog.Entry          // served skills, in order of precedence
+	uris      map[string]string         // skill key → root URI
+	byPath    map[string]*catalog.Entry // skill-path → skill
+	inside    map[string]bool           // all parents of skill-paths
+	unserved  []NotServed
 }
 
 // NotServed is a skill that the Skills extension (SEP-2640) cannot serve,
@@ -42,8 +44,18 @@ type NotServed struct {
 	Reason string `json:"reason"` // why it cannot be served, and what to change
 }
 
-func newView(snap *catalog.Snapshot) *view {
-	v := &view{snap: snap, uris: map[string]string{}, byPath: map[string]*catalog.Entry{}, inside: map[string]bool{}}
+// served returns the served skills in order of precedence. The caller must not
+// modify the result.
+func (v *view) served() []*catalog.Entry {
+	v.indexOnce.Do(v.index)
+	return v.entries
+}
+
+// index assigns a path to each skill that can be served. Most clients use only
+// the tools, which do not need the paths.
+func (v *view) index() {
+	snap := v.snap
+	v.uris, v.byPath, v.inside = map[string]string{}, map[string]*catalog.Entry{}, map[string]bool{}
 	winners := map[string]*catalog.Entry{}
 	for _, e := range snap.Skills() {
 		winners[e.Name] = e
@@ -64,7 +76,6 @@ func newView(snap *catalog.Snapshot) *view {
 			v.inside[up] = true
 		}
 	}
-	return v
 }
 
 // unportable returns why a skill cannot be served, or "" if it can. The
@@ -147,7 +158,10 @@ func (v *view) isFree(p string) bool {
 }
 
 // uriOf returns the root URI of a skill, or "" if the skill is not served.
-func (v *view) uriOf(key string) string { return v.uris[key] }
+func (v *view) uriOf(key string) string {
+	v.indexOnce.Do(v.index)
+	return v.uris[key]
+}
 
 // maxURIPath is the maximum length of the unescaped path of a resource URI in bytes.
 const maxURIPath = 4096
@@ -163,6 +177,7 @@ func (v *view) find(uri string) (*catalog.Entry, string, bool) {
 	if !ok || len(full) > maxURIPath {
 		return nil, "", false
 	}
+	v.indexOnce.Do(v.index)
 	for p, more := full, true; more; {
 		if e := v.byPath[p]; e != nil {
 			return e, strings.TrimPrefix(full[len(p):], "/"), true
@@ -202,4 +217,11 @@ func unescapePath(p string) (string, bool) {
 // NotServed returns the skills in the current catalog that the Skills extension
 // cannot serve, with the reasons. It returns none if [Options.ToolsOnly] is set.
 // The caller must not modify the result.
-func (s *Server) NotServed() []NotServed { return s.view().unserved }
+func (s *Server) NotServed() []NotServed {
+	if s.opts.ToolsOnly {
+		return nil
+	}
+	v := s.view()
+	v.served()
+	return v.unserved
+}

@@ -31,7 +31,7 @@ func viewOf(t interface {
 	if err := c.Reload(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return newView(c.Snapshot())
+	return &view{snap: c.Snapshot()}
 }
 
 func TestEachSkillHasItsOwnPath(t *testing.T) {
@@ -56,7 +56,7 @@ func TestEachSkillHasItsOwnPath(t *testing.T) {
 		}
 		v := viewOf(t, sources...)
 		seen := map[string]bool{}
-		for _, e := range v.entries {
+		for _, e := range v.served() {
 			root := v.uriOf(e.Key())
 			if seen[root] || path.Base(root) != e.Name {
 				t.Fatalf("%s is at %s", e.Key(), root)
@@ -83,7 +83,7 @@ func TestEachSkillHasItsOwnPath(t *testing.T) {
 			}
 		}
 		for _, e := range v.snap.Skills() {
-			if unportable(e) == "" && !slices.Contains(v.entries, e) {
+			if unportable(e) == "" && !slices.Contains(v.served(), e) {
 				t.Fatalf("%s is not served", e.Key())
 			}
 		}
