@@ -52,7 +52,9 @@ func (h *Hub) enter(w http.ResponseWriter, r *http.Request, v *api.Request) {
 	}
 	r = r.WithContext(account.NewContext(r.Context(), v.Principal))
 	_, v.Route = h.mux.Handler(r)
+	w, end := compressJSON(w, r)
 	h.mux.ServeHTTP(w, r)
+	end()
 }
 
 // leave logs a request. If the handler panicked before writing anything, it sends

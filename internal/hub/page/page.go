@@ -157,7 +157,7 @@ func (a *asset) send(w http.ResponseWriter, r *http.Request) {
 	h, data := w.Header(), a.plain
 	h.Set("Content-Type", a.kind)
 	h.Add("Vary", "Accept-Encoding")
-	if a.packed != nil && acceptsGzip(r) {
+	if a.packed != nil && AcceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
 		data = a.packed
 	}
@@ -168,7 +168,8 @@ func (a *asset) send(w http.ResponseWriter, r *http.Request) {
 	io.Copy(w, bytes.NewReader(data))
 }
 
-func acceptsGzip(r *http.Request) bool {
+// AcceptsGzip reports whether a client accepts responses compressed with gzip.
+func AcceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		coding, params, _ := strings.Cut(strings.TrimSpace(part), ";")
 		if coding == "gzip" {

@@ -1,0 +1,104 @@
+package hub
+
+import (
+	"compress/gzip"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/page"
+)
+
+// compressFrom is the size of a response below which compression saves nothing. A
+// response is compressed if its first write is at least as large.
+const compressFrom = 1 << 10
+
+var gzipWriters = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an invalid level
+	return w
+}}
+
+// compressJSON returns a writer that compresses JSON responses of the API for clients
+// that accept gzip. The caller must call end after the handler has returned. Other
+// responses, such as streams of events and packages, pass unchanged.
+func compressJSON(w http.ResponseWriter, r *http.Request) (_ http.ResponseWriter, end func()) {
+	documented := strings.HasPrefix(r.URL.Path, api.Prefix+"/") || r.URL.Path == "/openapi.json"
+	if !documented || r.Method == http.MethodHead || !page.AcceptsGzip(r) {
+		return w, func() {}
+	}
+	c := &compressor{ResponseWriter: w}
+	return c, c.end
+}
+
+// compressor delays the header until it knows whether to compress.
+type compressor struct {
+	http.ResponseWriter
+	status int // of the delayed header; 0 if there is none
+	begun  bool
+	gzip   *gzip.Writer
+}
+
+// Unwrap supports [http.ResponseController].
+func (c *compressor) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+func (c *compressor) WriteHeader(status int) {
+	if c.begun || status < http.StatusOK {
+		c.ResponseWriter.WriteHeader(status)
+		return
+	}
+	c.status = status
+}
+
+func (c *compressor) Write(p []byte) (int, error) {
+	if !c.begun {
+		c.begin(len(p) >= compressFrom)
+	}
+	if c.gzip != nil {
+		return c.gzip.Write(p)
+	}
+	return c.ResponseWriter.Write(p)
+}
+
+// begin sends the header, and compresses what follows if it is large JSON.
+func (c *compressor) begin(large bool) {
+	c.begun = true
+	h := c.Header()
+	if kind, _, _ := strings.Cut(h.Get("Content-Type"), ";"); kind == "application/json" {
+		h.Add("Vary", "Accept-Encoding")
+		if large && h.Get("Content-Encoding") == "" {
+			h.Set("Content-Encoding", "gzip")
+			h.Del("Content-Length")
+			c.gzip = gzipWriters.Get().(*gzip.Writer)
+			c.gzip.Reset(c.ResponseWriter)
+		}
+	}
+	if c.status != 0 {
+		c.ResponseWriter.WriteHeader(c.status)
+	}
+}
+
+// FlushError supports [http.ResponseController].
+func (c *compressor) FlushError() error {
+	if !c.begun {
+		c.begin(false)
+	}
+	if c.gzip != nil {
+		if err := c.gzip.Flush(); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(c.ResponseWriter).Flush()
+}
+
+// end sends a delayed header and the rest of the compressed data.
+func (c *compressor) end() {
+	if !c.begun && c.status != 0 {
+		c.begin(false)
+	}
+	if c.gzip != nil {
+		_ = c.gzip.Close() // the client is gone; the connection reports it
+		gzipWriters.Put(c.gzip)
+		c.gzip = nil
+	}
+}
