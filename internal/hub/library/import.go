@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/skillstate"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
@@ -309,13 +310,16 @@ var errUnchanged = errors.New("already up to date")
 // errPending means that a version with the files of the source waits for a review.
 var errPending = errors.New("waits for a review")
 
-// unchangedError returns why a source whose files are those of v changes nothing.
-func unchangedError(v store.Version, pending bool) error {
+// unchangedError returns why a source whose files are those of v, which has the given
+// state, changes nothing.
+func unchangedError(v store.Version, state skillstate.State, pending bool) error {
 	switch {
-	case v.Review == Rejected && v.ChangesRequested:
+	case state == skillstate.ChangesRequested:
 		return invalidf("version %d has these files, and a reviewer requested changes", v.Number)
-	case v.Review == Rejected:
+	case state == skillstate.Rejected:
 		return invalidf("version %d has these files and was rejected", v.Number)
+	case state == skillstate.Withdrawn:
+		return invalidf("version %d has these files and was withdrawn; make it current to use it again", v.Number)
 	case pending:
 		return errPending
 	}
@@ -325,9 +329,10 @@ func unchangedError(v store.Version, pending bool) error {
 // updateFromSource adds a version with the files of a source, or makes an existing
 // version with these files current. It reports whether the version waits for a
 // review. If it is already current, waits already or was rejected, updateFromSource
-// only records the source and returns an unchangedError. The files must not be those
-// of an older version, and a signed skill must not be older than the stored versions,
-// unless downgrade is set.
+// only records the source and returns an unchangedError. It also returns one for a
+// withdrawn version, so that an update does not undo a reversion. The files must not
+// be those of an older version, and a signed skill must not be older than the stored
+// versions, unless downgrade is set.
 func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source, downgrade bool) (number int64, pending bool, err error) {
 	h, err := l.authorizeChange(ctx, p, id)
 	if err == nil {
@@ -355,8 +360,11 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 	if v.Number < h.Number && !downgrade {
 		return 0, false, downgradef(Downgraded, "downgrade of skill %q: version %d has these files, and version %d is current", h.Name, v.Number, h.Number)
 	}
-	same := false
+	same, state := false, skillstate.Pending
 	err = l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
+		if state = facts(v).State(h.Number); state == skillstate.Withdrawn {
+			return nil, unchangedError(v, state, false)
+		}
 		same = h.Number == v.Number || !mayBeCurrent(h.Skill, v)
 		pending = v.Review == Pending && !mayBeCurrent(h.Skill, v)
 		if !same {
@@ -367,7 +375,7 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 		return uploadDetails{h.Name, v.Number, digest, from}, tx.Skills.Update(ctx, id, from.origin(), from.encode())
 	})
 	if err == nil && same {
-		err = unchangedError(v, pending)
+		err = unchangedError(v, state, pending)
 	}
 	return v.Number, pending, err
 }

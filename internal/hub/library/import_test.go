@@ -264,3 +264,29 @@ func TestUpdateThatWaitsSaysSo(t *testing.T) {
 	done := library.ImportChange{ID: s.ID, Name: "pdf", Dir: "pdf", Reason: "already up to date"}
 	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t).Skipped, []library.ImportChange{done})
 }
+
+// An update does not undo a reversion: a withdrawn version stays withdrawn, until a user
+// makes it current.
+func TestUpdateKeepsReversion(t *testing.T) {
+	w := sqlite(t, local(&library.Options{TempDir: t.TempDir()}))
+	g := remotetest.NewGit(t)
+	choice := library.ImportSelection{Overwrite: []string{"pdf"}}
+	g.Commit(map[string]string{"pdf/SKILL.md": text("pdf", "one")})
+	s := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, choice))(t).Created[0]
+	g.Commit(map[string]string{"pdf/SKILL.md": text("pdf", "two")})
+	wantEqual(t, became(must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t))["updated"], []string{"pdf@2"})
+	mustDo(t, w.lib.SetCurrentVersion(w.ctx, w.meg, s.ID, 1))
+
+	g.Commit(map[string]string{"docx/SKILL.md": text("docx", "one")})
+	const reason = "pdf: version 2 has these files and was withdrawn; make it current to use it again"
+	for range 2 { // the second time, the commit is known
+		done := must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t)
+		wantEqual(t, became(done)["skipped"], []string{reason})
+		wantEqual(t, must(w.lib.Skill(w.ctx, w.ada, s.ID))(t).Number, int64(1))
+	}
+	choice.Dirs = []string{"pdf"}
+	wantEqual(t, became(must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, choice))(t))["skipped"], []string{reason})
+
+	g.Commit(map[string]string{"pdf/SKILL.md": text("pdf", "three")})
+	wantEqual(t, became(must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t))["updated"], []string{"pdf@3"})
+}

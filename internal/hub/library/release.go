@@ -117,7 +117,7 @@ func (l *Library) signedVersions(ctx context.Context, h *skillRecord, now *signa
 		}
 		for _, v := range versions {
 			before = v.Number
-			if readSource(v.Source) == nil || !isCleared(v.Review, v.Meta) && v.Number != h.Number {
+			if readSource(v.Source) == nil || !isCleared(v) && v.Number != h.Number {
 				continue
 			}
 			s, err := l.versionSignature(ctx, h.Name, v)

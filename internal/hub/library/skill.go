@@ -21,7 +21,7 @@ const (
 	Approved = store.Approved
 	Rejected = store.Rejected
 	// ChangesRequested is accepted in a [Decision] only. The version is rejected,
-	// in the state [StateChangesRequested].
+	// in the state [skillstate.ChangesRequested].
 	ChangesRequested = store.ChangesRequested
 )
 

@@ -6,64 +6,30 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/skillstate"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// State is the position of a version in its life. It follows from the review of
-// the version and from the number of the current version.
-type State string
-
-// States of a version.
-const (
-	StatePending  State = "pending"  // its code waits for a review
-	StateRejected State = "rejected" // a reviewer rejected it
-	// StateChangesRequested is the state of a version whose reviewer expects
-	// another version with the changes of the note.
-	StateChangesRequested State = "changes-requested"
-	StateApproved         State = "approved"   // cleared for use, and current
-	StateSuperseded       State = "superseded" // cleared for use, but a newer version is current
-	StateWithdrawn        State = "withdrawn"  // cleared for use, but the skill was reverted to an older version
-)
-
-// versionState returns the state of a version of s.
-func versionState(s store.Skill, v store.Version) State {
-	switch {
-	case v.Review == Rejected && v.ChangesRequested:
-		return StateChangesRequested
-	case v.Review == Rejected:
-		return StateRejected
-	case !isCleared(v.Review, v.Meta):
-		return StatePending
-	case v.Number < s.Number:
-		return StateSuperseded
-	case v.Number > s.Number:
-		return StateWithdrawn
+// factsOf returns what decides about the state of a version.
+func factsOf(number int64, r Review, changesRequested bool, data json.RawMessage) skillstate.Version {
+	d := skillstate.State(r)
+	if r == Rejected && changesRequested {
+		d = skillstate.ChangesRequested
 	}
-	return StateApproved
+	m := readMeta(data)
+	return skillstate.Version{Number: number, Decision: d, HasCode: m.hasCode()}
 }
 
-// isCleared reports whether a version with the given review and metadata may be
-// the one that everybody gets: a reviewer approved it, or it has no code to review
-// and nobody rejected it.
-func isCleared(r Review, data json.RawMessage) bool {
-	if r == Pending {
-		m := readMeta(data)
-		return !m.hasCode()
-	}
-	return r == Approved
+func facts(v store.Version) skillstate.Version {
+	return factsOf(v.Number, v.Review, v.ChangesRequested, v.Meta)
 }
 
-// mayBeCurrent reports whether a version of s may become the current one. A
-// pending version may do so only while the current one is pending too, as in a new
-// skill.
+// isCleared reports whether a version may be the one that everybody gets.
+func isCleared(v store.Version) bool { return facts(v).IsCleared() }
+
+// mayBeCurrent reports whether a version of s may become the current one.
 func mayBeCurrent(s store.Skill, v store.Version) bool {
-	switch {
-	case s.Number == 0 || s.Number == v.Number || isCleared(v.Review, v.Meta):
-		return true
-	case v.Review == Rejected:
-		return false
-	}
-	return s.Review == Pending && !isCleared(s.Review, s.Meta)
+	return facts(v).MayReplace(factsOf(s.Number, s.Review, false, s.Meta))
 }
 
 // isWithheld reports whether the current version of s is withheld from most users,
@@ -76,7 +42,7 @@ func isWithheld(s store.Skill) bool { return s.Review == Rejected }
 // for the reviewers of the skill, whatever the scopes of their tokens. Whatever
 // returns the contents of a version must call checkVersion or [isWithheld].
 func (h *skillRecord) checkVersion(p account.Principal, v store.Version) error {
-	released := isCleared(v.Review, v.Meta) || v.Number == h.Number && v.Review == Pending
+	released := isCleared(v) || v.Number == h.Number && v.Review == Pending
 	if released || h.isAuthorOrReviewer(p, v) {
 		return nil
 	}
@@ -135,9 +101,10 @@ func (l *Library) getVersionFor(ctx context.Context, p account.Principal, h *ski
 // current version is no longer cleared, applyReview reverts to another cleared one,
 // if any. v is the version before the review.
 func (l *Library) applyReview(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, r Review) error {
-	was, is := isCleared(v.Review, v.Meta), isCleared(r, v.Meta)
+	was, is := isCleared(v), factsOf(v.Number, r, false, v.Meta).IsCleared()
+	shown := factsOf(h.Number, h.Review, false, h.Meta)
 	switch {
-	case is && !was && (v.Number > h.Number || v.Number < h.Number && !isCleared(h.Review, h.Meta)):
+	case is && !was && (v.Number > h.Number || v.Number < h.Number && !shown.IsCleared()):
 		if err := l.setCurrent(ctx, tx, v); err != nil {
 			return err
 		}
@@ -163,7 +130,7 @@ func findCleared(ctx context.Context, tx *store.Tx, v store.Version) (*store.Ver
 		}
 		for i, r := range rows {
 			before = r.Number
-			switch cleared := r.ID != v.ID && isCleared(r.Review, r.Meta); {
+			switch cleared := r.ID != v.ID && isCleared(r); {
 			case cleared && r.Number < v.Number:
 				return &rows[i], nil
 			case cleared && newer == nil:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/skillstate"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -110,7 +111,7 @@ func TestUnreadableMetadataCountsAsCode(t *testing.T) {
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		for i, meta := range []string{`"none"`, `{"scripts":"many"}`, ""} {
 			v := must(w.db.Versions.Add(w.ctx, store.Version{SkillID: s.ID, Digest: fmt.Sprint("sha256:", i), CreatedBy: string(w.ada.User), Meta: []byte(meta)}, nil, nil))(t)
-			if got := must(w.lib.Version(w.ctx, w.meg, s.ID, v.Number))(t); !got.Code || got.State != library.StatePending {
+			if got := must(w.lib.Version(w.ctx, w.meg, s.ID, v.Number))(t); !got.Code || got.State != skillstate.Pending {
 				t.Errorf("with the metadata %q, the version is %+v", meta, got)
 			}
 			if err := w.lib.SetCurrentVersion(w.ctx, w.ada, s.ID, v.Number); !isReviewError(err) {

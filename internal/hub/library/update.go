@@ -9,6 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/internal/skillstate"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -141,7 +142,7 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 }
 
 // describeUnchanged returns the result for a skill whose source has no newer commit.
-// The version of that commit may wait for a review, or have been rejected.
+// The version of that commit may wait for a review, or was rejected or withdrawn.
 func (l *Library) describeUnchanged(ctx context.Context, s *Skill) (ImportChange, error) {
 	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir, Reason: errUnchanged.Error()}
 	newest, err := l.db.Versions.List(ctx, s.ID, 0, 1)
@@ -150,11 +151,12 @@ func (l *Library) describeUnchanged(ctx context.Context, s *Skill) (ImportChange
 	}
 	for _, v := range newest {
 		from := readSource(v.Source)
-		pending := v.Number > s.Number && v.Review == Pending && !isCleared(v.Review, v.Meta)
+		state := facts(v).State(s.Number)
+		pending := v.Number > s.Number && state == skillstate.Pending
 		if from == nil || !pending && from.Commit != s.Source.Commit {
 			continue
 		}
-		change.Reason = unchangedError(v, pending).Error()
+		change.Reason = unchangedError(v, state, pending).Error()
 		if change.Pending = pending; pending {
 			change.Number = v.Number
 		}

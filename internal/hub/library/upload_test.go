@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/skillstate"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -160,7 +161,7 @@ func TestVersions(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		v := w.version(w.ada, s, "two", "scripts/run.sh", "#!/bin/sh\necho hi\n")
-		if v.Number != 2 || v.Current || v.State != library.StatePending || v.Scripts != 1 || !v.Code || v.Runnable {
+		if v.Number != 2 || v.Current || v.State != skillstate.Pending || v.Scripts != 1 || !v.Code || v.Runnable {
 			t.Errorf("the version is %+v", v)
 		}
 		_, err := w.lib.AddVersion(w.ctx, w.ada, s.ID, upload(t, "pdf", "one"))

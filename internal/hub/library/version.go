@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/internal/skillstate"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
@@ -17,21 +18,21 @@ import (
 
 // Version is an immutable version of a skill, with its review.
 type Version struct {
-	SkillID     string    `json:"skill_id"`
-	Name        string    `json:"-"` // of the skill; omitted in lists of one skill
-	Namespace   Namespace `json:"-"` // of the skill; omitted in lists of one skill
-	Number      int64     `json:"number" doc:"Starts at 1"`
-	Label       string    `json:"version,omitempty" doc:"Version given by the author"`
-	Digest      string    `json:"digest"`
-	Current     bool      `json:"current"`
-	Description string    `json:"description"`
-	Size        int64     `json:"size" doc:"Total size in bytes"`
-	Files       int64     `json:"files" doc:"Number of files"`
-	Scripts     int       `json:"scripts" doc:"Number of executable files"`
-	Code        bool      `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
-	Tokens      int       `json:"tokens" doc:"Estimate for the instructions"`
-	Review      Review    `json:"review" enum:"pending,approved,rejected"`
-	State       State     `json:"state" enum:"pending,changes-requested,rejected,approved,superseded,withdrawn" doc:"Position in its life: approved is the current version, also if it has no code to review"`
+	SkillID     string           `json:"skill_id"`
+	Name        string           `json:"-"` // of the skill; omitted in lists of one skill
+	Namespace   Namespace        `json:"-"` // of the skill; omitted in lists of one skill
+	Number      int64            `json:"number" doc:"Starts at 1"`
+	Label       string           `json:"version,omitempty" doc:"Version given by the author"`
+	Digest      string           `json:"digest"`
+	Current     bool             `json:"current"`
+	Description string           `json:"description"`
+	Size        int64            `json:"size" doc:"Total size in bytes"`
+	Files       int64            `json:"files" doc:"Number of files"`
+	Scripts     int              `json:"scripts" doc:"Number of executable files"`
+	Code        bool             `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
+	Tokens      int              `json:"tokens" doc:"Estimate for the instructions"`
+	Review      Review           `json:"review" enum:"pending,approved,rejected"`
+	State       skillstate.State `json:"state" enum:"pending,changes-requested,rejected,approved,superseded,withdrawn" doc:"Position in its life: approved is the current version, also if it has no code to review"`
 	// Runnable does not say who may run the code. That also depends on the
 	// principal's rights, the policy and the sandbox.
 	Runnable  bool      `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
@@ -57,7 +58,7 @@ func newVersion(s store.Skill, v store.Version) *Version {
 	return &Version{
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Number == s.Number, Description: untrusted.New(v.Description).ForPage(),
 		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.hasCode(), Tokens: m.Tokens,
-		Review: v.Review, State: versionState(s, v), Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, Approvers: append([]string{}, v.Approvers...), CreatedBy: v.CreatedBy, Created: v.Created,
+		Review: v.Review, State: facts(v).State(s.Number), Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, Approvers: append([]string{}, v.Approvers...), CreatedBy: v.CreatedBy, Created: v.Created,
 		Source: readSource(v.Source), Findings: m.Findings, Unscanned: m.Unscanned, Diagnostics: m.Diagnostics,
 	}
 }

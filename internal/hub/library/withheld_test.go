@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/skillstate"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -159,7 +160,7 @@ func TestRejectedCurrentVersion(t *testing.T) {
 		}
 		check("all rejected")
 		fourth := w.version(w.ada, s, "four", "run.sh", "#!/bin/sh\nfalse\n")
-		if fourth.Current || fourth.State != library.StatePending {
+		if fourth.Current || fourth.State != skillstate.Pending {
 			t.Errorf("the upload is %+v", fourth)
 		}
 		check("another one waits")
