@@ -100,14 +100,25 @@ func TestApprovalSupersedesOlder(t *testing.T) {
 	version := func(n string) {
 		g.Commit(map[string]string{"tides/SKILL.md": plainSkill("tides", "Version "+n+"."), "tides/high.sh": "echo high-" + n + "\n"})
 	}
+	state := func(want string) {
+		t.Helper()
+		p.has(p.types(0, "show", "tides", "--json").stdout, `"state": "`+want+`"`)
+		if out := p.types(0, "show", "tides").stdout; strings.Contains(out, "\nstate         "+want) != (want != "approved") {
+			t.Errorf("a skill that is %s is shown as\n%s", want, out)
+		}
+	}
 	version("1")
 	p.types(0, "add", g.URL)
+	state("pending")
 	p.types(0, "approve", "tides", "--yes")
+	state("approved")
 	version("2")
 	p.types(0, "update")
+	state("pending")
 	p.types(0, "approve", "tides", "--yes")
 	version("1")
 	p.types(0, "update")
+	state("superseded")
 	c := p.connects()
 	script := map[string]any{"skill": "tides", "script": "high.sh"}
 	text, _ := c.calls("run_skill_script", script)

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/skillstate"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/internal/untrusted"
@@ -73,6 +74,7 @@ type shownSkill struct {
 	Scope                  catalog.Scope     `json:"scope"`
 	Path                   string            `json:"path"`
 	Digest                 string            `json:"digest"`
+	State                  skillstate.State  `json:"state,omitempty"` // absent for an archive
 	Tokens                 int               `json:"tokens"`
 	Instructions           string            `json:"instructions"`
 	Files                  []skill.File      `json:"files"`
@@ -91,10 +93,16 @@ func (a *app) showSkill(cmd *cobra.Command, rt *loadout.Runtime, ref string) err
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(newShownSkill(e, s, m))
+	state, err := a.SkillState(cmd.Context(), rt, e, m)
+	if err != nil {
+		return err
 	}
-	a.printSkill(e, s, m)
+	if a.JSON {
+		shown := newShownSkill(e, s, m)
+		shown.State = state
+		return a.PrintJSON(shown)
+	}
+	a.printSkill(e, s, m, state)
 	return nil
 }
 
@@ -116,7 +124,7 @@ func newShownSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) shownSkil
 	return out
 }
 
-func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
+func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest, state skillstate.State) {
 	var b strings.Builder
 	b.WriteString(a.Bold(plain(s.Title())))
 	if s.Version != "" {
@@ -144,6 +152,8 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 		row("for", "users only, not offered to models")
 	}
 	row("digest", m.Digest())
+	approve := "its code waits for loadout approve " + console.ShellQuote(e.Key()) + a.SkillFlags()
+	row("state", map[skillstate.State]string{skillstate.Pending: "pending: " + approve, skillstate.Superseded: "superseded by a newer version: " + approve}[state])
 	row("size", fmt.Sprintf("about %s of instructions; %s, %s", console.Pluralize(tokencount.Estimate(s.Instructions), "token"), console.Pluralize(len(m), "file"), console.FormatSize(m.Size())))
 	a.writeFileList(&b, m, 24)
 	fmt.Fprintf(&b, "\n%s\n", safe(untrusted.New(strings.Trim(s.Instructions, "\n")).Visible()))

@@ -8,9 +8,12 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/audit"
+	"github.com/loadout-dev/loadout/internal/skillstate"
 	"github.com/loadout-dev/loadout/internal/superseded"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // GrantStore returns the store of the user's grants that count. In managed mode,
@@ -112,6 +115,27 @@ func (s *Setup) ReinstateApprovals(ctx context.Context, in SkillsDir, versions [
 		}
 	}
 	return out, nil
+}
+
+// SkillState returns the state of the version of a skill on this machine. The
+// state does not depend on whether a sandbox is available.
+func (s *Setup) SkillState(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry, files skill.Manifest) (skillstate.State, error) {
+	current := int64(1)
+	v := skillstate.Version{Number: current, HasCode: e.ProvidesTools || slices.ContainsFunc(files, func(f skill.File) bool { return f.Script })}
+	switch {
+	case !v.HasCode:
+	case rt.CanAcquireLease(ctx, e.Key(), policy.Principal{}, ""):
+		v.Decision = skillstate.Approved
+	case !s.IsManaged():
+		older, err := s.SupersededApprovals()
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(older, func(a superseded.Approval) bool { return a.Grant.Subject == policy.Digest(files.Digest()) }) {
+			v.Decision, current = skillstate.Approved, v.Number+1
+		}
+	}
+	return v.State(current), nil
 }
 
 // userScope is the scope of skills in the user's directories.
