@@ -15,11 +15,11 @@
 package bm25
 
 import (
+	"bytes"
 	"cmp"
 	"iter"
+	"math"
 	"slices"
-	"sort"
-	"strings"
 	"sync"
 )
 
@@ -56,61 +56,99 @@ type Doc struct {
 
 // Hit is a search result.
 type Hit struct {
-	Doc   int     // index in the sequence passed to New
+	Doc   int     // index in the sequence passed to New, or position passed to Combine
 	Score float64 // higher is better; comparable only within a search
 }
 
 // Index is an immutable search index. It does not retain the strings from which
 // it was built. It is safe for concurrent use.
 type Index struct {
-	docs  int
-	terms terms
-	names []name // by key, then doc
+	size  int // number of positions
+	parts []part
+	texts float64   // number of texts
+	norms []lengths // by position
 
 	scratch sync.Pool // of *queryBuffers
 }
 
-// name is a text's name with its words joined, so that textToSpeech,
-// text-to-speech and "Text to Speech" are equal.
-type name struct {
-	key string
-	doc uint32
+// part is a segment of an index.
+type part struct {
+	Part
+	partial bool // whether the index omits texts of the segment
 }
+
+// lengths holds the penalties for the length of a text.
+type lengths struct{ meta, full float64 }
 
 // New indexes docs in order. It reads one text at a time, so the sequence can
 // load bodies on demand.
 func New(docs iter.Seq[Doc]) *Index {
-	bld := builder{ids: map[string]uint32{}, stems: map[string]uint32{}}
-	for d := range docs {
-		bld.add(d)
-	}
-	x := &Index{docs: len(bld.counts), terms: bld.terms(), names: bld.names}
-	slices.SortFunc(x.names, func(a, b name) int {
-		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.doc, b.doc))
+	s := NewSegment(func(yield func(uint64, Doc) bool) {
+		for d := range docs {
+			if !yield(0, d) {
+				return
+			}
+		}
 	})
-	x.scratch.New = func() any { return &queryBuffers{scores: make([]float32, x.docs)} }
+	at := make([]int32, s.Len())
+	for i := range at {
+		at[i] = int32(i)
+	}
+	return Combine(len(at), Part{s, at})
+}
+
+// Combine returns an index of the texts of several segments. Positions are 0 to
+// n-1, each for at most one text. Hits have the position as their Doc. The
+// result of a search depends only on the texts and their positions.
+func Combine(n int, parts ...Part) *Index {
+	x := &Index{size: n, norms: make([]lengths, n)}
+	texts, metaWords, fullWords := 0, uint64(0), uint64(0)
+	for _, p := range parts {
+		used := 0
+		for text, at := range p.At {
+			if at >= 0 {
+				used++
+				metaWords += uint64(p.Segment.metaLen[text])
+				fullWords += uint64(p.Segment.fullLen[text])
+			}
+		}
+		if texts += used; used > 0 {
+			x.parts = append(x.parts, part{p, used < p.Segment.Len()})
+		}
+	}
+	x.texts = float64(texts)
+	metaMean, fullMean := max(1, float64(metaWords)/x.texts), max(1, float64(fullWords)/x.texts)
+	norm := func(n uint32, mean float64) float64 { return k1 * (1 - b + b*float64(n)/mean) }
+	for _, p := range x.parts {
+		for text, at := range p.At {
+			if at >= 0 {
+				x.norms[at] = lengths{norm(p.Segment.metaLen[text], metaMean), norm(p.Segment.fullLen[text], fullMean)}
+			}
+		}
+	}
+	x.scratch.New = func() any { return &queryBuffers{scores: make([]float32, n)} }
 	return x
 }
 
 // Len returns the number of indexed texts.
-func (x *Index) Len() int { return x.docs }
+func (x *Index) Len() int { return int(x.texts) }
 
 // queryBuffers holds buffers that are reused from query to query.
 type queryBuffers struct {
-	lex         lexer
-	terms       []weightedTerm // terms of the query
-	scores      []float32      // by text
-	joined      []byte         // words of the query, concatenated
-	ends        []int          // end of each word in joined
-	boosted     []int          // indexes of the names that occur in the query
-	unknown     int            // number of words that occur in no text
-	corrections []uint32
-	stem        []byte
-}
-
-type weightedTerm struct {
-	term   uint32
-	weight float32
+	lex      lexer
+	keep     func(doc int) bool
+	terms    [][2]int  // start and end in words of each term of the query
+	words    []byte    // terms of the query, concatenated
+	scores   []float32 // by position
+	joined   []byte    // words of the query, concatenated
+	ends     []int     // end of each word in joined
+	boosted  [][]byte  // names that occur in the query, as parts of joined
+	unknown  int       // number of words that occur in no text
+	stem     []byte
+	postings []posting
+	weights  []float64 // by posting
+	block    []byte    // of a dictionary
+	value    []byte    // postings that were read from a file
 }
 
 // Search returns up to limit texts that share a word with the query, best
@@ -122,124 +160,255 @@ type weightedTerm struct {
 // indexed words, or ignored. Texts with a much lower score than the best one
 // are dropped. For an empty query, the result is empty. Only the start of a
 // very long query is used, so the cost is bounded.
+//
+// Search is for indexes in memory. It returns nothing if a file of the index
+// cannot be read.
 func (x *Index) Search(query string, limit int) []Hit {
-	if limit <= 0 || x.docs == 0 {
-		return nil
+	hits, _ := x.SearchAmong(query, limit, nil)
+	return hits
+}
+
+// SearchAmong is like [Index.Search], but it returns only texts for which keep
+// returns true, and drops texts relative to the best one of them. All texts
+// determine how much a word weighs. keep may be nil. SearchAmong returns an
+// error only if a segment in a file cannot be read or is damaged; see
+// [ErrDamaged].
+func (x *Index) SearchAmong(query string, limit int, keep func(doc int) bool) ([]Hit, error) {
+	if limit <= 0 || x.texts == 0 {
+		return nil, nil
 	}
 	s := x.scratch.Get().(*queryBuffers)
 	defer x.scratch.Put(s)
-	x.parseQuery(s, query)
+	s.keep = keep
 	clear(s.scores)
-	for _, w := range s.terms {
-		x.terms.addScores(s.scores, w)
+	if err := x.addQuery(s, query); err != nil {
+		return nil, err
 	}
 	best := float32(0)
-	for _, v := range s.scores {
-		best = max(best, v)
+	for doc, v := range s.scores {
+		if v > best {
+			if s.kept(doc) {
+				best = v
+			} else {
+				s.scores[doc] = 0
+			}
+		}
 	}
-	x.boostNames(s, best)
-	return topHits(s.scores, best*minShare, limit)
+	low := best * minShare
+	if err := x.boostNames(s, best); err != nil {
+		return nil, err
+	}
+	if keep != nil {
+		for doc, v := range s.scores {
+			if v > 0 && v >= low && !keep(doc) {
+				s.scores[doc] = 0
+			}
+		}
+	}
+	s.keep = nil
+	return topHits(s.scores, low, limit), nil
 }
 
-// parseQuery splits the query into terms and concatenates its words.
-func (x *Index) parseQuery(s *queryBuffers, query string) {
-	s.terms, s.joined, s.ends, s.unknown = s.terms[:0], s.joined[:0], s.ends[:0], 0
+func (s *queryBuffers) kept(doc int) bool { return s.keep == nil || s.keep(doc) }
+
+// addQuery splits the query into terms, adds their scores, and concatenates its
+// words.
+func (x *Index) addQuery(s *queryBuffers, query string) (err error) {
+	s.terms, s.words, s.joined, s.ends, s.unknown = s.terms[:0], s.words[:0], s.joined[:0], s.ends[:0], 0
 	s.lex.reset(query, maxQuery)
-	for s.lex.next() && len(s.terms) < maxTerms {
+	for s.lex.next() && len(s.terms) < maxTerms && err == nil {
 		s.joined = append(s.joined, s.lex.word...)
 		s.ends = append(s.ends, len(s.joined))
 		if s.lex.cjk {
-			s.lex.bigrams(func(pair []byte) { x.lookUp(s, pair) })
+			s.lex.bigrams(func(pair []byte) {
+				if err == nil {
+					_, err = x.addWord(s, pair)
+				}
+			})
 			continue
 		}
-		if stopWords[string(s.lex.word)] || x.lookUp(s, s.lex.word) {
+		if stopWords[string(s.lex.word)] {
+			continue
+		}
+		var known bool
+		if known, err = x.addWord(s, s.lex.word); known || err != nil {
 			continue
 		}
 		// GitHub is one word if some text contains it, and two words otherwise.
-		known := false
-		s.lex.pieces(func(part []byte) {
-			known = x.lookUp(s, part) || known
+		s.lex.pieces(func(piece []byte) {
+			if err == nil {
+				var ok bool
+				ok, err = x.addWord(s, piece)
+				known = known || ok
+			}
 		})
-		if !known {
-			x.addCorrections(s)
+		if !known && err == nil {
+			err = x.addCorrections(s)
 		}
 	}
+	return err
 }
 
 // addCorrections adds the terms that the current unknown word may stand for.
-func (x *Index) addCorrections(s *queryBuffers) {
+func (x *Index) addCorrections(s *queryBuffers) error {
 	if s.unknown++; s.unknown > maxUnknown {
-		return
+		return nil
 	}
 	s.stem = stem(append(s.stem[:0], s.lex.word...))
-	s.corrections = x.terms.correct(s.corrections[:0], s.lex.word, s.stem)
-	for _, term := range s.corrections {
-		s.addTerm(term, correctionWeight)
-	}
-}
-
-// lookUp adds a word's term to the query. It reports whether the index contains
-// the term.
-func (x *Index) lookUp(s *queryBuffers, w []byte) bool {
-	s.stem = stem(append(s.stem[:0], w...))
-	term, ok := x.terms.find(s.stem)
-	if ok {
-		s.addTerm(term, 1)
-	}
-	return ok
-}
-
-func (s *queryBuffers) addTerm(term uint32, weight float32) {
-	if len(s.terms) == maxTerms {
-		return
-	}
-	for _, w := range s.terms {
-		if w.term == term {
-			return
+	found, err := x.correct(s, s.lex.word, s.stem)
+	for _, c := range found {
+		if err == nil {
+			_, err = x.addTerm(s, []byte(c.term), correctionWeight)
 		}
 	}
-	s.terms = append(s.terms, weightedTerm{term, weight})
+	return err
+}
+
+// addWord adds a word's term to the query. It reports whether the index contains
+// the term.
+func (x *Index) addWord(s *queryBuffers, w []byte) (bool, error) {
+	s.stem = stem(append(s.stem[:0], w...))
+	return x.addTerm(s, s.stem, 1)
+}
+
+// addTerm adds the scores for a term of the query. It reports whether the index
+// contains the term. A term counts once.
+func (x *Index) addTerm(s *queryBuffers, term []byte, weight float32) (bool, error) {
+	for _, t := range s.terms {
+		if string(s.words[t[0]:t[1]]) == string(term) {
+			return true, nil
+		}
+	}
+	if len(s.terms) == maxTerms {
+		return true, nil
+	}
+	s.postings = s.postings[:0]
+	for i := range x.parts {
+		p := &x.parts[i]
+		e, ok, err := p.Segment.terms.find(term, &s.block)
+		if ok {
+			s.postings, err = p.Segment.terms.appendPostings(s.postings, e, p.At, &s.value)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if len(s.postings) == 0 {
+		return false, nil
+	}
+	s.terms = append(s.terms, [2]int{len(s.words), len(s.words) + len(term)})
+	s.words = append(s.words, term...)
+	x.addScores(s, weight)
+	return true, nil
+}
+
+// addScores adds the scores for the term in s.postings. The score of a text is
+// one of 255 shares of the highest one, so that small differences in length do
+// not decide about the order.
+func (x *Index) addScores(s *queryBuffers, weight float32) {
+	metaTexts := 0
+	for _, p := range s.postings {
+		if p.meta > 0 {
+			metaTexts++
+		}
+	}
+	meta, full := x.wordWeight(metaTexts), x.wordWeight(len(s.postings))
+	s.weights = slices.Grow(s.weights[:0], len(s.postings))[:len(s.postings)]
+	peak := 0.0
+	for i, p := range s.postings {
+		norm := &x.norms[p.text]
+		v := full * float64(p.full) / (float64(p.full) + norm.full)
+		if p.meta > 0 {
+			v += meta * float64(p.meta) / (float64(p.meta) + norm.meta)
+		}
+		s.weights[i] = v
+		peak = max(peak, v)
+	}
+	unit := weight * float32(peak/math.MaxUint8)
+	scale := math.MaxUint8 / peak
+	for i, p := range s.postings {
+		s.scores[p.text] += unit * float32(max(1, int32(s.weights[i]*scale+0.5)))
+	}
+}
+
+// wordWeight returns the highest Okapi BM25 score of a word that n texts
+// contain.
+func (x *Index) wordWeight(n int) float64 {
+	df := float64(n)
+	return math.Log1p((x.texts-df+0.5)/(df+0.5)) * (k1 + 1)
 }
 
 // boostNames raises the scores of texts whose names occur in the query.
-func (x *Index) boostNames(s *queryBuffers, best float32) {
+func (x *Index) boostNames(s *queryBuffers, best float32) error {
 	s.boosted = s.boosted[:0]
 	n := min(len(s.ends), maxNameWords)
 	from := 0
 	for i := range n {
 		for j := i; j < min(i+maxName, n); j++ {
 			joined := s.joined[from:s.ends[j]]
-			at := x.firstName(joined)
-			if at == len(x.names) || x.names[at].key != string(joined) || slices.Contains(s.boosted, at) {
+			if slices.ContainsFunc(s.boosted, func(other []byte) bool { return bytes.Equal(other, joined) }) {
 				continue
 			}
-			s.boosted = append(s.boosted, at)
-			for ; at < len(x.names) && x.names[at].key == string(joined); at++ {
-				s.scores[x.names[at].doc] *= nameBoost
+			if err := x.boostName(s, joined); err != nil {
+				return err
 			}
 		}
 		from = s.ends[i]
 	}
-
 	if len(s.joined) == 0 {
-		return
+		return nil
 	}
-	for _, name := range x.names[x.firstName(s.joined):] {
-		share := float32(len(s.joined)) / float32(len(name.key))
-		if share > 1 || name.key[:len(s.joined)] != string(s.joined) {
-			break
-		}
-		if share == 1 {
-			s.scores[name.doc] += 2*best + 1
-		} else if len(s.joined) > 1 {
-			s.scores[name.doc] += share * (best + 1) / 2
+	for i := range x.parts {
+		p := &x.parts[i]
+		var failed error
+		err := p.Segment.names.scan(s.joined, &s.block, func(key []byte, e entry) bool {
+			if !bytes.HasPrefix(key, s.joined) {
+				return false
+			}
+			add := 2*best + 1
+			if share := float32(len(s.joined)) / float32(len(key)); share < 1 {
+				add = share * (best + 1) / 2
+			}
+			if len(key) > len(s.joined) && len(s.joined) == 1 {
+				return true
+			}
+			failed = x.forTexts(s, p, e, func(doc uint32) {
+				if s.kept(int(doc)) {
+					s.scores[doc] += add
+				}
+			})
+			return failed == nil
+		})
+		if err = cmp.Or(err, failed); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// firstName returns the index of the first name that is not less than key.
-func (x *Index) firstName(key []byte) int {
-	return sort.Search(len(x.names), func(i int) bool { return x.names[i].key >= string(key) })
+// boostName raises the scores of texts with the given name.
+func (x *Index) boostName(s *queryBuffers, key []byte) error {
+	for i := range x.parts {
+		p := &x.parts[i]
+		e, ok, err := p.Segment.names.find(key, &s.block)
+		if ok {
+			s.boosted = append(s.boosted, key)
+			err = x.forTexts(s, p, e, func(doc uint32) { s.scores[doc] *= nameBoost })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forTexts calls f with the positions of the texts that have a name.
+func (x *Index) forTexts(s *queryBuffers, p *part, e entry, f func(doc uint32)) (err error) {
+	s.postings, err = p.Segment.names.appendPostings(s.postings[:0], e, p.At, &s.value)
+	for _, post := range s.postings {
+		f(post.text)
+	}
+	return err
 }
 
 // topHits returns up to limit hits with a score of at least low, best first.

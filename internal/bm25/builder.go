@@ -1,27 +1,73 @@
 package bm25
 
 import (
-	"encoding/binary"
+	"cmp"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 )
 
-// builder collects texts one by one. It only counts words until terms is
-// called, because a word's weight depends on all texts.
+// maxCounts is the number of counts after which a builder starts a new segment.
+// It limits the memory that indexing needs: a count takes four times as much
+// memory as a posting.
+const maxCounts = 1 << 21
+
+// NewSegment returns a segment of texts in memory, in order. It reads one text
+// at a time, so the sequence can load bodies on demand. A key identifies a text
+// for the caller; only segments that are saved need unique and sorted keys.
+func NewSegment(docs iter.Seq2[uint64, Doc]) *Segment {
+	bld := newBuilder()
+	var parts []Part
+	texts := 0
+	flush := func() {
+		part := Part{Segment: bld.segment()}
+		for range part.Segment.Len() {
+			part.At = append(part.At, int32(texts))
+			texts++
+		}
+		parts = append(parts, part)
+	}
+	for key, d := range docs {
+		if bld.add(key, d); bld.total >= maxCounts {
+			flush()
+		}
+	}
+	if flush(); len(parts) == 1 {
+		return parts[0].Segment
+	}
+	s, _ := Merge(texts, parts...) // fails only for segments in files
+	return s
+}
+
+// builder collects texts one by one, and counts their words.
 type builder struct {
 	lex   lexer
 	ids   map[string]uint32 // maps words as written to the IDs of their stems; stop words map to stopID
 	stems map[string]uint32 // maps stems to their IDs
 	stem  []byte
 
+	keys    []uint64      // by text
 	counts  [][]termCount // by text
+	total   int           // number of counts
 	current []termCount   // of the current text
 	slot    []uint32      // by stem: its index in current plus one, or 0
 
 	metaLen, fullLen []uint32 // number of words of each text, without and with its body
 
 	names []name
+}
+
+// name is a text's name with its words joined, so that textToSpeech,
+// text-to-speech and "Text to Speech" are equal.
+type name struct {
+	key  string
+	text uint32
+}
+
+func newBuilder() *builder {
+	return &builder{ids: map[string]uint32{}, stems: map[string]uint32{}}
 }
 
 const stopID = math.MaxUint32
@@ -33,8 +79,9 @@ type termCount struct {
 	meta, full uint8
 }
 
-func (bld *builder) add(d Doc) {
-	doc := uint32(len(bld.counts))
+func (bld *builder) add(key uint64, d Doc) {
+	text := uint32(len(bld.counts))
+	bld.keys = append(bld.keys, key)
 	bld.metaLen, bld.fullLen = append(bld.metaLen, 0), append(bld.fullLen, 0)
 	bld.addWords(d.Name, maxField, true)
 	bld.addWords(d.Description, maxField, true)
@@ -43,10 +90,11 @@ func (bld *builder) add(d Doc) {
 	}
 	bld.addWords(d.Body, BodyHead, false)
 	if key := bld.nameKey(d.Name); key != "" {
-		bld.names = append(bld.names, name{key, doc})
+		bld.names = append(bld.names, name{key, text})
 	}
 
 	bld.counts = append(bld.counts, slices.Clone(bld.current))
+	bld.total += len(bld.current)
 	for _, c := range bld.current {
 		bld.slot[c.stem] = 0
 	}
@@ -117,118 +165,76 @@ func (bld *builder) nameKey(text string) string {
 	return string(key)
 }
 
-// terms computes the weights. It reads the counts three times: to count the
-// texts of each stem, to compute the size and the highest score of its
-// postings, and to write them.
-func (bld *builder) terms() terms {
+// segment returns the texts that were added, and starts a new segment.
+func (bld *builder) segment() *Segment {
+	w := newSegmentWriter()
+	for i, key := range bld.keys {
+		w.addText(key, bld.metaLen[i], bld.fullLen[i])
+	}
+	bld.writeNames(w)
+	bld.writeTerms(w)
+	*bld = *newBuilder()
+	return w.segment()
+}
+
+func (bld *builder) writeNames(w *segmentWriter) {
+	slices.SortFunc(bld.names, func(a, b name) int {
+		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.text, b.text))
+	})
+	var postings []byte
+	for i := 0; i < len(bld.names); {
+		key, next, from := bld.names[i].key, uint32(0), i
+		postings = postings[:0]
+		for ; i < len(bld.names) && bld.names[i].key == key; i++ {
+			postings = appendPosting(postings, posting{text: bld.names[i].text, full: 1}, next)
+			next = bld.names[i].text + 1
+		}
+		w.names.add(key, uint32(i-from), 0, postings)
+	}
+}
+
+// writeTerms reads the counts twice: to compute the size of the postings of
+// each stem, and to write them.
+func (bld *builder) writeTerms(w *segmentWriter) {
 	n := len(bld.slot)
-	meta, full := newField(bld.metaLen, n), newField(bld.fullLen, n)
-	bld.each(func(_ uint32, c termCount) {
-		meta.count(c.stem, c.meta)
-		full.count(c.stem, c.full)
-	})
-	meta.setWeights()
-	full.setWeights()
-	score := func(doc uint32, c termCount) float64 {
-		return meta.score(doc, c.stem, c.meta) + full.score(doc, c.stem, c.full)
-	}
-
-	size := make([]uint32, n)
+	size := make([]int, n)
 	next := make([]uint32, n) // index of the last text of each stem plus one
-	peak := make([]float64, n)
-	bld.each(func(doc uint32, c termCount) {
-		size[c.stem] += uint32(varintLen(doc+1-next[c.stem])) + 1
-		next[c.stem] = doc + 1
-		peak[c.stem] = max(peak[c.stem], score(doc, c))
+	texts, meta := make([]uint32, n), make([]uint32, n)
+	var one [maxPosting + 1]byte
+	bld.each(func(c termCount, p posting) {
+		size[c.stem] += len(appendPosting(one[:0], p, next[c.stem]))
+		next[c.stem] = p.text + 1
+		texts[c.stem]++
+		if p.meta > 0 {
+			meta[c.stem]++
+		}
 	})
-
-	order := make([]string, 0, n)
-	length := 0
-	for s := range bld.stems {
-		order = append(order, s)
-		length += len(s)
-	}
-	slices.Sort(order)
-	t := terms{ends: make([]uint32, n), postingEnds: make([]uint32, n), units: make([]float32, n)}
-	var text strings.Builder
-	text.Grow(length)
-	at := make([]uint32, n) // offset of the next posting of each stem
-	total := uint32(0)
-	for i, s := range order {
+	order := slices.Sorted(maps.Keys(bld.stems))
+	at := make([]int, n) // offset of the next posting of each stem
+	total := 0
+	for _, s := range order {
 		id := bld.stems[s]
-		text.WriteString(s)
-		t.ends[i] = uint32(text.Len())
 		at[id] = total
 		total += size[id]
-		t.postingEnds[i] = total
-		t.units[i] = float32(peak[id] / math.MaxUint8)
-		if meta.idf[id] == 0 {
-			t.units[i] = -t.units[i]
-		}
 	}
-	t.text = text.String()
-	t.postings = make([]byte, total)
-
+	all := make([]byte, total)
 	clear(next)
-	bld.each(func(doc uint32, c termCount) {
-		i := at[c.stem]
-		i += uint32(binary.PutUvarint(t.postings[i:], uint64(doc+1-next[c.stem])))
-		t.postings[i] = byte(max(1, math.Round(score(doc, c)/peak[c.stem]*math.MaxUint8)))
-		at[c.stem] = i + 1
-		next[c.stem] = doc + 1
+	bld.each(func(c termCount, p posting) {
+		at[c.stem] += len(appendPosting(all[at[c.stem]:at[c.stem]], p, next[c.stem]))
+		next[c.stem] = p.text + 1
 	})
-	return t
+	w.values = slices.Grow(w.values, total)
+	for _, s := range order {
+		id := bld.stems[s]
+		w.terms.add(s, texts[id], meta[id], all[at[id]-size[id]:at[id]])
+	}
 }
 
-// each calls f with every count and the text it belongs to.
-func (bld *builder) each(f func(doc uint32, c termCount)) {
-	for doc, counts := range bld.counts {
+// each calls f with every count, in order of texts.
+func (bld *builder) each(f func(c termCount, p posting)) {
+	for text, counts := range bld.counts {
 		for _, c := range counts {
-			f(uint32(doc), c)
+			f(c, posting{uint32(text), c.meta, c.full})
 		}
 	}
-}
-
-func varintLen(v uint32) int {
-	var buf [binary.MaxVarintLen32]byte
-	return binary.PutUvarint(buf[:], uint64(v))
-}
-
-// field computes the scores of stems in texts, either with or without bodies.
-type field struct {
-	docs float64
-	norm []float64 // by text: penalty for its length
-	idf  []float64 // by stem: its weight; before setWeights, the number of texts that contain it
-}
-
-func newField(lengths []uint32, stems int) field {
-	total := uint64(0)
-	for _, n := range lengths {
-		total += uint64(n)
-	}
-	mean := max(1, float64(total)/float64(len(lengths)))
-	f := field{docs: float64(len(lengths)), norm: make([]float64, len(lengths)), idf: make([]float64, stems)}
-	for doc, n := range lengths {
-		f.norm[doc] = k1 * (1 - b + b*float64(n)/mean)
-	}
-	return f
-}
-
-func (f *field) count(stem uint32, tf uint8) {
-	if tf > 0 {
-		f.idf[stem]++
-	}
-}
-
-func (f *field) setWeights() {
-	for stem, df := range f.idf {
-		if df > 0 {
-			f.idf[stem] = math.Log1p((f.docs - df + 0.5) / (df + 0.5))
-		}
-	}
-}
-
-// score returns the Okapi BM25 score of a stem that occurs tf times in a text.
-func (f *field) score(doc, stem uint32, tf uint8) float64 {
-	return f.idf[stem] * float64(tf) * (k1 + 1) / (float64(tf) + f.norm[doc])
 }

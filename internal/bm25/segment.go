@@ -1,0 +1,306 @@
+package bm25
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+)
+
+// A segment consists of a header and six sections. All numbers are
+// little-endian.
+//
+//	header       magic, number of texts, length of the label, length and
+//	             checksum of each section, the label, checksum of the header
+//	texts        of each text: its key, and its number of words without and
+//	             with the body
+//	names        blocks of a dictionary of names
+//	name index   first name, length and checksum of each block
+//	terms        blocks of a dictionary of stems
+//	term index   first stem, length and checksum of each block
+//	values       postings that are too long for a block
+//
+// Sections that are read at once have a checksum in the header, and the others
+// have one for each part that is read.
+
+// segmentMagic contains the version of the format. Change it whenever the same
+// texts would produce another segment.
+const segmentMagic = "loadout search 1"
+
+const (
+	textSection = iota
+	nameSection
+	nameIndexSection
+	termSection
+	termIndexSection
+	valueSection
+	sectionCount
+)
+
+const (
+	headerSize  = len(segmentMagic) + 8 + sectionCount*12 // without the label and the checksum
+	textSize    = 16
+	maxPosting  = binary.MaxVarintLen32 + 3
+	maxTexts    = 1 << 22
+	maxSegment  = 1 << 30
+	maxSections = 256 << 20 // maximum length of a section that is read at once
+)
+
+// ErrDamaged is returned for a segment that is damaged, has another format, or
+// has another label.
+var ErrDamaged = errors.New("damaged search index")
+
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crcTable) }
+
+// Segment is an immutable set of texts that were split into words, in memory or
+// in a file. The weights of words depend on other texts and are not part of it,
+// so segments can be combined to an [Index]. A segment does not retain the
+// texts. It is safe for concurrent use.
+type Segment struct {
+	keys     []uint64
+	metaLen  []uint32 // number of words of each text without its body
+	fullLen  []uint32
+	names    dictionary
+	terms    dictionary
+	sections [sectionCount]section
+}
+
+// section is a part of a segment. A section of a file is read on demand, and
+// everything that is read is verified.
+type section struct {
+	mem  []byte
+	file io.ReaderAt // nil if the section is in memory
+	off  int64
+	len  int64
+}
+
+// Len returns the number of texts.
+func (s *Segment) Len() int { return len(s.keys) }
+
+// Keys returns the keys of the texts. The slice must not be modified.
+func (s *Segment) Keys() []uint64 { return s.keys }
+
+// Size returns the number of bytes that [Segment.WriteTo] writes for an empty
+// label.
+func (s *Segment) Size() int64 {
+	n := int64(headerSize + 4)
+	for i := range s.sections {
+		n += s.sections[i].len
+	}
+	return n
+}
+
+// OpenSegment opens a segment that [Segment.Write] wrote with the same label.
+// It reads the list of texts and the first word of each block. The rest is read
+// from r by searches, so r must remain open and unchanged. If the content is
+// not a valid segment, the error is [ErrDamaged].
+func OpenSegment(r io.ReaderAt, size int64, label string) (*Segment, error) {
+	if size < int64(headerSize+4+len(label)) || size > maxSegment {
+		return nil, fmt.Errorf("%w: size %d (limit %d bytes)", ErrDamaged, size, maxSegment)
+	}
+	header := make([]byte, headerSize+len(label)+4)
+	if err := readAt(r, header, 0); err != nil {
+		return nil, err
+	}
+	body, sum := header[:len(header)-4], binary.LittleEndian.Uint32(header[len(header)-4:])
+	switch {
+	case string(header[:len(segmentMagic)]) != segmentMagic:
+		return nil, fmt.Errorf("%w: unknown format", ErrDamaged)
+	case checksum(body) != sum || string(body[headerSize:]) != label:
+		return nil, fmt.Errorf("%w: header does not match", ErrDamaged)
+	}
+	fields := body[len(segmentMagic):]
+	texts, labelLen := binary.LittleEndian.Uint32(fields), binary.LittleEndian.Uint32(fields[4:])
+	fields = fields[8:]
+	s := &Segment{}
+	var sums [sectionCount]uint32
+	off := int64(len(header))
+	for i := range s.sections {
+		n := binary.LittleEndian.Uint64(fields[12*i:])
+		if n > uint64(size-off) {
+			return nil, fmt.Errorf("%w: section %d is truncated", ErrDamaged, i)
+		}
+		s.sections[i] = section{file: r, off: off, len: int64(n)}
+		sums[i] = binary.LittleEndian.Uint32(fields[12*i+8:])
+		off += int64(n)
+	}
+	if off != size || int(labelLen) != len(label) || texts > maxTexts || s.sections[textSection].len != int64(texts)*textSize {
+		return nil, fmt.Errorf("%w: lengths do not match", ErrDamaged)
+	}
+	var read [sectionCount][]byte
+	for _, i := range []int{textSection, nameIndexSection, termIndexSection} {
+		b, err := s.sections[i].readAll(sums[i])
+		if err != nil {
+			return nil, err
+		}
+		read[i] = b
+	}
+	s.readTexts(read[textSection])
+	if !slices.IsSorted(s.keys) || !s.names.read(read[nameIndexSection], &s.sections[nameSection], &s.sections[valueSection], s.Len()) ||
+		!s.terms.read(read[termIndexSection], &s.sections[termSection], &s.sections[valueSection], s.Len()) {
+		return nil, fmt.Errorf("%w: invalid texts or index of blocks", ErrDamaged)
+	}
+	return s, nil
+}
+
+// readTexts decodes the list of texts.
+func (s *Segment) readTexts(b []byte) {
+	n := len(b) / textSize
+	s.keys, s.metaLen, s.fullLen = make([]uint64, n), make([]uint32, n), make([]uint32, n)
+	for i := range n {
+		s.keys[i] = binary.LittleEndian.Uint64(b[i*textSize:])
+		s.metaLen[i] = binary.LittleEndian.Uint32(b[i*textSize+8:])
+		s.fullLen[i] = binary.LittleEndian.Uint32(b[i*textSize+12:])
+	}
+}
+
+// Write writes the segment to w. The same texts, keys and label produce the
+// same bytes if the keys are unique.
+func (s *Segment) Write(w io.Writer, label string) error {
+	header := make([]byte, 0, headerSize+len(label)+4)
+	header = append(header, segmentMagic...)
+	header = binary.LittleEndian.AppendUint32(header, uint32(s.Len()))
+	header = binary.LittleEndian.AppendUint32(header, uint32(len(label)))
+	var content [sectionCount][]byte
+	for i := range s.sections {
+		if s.sections[i].file != nil {
+			return errors.New("write a search index: segment is not in memory; merge it first")
+		}
+		content[i] = s.sections[i].mem
+		sum := uint32(0)
+		if i == textSection || i == nameIndexSection || i == termIndexSection {
+			sum = checksum(content[i])
+		}
+		header = binary.LittleEndian.AppendUint64(header, uint64(len(content[i])))
+		header = binary.LittleEndian.AppendUint32(header, sum)
+	}
+	header = append(header, label...)
+	header = binary.LittleEndian.AppendUint32(header, checksum(header))
+	for _, b := range append([][]byte{header}, content[:]...) {
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAll reads a section with the given checksum.
+func (s *section) readAll(sum uint32) ([]byte, error) {
+	if s.len > maxSections {
+		return nil, fmt.Errorf("%w: section of %d bytes (limit %d)", ErrDamaged, s.len, maxSections)
+	}
+	buf := make([]byte, s.len)
+	return s.read(0, s.len, sum, &buf)
+}
+
+// read returns n bytes at an offset. It reads those of a file into buf and
+// verifies their checksum.
+func (s *section) read(off, n int64, sum uint32, buf *[]byte) ([]byte, error) {
+	if off < 0 || n < 0 || off > s.len || n > s.len-off {
+		return nil, fmt.Errorf("%w: part outside of its section", ErrDamaged)
+	}
+	if s.file == nil {
+		return s.mem[off : off+n], nil
+	}
+	if int64(cap(*buf)) < n {
+		*buf = make([]byte, n, n+n/2)
+	}
+	b := (*buf)[:n]
+	if err := readAt(s.file, b, s.off+off); err != nil {
+		return nil, err
+	}
+	if checksum(b) != sum {
+		return nil, fmt.Errorf("%w: checksum does not match", ErrDamaged)
+	}
+	return b, nil
+}
+
+func readAt(r io.ReaderAt, b []byte, off int64) error {
+	if n, err := r.ReadAt(b, off); n < len(b) {
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%w: file is truncated", ErrDamaged)
+		}
+		return fmt.Errorf("read search index: %w", err)
+	}
+	return nil
+}
+
+// posting is a text that contains a term.
+type posting struct {
+	text       uint32
+	meta, full uint8 // occurrences without and with the body; more than 255 count as 255
+}
+
+// Counts of a posting are usually one byte: codes below metaCode are the
+// occurrences in a body. Codes up to longCode stand for up to maxMetaCode
+// occurrences outside of the body and up to 16 in all. The counts follow
+// longCode.
+const (
+	metaCode    = 0xC0
+	longCode    = 0xFF
+	maxMetaCode = 3
+)
+
+var countCodes = func() (codes [longCode]struct{ meta, full uint8 }) {
+	for c := range codes {
+		switch i := uint8(c); {
+		case i < metaCode:
+			codes[c].full = i
+		case i < metaCode+16*maxMetaCode:
+			codes[c].meta, codes[c].full = (i-metaCode)/16+1, (i-metaCode)%16+1
+		}
+	}
+	return codes
+}()
+
+// appendPosting appends a posting. next is the previous text plus one, or 0.
+func appendPosting(b []byte, p posting, next uint32) []byte {
+	b = binary.AppendUvarint(b, uint64(p.text+1-next))
+	switch {
+	case p.meta == 0 && p.full < metaCode:
+		return append(b, p.full)
+	case p.meta > 0 && p.meta <= maxMetaCode && p.full > 0 && p.full <= 16:
+		return append(b, metaCode+(p.meta-1)*16+p.full-1)
+	}
+	return append(b, longCode, p.meta, p.full)
+}
+
+// appendPostings decodes b and appends the postings of the texts with a
+// position that is not negative to out. It returns false if b is damaged.
+func appendPostings(out []posting, b []byte, positions []int32) ([]posting, bool) {
+	next := uint64(0) // previous text plus one
+	for i := 0; i < len(b); {
+		delta := uint64(b[i])
+		if i++; delta >= 0x80 {
+			var n int
+			if delta, n = binary.Uvarint(b[i-1:]); n <= 0 {
+				return out, false
+			}
+			i += n - 1
+		}
+		if delta == 0 || delta > uint64(len(positions))-next || i == len(b) {
+			return out, false
+		}
+		next += delta
+		p := posting{}
+		if c := b[i]; c != longCode {
+			p.meta, p.full = countCodes[c].meta, countCodes[c].full
+			i++
+		} else {
+			if i+3 > len(b) {
+				return out, false
+			}
+			p.meta, p.full = b[i+1], b[i+2]
+			i += 3
+		}
+		if at := positions[next-1]; at >= 0 {
+			p.text = uint32(at)
+			out = append(out, p)
+		}
+	}
+	return out, true
+}
