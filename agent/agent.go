@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/fold"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
@@ -77,6 +78,10 @@ type Options struct {
 	// RenewInstructions returns the instructions to use after a compaction;
 	// nil keeps the current ones.
 	RenewInstructions func() string
+	// State is the state of the conversation at [session.Options.State], or after
+	// an earlier event; nil is the state before the first event. The agent uses
+	// a copy.
+	State *fold.State
 	// Skills returns the skills that the model may load, such as those of
 	// [catalog.Snapshot.ForModel]. Changes are reported to the model at the
 	// start of a turn. If it is nil, no skills are reported.
@@ -133,6 +138,7 @@ type Agent struct {
 	mu    sync.Mutex
 	own   llm.Model       // the conversation's model
 	noted map[string]bool // notices already shown
+	state *fold.State     // of the conversation up to an event; see folded
 
 	turns sync.Mutex // held during a turn
 }
@@ -140,9 +146,12 @@ type Agent struct {
 // New returns an agent that runs a session's conversation with a model. The
 // agent does not close the session. o may be nil.
 func New(model llm.Model, s *session.Session, o *Options) *Agent {
-	a := &Agent{own: model, session: s, noted: map[string]bool{}}
+	a := &Agent{own: model, session: s, noted: map[string]bool{}, state: &fold.State{}}
 	if o != nil {
 		a.opts = *o
+	}
+	if a.opts.State != nil {
+		a.state = a.opts.State.Clone()
 	}
 	if a.opts.MaxSteps == 0 {
 		a.opts.MaxSteps = 50
@@ -184,25 +193,17 @@ func (a *Agent) Tools() []llm.Tool {
 // UsageByModel returns the number of tokens used so far in the conversation, by
 // [llm.Model] name. It includes compactions and earlier runs of the program.
 func (a *Agent) UsageByModel() map[string]llm.Usage {
-	out := map[string]llm.Usage{}
-	for _, e := range a.session.Events(0) {
-		if model, u := usageOf(e); u != nil {
-			out[model] = out[model].Add(llm.Usage(*u))
-		}
-	}
-	return out
+	return a.folded().Usage()
 }
 
-// usageOf returns the model and the token usage recorded in an event. u is nil
-// if the event has none.
-func usageOf(e session.Event) (model string, u *session.Usage) {
-	switch {
-	case e.Message != nil:
-		return e.Message.Model, e.Message.Usage
-	case e.Compacted != nil:
-		return e.Compacted.Model, e.Compacted.Usage
+// folded returns the state of the conversation.
+func (a *Agent) folded() *fold.State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.session.Events(a.state.Seq()) {
+		a.state.Apply(e)
 	}
-	return "", nil
+	return a.state.Clone()
 }
 
 // Errors of a turn that reached a limit. Its events stay in the session, and

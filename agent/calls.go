@@ -24,7 +24,7 @@ type pendingCall struct {
 // pendingCalls returns the calls without a recorded result, in order.
 func (t *turn) pendingCalls() []pendingCall {
 	var out []pendingCall
-	for _, e := range t.session.Events(0) {
+	for _, e := range t.folded().Recent() {
 		switch {
 		case e.Compacted != nil:
 			out = nil
@@ -204,7 +204,7 @@ func (t *turn) recoveredLoad(c pendingCall) string {
 	}
 	var loads []*session.SkillLoad // since the start of the call
 	begun := false
-	for _, e := range t.session.Events(0) {
+	for _, e := range t.folded().Recent() {
 		switch {
 		case e.CallStarted != nil && e.CallStarted.Call == c.ID:
 			begun, loads = true, nil

@@ -28,7 +28,7 @@ func (a *Agent) Compact(ctx context.Context, tell func(Event)) error {
 		if err := t.start(ctx); err != nil {
 			return err
 		}
-		if !t.hasAnswer() {
+		if !t.folded().HasAnswer() {
 			return errors.New("nothing to compact")
 		}
 		return t.compact(ctx)
@@ -38,79 +38,7 @@ func (a *Agent) Compact(ctx context.Context, tell func(Event)) error {
 // needsCompaction reports whether the next request comes close to the context
 // window and a compaction can help.
 func (t *turn) needsCompaction() bool {
-	return t.opts.ContextWindow > 0 && t.hasAnswer() && t.requestTokens() > t.opts.ContextWindow/5*4
-}
-
-// hasAnswer reports whether the model has responded since the conversation
-// started or was last compacted.
-func (t *turn) hasAnswer() bool {
-	for _, e := range slices.Backward(t.session.Events(0)) {
-		switch {
-		case e.Compacted != nil:
-			return false
-		case e.Message != nil && e.Message.Role == session.RoleAssistant:
-			return true
-		}
-	}
-	return false
-}
-
-// requestTokens estimates the number of tokens in the next request: the
-// vendor's last count plus an estimate for later events.
-func (t *turn) requestTokens() int {
-	total := 0
-	compacted, begun := false, false
-	for _, e := range slices.Backward(t.session.Events(0)) {
-		switch u := usageSum(e); {
-		case e.Start != nil && !begun: // the instructions are also sent after a compaction
-			total += eventTokens(e)
-			begun = true
-		case e.Start != nil || compacted: // no longer sent
-		case u > 0:
-			return total + u
-		default:
-			total += eventTokens(e)
-			compacted = e.Compacted != nil
-		}
-	}
-	return total
-}
-
-// usageSum returns the number of tokens in the conversation up to a response,
-// or 0 if the vendor did not report it.
-func usageSum(e session.Event) int {
-	if e.Message == nil || e.Message.Usage == nil {
-		return 0
-	}
-	u := llm.Usage(*e.Message.Usage)
-	if u.Prompt() == 0 {
-		return 0
-	}
-	return u.Prompt() + u.Output
-}
-
-// eventTokens estimates the number of tokens that an event adds to a request.
-func eventTokens(e session.Event) int {
-	const picture = 1500
-	switch {
-	case e.Start != nil:
-		return tokencount.Estimate(e.Start.Instructions)
-	case e.Message != nil:
-		n := tokencount.Estimate(e.Message.Text)
-		for _, c := range e.Message.Calls {
-			n += tokencount.Estimate(c.Arguments)
-		}
-		return n
-	case e.Result != nil:
-		return tokencount.Estimate(e.Result.Text) + picture*len(e.Result.Images)
-	case e.Notice != nil:
-		return tokencount.Estimate(e.Notice.Text)
-	case e.Compacted != nil:
-		return tokencount.Estimate(e.Compacted.Text)
-	case e.Loaded != nil && e.Loaded.Direct:
-		return tokencount.Estimate(e.Loaded.Text)
-	}
-	return 0
+	return t.opts.ContextWindow > 0 && t.folded().HasAnswer() && t.folded().Tokens() > t.opts.ContextWindow/5*4
 }
 
 // compactPrompt asks the model for a summary of the conversation.
@@ -127,18 +55,18 @@ func (t *turn) compact(ctx context.Context) error {
 	status := (*llm.StatusError)(nil)
 	switch {
 	case errors.As(err, &status) && status.Code >= 400 && status.Code < 500 && status.Code != 401 && status.Code != 403 && status.Code != 429:
-		c.Text = lastMessages(t.session.Events(0)) // the request is too long; vendors report this in many ways
+		c.Text = t.lastMessages() // the request is too long; vendors report this in many ways
 	case err != nil:
 		return fmt.Errorf("compact conversation: %w", err)
 	default:
 		c.Text, c.Usage = strings.TrimSpace(answer.Message.Words()), sessionUsage(answer.Usage)
 		if c.Text == "" {
-			c.Text = lastMessages(t.session.Events(0))
+			c.Text = t.lastMessages()
 		}
 	}
 	kept, events, text := t.chooseSkills()
 	c.Skills, c.Text = kept, "The conversation so far, in short:\n\n"+c.Text+"\n"+text
-	if said := t.unansweredMessage(); said != "" {
+	if said := t.folded().Unanswered(); said != "" {
 		c.Text += "\nThe person said last, and you are about to do it:\n\n" + said + "\n"
 	}
 	if t.opts.RenewInstructions != nil {
@@ -151,21 +79,6 @@ func (t *turn) compact(ctx context.Context) error {
 	t.emitSkillEvents()
 	t.emit(Event{Type: Compacted, Text: c.Text, Usage: c.Usage, Model: c.Model})
 	return nil
-}
-
-// unansweredMessage returns the user's last message if its turn is not
-// complete. It is repeated verbatim after the summary.
-func (t *turn) unansweredMessage() string {
-	for _, e := range slices.Backward(t.session.Events(0)) {
-		switch {
-		case e.Message == nil:
-		case e.Message.Role == session.RoleUser:
-			return e.Message.Text
-		case !continuesTurn(e.Message):
-			return ""
-		}
-	}
-	return ""
 }
 
 // chooseSkills selects the skills that stay active, most recently used first.
@@ -198,23 +111,6 @@ func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text str
 
 // lastMessages returns the last messages of the conversation. It is the
 // fallback if no summary is available.
-func lastMessages(events []session.Event) string {
-	const most = 8000 // bytes
-	var parts []string
-	size := 0
-	for _, e := range slices.Backward(events) {
-		if e.Message == nil || e.Message.Text == "" {
-			continue
-		}
-		part := string(e.Message.Role) + ": " + e.Message.Text
-		if size += len(part); size > most {
-			if len(parts) == 0 {
-				parts = append(parts, strings.ToValidUTF8(part[:most], ""))
-			}
-			break
-		}
-		parts = append(parts, part)
-	}
-	slices.Reverse(parts)
-	return "(What was said before this is not known any more.)\n" + strings.Join(parts, "\n")
+func (t *turn) lastMessages() string {
+	return "(What was said before this is not known any more.)\n" + t.folded().LastMessages()
 }

@@ -12,6 +12,3 @@ var Connect = connect
 func (c *connection) Tools(ctx context.Context, without ...string) ([]Tool, error) {
 	return c.tools(ctx, without...)
 }
-
-// RenderRequest renders the request of a conversation from its events.
-var RenderRequest = renderRequest

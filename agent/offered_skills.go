@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/untrusted"
@@ -37,20 +36,8 @@ func (t *turn) notifySkillChanges(ctx context.Context) error {
 	if t.opts.Skills == nil {
 		return nil
 	}
-	var told []string
-	lost := false // a compaction removed earlier notices
-	for _, e := range slices.Backward(t.session.Events(0)) {
-		lost = lost || e.Compacted != nil
-		if e.Start != nil {
-			told = e.Start.Skills
-			break
-		}
-		if e.Notice != nil && e.Notice.Skills != nil && !lost {
-			told = e.Notice.Skills
-			break
-		}
-	}
-	if told == nil {
+	told := t.folded().OfferedSkills()
+	if len(told) == 0 {
 		return nil // the last reported list is unknown
 	}
 	var came, gone, now []string

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/fold"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
@@ -66,10 +67,7 @@ type turn struct {
 func (a *Agent) withTurn(tell func(Event), do func(*turn) error) error {
 	a.turns.Lock()
 	defer a.turns.Unlock()
-	t := &turn{Agent: a, onEvent: tell}
-	if events := a.session.Events(0); len(events) > 0 {
-		t.lastSeq = events[len(events)-1].Seq
-	}
+	t := &turn{Agent: a, onEvent: tell, lastSeq: a.folded().Seq()}
 	if a.opts.Approvals != nil {
 		defer a.opts.Approvals.Subscribe(func(e approval.Event) {
 			if e.Answer == nil && e.Request.Session == a.session.ID() {
@@ -101,8 +99,7 @@ func (t *turn) emit(e Event) {
 // start records the start of a new conversation and makes the calls that a
 // crash left pending.
 func (t *turn) start(ctx context.Context) error {
-	begun := slices.ContainsFunc(t.session.Events(0), func(e session.Event) bool { return e.Start != nil })
-	if !begun {
+	if !t.folded().HasStarted() {
 		if err := t.session.Append(ctx, t.startEvent(t.opts.Instructions)); err != nil {
 			return err
 		}
@@ -133,10 +130,10 @@ func (t *turn) cancelStaleRequests(ctx context.Context) {
 
 // isInterrupted reports whether the last turn is incomplete.
 func (t *turn) isInterrupted() bool {
-	for _, e := range slices.Backward(t.session.Events(0)) {
+	for _, e := range slices.Backward(t.folded().Recent()) {
 		switch {
 		case e.Message != nil && e.Message.Role == session.RoleAssistant:
-			return continuesTurn(e.Message)
+			return fold.ContinuesTurn(e.Message)
 		case e.Result != nil:
 			return !e.Result.Wait
 		case e.Message != nil:
@@ -144,11 +141,6 @@ func (t *turn) isInterrupted() bool {
 		}
 	}
 	return false
-}
-
-// continuesTurn reports whether the turn goes on after a message of the model.
-func continuesTurn(m *session.Message) bool {
-	return len(m.Calls) > 0 || m.Stop == string(llm.StopPause) || m.Stop == stopCut
 }
 
 // run sends requests to the model until a response has no tool calls.
@@ -199,12 +191,9 @@ func (t *turn) emitDone(reason string) {
 // request returns the next request to the model.
 func (t *turn) request() *llm.Request {
 	req := &llm.Request{Tools: t.Tools(), MaxTokens: t.opts.MaxTokens, Thinking: t.opts.Thinking}
-	req.Instructions, req.Messages = renderRequest(t.session.Events(0))
+	req.Instructions, req.Messages = t.folded().Request()
 	return req
 }
-
-// stopCut is the stop reason of a message that was only partly received.
-const stopCut = "cut"
 
 // askModel sends a request to the model and records the response.
 func (t *turn) askModel(ctx context.Context) (*llm.Answer, error) {
@@ -219,7 +208,7 @@ func (t *turn) askModel(ctx context.Context) (*llm.Answer, error) {
 	})
 	if cut := (*llm.CutError)(nil); errors.As(err, &cut) {
 		if m := sessionMessage(&cut.Answer, model.Name()); m.Text != "" { // the user has seen this part
-			m.Stop = stopCut
+			m.Stop = fold.StopCut
 			err = errors.Join(err, t.session.Append(context.WithoutCancel(ctx), session.Event{Message: m}))
 		}
 	}

@@ -30,11 +30,7 @@ func (s *Session) Turn() int {
 func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := State{Seq: s.state.Seq, Turn: s.state.Turn, active: map[string]ActiveSkill{}}
-	for key, a := range s.state.active {
-		c.active[key] = a.clone()
-	}
-	return c
+	return s.state.Clone()
 }
 
 // Find returns the active skill with the given ID.

@@ -375,16 +375,8 @@ func (s *Session) deliveredText(l *SkillLoad) string {
 	if l.Direct {
 		return "" // its text is part of the conversation at this event
 	}
-	for _, e := range slices.Backward(s.events) {
-		switch {
-		case e.Compacted != nil && !slices.Contains(e.Compacted.Skills, l.Skill):
-			return ""
-		case e.Loaded != nil && e.Loaded.Skill == l.Skill:
-			if strings.HasPrefix(e.Loaded.Text, l.Text) {
-				return e.Loaded.Text
-			}
-			return ""
-		}
+	if text := s.state.delivered[l.Skill]; strings.HasPrefix(text, l.Text) {
+		return text
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,6 +71,7 @@ func TestActiveSkillsFollowLog(t *testing.T) {
 				if got, want := again.State(), s.State(); !reflect.DeepEqual(got, want) {
 					rt.Fatalf("read again the state is another (-now +again):\n%s", cmp.Diff(want.Active(), got.Active()))
 				}
+				checkContinued(rt, sh, o, s)
 				for _, a := range s.Active() {
 					if left, bounded := s.TurnsLeft(a.Skill); left < 0 || bounded == (a.Retention == session.RetainPinned) && o.RetentionTurns >= 0 {
 						rt.Fatalf("%s, kept %q, has %d turns left, bounded %t", a.Skill.Name, a.Retention, left, bounded)
@@ -144,6 +146,45 @@ func TestActiveSkillsFollowLog(t *testing.T) {
 			},
 		})
 	})
+}
+
+// checkContinued checks that a session that continues from the state after any
+// event, saved or not, equals s.
+func checkContinued(rt *rapid.T, sh *shelf, o session.Options, s *session.Session) {
+	all := s.Events(0)
+	at := rapid.IntRange(0, len(all)).Draw(rt, "position")
+	var base, saved session.State
+	for _, e := range all[:at] {
+		base.Apply(e)
+	}
+	before := encodeState(rt, base)
+	if err := json.Unmarshal([]byte(before), &saved); err != nil {
+		rt.Fatal(err)
+	}
+	for name, state := range map[string]session.State{"in memory": base, "saved": saved} {
+		o.State = state
+		again, err := session.Open(rt.Context(), sh, &o)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if got, want := encodeState(rt, again.State()), encodeState(rt, s.State()); got != want {
+			rt.Fatalf("continued from event %d, state %s: got\n%s\nwant\n%s", at, name, got, want)
+		}
+		if got := again.Events(0); len(got) != len(all)-at || len(got) > 0 && got[0].Seq != int64(at)+1 {
+			rt.Fatalf("continued from event %d of %d: %d events", at, len(all), len(got))
+		}
+	}
+	if got := encodeState(rt, base); got != before {
+		rt.Fatalf("state %d changed from\n%s\nto\n%s", at, before, got)
+	}
+}
+
+func encodeState(rt *rapid.T, s session.State) string {
+	data, err := json.Marshal(&s)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return string(data)
 }
 
 // checkBudget checks that only pinned skills, those just loaded and their

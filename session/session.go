@@ -16,6 +16,9 @@ type Options struct {
 	// new log in memory. Only the session may append to it while the session
 	// is in use.
 	Log Log
+	// State is the state of the conversation after one of the events in Log.
+	// [Open] then reads only the events that follow. The zero value reads all.
+	State State
 	// Tools provides the tools of the session's skills; nil means none.
 	Tools Tools
 	// RetentionTurns is the number of turns that a skill stays active after
@@ -47,7 +50,8 @@ type Session struct {
 	id        string
 
 	mu       sync.Mutex // guards the fields below; held while appending, so that log and state agree
-	events   []Event    // all events of the log
+	events   []Event    // events of the log after base
+	base     int64      // sequence number of the event before the first of events
 	state    State
 	inflight map[loadKey]*inflightLoad // loads whose outcome is not final
 	closed   bool
@@ -69,7 +73,8 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if s.log == nil {
 		s.log = &MemoryLog{}
 	}
-	events, err := s.log.Read(ctx, 0)
+	s.base, s.state = o.State.Seq, o.State.Clone()
+	events, err := s.log.Read(ctx, s.base)
 	if err != nil {
 		return nil, err
 	}
@@ -225,11 +230,12 @@ func (s *Session) TurnsLeft(id ID) (turns int, bounded bool) {
 func (s *Session) ID() string { return s.id }
 
 // Events returns the events after the given sequence number, in order. If after
-// is 0 or negative, it returns all events. The caller must not modify them.
+// is 0 or negative, it returns all events. It never returns those that precede
+// [Options.State]. The caller must not modify the events.
 func (s *Session) Events(after int64) []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clip(s.events[min(max(after, 0), int64(len(s.events))):])
+	return slices.Clip(s.events[min(max(after-s.base, 0), int64(len(s.events))):])
 }
 
 // Active returns copies of the active skills in load order.

@@ -2,17 +2,22 @@ package session
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 )
 
 // State is the state of a session, derived from its events. The zero value is
 // the state of an empty log. A State is not safe for concurrent use. A copy
-// shares data with the original.
+// shares data with the original; see [State.Clone]. Its JSON form may differ
+// between versions.
 type State struct {
 	Seq    int64 // sequence number of the last applied event
 	Turn   int   // number of user messages so far
 	active map[string]ActiveSkill
+	// delivered has the text of each skill's last load that the conversation
+	// still contains, even if the skill is no longer active.
+	delivered map[ID]string
 }
 
 // ActiveSkill is an active skill with its load event and last use.
@@ -37,7 +42,7 @@ func (a ActiveSkill) clone() ActiveSkill {
 // reference to the event's data.
 func (s *State) Apply(e Event) {
 	if s.active == nil {
-		s.active = map[string]ActiveSkill{}
+		s.active, s.delivered = map[string]ActiveSkill{}, map[ID]string{}
 	}
 	s.Seq = e.Seq
 	switch {
@@ -49,6 +54,7 @@ func (s *State) Apply(e Event) {
 			a.OnceUntil++ // loaded between two turns, so it applies to the next
 		}
 		s.active[e.Loaded.Skill.Key()] = a
+		s.delivered[e.Loaded.Skill] = e.Loaded.Text
 	case e.Used != nil:
 		if a, ok := s.active[e.Used.Skill.Key()]; ok {
 			a.Used = s.Turn
@@ -61,6 +67,7 @@ func (s *State) Apply(e Event) {
 		}
 	case e.Compacted != nil:
 		maps.DeleteFunc(s.active, func(_ string, a ActiveSkill) bool { return !slices.Contains(e.Compacted.Skills, a.Skill) })
+		maps.DeleteFunc(s.delivered, func(id ID, _ string) bool { return !slices.Contains(e.Compacted.Skills, id) })
 	case e.Unloaded != nil:
 		delete(s.active, e.Unloaded.Skill.Key())
 	case e.Updated != nil:
@@ -89,4 +96,55 @@ func (s *State) find(id ID) (ActiveSkill, bool) {
 		return ActiveSkill{}, false
 	}
 	return a.clone(), true
+}
+
+// Clone returns a copy that is independent of s.
+func (s *State) Clone() State {
+	c := *s
+	c.active, c.delivered = maps.Clone(s.active), maps.Clone(s.delivered)
+	for key, a := range c.active {
+		c.active[key] = a.clone()
+	}
+	return c
+}
+
+// savedState is the JSON form of a [State].
+type savedState struct {
+	Seq       int64           `json:"seq"`
+	Turn      int             `json:"turn"`
+	Active    []ActiveSkill   `json:"active,omitempty"`
+	Delivered []deliveredText `json:"delivered,omitempty"`
+}
+
+type deliveredText struct {
+	Skill ID     `json:"skill"`
+	Text  string `json:"text"`
+}
+
+// MarshalJSON implements [json.Marshaler]. Equal states have the same form.
+func (s *State) MarshalJSON() ([]byte, error) {
+	out := savedState{Seq: s.Seq, Turn: s.Turn, Active: s.Active()}
+	for id, text := range s.delivered {
+		out.Delivered = append(out.Delivered, deliveredText{id, text})
+	}
+	slices.SortFunc(out.Delivered, func(a, b deliveredText) int {
+		return cmp.Or(cmp.Compare(a.Skill.Key(), b.Skill.Key()), cmp.Compare(a.Skill.Name, b.Skill.Name))
+	})
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *State) UnmarshalJSON(data []byte) error {
+	var in savedState
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*s = State{Seq: in.Seq, Turn: in.Turn, active: map[string]ActiveSkill{}, delivered: map[ID]string{}}
+	for _, a := range in.Active {
+		s.active[a.Skill.Key()] = a
+	}
+	for _, d := range in.Delivered {
+		s.delivered[d.Skill] = d.Text
+	}
+	return nil
 }

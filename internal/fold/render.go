@@ -1,43 +1,12 @@
-package agent
+package fold
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
-
-// renderRequest renders a conversation's events as the content of a request. As
-// events are added, each request starts with the previous one until the
-// conversation is compacted. Tool results are included once all calls in a
-// message have one.
-func renderRequest(events []session.Event) (instructions string, messages []llm.Message) {
-	r := renderer{}
-	for _, e := range events {
-		switch {
-		case e.Start != nil:
-			instructions = e.Start.Instructions
-		case e.Compacted != nil:
-			r = renderer{}
-			r.add(llm.User, llm.Text(e.Compacted.Text))
-		case e.Loaded != nil && e.Loaded.Direct:
-			r.add(llm.Notice, llm.Text(e.Loaded.Text))
-		case e.Message != nil && e.Message.Role == session.RoleAssistant:
-			r.addAnswer(e.Message)
-		case e.Message != nil:
-			r.add(llm.User, llm.Text(e.Message.Text))
-		case e.Result != nil:
-			r.addResult(e.Result)
-		case e.Notice != nil:
-			r.add(llm.Notice, llm.Text(e.Notice.Text))
-		case e.Unloaded != nil:
-			r.add(llm.Notice, llm.Text("The skill "+e.Unloaded.Skill.Name+" is no longer in force: "+e.Unloaded.Reason+". Load it again where it is needed."))
-		case e.Updated != nil:
-			r.add(llm.Notice, llm.Text("The skill "+e.Updated.Skill.Name+" was changed after it was loaded. Load it again before you go by it."))
-		}
-	}
-	return instructions, r.messages
-}
 
 // renderer collects the messages of a request. While calls wait for results,
 // other messages are deferred, because vendors require results right after the
@@ -47,10 +16,41 @@ type renderer struct {
 	waiting  []string              // IDs of calls without a result, in order
 	results  map[string]llm.Result // by call ID
 	deferred []llm.Message
+	size     int // approximate number of bytes
+}
+
+// apply adds an event to the request.
+func (r *renderer) apply(e *session.Event) {
+	switch {
+	case e.Compacted != nil:
+		*r = renderer{}
+		r.add(llm.User, llm.Text(e.Compacted.Text))
+	case e.Loaded != nil && e.Loaded.Direct:
+		r.add(llm.Notice, llm.Text(e.Loaded.Text))
+	case e.Message != nil && e.Message.Role == session.RoleAssistant:
+		r.addAnswer(e.Message)
+	case e.Message != nil:
+		r.add(llm.User, llm.Text(e.Message.Text))
+	case e.Result != nil:
+		r.addResult(e.Result)
+	case e.Notice != nil:
+		r.add(llm.Notice, llm.Text(e.Notice.Text))
+	case e.Unloaded != nil:
+		r.add(llm.Notice, llm.Text("The skill "+e.Unloaded.Skill.Name+" is no longer in force: "+e.Unloaded.Reason+". Load it again where it is needed."))
+	case e.Updated != nil:
+		r.add(llm.Notice, llm.Text("The skill "+e.Updated.Skill.Name+" was changed after it was loaded. Load it again before you go by it."))
+	}
+}
+
+// clone returns a copy that is independent of r. Messages are shared, because
+// they never change.
+func (r *renderer) clone() renderer {
+	return renderer{slices.Clip(r.messages), slices.Clone(r.waiting), maps.Clone(r.results), slices.Clip(r.deferred), r.size}
 }
 
 func (r *renderer) add(role llm.Role, parts ...llm.Part) {
 	m := llm.Message{Role: role, Parts: parts}
+	r.size += partsSize(parts)
 	if len(r.waiting) > 0 {
 		r.deferred = append(r.deferred, m)
 		return
@@ -91,6 +91,7 @@ func (r *renderer) addResult(res *session.CallResult) {
 		out.Parts = append(out.Parts, llm.Image{MIMEType: i.MIMEType, Data: i.Data})
 	}
 	r.results[res.Call] = out
+	r.size += partsSize(out.Parts)
 	if res.Instructions != "" {
 		r.add(llm.Notice, llm.Text(res.Instructions))
 	}
@@ -115,4 +116,22 @@ func (r *renderer) flush() {
 	r.waiting = nil
 	r.messages = append(append(r.messages, llm.Message{Role: llm.User, Parts: parts}), r.deferred...)
 	r.deferred = nil
+}
+
+// partsSize returns the approximate size of a message in bytes.
+func partsSize(parts []llm.Part) int {
+	n := eventOverhead
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			n += len(p)
+		case llm.Image:
+			n += len(p.Data)
+		case llm.Thinking:
+			n += len(p.Text) + len(p.Signature) + len(p.Redacted)
+		case llm.Call:
+			n += len(p.Arguments)
+		}
+	}
+	return n
 }
