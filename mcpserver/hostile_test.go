@@ -16,32 +16,6 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// describedSkill returns a SKILL.md with text in each field that a client or a
-// model gets to see. YAML escapes let the text contain any character.
-func describedSkill(name, text string) string {
-	quoted := yamlText(text)
-	return "---\nname: " + name + "\ndescription: " + quoted + "\ndisplayName: " + quoted + "\nversion: " + quoted + "\nargument-hint: " + quoted +
-		"\nlicense: " + quoted + "\ncompatibility: " + quoted + "\nallowed-tools: " + quoted + "\nmetadata: {note: " + quoted + ", " + quoted + ": value}\ntags: [" + quoted + "]\ndependencies: [" + quoted + "]\n---\nDo it.\n"
-}
-
-// yamlText returns text in double quotes, with each character escaped that is
-// not plain ASCII.
-func yamlText(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteString("\\" + string(r))
-		case r >= ' ' && r < 0x7f:
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String() + `"`
-}
-
 // Each answer of the server that carries fields of skills, in each protocol.
 func answers(c *wire, names []string) map[string]string {
 	told := c.told()
@@ -66,7 +40,7 @@ func TestHostileFieldsAreCleanedInEveryAnswer(t *testing.T) {
 		tree, names := files{}, []string{}
 		for i, text := range all[start:min(start+50, len(all))] {
 			name := "skill-" + strconv.Itoa(i)
-			tree[name+"/SKILL.md"] = describedSkill(name, text)
+			tree[name+"/SKILL.md"] = untrustedtest.Skill(name, text)
 			names = append(names, name)
 		}
 		for _, how := range []way{{"stdio", legacy}, {"http", modern}} {
@@ -99,7 +73,7 @@ func TestHostileFieldsAreCleanedForEarlierSystems(t *testing.T) {
 	tree, names := files{}, []string{}
 	for i, text := range untrustedtest.Hostile() {
 		name := "skill-" + strconv.Itoa(i)
-		tree[name+"/SKILL.md"] = describedSkill(name, text)
+		tree[name+"/SKILL.md"] = untrustedtest.Skill(name, text)
 		names = append(names, name)
 	}
 	everyCompat(t, func(t *testing.T, compat, tool string) {
@@ -147,7 +121,7 @@ func TestLegitimateDescriptionsAreUnchangedInEveryAnswer(t *testing.T) {
 	tree := files{}
 	for i, text := range untrustedtest.Legitimate() {
 		name := "skill-" + strconv.Itoa(i)
-		tree[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: " + yamlText(text) + "\n---\nDo it.\n"
+		tree[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: " + untrustedtest.YAML(text) + "\n---\nDo it.\n"
 	}
 	w := newWorld(t, setup{tree: tree})
 	c := w.begin(t, way{"stdio", modern})

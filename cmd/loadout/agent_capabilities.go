@@ -111,7 +111,7 @@ func (a *app) printCapabilities(p *tools.Inventory) {
 			if c.RequiresApproval {
 				asks = "yes"
 			}
-			rows = append(rows, []string{c.ID, c.SafetyLevel.String(), asks, terminal.Clip(plain(a.describe(c.Description)), maxToolWidth)})
+			rows = append(rows, []string{c.ID, c.SafetyLevel.String(), asks, terminal.Clip(plain(c.Description), maxToolWidth)})
 		}
 		a.PrintTable("", rows)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/spawn"
@@ -213,7 +212,7 @@ func (a *app) listServers(ctx context.Context, files []string, offline bool) err
 		}
 		rows := [][]string{{"NAME", "TRANSPORT", "STATE", "ERA", "TOOLS", "LATENCY", "ERROR"}}
 		for _, s := range out.Servers {
-			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), printable.OneLine(cmp.Or(s.Error, s.Problem))})
+			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), plain(cmp.Or(s.Error, s.Problem))})
 		}
 		a.printServerTable("", rows)
 		a.printRunning(out.Running)
@@ -311,7 +310,7 @@ func (a *app) testServer(ctx context.Context, name string, files []string) error
 				if slices.Contains(s.Quarantined, d.Name) {
 					continue
 				}
-				t.ToolList = append(t.ToolList, serverTool{upstream.ToolName(s.Name, d.Name), d.Name, printable.OneLine(d.Description)})
+				t.ToolList = append(t.ToolList, serverTool{upstream.ToolName(s.Name, d.Name), d.Name, plain(d.Description)})
 			}
 		}
 		if a.JSON {
@@ -364,7 +363,7 @@ func (a *app) printServer(t serverTest) {
 	}
 	var rows [][]string
 	for _, tool := range t.ToolList { // --json has the full descriptions
-		rows = append(rows, []string{tool.Name, terminal.Clip(a.describe(tool.Description), maxToolWidth)})
+		rows = append(rows, []string{tool.Name, terminal.Clip(describe(tool.Description), maxToolWidth)})
 	}
 	a.PrintTable("  ", rows)
 	if t.Stderr != "" && (a.Verbose || t.State != upstream.Ready) {

@@ -17,7 +17,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/oauth"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -150,7 +149,7 @@ func (a *app) printLogin(out loginOutput) error {
 		if out.State == upstream.Ready {
 			fmt.Fprintf(a.Stdout, " It has %s.\n", console.Pluralize(out.Tools, "tool"))
 		} else {
-			fmt.Fprintf(a.Stdout, " But the server does not work: %s\n", plain(printable.OneLine(out.Error)))
+			fmt.Fprintf(a.Stdout, " But the server does not work: %s\n", plain(out.Error))
 		}
 	}
 	if out.State != upstream.Ready {

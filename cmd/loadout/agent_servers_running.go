@@ -13,7 +13,6 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/clientname"
 	"github.com/loadout-dev/loadout/internal/exit"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -129,7 +128,7 @@ func (a *app) printRunning(all []serverstate.Process) {
 			if s.Profile != "" {
 				name += " (" + s.Profile + ")"
 			}
-			rows = append(rows, []string{name, s.Transport, s.State, since, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), printable.OneLine(s.Error)})
+			rows = append(rows, []string{name, s.Transport, s.State, since, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), plain(s.Error)})
 		}
 		if len(p.Servers) == 0 {
 			fmt.Fprintln(a.Stdout, "  no MCP servers")

@@ -15,7 +15,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/skill"
@@ -269,7 +268,7 @@ func offerRows(all []remote.Skill) [][]string {
 		if seen[name] > 1 {
 			name = s.Dir
 		}
-		rows = append(rows, []string{name, printable.OneLine(s.Description)})
+		rows = append(rows, []string{name, plain(s.Description)})
 	}
 	return rows
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/install"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
@@ -51,7 +50,7 @@ func (a *app) printPlanTable(changes []*install.Step) {
 	var rows [][]string
 	var b strings.Builder
 	for _, st := range changes {
-		what, about := console.Pluralize(st.Files, "file"), printable.OneLine(st.Description)
+		what, about := console.Pluralize(st.Files, "file"), plain(st.Description)
 		if n := len(st.Scripts); n > 0 {
 			what += ", " + console.Pluralize(n, "script")
 		}
@@ -79,7 +78,7 @@ func (a *app) formatStep(b *strings.Builder, st *install.Step, full bool) {
 	}
 	fmt.Fprintf(b, "%s %s%s\n", a.Bold(plain(st.Name)), a.Faint(plain(formatOrigin(st))), what)
 	if st.Diff == nil {
-		a.WriteWrapped(b, "  ", terminal.Clip(plain(printable.OneLine(st.Description)), 240), console.NoStyle)
+		a.WriteWrapped(b, "  ", terminal.Clip(plain(st.Description), 240), console.NoStyle)
 	}
 	a.WriteWrapped(b, "  ", fmt.Sprintf("%s, %s%s", console.Pluralize(st.Files, "file"), console.FormatSize(st.Bytes), formatScripts(st.Scripts)), console.NoStyle)
 	if st.Publisher != nil {

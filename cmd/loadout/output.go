@@ -10,21 +10,16 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// safe removes terminal control characters from untrusted text.
+// safe removes terminal control characters from the content of a file.
 func safe(s string) string { return terminal.Safe(s) }
 
-// plain is like safe, but also joins all lines into one.
-func plain(s string) string { return terminal.Plain(s) }
+// plain returns a field, a name or an error on one line, without terminal
+// control characters. An agent may read the output, also on a terminal, so the
+// text cannot forge delimiters of prompts.
+func plain(s string) string { return untrusted.New(s).ForModel() }
 
-// describe returns a skill's description for standard output. If that is no
-// terminal, an agent may read it, so the description cannot forge delimiters of
-// prompts.
-func (a *app) describe(s string) string {
-	if console.IsTerminal(a.Stdout) {
-		return s
-	}
-	return untrusted.New(s).ForModelLines()
-}
+// describe is like plain, but keeps lines.
+func describe(s string) string { return untrusted.New(s).ForModelLines() }
 
 // printProblems prints skill errors to standard error, and the number of other
 // findings.

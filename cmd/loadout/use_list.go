@@ -239,7 +239,7 @@ func (a *app) skillRows(skills []listedSkill, origin bool) [][]string {
 				row = append(row, s.Digest)
 			}
 		}
-		rows = append(rows, append(row, a.describe(s.Description)))
+		rows = append(rows, append(row, describe(s.Description)))
 	}
 	return rows
 }

@@ -88,9 +88,9 @@ func (a *app) printHits(query string, snap *catalog.Snapshot, hits []catalog.Hit
 		origins[h.Origin] = true
 	}
 	for _, h := range hits {
-		row := []string{h.Name, h.Origin, a.describe(h.Description)}
+		row := []string{h.Name, h.Origin, describe(h.Description)}
 		if len(origins) == 1 && a.TerminalWidth() > 0 {
-			row = []string{h.Name, a.describe(h.Description)}
+			row = []string{h.Name, describe(h.Description)}
 		}
 		rows = append(rows, row)
 	}

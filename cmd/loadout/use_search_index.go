@@ -8,7 +8,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/bm25"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/setup"
 )
@@ -54,7 +53,7 @@ func (a *app) searchIndexes(ctx context.Context, places []string, query string, 
 	var rows [][]string
 	for _, h := range index.Search(query, limit) {
 		s := all[h.Doc]
-		description := printable.OneLine(s.Description)
+		description := plain(s.Description)
 		out.Hits = append(out.Hits, searchHit{Name: s.Name, Origin: s.origin, Score: h.Score, Description: description, Source: s.source})
 		rows = append(rows, []string{s.Name, s.origin, description})
 	}

@@ -131,7 +131,7 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest, sta
 		b.WriteString(" " + plain(s.Version))
 	}
 	b.WriteString("\n")
-	a.WriteWrapped(&b, "", a.describe(s.Description), console.NoStyle)
+	a.WriteWrapped(&b, "", describe(s.Description), console.NoStyle)
 	b.WriteString("\n")
 	row := func(name, value string) {
 		if value != "" {
@@ -213,7 +213,7 @@ func (a *app) completeSkill(cmd *cobra.Command, args []string, _ string) ([]stri
 	for _, e := range rt.Catalog().Snapshot().Skills() {
 		// Names that need quoting are not completed.
 		if !strings.ContainsFunc(e.Name, console.NeedsQuoting) {
-			names = append(names, e.Name+"\t"+terminal.Clip(e.Description, 60))
+			names = append(names, e.Name+"\t"+terminal.Clip(plain(e.Description), 60))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -38,7 +38,7 @@ type Console struct {
 // Quiet is set.
 func (c *Console) Note(format string, args ...any) {
 	if !c.Quiet {
-		fmt.Fprintln(c.Stderr, "loadout: "+terminal.Plain(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(c.Stderr, "loadout: "+untrusted.Sprintf(format, args...).ForModel())
 	}
 }
 

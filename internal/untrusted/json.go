@@ -6,28 +6,44 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // EscapeJSON returns a JSON text with each disallowed character escaped as \u….
-// The values do not change. Carriage returns and form feeds are escaped too,
-// line breaks and tabs are not.
+// It escapes the first character of a delimiter too, so that a model that reads
+// the text sees none; see [Text.ForModel]. The values do not change. Carriage
+// returns and form feeds are escaped, line breaks and tabs are not.
 func EscapeJSON(js string) string {
-	hidden := func(r rune) bool { return r == '\r' || r == '\f' || Disallowed(r) }
-	if !strings.ContainsFunc(js, hidden) {
-		return js
+	escape := func(i int, r rune) bool {
+		switch r {
+		case '\r', '\f':
+			return true
+		case '<': // only in strings, as [ before a letter
+			return isDelimiter(js[i+1:])
+		case '[':
+			return isInstruction(js[i+1:])
+		}
+		return Disallowed(r)
 	}
 	var b strings.Builder
-	for _, r := range js {
-		switch high, low := utf16.EncodeRune(r); {
-		case !hidden(r):
-			b.WriteRune(r)
-		case r < 0x10000:
+	last := 0
+	for i, r := range js {
+		if !escape(i, r) {
+			continue
+		}
+		b.WriteString(js[last:i])
+		if high, low := utf16.EncodeRune(r); r < 0x10000 {
 			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
+		} else {
 			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
 		}
+		_, size := utf8.DecodeRuneInString(js[i:])
+		last = i + size
 	}
-	return b.String()
+	if last == 0 {
+		return js
+	}
+	return b.String() + js[last:]
 }
 
 // CleanJSON returns a JSON document, such as a schema, with each string as

@@ -4,6 +4,7 @@ package untrustedtest
 
 import (
 	_ "embed"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -64,4 +65,31 @@ func Forged(s string) string {
 		return strconv.QuoteToASCII(s[max(0, i[0]-20):min(len(s), i[1]+20)])
 	}
 	return ""
+}
+
+// Skill returns a SKILL.md with text in each field that a client, a model or a
+// user gets to see.
+func Skill(name, text string) string {
+	quoted := YAML(text)
+	return "---\nname: " + name + "\ndescription: " + quoted + "\ndisplayName: " + quoted + "\nversion: " + quoted + "\nargument-hint: " + quoted +
+		"\nlicense: " + quoted + "\ncompatibility: " + quoted + "\nauthor: " + quoted + "\nwhen_to_use: " + quoted + "\nallowed-tools: " + quoted +
+		"\nmetadata: {note: " + quoted + ", " + quoted + ": value}\ntags: [" + quoted + "]\ndependencies: [" + quoted + "]\n---\nDo it.\n"
+}
+
+// YAML returns text in double quotes, with each character escaped that is not
+// plain ASCII, so that YAML can contain any character.
+func YAML(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString("\\" + string(r))
+		case r >= ' ' && r < 0x7f:
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String() + `"`
 }
