@@ -17,6 +17,9 @@ type dialect struct {
 	// position is the function that returns the position of one string in
 	// another, or 0 if it is not found.
 	position string
+	// skipLocked makes a SELECT lock the rows that it returns, and omit rows that
+	// another transaction has locked. With SQLite, only one transaction writes.
+	skipLocked string
 }
 
 var (
@@ -33,6 +36,7 @@ var (
 		autonumber: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 		now:        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
 		position:   "strpos",
+		skipLocked: "FOR UPDATE SKIP LOCKED",
 	}
 )
 

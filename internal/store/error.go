@@ -61,6 +61,21 @@ type retryError struct{}
 func (retryError) Error() string { return "database is busy with other changes" }
 func (retryError) Unwrap() error { return ErrBusy }
 
+// lockTimeoutError reports that a statement waited [lockTimeout] for a lock. The
+// transaction can start over.
+type lockTimeoutError struct{}
+
+func (lockTimeoutError) Error() string {
+	return fmt.Sprintf("lock not available after %s: another node or transaction holds it; try again", lockTimeout)
+}
+func (lockTimeoutError) Unwrap() error { return ErrBusy }
+
+// isTemporary reports whether a transaction that failed with err can start over:
+// nothing of it was stored.
+func isTemporary(err error) bool {
+	return errors.Is(err, errRetry) || errors.Is(err, lockTimeoutError{})
+}
+
 // classifyError converts a driver error to an error of this package. It omits
 // connection details, because they contain host and user names.
 func classifyError(ctx context.Context, err error) error {
@@ -106,9 +121,13 @@ func classifyPostgres(err *pgconn.PgError) error {
 		return fmt.Errorf("%w: constraint %s", ErrInvalid, err.ConstraintName)
 	case "40001", "40P01":
 		return errRetry
+	case "25P03": // rolled back, because this process did not run for idleTimeout
+		return errRetry
 	case "53100":
 		return ErrFull
-	case "55P03", "57014":
+	case "55P03":
+		return lockTimeoutError{}
+	case "57014":
 		return ErrBusy
 	}
 	switch class := err.Code[:min(2, len(err.Code))]; class {

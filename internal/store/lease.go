@@ -89,14 +89,29 @@ func (t Leases) Release(ctx context.Context, l Lease) error {
 	return nil
 }
 
-// ListExpired returns leases that expired without being released because their
-// node crashed, sorted by expiry. It returns up to limit leases, but no more
-// than [MaxPage].
-func (t Leases) ListExpired(ctx context.Context, limit int) ([]Lease, error) {
-	found, err := queryAll[Lease](ctx, t.c, "SELECT "+leaseColumns+" FROM leases WHERE until > 0 AND "+t.c.db.dialect.freeLease()+
-		" ORDER BY until LIMIT $1", Page{Limit: limit}.pageSize())
+// AcquireExpired acquires up to limit leases of sessions that expired without
+// being released because their node crashed or hangs. It skips leases that a
+// transaction of another node locks, so that one node cannot hold up all others.
+func (t Leases) AcquireExpired(ctx context.Context, node string, span time.Duration, limit int) ([]Lease, error) {
+	d := t.c.db.dialect
+	taken, err := execReturning[Lease](ctx, t.c, `WITH expired AS MATERIALIZED (SELECT leases.name FROM leases
+			WHERE leases.until > 0 AND `+d.freeLease()+` AND EXISTS (SELECT 1 FROM sessions WHERE sessions.id = leases.name)
+			ORDER BY leases.until LIMIT $3 `+d.skipLocked+`)
+		UPDATE leases SET node = $1, fence = fence + 1, until = `+d.now+` + CAST($2 AS BIGINT), span = $2
+		WHERE name IN (SELECT name FROM expired) RETURNING `+leaseColumns, node, span.Milliseconds(), Page{Limit: limit}.pageSize())
 	if err != nil {
-		return nil, fmt.Errorf("list expired leases: %w", err)
+		return nil, fmt.Errorf("acquire expired leases: %w", err)
 	}
-	return found, nil
+	return taken, nil
+}
+
+// ExpireNode ends all leases of a node whose process has ended, so that any node
+// can acquire them immediately. It returns their number.
+func (t Leases) ExpireNode(ctx context.Context, node string) (int64, error) {
+	n, err := t.c.exec(ctx, `WITH held AS MATERIALIZED (SELECT leases.name FROM leases WHERE leases.node = $1 `+t.c.db.dialect.skipLocked+`)
+		UPDATE leases SET until = 1 WHERE name IN (SELECT name FROM held)`, node)
+	if err != nil {
+		return 0, fmt.Errorf("expire leases of node %q: %w", node, err)
+	}
+	return n, nil
 }

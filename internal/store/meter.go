@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,23 +44,13 @@ func (s *MeterEntry) Tokens() int64 { return s.Input + s.Output + s.CacheRead + 
 // Meter stores the usage in conversations by day, user, agent and model.
 type Meter struct{ c conn }
 
-// Add adds each entry to the day of its Date, all or none.
+// Add adds each entry to the day of its Date, all or none. It only inserts rows,
+// so that it never waits for another node; see [DB.MergeUsage].
 func (t Meter) Add(ctx context.Context, all ...MeterEntry) error {
-	all = slices.Clone(all)
-	// A fixed order prevents deadlocks between concurrent calls.
-	slices.SortFunc(all, func(a, b MeterEntry) int {
-		return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model))
-	})
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, s := range all {
-			args := []any{dayNumber(s.Date), s.Owner, s.Namespace, s.Agent, s.Model}
-			for _, n := range s.counterFields() {
-				args = append(args, *n)
-			}
-			_, err := c.exec(ctx, "INSERT INTO meter (day, owner, namespace, agent, model, "+meterCounts+") VALUES ("+placeholders(1, len(args))+`)
-				ON CONFLICT (day, owner, namespace, agent, model) DO UPDATE SET turns = meter.turns + excluded.turns, loads = meter.loads + excluded.loads,
-				calls = meter.calls + excluded.calls, errors = meter.errors + excluded.errors, input = meter.input + excluded.input, output = meter.output + excluded.output,
-				cache_read = meter.cache_read + excluded.cache_read, cache_write = meter.cache_write + excluded.cache_write, untold = meter.untold + excluded.untold`, args...)
+			args := s.values()
+			_, err := c.exec(ctx, "INSERT INTO meter_pending ("+meterColumns+") VALUES ("+placeholders(1, len(args))+")", args...)
 			if err != nil {
 				return err
 			}
@@ -70,6 +61,50 @@ func (t Meter) Add(ctx context.Context, all ...MeterEntry) error {
 		return fmt.Errorf("record usage of conversations: %w", err)
 	}
 	return nil
+}
+
+const meterColumns = "day, owner, namespace, agent, model, " + meterCounts
+
+// values returns the values of the columns.
+func (s *MeterEntry) values() []any {
+	out := []any{dayNumber(s.Date), s.Owner, s.Namespace, s.Agent, s.Model}
+	for _, n := range s.counterFields() {
+		out = append(out, *n)
+	}
+	return out
+}
+
+// mergeMeter moves up to limit pending entries to their totals and returns how
+// many it moved.
+func (c conn) mergeMeter(ctx context.Context, limit int) (int, error) {
+	moved, err := execReturning[meterSum](ctx, c, "DELETE FROM meter_pending WHERE id IN (SELECT id FROM meter_pending ORDER BY id LIMIT $1 "+c.db.dialect.skipLocked+
+		") RETURNING day, owner, namespace, agent, model, "+meterCounts, limit)
+	if err != nil {
+		return 0, err
+	}
+	sums := map[MeterEntry]*MeterEntry{} // by their keys
+	for _, m := range moved {
+		key := MeterEntry{Date: m.Date, Owner: m.Owner, Namespace: m.Namespace, Agent: m.Agent, Model: m.Model}
+		if sums[key] == nil {
+			sums[key] = &MeterEntry{Date: m.Date, Owner: m.Owner, Namespace: m.Namespace, Agent: m.Agent, Model: m.Model}
+		}
+		sums[key].Add(m.MeterEntry)
+	}
+	// A fixed order prevents deadlocks between nodes.
+	all := slices.SortedFunc(maps.Values(sums), func(a, b *MeterEntry) int {
+		return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model))
+	})
+	for _, s := range all {
+		args := s.values()
+		_, err := c.exec(ctx, "INSERT INTO meter ("+meterColumns+") VALUES ("+placeholders(1, len(args))+`)
+			ON CONFLICT (day, owner, namespace, agent, model) DO UPDATE SET turns = meter.turns + excluded.turns, loads = meter.loads + excluded.loads,
+			calls = meter.calls + excluded.calls, errors = meter.errors + excluded.errors, input = meter.input + excluded.input, output = meter.output + excluded.output,
+			cache_read = meter.cache_read + excluded.cache_read, cache_write = meter.cache_write + excluded.cache_write, untold = meter.untold + excluded.untold`, args...)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(moved), nil
 }
 
 // GroupBy is the column by which totals are grouped.
@@ -93,6 +128,9 @@ type MeterQuery struct {
 
 // meterSum scans the total of a group: its key, model and counters.
 type meterSum struct{ MeterEntry }
+
+// meterRows selects the totals and the pending entries.
+const meterRows = "(SELECT " + meterColumns + " FROM meter UNION ALL SELECT " + meterColumns + " FROM meter_pending)"
 
 // MaxSums is the maximum number of totals that [Meter.Sum] returns.
 const MaxSums = 10_000
@@ -123,7 +161,7 @@ func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]MeterEntry, error) {
 	if q.GroupBy == ByDay {
 		order = groups
 	}
-	found, err := queryAll[meterSum](ctx, t.c, "SELECT "+keys+", m.model"+sums+" FROM meter m WHERE "+where+" GROUP BY "+groups+" ORDER BY "+order+fmt.Sprintf(" LIMIT %d", MaxSums), args...)
+	found, err := queryAll[meterSum](ctx, t.c, "SELECT "+keys+", m.model"+sums+" FROM "+meterRows+" m WHERE "+where+" GROUP BY "+groups+" ORDER BY "+order+fmt.Sprintf(" LIMIT %d", MaxSums), args...)
 	if err != nil {
 		return nil, fmt.Errorf("sum usage of conversations: %w", err)
 	}

@@ -6,12 +6,41 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net"
+	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 )
+
+// Timeouts of connections to PostgreSQL. They limit how long a node that hangs,
+// or that lost its network, holds up the others. The database URL can override
+// those of the server.
+const (
+	// lockTimeout is how long a statement waits for a lock before its transaction
+	// starts over; see [Options.Wait].
+	lockTimeout = 2 * time.Second
+	// idleTimeout is how long a transaction may wait for its next statement
+	// before the server rolls it back and releases its locks.
+	idleTimeout = 3 * time.Second
+	// tcpTimeout is how long sent data may remain unacknowledged.
+	tcpTimeout = 10 * time.Second
+)
+
+// keepAlive detects connections whose other end is gone, after about 10 s.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: 2 * time.Second, Count: 3}
+
+// dialer opens connections to the server.
+var dialer = &net.Dialer{KeepAliveConfig: keepAlive, Control: func(_, _ string, c syscall.RawConn) error {
+	var failure error
+	err := c.Control(func(fd uintptr) { failure = setUserTimeout(fd, tcpTimeout) })
+	return errors.Join(err, failure)
+}}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
 
 // openPostgres opens a PostgreSQL database. The URL may contain driver and
 // server settings, for example search_path. A pooler that gives each
@@ -24,9 +53,17 @@ func openPostgres(address string, opts Options) (*DB, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
 	}
+	config.DialFunc = dialer.DialContext
 	for name, value := range map[string]string{
 		"application_name": "loadout",
 		"random_page_cost": "1.1", // the default assumes spinning disks and prefers full scans
+
+		"lock_timeout":                        milliseconds(lockTimeout),
+		"idle_in_transaction_session_timeout": milliseconds(idleTimeout),
+		"tcp_keepalives_idle":                 seconds(keepAlive.Idle),
+		"tcp_keepalives_interval":             seconds(keepAlive.Interval),
+		"tcp_keepalives_count":                strconv.Itoa(keepAlive.Count),
+		"tcp_user_timeout":                    milliseconds(tcpTimeout),
 	} {
 		if config.RuntimeParams[name] == "" {
 			config.RuntimeParams[name] = value

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -51,13 +50,18 @@ func (c conn) inTransaction(ctx context.Context, f func(conn) error) error {
 		}
 		return err
 	}
-	// The limit is a duration rather than a number of attempts, because
-	// PostgreSQL reports conflicts between transactions that merely use the same
-	// index page. Under load, a dozen in a row are normal.
+	return c.db.retry(ctx, func() error { return c.runTx(ctx, sql.LevelSerializable, f) })
+}
+
+// retry calls do again after temporary failures, for up to [Options.Wait]. The
+// limit is a duration rather than a number of attempts, because PostgreSQL
+// reports conflicts between transactions that merely use the same index page.
+// Under load, a dozen in a row are normal.
+func (db *DB) retry(ctx context.Context, do func() error) error {
 	start := time.Now()
 	for try := 1; ; try++ {
-		err := c.runTx(ctx, sql.LevelSerializable, f)
-		if !errors.Is(err, errRetry) || time.Since(start) > c.db.wait {
+		err := do()
+		if !isTemporary(err) || time.Since(start) > db.wait {
 			return err
 		}
 		if err := backOff(ctx, try); err != nil {
@@ -158,15 +162,18 @@ func (c conn) run(ctx context.Context, write bool, f func(querier) error) error 
 	if c.tx != nil {
 		return c.tx.run(ctx, f)
 	}
-	if !write {
-		return classifyError(ctx, f(c.db.reader))
-	}
-	single, err := c.db.acquireWriter(ctx)
-	if err != nil {
-		return err
-	}
-	defer single.Close()
-	return classifyError(ctx, f(single))
+	// A statement fails temporarily before it returns its first row.
+	return c.db.retry(ctx, func() error {
+		if !write {
+			return classifyError(ctx, f(c.db.reader))
+		}
+		single, err := c.db.acquireWriter(ctx)
+		if err != nil {
+			return err
+		}
+		defer single.Close()
+		return classifyError(ctx, f(single))
+	})
 }
 
 // run calls f with the transaction, unless an earlier statement failed.

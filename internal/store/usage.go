@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -51,19 +52,14 @@ func (d *date) Scan(v any) error {
 type Usage struct{ c conn }
 
 // Add adds each usage to the day of its LastUsed, all or none. It ignores usage
-// of deleted skills.
+// of deleted skills. It only inserts rows, so that it never waits for another
+// node; see [DB.MergeUsage].
 func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
-	uses = slices.Clone(uses)
-	// A fixed order prevents deadlocks between concurrent calls.
-	slices.SortFunc(uses, func(a, b SkillUsage) int { return cmp.Compare(a.SkillID, b.SkillID) })
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, u := range uses {
-			_, err := c.exec(ctx, `INSERT INTO usage (skill_id, day, loads, calls, errors, tokens, used)
-				SELECT s.id, CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT)
-				FROM skills s WHERE s.id = $1
-				ON CONFLICT (skill_id, day) DO UPDATE SET loads = usage.loads + excluded.loads, calls = usage.calls + excluded.calls,
-				errors = usage.errors + excluded.errors, tokens = usage.tokens + excluded.tokens,
-				used = CASE WHEN usage.used > excluded.used THEN usage.used ELSE excluded.used END`,
+			_, err := c.exec(ctx, "INSERT INTO usage_pending (day, "+usageColumns+`)
+				SELECT CAST($2 AS BIGINT), s.id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT)
+				FROM skills s WHERE s.id = $1`,
 				u.SkillID, dayNumber(u.LastUsed), u.Loads, u.Calls, u.Errors, u.Tokens, timestamp(u.LastUsed))
 			if err != nil {
 				return err
@@ -73,6 +69,81 @@ func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
 	})
 	if err != nil {
 		return fmt.Errorf("add usage: %w", err)
+	}
+	return nil
+}
+
+const usageColumns = "skill_id, loads, calls, errors, tokens, used"
+
+// usageRows selects the totals and the pending counts.
+const usageRows = "(SELECT day, " + usageColumns + " FROM usage UNION ALL SELECT day, " + usageColumns + " FROM usage_pending)"
+
+// mergeUsage moves up to limit pending counts to their totals and returns how
+// many it moved.
+func (c conn) mergeUsage(ctx context.Context, limit int) (int, error) {
+	moved, err := execReturning[UsageDay](ctx, c, "DELETE FROM usage_pending WHERE id IN (SELECT id FROM usage_pending ORDER BY id LIMIT $1 "+c.db.dialect.skipLocked+
+		") RETURNING day, "+usageColumns, limit)
+	if err != nil {
+		return 0, err
+	}
+	// A fixed order prevents deadlocks between nodes.
+	slices.SortStableFunc(moved, func(a, b UsageDay) int {
+		return cmp.Or(cmp.Compare(a.SkillID, b.SkillID), a.Date.Compare(b.Date))
+	})
+	for i := 0; i < len(moved); {
+		sum := moved[i]
+		for i++; i < len(moved) && moved[i].SkillID == sum.SkillID && moved[i].Date.Equal(sum.Date); i++ {
+			sum.add(moved[i].SkillUsage)
+		}
+		_, err := c.exec(ctx, `INSERT INTO usage (skill_id, day, loads, calls, errors, tokens, used)
+			SELECT s.id, CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT)
+			FROM skills s WHERE s.id = $1 -- may have been deleted
+			ON CONFLICT (skill_id, day) DO UPDATE SET loads = usage.loads + excluded.loads, calls = usage.calls + excluded.calls,
+			errors = usage.errors + excluded.errors, tokens = usage.tokens + excluded.tokens,
+			used = CASE WHEN usage.used > excluded.used THEN usage.used ELSE excluded.used END`,
+			sum.SkillID, dayNumber(sum.Date), sum.Loads, sum.Calls, sum.Errors, sum.Tokens, timestamp(sum.LastUsed))
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(moved), nil
+}
+
+// add adds the counts of another usage to u.
+func (u *SkillUsage) add(other SkillUsage) {
+	u.Loads += other.Loads
+	u.Calls += other.Calls
+	u.Errors += other.Errors
+	u.Tokens += other.Tokens
+	if other.LastUsed.After(u.LastUsed) {
+		u.LastUsed = other.LastUsed
+	}
+}
+
+// maxMerge is the maximum number of rows that a transaction of [DB.MergeUsage]
+// moves.
+const maxMerge = 500
+
+// MergeUsage adds the pending counts of conversations and skills to their
+// totals. Nodes call it from time to time, so that the pending tables remain
+// short. Queries include pending counts. Each count is added exactly once, even if
+// several nodes merge or one of them is killed.
+func (db *DB) MergeUsage(ctx context.Context) error {
+	for _, merge := range []func(conn, context.Context, int) (int, error){conn.mergeMeter, conn.mergeUsage} {
+		for more := true; more; {
+			err := db.retry(ctx, func() error {
+				// Not serializable: locked rows suffice, and appends of turns
+				// would conflict with a serializable transaction.
+				return conn{db: db}.runTx(ctx, sql.LevelDefault, func(c conn) error {
+					n, err := merge(c, ctx, maxMerge)
+					more = n == maxMerge
+					return err
+				})
+			})
+			if err != nil {
+				return fmt.Errorf("merge usage: %w", err)
+			}
+		}
 	}
 	return nil
 }
@@ -87,7 +158,7 @@ func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map
 	if len(skillIDs) == 0 {
 		return out, nil
 	}
-	found, err := queryAll[SkillUsage](ctx, t.c, "SELECT u.skill_id, "+castSums+" FROM usage u WHERE u.day >= $1 AND u.skill_id IN ("+
+	found, err := queryAll[SkillUsage](ctx, t.c, "SELECT u.skill_id, "+castSums+" FROM "+usageRows+" u WHERE u.day >= $1 AND u.skill_id IN ("+
 		placeholders(2, len(skillIDs))+") GROUP BY u.skill_id", append([]any{dayNumber(since)}, toArgs(skillIDs)...)...)
 	if err != nil {
 		return nil, fmt.Errorf("sum usage: %w", err)
@@ -104,8 +175,8 @@ const castSums = "CAST(sum(u.loads) AS BIGINT), CAST(sum(u.calls) AS BIGINT), CA
 // ListDays returns the usage on up to [MaxPage] days on which a skill was used,
 // from the day of since, oldest first.
 func (t Usage) ListDays(ctx context.Context, skillID string, since time.Time) ([]UsageDay, error) {
-	found, err := queryAll[UsageDay](ctx, t.c, `SELECT u.day, u.skill_id, u.loads, u.calls, u.errors, u.tokens, u.used
-		FROM usage u WHERE u.skill_id = $1 AND u.day >= $2 ORDER BY u.day LIMIT $3`, skillID, dayNumber(since), MaxPage)
+	found, err := queryAll[UsageDay](ctx, t.c, "SELECT u.day, u.skill_id, "+castSums+" FROM "+usageRows+` u
+		WHERE u.skill_id = $1 AND u.day >= $2 GROUP BY u.day, u.skill_id ORDER BY u.day LIMIT $3`, skillID, dayNumber(since), MaxPage)
 	if err != nil {
 		return nil, fmt.Errorf("list usage of skill %q: %w", skillID, err)
 	}
@@ -124,7 +195,8 @@ func (t Usage) ListUnused(ctx context.Context, in []Namespace, since time.Time, 
 		return nil, "", err
 	}
 	found, err := queryAll[Skill](ctx, t.c, skillSelect+`WHERE s.id > $1 AND s.created < $2 AND s.namespace IN (`+placeholders(5, len(in))+`)
-		AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.skill_id = s.id AND u.day >= $3) ORDER BY s.id LIMIT $4`,
+		AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.skill_id = s.id AND u.day >= $3)
+		AND NOT EXISTS (SELECT 1 FROM usage_pending u WHERE u.skill_id = s.id AND u.day >= $3) ORDER BY s.id LIMIT $4`,
 		append([]any{keys[0], timestamp(since), dayNumber(since), p.pageSize() + 1}, toArgs(in)...)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("list unused skills: %w", err)
@@ -135,9 +207,20 @@ func (t Usage) ListUnused(ctx context.Context, in []Namespace, since time.Time, 
 
 // Prune deletes the usage before a day and returns the number of deleted rows.
 func (t Usage) Prune(ctx context.Context, before time.Time) (int64, error) {
-	n, err := t.c.exec(ctx, "DELETE FROM usage WHERE day < $1", dayNumber(before))
+	var deleted int64
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		deleted = 0
+		for _, table := range []string{"usage", "usage_pending"} {
+			n, err := c.exec(ctx, "DELETE FROM "+table+" WHERE day < $1", dayNumber(before))
+			if err != nil {
+				return err
+			}
+			deleted += n
+		}
+		return nil
+	})
 	if err != nil {
 		return 0, fmt.Errorf("delete old usage: %w", err)
 	}
-	return n, nil
+	return deleted, nil
 }

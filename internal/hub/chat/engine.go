@@ -146,12 +146,20 @@ type Options struct {
 	// 256. Further turns wait. Free slots go to the waiting users in rotation.
 	Turns int
 	// Lease is the time after which another node can continue a conversation
-	// whose node does not renew its lease; 0 means 15 s.
+	// whose node does not renew its lease; 0 means 4 s. The node renews it four
+	// times as often, and stops its turn if that fails for three quarters of
+	// this time. The engine looks for expired leases every eighth of it, and at
+	// least every five polls.
 	Lease time.Duration
 	// Poll is how often the engine checks for changes that the bus did not
-	// announce; 0 means 1 s. It looks for conversations of crashed nodes every
-	// five intervals, or every third of a lease if that is shorter.
+	// announce; 0 means 1 s.
 	Poll time.Duration
+	// Node is the name under which the engine holds leases. It must be unique
+	// among all processes, past and present; "" means a new one.
+	Node string
+	// Predecessor is the Node of a process that has certainly ended. The engine
+	// makes its conversations available immediately. "" means none.
+	Predecessor string
 	// ClientTimeout is how long a request to a client waits for a client to
 	// receive it; 0 means 5 s.
 	ClientTimeout time.Duration
@@ -185,9 +193,12 @@ func (o Options) orDefaults() Options {
 			*d = v
 		}
 	}
-	set(&o.Lease, 15*time.Second)
+	set(&o.Lease, 4*time.Second)
 	set(&o.Poll, time.Second)
 	set(&o.ClientTimeout, 5*time.Second)
+	if o.Node == "" {
+		o.Node = store.NewID()
+	}
 	if o.Drafts <= 0 {
 		o.Drafts = 50
 	}
@@ -239,12 +250,18 @@ func New(db *store.DB, o Options) *Engine {
 	if o.Setup == nil || o.Principal == nil {
 		panic("chat: Setup and Principal are required")
 	}
-	e := &Engine{db: db, opts: o.orDefaults(), node: store.NewID(), draining: make(chan struct{}), idle: make(chan struct{}), liveTurns: map[string]liveTurn{}}
+	o = o.orDefaults()
+	e := &Engine{db: db, opts: o, node: o.Node, draining: make(chan struct{}), idle: make(chan struct{}), liveTurns: map[string]liveTurn{}}
 	e.notifier = &notifier{db: db, bus: e.opts.Bus, listeners: map[string]map[*listener]bool{}}
 	e.turns = queue.New(e.opts.Turns, maxSlots)
 	e.ctx, e.stop = context.WithCancelCause(context.Background())
 	e.running.Go(func() { e.runEvery(e.opts.Poll, e.notifier.poll) })
-	e.running.Go(func() { e.runEvery(min(5*e.opts.Poll, e.opts.Lease/3), e.adoptExpired) })
+	e.running.Go(func() {
+		e.reclaimLeases(e.ctx)
+		e.runEvery(min(5*e.opts.Poll, e.opts.Lease/8), e.adoptExpired)
+	})
+	e.running.Go(func() { e.runEvery(5*e.opts.Poll, e.expireApprovals) })
+	e.running.Go(func() { e.runEvery(5*e.opts.Poll, e.db.MergeUsage) })
 	return e
 }
 
@@ -299,6 +316,10 @@ func (e *Engine) removeWorker() {
 	}
 }
 
+// roundTimeout is the timeout of one round of background work. A connection can
+// hang without an error.
+const roundTimeout = 5 * time.Second
+
 // runEvery calls do at interval d until the engine closes. It logs only the first
 // of consecutive failures.
 func (e *Engine) runEvery(d time.Duration, do func(context.Context) error) {
@@ -306,7 +327,9 @@ func (e *Engine) runEvery(d time.Duration, do func(context.Context) error) {
 	defer tick.Stop()
 	failing := false
 	for {
-		err := do(e.ctx)
+		ctx, stop := context.WithTimeout(e.ctx, max(d, roundTimeout))
+		err := do(ctx)
+		stop()
 		if err != nil && !failing && e.ctx.Err() == nil {
 			e.opts.Logger.Warn("cannot maintain conversations", "error", err)
 		}

@@ -97,7 +97,7 @@ func (w *worker) renew(ctx context.Context, lost context.CancelCauseFunc) {
 			w.mu.Lock()
 			w.lease = l
 			w.mu.Unlock()
-		case errors.Is(err, store.ErrLeaseHeld), time.Since(good) > span/2:
+		case errors.Is(err, store.ErrLeaseHeld), time.Since(good) > 3*span/4:
 			w.lost.Store(true)
 			lost(errLeaseLost)
 			return
@@ -232,34 +232,48 @@ func (c *conversationTx) takeInput(ctx context.Context, s store.Session, st stat
 	return &job{input: *next, owner: account.UserID(s.Owner), session: s}, nil
 }
 
-// adoptExpired continues the conversations of crashed nodes and resolves overdue
-// approval requests.
+// adoptBatch is the maximum number of conversations that a node adopts at once, so
+// that the nodes share those of a crashed one.
+const adoptBatch = 8
+
+// adoptExpired continues the conversations of nodes that crashed or hang, all at the
+// same time.
 func (e *Engine) adoptExpired(ctx context.Context) error {
-	lapsed, err := e.db.Leases.ListExpired(ctx, store.MaxPage)
-	for _, l := range lapsed {
-		err = errors.Join(err, e.adoptConversation(ctx, l.Name))
+	for {
+		reserved := 0
+		for reserved < adoptBatch && e.addWorker() {
+			reserved++
+		}
+		if reserved == 0 {
+			return nil
+		}
+		asking, stop := context.WithTimeout(ctx, e.opts.Lease)
+		adopted, err := e.db.Leases.AcquireExpired(asking, e.node, e.opts.Lease, reserved)
+		stop()
+		for _, l := range adopted {
+			e.startWorker(l.Name, l)
+		}
+		for range reserved - len(adopted) {
+			e.removeWorker()
+		}
+		if err != nil || len(adopted) < reserved {
+			return err
+		}
 	}
-	return errors.Join(err, e.expireApprovals(ctx))
 }
 
-// adoptConversation continues a crashed node's conversation.
-func (e *Engine) adoptConversation(ctx context.Context, id string) error {
-	if _, err := e.db.Sessions.Get(ctx, id); errors.Is(err, store.ErrNotFound) {
-		return nil // not the lease of a conversation
-	} else if err != nil {
-		return err
+// reclaimLeases ends the leases of the process that ran on this node before. If it
+// fails, they expire.
+func (e *Engine) reclaimLeases(ctx context.Context) {
+	if e.opts.Predecessor == "" {
+		return
 	}
-	if !e.addWorker() {
-		return nil
-	}
-	l, err := e.db.Leases.Acquire(ctx, id, e.node, e.opts.Lease)
+	ctx, stop := context.WithTimeout(ctx, e.opts.Lease)
+	defer stop()
+	n, err := e.db.Leases.ExpireNode(ctx, e.opts.Predecessor)
 	if err != nil {
-		e.removeWorker()
-		if errors.Is(err, store.ErrLeaseHeld) {
-			return nil // another node has acquired it
-		}
-		return err
+		e.opts.Logger.Warn("cannot reclaim the conversations of this node's last process; they continue when its leases expire", "error", err)
+	} else if n > 0 {
+		e.opts.Logger.Info("reclaimed the conversations of this node's last process", "conversations", n)
 	}
-	e.startWorker(id, l)
-	return nil
 }

@@ -1,0 +1,19 @@
+package store
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// setUserTimeout limits how long data sent on a TCP socket may remain
+// unacknowledged. Without the limit, a connection whose network is gone can hang
+// for a quarter of an hour. Other sockets have no such limit.
+func setUserTimeout(fd uintptr, d time.Duration) error {
+	err := unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOPROTOOPT) {
+		return nil // a Unix socket
+	}
+	return err
+}

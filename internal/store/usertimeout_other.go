@@ -1,0 +1,9 @@
+//go:build !linux
+
+package store
+
+import "time"
+
+// setUserTimeout does nothing: keepalives detect lost connections, except while
+// sent data is unacknowledged.
+func setUserTimeout(uintptr, time.Duration) error { return nil }
