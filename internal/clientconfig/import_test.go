@@ -196,3 +196,38 @@ func TestUndoSeveralImports(t *testing.T) {
 		}
 	}
 }
+
+// An import into a file that does not exist creates it, and needs no backup.
+func TestImportCreatesFile(t *testing.T) {
+	dir := t.TempDir()
+	client := lookup(t, "cursor")
+	e := clientconfig.Entry{Command: "/bin/loadout", Args: []string{"mcp"}}
+	plan := func(file string) *clientconfig.Change {
+		t.Helper()
+		ch, err := clientconfig.PlanImport(clientconfig.Target{Client: client, File: file}, nil, nil, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ch
+	}
+	file := filepath.Join(dir, "missing.json")
+	ch := plan(file)
+	if ch.Action != clientconfig.Create || ch.Backup != "" || !strings.HasPrefix(ch.Diff(), "--- /dev/null\n") || len(ch.Notes) != 0 {
+		t.Errorf("got %s, backup %q, notes %q, diff\n%s", ch.Action, ch.Backup, ch.Notes, ch.Diff())
+	}
+	apply(t, ch)
+	if s := servers(t, clientconfig.Target{Client: client, File: file}); !s.HasEntry(client, e) {
+		t.Errorf("the file has\n%s", s.Data)
+	}
+	write(t, file, []byte("{}"))
+	if ch := plan(file); ch.Action != clientconfig.Replace || ch.Backup == "" || !strings.HasPrefix(ch.Diff(), "--- "+file+"\n") {
+		t.Errorf("got %s, backup %q, diff\n%s", ch.Action, ch.Backup, ch.Diff())
+	}
+	link := filepath.Join(dir, "link.json")
+	if err := os.Symlink(file, link); err != nil {
+		t.Skip(err)
+	}
+	if ch := plan(link); len(ch.Notes) != 1 || !strings.HasPrefix(ch.Notes[0], link+" is a symlink to ") {
+		t.Errorf("notes are %q", ch.Notes)
+	}
+}

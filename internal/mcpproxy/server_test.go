@@ -286,6 +286,37 @@ func TestProgressAndLogsReachTheCall(t *testing.T) {
 	})
 }
 
+// Servers report that an interaction outside of the client has completed to the
+// client whose call it belongs to.
+func TestCompletedInteractionsReachTheClient(t *testing.T) {
+	eachEra(t, func(t *testing.T, client, server string) {
+		up := newServer(server)
+		addTool(up, "pay", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if err := req.Session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: "payment"}); err != nil {
+				return nil, err
+			}
+			return say("paid")
+		})
+		completed, other := make(chan string, 1), make(chan string, 1)
+		options := func(to chan string) *mcp.ClientOptions {
+			return &mcp.ClientOptions{ElicitationCompleteHandler: func(_ context.Context, req *mcp.ElicitationCompleteNotificationRequest) {
+				to <- req.Params.ElicitationID
+			}}
+		}
+		s := newDirect(t, nil, mcpproxy.Upstream{Name: "up", Opener: opener(up)})
+		connect(t, s, client, options(other))
+		if res, err := connect(t, s, client, options(completed)).CallTool(t.Context(), &mcp.CallToolParams{Name: "pay"}); err != nil || text(res) != "paid" {
+			t.Fatal(res, err)
+		}
+		if got := <-completed; got != "payment" {
+			t.Errorf("completed %q", got)
+		}
+		if len(other) > 0 {
+			t.Error("another client was notified")
+		}
+	})
+}
+
 func TestCancellationReachesTheServer(t *testing.T) {
 	eachEra(t, func(t *testing.T, client, server string) {
 		up := newServer(server)

@@ -1,6 +1,7 @@
 package skillpath_test
 
 import (
+	"io/fs"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/skillpath"
@@ -14,6 +15,22 @@ func TestIgnoredFiles(t *testing.T) {
 	} {
 		if skillpath.IsIgnored(name) != want {
 			t.Errorf("%s: want %v", name, want)
+		}
+	}
+}
+
+func TestScripts(t *testing.T) {
+	for _, tt := range []struct {
+		path string
+		mode fs.FileMode
+		want bool
+	}{
+		{"scripts/run.py", 0o644, true}, {"RUN.PY", 0o644, true}, {"a.mjs", 0o400, true}, {"a.wasm", 0o644, true},
+		{"run.pyc", 0o644, false}, {"py", 0o644, false}, {"notes.md", 0o644, false}, {"notes.md", 0o666, false},
+		{"tool", 0o100, true}, {"tool", 0o010, true}, {"tool", 0o001, true}, {"tool", 0o755, true},
+	} {
+		if got := skillpath.IsScript(tt.path, tt.mode); got != tt.want {
+			t.Errorf("IsScript(%q, %v) = %t", tt.path, tt.mode, got)
 		}
 	}
 }

@@ -292,6 +292,14 @@ func TestUnsendableRequests(t *testing.T) {
 	}
 }
 
+func TestLongestToolName(t *testing.T) {
+	name := strings.Repeat("x", 128)
+	body, err := send("m", nil, &llm.Request{Messages: hello.Messages, Tools: []llm.Tool{{Name: name}}})
+	if err != nil || !strings.Contains(body, name) {
+		t.Errorf("got %s, %v", body, err)
+	}
+}
+
 // marks returns the positions of blocks with a cache breakpoint in the prompt, and the
 // number of blocks.
 func marks(t *testing.T, body string) (at []int, blocks int) {

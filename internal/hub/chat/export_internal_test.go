@@ -1,0 +1,4 @@
+package chat
+
+// AdoptConversation exports adoptConversation for tests.
+var AdoptConversation = (*Engine).adoptConversation
