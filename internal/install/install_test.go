@@ -241,8 +241,8 @@ func TestPlanNames(t *testing.T) {
 	r.commit(map[string]string{"a/pdf/SKILL.md": document("pdf", "One."), "b/pdf/SKILL.md": document("pdf", "Two."), "c/pdf/SKILL.md": document("pdf", "One."),
 		"bad/SKILL.md": "no frontmatter\n"})
 	p := r.add(to, install.Options{}, "a/pdf", "b/pdf", "c/pdf")
-	if got := reason(t, p); got != install.NameTaken || len(p.Steps) != 1 {
-		t.Errorf("reason is %v, with %d steps", got, len(p.Steps))
+	if got := reason(t, p); got != install.NameTaken || len(p.Steps) != 1 || len(p.Failures) != 1 || p.Failures[0].Dir != "b/pdf" {
+		t.Errorf("reason is %v, with %d steps and failures %+v", got, len(p.Steps), p.Failures)
 	}
 	c, err := p.Open(t.Context(), r.location)
 	if err != nil {

@@ -170,6 +170,17 @@ func TestRun(t *testing.T) {
 	balanced(t, string(text))
 }
 
+// A file that is not the one that was approved does not reach the sandbox.
+func TestChangedFileIsNotRun(t *testing.T) {
+	exe, _ := stub(t)
+	b := stubbed{New(&Options{Cache: stagetest.OpenDir(t), UID: 65534}), exe}
+	spec := &sandbox.Spec{Trees: []sandbox.Tree{{Path: mountpoint.Skill, FS: fstest.MapFS{"SKILL.md": {Data: []byte("other")}},
+		Files: []sandbox.File{{Path: "SKILL.md", Size: 5, SHA256: strings.Repeat("0", 64)}}}}}
+	if box, err := b.Start(t.Context(), spec); err == nil || box != nil {
+		t.Errorf("got %v, %v", box, err)
+	}
+}
+
 func TestTimeoutKillsProcessGroup(t *testing.T) {
 	exe, _ := stub(t)
 	b := stubbed{New(&Options{Cache: stagetest.OpenDir(t), UID: 65534}), exe}
