@@ -22,6 +22,14 @@ func TestIsLoopback(t *testing.T) {
 	}
 }
 
+func TestIsThisMachine(t *testing.T) {
+	for a, want := range map[string]bool{"127.0.0.1": true, "192.0.2.1": false, "2001:db8::1": false, "0.0.0.0": false} {
+		if got := address.IsThisMachine(netip.MustParseAddr(a)); got != want {
+			t.Errorf("%s: %t", a, got)
+		}
+	}
+}
+
 func TestNetwork(t *testing.T) {
 	for a, want := range map[string]string{
 		"203.0.113.9": "203.0.113.9/32", "::ffff:203.0.113.9": "203.0.113.9/32",

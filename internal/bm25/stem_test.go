@@ -10,7 +10,7 @@ func TestStem(t *testing.T) {
 		{"consolidated", "consolid"}, {"knightly", "knight"}, {"knots", "knot"}, {"knocking", "knock"},
 		{"caresses", "caress"}, {"ties", "tie"}, {"cries", "cri"}, {"gas", "gas"}, {"gaps", "gap"}, {"kiwis", "kiwi"},
 		{"agreed", "agre"}, {"feed", "feed"}, {"luxuriated", "luxuri"}, {"hopping", "hop"}, {"hoping", "hope"},
-		{"happy", "happi"}, {"by", "by"}, {"say", "say"}, {"youth", "youth"},
+		{"happy", "happi"}, {"by", "by"}, {"fly", "fli"}, {"its", "it"}, {"say", "say"}, {"youth", "youth"},
 		{"normalization", "normal"}, {"normalize", "normal"}, {"harmonization", "harmon"}, {"extraction", "extract"},
 		{"hopefulness", "hope"}, {"geological", "geolog"}, {"replacement", "replac"}, {"adjustable", "adjust"},
 		{"formative", "format"}, {"controlling", "control"}, {"communication", "communic"}, {"generate", "generat"},

@@ -63,6 +63,11 @@ func TestReadChecksWhoCouldWrite(t *testing.T) {
 			try(t, os.Remove(p))
 			try(t, os.Mkdir(p, 0o755))
 		}, "not a regular file"},
+		{"below a file", func(t *testing.T, p string) {
+			dir := filepath.Dir(p)
+			try(t, os.Rename(dir, dir+".own"))
+			try(t, os.WriteFile(dir, nil, 0o644))
+		}, "not a directory"},
 		{"too large", func(t *testing.T, p string) { try(t, os.Truncate(p, 2<<20)) }, "too large"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
