@@ -1,4 +1,0 @@
-package chat
-
-// AdoptConversation exports adoptConversation for tests.
-var AdoptConversation = (*Engine).adoptConversation
