@@ -109,6 +109,7 @@ type Tables struct {
 	SignIns         SignIns
 	SentMessages    SentMessages
 	Storage         Storage
+	Snapshots       Snapshots
 }
 
 func tables(c conn) Tables {
@@ -121,7 +122,7 @@ func tables(c conn) Tables {
 		Notifications: Notifications{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
 		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c},
-		Storage: Storage{c},
+		Storage: Storage{c}, Snapshots: Snapshots{c},
 	}
 }
 
