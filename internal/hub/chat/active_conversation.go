@@ -20,6 +20,7 @@ type activeConversation struct {
 	principal account.Principal
 	agentName string // "" without an agent
 	setup     *Setup
+	past      *snapshot // when the conversation was opened
 	session   *session.Session
 	agent     *agent.Agent
 	folder    *folder // nil if no tool uses it
@@ -54,18 +55,19 @@ func (w *worker) open(ctx context.Context, j *job) error {
 // openSession opens the session and creates the agent with its tools.
 func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 	var err error
-	w.journal.uses = usage.NewSkillCounter(t.setup.SkillID)
+	if t.past, err = w.journal.readSnapshot(ctx); err != nil {
+		return err
+	}
 	t.session, err = t.setup.Runtime.NewSession(ctx, &loadout.SessionOptions{Log: w.journal, ID: w.id, Tools: t.setup.SkillTools,
-		RetentionTurns: w.e.opts.Retention, Budget: w.e.opts.Budget})
+		State: t.past.Session, RetentionTurns: w.e.opts.Retention, Budget: w.e.opts.Budget})
 	if err != nil {
 		return err
 	}
-	past := eventPointers(t.session.Events(0))
-	w.journal.uses.Apply(past)
-	w.journal.meter = usage.NewMeter(string(t.principal.User), t.agentName, t.setup.Namespace, t.setup.Model.Name())
-	w.journal.meter.Apply(past)
+	calls := t.past.Agent.Calls()
+	w.journal.uses = usage.NewSkillCounter(t.setup.SkillID, t.past.Session.Clone(), calls)
+	w.journal.meter = usage.NewMeter(string(t.principal.User), t.agentName, t.setup.Namespace, t.setup.Model.Name(), calls)
 	o := t.setup.Agent
-	o.Approvals, o.Folder = w.approvals.Queue, ""
+	o.Approvals, o.Folder, o.State = w.approvals.Queue, "", t.past.Agent
 	if t.setup.Tools != nil {
 		if t.folder, err = newFolder(ctx, w); err != nil {
 			return err
@@ -84,7 +86,7 @@ func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 // preload loads the setup's preloaded skills before the first turn. If a skill
 // cannot be loaded, it publishes a notice and continues.
 func (w *worker) preload(ctx context.Context) error {
-	if slices.ContainsFunc(w.active.session.Events(0), func(e session.Event) bool { return e.Message != nil && e.Message.Role == session.RoleUser }) {
+	if w.active.past.Session.Turn > 0 {
 		return nil
 	}
 	for _, name := range w.active.setup.Preload {
@@ -120,10 +122,7 @@ func (t *activeConversation) close() {
 	}
 }
 
-func eventPointers(events []session.Event) []*session.Event {
-	out := make([]*session.Event, len(events))
-	for i := range events {
-		out[i] = &events[i]
-	}
-	return out
+// recent returns the model's last message and the events after it.
+func (t *activeConversation) recent() []session.Event {
+	return append(t.past.Agent.Recent(), t.session.Events(0)...)
 }

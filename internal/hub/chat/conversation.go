@@ -224,6 +224,7 @@ func (e *Engine) Delete(ctx context.Context, p account.Principal, id string) err
 	if err != nil {
 		return fmt.Errorf("delete conversation %q: %w", id, err)
 	}
+	e.snapshots.take(id)
 	return nil
 }
 

@@ -229,6 +229,9 @@ type Engine struct {
 	notifier *notifier
 	turns    *queue.Queue
 
+	snapshots *snapshotCache
+	storing   sync.Mutex // held while a snapshot is stored
+
 	ctx     context.Context // context of all background work; cancelled by stop
 	stop    context.CancelCauseFunc
 	running sync.WaitGroup
@@ -251,7 +254,7 @@ func New(db *store.DB, o Options) *Engine {
 		panic("chat: Setup and Principal are required")
 	}
 	o = o.orDefaults()
-	e := &Engine{db: db, opts: o, node: o.Node, draining: make(chan struct{}), idle: make(chan struct{}), liveTurns: map[string]liveTurn{}}
+	e := &Engine{db: db, opts: o, node: o.Node, draining: make(chan struct{}), idle: make(chan struct{}), liveTurns: map[string]liveTurn{}, snapshots: newSnapshotCache(maxSnapshotBytes)}
 	e.notifier = &notifier{db: db, bus: e.opts.Bus, listeners: map[string]map[*listener]bool{}}
 	e.turns = queue.New(e.opts.Turns, maxSlots)
 	e.ctx, e.stop = context.WithCancelCause(context.Background())

@@ -71,6 +71,7 @@ type journal struct {
 	meter         *usage.Meter        // nil counts nothing
 
 	mu             sync.Mutex // held while writing; guards the fields below
+	read           bool       // whether last and lastMessage are known
 	last           int64      // number of the transcript's last step
 	lastMessage    int64      // number of the last message in the transcript
 	pendingMessage int64      // number of the message in the next user step; 0 means none
@@ -86,10 +87,29 @@ type journal struct {
 
 var _ session.Log = (*journal)(nil)
 
-// Read implements [session.Log].
+// readSnapshot returns the state of the conversation at the end of its transcript.
+func (j *journal) readSnapshot(ctx context.Context) (*snapshot, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s, err := j.e.readSnapshot(ctx, j.id)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	j.read, j.last, j.lastMessage = true, s.seq(), max(j.lastMessage, s.LastMessage)
+	if j.lastMessage >= j.pendingMessage {
+		j.pendingMessage = 0
+	}
+	return s, nil
+}
+
+// Read implements [session.Log]. It does not query the database for steps after
+// the last one, because only this node appends while it holds the lease.
 func (j *journal) Read(ctx context.Context, after int64) ([]session.Event, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.read && after >= j.last {
+		return nil, nil
+	}
 	steps, err := readSteps(ctx, j.e.db.Events, j.id, after)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
@@ -97,10 +117,6 @@ func (j *journal) Read(ctx context.Context, after int64) ([]session.Event, error
 	var out []session.Event
 	for _, s := range steps {
 		out = append(out, s.Event)
-		j.last, j.lastMessage = s.Seq, max(j.lastMessage, s.Input)
-	}
-	if j.lastMessage >= j.pendingMessage {
-		j.pendingMessage = 0
 	}
 	return out, nil
 }

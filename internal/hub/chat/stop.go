@@ -59,12 +59,13 @@ func (e *Engine) registerTurn(c Conversation, cancel context.CancelCauseFunc) (d
 func (w *worker) closeCalls(ctx context.Context, why string) error {
 	var events []session.Event
 	if w.active != nil {
-		events = w.active.session.Events(0)
+		events = w.active.recent()
 	} else {
-		var err error
-		if events, err = w.journal.Read(ctx, 0); err != nil {
+		past, err := w.journal.readSnapshot(ctx)
+		if err != nil {
 			return err
 		}
+		events = past.Agent.Recent()
 	}
 	var results []*session.Event
 	for _, c := range openCalls(events) {

@@ -185,7 +185,7 @@ func (w *worker) loadSkill(ctx context.Context, j *job) (Event, error) {
 
 // recordMessage adds a message to the transcript without running the agent.
 func (w *worker) recordMessage(ctx context.Context, j *job) error {
-	if _, err := w.journal.Read(ctx, 0); err != nil { // updates hasMessage
+	if _, err := w.journal.readSnapshot(ctx); err != nil { // updates hasMessage
 		return err
 	}
 	if w.journal.hasMessage(j.seq) {

@@ -57,6 +57,7 @@ func (w *worker) run() {
 	if err != nil {
 		w.expireLease(err)
 	}
+	w.e.storeSnapshot(w.e.ctx, w.id)
 }
 
 // processInputs runs inputs in order. When the inbox is empty, it releases the

@@ -17,9 +17,9 @@ type Meter struct {
 }
 
 // NewMeter returns a meter for a user's conversations with an agent and its
-// model.
-func NewMeter(owner string, agent string, in store.Namespace, model string) *Meter {
-	return &Meter{template: store.MeterEntry{Owner: owner, Agent: agent, Namespace: in, Model: modelName(model)}, calls: map[string]string{}}
+// model. calls are the calls in the model's last message so far.
+func NewMeter(owner string, agent string, in store.Namespace, model string, calls []session.Call) *Meter {
+	return &Meter{template: store.MeterEntry{Owner: owner, Agent: agent, Namespace: in, Model: modelName(model)}, calls: toolNames(calls)}
 }
 
 // modelName truncates a model name for use in a [store.MeterEntry].

@@ -19,12 +19,16 @@ type SkillCounter struct {
 }
 
 // NewSkillCounter returns a counter that finds skill IDs with skillID, or nil if
-// skillID is nil. A nil counter counts nothing.
-func NewSkillCounter(skillID func(session.ID) string) *SkillCounter {
+// skillID is nil. A nil counter counts nothing. The counter continues after a
+// stored step: state is the state of the session there, which the counter takes
+// over, and calls are the calls in the model's last message.
+func NewSkillCounter(skillID func(session.ID) string, state session.State, calls []session.Call) *SkillCounter {
 	if skillID == nil {
 		return nil
 	}
-	return &SkillCounter{skillID: skillID, calls: map[string]session.Call{}}
+	u := &SkillCounter{skillID: skillID, state: state, calls: map[string]session.Call{}}
+	u.setCalls(calls)
+	return u
 }
 
 // StoreID returns the store ID of a loaded skill, or "" if it is unknown.
@@ -86,10 +90,14 @@ func (u *SkillCounter) Apply(events []*session.Event) {
 	for _, e := range events {
 		u.state.Apply(*e)
 		if e.Message != nil && e.Message.Role == session.RoleAssistant {
-			clear(u.calls)
-			for _, c := range e.Message.Calls {
-				u.calls[c.ID] = c
-			}
+			u.setCalls(e.Message.Calls)
 		}
+	}
+}
+
+func (u *SkillCounter) setCalls(calls []session.Call) {
+	clear(u.calls)
+	for _, c := range calls {
+		u.calls[c.ID] = c
 	}
 }
