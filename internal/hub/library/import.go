@@ -131,7 +131,7 @@ type ImportSelection struct {
 	// Overwrite lists the names of existing skills that get a new version.
 	Overwrite []string `json:"overwrite"`
 	// Downgrade also imports signed skills that are older than a version of the
-	// existing skill, or signed by another key.
+	// existing skill, or signed by another key or one that expired.
 	Downgrade bool `json:"downgrade,omitempty"`
 }
 
@@ -239,7 +239,7 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 			change.Number, change.Pending, err = l.updateFromSource(ctx, p, change.ID, c, from, downgrade)
 			return err
 		}
-		if _, err := c.signature(); err != nil {
+		if err := c.checkFirstRelease(downgrade); err != nil {
 			return err
 		}
 		if err := l.storeFiles(ctx, in, c, 1); err != nil {

@@ -84,15 +84,31 @@ func (l *Library) checkRelease(ctx context.Context, h *skillRecord, c *content, 
 		return downgradef(Downgraded, "downgrade of skill %q: the source has counter %d, and a version here has %d", h.Name, now.Counter, highest.counter)
 	case now.Counter > 0 && now.Counter == highest.counter && c.manifest.Digest() != highest.digest:
 		return downgradef(Downgraded, "downgrade of skill %q: the source has other files with the same counter %d", h.Name, now.Counter)
-	case now.Time.After(time.Now().Add(clockTolerance)):
-		return invalidf("signature of skill %q is dated %s, in the future; check the clock of the hub", h.Name, now.Time.Format(time.DateOnly))
 	}
 	expires := now.KeyExpires
 	if last != nil {
 		expires = signature.Pin{Key: last.Key, Expires: last.KeyExpires}.ExpiryOf(now)
 	}
-	if !expires.IsZero() && !time.Now().Before(expires) {
-		return downgradef(KeyExpired, "key of skill %q expired on %s; ask the publisher to replace it", h.Name, expires.Format(time.DateOnly))
+	return checkClock(h.Name, now, expires)
+}
+
+// checkFirstRelease is like checkRelease for a skill that does not exist yet.
+func (c *content) checkFirstRelease(downgrade bool) error {
+	now, err := c.signature()
+	if err != nil || now == nil || downgrade {
+		return err
+	}
+	return checkClock(c.skill.Name, now, now.KeyExpires)
+}
+
+// checkClock returns an error if a signature is dated in the future, or if its key,
+// which expires at the given time, has expired by now.
+func checkClock(name string, s *signature.Signature, expires time.Time) error {
+	switch now := time.Now(); {
+	case s.Time.After(now.Add(clockTolerance)):
+		return invalidf("signature of skill %q is dated %s, in the future; check the clock of the hub", name, s.Time.Format(time.DateOnly))
+	case !expires.IsZero() && !now.Before(expires):
+		return downgradef(KeyExpired, "key of skill %q expired on %s; ask the publisher to replace it", name, expires.Format(time.DateOnly))
 	}
 	return nil
 }

@@ -168,3 +168,37 @@ func TestUploadsPinNoKey(t *testing.T) {
 	wantEqual(t, load(signed(t, "pdf", "sold", stranger, 1), true)["updated"], []string{"pdf@7"})
 	wantEqual(t, load(signed(t, "pdf", "newer", stranger, 2), false)["updated"], []string{"pdf@8"})
 }
+
+// A first import refuses what an update refuses: a key that has expired, and a date
+// after the clock of the hub.
+func TestFirstImportChecksKeyAndClock(t *testing.T) {
+	w := sqlite(t, local(&library.Options{TempDir: t.TempDir()}))
+	expired := publisher(t)
+	expired.Expires = time.Now().Add(-time.Minute)
+	ahead := func(doc string) map[string]string {
+		m, _, err := skill.ReadManifest(fstest.MapFS{"SKILL.md": {Data: []byte(doc)}})
+		mustDo(t, err)
+		key := publisher(t)
+		key.Expires = time.Time{}
+		sig := must(key.Sign(m, "pdf", signature.Release{Counter: 1, Time: time.Now().Add(400 * 24 * time.Hour)}))(t)
+		return map[string]string{"pdf/SKILL.md": doc, "pdf/" + signature.FileName: string(sig)}
+	}(text("pdf", "one"))
+	for _, tt := range []struct {
+		what, want string
+		code       library.DowngradeReason
+		files      map[string]string
+	}{
+		{"an expired key", "expired on", library.KeyExpired, signed(t, "pdf", "one", expired, 1)},
+		{"a date in the future", "in the future", "", ahead},
+	} {
+		g := remotetest.NewGit(t)
+		g.Commit(tt.files)
+		got := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{}))(t)
+		if len(got.Created) > 0 || len(got.Skipped) != 1 || got.Skipped[0].Code != tt.code || !strings.Contains(got.Skipped[0].Reason, tt.want) {
+			t.Errorf("%s: the import is %+v", tt.what, got)
+		}
+		got = must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Downgrade: true}))(t)
+		wantEqual(t, became(got)["created"], []string{"pdf@1"})
+		must(w.lib.Delete(w.ctx, w.ada, got.Created[0].ID, false, true))(t)
+	}
+}
