@@ -8,9 +8,23 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// requiredApprovers returns how many reviewers must approve a version of the skills
-// that a namespace owns.
-func requiredApprovers(ctx context.Context, t *store.Tables, n Namespace) (int, error) {
+// requiredApprovers returns how many reviewers must approve a version of the skill:
+// the highest number of the groups that own or list it.
+func (h *skillRecord) requiredApprovers(ctx context.Context, t *store.Tables) (int, error) {
+	most := 1
+	for _, n := range append([]Namespace{h.Namespace}, h.listings...) {
+		required, err := requiredIn(ctx, t, n)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, required)
+	}
+	return most, nil
+}
+
+// requiredIn returns how many reviewers must approve a version of the skills of a
+// namespace.
+func requiredIn(ctx context.Context, t *store.Tables, n Namespace) (int, error) {
 	if n.Group() == "" {
 		return 1, nil
 	}
@@ -18,12 +32,36 @@ func requiredApprovers(ctx context.Context, t *store.Tables, n Namespace) (int, 
 	return int(g.RequiredApprovers), err
 }
 
+// checkApprovers returns an error if a version of the skill has code that fewer
+// reviewers approved than the namespace requires. If several are required, the
+// uploader does not count.
+func (h *skillRecord) checkApprovers(ctx context.Context, tx *store.Tx, in Namespace) error {
+	required, err := requiredIn(ctx, &tx.Tables, in)
+	if err != nil || required <= 1 {
+		return err
+	}
+	for before := int64(0); before != 1; {
+		versions, err := tx.Versions.List(ctx, h.ID, before, store.MaxPage)
+		if err != nil || len(versions) == 0 {
+			return err
+		}
+		for _, v := range versions {
+			before = v.Number
+			n := len(slices.DeleteFunc(slices.Clone(v.Approvers), func(id string) bool { return id == v.CreatedBy }))
+			if v.Review == Approved && facts(v).HasCode && n < required {
+				return invalidf("too few approvers of version %d (%d, the group requires %d); let others approve it, reject it or delete it", v.Number, n, required)
+			}
+		}
+	}
+	return nil
+}
+
 // addApproval adds the principal's approval to those of a version. It returns the
 // users who approved the version, and Pending if more of them are required. Earlier
 // approvals count only if the user may still review. If several are required, the
 // uploader's approval is refused, also from an administrator.
 func (h *skillRecord) addApproval(ctx context.Context, tx *store.Tx, p account.Principal, v store.Version) (approvers []string, r Review, err error) {
-	required, err := requiredApprovers(ctx, &tx.Tables, h.Namespace)
+	required, err := h.requiredApprovers(ctx, &tx.Tables)
 	if err != nil {
 		return nil, "", err
 	}
@@ -65,7 +103,7 @@ func mayReview(ctx context.Context, tx *store.Tx, n Namespace, id string) (bool,
 // newVersions returns versions of a skill as the principal may see them, with the
 // number of required approvers.
 func (l *Library) newVersions(ctx context.Context, p account.Principal, h *skillRecord, rows ...store.Version) ([]*Version, error) {
-	required, err := requiredApprovers(ctx, &l.db.Tables, h.Namespace)
+	required, err := h.requiredApprovers(ctx, &l.db.Tables)
 	if err != nil {
 		return nil, err
 	}

@@ -108,3 +108,36 @@ func TestApproversWhoDoNotCount(t *testing.T) {
 		wantStates(t, w, s, "3 pending", "2 approved current", "1 superseded")
 	})
 }
+
+// A group that requires several approvers lists no skill of others with code that fewer
+// approved, and its number applies to their later versions too.
+func TestApproversOfPublishedSkill(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.requireApprovers(2)
+		s := w.upload(w.root, store.Public, "pdf", "one", "run.sh", someCode)
+		mustDo(t, w.approve(w.root, s, s.Digest)) // the public namespace requires one
+		second := w.root
+		second.User = account.UserID(must(w.db.Users.Create(w.ctx, store.User{Name: "second", Admin: true}))(t).ID)
+		third := w.root
+		third.User = account.UserID(must(w.db.Users.Create(w.ctx, store.User{Name: "third", Admin: true}))(t).ID)
+		publish := func() error { return w.lib.Publish(w.ctx, w.root, s.ID, w.team) }
+		wantError(t, publish(), library.ErrInvalid)
+		mustDo(t, w.approve(second, s, s.Digest))
+		wantError(t, publish(), library.ErrInvalid) // the uploader does not count
+		mustDo(t, w.approve(third, s, s.Digest))
+		mustDo(t, publish())
+
+		next := w.version(w.root, s, "two", "run.sh", otherCode)
+		wantEqual(t, next.RequiredApprovers, 2)
+		wantError(t, w.approve(w.root, s, next.Digest), library.ErrInvalid)
+		mustDo(t, w.approve(second, s, next.Digest))
+		wantStates(t, w, s, "2 pending", "1 approved current")
+		waiting, _, err := w.lib.ListPending(w.ctx, w.root, nil, store.Page{})
+		mustDo(t, err)
+		if len(waiting) != 1 || waiting[0].RequiredApprovers != 2 {
+			t.Errorf("the versions that wait are %+v", waiting)
+		}
+		mustDo(t, w.approve(third, s, next.Digest))
+		wantStates(t, w, s, "2 approved current", "1 superseded")
+	})
+}

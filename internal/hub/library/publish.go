@@ -11,7 +11,8 @@ import (
 
 // Publish lists a skill in a group or in the public namespace. The principal must
 // be allowed to upload there. Publish returns [ErrExists] if a skill with the same
-// name is already listed there.
+// name is already listed there, and [ErrInvalid] if fewer reviewers approved a
+// version than the group requires.
 func (l *Library) Publish(ctx context.Context, p account.Principal, id string, in Namespace) error {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, id); err != nil {
 		return err
@@ -22,6 +23,9 @@ func (l *Library) Publish(ctx context.Context, p account.Principal, id string, i
 	return l.update(ctx, p, account.SkillPublish, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		if slices.Contains(h.listings, in) {
 			return publishDetails{h.Name, in, nil}, nil
+		}
+		if err := h.checkApprovers(ctx, tx, in); err != nil {
+			return nil, err
 		}
 		return publishDetails{h.Name, in, nil}, tx.Skills.Publish(ctx, id, in, string(p.User))
 	})

@@ -22,8 +22,8 @@ type Decision struct {
 }
 
 // ReviewVersion stores a review of the version with the decision's digest. A
-// version is approved when as many reviewers have approved it as the group of the
-// skill requires; until then, it remains pending. Any other decision discards the
+// version is approved when as many reviewers have approved it as the groups that own
+// or list the skill require; until then, it remains pending. Any other decision discards the
 // approvals. An approved version becomes current if it is newer than the current
 // one. If the current version loses its approval, the newest approved one before it
 // becomes current. Only administrators may review their own uploads, and only if
@@ -107,16 +107,19 @@ func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Nam
 	}
 	out := make([]*Version, len(rows))
 	for i, v := range rows {
-		s, err := l.db.Skills.Get(ctx, v.SkillID)
-		if err != nil && !isNotFound(err) {
+		h, err := l.getSkill(ctx, &l.db.Tables, v.SkillID)
+		if isNotFound(err) { // just deleted
+			h, err = &skillRecord{}, nil
+		}
+		if err != nil {
 			return nil, "", err
 		}
-		one, err := l.newVersions(ctx, p, &skillRecord{Skill: s}, v)
+		one, err := l.newVersions(ctx, p, h, v)
 		if err != nil {
 			return nil, "", err
 		}
 		out[i] = one[0]
-		out[i].Name, out[i].Namespace = s.Name, s.Namespace
+		out[i].Name, out[i].Namespace = h.Name, h.Namespace
 	}
 	return out, next, nil
 }
