@@ -413,6 +413,9 @@ var banned = map[string]map[string]string{
 		module + "/": "messages are parsed independent of their content",
 		"os/exec":    "parsing starts no process",
 	},
+	"internal/toolresult": {
+		module + "/": "results are encoded independent of their content",
+	},
 	"internal/oauth": {
 		module + "/":        "sign-in is independent of skills",
 		"github.com/spf13/": "a library does not know the command line",

@@ -43,27 +43,46 @@ type catalogTexts struct {
 	conns map[*mcp.ServerSession]*conn
 }
 
+// conn is what a connection was sent at first. text and textOnly do not change.
 type conn struct {
-	text catalogText
-	seen *catalog.Snapshot // latest snapshot reported to the connection
+	text     catalogText
+	textOnly bool              // see isTextOnly
+	seen     *catalog.Snapshot // latest snapshot reported to the connection
 }
 
 // get returns the catalog text for the connection of req.
 func (t *catalogTexts) get(s *Server, req mcp.Request) catalogText {
-	now := s.view()
+	if c := t.conn(s, req); c != nil {
+		return c.text
+	}
+	return s.catalogTextOf(s.view())
+}
+
+// isTextOnly reports whether the client of req gets text alone from [textTools].
+func (t *catalogTexts) isTextOnly(s *Server, req mcp.Request) bool {
+	if c := t.conn(s, req); c != nil {
+		return c.textOnly
+	}
+	return isStructuredOnly(req)
+}
+
+// conn returns what the connection of req was sent at first, or nil if the
+// connection does not outlive the request.
+func (t *catalogTexts) conn(s *Server, req mcp.Request) *conn {
 	ss := lastingSession(req)
 	if ss == nil {
-		return s.catalogTextOf(now)
+		return nil
 	}
+	now := s.view()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c := t.conns[ss]; c != nil {
-		return c.text
+		return c
 	}
 	t.dropEndedLocked(s)
-	c := &conn{text: s.catalogTextOf(now), seen: now.snap}
+	c := &conn{text: s.catalogTextOf(now), textOnly: isStructuredOnly(req), seen: now.snap}
 	t.conns[ss] = c
-	return c.text
+	return c
 }
 
 // dropEnded removes closed connections.

@@ -55,10 +55,7 @@ func ptr[T any](v T) *T { return &v }
 func addCallTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, *mcp.CallToolRequest, In) (*mcp.CallToolResult, *Out, error)) {
 	mcp.AddTool(sdk, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		res, out, err := h(ctx, req, in)
-		if out == nil {
-			return res, nil, err
-		}
-		return res, out, err
+		return withStructured(ctx, res, out, err)
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/toolresult"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
@@ -294,8 +296,8 @@ func buildVersion() string {
 	return "devel"
 }
 
-// middleware ensures that each connection keeps its initial catalog text, and
-// appends catalog changes to tool results.
+// middleware ensures that each connection keeps its initial catalog text and
+// variant of the tools, and appends catalog changes to tool results.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		growStack(len(method))
@@ -303,6 +305,9 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if call, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
 			if err := s.normalizeArguments(call); err != nil {
 				return errorResult(err.Error()), nil
+			}
+			if slices.Contains(textTools, call.Name) && s.texts.isTextOnly(s, req) {
+				ctx = withTextOnly(ctx)
 			}
 		}
 		res, err := next(ctx, method, req)
@@ -316,14 +321,18 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			r.Instructions = s.texts.get(s, req).instructions
 		case *mcp.ListToolsResult:
 			s.setDescription(r, s.texts.get(s, req))
+			if s.texts.isTextOnly(s, req) {
+				s.removeTextSchemas(r)
+			}
 		case *mcp.CallToolResult:
 			if r.NeedsInput() { // a result that requests input has no content
 				break
 			}
 			if news := s.texts.changesSince(s, req); news != "" {
 				call, _ := req.GetParams().(*mcp.CallToolParamsRaw)
-				return withNotice(r, news, call != nil && s.isOurTool(call.Name)), nil
+				r = withNotice(r, news, call != nil && s.isOurTool(call.Name))
 			}
+			return toolresult.Result{CallToolResult: r}, nil
 		}
 		return res, nil
 	}

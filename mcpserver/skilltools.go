@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,10 +27,10 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Claude Code shows a model only the structured content of a result, and only
-// the text of an error (anthropics/claude-code#79944, #86032). Other clients
-// show only the text. Therefore both contain as much as possible, and the text
-// of an error is complete.
+// Some clients show a model only the structured content of a result, and only the
+// text of an error (anthropics/claude-code#79944, #86032). Other clients show only
+// the text. Therefore both contain as much as possible, and the text of an error is
+// complete. For the tools that deliver texts, see [textTools].
 
 var readOnly = &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 
@@ -85,11 +86,22 @@ func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(context.C
 			return question, nil, nil
 		}
 		res, out, err := h(ctx, in)
-		if out == nil {
-			return res, nil, err
-		}
-		return res, out, err
+		return withStructured(ctx, res, out, err)
 	})
+}
+
+// withStructured adds the structured content out to a result, unless it is nil or
+// the client gets text alone. The SDK would decode it again to validate it.
+func withStructured[Out any](ctx context.Context, res *mcp.CallToolResult, out *Out, err error) (*mcp.CallToolResult, any, error) {
+	if err != nil || out == nil || isTextOnly(ctx) {
+		return res, nil, err
+	}
+	js, err := json.Marshal(out)
+	if err != nil {
+		return nil, nil, err
+	}
+	res.StructuredContent = json.RawMessage(js)
+	return res, nil, nil
 }
 
 // extensible allows objects to have properties that the schema does not
@@ -280,7 +292,11 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 			out.Files = append(out.Files, loadFile{untrusted.New(f.Path), f.Size, f.Script})
 		}
 	}
-	return textResult(body + "\nDigest of these instructions: " + shortenDigest(m.Digest) + "\n"), out, nil
+	body += "\nDigest of these instructions: " + shortenDigest(m.Digest) + "\n"
+	if out.State == session.StateDegraded {
+		body += "State: degraded, because of the problems above.\n"
+	}
+	return textResult(body), out, nil
 }
 
 // connectTools connects the servers of the skills and returns a text that
@@ -391,7 +407,7 @@ func matchesDigest(have, digest string) bool {
 }
 
 func unchangedText(m *session.Skill) string {
-	s := fmt.Sprintf("Skill %s is unchanged: what you hold is current.", untrusted.New(m.ID.Name))
+	s := fmt.Sprintf("Skill %s (from %s) is unchanged: what you hold, digest %s, is current.", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin), shortenDigest(m.Digest))
 	if len(m.Needs) > 0 {
 		s += " It needs " + strings.Join(m.Needs, ", ") + ": load what you do not hold of these."
 	}
@@ -492,7 +508,20 @@ func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolR
 	if c.Binary {
 		out.Location = s.fileLocation(e, c)
 	}
-	return &mcp.CallToolResult{Content: s.fileContent(e, c)}, out, nil
+	content := s.fileContent(e, c)
+	if isTextOnly(ctx) {
+		content = append(content, &mcp.TextContent{Text: fileNote(e, c)})
+	}
+	return &mcp.CallToolResult{Content: content}, out, nil
+}
+
+// fileNote says which file was read, for a client that gets text alone.
+func fileNote(e *catalog.Entry, c *loadout.Content) string {
+	s := fmt.Sprintf("[%s of skill %s (from %s)", untrusted.New(c.Path), untrusted.New(e.Name), untrusted.New(e.Origin))
+	if c.SHA256 != "" {
+		s += ", sha256 " + shortenDigest(c.SHA256)
+	}
+	return s + "]"
 }
 
 // readFile reads a file of a skill. If that fails, it returns a tool result or

@@ -34,6 +34,7 @@ type wire struct {
 	t       testing.TB
 	ctx     context.Context
 	version string
+	name    string // of the client
 	carrier carrier
 	in      chan message
 	notes   []message // that came while something else was awaited
@@ -50,7 +51,7 @@ type carrier interface {
 func (w *world) dial(t testing.TB, how way) *wire {
 	t.Helper()
 	ctx := limited(t)
-	c := &wire{t: t, ctx: ctx, version: how.version, in: make(chan message, 1024)}
+	c := &wire{t: t, ctx: ctx, version: how.version, name: "test", in: make(chan message, 1024)}
 	if how.transport == "http" {
 		c.carrier = newHTTPCarrier(ctx, w.serve(t, nil).URL+"/mcp", how.version, c.in)
 	} else {
@@ -78,7 +79,7 @@ func (c *wire) begin() (result json.RawMessage) {
 	if c.version >= modern {
 		return c.ok("server/discover", nil)
 	}
-	result = c.ok("initialize", map[string]any{"protocolVersion": c.version, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"}})
+	result = c.ok("initialize", map[string]any{"protocolVersion": c.version, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": c.name, "version": "1"}})
 	c.notify("notifications/initialized", nil)
 	return result
 }
@@ -110,7 +111,7 @@ func (c *wire) start(method string, params map[string]any) string {
 	if c.version >= modern {
 		p := map[string]any{"_meta": map[string]any{
 			"io.modelcontextprotocol/protocolVersion":    c.version,
-			"io.modelcontextprotocol/clientInfo":         map[string]any{"name": "test", "version": "1"},
+			"io.modelcontextprotocol/clientInfo":         map[string]any{"name": c.name, "version": "1"},
 			"io.modelcontextprotocol/clientCapabilities": map[string]any{},
 		}}
 		for k, v := range params {

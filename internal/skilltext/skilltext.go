@@ -6,6 +6,7 @@ package skilltext
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,7 +106,8 @@ var placeholders = []string{"${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"}
 // fillPlaceholders replaces the placeholders in text with location. If location
 // is empty, it returns text unchanged.
 func fillPlaceholders(text, location string) string {
-	if location == "" {
+	// The replacer takes longer than reading the text from its file.
+	if location == "" || !slices.ContainsFunc(placeholders, func(p string) bool { return strings.Contains(text, p) }) {
 		return text
 	}
 	var pairs []string

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/toolresult"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -39,7 +40,7 @@ func RecordRefusal(ctx context.Context, is bool) {
 func (m *Metrics) Instrument(ctx context.Context, call func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
 	refused := new(atomic.Bool)
 	res, err := call(context.WithValue(ctx, verdictKey{}, refused))
-	switch r, _ := res.(*mcp.CallToolResult); {
+	switch r := toolresult.Of(res); {
 	case err != nil || r == nil:
 		m.calls.WithLabelValues("error").Inc()
 	case r.NeedsInput() || len(r.InputRequests) > 0: // NeedsInput is true only after sending

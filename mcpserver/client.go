@@ -1,0 +1,72 @@
+package mcpserver
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/toolname"
+)
+
+// Some clients show a model only the structured content of a result if there is
+// one. A model then reads instructions as one line of JSON, which costs up to 1.8
+// times as many tokens, and never reads the text. To these clients, the tools that
+// deliver texts declare no output schema and send the text alone. Other clients get
+// both. There are only these two variants of the tools.
+
+// structuredOnly lists the names of clients, as they introduce themselves, that
+// show a model only the structured content (anthropics/claude-code#79944,
+// microsoft/vscode#290063, as_function_call_output_payload in openai/codex).
+var structuredOnly = []string{"claude-code", "codex-mcp-client", "Visual Studio Code", "Visual Studio Code - Insiders"}
+
+// textTools lists the tools that send text alone to such clients.
+var textTools = []string{toolname.LoadSkill, toolname.ReadSkillFile}
+
+// userAgents lists how the User-Agent of such clients begins. A request over HTTP
+// without a session, in protocol versions before 2026-07-28, does not name its
+// client otherwise.
+var userAgents = []string{"claude-code/", "codex"}
+
+// isStructuredOnly reports whether the client of a request shows a model only the
+// structured content of results.
+func isStructuredOnly(req mcp.Request) bool {
+	if r, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
+		if c := r.ClientInfo(); c != nil && c.Name != "" {
+			return slices.Contains(structuredOnly, c.Name)
+		}
+	}
+	extra := req.GetExtra()
+	if extra == nil || extra.Header == nil {
+		return false
+	}
+	agent := extra.Header.Get("User-Agent")
+	return slices.ContainsFunc(userAgents, func(prefix string) bool { return strings.HasPrefix(agent, prefix) })
+}
+
+type textOnlyKey struct{}
+
+// withTextOnly marks the context of a request whose client gets text alone.
+func withTextOnly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, textOnlyKey{}, true)
+}
+
+// isTextOnly reports whether the client of the request in ctx gets text alone from
+// [textTools].
+func isTextOnly(ctx context.Context) bool { return ctx.Value(textOnlyKey{}) != nil }
+
+// removeTextSchemas removes the output schemas of the tools that send text alone
+// from a list of tools.
+func (s *Server) removeTextSchemas(list *mcp.ListToolsResult) {
+	if s.opts.Compat != "" {
+		return
+	}
+	for i, t := range list.Tools {
+		if slices.Contains(textTools, t.Name) {
+			tool := *t
+			tool.OutputSchema = nil
+			list.Tools[i] = &tool
+		}
+	}
+}
