@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +93,34 @@ func TestSignReplacesKey(t *testing.T) {
 	p.types(2, "sign", "pdf", "--key", "one.key", "--expires", "never")
 	p.types(4, "sign", "--new-key", "example.com", "--key", "four.key", "--replaces", "none.key")
 	p.types(1, "sign", "--new-key", "example.com", "--key", "two.key", "--replaces", "one.key")
+}
+
+// After the key of a publisher expired, list and doctor say that there are no updates,
+// and an update refuses a new version.
+func TestExpiredKeyIsShown(t *testing.T) {
+	p := newGetter(t)
+	g := remotetest.NewGit(t)
+	g.Commit(p.publishes("one.key", "pdf", map[string]string{"SKILL.md": plainSkill("pdf", "One.")}))
+	p.types(0, "add", g.URL)
+	path := filepath.Join(p.home, ".local/state/loadout/publishers.json")
+	pins, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expired := regexp.MustCompile(`"expires": "[^"]*"`).ReplaceAll(pins, []byte(`"expires": "2026-01-02T00:00:00Z"`))
+	if bytes.Equal(expired, pins) {
+		t.Fatalf("no expiry in %s", pins)
+	}
+	if err := os.WriteFile(path, expired, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const text = "key expired on 2026-01-02, so there are no updates until its owner replaces it"
+	p.has(p.types(0, "list").stderr, "pdf: "+text)
+	p.has(p.types(0, "list", "--json").stdout, `"signature": "`+text)
+	p.has(strings.Join(strings.Fields(p.types(0, "doctor").stdout), " "), "pdf: "+text)
+	p.has(p.types(0, "show", "pdf").stdout, "One.") // it stays available
+	g.Commit(p.publishes("one.key", "pdf", map[string]string{"SKILL.md": plainSkill("pdf", "Two.")}))
+	p.has(p.types(3, "update").all(), "expired on 2026-01-02")
 }
 
 // The approval of a version ends that of the older one, also if its source
