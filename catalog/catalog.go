@@ -82,7 +82,7 @@ type Catalog struct {
 	nextID      int
 	hashers     map[*Entry]*skill.Hasher
 
-	index searchCache
+	index searchIndex
 }
 
 // New returns a catalog of sources, which are in order of preference within

@@ -45,7 +45,8 @@ type DirOptions struct {
 	// IndexFile, if set, is the file in which the result of a scan is stored.
 	// The next process then compares file stamps instead of reading the files.
 	// A missing or damaged index is ignored. Missing parent directories are
-	// created.
+	// created. [Catalog.Warm] stores the words of the skills for searches in
+	// two more files, whose names start with that of IndexFile.
 	IndexFile string
 	// Optional means that the directory need not exist, as for default
 	// locations. Otherwise, listing a missing directory fails.
@@ -283,6 +284,7 @@ func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
 	fresh.file, fresh.stamp = f.file, st
 	if e := fresh.entry; e != nil {
 		e.Origin, e.Scope, e.Dir, e.id = s.origin, s.scope, path.Join(rel, f.file), st.id
+		e.change = st.hash(fresh.seen)
 	}
 	fresh.reuseEntry(f)
 	return fresh

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -182,7 +183,7 @@ func decodeIndex(b []byte, root, origin string, scope Scope) (*node, error) {
 	if !ok {
 		return nil, errIndex
 	}
-	d := decoder{b: rest, origin: origin, scope: scope}
+	d := decoder{b: rest, now: time.Now().UnixNano(), origin: origin, scope: scope}
 	if saved := d.str(); saved != root {
 		return nil, fmt.Errorf("%w: index is for directory %q", errIndex, saved)
 	}
@@ -196,6 +197,7 @@ func decodeIndex(b []byte, root, origin string, scope Scope) (*node, error) {
 type decoder struct {
 	b      []byte
 	bad    bool
+	now    int64
 	origin string
 	scope  Scope
 }
@@ -296,6 +298,7 @@ func (d *decoder) found(id fileID) *found {
 	}
 	t.Warnings = int(d.int())
 	t.share()
+	t.change = f.stamp.hash(d.now) // the scan reads a file again if its stamp could not be trusted
 	if t.archive {
 		t.id = f.stamp.id
 	}

@@ -325,6 +325,7 @@ func FuzzIndex(f *testing.F) {
 	entry := &Entry{Name: "n", DisplayName: "N", Description: "d", Version: "1", ArgumentHint: "h", Dir: "n", Path: "/n", file: "SKILL.md", id: st.id,
 		Tags: []string{"t", "u"}, BindShells: []string{"b"}, Dependencies: []string{"x@1"}, Preload: true, HasOwnName: true, Warnings: 1}
 	packed := &Entry{Name: "q", Dir: "q.skill", Path: "/q.skill", archive: true, id: st.id}
+	entry.change, packed.change = st.hash(time.Now().UnixNano()), st.hash(time.Now().UnixNano())
 	tree := &node{name: "r", stamp: st, seen: 5, other: flaw, packs: []*found{{file: "q.skill", stamp: st, seen: 6, entry: packed}},
 		subs: []*node{{name: "n", stamp: st, skill: &found{file: "SKILL.md", stamp: st, entry: entry, problems: flaw}}, {name: "z"}}}
 	for _, n := range []*node{{}, tree, tree.subs[0]} {

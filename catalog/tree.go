@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/bits"
 	"path"
 	"reflect"
 	"slices"
@@ -53,6 +54,26 @@ type stamp struct {
 // racy reports whether a change right after seen could leave the stamp
 // unchanged, because file times have a low resolution.
 func (s stamp) racy(seen int64) bool { return s.mtime > seen-int64(2*time.Second) }
+
+// hash returns a number that identifies the content of a file whose stamp was
+// taken at the time seen, or 0 if a later change could leave the stamp
+// unchanged.
+func (s stamp) hash(seen int64) uint64 {
+	if s.racy(seen) {
+		return 0
+	}
+	h := uint64(0)
+	for _, v := range []uint64{uint64(s.size), uint64(s.mtime), s.id.dev, s.id.ino} {
+		h = mixHash(h, v)
+	}
+	return max(1, h)
+}
+
+// mixHash adds v to a hash.
+func mixHash(h, v uint64) uint64 {
+	hi, lo := bits.Mul64(h^v^0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93)
+	return hi ^ lo ^ h<<1
+}
 
 // node is the result of scanning a directory. A later scan reuses nodes whose
 // stamps have not changed.
@@ -347,6 +368,7 @@ func (s *scan) read(at location, f *found, rel string, id fileID) *found {
 	if sk != nil && ds.Loads() {
 		e := newEntry(sk, ds)
 		e.Origin, e.Scope, e.Dir, e.Path, e.id, e.file = s.origin, s.scope, rel, dir, id, f.file
+		e.change = st.hash(fresh.seen)
 		e.share()
 		fresh.entry = e
 	}
@@ -355,9 +377,14 @@ func (s *scan) read(at location, f *found, rel string, id fileID) *found {
 }
 
 // reuseEntry replaces the new entry with the old one if they are equal, so that
-// no change is reported.
+// no change is reported. The old entry may lack the hash of the stamp.
 func (f *found) reuseEntry(old *found) {
-	if old.entry != nil && f.stamp == old.stamp && reflect.DeepEqual(f.entry, old.entry) {
+	if f.entry == nil || old.entry == nil || f.stamp != old.stamp {
+		return
+	}
+	same := *f.entry
+	same.change = old.entry.change
+	if reflect.DeepEqual(&same, old.entry) {
 		f.entry = old.entry
 	}
 }

@@ -57,7 +57,10 @@ the skills that a site, a hub or a repository offers; install them with loadout 
 			if err != nil {
 				return err
 			}
-			return a.printHits(query, rt.Catalog().Snapshot(), hits)
+			if err := a.printHits(query, rt.Catalog().Snapshot(), hits); err != nil {
+				return err
+			}
+			return rt.Catalog().Warm(cmd.Context()) // saves the index
 		},
 	}
 	cmd.Flags().StringArrayVar(&indexes, "index", nil, "search the skills at `URL` or owner/repo instead of the local ones (repeatable)")

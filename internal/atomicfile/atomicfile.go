@@ -4,6 +4,7 @@ package atomicfile
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,13 +14,21 @@ import (
 // returns an error, the old file is unchanged. A symlink is replaced, not
 // followed.
 func Write(path string, data []byte, mode fs.FileMode) error {
+	return WriteFunc(path, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// WriteFunc is like [Write], but write writes the content. If write returns an
+// error, WriteFunc returns it and the old file is unchanged.
+func WriteFunc(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".loadout-*.tmp") // mode 0600
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // does nothing after the rename
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(write(f), f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)
