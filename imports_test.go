@@ -515,8 +515,8 @@ var excepted = map[string][]string{
 
 	"internal/telemetry": {"llm", "session", "skill", "internal/filelock", "internal/lazyregexp", "internal/skilltext"},
 
-	"internal/remote":     {"skill", "policy", "internal/privatefile", "catalog", "internal/bm25", "internal/steering", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
-	"internal/installed":  {"skill", "policy", "internal/privatefile", "catalog", "internal/remote", "internal/bm25", "internal/steering", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
+	"internal/remote":     {"skill", "policy", "internal/privatefile", "catalog", "internal/bm25", "internal/atomicfile", "internal/steering", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
+	"internal/installed":  {"skill", "policy", "internal/privatefile", "catalog", "internal/remote", "internal/bm25", "internal/atomicfile", "internal/steering", "internal/editdistance", "internal/filelock", "internal/lazyregexp"},
 	"internal/signature":  {"skill", "policy", "internal/privatefile", "internal/filelock", "internal/lazyregexp"},
 	"internal/skilltext":  {"skill", "internal/lazyregexp"},
 	"internal/skillcheck": {"skill", "internal/scan", "internal/lazyregexp"},
