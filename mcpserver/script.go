@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +38,8 @@ func (s *Server) addScriptTool() {
 			InputSchema: schemaOf[scriptArgs](), OutputSchema: scriptResultSchema, Description: "Run a script of a skill in a sandbox and get its output and the files it left in /work/out."}, s.runScript)
 	case "weknora":
 		addCallTool(s.sdk, &mcp.Tool{Name: toolname.ExecuteSkillScript, Annotations: destructive,
-			InputSchema: schemaOf[compatScriptArgs](), OutputSchema: extensible(schemaOf[compatScriptResult]()),
+			InputSchema: schemaOf[compatScriptArgs](), OutputSchema: sharedSchema(schemaKey{reflect.TypeFor[compatScriptResult](), toolname.ExecuteSkillScript},
+				func() *jsonschema.Schema { return extensible(newSchema[compatScriptResult]()) }),
 			Description: "Run a script of a skill in an isolated environment and get its output."}, s.compatExecute)
 	default:
 		return
@@ -163,7 +165,7 @@ var scriptResultSchema = func() *jsonschema.Schema {
 		Files    []file `json:"files"`
 		Folder   string `json:"folder,omitempty" jsonschema:"where its files are, for the next run"`
 	}
-	return extensible(schemaOf[shape]())
+	return extensible(newSchema[shape]())
 }()
 
 func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scriptArgs) (*mcp.CallToolResult, *scriptResult, error) {

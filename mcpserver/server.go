@@ -207,6 +207,7 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	caps.AddExtension(extensionID, map[string]any{"directoryRead": true})
 	o.Capabilities = caps
 	o.SetCacheable = s.setCacheable
+	o.SchemaCache = schemas
 	if o.Logger == nil {
 		o.Logger = slog.New(quietHandler{s.log.Handler()})
 	}

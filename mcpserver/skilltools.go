@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -73,14 +74,16 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, 
 // called.
 func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(context.Context, *mcp.CallToolRequest) *mcp.CallToolResult,
 	h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
-	out := extensible(schemaOf[Out]())
-	if tools := out.Properties["tools"]; tools != nil && t.Name == toolname.LoadSkill {
-		tools.Items = &jsonschema.Schema{Type: "object"} // find_tools describes them in full
-	}
-	if messages := out.Properties["messages"]; messages != nil { // a server does not return the other kind of content, permissions
-		messages.Items.Properties["content"] = &jsonschema.Schema{Type: "string"}
-	}
-	t.OutputSchema = out
+	t.OutputSchema = sharedSchema(schemaKey{reflect.TypeFor[Out](), t.Name}, func() *jsonschema.Schema {
+		out := extensible(newSchema[Out]())
+		if tools := out.Properties["tools"]; tools != nil && t.Name == toolname.LoadSkill {
+			tools.Items = &jsonschema.Schema{Type: "object"} // find_tools describes them in full
+		}
+		if messages := out.Properties["messages"]; messages != nil { // a server does not return the other kind of content, permissions
+			messages.Items.Properties["content"] = &jsonschema.Schema{Type: "string"}
+		}
+		return out
+	})
 	mcp.AddTool(sdk, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		if question := ask(ctx, req); question != nil {
 			return question, nil, nil
@@ -137,7 +140,35 @@ func walkSchema(sch *jsonschema.Schema, do func(*jsonschema.Schema)) *jsonschema
 	return sch
 }
 
+// schemas has the resolved schemas of tools, and sharedSchemas the schemas
+// themselves, by schemaKey. They are shared by all servers, because a hub creates
+// one for each conversation.
+var (
+	schemas       = mcp.NewSchemaCache()
+	sharedSchemas sync.Map
+)
+
+// schemaKey identifies a schema: that of a type's values, or of a tool's results.
+type schemaKey struct {
+	of   reflect.Type
+	tool string // "" for arguments
+}
+
+// sharedSchema returns the schema with a key. If there is none, it creates it.
+func sharedSchema(key schemaKey, create func() *jsonschema.Schema) *jsonschema.Schema {
+	if sch, ok := sharedSchemas.Load(key); ok {
+		return sch.(*jsonschema.Schema)
+	}
+	sch, _ := sharedSchemas.LoadOrStore(key, create())
+	return sch.(*jsonschema.Schema)
+}
+
+// schemaOf returns the schema of a type, which the caller must not modify.
 func schemaOf[T any]() *jsonschema.Schema {
+	return sharedSchema(schemaKey{of: reflect.TypeFor[T]()}, newSchema[T])
+}
+
+func newSchema[T any]() *jsonschema.Schema {
 	sch, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[untrusted.Text](): {Type: "string"}}})
 	if err != nil {
 		panic(err)

@@ -72,6 +72,9 @@ type Options struct {
 // Name is the server name in permission rules.
 const Name = "workspace"
 
+// schemas are shared by all servers, because a conversation has its own.
+var schemas = mcp.NewSchemaCache()
+
 // New returns a server for the folder root. The caller must close root after
 // use.
 func New(root *os.Root, o *Options) *mcp.Server {
@@ -79,7 +82,7 @@ func New(root *os.Root, o *Options) *mcp.Server {
 		o = &Options{}
 	}
 	f := &folder{root: root, opts: o}
-	s := mcp.NewServer(&mcp.Implementation{Name: Name, Title: "Workspace", Version: "1"}, nil)
+	s := mcp.NewServer(&mcp.Implementation{Name: Name, Title: "Workspace", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
 	reads, no, yes := &mcp.ToolAnnotations{ReadOnlyHint: true}, false, true
 	writes := &mcp.ToolAnnotations{IdempotentHint: true, OpenWorldHint: &no}
 	mcp.AddTool(s, &mcp.Tool{Name: toolname.ReadFile, Description: "Read a text file of the working folder.", Annotations: reads}, f.read)
