@@ -160,7 +160,8 @@ func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in 
 
 // enqueue adds an input to the inbox and calls with in the same transaction. If
 // no node holds the conversation's lease, the transaction also acquires it for
-// this node, so that some node processes the input.
+// this node, so that some node processes the input. It then also takes the input,
+// which saves a transaction before the turn.
 func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *conversationTx, seq int64) error) (int64, error) {
 	if !e.addWorker() {
 		return 0, ErrClosed
@@ -168,9 +169,10 @@ func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *
 	var (
 		seq   int64
 		lease *store.Lease
+		first *job
 	)
 	err := e.update(ctx, id, func(c *conversationTx) (err error) {
-		lease = nil
+		lease, first = nil, nil
 		// Acquire the lease first, as workers do, to avoid a deadlock.
 		switch taken, err := c.Leases.Acquire(ctx, id, e.node, e.opts.Lease); {
 		case errors.Is(err, store.ErrLeaseHeld): // its holder processes the input
@@ -182,12 +184,20 @@ func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *
 		if seq, err = c.addInput(ctx, in); err != nil {
 			return err
 		}
-		return with(c, seq)
+		if err := with(c, seq); err != nil || lease == nil || in.Kind.isNote() {
+			return err
+		}
+		s, st, err := c.state(ctx)
+		if err != nil || st.Running { // the worker resumes the turn of a crashed node first
+			return err
+		}
+		first, err = c.takeInput(ctx, s, st)
+		return err
 	})
 	if err != nil || lease == nil {
 		e.removeWorker()
 	} else {
-		e.startWorker(id, *lease)
+		e.startWorker(id, *lease, first)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("submit %s to conversation %q: %w", in.Kind, id, err)

@@ -44,10 +44,13 @@ func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
 	w.journal.setInput(j.seq)
 	turn, cancel := context.WithCancelCause(ctx)
 	defer w.e.registerTurn(conversation(j.session), cancel)()
-	heeded, err := w.handleNotes(turn, j.seq, cancel) // includes notes that arrived between two nodes
-	if err != nil {
-		cancel(nil)
-		return nil, err
+	heeded := j.seq
+	if j.resumed { // handle the notes that arrived between two nodes first
+		var err error
+		if heeded, err = w.handleNotes(turn, j.seq, cancel); err != nil {
+			cancel(nil)
+			return nil, err
+		}
 	}
 	var beside sync.WaitGroup
 	beside.Go(func() { w.followInbox(turn, heeded, cancel) })

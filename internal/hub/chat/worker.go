@@ -25,15 +25,16 @@ type worker struct {
 	lease store.Lease
 }
 
-// startWorker starts a worker for a conversation whose lease this node holds. The
-// caller must have called addWorker.
-func (e *Engine) startWorker(id string, l store.Lease) {
+// startWorker starts a worker for a conversation whose lease this node holds. first
+// is the input that was taken with the lease, or nil. The caller must have called
+// addWorker.
+func (e *Engine) startWorker(id string, l store.Lease, first *job) {
 	w := &worker{e: e, id: id, lease: l}
 	w.journal = &journal{e: e, id: id, lease: w.currentLease, wakeup: make(chan struct{}, 1)}
 	w.approvals = newApprovalQueue(w)
 	e.running.Go(func() {
 		defer e.removeWorker()
-		w.run()
+		w.run(first)
 	})
 }
 
@@ -43,12 +44,13 @@ func (w *worker) currentLease() store.Lease {
 	return w.lease
 }
 
-// run processes inputs until the inbox is empty or the lease is lost.
-func (w *worker) run() {
+// run processes inputs until the inbox is empty or the lease is lost. first is as in
+// startWorker.
+func (w *worker) run(first *job) {
 	ctx, cancel := context.WithCancelCause(w.e.ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() { w.renew(ctx, cancel) })
-	err := w.processInputs(ctx)
+	err := w.processInputs(ctx, first)
 	if w.active != nil {
 		w.active.close()
 	}
@@ -62,16 +64,19 @@ func (w *worker) run() {
 
 // processInputs runs inputs in order. When the inbox is empty, it releases the
 // lease and returns nil.
-func (w *worker) processInputs(ctx context.Context) error {
+func (w *worker) processInputs(ctx context.Context, job *job) error {
 	var ended *Event
+	var err error
 	for {
-		job, err := w.nextJob(ctx, ended)
-		if err != nil || job == nil {
-			return err
+		if job == nil {
+			if job, err = w.nextJob(ctx, ended); err != nil || job == nil {
+				return err
+			}
 		}
 		if ended, err = w.runInput(ctx, job); err != nil {
 			return err
 		}
+		job = nil
 	}
 }
 
@@ -126,6 +131,7 @@ type job struct {
 	input
 	owner     account.UserID
 	session   store.Session
+	resumed   bool                              // whether another node started it
 	abandoned bool                              // whether too many nodes have tried it
 	actor     atomic.Pointer[account.Principal] // acting user, set when the conversation is opened
 }
@@ -191,7 +197,7 @@ func (c *conversationTx) resumeInput(ctx context.Context, s store.Session, st st
 	if err := c.setState(ctx, s, st); err != nil {
 		return nil, err
 	}
-	out := &job{input: all[0], owner: account.UserID(s.Owner), session: s, abandoned: st.Tries >= maxTries}
+	out := &job{input: all[0], owner: account.UserID(s.Owner), session: s, resumed: true, abandoned: st.Tries >= maxTries}
 	return out, c.publish(ctx, eventRow{Event: Event{Type: TurnResumed, Input: st.Taken}})
 }
 
@@ -252,7 +258,7 @@ func (e *Engine) adoptExpired(ctx context.Context) error {
 		adopted, err := e.db.Leases.AcquireExpired(asking, e.node, e.opts.Lease, reserved)
 		stop()
 		for _, l := range adopted {
-			e.startWorker(l.Name, l)
+			e.startWorker(l.Name, l, nil)
 		}
 		for range reserved - len(adopted) {
 			e.removeWorker()
