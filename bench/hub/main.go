@@ -4,13 +4,14 @@
 // concurrent conversations with the built-in demo model, and memory.
 //
 //	go run ./hub -skills DIR [-n 10000] [-users 200] [-groups 20] [-chats 200]
+//	go run ./hub -turns 1000
 //
 // The hub is a `loadout serve` process, once with SQLite and once with a PostgreSQL server that
 // the program starts. The program uploads skills through the API: half of them to the public
 // namespace, a quarter to groups and a quarter to users. It compares each request with a limit
 // measured in the same run: an indexed SELECT of as many rows from the same database, served
 // over HTTP; http.ServeFile with the same package; and the same bytes from memory. The
-// measurements alternate.
+// measurements alternate. With -turns, it measures only the turns of a conversation that grows.
 package main
 
 import (
@@ -25,7 +26,7 @@ import (
 )
 
 // size holds the number of objects to create and rounds to run.
-type size struct{ skills, users, groups, chats, rounds int }
+type size struct{ skills, users, groups, chats, rounds, turns int }
 
 func main() {
 	dir := flag.String("skills", "", "`directory` with skills")
@@ -37,8 +38,9 @@ func main() {
 	flag.IntVar(&s.groups, "groups", 20, "number of groups")
 	flag.IntVar(&s.chats, "chats", 200, "number of concurrent conversations")
 	flag.IntVar(&s.rounds, "rounds", 7, "number of rounds")
+	flag.IntVar(&s.turns, "turns", 0, "measure only a conversation that grows to `N` turns, without skills")
 	measure.Main("hub", false, func() error {
-		if *dir == "" || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
+		if *dir == "" && s.turns == 0 || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
 			return errors.New("usage: -skills DIR, with all numbers of at least 1")
 		}
 		return run(*dir, *program, *only, s)
@@ -59,7 +61,11 @@ func run(skills, program, only string, s size) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s; %d skills, %d users in %d groups\n", measure.Environment(), s.skills, s.users, s.groups)
+	if s.turns > 0 {
+		fmt.Println(measure.Environment())
+	} else {
+		fmt.Printf("%s; %d skills, %d users in %d groups\n", measure.Environment(), s.skills, s.users, s.groups)
+	}
 	if only != "PostgreSQL" {
 		home := filepath.Join(dir, "sqlite")
 		if err := (&bench{size: s, program: program, home: home, database: "sqlite:" + filepath.Join(home, "hub.db")}).run("SQLite", skills); err != nil {
