@@ -48,7 +48,7 @@ type Options struct {
 	// Confirm, if set, decides whether a project's skill may take the name of a
 	// skill of a lower scope. If it returns a reason, the project's skill is
 	// pending: it is not available, references resolve to the other skill, and
-	// answers about it have the reason. manifest returns the files of the
+	// answers about it state the reason. manifest returns the files of the
 	// project's skill. Confirm is called at each publication, and at each
 	// interval of Poll by [Catalog.Run]. It must be safe for concurrent use and
 	// must not call methods of the catalog.
@@ -148,13 +148,12 @@ func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 func (c *Catalog) Sources() []Source { return slices.Clone(c.sources) }
 
 // Reload reads all sources, up to four at a time unless [Options.Wait] is set.
-// Of those with [DirOptions.Within], it reads as many at a time as there are
+// It reads sources with [DirOptions.Within] as many at a time as there are
 // CPUs. It publishes a new snapshot if anything changed or none was published
-// yet. If a source cannot be read, its
-// previous skills are kept and the snapshot contains a problem. If skills are
-// disabled, no source is read. Concurrent calls are serialized. Reload returns
-// an error only if ctx is done; it then publishes nothing. The error wraps the
-// cause.
+// yet. If a source cannot be read, its previous skills are kept and the
+// snapshot contains a problem. If skills are disabled, no source is read.
+// Concurrent calls are serialized. Reload returns an error only if ctx is
+// done; it then publishes nothing. The error wraps the cause.
 func (c *Catalog) Reload(ctx context.Context) error {
 	all := make([]int, len(c.sources))
 	for i := range all {

@@ -39,8 +39,8 @@ type DirOptions struct {
 	// Within, if set, is an absolute path, such as that of a project. Symlinks
 	// to directories and archives outside of it are not followed, with a
 	// problem. The check applies to the root of the source and to each read.
-	// The sources of a catalog that set it share the limits above during a
-	// reload; the highest limit of them applies.
+	// During a reload, the sources that set it share the limits above; the
+	// highest of each applies.
 	Within string
 	// IndexFile, if set, is the file in which the result of a scan is stored.
 	// The next process then compares file stamps instead of reading the files.

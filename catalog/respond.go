@@ -20,7 +20,7 @@ type blockedError struct {
 }
 
 func (e *blockedError) Error() string {
-	return fmt.Sprintf("no response of the file system after %v", e.after.Round(time.Second))
+	return fmt.Sprintf("file system did not respond within %v", e.after.Round(time.Second))
 }
 
 // diagnostic describes the error.

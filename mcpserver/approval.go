@@ -370,7 +370,8 @@ func (s *Server) howToApprove(err error) string {
 func isStep(how string) bool { return how != "" && !strings.HasPrefix(how, "to ") }
 
 // presenceOf returns the [policy.Grant.Presence] of a user who answers in the
-// client that sent a request. Nothing but the client says that it asked its user.
+// client that sent a request. Only the client itself reports that it asked its
+// user.
 func presenceOf(req *mcp.CallToolRequest) string {
 	const answered = "answered in an MCP client"
 	c := req.ClientInfo()

@@ -32,7 +32,7 @@ func compatTool(system string) string {
 
 // addCompatTool adds an earlier system's tool unless skills are disabled. If
 // there are no skills, the tool is hidden; see compatCatalogText. It reports
-// whether the tool is there.
+// whether the tool is registered.
 func (s *Server) addCompatTool() bool {
 	if s.view().snap.Disabled {
 		return s.hasLoadTool

@@ -88,9 +88,10 @@ type Options struct {
 	// with which the message begins, or else starts with "to". If it is nil or
 	// returns "", the hint in the refusal is used.
 	HowToApprove func(err error) string
-	// ReviewSkill returns what the user is asked, through a client that can ask,
-	// before a skill is loaded or run. It returns nil if the skill is approved or
-	// has nothing to approve. If ReviewSkill is nil, the user is not asked.
+	// ReviewSkill returns the question to the user, through a client that can
+	// ask, before a skill is loaded or run. It returns nil if the skill is
+	// approved or has nothing to approve. If ReviewSkill is nil, the user is not
+	// asked.
 	ReviewSkill func(ctx context.Context, skill string) (*SkillReview, error)
 	// HowToRevoke returns the command with which the user can revoke the
 	// permission for a tool. If it is nil, messages do not name a command.

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// SkillReview is what a user is asked before a skill is loaded or run: whether to
-// approve one version of it.
+// SkillReview asks the user to approve a version of a skill before it is loaded
+// or run.
 type SkillReview struct {
 	// Text describes everything that the skill provides and requests.
 	Text string

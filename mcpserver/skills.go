@@ -99,7 +99,7 @@ func (s *Server) addSkillMethods() {
 	s.sdk.AddResourceTemplate(skillTemplate, s.readResource)
 }
 
-// skillTemplate is the template of the resources that skills consist of.
+// skillTemplate is the URI template of the files of skills.
 var skillTemplate = &mcp.ResourceTemplate{URITemplate: scheme + "{+path}", Name: "skill-file", Title: "File of a skill",
 	Description: "A file of a skill, by the skill's path and the file's path inside it."}
 

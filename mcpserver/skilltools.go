@@ -54,7 +54,7 @@ func (s *Server) isOurTool(tool string) bool {
 }
 
 // addLoadTool adds or replaces the tool that loads skills, whose description is
-// set in each list. It reports whether the tool is there.
+// set in each list. It reports whether the tool is registered.
 func (s *Server) addLoadTool() bool {
 	if s.opts.Compat != "" {
 		return s.addCompatTool()

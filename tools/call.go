@@ -79,7 +79,7 @@ type UnknownToolError struct {
 }
 
 // Error returns the name, the similar names and the problems. If the user can
-// approve the skill that has the tool, it begins with that.
+// approve the skill that has the tool, the text begins with how to do so.
 func (e *UnknownToolError) Error() string {
 	if i := slices.IndexFunc(e.Problems, func(p string) bool { return strings.HasPrefix(p, "the user can ") }); i >= 0 {
 		return fmt.Sprintf("%s (tool %q not found)", e.Problems[i], e.Name)

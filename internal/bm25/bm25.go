@@ -169,9 +169,9 @@ func (x *Index) Search(query string, limit int) []Hit {
 }
 
 // SearchAmong is like [Index.Search], but it returns only texts for which keep
-// returns true, and drops texts relative to the best one of them. All texts
-// determine how much a word weighs. keep may be nil. SearchAmong returns an
-// error only if a segment in a file cannot be read or is damaged; see
+// returns true, and drops texts that score far below the best of them. All
+// texts determine how much a word weighs. keep may be nil. SearchAmong returns
+// an error only if a segment in a file cannot be read or is damaged; see
 // [ErrDamaged].
 func (x *Index) SearchAmong(query string, limit int, keep func(doc int) bool) ([]Hit, error) {
 	if limit <= 0 || x.texts == 0 {

@@ -32,8 +32,8 @@ func IsText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
 }
 
-// IsTextFile reports whether a program may show the file as text: it is text, or
-// its extension is that of text, whatever it contains.
+// IsTextFile reports whether a program may show the file as text: its content is
+// text, or it has the extension of a text file.
 func IsTextFile(name string, data []byte) bool {
 	switch t := ByName(name); t {
 	case "application/json", "application/yaml", "application/toml", "application/xml", "application/sql", "image/svg+xml":

@@ -13,10 +13,11 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// State is what an agent needs to know of a conversation's events: the next
-// request to the model, and what happened since the model's last message. The
-// zero value is the state before the first event. A State depends only on the
-// applied events, so it can be computed again at any time.
+// State is what an agent needs to know about a conversation's events: the
+// next request to the model, and what happened since the model's last
+// message. The zero value is the state before the first event. A State
+// depends only on the applied events, so it can be computed again at any
+// time.
 //
 // A State is not safe for concurrent use, but its clones are independent.
 type State struct {

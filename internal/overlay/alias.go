@@ -22,13 +22,13 @@ const (
 
 // aliases finds the files of a directory to which others refer: targets of
 // symlinks with the names of steering files, such as CLAUDE.md to
-// docs/guide.md, and what configurations of Git name. A change of such a file
-// changes what a program obeys.
+// docs/guide.md, and what configurations of Git name. Changing such a file
+// changes the instructions that a program follows.
 type aliases struct {
 	top     string // path of the directory on the host, without symlinks
 	lower   *os.Root
 	upper   *os.Root          // nil without an overlay
-	readers map[string]string // who reads a path or what is below it; in lower case
+	readers map[string]string // reader of a path and of everything below it; paths in lower case
 	scanned map[string]bool
 	queue   []aliasDir
 	seen    int // entries
@@ -167,7 +167,8 @@ func (a *aliases) follow(dir, target, reader string, merged bool) {
 	}
 }
 
-// start returns where to begin with a target, and its names.
+// start returns the directory in which a target starts, and the names in the
+// target.
 func start(dir, target string) (at string, names []string) {
 	target = filepath.FromSlash(target)
 	if filepath.IsAbs(target) {
@@ -227,7 +228,8 @@ func (a *aliases) lstat(host string, merged bool) (mode fs.FileMode, target stri
 // host returns the path of a file on the host.
 func (a *aliases) host(name string) string { return filepath.Join(a.top, filepath.FromSlash(name)) }
 
-// rel returns the path in the directory of a path on the host.
+// rel converts a path on the host to one relative to the directory. It
+// returns false for a path outside.
 func (a *aliases) rel(host string) (string, bool) {
 	rel, err := filepath.Rel(a.top, host)
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)

@@ -22,7 +22,8 @@ type Failure struct {
 // [Read].
 var errChanged = errors.New(changedNow)
 
-// errInterrupted is the error of a change that was not applied any more.
+// errInterrupted is the error of a change that was not applied because the
+// context was done.
 var errInterrupted = errors.New("interrupted")
 
 // Apply applies the changes that want selects, in order, and returns those that

@@ -56,13 +56,13 @@ func inRepository(at steering.Position, old, names []string) steering.Position {
 	case !isGitDir(names):
 		return at
 	case at.InPlainDir() && !isGitDir(old) && slices.ContainsFunc(old, obeys):
-		return at.Hold("Git, because the directory becomes a repository with what is in it")
+		return at.Hold("Git, because the directory becomes a repository with the files in it")
 	}
 	return repository
 }
 
-// isGitDir reports whether Git would take a directory with these entries for
-// that of a repository, or with few more.
+// isGitDir reports whether Git would treat a directory with these entries, or
+// with a few more, as that of a repository.
 func isGitDir(names []string) bool {
 	has := map[string]bool{}
 	for _, n := range names {

@@ -16,7 +16,7 @@ import (
 const MaxStored = 64 << 10
 
 // ErrStale is the error of a stored change whose file is no longer as it was.
-var ErrStale = errors.New("the file changed since")
+var ErrStale = errors.New("file has changed since then")
 
 // Stored is a change that can be applied after the sandbox was removed. It
 // contains the new content of the file.

@@ -91,9 +91,9 @@ var launchers = []string{
 }
 
 // notClients lists programs that may start loadout mcp although the commands
-// below them are typed by the user: what starts shells, and editors with a
-// terminal, without the 64 at the end of some names. An agent that types into an
-// editor's terminal is not detected by its parents.
+// below them are typed by the user: programs that start shells, and editors with
+// a terminal, without the 64 at the end of some names. An agent that types into
+// an editor's terminal is not detected by its parents.
 var notClients = []string{
 	"init", "systemd", "launchd", "explorer", "sshd", "sshd-session", "login", "tmux", "tmux: server", "screen", "zellij",
 	"gnome-terminal-", "gnome-terminal-server", "konsole", "xterm", "kitty", "alacritty", "wezterm-gui", "ghostty", "foot", "tilix", "terminator",

@@ -119,7 +119,7 @@ func (p *Publisher) write() (wrote bool, err error) {
 		c := caller{PID: pid}
 		c.Started, _ = startTime(pid)
 		r.Callers = append(r.Callers, c)
-		if i == 0 { // for programs that do not know the others
+		if i == 0 { // for older programs, which do not know Callers
 			r.Parent, r.ParentStarted = c.PID, c.Started
 		}
 	}

@@ -94,7 +94,7 @@ func (s *Setup) RemoveAnswered(ctx context.Context) {
 }
 
 // unconditional returns the arguments of a command without those that only limit
-// an approval. The user may choose others than an agent did.
+// an approval. The user may choose other limits than the agent.
 func unconditional(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {

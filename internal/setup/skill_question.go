@@ -27,8 +27,8 @@ type FormatReview func(*review.Review, *config.Config) string
 // maxScripts is the maximum number of scripts listed in a question.
 const maxScripts = 10
 
-// SkillQuestion is what a user is asked before a skill is loaded, in a chat or by
-// an MCP client.
+// SkillQuestion is the question to the user before a skill is loaded, in a chat
+// or by an MCP client.
 type SkillQuestion struct {
 	Review *review.Review
 	Skill  *skill.Skill

@@ -36,13 +36,14 @@ func (v Version) IsCleared() bool {
 	return v.Decision == Approved || v.isUndecided() && !v.HasCode
 }
 
-// IsWaiting reports whether the version has code about which nobody has decided.
+// IsWaiting reports whether the version has code that no reviewer has decided
+// about.
 func (v Version) IsWaiting() bool { return v.isUndecided() && v.HasCode }
 
 func (v Version) isUndecided() bool { return v.Decision == "" || v.Decision == Pending }
 
-// State returns the state of the version while the one with the number current is
-// the one that everybody gets.
+// State returns the state of the version. current is the number of the version
+// that everybody gets.
 func (v Version) State(current int64) State {
 	switch {
 	case v.IsWaiting():

@@ -11,8 +11,8 @@ import (
 
 // cleanElicit returns a server's request for user input without hidden characters
 // and delimiters. Its message begins with the server's name, so that a server cannot
-// imitate prompts of this program. Of its metadata, it has only the action of a
-// client, which package clientaction checks.
+// imitate prompts of this program. It keeps only the client action of the metadata,
+// which package clientaction checks.
 func cleanElicit(server string, p *mcp.ElicitParams) *mcp.ElicitParams {
 	out := &mcp.ElicitParams{Mode: p.Mode, URL: clean(p.URL), ElicitationID: clean(p.ElicitationID)}
 	out.Message = clean(server) + " asks: " + untrusted.New(p.Message).ForModelLines()
@@ -27,7 +27,8 @@ func cleanElicit(server string, p *mcp.ElicitParams) *mcp.ElicitParams {
 	return out
 }
 
-// actionKey marks a request that a client answers by an action, in the metadata.
+// actionKey is the metadata key of a request that a client answers with an
+// action.
 const actionKey = "loadout/action"
 
 // cleanInputRequests replaces the requests for user input in a result with cleaned

@@ -194,8 +194,8 @@ type Publisher struct {
 	KeyExpired  bool      `json:"keyExpired" doc:"Whether the key has expired, by the clock of the hub"`
 }
 
-// Publisher returns who signed a version, or nil if it has no valid signature.
-// Number 0 means the current version.
+// Publisher returns the publisher that signed a version, or nil if it has no
+// valid signature. Number 0 means the current version.
 func (l *Library) Publisher(ctx context.Context, p account.Principal, id string, number int64) (*Publisher, error) {
 	h, v, err := l.getReadableVersion(ctx, p, account.SkillRead, id, number)
 	if err != nil {

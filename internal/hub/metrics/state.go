@@ -36,7 +36,7 @@ var (
 	runsRunning  = newState("loadout_runs_under_way", "Running code of skills.", prometheus.GaugeValue)
 	runsWaiting  = newState("loadout_runs_waiting", "Code waiting for a slot.", prometheus.GaugeValue)
 	signInsRun   = newState("loadout_sign_ins_under_way", "Passwords being checked.", prometheus.GaugeValue)
-	signInsWait  = newState("loadout_sign_ins_waiting", "Sign-ins waiting for the check of the password.", prometheus.GaugeValue)
+	signInsWait  = newState("loadout_sign_ins_waiting", "Sign-ins waiting for their password check.", prometheus.GaugeValue)
 	dbOpen       = newState("loadout_db_connections", "Open database connections.", prometheus.GaugeValue, "pool")
 	dbInUse      = newState("loadout_db_connections_in_use", "Database connections in use.", prometheus.GaugeValue, "pool")
 	dbWaits      = newState("loadout_db_waits_total", "Waits for a database connection.", prometheus.CounterValue, "pool")

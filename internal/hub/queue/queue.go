@@ -29,7 +29,7 @@ type Options struct {
 	Slots   int
 	Waiting int // maximum number of waiting operations in each lane
 	// EachUser and EachGroup limit the waiting operations of a user, and of a group
-	// of users, in each lane, so that they do not take the room of all.
+	// of users, in each lane, so that they do not fill the lane.
 	EachUser, EachGroup int
 	Lanes               int // 1 if 0
 }
