@@ -55,7 +55,7 @@ type AuditQuery struct {
 // List returns the selected records, newest first. On PostgreSQL, a record that
 // is committed late can have a lower Seq than records that were already listed.
 func (t Audit) List(ctx context.Context, q AuditQuery) ([]AuditRecord, error) {
-	where, args := "seq > 0", []any{Page{Limit: q.Limit}.pageSize()}
+	where, args := "seq > 0", []any{Page{Limit: q.Limit}.Size()}
 	add := func(condition string, v any) {
 		args = append(args, v)
 		where += " AND " + condition + " $" + strconv.Itoa(len(args))

@@ -119,7 +119,7 @@ func (t Groups) List(ctx context.Context, p Page) ([]Group, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("list groups: %w", err)
 	}
-	groups, err := queryAll[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.pageSize()+1)
+	groups, err := queryAll[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.Size()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list groups: %w", err)
 	}
@@ -156,7 +156,7 @@ func (t Groups) Members(ctx context.Context, groupID string, p Page) ([]Member, 
 		return nil, "", fmt.Errorf("list members of group %q: %w", groupID, err)
 	}
 	members, err := queryAll[Member](ctx, t.c, "SELECT "+memberColumns+` FROM members
-		WHERE group_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3`, groupID, keys[0], p.pageSize()+1)
+		WHERE group_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3`, groupID, keys[0], p.Size()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list members of group %q: %w", groupID, err)
 	}

@@ -121,7 +121,7 @@ func (t Kinds) list(ctx context.Context, kind string, in []Namespace, p Page) ([
 	}
 	found, err := queryAll[Kind](ctx, t.c, "SELECT "+kindColumns+` FROM kinds WHERE kind = $1 AND (name, id) > ($2, $3)
 		AND namespace IN (`+placeholders(5, len(in))+") ORDER BY name, id LIMIT $4",
-		append([]any{kind, keys[0], keys[1], p.pageSize() + 1}, toArgs(in)...)...)
+		append([]any{kind, keys[0], keys[1], p.Size() + 1}, toArgs(in)...)...)
 	if err != nil {
 		return nil, "", err
 	}

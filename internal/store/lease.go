@@ -98,7 +98,7 @@ func (t Leases) AcquireExpired(ctx context.Context, node string, span time.Durat
 			WHERE leases.until > 0 AND `+d.freeLease()+` AND EXISTS (SELECT 1 FROM sessions WHERE sessions.id = leases.name)
 			ORDER BY leases.until LIMIT $3 `+d.skipLocked+`)
 		UPDATE leases SET node = $1, fence = fence + 1, until = `+d.now+` + CAST($2 AS BIGINT), span = $2
-		WHERE name IN (SELECT name FROM expired) RETURNING `+leaseColumns, node, span.Milliseconds(), Page{Limit: limit}.pageSize())
+		WHERE name IN (SELECT name FROM expired) RETURNING `+leaseColumns, node, span.Milliseconds(), Page{Limit: limit}.Size())
 	if err != nil {
 		return nil, fmt.Errorf("acquire expired leases: %w", err)
 	}

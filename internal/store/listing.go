@@ -169,7 +169,7 @@ func (t Skills) listPage(ctx context.Context, q SkillQuery) ([]Skill, string, er
 // merges the pages. A plain query over all namespaces would sort all visible
 // skills for every page.
 func (q SkillQuery) sql(d dialect, keys []string) (string, []any) {
-	args := []any{keys[0], keys[1], q.pageSize() + 1}
+	args := []any{keys[0], keys[1], q.Size() + 1}
 	place := func(v any) string {
 		args = append(args, v)
 		return "$" + strconv.Itoa(len(args))
@@ -199,7 +199,7 @@ func (t Skills) ListByOrigin(ctx context.Context, origin string, p Page) ([]Skil
 	if err != nil {
 		return nil, "", fmt.Errorf("list skills by origin: %w", err)
 	}
-	skills, err := queryAll[Skill](ctx, t.c, skillSelect+"WHERE s.origin = $1 AND s.id > $2 ORDER BY s.id LIMIT $3", origin, keys[0], p.pageSize()+1)
+	skills, err := queryAll[Skill](ctx, t.c, skillSelect+"WHERE s.origin = $1 AND s.id > $2 ORDER BY s.id LIMIT $3", origin, keys[0], p.Size()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list skills by origin: %w", err)
 	}

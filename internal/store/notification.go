@@ -62,7 +62,7 @@ func (t Notifications) List(ctx context.Context, q NotificationQuery) ([]Notific
 		where += " AND seen = 0"
 	}
 	found, err := queryAll[Notification](ctx, t.c, "SELECT "+notificationColumns+" FROM notices WHERE "+where+" ORDER BY id DESC LIMIT $3",
-		q.UserID, keys[0], q.Page.pageSize()+1, utf8.RuneCountInString(q.SubjectPrefix), q.SubjectPrefix)
+		q.UserID, keys[0], q.Page.Size()+1, utf8.RuneCountInString(q.SubjectPrefix), q.SubjectPrefix)
 	if err != nil {
 		return nil, "", fmt.Errorf("list notifications of user %q: %w", q.UserID, err)
 	}

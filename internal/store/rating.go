@@ -52,7 +52,7 @@ func (t Ratings) List(ctx context.Context, skillID string, p Page) ([]Rating, st
 	if err != nil {
 		return nil, "", fmt.Errorf("list ratings of skill %q: %w", skillID, err)
 	}
-	found, err := queryAll[Rating](ctx, t.c, "SELECT "+ratingColumns+" FROM ratings WHERE skill_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3", skillID, keys[0], p.pageSize()+1)
+	found, err := queryAll[Rating](ctx, t.c, "SELECT "+ratingColumns+" FROM ratings WHERE skill_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3", skillID, keys[0], p.Size()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list ratings of skill %q: %w", skillID, err)
 	}
@@ -70,7 +70,16 @@ func (t Ratings) Scores(ctx context.Context, skillIDs []string) (map[string]Scor
 	if len(skillIDs) == 0 {
 		return out, nil
 	}
-	found, err := queryAll[Score](ctx, t.c, "SELECT skill_id, count(*), CAST(sum(stars) AS BIGINT) FROM ratings WHERE skill_id IN ("+placeholders(1, len(skillIDs))+") GROUP BY skill_id", toArgs(skillIDs)...)
+	return t.scores(ctx, out, "WHERE skill_id IN ("+placeholders(1, len(skillIDs))+")", toArgs(skillIDs)...)
+}
+
+// All returns the scores of all skills with ratings, by skill id.
+func (t Ratings) All(ctx context.Context) (map[string]Score, error) {
+	return t.scores(ctx, map[string]Score{}, "")
+}
+
+func (t Ratings) scores(ctx context.Context, out map[string]Score, where string, args ...any) (map[string]Score, error) {
+	found, err := queryAll[Score](ctx, t.c, "SELECT skill_id, count(*), CAST(sum(stars) AS BIGINT) FROM ratings "+where+" GROUP BY skill_id", args...)
 	if err != nil {
 		return nil, fmt.Errorf("sum ratings: %w", err)
 	}

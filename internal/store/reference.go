@@ -73,7 +73,7 @@ func (t Refs) ListFrom(ctx context.Context, fromKind, fromID string) ([]Referenc
 func (t Refs) ListTo(ctx context.Context, kind, id, name string, limit int) ([]Reference, error) {
 	found, err := queryAll[Reference](ctx, t.c, "SELECT "+refColumns+` FROM refs WHERE to_kind = $1 AND to_id = $2
 		UNION ALL SELECT `+refColumns+` FROM refs WHERE to_kind = $1 AND to_name = $3 AND to_id = ''
-		ORDER BY from_kind, from_id, slot LIMIT $4`, kind, id, name, Page{Limit: limit}.pageSize())
+		ORDER BY from_kind, from_id, slot LIMIT $4`, kind, id, name, Page{Limit: limit}.Size())
 	if err != nil {
 		return nil, fmt.Errorf("list references to %s %q: %w", kind, name, err)
 	}

@@ -268,7 +268,8 @@ type Page struct {
 	Limit int
 }
 
-func (p Page) pageSize() int {
+// Size returns the maximum number of items on the page.
+func (p Page) Size() int {
 	if p.Limit <= 0 {
 		return defaultPage
 	}
@@ -296,7 +297,7 @@ func (p Page) decodeCursor(n int) ([]string, error) {
 // the next page, or "" if there is none. A next page exists if rows has more
 // rows than fit on the page.
 func cutPage[T any](p Page, rows []T, keys func(T) []string) ([]T, string) {
-	n := p.pageSize()
+	n := p.Size()
 	if len(rows) <= n {
 		return rows, ""
 	}

@@ -77,7 +77,7 @@ func (t Secrets) List(ctx context.Context, owner string) ([]Secret, error) {
 // They must be encrypted again after a key change. It returns up to limit
 // secrets, but no more than [MaxPage].
 func (t Secrets) ListByOtherKeys(ctx context.Context, keyID string, limit int) ([]Secret, error) {
-	found, err := queryAll[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE key_id <> $1 ORDER BY owner, name LIMIT $2", keyID, Page{Limit: limit}.pageSize())
+	found, err := queryAll[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE key_id <> $1 ORDER BY owner, name LIMIT $2", keyID, Page{Limit: limit}.Size())
 	if err != nil {
 		return nil, fmt.Errorf("list secrets encrypted with other keys: %w", err)
 	}

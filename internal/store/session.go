@@ -76,7 +76,7 @@ func (t Sessions) List(ctx context.Context, owner string, p Page) ([]Session, st
 		return nil, "", fmt.Errorf("list sessions of user %q: %w", owner, err)
 	}
 	found, err := queryAll[Session](ctx, t.c, "SELECT "+sessionColumns+` FROM sessions
-		WHERE owner = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3`, owner, keys[0], p.pageSize()+1)
+		WHERE owner = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3`, owner, keys[0], p.Size()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list sessions of user %q: %w", owner, err)
 	}

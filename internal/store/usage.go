@@ -169,6 +169,20 @@ func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map
 	return out, nil
 }
 
+// Totals returns the number of loads and calls of all skills that were used since the
+// given day, by skill id.
+func (t Usage) Totals(ctx context.Context, since time.Time) (map[string]int64, error) {
+	found, err := queryAll[SkillUsage](ctx, t.c, "SELECT u.skill_id, "+castSums+" FROM "+usageRows+" u WHERE u.day >= $1 GROUP BY u.skill_id", dayNumber(since))
+	if err != nil {
+		return nil, fmt.Errorf("sum usage: %w", err)
+	}
+	out := make(map[string]int64, len(found))
+	for _, u := range found {
+		out[u.SkillID] = u.Loads + u.Calls
+	}
+	return out, nil
+}
+
 // castSums casts sums to integers, because PostgreSQL returns decimals.
 const castSums = "CAST(sum(u.loads) AS BIGINT), CAST(sum(u.calls) AS BIGINT), CAST(sum(u.errors) AS BIGINT), CAST(sum(u.tokens) AS BIGINT), max(u.used)"
 
@@ -197,7 +211,7 @@ func (t Usage) ListUnused(ctx context.Context, in []Namespace, since time.Time, 
 	found, err := queryAll[Skill](ctx, t.c, skillSelect+`WHERE s.id > $1 AND s.created < $2 AND s.namespace IN (`+placeholders(5, len(in))+`)
 		AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.skill_id = s.id AND u.day >= $3)
 		AND NOT EXISTS (SELECT 1 FROM usage_pending u WHERE u.skill_id = s.id AND u.day >= $3) ORDER BY s.id LIMIT $4`,
-		append([]any{keys[0], timestamp(since), dayNumber(since), p.pageSize() + 1}, toArgs(in)...)...)
+		append([]any{keys[0], timestamp(since), dayNumber(since), p.Size() + 1}, toArgs(in)...)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("list unused skills: %w", err)
 	}

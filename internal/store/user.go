@@ -137,7 +137,7 @@ func (t Users) List(ctx context.Context, p Page) ([]User, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("list users: %w", err)
 	}
-	users, err := queryAll[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.pageSize()+1)
+	users, err := queryAll[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.Size()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list users: %w", err)
 	}

@@ -13,7 +13,7 @@ func (t Groups) ListByUser(ctx context.Context, userID string, p Page) ([]Group,
 		return nil, "", fmt.Errorf("list groups of user %q: %w", userID, err)
 	}
 	groups, err := queryAll[Group](ctx, t.c, "SELECT "+groupColumns+` FROM groups
-		WHERE id IN (SELECT group_id FROM members WHERE user_id = $1) AND name > $2 ORDER BY name LIMIT $3`, userID, keys[0], p.pageSize()+1)
+		WHERE id IN (SELECT group_id FROM members WHERE user_id = $1) AND name > $2 ORDER BY name LIMIT $3`, userID, keys[0], p.Size()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list groups of user %q: %w", userID, err)
 	}

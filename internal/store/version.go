@@ -190,7 +190,7 @@ func (t Versions) ListByDigest(ctx context.Context, digest string) ([]Version, e
 // limit versions, but no more than [MaxPage].
 func (t Versions) List(ctx context.Context, skillID string, before int64, limit int) ([]Version, error) {
 	found, err := queryAll[Version](ctx, t.c, versionSelect+`WHERE v.skill_id = $1 AND (CAST($2 AS BIGINT) = 0 OR v.number < $2)
-		ORDER BY v.number DESC LIMIT $3`, skillID, before, Page{Limit: limit}.pageSize())
+		ORDER BY v.number DESC LIMIT $3`, skillID, before, Page{Limit: limit}.Size())
 	if err != nil {
 		return nil, fmt.Errorf("list versions of skill %q: %w", skillID, err)
 	}
@@ -209,7 +209,7 @@ func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Ve
 	}
 	found, err := queryAll[Version](ctx, t.c, versionSelect+`JOIN skills s ON s.id = v.skill_id
 		WHERE v.review = 'pending' AND v.id > $1 AND s.namespace IN (`+placeholders(3, len(in))+") ORDER BY v.id LIMIT $2",
-		append([]any{keys[0], p.pageSize() + 1}, toArgs(in)...)...)
+		append([]any{keys[0], p.Size() + 1}, toArgs(in)...)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("list versions pending review: %w", err)
 	}
@@ -223,7 +223,7 @@ func (t Versions) ListAllPending(ctx context.Context, p Page) ([]Version, string
 	if err != nil {
 		return nil, "", err
 	}
-	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.review = 'pending' AND v.id > $1 ORDER BY v.id LIMIT $2", keys[0], p.pageSize()+1)
+	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.review = 'pending' AND v.id > $1 ORDER BY v.id LIMIT $2", keys[0], p.Size()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list versions pending review: %w", err)
 	}

@@ -405,7 +405,7 @@ test("composer: a skill is written, fixed, tried and saved, then changed as a ne
   await page.getByRole("button", { name: "Save…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: /^Save/ }).last().click();
   await page.waitForURL(/\/library\//);
-  const { items } = await hub.ask("GET", "/skills");
+  const { items } = await hub.ask("GET", "/skills?namespace=default");
   assert.deepEqual(
     items.map((s) => s.name),
     ["tides"],

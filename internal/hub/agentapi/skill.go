@@ -51,12 +51,12 @@ func (h *Handlers) listSkillDocuments(ctx context.Context, p account.Principal, 
 		}
 		q.In = []store.Namespace{in}
 	}
-	found, next, err := h.Library.List(ctx, p, q)
+	found, err := h.Library.List(ctx, p, q)
 	if err != nil {
 		return nil, err
 	}
-	out := api.ListBody[kindJSON]{Items: make([]kindJSON, len(found)), Next: next}
-	for i, s := range found {
+	out := api.ListBody[kindJSON]{Items: make([]kindJSON, len(found.Skills)), Next: found.Next}
+	for i, s := range found.Skills {
 		if out.Items[i], err = h.skillHead(ctx, p, s); err != nil {
 			return nil, err
 		}

@@ -85,6 +85,8 @@ var schemaNames = map[string]string{
 	"library.Candidate":          "Candidate",
 	"library.Deletion":           "Deletion",
 	"library.Exception":          "DefaultException",
+	"library.Facets":             "SkillFacets",
+	"library.TagCount":           "TagCount",
 	"library.Hit":                "SkillHit",
 	"library.ImportChange":       "ImportedSkill",
 	"library.ImportResult":       "Imported",

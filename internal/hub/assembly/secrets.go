@@ -10,7 +10,7 @@ import (
 )
 
 // grantedValues returns the secrets granted to the skill version with the given
-// digest. The ID of a bundled skill is "".
+// digest. The ID of a bundled skill, which owns no secrets, may be "".
 func (b *base) grantedValues(ctx context.Context, id string, d policy.Digest) (*agents.SecretValues, error) {
 	var in store.Namespace
 	var thing agents.Owner
@@ -19,7 +19,9 @@ func (b *base) grantedValues(ctx context.Context, id string, d policy.Digest) (*
 		if err != nil {
 			return nil, err
 		}
-		in, thing = s.Namespace, agents.SkillOwner(id)
+		if s.Namespace != store.Bundled {
+			in, thing = s.Namespace, agents.SkillOwner(id)
+		}
 	}
 	return b.assembler.o.Agents.Secrets().GrantedValues(ctx, b.principal, d, thing, in)
 }

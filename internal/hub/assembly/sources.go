@@ -44,6 +44,7 @@ func (b *base) newSources(ctx context.Context, p *plan) ([]catalog.Source, error
 		}
 		all = append(all, withoutNames(s, bound))
 	}
+	b.skillIDs[b.assembler.bundled.Origin()] = b.assembler.o.Library.Identify(store.Bundled)
 	return append(all, withoutNames(b.assembler.bundled, bound)), nil
 }
 

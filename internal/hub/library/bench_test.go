@@ -82,7 +82,7 @@ func BenchmarkHub(b *testing.B) {
 				i := 0
 				for b.Loop() {
 					i++
-					_, _, err := c.lib.List(c.ctx, c.users[i%manyUsers], library.Query{})
+					_, err := c.lib.List(c.ctx, c.users[i%manyUsers], library.Query{})
 					mustDo(b, err)
 				}
 			})
@@ -90,7 +90,7 @@ func BenchmarkHub(b *testing.B) {
 				i := 0
 				for b.Loop() {
 					i++
-					_, _, err := c.lib.List(c.ctx, c.users[i%manyUsers], library.Query{Text: subjects[i%len(subjects)]})
+					_, err := c.lib.List(c.ctx, c.users[i%manyUsers], library.Query{Text: subjects[i%len(subjects)]})
 					mustDo(b, err)
 				}
 			})
@@ -123,7 +123,7 @@ func BenchmarkHub(b *testing.B) {
 					var wg sync.WaitGroup
 					for i := range 16 {
 						wg.Go(func() {
-							if _, _, err := c.lib.List(c.ctx, c.users[i], library.Query{}); err != nil {
+							if _, err := c.lib.List(c.ctx, c.users[i], library.Query{}); err != nil {
 								b.Error(err)
 							}
 						})

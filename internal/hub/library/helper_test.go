@@ -159,6 +159,15 @@ func (w *fixture) version(p account.Principal, s *library.Skill, body string, mo
 	return must(w.lib.AddVersion(w.ctx, p, s.ID, upload(w.t, s.Name, body, more...)))(w.t)
 }
 
+// list returns the first page of a list.
+func (w *fixture) list(p account.Principal, q library.Query) ([]*library.Skill, error) {
+	found, err := w.lib.List(w.ctx, p, q)
+	if err != nil {
+		return nil, err
+	}
+	return found.Skills, nil
+}
+
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

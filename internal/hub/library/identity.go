@@ -13,6 +13,9 @@ var (
 	_ SkillIdentifier = (*boundSource)(nil)
 )
 
+// Identify returns the identifier of the skills that a namespace lists.
+func (l *Library) Identify(n Namespace) SkillIdentifier { return &namespaceSource{l: l, in: n} }
+
 // SkillID implements [SkillIdentifier].
 func (s *namespaceSource) SkillID(dir string) string {
 	shelf := s.l.index

@@ -40,6 +40,7 @@ type indexedSkill struct {
 	hidden     bool // or withheld after a review
 	listings   []Namespace
 	entry      *catalog.Entry // without origin and path
+	summary
 }
 
 // namespaceIndex holds the skills that one namespace lists.
@@ -165,7 +166,7 @@ func newIndexedSkill(c store.Change) *indexedSkill {
 	}
 	m := readMeta(c.Skill.Meta)
 	return &indexedSkill{
-		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden || isWithheld(*c.Skill), listings: c.Listings,
+		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden || isWithheld(*c.Skill), listings: c.Listings, summary: newSummary(*c.Skill, m),
 		entry: m.catalogEntry(c.Skill.Name, c.Skill.Display, c.Skill.Description, c.Skill.Label, c.Skill.Tags),
 	}
 }

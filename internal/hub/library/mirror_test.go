@@ -47,10 +47,10 @@ func (m *mirrored) update() {
 	mustDo(m.t, m.mirror.Update(m.ctx))
 }
 
-// list returns the skills that eve sees in the namespace.
-func (m *mirrored) list() map[string]*library.Skill {
+// listed returns the skills that eve sees in the namespace.
+func (m *mirrored) listed() map[string]*library.Skill {
 	m.t.Helper()
-	all, _, err := m.lib.List(m.ctx, m.eve, library.Query{In: []store.Namespace{store.Operator}})
+	all, err := m.fixture.list(m.eve, library.Query{In: []store.Namespace{store.Operator}})
 	mustDo(m.t, err)
 	out := map[string]*library.Skill{}
 	for _, s := range all {
@@ -68,9 +68,9 @@ func TestMirrorFollowsDirectory(t *testing.T) {
 		m.write("tides/SKILL.md", tidesText+"One.")
 		m.write("broken/SKILL.md", "no frontmatter")
 		m.update()
-		first := m.list()["tides"]
-		if first == nil || first.Number != 1 || first.Namespace != store.Operator || len(m.list()) != 1 {
-			t.Fatalf("after the first pass: %+v", m.list())
+		first := m.listed()["tides"]
+		if first == nil || first.Number != 1 || first.Namespace != store.Operator || len(m.listed()) != 1 {
+			t.Fatalf("after the first pass: %+v", m.listed())
 		}
 		hits := must(w.lib.Search(w.ctx, w.eve, "tides", 5))(t)
 		if len(hits) != 1 || hits[0].ID != first.ID {
@@ -80,19 +80,19 @@ func TestMirrorFollowsDirectory(t *testing.T) {
 		m.write("tides/SKILL.md", tidesText+"Two, and longer.")
 		m.write("tides/table.csv", "1,2\n")
 		m.update()
-		second := m.list()["tides"]
+		second := m.listed()["tides"]
 		if second.ID != first.ID || second.Number != 2 || second.Files != 2 {
 			t.Errorf("after an edit: %+v", second)
 		}
 		m.update() // nothing changed
-		if s := m.list()["tides"]; s.Number != 2 {
+		if s := m.listed()["tides"]; s.Number != 2 {
 			t.Errorf("without an edit: %+v", s)
 		}
 
 		m.write("tides/table.csv", "")
 		m.write("tides/SKILL.md", tidesText+"One.")
 		m.update()
-		if s := m.list()["tides"]; s.Digest != first.Digest || s.Number != 1 {
+		if s := m.listed()["tides"]; s.Digest != first.Digest || s.Number != 1 {
 			t.Errorf("after going back: %+v", s)
 		}
 	})
@@ -106,25 +106,25 @@ func TestMirrorHidesWhatDisappears(t *testing.T) {
 		m.write("tides/SKILL.md", tidesText)
 		m.write("tides/scripts/run.sh", "#!/bin/sh\necho 1\n")
 		m.update()
-		was := m.list()["tides"]
+		was := m.listed()["tides"]
 		mustDo(t, w.lib.ReviewVersion(w.ctx, w.root, was.ID, library.Decision{Digest: was.Digest, Review: library.Approved}))
 
 		mustDo(t, os.Rename(filepath.Join(m.dir, "tides"), filepath.Join(m.dir, "..", "away")))
 		m.update()
-		if len(m.list()) != 0 {
-			t.Errorf("the skill is listed: %+v", m.list())
+		if len(m.listed()) != 0 {
+			t.Errorf("the skill is listed: %+v", m.listed())
 		}
 		mustDo(t, os.Rename(filepath.Join(m.dir, "..", "away"), filepath.Join(m.dir, "tides")))
 		m.update()
-		if s := m.list()["tides"]; s == nil || s.ID != was.ID || !s.Runnable {
+		if s := m.listed()["tides"]; s == nil || s.ID != was.ID || !s.Runnable {
 			t.Errorf("after its return: %+v", s)
 		}
 
 		mustDo(t, os.RemoveAll(filepath.Join(m.dir, "tides")))
 		m.mirror = w.lib.Mirror(store.Operator, m.skills, false, slog.New(slog.DiscardHandler))
 		m.update()
-		if len(m.list()) != 0 {
-			t.Errorf("a new process lists %+v", m.list())
+		if len(m.listed()) != 0 {
+			t.Errorf("a new process lists %+v", m.listed())
 		}
 	})
 }
@@ -137,7 +137,7 @@ func TestMirroredCodeNeedsReview(t *testing.T) {
 		m.write("tides/SKILL.md", tidesText)
 		m.write("tides/scripts/run.sh", "#!/bin/sh\necho 1\n")
 		m.update()
-		one := m.list()["tides"]
+		one := m.listed()["tides"]
 		if one.Runnable || !one.Code {
 			t.Fatalf("code of a directory runs without a review: %+v", one)
 		}
@@ -148,7 +148,7 @@ func TestMirroredCodeNeedsReview(t *testing.T) {
 
 		m.write("tides/scripts/run.sh", "#!/bin/sh\necho two\n")
 		m.update()
-		if s := m.list()["tides"]; s.Digest != one.Digest || !s.Runnable {
+		if s := m.listed()["tides"]; s.Digest != one.Digest || !s.Runnable {
 			t.Errorf("an unreviewed version is current: %+v", s)
 		}
 		pending, _, err := w.lib.ListPending(w.ctx, w.root, nil, store.Page{})
@@ -156,7 +156,7 @@ func TestMirroredCodeNeedsReview(t *testing.T) {
 			t.Fatalf("the version waits: %+v, %v", pending, err)
 		}
 		mustDo(t, w.lib.ReviewVersion(w.ctx, w.root, one.ID, library.Decision{Digest: pending[0].Digest, Review: library.Approved}))
-		if s := m.list()["tides"]; s.Digest != pending[0].Digest || !s.Runnable {
+		if s := m.listed()["tides"]; s.Digest != pending[0].Digest || !s.Runnable {
 			t.Errorf("after the review: %+v", s)
 		}
 	})
@@ -168,7 +168,7 @@ func TestMirroredNamespacesAreReadOnly(t *testing.T) {
 	m := newMirrored(t, w)
 	m.write("tides/SKILL.md", tidesText)
 	m.update()
-	id := m.list()["tides"].ID
+	id := m.listed()["tides"].ID
 	actions := must(w.lib.AllowedActions(w.ctx, w.root, id))(t)
 	for _, a := range []account.Action{account.SkillChange, account.SkillPublish, account.SkillHide, account.SkillDelete} {
 		if slices.Contains(actions, a) {
@@ -211,7 +211,7 @@ func TestMirrorDeletesOldVersions(t *testing.T) {
 		m.write("tides/SKILL.md", tidesText+string(rune('0'+i))+" is the text.")
 		m.update()
 	}
-	s := m.list()["tides"]
+	s := m.listed()["tides"]
 	all := must(w.lib.Versions(w.ctx, w.root, s.ID, 0, 100))(t)
 	if s.Number != 60 || len(all) != 50 || all[49].Number != 11 {
 		t.Errorf("version %d is current, of %d", s.Number, len(all))
@@ -227,7 +227,7 @@ func TestMirroredBundledSkillsAreApproved(t *testing.T) {
 	for _, text := range []string{"echo 1", "echo two"} {
 		m.write("tides/scripts/run.sh", text)
 		m.update()
-		all, _, err := w.lib.List(w.ctx, w.eve, library.Query{In: []store.Namespace{store.Bundled}})
+		all, err := w.list(w.eve, library.Query{In: []store.Namespace{store.Bundled}})
 		if err != nil || len(all) != 1 || !all[0].Runnable {
 			t.Fatalf("%s: %+v, %v", text, all, err)
 		}

@@ -34,7 +34,7 @@ func TestW6Scopes(t *testing.T) {
 			}
 		}
 		list := func(p account.Principal, q library.Query) []string {
-			rows, _, err := w.lib.List(w.ctx, p, q)
+			rows, err := w.list(p, q)
 			mustDo(t, err)
 			return names(rows, func(s *library.Skill) string { return s.Name + " " + s.Description[:0] + s.ID })
 		}
@@ -45,7 +45,7 @@ func TestW6Scopes(t *testing.T) {
 		wantEqual(t, list(w.eve, library.Query{In: []store.Namespace{store.Public}, Text: "DOCX"}), []string{"docx " + docx})
 
 		for _, in := range []store.Namespace{ownNamespace(w.ada), w.team} {
-			_, _, err := w.lib.List(w.ctx, w.eve, library.Query{In: []store.Namespace{in}})
+			_, err := w.list(w.eve, library.Query{In: []store.Namespace{in}})
 			wantError(t, err, library.ErrNotFound)
 		}
 		_, err := w.lib.Resolve(w.ctx, w.ada, library.Ref{Name: "secret"})
@@ -109,16 +109,16 @@ func TestW30HiddenSkills(t *testing.T) {
 		refs := must(w.lib.Hide(w.ctx, w.root, s.ID, true))(t)
 		wantEqual(t, names(refs.Visible, func(r library.Reference) string { return r.ID }), []string{g.ID})
 
-		list, _, err := w.lib.List(w.ctx, w.eve, library.Query{})
+		list, err := w.list(w.eve, library.Query{})
 		mustDo(t, err)
 		wantEqual(t, skillNames(list), []string{})
 		hits := must(w.lib.Search(w.ctx, w.eve, "pdf", 0))(t)
 		wantEqual(t, len(hits), 0)
 		_, err = w.lib.Skill(w.ctx, w.eve, s.ID)
 		wantError(t, err, library.ErrNotFound)
-		_, _, err = w.lib.List(w.ctx, w.eve, library.Query{In: []store.Namespace{store.Public}, Hidden: true})
+		_, err = w.list(w.eve, library.Query{In: []store.Namespace{store.Public}, Hidden: true})
 		wantDenied(t, err)
-		list, _, err = w.lib.List(w.ctx, w.root, library.Query{In: []store.Namespace{store.Public}, Hidden: true})
+		list, err = w.list(w.root, library.Query{In: []store.Namespace{store.Public}, Hidden: true})
 		mustDo(t, err)
 		wantEqual(t, skillNames(list), []string{"pdf"})
 
@@ -312,7 +312,7 @@ func TestManyGroups(t *testing.T) {
 	for range store.MaxNamespaces {
 		w.bob.Groups[account.GroupID(store.NewID())] = account.Reporter
 	}
-	rows, _, err := w.lib.List(w.ctx, w.bob, library.Query{})
+	rows, err := w.list(w.bob, library.Query{})
 	mustDo(t, err)
 	wantEqual(t, names(rows, func(s *library.Skill) string { return s.ID }), []string{ours.ID})
 	_, err = w.lib.DefaultSkills(w.ctx, w.bob, library.ConversationInfo{})

@@ -43,6 +43,7 @@ type Skill struct {
 	Tokens      int       `json:"tokens" doc:"Estimate for the instructions"`
 	LineTokens  int       `json:"catalogTokens" doc:"Estimate for its line in the context of every conversation; 0 if there is none"`
 	Rating      *Score    `json:"rating,omitempty" doc:"Absent without ratings; only in lists, searches and details"`
+	Uses        *int64    `json:"uses,omitempty" doc:"Loads and calls in the period; only in lists with uses, if you may see its usage"`
 	Size        int64     `json:"size" doc:"Total size in bytes"`
 	Files       int64     `json:"files" doc:"Number of files"`
 	Hidden      bool      `json:"hidden"`
@@ -80,55 +81,6 @@ func (h *skillRecord) viewFor(p account.Principal) *Skill {
 	return newSkill(h.Skill, slices.DeleteFunc(slices.Clone(h.listings), func(n Namespace) bool {
 		return !all && !account.Can(p, account.SkillRead, accountResource(n, h.CreatedBy))
 	}))
-}
-
-// Query selects skills.
-type Query struct {
-	// In lists the namespaces to search. If it is empty, they are the
-	// principal's own, those of its groups, and the public one.
-	In []Namespace
-	// Text is a substring of the name, the title, the tags or the description.
-	Text string
-	// Hidden also selects hidden skills if the principal manages them.
-	Hidden bool
-	// Shadowed also selects skills whose name resolves to a skill in another
-	// namespace.
-	Shadowed bool
-	// Page selects a page of the skills by name. Its size counts shadowed skills
-	// even if they are omitted.
-	store.Page
-}
-
-// List returns the selected skills sorted by name, and the cursor of the next
-// page. It does not read the skills' files.
-func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Skill, string, error) {
-	in, err := l.queryNamespaces(p, q.In, q.Hidden)
-	if err != nil {
-		return nil, "", err
-	}
-	rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{Namespaces: in, Text: q.Text, Hidden: q.Hidden, Page: q.Page})
-	if err != nil {
-		return nil, "", err
-	}
-	// Rights to hidden skills were checked above only for explicit namespaces.
-	rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return (s.Hidden || isWithheld(s)) && !canSeeHidden(p, s) })
-	if !q.Shadowed && len(in) > 1 && len(rows) > 0 {
-		if err := l.index.refresh(ctx); err != nil {
-			return nil, "", err
-		}
-		rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return l.index.isShadowed(s.ID, s.Name, in) })
-	}
-	out := make([]*Skill, len(rows))
-	for i, s := range rows {
-		out[i] = newSkill(s, nil)
-	}
-	return out, next, l.addScores(ctx, out)
-}
-
-func canSeeHidden(p account.Principal, s store.Skill) bool {
-	at := accountResource(s.Namespace, s.CreatedBy)
-	at.Hidden = true
-	return account.Can(p, account.SkillRead, at)
 }
 
 // queryNamespaces returns the namespaces that a query covers. The principal must

@@ -129,7 +129,7 @@ func TestConcurrentUploadsOfOneName(t *testing.T) {
 		if done != 1 {
 			t.Errorf("%d uploads of one name succeed", done)
 		}
-		list, _, err := w.lib.List(w.ctx, w.ada, library.Query{})
+		list, err := w.list(w.ada, library.Query{})
 		mustDo(t, err)
 		wantEqual(t, skillNames(list), []string{"pdf"})
 	})

@@ -133,7 +133,7 @@ func TestRejectedCurrentVersion(t *testing.T) {
 		sees := func(p account.Principal) string {
 			t.Helper()
 			_, err := w.lib.Skill(w.ctx, p, s.ID)
-			list, _, failed := w.lib.List(w.ctx, p, library.Query{})
+			list, failed := w.list(p, library.Query{})
 			mustDo(t, failed)
 			hits := must(w.lib.Search(w.ctx, p, "pdf", 0))(t)
 			entries := 0
@@ -208,7 +208,7 @@ func TestRejectedSkillHidesNothing(t *testing.T) {
 	public := w.upload(w.root, store.Public, "pdf", "everybody's")
 	s := w.upload(w.ada, w.team, "pdf", "ours", "run.sh", someCode)
 	w.decide(s.Digest, s, library.Rejected)
-	list, _, err := w.lib.List(w.ctx, w.bob, library.Query{})
+	list, err := w.list(w.bob, library.Query{})
 	mustDo(t, err)
 	wantEqual(t, names(list, func(s *library.Skill) string { return s.ID }), []string{public.ID})
 	hits := must(w.lib.Search(w.ctx, w.bob, "pdf", 0))(t)

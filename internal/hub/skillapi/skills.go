@@ -51,20 +51,55 @@ func (h *Handlers) skillsAPI() {
 	h.addReferences()
 }
 
+// skillList is a page of skills.
+type skillList struct {
+	api.ListBody[library.Skill]
+	Total  int             `json:"total" doc:"Number of skills on all pages"`
+	Facets *library.Facets `json:"facets,omitempty" doc:"Numbers of skills without the filters code, review, imported, tag, unused and only_hidden; only with facets"`
+}
+
 func (h *Handlers) listSkills(ctx context.Context, in *struct {
 	api.Paging
-	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"default for your own, public, hub for the directories of the operator, bundled, the name of a group, user:ID or group:ID; default all that you can access by name"`
-	Text      string   `query:"q" maxLength:"1000" doc:"Part of the name, the title, the tags or the description"`
-	Hidden    bool     `query:"hidden" doc:"Include hidden skills that you manage"`
-	Shadowed  bool     `query:"shadowed" doc:"Include skills shadowed by a nearer namespace"`
-}) (*api.Body[api.ListBody[library.Skill]], error) {
+	api.UsageDays
+	Namespace  []string       `query:"namespace,explode" maxItems:"500" doc:"default for your own, public, hub for the directories of the operator, bundled, the name of a group, user:ID or group:ID; default all that you can access by name"`
+	Text       string         `query:"q" maxLength:"1000" doc:"Part of the name, the title, the tags or the description"`
+	Hidden     bool           `query:"hidden" doc:"Include hidden skills that you manage"`
+	Shadowed   bool           `query:"shadowed" doc:"Include skills shadowed by a nearer namespace"`
+	Order      library.Order  `query:"sort" enum:"name,title,relevance,updated,used,rating,tokens" doc:"Order; relevance puts matches of a search for q first. Default name"`
+	Code       string         `query:"code" enum:"yes,no" doc:"Only skills with or without code"`
+	Review     library.Review `query:"review" enum:"pending,approved,rejected" doc:"Only skills whose code has this review"`
+	Imported   string         `query:"imported" enum:"yes,no" doc:"Only imported skills, or only others"`
+	Tag        string         `query:"tag" maxLength:"256" doc:"Only skills with this tag"`
+	Unused     bool           `query:"unused" doc:"Only skills that are older than the period and were not used in it, as far as you may see their usage"`
+	OnlyHidden bool           `query:"only_hidden" doc:"Only hidden skills that you manage"`
+	Facets     bool           `query:"facets" doc:"Include facets"`
+	Uses       bool           `query:"uses" doc:"Include the uses of each skill in the period"`
+}) (*api.Body[skillList], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	skills, next, err := h.Library.List(ctx, p, library.Query{In: namespaces, Text: in.Text, Hidden: in.Hidden, Shadowed: in.Shadowed, Page: in.Page()})
-	return api.ValuesOf(skills, next, err)
+	found, err := h.Library.List(ctx, p, library.Query{In: namespaces, Text: in.Text, Hidden: in.Hidden || in.OnlyHidden, Shadowed: in.Shadowed, OnlyHidden: in.OnlyHidden,
+		Code: yesOrNo(in.Code), Review: in.Review, Imported: yesOrNo(in.Imported), Tag: in.Tag, Unused: in.Unused, Order: in.Order, Since: in.Since(), Uses: in.Uses, Page: in.Page()})
+	if err != nil {
+		return nil, err
+	}
+	page, err := api.ValuesOf(found.Skills, found.Next, nil)
+	out := skillList{ListBody: page.Body, Total: found.Total}
+	if in.Facets {
+		out.Facets = &found.Facets
+	}
+	return api.BodyOf(out, err)
+}
+
+// yesOrNo returns a pointer to whether text is yes, or nil if it is empty.
+func yesOrNo(text string) *bool {
+	if text == "" {
+		return nil
+	}
+	yes := text == "yes"
+	return &yes
 }
 
 // namespaces resolves namespace names and removes duplicates.

@@ -77,16 +77,16 @@ func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSO
 	out := indexJSON{Schema: indexSchema, Skills: []indexedJSON{}}
 	q := library.Query{In: in, Page: store.Page{Limit: store.MaxPage}}
 	for {
-		skills, next, err := x.library.List(ctx, p, q)
+		found, err := x.library.List(ctx, p, q)
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range skills {
+		for _, s := range found.Skills {
 			if err := x.add(ctx, p, s, &out); err != nil {
 				return nil, err
 			}
 		}
-		if q.After = next; next == "" {
+		if q.After = found.Next; found.Next == "" {
 			return api.BodyOf(out, nil)
 		}
 	}

@@ -2,22 +2,22 @@ import { pageOf } from "../../features/skills/skilladdress";
 import type { Schema } from "../../shared/api/client";
 import { short } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
-import { Rated, ReviewState, Where, type Marks } from "./cells";
+import { Rated, ReviewState, Where } from "./cells";
 import { titleOf } from "./filter";
 import { used } from "./phrases";
 
 /** Cards shows skills as cards. */
-export function Cards({ skills, marks }: { skills: Schema["Skill"][]; marks: Marks }) {
+export function Cards({ skills, defaults }: { skills: Schema["Skill"][]; defaults: Set<string> }) {
   return (
     <ul class="cards">
       {skills.map((s) => (
-        <Card key={s.id} skill={s} uses={marks.uses.get(s.id)} isDefault={marks.defaults.has(s.id)} />
+        <Card key={s.id} skill={s} isDefault={defaults.has(s.id)} />
       ))}
     </ul>
   );
 }
 
-function Card({ skill, uses, isDefault }: { skill: Schema["Skill"]; uses?: number; isDefault: boolean }) {
+function Card({ skill, isDefault }: { skill: Schema["Skill"]; isDefault: boolean }) {
   return (
     <li class="card library-card">
       <div class="row keep top">
@@ -37,7 +37,7 @@ function Card({ skill, uses, isDefault }: { skill: Schema["Skill"]; uses?: numbe
         {[
           msg("library.tokens", { n: short(skill.tokens) }),
           msg("library.files", { count: skill.files }),
-          uses !== undefined && used(uses),
+          skill.uses !== undefined && used(skill.uses),
         ]
           .filter(Boolean)
           .join(" · ")}

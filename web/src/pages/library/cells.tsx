@@ -5,12 +5,6 @@ import { msg } from "../../shared/i18n/messages";
 import { Icon, Tag } from "../../shared/ui";
 import { rated } from "./phrases";
 
-/** The list's extra data about skills. */
-export interface Marks {
-  uses: Map<string, number>;
-  defaults: Set<string>;
-}
-
 type Skill = Pick<Schema["Skill"], "code" | "review">;
 
 /** ReviewState says whether the code of a skill can run. */

@@ -1,17 +1,14 @@
-import { useMemo } from "preact/hooks";
 import { readOnlyScopes, useScopes } from "../../features/skills/namespaces";
 import type { Address } from "../../features/skills/skilladdress";
 import type { Schema } from "../../shared/api/client";
 import { hasRole } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Icon } from "../../shared/ui";
-import { chips, reviews, tagsOf } from "./filter";
+import { chips, reviews } from "./filter";
 
 /** Chips shows the filters. */
-export function Chips({ at, skills }: { at: Address; skills: Schema["Skill"][] }) {
+export function Chips({ at, tags }: { at: Address; tags: Schema["TagCount"][] }) {
   const scopes = useScopes();
-  const tags = useMemo(() => tagsOf(skills).slice(0, 100), [skills]);
-
   const active = chips.some((c) => at.get(c)) || !!at.get("tag");
   return (
     <div class="library-chips">
@@ -51,7 +48,7 @@ export function Chips({ at, skills }: { at: Address; skills: Schema["Skill"][] }
             at={at}
             name="tag"
             label={msg("library.tag")}
-            options={withChosen(tags, at.get("tag")).map(([tag, n]) => [tag, n ? `${tag} (${n})` : tag])}
+            options={withChosen(tags, at.get("tag")).map((t) => [t.tag, t.count ? `${t.tag} (${t.count})` : t.tag])}
           />
         )}
         <Chip at={at} name="unused" value="1" text={msg("library.unused")} />
@@ -71,8 +68,8 @@ export function Chips({ at, skills }: { at: Address; skills: Schema["Skill"][] }
   );
 }
 
-const withChosen = (tags: [string, number][], chosen: string) =>
-  !chosen || tags.some(([t]) => t === chosen) ? tags : [[chosen, 0] as [string, number], ...tags];
+const withChosen = (tags: Schema["TagCount"][], chosen: string) =>
+  !chosen || tags.some((t) => t.tag === chosen) ? tags : [{ tag: chosen, count: 0 }, ...tags];
 
 /** seesHidden reports whether the user manages the namespace and can list hidden skills. */
 function seesHidden(scope: string): boolean {

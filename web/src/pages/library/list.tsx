@@ -1,22 +1,21 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useAddress, type Address } from "../../features/skills/skilladdress";
 import { msg } from "../../shared/i18n/messages";
 import { stored } from "../../shared/i18n/storage";
-import { Button, Icon, Problem, Shown } from "../../shared/ui";
+import { Button, failed, Icon, Shown } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Cards } from "./cards";
 import { None } from "./emptylist";
-import { filtered, narrowed, searched, sorted, sorting, type Known } from "./filter";
+import { narrowed } from "./filter";
 import { Chips } from "./filterchips";
-import { useDefaults, useHits, useSkillList, useUnused, useUses, type SkillList } from "./queries";
+import { pageSize, useDefaults, useSkillList, type SkillList } from "./queries";
 import { Search, Shape, SortBy } from "./searchbar";
 import { Table } from "./table";
 
 /** List shows all visible skills with search and filters. */
 export function List() {
   const at = useAddress();
-  const scope = at.get("in");
-  const skills = useSkillList(scope, !!at.get("hidden"));
+  const skills = useSkillList(at);
   const actions = (
     <>
       <a class="button" href="/compose">
@@ -37,61 +36,54 @@ export function List() {
           <SortBy at={at} />
           <Shape at={at} />
         </div>
-        <Chips at={at} skills={skills.data?.skills ?? []} />
+        <Chips at={at} tags={skills.data?.facets.tags ?? []} />
       </div>
       <Shown asked={skills} waiting={msg("library.waitingList")}>
-        {(s) => <Results skills={s} at={at} />}
+        {(s) => <Results skills={s} more={skills.more} at={at} />}
       </Shown>
     </Page>
   );
 }
 
-/** The number of skills that are drawn at once. */
-const pageSize = 60;
-
-function Results({ skills, at }: { skills: SkillList; at: Address }) {
-  const q = at.get("q").trim();
-  const search = useHits(q);
-  const uses = useUses();
-  const unused = useUnused(!!at.get("unused"));
-  const known: Known = { uses, unused: unused.data };
-  const found = useMemo(() => {
-    const there = searched(skills.skills, q, search.hits, !at.get("in"));
-    return sorted(filtered(there, at, known), sorting(at), known);
-  }, [skills, q, search.hits, uses.size, unused.data, at.with({})]);
-  const [most, setMost] = useState(pageSize);
-  useEffect(() => setMost(pageSize), [at.with({})]);
-  const marks = { uses, defaults: useDefaults() };
-  const shown = found.slice(0, most);
+function Results({ skills, more, at }: { skills: SkillList; more: () => Promise<void>; at: Address }) {
+  const defaults = useDefaults();
+  const [busy, setBusy] = useState(false);
   const table = (at.get("view") || stored("loadout.library.view")) === "table";
-  const error = search.error ?? unused.error;
+  const left = skills.total - skills.skills.length;
+  const showMore = () => {
+    setBusy(true);
+    more()
+      .catch(failed)
+      .finally(() => setBusy(false));
+  };
   return (
     <div class="stack">
       <p class="small muted" role="status">
-        {counted(found.length, skills, at)}
+        {narrowed(at)
+          ? msg("library.found", { n: skills.total, count: skills.facets.total })
+          : msg("library.all", { count: skills.total })}
       </p>
-      {error && <Problem error={error} />}
-      {!found.length ? (
-        <None at={at} empty={!skills.skills.length && !narrowed(at)} />
+      {!skills.total ? (
+        <None at={at} empty={!narrowed(at)} />
       ) : (
-        <Walk>{table ? <Table skills={shown} marks={marks} at={at} /> : <Cards skills={shown} marks={marks} />}</Walk>
+        <Walk>
+          {table ? (
+            <Table skills={skills.skills} defaults={defaults} at={at} />
+          ) : (
+            <Cards skills={skills.skills} defaults={defaults} />
+          )}
+        </Walk>
       )}
-      {found.length > most && (
+      {skills.next && (
         <div class="row">
-          <Button onClick={() => setMost(most + 2 * pageSize)}>
-            {msg("library.more", { n: Math.min(found.length - most, 2 * pageSize) })}
+          <Button onClick={showMore} disabled={busy}>
+            {msg("library.more", { n: Math.min(left, 2 * pageSize) })}
           </Button>
-          <span class="small muted">{msg("library.shown", { n: most, all: found.length })}</span>
+          <span class="small muted">{msg("library.shown", { n: skills.skills.length, all: skills.total })}</span>
         </div>
       )}
     </div>
   );
-}
-
-function counted(found: number, skills: SkillList, at: Address): string {
-  const all = skills.skills.length;
-  const text = narrowed(at) ? msg("library.found", { n: found, count: all }) : msg("library.all", { count: all });
-  return skills.more ? `${text} ${msg("library.notAll", { n: all })}` : text;
 }
 
 /** Walk moves the focus between skills with the arrow keys. */

@@ -1,95 +1,64 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { Address } from "../../features/skills/skilladdress";
 import { api, got, useLoad, type Load, type Schema } from "../../shared/api/client";
+import { listQuery } from "./filter";
 
 type Skill = Schema["Skill"];
 
-/** All skills of a namespace, so that filters and sorting are complete. */
+/** The loaded pages of the library. */
 export interface SkillList {
   skills: Skill[];
-  /** Whether the list was cut at the limit. */
-  more: boolean;
+  /** The number of skills on all pages. */
+  total: number;
+  /** The numbers of skills without filters. */
+  facets: Schema["SkillFacets"];
+  /** The cursor of the next page. */
+  next?: string;
 }
 
-const page = 500;
-const mostPages = 20;
+/** The number of skills on a page. */
+export const pageSize = 60;
 
-type Page<T> = { items: T[]; next?: string };
+const typingPause = 150;
 
-/** allPages loads all pages of a list, up to a limit. */
-async function allPages<T>(ask: (after?: string) => Promise<Page<T>>): Promise<{ items: T[]; more: boolean }> {
-  const items: T[] = [];
-  let after: string | undefined;
-  for (let n = 0; n < mostPages; n++) {
-    const got = await ask(after);
-    items.push(...got.items);
-    if (!(after = got.next)) return { items, more: false };
-  }
-  return { items, more: true };
-}
-
-const asked = (scope: string) => (scope ? [scope] : undefined);
-
-/** useSkillList loads the skills of a namespace, or all visible skills. */
-export function useSkillList(scope: string, hidden: boolean): Load<SkillList> {
-  return useLoad(
-    async (signal) => {
-      const all = await allPages((after) =>
-        got(
-          api.GET("/api/v1/skills", {
-            signal,
-            params: { query: { limit: page, after, namespace: asked(scope), hidden } },
-          }),
-        ),
+/** useSkillList loads the skills that an address selects. While the user types, it waits. */
+export function useSkillList(at: Address): Load<SkillList> & { more: () => Promise<void> } {
+  const query = listQuery(at);
+  const key = JSON.stringify(query);
+  const q = useRef(query.q);
+  const list = useLoad(
+    async (signal): Promise<SkillList> => {
+      if (q.current !== query.q) await pause(typingPause);
+      signal.throwIfAborted();
+      q.current = query.q;
+      const page = await got(
+        api.GET("/api/v1/skills", {
+          signal,
+          params: { query: { ...query, limit: pageSize, facets: true, uses: true } },
+        }),
       );
-      return { skills: all.items, more: all.more };
+      return { skills: page.items, total: page.total, facets: page.facets!, next: page.next };
     },
-    [scope, hidden],
+    [key],
   );
+  const current = useRef(key);
+  useEffect(() => void (current.current = key), [key]);
+  const more = async () => {
+    const before = list.data!;
+    const page = await got(
+      api.GET("/api/v1/skills", {
+        params: { query: { ...query, limit: 2 * pageSize, after: before.next, uses: true } },
+      }),
+    );
+    if (current.current !== key) return; // the user asked for something else meanwhile
+    const known = new Set(before.skills.map((s) => s.id));
+    const skills = [...before.skills, ...page.items.filter((s) => !known.has(s.id))];
+    list.set({ ...before, skills, total: page.total, next: page.next });
+  };
+  return { ...list, more };
 }
 
-/** useHits searches shortly after the user stops typing. The result is undefined until then. */
-export function useHits(q: string): { hits?: Skill[]; error?: Error } {
-  const [found, put] = useState<{ q: string; hits?: Skill[]; error?: Error }>({ q: "" });
-  useEffect(() => {
-    if (!q) return;
-    const stop = new AbortController();
-    const wait = setTimeout(() => {
-      got(api.GET("/api/v1/search", { signal: stop.signal, params: { query: { q, limit: 100 } } })).then(
-        (answer) => put({ q, hits: answer.items }),
-        (error: Error) => !stop.signal.aborted && put({ q, error }),
-      );
-    }, 150);
-    return () => {
-      clearTimeout(wait);
-      stop.abort();
-    };
-  }, [q]);
-  return q && found.q ? { hits: found.hits, error: found.q === q ? found.error : undefined } : {};
-}
-
-/** useUses loads the usage of skills, as far as the user may see it. */
-export function useUses(): Map<string, number> {
-  const uses = useLoad(
-    (signal) =>
-      allPages((after) => got(api.GET("/api/v1/usage", { signal, params: { query: { limit: page, after } } }))),
-    [],
-  );
-  return useMemo(() => new Map(uses.data?.items.map((u) => [u.skill_id, u.loads + u.calls])), [uses.data]);
-}
-
-/** useUnused loads the unused skills when wanted. */
-export function useUnused(wanted: boolean): Load<Set<string> | undefined> {
-  return useLoad(
-    async (signal) => {
-      if (!wanted) return undefined;
-      const all = await allPages((after) =>
-        got(api.GET("/api/v1/usage/unused", { signal, params: { query: { limit: page, after } } })),
-      );
-      return new Set(all.items.map((s) => s.id));
-    },
-    [wanted],
-  );
-}
+const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
 /** useDefaults loads the default skills of the user's conversations. */
 export function useDefaults(): Set<string> {

@@ -3,11 +3,11 @@ import type { Schema } from "../../shared/api/client";
 import { count } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Icon, When } from "../../shared/ui";
-import { Rated, ReviewState, Where, type Marks } from "./cells";
+import { Rated, ReviewState, Where } from "./cells";
 import { sorting, titleOf, type Sort } from "./filter";
 
 /** Table shows skills as a table. */
-export function Table({ skills, marks, at }: { skills: Schema["Skill"][]; marks: Marks; at: Address }) {
+export function Table({ skills, defaults, at }: { skills: Schema["Skill"][]; defaults: Set<string>; at: Address }) {
   return (
     <div class="table-wrap">
       <table class="table library-table">
@@ -24,7 +24,7 @@ export function Table({ skills, marks, at }: { skills: Schema["Skill"][]; marks:
         </thead>
         <tbody>
           {skills.map((s) => (
-            <Line key={s.id} skill={s} uses={marks.uses.get(s.id)} isDefault={marks.defaults.has(s.id)} />
+            <Line key={s.id} skill={s} isDefault={defaults.has(s.id)} />
           ))}
         </tbody>
       </table>
@@ -48,7 +48,7 @@ function Head({ at, by, text, number }: { at: Address; by: Sort; text: string; n
   );
 }
 
-function Line({ skill, uses, isDefault }: { skill: Schema["Skill"]; uses?: number; isDefault: boolean }) {
+function Line({ skill, isDefault }: { skill: Schema["Skill"]; isDefault: boolean }) {
   return (
     <tr>
       <td class="what">
@@ -65,7 +65,7 @@ function Line({ skill, uses, isDefault }: { skill: Schema["Skill"]; uses?: numbe
       </td>
       <td>{skill.rating ? <Rated rating={skill.rating} /> : <span class="muted">{msg("library.none")}</span>}</td>
       <td class="number">{count(skill.tokens)}</td>
-      <td class="number">{uses === undefined ? "" : count(uses)}</td>
+      <td class="number">{skill.uses === undefined ? "" : count(skill.uses)}</td>
       <td>
         <When time={skill.updated} />
       </td>

@@ -3672,6 +3672,11 @@ export interface components {
             tokens: number;
             /** Format: date-time */
             updated: string;
+            /**
+             * Format: int64
+             * @description Loads and calls in the period; only in lists with uses, if you may see its usage
+             */
+            uses?: number;
             /** @description Version given by the author */
             version?: string;
         };
@@ -3744,6 +3749,11 @@ export interface components {
             tokens: number;
             /** Format: date-time */
             updated: string;
+            /**
+             * Format: int64
+             * @description Loads and calls in the period; only in lists with uses, if you may see its usage
+             */
+            uses?: number;
             /** @description Version given by the author */
             version?: string;
         };
@@ -3766,6 +3776,38 @@ export interface components {
              * @description Number of unchanged files
              */
             same: number;
+        };
+        SkillFacets: {
+            /**
+             * Format: int64
+             * @description Number with code
+             */
+            code: number;
+            /**
+             * Format: int64
+             * @description Number of hidden ones
+             */
+            hidden: number;
+            /**
+             * Format: int64
+             * @description Number with a source
+             */
+            imported: number;
+            /** @description Number by own namespace */
+            namespaces: {
+                [key: string]: number;
+            };
+            /** @description Number with code by review */
+            reviews: {
+                [key: string]: number;
+            };
+            /** @description The most frequent tags, at most 100 */
+            tags: components["schemas"]["TagCount"][];
+            /**
+             * Format: int64
+             * @description Number of skills without the filters
+             */
+            total: number;
         };
         SkillFile: {
             path: string;
@@ -3830,8 +3872,25 @@ export interface components {
             tokens: number;
             /** Format: date-time */
             updated: string;
+            /**
+             * Format: int64
+             * @description Loads and calls in the period; only in lists with uses, if you may see its usage
+             */
+            uses?: number;
             /** @description Version given by the author */
             version?: string;
+        };
+        SkillList: {
+            /** @description Numbers of skills without the filters code, review, imported, tag, unused and only_hidden; only with facets */
+            facets?: components["schemas"]["SkillFacets"];
+            items: components["schemas"]["Skill"][];
+            /** @description Pass as after to get the next page; absent on the last page */
+            next?: string;
+            /**
+             * Format: int64
+             * @description Number of skills on all pages
+             */
+            total: number;
         };
         SkillPublisher: {
             /**
@@ -4091,6 +4150,11 @@ export interface components {
              * @description Model answers without token counts, which are in no sum
              */
             untold?: number;
+        };
+        TagCount: {
+            /** Format: int64 */
+            count: number;
+            tag: string;
         };
         Taken: {
             /** @description Whether you may add the draft as a version */
@@ -7365,6 +7429,8 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of items */
                 limit?: number;
+                /** @description Number of days up to today */
+                days?: number;
                 /** @description default for your own, public, hub for the directories of the operator, bundled, the name of a group, user:ID or group:ID; default all that you can access by name */
                 namespace?: string[] | null;
                 /** @description Part of the name, the title, the tags or the description */
@@ -7373,6 +7439,24 @@ export interface operations {
                 hidden?: boolean;
                 /** @description Include skills shadowed by a nearer namespace */
                 shadowed?: boolean;
+                /** @description Order; relevance puts matches of a search for q first. Default name */
+                sort?: "name" | "title" | "relevance" | "updated" | "used" | "rating" | "tokens";
+                /** @description Only skills with or without code */
+                code?: "yes" | "no";
+                /** @description Only skills whose code has this review */
+                review?: "pending" | "approved" | "rejected";
+                /** @description Only imported skills, or only others */
+                imported?: "yes" | "no";
+                /** @description Only skills with this tag */
+                tag?: string;
+                /** @description Only skills that are older than the period and were not used in it, as far as you may see their usage */
+                unused?: boolean;
+                /** @description Only hidden skills that you manage */
+                only_hidden?: boolean;
+                /** @description Include facets */
+                facets?: boolean;
+                /** @description Include the uses of each skill in the period */
+                uses?: boolean;
             };
             header?: never;
             path?: never;
@@ -7386,7 +7470,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListBodySkill"];
+                    "application/json": components["schemas"]["SkillList"];
                 };
             };
             /** @description Error */

@@ -1,0 +1,361 @@
+package library
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Order is the order of a list of skills.
+type Order string
+
+// Orders of a list. All but [ByName] and [ByTitle] put the highest value first.
+const (
+	ByName      Order = "name"
+	ByTitle     Order = "title"     // the display name, else the name, in any case
+	ByRelevance Order = "relevance" // matches of a search for the text, then skills that contain it
+	ByUpdate    Order = "updated"
+	ByUses      Order = "used" // loads and calls since Query.Since
+	ByRating    Order = "rating"
+	ByTokens    Order = "tokens"
+)
+
+// Query selects skills for [Library.List].
+type Query struct {
+	// In lists the namespaces to search. If it is empty, they are the
+	// principal's own, those of its groups, and those that everyone can see.
+	In []Namespace
+	// Text is a substring of the name, the title, the tags or the description. It has
+	// at most [store.MaxSearchText] bytes.
+	Text string
+	// Hidden also selects hidden skills if the principal manages them.
+	Hidden bool
+	// Shadowed also selects skills whose name resolves to a skill in another
+	// namespace.
+	Shadowed bool
+
+	// The following fields select skills of the above, unless they are zero.
+	OnlyHidden bool
+	Code       *bool  // whether the current version has code
+	Review     Review // of a current version with code
+	Imported   *bool  // whether the skill has a source
+	Tag        string
+	Unused     bool // not used since Since, and created before it
+
+	Order Order     // "" means ByName
+	Since time.Time // start of the period for uses
+	Uses  bool      // sets the uses of each skill
+	// Page selects a page of the list. A cursor remains valid if the list changes.
+	store.Page
+}
+
+// Listing is a page of a list of skills.
+type Listing struct {
+	Skills []*Skill
+	Next   string // cursor of the next page; "" on the last one
+	Total  int    // number of skills on all pages
+	Facets Facets
+}
+
+// Facets counts the skills that a query selects without the fields that select from
+// them, such as Code and Tag.
+type Facets struct {
+	Total      int               `json:"total" doc:"Number of skills without the filters"`
+	Namespaces map[Namespace]int `json:"namespaces" doc:"Number by own namespace"`
+	Code       int               `json:"code" doc:"Number with code"`
+	Reviews    map[Review]int    `json:"reviews" doc:"Number with code by review"`
+	Imported   int               `json:"imported" doc:"Number with a source"`
+	Hidden     int               `json:"hidden" doc:"Number of hidden ones"`
+	Tags       []TagCount        `json:"tags" nullable:"false" doc:"The most frequent tags, at most 100"`
+}
+
+// TagCount is the number of skills with a tag.
+type TagCount struct {
+	Tag   string `json:"tag"`
+	Count int    `json:"count"`
+}
+
+// maxTags is the maximum number of tags in [Facets].
+const maxTags = 100
+
+// summary holds what lists need of a skill, besides its catalog entry.
+type summary struct {
+	home      Namespace
+	author    string
+	created   time.Time
+	updated   time.Time
+	review    Review
+	code      bool
+	imported  bool
+	concealed bool // hidden by a user
+	tokens    int
+}
+
+func newSummary(s store.Skill, m meta) summary {
+	return summary{home: s.Namespace, author: s.CreatedBy, created: s.Created, updated: s.Updated, review: s.Review, code: m.hasCode(),
+		imported: readSource(s.Source) != nil, concealed: s.Hidden, tokens: m.Tokens}
+}
+
+// List returns a page of the selected skills. It does not read the skills' files.
+func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*Listing, error) {
+	in, err := l.queryNamespaces(p, q.In, q.Hidden)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.Text) > store.MaxSearchText {
+		return nil, fmt.Errorf("%w: search text has %d bytes, limit %d", ErrInvalid, len(q.Text), store.MaxSearchText)
+	}
+	if err := l.index.refresh(ctx); err != nil {
+		return nil, err
+	}
+	var ranks map[string]int
+	if q.Order == ByRelevance && q.Text != "" {
+		ranks = map[string]int{}
+		for i, f := range l.index.search(q.Text, in, maxRanked) {
+			ranks[f.id] = i + 1
+		}
+	}
+	found := l.index.collect(in, q.Shadowed || len(in) < 2, func(k *indexedSkill) bool {
+		return (ranks[k.id] > 0 || k.contains(q.Text)) && (!k.hidden || (q.Hidden || !k.concealed) && k.canSeeHidden(p))
+	})
+	out := &Listing{Facets: countFacets(found)}
+	uses := map[string]int64{}
+	if q.Uses || q.Unused || q.Order == ByUses {
+		if uses, err = l.usesSince(ctx, p, q.Since, found); err != nil {
+			return nil, err
+		}
+	}
+	found = slices.DeleteFunc(found, func(k *indexedSkill) bool { return !q.selects(k, uses) })
+	order, err := l.order(ctx, q.Order, ranks, uses)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, order)
+	out.Total = len(found)
+	from, err := startOfPage(q.After, found)
+	if err != nil {
+		return nil, err
+	}
+	found = found[from:]
+	if n := q.Size(); len(found) > n {
+		found = found[:n]
+		out.Next = encodeListCursor(listCursor{from + n, found[n-1].id})
+	}
+	return out, l.loadListed(ctx, out, found, uses)
+}
+
+// maxRanked is the maximum number of skills that a list sorts by relevance. Others
+// follow by name.
+const maxRanked = 500
+
+// contains reports whether the skill's name, title, tags or description contain a text
+// in any case.
+func (k *indexedSkill) contains(text string) bool {
+	if text == "" {
+		return true
+	}
+	text = strings.ToLower(text)
+	e := k.entry
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
+	return has(e.Name) || has(e.DisplayName) || slices.ContainsFunc(e.Tags, has) || has(e.Description)
+}
+
+// canSeeHidden reports whether the principal may see the skill although it is hidden.
+func (k *indexedSkill) canSeeHidden(p account.Principal) bool {
+	at := accountResource(k.home, k.author)
+	at.Hidden = true
+	return account.Can(p, account.SkillRead, at)
+}
+
+// title returns the display name, else the name.
+func (k *indexedSkill) title() string { return cmp.Or(k.entry.DisplayName, k.entry.Name) }
+
+// selects reports whether the fields of the query that select from a list select the
+// skill.
+func (q *Query) selects(k *indexedSkill, uses map[string]int64) bool {
+	switch {
+	case q.OnlyHidden && !k.concealed,
+		q.Code != nil && *q.Code != k.code,
+		q.Review != "" && (!k.code || k.review != q.Review),
+		q.Imported != nil && *q.Imported != k.imported,
+		q.Tag != "" && !slices.Contains(k.entry.Tags, q.Tag):
+		return false
+	case q.Unused:
+		n, known := uses[k.id]
+		return known && n == 0 && k.created.Before(q.Since)
+	}
+	return true
+}
+
+// collect returns the skills in the namespaces that match, each once.
+func (s *skillIndex) collect(in []Namespace, shadowed bool, matches func(*indexedSkill) bool) []*indexedSkill {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*indexedSkill
+	seen, names := map[string]bool{}, map[string]string{} // names has the IDs of the nearest visible skills
+	for _, n := range in {
+		sh := s.namespaces[n]
+		if sh == nil {
+			continue
+		}
+		for name, k := range sh.byName {
+			nearest := names[name]
+			if nearest == "" && !k.hidden {
+				names[name] = k.id
+			}
+			if seen[k.id] || !shadowed && nearest != "" && nearest != k.id || !matches(k) {
+				continue
+			}
+			seen[k.id] = true
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// usesSince returns the number of uses by ID for the skills whose usage the principal
+// may see.
+func (l *Library) usesSince(ctx context.Context, p account.Principal, since time.Time, of []*indexedSkill) (map[string]int64, error) {
+	all, err := l.db.Usage.Totals(ctx, since)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int64{}
+	for _, k := range of {
+		if account.Can(p, account.UsageRead, accountResource(k.home, k.author)) {
+			out[k.id] = all[k.id]
+		}
+	}
+	return out, nil
+}
+
+// order returns the comparison for an order.
+func (l *Library) order(ctx context.Context, by Order, ranks map[string]int, uses map[string]int64) (func(a, b *indexedSkill) int, error) {
+	byName := func(a, b *indexedSkill) int {
+		return cmp.Or(strings.Compare(a.entry.Name, b.entry.Name), strings.Compare(a.id, b.id))
+	}
+	highest := func(value func(*indexedSkill) float64) func(a, b *indexedSkill) int {
+		return func(a, b *indexedSkill) int { return cmp.Or(cmp.Compare(value(b), value(a)), byName(a, b)) }
+	}
+	switch by {
+	case "", ByName:
+		return byName, nil
+	case ByTitle:
+		return func(a, b *indexedSkill) int {
+			return cmp.Or(strings.Compare(strings.ToLower(a.title()), strings.ToLower(b.title())), byName(a, b))
+		}, nil
+	case ByRelevance:
+		return highest(func(k *indexedSkill) float64 {
+			if r := ranks[k.id]; r > 0 {
+				return float64(maxRanked - r)
+			}
+			return -1
+		}), nil
+	case ByUpdate:
+		return highest(func(k *indexedSkill) float64 { return float64(k.updated.UnixMilli()) }), nil
+	case ByUses:
+		return highest(func(k *indexedSkill) float64 { return float64(uses[k.id]) }), nil
+	case ByTokens:
+		return highest(func(k *indexedSkill) float64 { return float64(k.tokens) }), nil
+	case ByRating:
+		scores, err := l.db.Ratings.All(ctx)
+		return highest(func(k *indexedSkill) float64 {
+			if s, ok := scores[k.id]; ok {
+				return newScore(s).Stars
+			}
+			return 0
+		}), err
+	}
+	return nil, invalidf("unknown order %.40q", string(by))
+}
+
+func countFacets(of []*indexedSkill) Facets {
+	f := Facets{Total: len(of), Namespaces: map[Namespace]int{}, Reviews: map[Review]int{}, Tags: []TagCount{}}
+	tags := map[string]int{}
+	for _, k := range of {
+		f.Namespaces[k.home]++
+		if k.code {
+			f.Code++
+			f.Reviews[k.review]++
+		}
+		if k.imported {
+			f.Imported++
+		}
+		if k.concealed {
+			f.Hidden++
+		}
+		for _, t := range k.entry.Tags {
+			tags[t]++
+		}
+	}
+	for t, n := range tags {
+		f.Tags = append(f.Tags, TagCount{t, n})
+	}
+	slices.SortFunc(f.Tags, func(a, b TagCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Tag, b.Tag))
+	})
+	f.Tags = f.Tags[:min(len(f.Tags), maxTags)]
+	return f
+}
+
+// listCursor is the position after a page: the number of skills before it, and the ID
+// of the last one.
+type listCursor struct {
+	Offset int    `json:"offset"`
+	ID     string `json:"id"`
+}
+
+func encodeListCursor(c listCursor) string {
+	data, _ := json.Marshal(c) // cannot fail
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// startOfPage returns the index of the first skill after a cursor. If the last skill
+// of the previous page is gone, it is the position at which that skill was.
+func startOfPage(after string, in []*indexedSkill) (int, error) {
+	if after == "" {
+		return 0, nil
+	}
+	var c listCursor
+	data, err := base64.RawURLEncoding.DecodeString(after)
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	if err != nil || c.Offset < 1 {
+		return 0, fmt.Errorf("%w: malformed page cursor %.20q", ErrInvalid, after)
+	}
+	if i := slices.IndexFunc(in, func(k *indexedSkill) bool { return k.id == c.ID }); i >= 0 {
+		return i + 1, nil
+	}
+	return min(c.Offset-1, len(in)), nil
+}
+
+// loadListed adds the rows of skills to a listing, except those that were just deleted.
+func (l *Library) loadListed(ctx context.Context, out *Listing, found []*indexedSkill, uses map[string]int64) error {
+	ids := make([]string, len(found))
+	for i, k := range found {
+		ids[i] = k.id
+	}
+	rows, _, err := l.db.Skills.GetMany(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if rows[id] != nil {
+			s := newSkill(*rows[id], nil)
+			if n, ok := uses[id]; ok {
+				s.Uses = &n
+			}
+			out.Skills = append(out.Skills, s)
+		}
+	}
+	return l.addScores(ctx, out.Skills)
+}

@@ -1,0 +1,127 @@
+package library_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// The server sorts and filters, and counts what it found.
+func TestListSortsAndFilters(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		own := ownNamespace(w.ada)
+		ids := map[string]string{}
+		add := func(name, title, tags, body string, more ...string) {
+			t.Helper()
+			all := files(name, "", more...)
+			all["SKILL.md"] = &fstest.MapFile{Data: fmt.Appendf(nil, "---\nname: %s\ndisplayName: %s\ndescription: About %s.\ntags: [%s]\n---\n%s", name, title, name, tags, body)}
+			s := must(w.lib.Upload(w.ctx, w.ada, own, library.Package{FileName: name + ".zip", Data: bytes.NewReader(pack(t, name, all))}))(t)
+			ids[name] = s.ID
+		}
+		add("apple", "Zest", "fruit, red", "One two three four five.")
+		add("bread", "yeast", "baked", "Short.", "scripts/knead.sh", "echo")
+		add("candy", "Xylitol", "fruit", "One two.")
+		now := time.Now()
+		mustDo(t, w.lib.RecordUsage(w.ctx, store.SkillUsage{SkillID: ids["candy"], Loads: 5, LastUsed: now}, store.SkillUsage{SkillID: ids["bread"], Calls: 2, LastUsed: now}))
+		since := now.Add(-24 * time.Hour)
+		yes, no := true, false
+		for _, tt := range []struct {
+			name string
+			q    library.Query
+			want []string
+		}{
+			{"by name", library.Query{}, []string{"apple", "bread", "candy"}},
+			{"by title, in any case", library.Query{Order: library.ByTitle}, []string{"candy", "bread", "apple"}},
+			{"by uses", library.Query{Order: library.ByUses, Since: since}, []string{"candy", "bread", "apple"}},
+			{"by update", library.Query{Order: library.ByUpdate}, []string{"candy", "bread", "apple"}},
+			{"with code", library.Query{Code: &yes}, []string{"bread"}},
+			{"without", library.Query{Code: &no}, []string{"apple", "candy"}},
+			{"review", library.Query{Review: library.Pending}, []string{"bread"}},
+			{"tag", library.Query{Tag: "fruit"}, []string{"apple", "candy"}},
+			{"imported", library.Query{Imported: &yes}, nil},
+			{"tag and code", library.Query{Tag: "fruit", Code: &yes}, nil},
+			{"only hidden", library.Query{OnlyHidden: true, Hidden: true}, nil},
+			{"text", library.Query{Text: "BREAD"}, []string{"bread"}},
+			{"relevance", library.Query{Text: "candy", Order: library.ByRelevance}, []string{"candy"}},
+			{"part of a word", library.Query{Text: "ppl", Order: library.ByRelevance}, []string{"apple"}},
+			{"unused, but new", library.Query{Unused: true, Since: since}, nil},
+			{"unused", library.Query{Unused: true, Since: now}, []string{"apple"}},
+		} {
+			tt.q.In = []store.Namespace{own}
+			found, err := w.lib.List(w.ctx, w.ada, tt.q)
+			mustDo(t, err)
+			if got := skillNames(found.Skills); !slices.Equal(got, tt.want) || found.Total != len(tt.want) {
+				t.Errorf("%s: %q of %d, want %q", tt.name, got, found.Total, tt.want)
+			}
+		}
+
+		found, err := w.lib.List(w.ctx, w.ada, library.Query{In: []store.Namespace{own}, Tag: "red", Uses: true, Since: since})
+		mustDo(t, err)
+		want := library.Facets{Total: 3, Namespaces: map[store.Namespace]int{own: 3}, Code: 1, Reviews: map[library.Review]int{library.Pending: 1},
+			Tags: []library.TagCount{{Tag: "fruit", Count: 2}, {Tag: "baked", Count: 1}, {Tag: "red", Count: 1}}}
+		if diff := cmp.Diff(want, found.Facets); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := w.lib.List(w.ctx, w.ada, library.Query{Order: "color"}); !errors.Is(err, library.ErrInvalid) {
+			t.Errorf("an unknown order: %v", err)
+		}
+	})
+}
+
+// A cursor continues after the last skill in each order, also if skills were added or
+// deleted meanwhile.
+func TestListPages(t *testing.T) {
+	w := sqlite(t, nil)
+	own := ownNamespace(w.ada)
+	var all []*library.Skill
+	for i := range 7 {
+		all = append(all, w.upload(w.ada, own, fmt.Sprintf("s%d", i), "Text."))
+	}
+	q := library.Query{In: []store.Namespace{own}, Page: store.Page{Limit: 3}}
+	next := func() []string {
+		t.Helper()
+		found, err := w.lib.List(w.ctx, w.ada, q)
+		mustDo(t, err)
+		q.After = found.Next
+		return skillNames(found.Skills)
+	}
+	wantEqual(t, next(), []string{"s0", "s1", "s2"})
+	w.upload(w.ada, own, "a-new-one", "Text.")
+	wantEqual(t, next(), []string{"s3", "s4", "s5"})
+	_, err := w.lib.Delete(w.ctx, w.ada, all[5].ID, false, true)
+	mustDo(t, err)
+	wantEqual(t, next(), []string{"s6"})
+	wantEqual(t, q.After, "")
+	for _, bad := range []string{"x", "e30x", "eyJvZmZzZXQiOi0xfQ"} {
+		q.After = bad
+		if _, err := w.lib.List(w.ctx, w.ada, q); !errors.Is(err, library.ErrInvalid) {
+			t.Errorf("the cursor %q: %v", bad, err)
+		}
+	}
+}
+
+// The usage of a skill counts only for users who may see it.
+func TestListByUsesShowsAllowedUsageOnly(t *testing.T) {
+	w := sqlite(t, nil)
+	s := w.upload(w.root, store.Public, "pdf", "Text.")
+	mustDo(t, w.lib.RecordUsage(w.ctx, store.SkillUsage{SkillID: s.ID, Loads: 5, LastUsed: time.Now()}))
+	five := int64(5)
+	for _, tt := range []struct {
+		who  account.Principal
+		want *int64
+	}{{w.eve, nil}, {w.root, &five}} {
+		found, err := w.lib.List(w.ctx, tt.who, library.Query{In: []store.Namespace{store.Public}, Uses: true, Since: time.Now().Add(-time.Hour)})
+		mustDo(t, err)
+		wantEqual(t, found.Skills[0].Uses, tt.want)
+	}
+}
