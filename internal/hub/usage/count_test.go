@@ -15,7 +15,7 @@ func TestMeterCounts(t *testing.T) {
 	answer := func(model string, calls ...session.Call) *session.Event {
 		return &session.Event{Message: &session.Message{Role: session.RoleAssistant, Model: model, Usage: &session.Usage{Input: 5, Output: 4, CacheRead: 3, CacheWrite: 2}, Calls: calls}}
 	}
-	m := usage.NewMeter("", "", "", "own")
+	m := usage.NewMeter("", "", "", "own", nil)
 	got := m.Count([]*session.Event{
 		{Message: &session.Message{Role: session.RoleUser}},
 		answer("other", session.Call{ID: "1", Name: "search"}, session.Call{ID: "2", Name: toolname.LoadSkill}, session.Call{ID: "3", Name: "search"}, session.Call{ID: "4", Name: toolname.UnloadSkill}),
@@ -44,7 +44,7 @@ func TestMeterCounts(t *testing.T) {
 
 // Results refer to calls of an answer that was stored before.
 func TestMeterRemembersCalls(t *testing.T) {
-	m := usage.NewMeter("", "", "", "own")
+	m := usage.NewMeter("", "", "", "own", nil)
 	m.Apply([]*session.Event{{Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{{ID: "1", Name: toolname.LoadSkill}, {ID: "2", Name: "search"}}}}})
 	got := m.Count([]*session.Event{{Result: &session.CallResult{Call: "1"}}, {Result: &session.CallResult{Call: "2"}}})
 	if len(got) != 1 || got[0].Calls != 1 {
