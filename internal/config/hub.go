@@ -32,6 +32,7 @@ type Hub struct {
 	Private []string
 	Runs    int
 	Rate    int
+	MinDisk int
 	Drain   int
 	Log     string
 }

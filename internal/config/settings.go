@@ -268,6 +268,8 @@ var settings = []setting{
 		doc: "Number of concurrent script runs per node. Further runs wait; users take turns."},
 	{key: "hub.rate", env: "LOADOUT_HUB_RATE", value: func(c *Config) any { return &c.Hub.Rate }, check: inRange(1, 100_000),
 		doc: "Sustained requests per second per user."},
+	{key: "hub.min_disk_mb", env: "LOADOUT_HUB_MIN_DISK_MB", value: func(c *Config) any { return &c.Hub.MinDisk }, check: inRange(1, 1_000_000),
+		doc: "Free space in MiB on the disk of the data directory, below which a node counts as full and is not ready."},
 	{key: "hub.drain", env: "LOADOUT_HUB_DRAIN", value: func(c *Config) any { return &c.Hub.Drain }, check: inRange(1, 3600),
 		doc: "Seconds that running requests have to finish when the hub stops."},
 	{key: "hub.log", env: "LOADOUT_HUB_LOG", value: func(c *Config) any { return &c.Hub.Log }, check: oneOf("", "text", "json"),
@@ -346,7 +348,7 @@ func defaults() *Config {
 		Policy:  Policy{Presence: "cooperative", Threshold: "HIGH"},
 		Sandbox: Sandbox{Enabled: true, Backend: "auto", MinTier: 3, MemoryMB: 512, Seconds: 60, DiskMB: 64, Network: []string{"*"}},
 		Usage:   Usage{Enabled: true},
-		Hub:     Hub{Address: "127.0.0.1:8484", Admin: "admin", Runs: 4, Rate: 100, Drain: 10},
+		Hub:     Hub{Address: "127.0.0.1:8484", Admin: "admin", Runs: 4, Rate: 100, MinDisk: 64, Drain: 10},
 		from:    map[string]string{},
 	}
 }

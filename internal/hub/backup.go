@@ -99,7 +99,7 @@ func Restore(ctx context.Context, o Options, backup string, replace bool) (aside
 	if err := os.MkdirAll(o.Data, 0o700); err != nil {
 		return "", err
 	}
-	unlock, err := lockDir(o.Data)
+	unlock, _, err := lockDir(o.Data)
 	if err != nil {
 		return "", err
 	}

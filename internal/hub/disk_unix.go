@@ -2,7 +2,13 @@
 
 package hub
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // diskFree returns the number of free bytes on the disk that contains dir, if the
 // system reports it.
@@ -12,4 +18,13 @@ func diskFree(dir string) (free uint64, known bool) {
 		return 0, false
 	}
 	return st.Bavail * uint64(st.Bsize), true
+}
+
+// fileID identifies a file on this machine, if the system can.
+func fileID(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", st.Dev, st.Ino)
 }

@@ -2,8 +2,10 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -11,47 +13,97 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/users"
+	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// readyTimeout is the timeout for the database check.
+// readyTimeout is the timeout for a write to the database.
 const readyTimeout = 2 * time.Second
 
 // healthy responds with 200 while the process runs.
 func (h *Hub) healthy(w http.ResponseWriter, _ *http.Request) { plainText(w, "ok\n") }
 
-// minDisk is the minimum free disk space of a node, in bytes.
-const minDisk = 64 << 20
+// writeCheckInterval is how long the result of a check of writes is used. Anyone
+// may ask whether a node is ready.
+const writeCheckInterval = time.Second
+
+// writeCheck checks whether the database completes writes.
+type writeCheck struct {
+	mu   sync.Mutex
+	last time.Time
+	err  error
+}
+
+// check returns the result of a write to the database within readyTimeout.
+func (w *writeCheck) check(db *store.DB, node string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ctx, stop := context.WithTimeout(context.Background(), readyTimeout)
+	defer stop()
+	if w.last.IsZero() || time.Since(w.last) > writeCheckInterval {
+		w.err = db.CheckWrite(ctx, node)
+		w.last = time.Now()
+		return w.err
+	}
+	if w.err != nil {
+		return w.err
+	}
+	return db.Ping(ctx)
+}
 
 // ready responds with 200 if the node can accept requests. It cannot if the database
-// is unavailable or the node is shutting down. Without Redis, nodes still work, but
-// with delays. A full disk makes the node unready only if there can be other nodes.
+// does not complete writes or the node is shutting down. Without Redis, nodes still
+// work, but with delays. A full disk makes the node unready only if there can be
+// other nodes.
 func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
-	select {
-	case <-h.draining:
-		h.server.WriteProblem(w, r, &api.Problem{Status: 503, Code: "draining", Detail: "the node is shutting down", Next: "use another node"})
+	disk, problem := h.readiness()
+	if problem != nil {
+		h.server.WriteProblem(w, r, problem)
 		return
-	default:
-	}
-	ctx, stop := context.WithTimeout(r.Context(), readyTimeout)
-	defer stop()
-	if err := h.db.Ping(ctx); err != nil {
-		h.log.Error("not ready", "error", err)
-		h.server.WriteProblem(w, r, &api.Problem{Status: 503, Code: "unavailable", Detail: "the database cannot be reached", Next: "try again in a moment"})
-		return
-	}
-	disk := "ok"
-	if free, known := h.diskFree(h.opts.Data); known && free < minDisk {
-		if h.db.Kind() != "SQLite" {
-			h.server.WriteProblem(w, r, &api.Problem{Status: 503, Code: "disk_full", Detail: "the disk of this node is full", Next: "free disk space; other nodes continue"})
-			return
-		}
-		disk = "full: writes fail; free disk space"
 	}
 	bus := "ok"
 	if h.bus.Healthy() != nil {
 		bus = "disconnected: nodes poll the database every second"
 	}
 	plainText(w, "ok\n\ndatabase: ok\nbus: "+bus+"\ndisk: "+disk+"\n")
+}
+
+// readiness returns the state of the disk, or why the node cannot accept requests.
+func (h *Hub) readiness() (disk string, problem *api.Problem) {
+	select {
+	case <-h.draining:
+		return "", &api.Problem{Status: 503, Code: "draining", Detail: "the node is shutting down", Next: "use another node"}
+	default:
+	}
+	const full = "full: writes fail; free disk space"
+	several := h.db.Kind() != "SQLite"
+	switch err := h.writes.check(h.db, h.identity.Node); {
+	case errors.Is(err, store.ErrFull) && !several:
+		return full, nil
+	case errors.Is(err, store.ErrUnavailable):
+		h.log.Error("not ready", "error", err)
+		return "", &api.Problem{Status: 503, Code: "unavailable", Detail: "the database cannot be reached", Next: "try again in a moment"}
+	case err != nil:
+		h.log.Error("not ready", "error", err)
+		return "", &api.Problem{Status: 503, Code: "unavailable", Detail: fmt.Sprintf("the database does not complete writes within %s", readyTimeout), Next: "try again in a moment"}
+	}
+	if free, known := h.diskFree(h.opts.Data); known && free < h.opts.MinDisk {
+		if several {
+			return "", &api.Problem{Status: 503, Code: "disk_full", Detail: fmt.Sprintf("the disk of this node is full (%d MiB free, minimum %d)", free>>20, h.opts.MinDisk>>20),
+				Next: "free disk space, or lower hub.min_disk_mb; other nodes continue"}
+		}
+		return full, nil
+	}
+	return "ok", nil
+}
+
+// logReadiness logs why a node that starts is not ready.
+func (h *Hub) logReadiness() {
+	switch disk, problem := h.readiness(); {
+	case problem != nil:
+		h.log.Warn("this node is not ready", "reason", problem.Detail, "next", problem.Next)
+	case disk != "ok":
+		h.log.Warn("the disk is almost full", "dir", h.opts.Data, "minimum_mib", h.opts.MinDisk>>20, "next", "free disk space, or lower hub.min_disk_mb")
+	}
 }
 
 // welcome serves a short greeting to clients other than browsers.

@@ -113,6 +113,10 @@ type Options struct {
 	// Command is the path of the loadout program, as in [loadout.Scripts].
 	Command string
 
+	// MinDisk is the free space, in bytes, on the disk of Data below which a node
+	// counts as full and is not ready; 0 means 64 MiB. With SQLite, which has a
+	// single node, the node remains ready and reports the full disk.
+	MinDisk uint64
 	// Rate is the maximum sustained number of requests per second from a user, or
 	// from a network for anonymous requests. Bursts may be four times as large. 0
 	// means 100; a negative value means no limit.
@@ -171,7 +175,9 @@ type Hub struct {
 	passwords  *account.Passwords
 	diskFree   func(dir string) (bytes uint64, known bool) // free space on the disk that contains dir
 	node       string                                      // unique name of this process
-	unlock     func() error                                // unlocks the data directory
+	identity   identity
+	writes     writeCheck
+	unlock     func() error // unlocks the data directory
 	gate       *auth.Gate
 	metrics    *metrics.Metrics
 	mux        *http.ServeMux
@@ -256,6 +262,9 @@ func (o Options) orDefaults() Options {
 	}
 	if o.Drain == 0 {
 		o.Drain = 10 * time.Second
+	}
+	if o.MinDisk == 0 {
+		o.MinDisk = 64 << 20
 	}
 	if o.Rate == 0 {
 		o.Rate = 100

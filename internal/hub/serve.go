@@ -30,6 +30,7 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 	var under requestCounter
 	server := &http.Server{Handler: under.wrap(h.Handler()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return requests }, ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelDebug)}
+	h.logReadiness()
 	work, end := context.WithCancel(ctx)
 	var workers sync.WaitGroup
 	defer workers.Wait()

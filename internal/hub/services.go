@@ -39,6 +39,14 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 		return err
 	}
 	h.unlock = node.unlock
+	identity, predecessor, unsaved, err := claimIdentity(o.Data, node.lock)
+	if err != nil {
+		return err
+	}
+	if unsaved != nil {
+		h.log.Warn("couldn't save the identity of this node; after a crash, its conversations wait for its leases to expire", "error", unsaved)
+	}
+	h.identity = identity
 	h.kinds = agents.New(h.db, &agents.Options{Cipher: h.cipher, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill, WithheldReason: h.withheldReason, Quotas: h.directory.Quotas.Quotas})
 	h.library, err = library.New(h.db, &library.Options{
 		CacheDir: filepath.Join(o.Data, "files"), TempDir: node.temp,
@@ -59,7 +67,7 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
 		Executable: o.Command, Dir: node.kits, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: metrics.RecordDecision, Version: o.Version, Logger: h.log})
 	h.credentialWatch = auth.NewCredentialWatch(h.directory)
-	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Quotas: h.directory.Quotas.Quotas, Logger: h.log})
+	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Dir: node.talks, Node: identity.Process, Predecessor: predecessor, Trace: h.followTurn, Quotas: h.directory.Quotas.Quotas, Logger: h.log})
 	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stopCredentialChecks = stop
 	h.credentialChecks.Go(func() { h.credentialWatch.Run(looks, h.log) })
@@ -112,19 +120,20 @@ func (h *Hub) closeServices() error {
 type dirs struct {
 	temp, talks, kits string
 	unlock            func() error
+	lock              string // identifies the lock file; see lockDir
 }
 
 // nodeDir creates a node's directories and removes their previous content.
 func nodeDir(data string) (dirs, error) {
 	base := filepath.Join(data, "node")
-	unlock, err := lockDir(data)
+	unlock, lock, err := lockDir(data)
 	if err != nil {
 		return dirs{}, err
 	}
 	if err := os.RemoveAll(base); err != nil { // may be left by a killed process
 		return dirs{}, errors.Join(fmt.Errorf("clear node directory: %w", err), unlock())
 	}
-	d := dirs{temp: filepath.Join(base, "temp"), talks: filepath.Join(base, "talks"), kits: filepath.Join(base, "kits"), unlock: unlock}
+	d := dirs{temp: filepath.Join(base, "temp"), talks: filepath.Join(base, "talks"), kits: filepath.Join(base, "kits"), unlock: unlock, lock: lock}
 	for _, dir := range []string{d.temp, d.talks, d.kits} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return dirs{}, errors.Join(err, unlock())

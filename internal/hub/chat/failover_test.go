@@ -21,6 +21,9 @@ import (
 // childEnv has the address of a database for a process that is a node of it.
 const childEnv = "LOADOUT_TEST_CHAT_CHILD"
 
+// childNode is the name of that node.
+const childNode = "child"
+
 // three are the calls of one answer: one that only reads, one that does something, and
 // one that comes after it.
 func three(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
@@ -127,7 +130,12 @@ func child(address string) int {
 		fmt.Println("sending")
 		select {} // until it is killed
 	}, &looked, &sent, &filed)}
-	e := chat.New(db, chat.Options{Setup: k.setup, Principal: principals, Lease: 2 * time.Second, Dir: os.Getenv(childEnv + "_DIR")})
+	lease, err := time.ParseDuration(os.Getenv(childEnv + "_LEASE"))
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	e := chat.New(db, chat.Options{Setup: k.setup, Principal: principals, Lease: lease, Node: childNode, Dir: os.Getenv(childEnv + "_DIR")})
 	if _, err := e.SendMessage(context.Background(), ada, os.Getenv(childEnv+"_ID"), chat.Message{Text: "do it"}); err != nil {
 		fmt.Println(err)
 		return 1
@@ -137,38 +145,55 @@ func child(address string) int {
 
 func TestTurnResumesWhenNodeIsKilled(t *testing.T) {
 	for name, address := range databases {
+		t.Run(name, func(t *testing.T) { testKilled(t, address, "2s", nil) })
+	}
+}
+
+// A process that succeeds a killed one does not wait for the leases of that one.
+func TestTurnResumesWhenNodeIsRestarted(t *testing.T) {
+	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
-			at := address(t)
-			var looked, sent, filed counter
-			b := node(t, openAt(t, at), setupFixture{model: model(three), tools: deadly(func(context.Context) { t.Error("it is sent again") }, &looked, &sent, &filed)})
-			id := begin(t, b)
-			cmd := exec.CommandContext(t.Context(), os.Args[0])
-			cmd.Env = append(os.Environ(), childEnv+"="+at, childEnv+"_ID="+id, childEnv+"_DIR="+t.TempDir())
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewScanner(out)
-			if !lines.Scan() || lines.Text() != "sending" {
-				t.Errorf("the other node returned %q", lines.Text())
-			}
-			queued := say(t, b, id, "and then?") // waits behind it
-			if err := cmd.Process.Kill(); err != nil {
-				t.Error(err)
-			}
-			_ = cmd.Wait() // it was killed
-			got := until(t, b, id, 0, isType(chat.TurnEnded))
-			checkResumed(t, got, transcript(t, b, id))
-			if ev := end(t, b, id, queued); ev.Reason != chat.Done {
-				t.Errorf("what waited ended as %+v", ev)
-			}
-			if looked.get() != 0 || filed.get() != 1 {
-				t.Errorf("here it looked %d times and filed %d times", looked.get(), filed.get())
-			}
+			testKilled(t, address, "1h", func(o *chat.Options) { o.Predecessor = childNode })
 		})
+	}
+}
+
+// testKilled kills a node in the middle of a turn. If restarted is not nil, the turn
+// continues on a node with these options that is started afterwards.
+func testKilled(t *testing.T, address func(testing.TB) string, lease string, restarted func(*chat.Options)) {
+	at := address(t)
+	var looked, sent, filed counter
+	fixture := setupFixture{model: model(three), tools: deadly(func(context.Context) { t.Error("it is sent again") }, &looked, &sent, &filed)}
+	b := node(t, openAt(t, at), fixture)
+	id := begin(t, b)
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+at, childEnv+"_ID="+id, childEnv+"_DIR="+t.TempDir(), childEnv+"_LEASE="+lease)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "sending" {
+		t.Errorf("the other node returned %q", lines.Text())
+	}
+	queued := say(t, b, id, "and then?") // waits behind it
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if restarted != nil {
+		b = node(t, openAt(t, at), fixture, restarted)
+	}
+	got := until(t, b, id, 0, isType(chat.TurnEnded))
+	checkResumed(t, got, transcript(t, b, id))
+	if ev := end(t, b, id, queued); ev.Reason != chat.Done {
+		t.Errorf("what waited ended as %+v", ev)
+	}
+	if looked.get() != 0 || filed.get() != 1 {
+		t.Errorf("here it looked %d times and filed %d times", looked.get(), filed.get())
 	}
 }
 
