@@ -310,6 +310,20 @@ func TestTokenLimit(t *testing.T) {
 	}
 }
 
+// The step limit of a turn includes the steps before an interruption.
+func TestStepLimitIncludesStepsBeforeResume(t *testing.T) {
+	log := &session.MemoryLog{}
+	step := func(i int) *llm.Answer { return calls(llm.Call{ID: fmt.Sprint(i), Name: "count"}) }
+	first := newTalkWith(t, log, &agent.Options{MaxSteps: 3}, step(1), step(2)) // the model then fails
+	if err := first.RunTurn(t.Context(), "Count.", first.tell); err == nil || len(first.counted) != 2 {
+		t.Fatalf("%v after %d calls", err, len(first.counted))
+	}
+	second := newTalkWith(t, log, &agent.Options{MaxSteps: 3}, step(3), step(4))
+	if err := second.Resume(t.Context(), second.tell); !errors.Is(err, agent.ErrTooManySteps) || len(second.counted) != 1 {
+		t.Errorf("%v after %d calls, want the step limit after 1", err, len(second.counted))
+	}
+}
+
 // K18: the model gets the beginning and the end of a result that is too long.
 func TestK18OutputLimit(t *testing.T) {
 	flood := agent.Tool{Tool: llm.Tool{Name: "flood"}, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {

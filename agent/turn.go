@@ -146,9 +146,12 @@ func (t *turn) isInterrupted() bool {
 // run sends requests to the model until a response has no tool calls.
 func (t *turn) run(ctx context.Context) error {
 	t.emitSkillEvents()
-	took := 0
-	for range t.opts.MaxSteps {
-		if t.opts.TurnTokens > 0 && took >= t.opts.TurnTokens {
+	for {
+		// The limits include what the turn did before an interruption.
+		switch steps, tokens := t.folded().TurnCount(); {
+		case steps >= t.opts.MaxSteps:
+			return ErrTooManySteps
+		case t.opts.TurnTokens > 0 && tokens >= t.opts.TurnTokens:
 			return ErrTooManyTokens
 		}
 		if t.needsCompaction() {
@@ -160,7 +163,6 @@ func (t *turn) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		took += answer.Usage.Prompt() + answer.Usage.Output
 		switch {
 		case answer.Stop == llm.StopPause:
 			continue
@@ -180,7 +182,6 @@ func (t *turn) run(ctx context.Context) error {
 		t.emitDone(string(answer.Stop))
 		return nil
 	}
-	return ErrTooManySteps
 }
 
 // emitDone emits the event that ends the turn.

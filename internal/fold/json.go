@@ -11,7 +11,7 @@ import (
 // Format is the version of the JSON form of a [State], and of how events are
 // folded. It must change whenever a state of the previous version would differ
 // from one that is computed again.
-const Format = 1
+const Format = 2
 
 // savedState is the JSON form of a [State].
 type savedState struct {
@@ -34,6 +34,8 @@ type savedState struct {
 	StartLater   bool                 `json:"start_later,omitempty"`
 	Last         []lastMessage        `json:"last,omitempty"`
 	Usage        map[string]llm.Usage `json:"usage,omitempty"`
+	Responses    int                  `json:"responses,omitempty"`
+	TurnTokens   int                  `json:"turn_tokens,omitempty"`
 }
 
 // message is the JSON form of an [llm.Message].
@@ -65,6 +67,7 @@ func (s *State) MarshalJSON() ([]byte, error) {
 		Seq: s.seq, Begun: s.begun, Instructions: s.instructions, Messages: saveMessages(r.messages), Waiting: r.waiting, Deferred: saveMessages(r.deferred), Size: r.size,
 		Start: s.offered.start, Known: s.offered.known, Recent: s.recent, Answered: s.answered, Unanswered: s.unanswered,
 		Counted: s.tokens.counted, Later: s.tokens.later, StartTokens: s.tokens.start, StartLater: s.tokens.startLater, Last: s.last, Usage: s.usage,
+		Responses: s.turn.responses, TurnTokens: s.turn.tokens,
 	}
 	if len(r.waiting) > 0 {
 		out.Results = map[string]message{}
@@ -105,6 +108,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	*s = State{
 		seq: in.Seq, begun: in.Begun, instructions: in.Instructions, request: r, offered: offeredSkills{in.Start, in.Known}, recent: in.Recent, answered: in.Answered, unanswered: in.Unanswered,
 		tokens: tokenSum{in.Counted, in.Later, in.StartTokens, in.StartLater}, last: in.Last, usage: in.Usage,
+		turn: turnCount{in.Responses, in.TurnTokens},
 	}
 	return nil
 }

@@ -32,7 +32,11 @@ type State struct {
 	tokens       tokenSum
 	last         []lastMessage // see LastMessages
 	usage        map[string]llm.Usage
+	turn         turnCount // see TurnCount
 }
+
+// turnCount counts the responses in the last turn and their tokens.
+type turnCount struct{ responses, tokens int }
 
 // offeredSkills tracks the names of skills that the model was notified of.
 type offeredSkills struct {
@@ -79,11 +83,16 @@ func (s *State) Apply(e session.Event) {
 func (s *State) addMessage(m *session.Message) {
 	if m.Role == session.RoleAssistant {
 		s.answered, s.recent = true, nil
+		s.turn.responses++
+		if m.Usage != nil {
+			u := llm.Usage(*m.Usage)
+			s.turn.tokens += u.Prompt() + u.Output
+		}
 		if !ContinuesTurn(m) {
 			s.unanswered = ""
 		}
 	} else {
-		s.unanswered = m.Text
+		s.unanswered, s.turn = m.Text, turnCount{}
 	}
 	s.addUsage(m.Model, m.Usage)
 	if m.Text == "" {
@@ -174,6 +183,11 @@ func (s *State) Usage() map[string]llm.Usage { return maps.Clone(s.usage) }
 
 // maxLast is the maximum number of bytes that LastMessages returns.
 const maxLast = 8000
+
+// TurnCount returns the number of the model's responses since the user's last
+// message, and the number of tokens that they used. It includes those before an
+// interruption of the turn.
+func (s *State) TurnCount() (responses, tokens int) { return s.turn.responses, s.turn.tokens }
 
 // LastMessages returns the last messages of the conversation, even those before a
 // compaction, with up to 8,000 bytes.

@@ -64,6 +64,8 @@ func TestL14Resolved(t *testing.T) {
 	session := ada.begin(t)
 	id := n.ask(t, strings.TrimPrefix(session, "/api/v1/sessions/"), ada.send(t, "GET", session, nil).text(t, "owner"))
 	ada.send(t, "POST", "/api/v1/asks/"+id, map[string]any{"outcome": "accepted", "content": map[string]string{"colour": "blue"}}).want(t, 204)
+	ada.send(t, "POST", "/api/v1/asks/"+id, map[string]any{"outcome": "accepted", "scope": "once", "content": map[string]string{"colour": "blue"}}).want(t, 204) // as after a lost response
+	ada.send(t, "POST", "/api/v1/asks/"+id, map[string]any{"outcome": "accepted", "content": map[string]string{"colour": "red"}}).wantProblem(t, 409, "settled")
 	r := ada.send(t, "POST", "/api/v1/asks/"+id, map[string]any{"outcome": "declined"})
 	if r.wantProblem(t, 409, "settled"); !strings.Contains(r.text(t, "detail"), "already accepted by") || strings.Contains(r.body, "blue") {
 		t.Errorf("the answer is %s", r.body)

@@ -166,8 +166,9 @@ func (e *Engine) ListApprovals(ctx context.Context, p account.Principal) ([]appr
 }
 
 // AnswerApproval resolves an approval request, even if its turn waits on another
-// node. It fails with an [*approval.ResolvedError] if the request was resolved or
-// has expired, and with [approval.ErrNotFound] if it does not exist or the
+// node. It succeeds if the principal repeats the answer that resolved the request.
+// It fails with an [*approval.ResolvedError] if another answer resolved the request
+// or it has expired, and with [approval.ErrNotFound] if it does not exist or the
 // principal may not see it.
 func (e *Engine) AnswerApproval(ctx context.Context, p account.Principal, id string, answer approval.Answer) error {
 	switch answer.Outcome {
@@ -196,7 +197,28 @@ func (e *Engine) AnswerApproval(ctx context.Context, p account.Principal, id str
 		return err
 	}
 	answer.By = userPrincipal(p.User)
-	return approval.NewQueue(approvalStore{e: e}).Resolve(ctx, id, answer)
+	err = approval.NewQueue(approvalStore{e: e}).Resolve(ctx, id, answer)
+	if resolved := (*approval.ResolvedError)(nil); errors.As(err, &resolved) && isSameAnswer(answer, resolved.Answer) {
+		return nil // the client did not receive the first response
+	}
+	return err
+}
+
+// isSameAnswer reports whether a user gave the same answer twice.
+func isSameAnswer(a, b approval.Answer) bool {
+	normalize := func(a approval.Answer) string {
+		a.ResolvedAt = time.Time{}
+		if a.Scope == "" {
+			a.Scope = policy.Once
+		}
+		text, err := marshalUnescaped(a) // compacts Content
+		if err != nil {
+			return ""
+		}
+		return string(text)
+	}
+	text := normalize(a)
+	return text != "" && text == normalize(b)
 }
 
 // expireApprovals resolves overdue requests whose turn no longer waits, and
