@@ -171,6 +171,15 @@ func (e *Engine) ListApprovals(ctx context.Context, p account.Principal) ([]appr
 // or it has expired, and with [approval.ErrNotFound] if it does not exist or the
 // principal may not see it.
 func (e *Engine) AnswerApproval(ctx context.Context, p account.Principal, id string, answer approval.Answer) error {
+	err := e.answerApproval(ctx, p, id, answer)
+	answer.By = userPrincipal(p.User)
+	if resolved := (*approval.ResolvedError)(nil); errors.As(err, &resolved) && isSameAnswer(answer, resolved.Answer) {
+		return nil // the client did not receive the first response
+	}
+	return err
+}
+
+func (e *Engine) answerApproval(ctx context.Context, p account.Principal, id string, answer approval.Answer) error {
 	switch answer.Outcome {
 	case approval.Accepted, approval.Declined, approval.Cancelled:
 	default:
@@ -197,11 +206,7 @@ func (e *Engine) AnswerApproval(ctx context.Context, p account.Principal, id str
 		return err
 	}
 	answer.By = userPrincipal(p.User)
-	err = approval.NewQueue(approvalStore{e: e}).Resolve(ctx, id, answer)
-	if resolved := (*approval.ResolvedError)(nil); errors.As(err, &resolved) && isSameAnswer(answer, resolved.Answer) {
-		return nil // the client did not receive the first response
-	}
-	return err
+	return approval.NewQueue(approvalStore{e: e}).Resolve(ctx, id, answer)
 }
 
 // isSameAnswer reports whether a user gave the same answer twice.
@@ -338,7 +343,7 @@ func (e *Engine) Respond(ctx context.Context, p account.Principal, r Response) e
 	if err == nil && a.Kind != approval.KindAction {
 		return ErrNoRequest
 	}
-	err = e.AnswerApproval(ctx, p, r.Request, approval.Answer{Outcome: approval.Accepted, Content: content})
+	err = e.answerApproval(ctx, p, r.Request, approval.Answer{Outcome: approval.Accepted, Content: content})
 	if settled := (*approval.ResolvedError)(nil); errors.Is(err, approval.ErrNotFound) || errors.As(err, &settled) {
 		return ErrNoRequest
 	}
