@@ -1,14 +1,15 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout/skill"
@@ -30,19 +31,35 @@ func readIndex(file, root, origin string, scope Scope) *node {
 	if file == "" {
 		return nil
 	}
-	fi, err := os.Stat(file)
-	if err != nil || fi.Size() > maxIndex {
-		return nil
-	}
-	b, err := os.ReadFile(file)
+	text, err := readText(file)
 	if err != nil {
 		return nil
 	}
-	tree, err := decodeIndex(b, root, origin, scope)
+	tree, err := decodeIndex(text, root, origin, scope)
 	if err != nil {
 		return nil
 	}
 	return tree
+}
+
+// readText reads a file of up to maxIndex bytes.
+func readText(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if fi.Size() > maxIndex {
+		return "", fmt.Errorf("%w: %d bytes (limit %d)", errIndex, fi.Size(), maxIndex)
+	}
+	var b strings.Builder
+	b.Grow(int(fi.Size()))
+	_, err = io.CopyBuffer(&b, io.LimitReader(f, fi.Size()), make([]byte, 64<<10))
+	return b.String(), err
 }
 
 // writeIndex writes the index of root to file, atomically.
@@ -178,24 +195,26 @@ func buildRevision() string {
 
 var errIndex = errors.New("damaged index")
 
-func decodeIndex(b []byte, root, origin string, scope Scope) (*node, error) {
-	rest, ok := bytes.CutPrefix(b, []byte(indexMagic))
+// decodeIndex decodes an index. The strings of the result are parts of text, so
+// that decoding many skills needs few allocations.
+func decodeIndex(text, root, origin string, scope Scope) (*node, error) {
+	rest, ok := strings.CutPrefix(text, indexMagic)
 	if !ok {
 		return nil, errIndex
 	}
-	d := decoder{b: rest, now: time.Now().UnixNano(), origin: origin, scope: scope}
+	d := decoder{text: rest, now: time.Now().UnixNano(), origin: origin, scope: scope}
 	if saved := d.str(); saved != root {
 		return nil, fmt.Errorf("%w: index is for directory %q", errIndex, saved)
 	}
 	tree := d.node(0)
-	if d.bad || len(d.b) > 0 {
+	if d.bad || len(d.text) > 0 {
 		return nil, errIndex
 	}
 	return tree, nil
 }
 
 type decoder struct {
-	b      []byte
+	text   string // what is left
 	bad    bool
 	now    int64
 	origin string
@@ -203,22 +222,23 @@ type decoder struct {
 }
 
 func (d *decoder) int() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 || n > 1 && d.b[n-1] == 0 { // not a canonical encoding
+	var buf [binary.MaxVarintLen64]byte
+	v, n := binary.Varint(buf[:copy(buf[:], d.text)])
+	if n <= 0 || n > 1 && buf[n-1] == 0 { // not a canonical encoding
 		d.fail()
 		return 0
 	}
-	d.b = d.b[n:]
+	d.text = d.text[n:]
 	return v
 }
 
-func (d *decoder) fail() { d.bad, d.b = true, nil }
+func (d *decoder) fail() { d.bad, d.text = true, "" }
 
 // count reads the number of items that follow. Each item takes at least one
 // byte.
 func (d *decoder) count() int {
 	n := d.int()
-	if n < 0 || n > int64(len(d.b)) {
+	if n < 0 || n > int64(len(d.text)) {
 		d.fail()
 		return 0
 	}
@@ -227,18 +247,18 @@ func (d *decoder) count() int {
 
 func (d *decoder) str() string {
 	n := d.count()
-	s := string(d.b[:n])
-	d.b = d.b[n:]
+	s := d.text[:n]
+	d.text = d.text[n:]
 	return s
 }
 
 func (d *decoder) bool() bool {
-	if len(d.b) == 0 || d.b[0] > 1 {
+	if d.text == "" || d.text[0] > 1 {
 		d.fail()
 		return false
 	}
-	v := d.b[0] == 1
-	d.b = d.b[1:]
+	v := d.text[0] == 1
+	d.text = d.text[1:]
 	return v
 }
 

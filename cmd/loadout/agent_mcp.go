@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
@@ -263,17 +264,26 @@ func readToken(file string) (string, error) {
 	return token, nil
 }
 
-// reloadOnHangup reloads all sources on SIGHUP until ctx is done; then it
-// closes the returned channel. If the terminal was closed, it calls stop
+// indexDelay is how long the catalog must be unchanged before its search index
+// is updated, so that one update covers many changed files.
+const indexDelay = 2 * time.Second
+
+// reloadOnHangup builds and saves the search index, again a moment after each
+// change of the catalog. It reloads all sources on SIGHUP until ctx is done; then
+// it closes the returned channel. If the terminal was closed, it calls stop
 // instead.
 func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func()) <-chan struct{} {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	done := make(chan struct{})
 	terminals := a.countTerminals()
+	changed := time.NewTimer(time.Hour)
+	changed.Stop()
+	unsubscribe := rt.Catalog().Subscribe(func(_, _ *catalog.Snapshot) { changed.Reset(indexDelay) })
 	go func() {
 		defer close(done)
 		defer signal.Stop(hup)
+		defer unsubscribe()
 		if err := rt.Catalog().Warm(ctx); err != nil {
 			return // ctx ended
 		}
@@ -282,6 +292,10 @@ func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func
 			select {
 			case <-ctx.Done():
 				return
+			case <-changed.C:
+				if err := rt.Catalog().Warm(ctx); err != nil {
+					return // ctx ended
+				}
 			case <-hup:
 				if a.countTerminals() < terminals {
 					stop()

@@ -91,15 +91,14 @@ func (a *app) availableUpdates() []availableUpdate {
 	return file.List()
 }
 
-// addUpdates sets the available update of each skill.
-func addUpdates(skills []listedSkill, all []availableUpdate) {
+// updateReasons returns the reasons of updates by the path of the installed
+// skill.
+func updateReasons(all []availableUpdate) map[string]string {
 	at := map[string]string{}
 	for _, n := range all {
 		at[filepath.Join(n.Directory, n.Name)] = n.Reason
 	}
-	for i := range skills {
-		skills[i].Newer = at[skills[i].Path]
-	}
+	return at
 }
 
 // formatUpdateCount returns the number of updates as text.

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -30,6 +32,9 @@ on a terminal.`,
   loadout list --json | jq '.skills[].name'`,
 		Args: argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.JSON && a.Getenv("GOGC") == "" {
+				debug.SetGCPercent(25) // a catalog is live memory, and the rest of a list is garbage
+			}
 			rt, err := a.OpenRuntime(cmd.Context())
 			if err != nil {
 				return err
@@ -65,13 +70,6 @@ type listedSkill struct {
 	Signature string `json:"signature,omitempty"`
 }
 
-type listOutput struct {
-	Skills   []listedSkill     `json:"skills"`
-	Pending  []pendingSkill    `json:"pending,omitempty"`
-	Problems []catalog.Problem `json:"problems"`
-	Shadowed []catalog.Shadow  `json:"shadowed"`
-}
-
 // pendingSkill describes a project's skill that would replace another. It is not
 // available until the user confirms it.
 type pendingSkill struct {
@@ -92,19 +90,30 @@ func listPending(snap *catalog.Snapshot) []pendingSkill {
 
 func (a *app) listSkills(cmd *cobra.Command, rt *loadout.Runtime, full bool) error {
 	snap := rt.Catalog().Snapshot()
+	newer, warnings := a.availableUpdates(), a.signatureWarnings()
+	if a.JSON && !full {
+		return a.printListJSON(snap, snap.Problems(), func(yield func(any) bool) {
+			updates := updateReasons(newer)
+			for _, e := range snap.Skills() {
+				s := newListedSkill(e)
+				s.Newer, s.Signature = updates[s.Path], warnings[s.Path].Text
+				if !yield(&s) {
+					return
+				}
+			}
+		})
+	}
 	skills, unread, err := a.describeSkills(cmd.Context(), rt, full)
 	if err != nil {
 		return err
 	}
 	problems := append(slices.Clone(snap.Problems()), unread...)
-	newer := a.availableUpdates()
-	warnings := a.signatureWarnings()
 	if a.JSON {
-		addUpdates(skills, newer)
+		updates := updateReasons(newer)
 		for i, s := range skills {
-			skills[i].Signature = warnings[s.Path].Text
+			skills[i].Newer, skills[i].Signature = updates[s.Path], warnings[s.Path].Text
 		}
-		return a.PrintJSON(listOutput{Skills: skills, Pending: listPending(snap), Problems: append([]catalog.Problem{}, problems...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)})
+		return a.printListJSON(snap, problems, console.JSONItems(skills))
 	}
 	a.printList(snap, skills)
 	a.printProblems(problems)
@@ -120,6 +129,16 @@ func (a *app) listSkills(cmd *cobra.Command, rt *loadout.Runtime, full bool) err
 		}
 	}
 	return nil
+}
+
+// printListJSON prints one skill at a time, because there may be very many.
+func (a *app) printListJSON(snap *catalog.Snapshot, problems []catalog.Problem, skills iter.Seq[any]) error {
+	lists := []console.JSONList{{Name: "skills", Items: skills}}
+	if pending := listPending(snap); len(pending) > 0 {
+		lists = append(lists, console.JSONList{Name: "pending", Items: console.JSONItems(pending)})
+	}
+	return a.PrintJSONLists(append(lists, console.JSONList{Name: "problems", Items: console.JSONItems(problems)},
+		console.JSONList{Name: "shadowed", Items: console.JSONItems(snap.Shadowed())})...)
 }
 
 // signatureWarnings returns the warnings about signatures by the path of the

@@ -7,11 +7,13 @@ package console
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"strings"
 	"unicode"
@@ -73,6 +75,52 @@ func EncodeJSON(v any) ([]byte, error) {
 		return nil, err
 	}
 	return []byte(untrusted.EscapeJSON(b.String())), nil
+}
+
+// JSONList is a member of a JSON object that is a list.
+type JSONList struct {
+	Name  string
+	Items iter.Seq[any]
+}
+
+// JSONItems yields the items of a slice.
+func JSONItems[T any](items []T) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		for i := range items {
+			if !yield(&items[i]) {
+				return
+			}
+		}
+	}
+}
+
+// PrintJSONLists prints an object of lists as [Console.PrintJSON] does, but
+// encodes one item at a time, so that long lists need little memory.
+func (c *Console) PrintJSONLists(lists ...JSONList) error {
+	w := bufio.NewWriterSize(c.Stdout, 64<<10) // StdoutWriter records errors
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("    ", "  ")
+	separator := "{\n"
+	for _, l := range lists {
+		fmt.Fprintf(w, "%s  %q: [", separator, l.Name)
+		before, after := "\n    ", "]"
+		for item := range l.Items {
+			b.Reset()
+			if err := enc.Encode(item); err != nil {
+				return err
+			}
+			_, _ = w.WriteString(before)
+			_, _ = w.WriteString(untrusted.EscapeJSON(strings.TrimSuffix(b.String(), "\n")))
+			before, after = ",\n    ", "\n  ]"
+		}
+		_, _ = w.WriteString(after)
+		separator = ",\n"
+	}
+	_, _ = w.WriteString("\n}\n")
+	_ = w.Flush()
+	return nil
 }
 
 // Colorize applies the SGR code to s if w is a terminal.
