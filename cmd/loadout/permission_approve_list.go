@@ -21,7 +21,7 @@ type listedGrant struct {
 	// are those of this listing.
 	Configured bool `json:"configured,omitempty"`
 	// SupersededBy is the digest of the newer version that was approved. The
-	// grant applies only where a lockfile names its version.
+	// grant applies only in projects where the user chose its version.
 	SupersededBy policy.Digest `json:"superseded_by,omitempty"`
 }
 
