@@ -67,6 +67,9 @@ func TestLayoutPaths(t *testing.T) {
 	if slices.ContainsFunc(got, func(kv string) bool { return strings.HasPrefix(kv, "LOADOUT_SECRETS") }) {
 		t.Error("no secrets")
 	}
+	if got := (&sandbox.Spec{Trees: []sandbox.Tree{{Path: "/deps"}}}).Environment(&sandbox.Cmd{}, nil); slices.ContainsFunc(got, func(kv string) bool { return strings.HasPrefix(kv, "LOADOUT_SKILL") }) {
+		t.Errorf("without a skill it is %q", got)
+	}
 }
 
 func TestSecretPrintsAsItsName(t *testing.T) {

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,19 @@ func TestTrustedProjectCanBeStricter(t *testing.T) {
 	if s := c.Sandbox; s.Enabled || s.MinTier != 4 || s.MemoryMB != 64 || s.DiskMB != 8 || !slices.Equal(s.Network, []string{"b.example"}) ||
 		c.Servers.Safety != "HIGH" || c.Policy.Threshold != "LOW" || len(c.Notes) > 0 {
 		t.Errorf("it has %+v", c)
+	}
+}
+
+func TestTrustedProjectMayRepeatSettings(t *testing.T) {
+	for _, enabled := range []bool{true, false} {
+		m := newMachine(t)
+		m.in.Trusted = func(string, []byte) bool { return true }
+		text := fmt.Sprintf("sandbox: {enabled: %t}\n", enabled)
+		m.write(userFile, text)
+		m.write(projectFile, text)
+		if c := m.load(); c.Sandbox.Enabled != enabled || len(c.Notes) > 0 {
+			t.Errorf("enabled: %t has %t, notes %v", enabled, c.Sandbox.Enabled, c.Notes)
+		}
 	}
 }
 

@@ -34,3 +34,22 @@ func FuzzFetch(f *testing.F) {
 		}
 	})
 }
+
+func TestPythonVersionOfUVX(t *testing.T) {
+	for args, want := range map[string]string{
+		"--python 3.12 x": `# requires-python = "==3.12.*"`, "-p python3.11 x==1.0": `# requires-python = "==3.11.*"`, "x": "",
+	} {
+		got, err := parseUVX(strings.Fields(args))
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		data, err := fs.ReadFile(got.files, "main.py")
+		if text := string(data); err != nil || !strings.Contains(text, want) || want == "" && strings.Contains(text, "requires-python") {
+			t.Errorf("%s: %q, %v", args, text, err)
+		}
+	}
+	if _, err := parseUVX([]string{"--python", "2.7", "x"}); err == nil {
+		t.Error("Python 2.7 is accepted")
+	}
+}

@@ -47,3 +47,47 @@ func TestLeaseEndsIfTheGrantCannotBeRead(t *testing.T) {
 		}
 	})
 }
+
+// once is a store in which a grant can be revoked once.
+type once struct {
+	breaking
+	revoked []string
+}
+
+func (o *once) Revoke(_ context.Context, ref string) ([]policy.Grant, error) {
+	o.revoked = append(o.revoked, ref)
+	if len(o.revoked) > 1 {
+		return nil, policy.ErrNotGranted
+	}
+	return []policy.Grant{*o.grant}, nil
+}
+
+func TestConsume(t *testing.T) {
+	g := policy.Grant{ID: "1", Principal: policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}, Subject: policy.Digest("sha256:" + strings.Repeat("a", 64)),
+		Name: "pdf", Permissions: policy.Permissions{Run: true}, Scope: policy.Once, By: policy.Principal{ID: "ann", Kind: policy.UserPrincipal}}
+	broken := errors.New("disk on fire")
+	s := &once{breaking: breaking{grant: &g, err: broken}}
+	s.broken.Store(true)
+	if err := lease.Consume(t.Context(), s, g); !errors.Is(err, broken) || len(s.revoked) > 0 {
+		t.Errorf("error is %v, want %v; revoked %v", err, broken, s.revoked)
+	}
+	s.broken.Store(false)
+	if err := lease.Consume(t.Context(), s, g); err != nil || len(s.revoked) != 1 {
+		t.Errorf("error is %v; revoked %v", err, s.revoked)
+	}
+	if err := lease.Consume(t.Context(), s, g); !errors.Is(err, policy.ErrNotGranted) {
+		t.Errorf("the second time, the error is %v", err)
+	}
+	always := g
+	always.Scope = policy.Always
+	s = &once{breaking: breaking{grant: &always, err: broken}}
+	for range 2 {
+		if err := lease.Consume(t.Context(), s, always); err != nil || len(s.revoked) > 0 {
+			t.Errorf("error is %v; revoked %v", err, s.revoked)
+		}
+	}
+	s.broken.Store(true)
+	if err := lease.Consume(t.Context(), s, always); !errors.Is(err, broken) {
+		t.Errorf("error is %v, want %v", err, broken)
+	}
+}

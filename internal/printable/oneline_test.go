@@ -26,3 +26,13 @@ func FuzzOneLine(f *testing.F) {
 		}
 	})
 }
+
+func TestIsLabel(t *testing.T) {
+	for s, want := range map[string]bool{
+		"a b": true, "数据": true, "": true, "a\nb": false, "a\x1b": false, "a\u202eb": false, "a\u200bb": false,
+	} {
+		if got := printable.IsLabel(s); got != want {
+			t.Errorf("IsLabel(%q) = %t", s, got)
+		}
+	}
+}

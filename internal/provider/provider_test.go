@@ -484,6 +484,23 @@ func findPython(t *testing.T, version string) string {
 }
 
 // The shim works on every Python from 3.9 on that this machine has.
+// A borrowed tool runs in the owner's provider, with the borrower's settings.
+func TestLend(t *testing.T) {
+	owner := &skill.Skill{Name: "owner", Tools: []skill.Tool{{Name: "own"}}}
+	to := &skill.Skill{Name: "to", Config: json.RawMessage(`{"a":1,"b":1}`)}
+	declared := []skill.Tool{{Name: "x", Provider: "owner", Config: json.RawMessage(`{"b":2}`)}}
+	got, err := provider.Lend(owner, to, declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Tools) != 1 || got.Tools[0].Name != "x" || got.Tools[0].Provider != "" || string(got.Tools[0].Config) != `{"a":1,"b":2}` || got.Name != "owner" {
+		t.Errorf("lent %+v", got)
+	}
+	if owner.Tools[0].Name != "own" || declared[0].Provider != "owner" || string(declared[0].Config) != `{"b":2}` {
+		t.Error("a parameter was modified")
+	}
+}
+
 func TestShimOnEveryPython(t *testing.T) {
 	plan, err := provider.Plan(parse(t, "notes"), provider.Options{Person: "ann", Session: "s-1"})
 	if err != nil {
