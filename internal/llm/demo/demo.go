@@ -178,19 +178,26 @@ func partTokens(parts []llm.Part) int {
 }
 
 func textTokens(text string) int {
-	n := 0.0
+	wide, other := 0, 0
 	for _, r := range text {
-		n += tokenWeight(r)
+		if isWide(r) {
+			wide++
+		} else {
+			other++
+		}
 	}
-	return int(n + 0.999)
+	return int(wideTokens*float64(wide) + otherTokens*float64(other) + 0.999)
 }
+
+// Estimated numbers of tokens of a character.
+const wideTokens, otherTokens = 0.67, 0.25
 
 // tokenWeight estimates the number of tokens of a character.
 func tokenWeight(r rune) float64 {
 	if isWide(r) {
-		return 0.67
+		return wideTokens
 	}
-	return 0.25
+	return otherTokens
 }
 
 // isWide reports whether a character belongs to a script without spaces between

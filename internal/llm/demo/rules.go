@@ -37,7 +37,8 @@ type step struct {
 	failed   bool
 }
 
-// readTurn extracts what the rules need from a conversation.
+// readTurn extracts what the rules need from a conversation. Of earlier turns, these
+// are only the loaded skills.
 func readTurn(r *llm.Request) *turn {
 	t := &turn{has: map[string]bool{}}
 	for _, tool := range r.Tools {
@@ -45,11 +46,16 @@ func readTurn(r *llm.Request) *turn {
 	}
 	t.listed, t.skills = readInstructions(truncate(r.Instructions, maxRead))
 	open := map[string]*step{}
+	start := lastUserMessage(r.Messages)
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		for _, p := range m.Parts {
 			switch p := p.(type) {
 			case llm.Call:
+				if i < start && p.Name != load {
+					delete(open, p.ID) // vendors reuse IDs
+					continue
+				}
 				s := newStep(p)
 				open[p.ID] = s
 				t.steps = append(t.steps, s)
@@ -66,11 +72,22 @@ func readTurn(r *llm.Request) *turn {
 				t.skills = append(removeSkill(t.skills, k), k)
 			}
 		}
-		if words := strings.TrimSpace(m.Words()); m.Role == llm.User && words != "" {
-			t.words, t.steps, t.tools = truncate(words, maxWords), nil, nil
+		if i == start {
+			t.words, t.steps, t.tools = truncate(strings.TrimSpace(m.Words()), maxWords), nil, nil
 		}
 	}
 	return t
+}
+
+// lastUserMessage returns the index of the last message with the user's words, or
+// -1 if there is none.
+func lastUserMessage(messages []llm.Message) int {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if m := &messages[i]; m.Role == llm.User && strings.TrimSpace(m.Words()) != "" {
+			return i
+		}
+	}
+	return -1
 }
 
 // Limits on the input of the rules, because results may have any size.
