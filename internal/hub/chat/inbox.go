@@ -160,8 +160,8 @@ func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in 
 
 // enqueue adds an input to the inbox and calls with in the same transaction. If
 // no node holds the conversation's lease, the transaction also acquires it for
-// this node, so that some node processes the input. It then also takes the input,
-// which saves a transaction before the turn.
+// this node, so that some node processes the input. If no other input waits, it
+// then also takes the input, which saves a transaction before the turn.
 func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *conversationTx, seq int64) error) (int64, error) {
 	if !e.addWorker() {
 		return 0, ErrClosed
@@ -181,18 +181,10 @@ func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *
 		default:
 			lease = &taken
 		}
-		if seq, err = c.addInput(ctx, in); err != nil {
+		if seq, first, err = c.addInput(ctx, in, lease != nil); err != nil {
 			return err
 		}
-		if err := with(c, seq); err != nil || lease == nil || in.Kind.isNote() {
-			return err
-		}
-		s, st, err := c.state(ctx)
-		if err != nil || st.Running { // the worker resumes the turn of a crashed node first
-			return err
-		}
-		first, err = c.takeInput(ctx, s, st)
-		return err
+		return with(c, seq)
 	})
 	if err != nil || lease == nil {
 		e.removeWorker()
@@ -205,13 +197,19 @@ func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *
 	return seq, nil
 }
 
-// addInput adds an input to the inbox and publishes a [MessageReceived] event.
-func (c *conversationTx) addInput(ctx context.Context, in input) (int64, error) {
+// addInput adds an input to the inbox and publishes a [MessageReceived] event. If
+// take is set and nothing else waits or runs, it also takes the input and returns
+// its job. The caller must then hold the lease.
+func (c *conversationTx) addInput(ctx context.Context, in input, take bool) (int64, *job, error) {
 	s, st, err := c.state(ctx)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return c.appendInput(ctx, s, st, in)
+	take = take && !in.Kind.isNote() && !st.Running && st.Wanted == st.Taken
+	if in.seq, err = c.appendInput(ctx, s, st, in, take); err != nil || !take {
+		return in.seq, nil, err
+	}
+	return in.seq, &job{input: in, owner: account.UserID(s.Owner), session: s}, nil
 }
 
 // notifyTurn adds a note for the running turn to the inbox. It does nothing if no
@@ -219,12 +217,14 @@ func (c *conversationTx) addInput(ctx context.Context, in input) (int64, error) 
 func (c *conversationTx) notifyTurn(ctx context.Context, kind InputKind, about string) error {
 	s, st, err := c.state(ctx)
 	if err == nil && st.Running {
-		_, err = c.appendInput(ctx, s, st, input{Kind: kind, Approval: about})
+		_, err = c.appendInput(ctx, s, st, input{Kind: kind, Approval: about}, false)
 	}
 	return err
 }
 
-func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st state, in input) (int64, error) {
+// appendInput adds an input to the inbox. If take is set, it also takes it; no
+// other input may wait.
+func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st state, in input, take bool) (int64, error) {
 	if n := st.Wanted - st.Taken; n >= maxNotes || !in.Kind.isNote() && n >= MaxQueued {
 		return 0, ErrQueueFull
 	}
@@ -240,10 +240,17 @@ func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st st
 	if st.Wanted, err = c.appendEvents(ctx, inboxStream(c.id), store.Event{Kind: string(in.Kind), Data: data}); err != nil {
 		return 0, err
 	}
+	if take {
+		st.Taken, st.Running, st.Tries = st.Wanted, true, 0
+	}
 	if err := c.setState(ctx, s, st); err != nil || in.Kind.isNote() {
 		return st.Wanted, err
 	}
-	return st.Wanted, c.publish(ctx, eventRow{Event: Event{Type: MessageReceived, Input: st.Wanted, Kind: in.Kind, Text: in.Text, Skill: in.Skill}})
+	events := []eventRow{{Event: Event{Type: MessageReceived, Input: st.Wanted, Kind: in.Kind, Text: in.Text, Skill: in.Skill}}}
+	if take {
+		events = append(events, eventRow{Event: Event{Type: TurnStarted, Input: st.Wanted}})
+	}
+	return st.Wanted, c.publish(ctx, events...)
 }
 
 // readInputs returns the inputs in the inbox after the given number.
