@@ -18,7 +18,8 @@ import (
 type bench struct {
 	size
 	program, home, database string
-	tokens                  []string // one per user
+	tokens, userIDs         []string // one per user
+	groupIDs                []string
 	admin                   string
 	node                    *node
 	client                  *http.Client

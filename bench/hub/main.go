@@ -5,6 +5,9 @@
 //
 //	go run ./hub -skills DIR [-n 10000] [-users 200] [-groups 20] [-chats 200]
 //	go run ./hub -turns 1000
+//	go run ./hub -mcp [-n 10000] [-users 60]
+//
+// With -mcp, it measures only the MCP endpoint, with generated skills.
 //
 // The hub is a `loadout serve` process, once with SQLite and once with a PostgreSQL server that
 // the program starts. The program uploads skills through the API: half of them to the public
@@ -32,6 +35,7 @@ func main() {
 	dir := flag.String("skills", "", "`directory` with skills")
 	program := flag.String("loadout", "", "`program` to measure instead of one built from this repository")
 	only := flag.String("on", "", "only `DATABASE`: SQLite or PostgreSQL")
+	mcp := flag.Bool("mcp", false, "measure only the MCP endpoint")
 	var s size
 	flag.IntVar(&s.skills, "n", 10000, "number of skills")
 	flag.IntVar(&s.users, "users", 200, "number of users")
@@ -40,14 +44,14 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 7, "number of rounds")
 	flag.IntVar(&s.turns, "turns", 0, "measure only a conversation that grows to `N` turns, without skills")
 	measure.Main("hub", false, func() error {
-		if *dir == "" && s.turns == 0 || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
+		if *dir == "" && s.turns == 0 && !*mcp || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
 			return errors.New("usage: -skills DIR, with all numbers of at least 1")
 		}
-		return run(*dir, *program, *only, s)
+		return run(*dir, *program, *only, *mcp, s)
 	})
 }
 
-func run(skills, program, only string, s size) (err error) {
+func run(skills, program, only string, mcp bool, s size) (err error) {
 	dir, err := os.MkdirTemp("", "loadout-bench-*")
 	if err != nil {
 		return err
@@ -68,7 +72,8 @@ func run(skills, program, only string, s size) (err error) {
 	}
 	if only != "PostgreSQL" {
 		home := filepath.Join(dir, "sqlite")
-		if err := (&bench{size: s, program: program, home: home, database: "sqlite:" + filepath.Join(home, "hub.db")}).run("SQLite", skills); err != nil {
+		b := &bench{size: s, program: program, home: home, database: "sqlite:" + filepath.Join(home, "hub.db")}
+		if err := b.measure("SQLite", skills, mcp); err != nil {
 			return fmt.Errorf("benchmark SQLite: %w", err)
 		}
 	}
@@ -80,8 +85,17 @@ func run(skills, program, only string, s size) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	if err := (&bench{size: s, program: program, home: filepath.Join(dir, "postgres"), database: server.URL()}).run("PostgreSQL", skills); err != nil {
+	b := &bench{size: s, program: program, home: filepath.Join(dir, "postgres"), database: server.URL()}
+	if err := b.measure("PostgreSQL", skills, mcp); err != nil {
 		return fmt.Errorf("benchmark PostgreSQL: %w", err)
 	}
 	return nil
+}
+
+// measure measures the MCP endpoint alone, or everything else.
+func (b *bench) measure(name, skills string, mcp bool) error {
+	if mcp {
+		return b.runMCP(name)
+	}
+	return b.run(name, skills)
 }

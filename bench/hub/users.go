@@ -28,13 +28,13 @@ func (b *bench) createUsers() (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	accounts := users.New(db, users.Options{})
-	var groups []string
+	b.groupIDs, b.userIDs = nil, nil
 	for i := range b.groups {
 		g, err := db.Groups.Create(ctx, store.Group{Name: groupName(i)})
 		if err != nil {
 			return err
 		}
-		groups = append(groups, g.ID)
+		b.groupIDs = append(b.groupIDs, g.ID)
 	}
 	for i := range b.users + 1 { // the last user is an administrator
 		u, err := db.Users.Create(ctx, store.User{Name: fmt.Sprint("user", i), Admin: i == b.users})
@@ -50,8 +50,8 @@ func (b *bench) createUsers() (err error) {
 			b.admin = token
 			break
 		}
-		b.tokens = append(b.tokens, token)
-		if err := db.Groups.SetMember(ctx, store.Member{GroupID: groups[i%b.groups], UserID: u.ID, Role: store.Role(account.Developer.String())}); err != nil {
+		b.tokens, b.userIDs = append(b.tokens, token), append(b.userIDs, u.ID)
+		if err := db.Groups.SetMember(ctx, store.Member{GroupID: b.groupIDs[i%b.groups], UserID: u.ID, Role: store.Role(account.Developer.String())}); err != nil {
 			return err
 		}
 	}
