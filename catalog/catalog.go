@@ -72,7 +72,7 @@ type Catalog struct {
 	reload sync.Mutex // held during a reload; locked before state
 
 	state     sync.Mutex // held while building a snapshot; guards the fields below
-	listings  []Listing  // result of the last successful read of each source
+	listings  []layered  // result of the last successful read of each source
 	failed    []error    // error of the last read of each source, if it failed
 	durations []time.Duration
 	pending   []pending
@@ -114,7 +114,7 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 		rank:        opts.Search,
 		confirm:     opts.Confirm,
 		log:         opts.Logger,
-		listings:    make([]Listing, len(sources)),
+		listings:    make([]layered, len(sources)),
 		failed:      make([]error, len(sources)),
 		durations:   make([]time.Duration, len(sources)),
 		pending:     make([]pending, len(sources)),
@@ -128,7 +128,7 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	c.filter.Store(f)
-	c.current.Store(newSnapshot(nil, nil, f, nil))
+	c.current.Store(newSnapshot(nil, nil, f, true, nil))
 	return c, nil
 }
 
@@ -205,11 +205,13 @@ func byDir(a, b *Entry) int {
 // build returns a snapshot of what was read. It must be called with c.state
 // held.
 func (c *Catalog) build() *Snapshot {
-	var entries []*Entry
+	var layers []*Layer
 	var problems []Problem
+	keep := true
 	for i, l := range c.listings {
-		entries = append(entries, l.Entries...)
-		problems = append(problems, l.Problems...)
+		layers = append(layers, l.layers...)
+		problems = append(problems, l.problems...)
+		keep = keep && !l.isShared
 		if err := c.failed[i]; err != nil {
 			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: unreadable(err)})
 		}
@@ -221,7 +223,7 @@ func (c *Catalog) build() *Snapshot {
 	if c.confirm != nil {
 		confirm = c.confirmReplacement
 	}
-	return newSnapshot(entries, problems, c.filter.Load(), confirm)
+	return newSnapshot(layers, problems, c.filter.Load(), keep, confirm)
 }
 
 // sourcePath returns the path of a source for messages, or its label if it has
@@ -256,12 +258,8 @@ func (c *Catalog) publish(s *Snapshot) {
 	s.Version = old.Version + 1
 	c.current.Store(s)
 	c.mu.Lock()
-	alive := make(map[*Entry]bool, len(s.entries))
-	for _, e := range s.entries {
-		alive[e] = true
-	}
 	for e := range c.hashers {
-		if !alive[e] {
+		if s.byKey(e.Key()) != e {
 			delete(c.hashers, e)
 		}
 	}

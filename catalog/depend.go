@@ -221,7 +221,7 @@ func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 // all constraints.
 func (o *ordering) firstSatisfying(candidates []*Entry, needs []need) *Entry {
 	for _, e := range candidates {
-		if o.s.hidden[e] == "" && !slices.ContainsFunc(needs, func(n need) bool { return !satisfies(e.Version, n.want) }) {
+		if o.s.hidden(e) == "" && !slices.ContainsFunc(needs, func(n need) bool { return !satisfies(e.Version, n.want) }) {
 			return e
 		}
 	}

@@ -50,7 +50,7 @@ type filter struct {
 	disabled bool
 	shell    string
 	allow    []allowRule
-	chosen   []string // "name" or "origin/name"; nil allows all
+	chosen   map[string]bool // "name" or "origin/name"; nil allows all
 }
 
 type allowRule struct {
@@ -78,9 +78,9 @@ func (f Filter) compile() (*filter, error) {
 		out.allow = append(out.allow, rule)
 	}
 	if f.Select != nil {
-		out.chosen = []string{}
+		out.chosen = make(map[string]bool, len(f.Select))
 		for _, s := range f.Select {
-			out.chosen = append(out.chosen, skillname.Normalize(strings.TrimSpace(s)))
+			out.chosen[skillname.Normalize(strings.TrimSpace(s))] = true
 		}
 	}
 	return out, nil
@@ -97,7 +97,7 @@ func (f *filter) reason(e *Entry) string {
 	}) {
 		return "not on the allowlist (skills.allow)"
 	}
-	if f.chosen != nil && !slices.Contains(f.chosen, e.Name) && !slices.Contains(f.chosen, e.Origin+"/"+e.Name) {
+	if f.chosen != nil && !f.chosen[e.Name] && !f.chosen[e.Origin+"/"+e.Name] {
 		return "not among the skills of this profile"
 	}
 	if f.shell != "" && len(e.BindShells) > 0 && !slices.ContainsFunc(e.BindShells, func(s string) bool { return strings.EqualFold(s, f.shell) }) {

@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
@@ -12,12 +14,17 @@ import (
 // lower-case ASCII are compared.
 func (s *Snapshot) lookalikes() []Problem {
 	var out []Problem
-	for _, e := range s.shown {
-		like := untrusted.Skeleton(e.Name)
-		if like == e.Name {
-			continue
+	var all []*Entry
+	for _, l := range s.layers {
+		for _, e := range l.lookalikes {
+			if s.ByName(e.Name) == e {
+				all = append(all, e)
+			}
 		}
-		known := s.winner(s.withName(like))
+	}
+	slices.SortFunc(all, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
+	for _, e := range all {
+		known := s.ByName(untrusted.Skeleton(e.Name))
 		if known == nil {
 			continue
 		}

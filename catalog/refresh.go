@@ -83,9 +83,18 @@ type reading struct {
 	detached bool
 }
 
-// listResult holds the results of [Source.List].
+// layered is a listing with its index.
+type layered struct {
+	entries  []*Entry // by directory; nil if isShared
+	layers   []*Layer
+	problems []Problem
+	isShared bool // whether the layers are those of a [LayerSource]
+}
+
+// listResult holds the results of [Source.List] or [LayerSource.ListLayer].
 type listResult struct {
 	listing Listing
+	layer   *Layer // of a [LayerSource]
 	err     error
 	took    time.Duration
 }
@@ -140,12 +149,16 @@ func (c *Catalog) list(ctx context.Context, i int, shared *sharedBudget) *listRe
 	start := time.Now()
 	var l Listing
 	var err error
-	if d, ok := c.sources[i].(*dirSource); ok {
-		l, err = d.list(ctx, shared)
-	} else {
-		l, err = c.sources[i].List(ctx)
+	var layer *Layer
+	switch src := c.sources[i].(type) {
+	case *dirSource:
+		l, err = src.list(ctx, shared)
+	case LayerSource:
+		layer, l.Problems, err = src.ListLayer(ctx)
+	default:
+		l, err = src.List(ctx)
 	}
-	return &listResult{l, err, max(1, time.Since(start))}
+	return &listResult{l, layer, err, max(1, time.Since(start))}
 }
 
 // waitUntil waits until all sources were read, ctx is done, or the timeout.
@@ -224,12 +237,30 @@ func (c *Catalog) storeResult(ctx context.Context, i int, a *listResult) bool {
 	if a.err != nil {
 		return failed == nil || failed.Error() != a.err.Error()
 	}
-	if !slices.IsSortedFunc(a.listing.Entries, byDir) {
-		slices.SortStableFunc(a.listing.Entries, byDir)
+	now, same := before.update(a)
+	c.listings[i] = now
+	return failed != nil || !same || !slices.Equal(before.problems, now.problems)
+}
+
+// update returns the listing with the result of another read. same reports whether
+// the skills are the same; their index is then that of l.
+func (l layered) update(a *listResult) (now layered, same bool) {
+	now = layered{problems: a.listing.Problems}
+	if a.layer != nil {
+		now.layers, now.isShared = []*Layer{a.layer}, true
+		return now, len(l.layers) == 1 && l.layers[0].equal(a.layer)
 	}
-	reuse(before.Entries, a.listing.Entries)
-	c.listings[i] = a.listing
-	return failed != nil || !slices.Equal(before.Entries, a.listing.Entries) || !slices.Equal(before.Problems, a.listing.Problems)
+	now.entries = a.listing.Entries
+	if !slices.IsSortedFunc(now.entries, byDir) {
+		slices.SortStableFunc(now.entries, byDir)
+	}
+	reuse(l.entries, now.entries)
+	if slices.Equal(l.entries, now.entries) {
+		now.entries, now.layers = l.entries, l.layers
+		return now, true
+	}
+	now.layers = layersOf(now.entries)
+	return now, false
 }
 
 // stillReading returns the problem of a source that was never read so far.

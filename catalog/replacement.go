@@ -23,11 +23,26 @@ func (s *Snapshot) Pending() []Replacement {
 	return slices.DeleteFunc(slices.Clone(s.replacements), func(r Replacement) bool { return r.Reason == "" })
 }
 
-// resolveName returns the skill that a name resolves to, among the skills with
-// that name. It hides those that are pending.
-func (s *Snapshot) resolveName(candidates []*Entry, confirm func(Replacement) string) *Entry {
+// confirmReplacements hides the skills that are pending.
+func (s *Snapshot) confirmReplacements(confirm func(Replacement) string) {
+	var names []string
+	for _, l := range s.layers {
+		if l.entries[0].Scope == Project {
+			for e := range l.All() {
+				names = append(names, e.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		s.confirmName(s.withName(name), confirm)
+	}
+}
+
+// confirmName hides those of the skills with the same name that are pending.
+func (s *Snapshot) confirmName(candidates []*Entry, confirm func(Replacement) string) {
 	e := s.winner(candidates)
-	for e != nil && e.Scope == Project && confirm != nil {
+	for e != nil && e.Scope == Project {
 		r := Replacement{Entry: e, Replaced: s.belowProject(candidates)}
 		if r.Replaced == nil {
 			break
@@ -37,21 +52,20 @@ func (s *Snapshot) resolveName(candidates []*Entry, confirm func(Replacement) st
 		if r.Reason == "" {
 			break
 		}
-		if s.hidden == nil {
-			s.hidden = map[*Entry]string{}
+		if s.pending == nil {
+			s.pending = map[*Entry]string{}
 		}
-		s.hidden[e] = r.Reason
+		s.pending[e] = r.Reason
 		s.problems = append(slices.Clip(s.problems), Problem{Path: e.Path, Origin: e.Origin, Diagnostic: skill.Diagnostic{
 			Severity: skill.Warning, Code: "pending-skill", Message: fmt.Sprintf("%s is %s", e.Name, r.Reason), Fix: "confirm it after a review, or rename it"}})
 		e = s.winner(candidates)
 	}
-	return e
 }
 
 // belowProject returns the first available skill that is not a project's, or nil.
 func (s *Snapshot) belowProject(candidates []*Entry) *Entry {
 	for _, e := range candidates {
-		if e.Scope < Project && s.hidden[e] == "" {
+		if e.Scope < Project && s.hidden(e) == "" {
 			return e
 		}
 	}

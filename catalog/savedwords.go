@@ -128,8 +128,8 @@ func (c *Catalog) openSaved(s *Snapshot) {
 	before := c.index.saved
 	c.index.saved = nil
 	used := map[string]bool{}
-	for _, run := range s.runs {
-		used[run[0].Origin] = true
+	for _, l := range s.layers {
+		used[l.entries[0].Origin] = true
 	}
 	for _, src := range c.sources {
 		d, ok := src.(*dirSource)
@@ -302,21 +302,14 @@ func countKnown(w *savedWords, d *dirSource, s *Snapshot) int {
 // those that another source lists too.
 func wordKeys(d *dirSource, s *Snapshot) map[uint64]bool {
 	keys := map[uint64]bool{}
-	add := func(e *Entry) {
-		if key := e.wordKey(); key != 0 {
-			keys[key] = true
+	for _, l := range s.layers {
+		if l.entries[0].Origin != d.origin {
+			continue
 		}
-	}
-	for _, run := range s.runs {
-		if run[0].Origin == d.origin {
-			for _, e := range run {
-				add(e)
+		for _, e := range l.entries {
+			if key := e.wordKey(); key != 0 {
+				keys[key] = true
 			}
-		}
-	}
-	for _, t := range s.twins {
-		if t.entry.Origin == d.origin {
-			add(t.entry)
 		}
 	}
 	return keys

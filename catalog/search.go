@@ -41,7 +41,7 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 	s := c.Snapshot()
 	if printable.OneLine(query) == "" {
 		var hits []Hit
-		for _, e := range s.shown {
+		for e := range s.Visible() {
 			if len(hits) == o.Limit {
 				break
 			}
@@ -51,7 +51,7 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 		}
 		return hits, nil
 	}
-	if c.rank != nil && len(s.shown) > maxIndexed {
+	if c.rank != nil && s.size() > maxIndexed {
 		return c.ranked(ctx, s, query, o)
 	}
 	for {
@@ -89,7 +89,7 @@ func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o Searc
 	}
 	var hits []Hit
 	for i, name := range names {
-		e := s.winner(s.withName(name))
+		e := s.ByName(name)
 		if e == nil || !o.includes(e) {
 			continue
 		}

@@ -73,22 +73,23 @@ func (c *Catalog) searchIndex(ctx context.Context, s *Snapshot) (*bm25.Index, []
 func (c *Catalog) buildSearchIndex(ctx context.Context, s *Snapshot) error {
 	x := &c.index
 	c.openSaved(s)
-	missing := x.assign(s)
+	shown := s.Skills()
+	missing := x.assign(shown)
 	if len(missing) > 0 {
-		added, err := c.readWords(ctx, s, missing)
+		added, err := c.readWords(ctx, shown, missing)
 		if err != nil {
 			return err
 		}
 		x.memory = append(x.memory, added)
 	}
 	x.compact()
-	x.of, x.entries, x.index = s, s.shown, bm25.Combine(len(s.shown), x.parts()...)
+	x.of, x.entries, x.index = s, shown, bm25.Combine(len(shown), x.parts()...)
 	return nil
 }
 
-// assign finds the words of the skills of a snapshot in the segments. It returns
+// assign finds the words of the given skills in the segments. It returns
 // the positions of the others.
-func (x *searchIndex) assign(s *Snapshot) (missing []int32) {
+func (x *searchIndex) assign(shown []*Entry) (missing []int32) {
 	for _, m := range x.memory {
 		m.clearPositions()
 	}
@@ -98,7 +99,7 @@ func (x *searchIndex) assign(s *Snapshot) (missing []int32) {
 		}
 	}
 	origin, saved := "", (*savedWords)(nil)
-	for i, e := range s.shown {
+	for i, e := range shown {
 		if e.Origin != origin {
 			origin, saved = e.Origin, x.saved[e.Origin]
 		}
@@ -132,12 +133,12 @@ func newPositions(n int) []int32 {
 	return at
 }
 
-// readWords reads the skills at the given positions of a snapshot.
-func (c *Catalog) readWords(ctx context.Context, s *Snapshot, positions []int32) (*wordSegment, error) {
+// readWords reads the skills at the given positions.
+func (c *Catalog) readWords(ctx context.Context, shown []*Entry, positions []int32) (*wordSegment, error) {
 	// Texts in the order of their keys make merging fast.
 	keys := make(map[int32]uint64, len(positions))
 	for _, at := range positions {
-		keys[at] = s.shown[at].wordKey()
+		keys[at] = shown[at].wordKey()
 	}
 	slices.SortFunc(positions, func(a, b int32) int { return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b)) })
 	buf := make([]byte, firstRead)
@@ -147,7 +148,7 @@ func (c *Catalog) readWords(ctx context.Context, s *Snapshot, positions []int32)
 			if ctx.Err() != nil {
 				return
 			}
-			e, key := s.shown[at], keys[at]
+			e, key := shown[at], keys[at]
 			body, ok := c.bodyHead(ctx, e, buf)
 			if !ok {
 				key = 0

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -22,16 +23,23 @@ type Snapshot struct {
 	// Disabled means that skills are disabled and there are no entries.
 	Disabled bool
 
-	entries  []*Entry // in order of precedence
+	layers   []*Layer // in order of precedence
 	problems []Problem
-	byName   []*Entry          // entries by name, then in order of precedence
-	hidden   map[*Entry]string // why each hidden entry is hidden
+	filter   *filter
+	pending  map[*Entry]string // why each pending skill is hidden; see replacements
 	twins    []twin            // duplicates listed at another path
-	runs     [][]*Entry        // consecutive entries with the same source and scope
-	shown    []*Entry          // the visible skill for each name, sorted by name
+	isTwin   map[*Entry]bool   // their entries
 	// replacements holds what [Options.Confirm] decided, sorted by name. Entries
 	// with a reason are hidden.
 	replacements []Replacement
+
+	// If keep is set, the result of Skills is kept. Otherwise the layers belong
+	// to many snapshots, which should be small.
+	keep      bool
+	shownOnce sync.Once
+	shown     []*Entry
+	countOnce sync.Once
+	count     int
 }
 
 // twin is a skill with the same directory or archive as an earlier skill, which
@@ -64,41 +72,19 @@ func (e *NotFoundError) Error() string {
 // Is reports whether target is [fs.ErrNotExist].
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// newSnapshot sorts entries and resolves names. The entries must be grouped by
-// source, in the order of the sources. confirm returns the reason why a skill is
-// pending; it may be nil.
-func newSnapshot(entries []*Entry, problems []Problem, f *filter, confirm func(Replacement) string) *Snapshot {
-	s := &Snapshot{problems: problems, Disabled: f.disabled}
+// newSnapshot resolves names. The layers must be grouped by source, in the order
+// of the sources. confirm returns the reason why a skill is pending; it may be
+// nil.
+func newSnapshot(layers []*Layer, problems []Problem, f *filter, keep bool, confirm func(Replacement) string) *Snapshot {
+	s := &Snapshot{problems: problems, Disabled: f.disabled, filter: f, keep: keep}
 	if f.disabled {
 		return s
 	}
-	slices.SortStableFunc(entries, func(a, b *Entry) int { return cmp.Compare(b.Scope, a.Scope) })
-	seen := make(map[fileID]*Entry, len(entries))
-	s.entries = make([]*Entry, 0, len(entries))
-	for _, e := range entries {
-		if first := seen[e.id]; first != nil && e.id != (fileID{}) {
-			s.twins = append(s.twins, twin{e, first})
-			continue
-		}
-		seen[e.id] = e
-		s.entries = append(s.entries, e)
-		if why := f.reason(e); why != "" {
-			if s.hidden == nil {
-				s.hidden = map[*Entry]string{}
-			}
-			s.hidden[e] = why
-		}
-	}
-	s.runs = runs(s.entries)
-	s.byName = slices.Clone(s.entries)
-	slices.SortStableFunc(s.byName, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
-	s.shown = make([]*Entry, 0, len(s.byName))
-	for i := 0; i < len(s.byName); {
-		candidates := s.withName(s.byName[i].Name)
-		if e := s.resolveName(candidates, confirm); e != nil {
-			s.shown = append(s.shown, e)
-		}
-		i += len(candidates)
+	s.layers = slices.DeleteFunc(layers, func(l *Layer) bool { return len(l.entries) == 0 })
+	slices.SortStableFunc(s.layers, func(a, b *Layer) int { return cmp.Compare(b.entries[0].Scope, a.entries[0].Scope) })
+	s.findTwins()
+	if confirm != nil {
+		s.confirmReplacements(confirm)
 	}
 	if more := s.lookalikes(); len(more) > 0 {
 		s.problems = slices.Concat(s.problems, more)
@@ -106,34 +92,81 @@ func newSnapshot(entries []*Entry, problems []Problem, f *filter, confirm func(R
 	return s
 }
 
-func runs(entries []*Entry) [][]*Entry {
-	var out [][]*Entry
-	for i := 0; i < len(entries); {
-		j := i + 1
-		for j < len(entries) && entries[j].Scope == entries[i].Scope && entries[j].Origin == entries[i].Origin {
-			j++
+// findTwins finds the skills that are the same files as an earlier skill.
+func (s *Snapshot) findTwins() {
+	n := 0
+	for _, l := range s.layers {
+		if l.hasIDs {
+			n += len(l.entries)
 		}
-		out = append(out, entries[i:j:j])
-		i = j
 	}
-	return out
+	if n == 0 {
+		return
+	}
+	seen := make(map[fileID]*Entry, n)
+	for _, l := range s.layers {
+		if !l.hasIDs {
+			continue
+		}
+		for e := range l.All() {
+			if first := seen[e.id]; first != nil && e.id != (fileID{}) {
+				if s.isTwin == nil {
+					s.isTwin = map[*Entry]bool{}
+				}
+				s.twins, s.isTwin[e] = append(s.twins, twin{e, first}), true
+				continue
+			}
+			seen[e.id] = e
+		}
+	}
+}
+
+// hidden returns the reason why a skill is hidden, or "" if it is not.
+func (s *Snapshot) hidden(e *Entry) string {
+	if why := s.pending[e]; why != "" {
+		return why
+	}
+	if !s.filter.selects() {
+		return ""
+	}
+	return s.filter.reason(e)
 }
 
 // withName returns the visible and hidden skills with the given name, in order
 // of precedence.
 func (s *Snapshot) withName(name string) []*Entry {
-	i, _ := slices.BinarySearchFunc(s.byName, name, func(e *Entry, name string) int { return cmp.Compare(e.Name, name) })
-	j := i
-	for j < len(s.byName) && s.byName[j].Name == name {
-		j++
+	var out []*Entry
+	for _, l := range s.layers {
+		found := l.withName(name)
+		if s.isTwin != nil {
+			found = slices.DeleteFunc(slices.Clone(found), func(e *Entry) bool { return s.isTwin[e] })
+		}
+		if out == nil {
+			out = slices.Clip(found) // most names are in one layer
+		} else {
+			out = append(out, found...)
+		}
 	}
-	return s.byName[i:j]
+	return out
 }
 
 func (s *Snapshot) winner(candidates []*Entry) *Entry {
 	for _, e := range candidates {
-		if s.hidden[e] == "" {
+		if s.hidden(e) == "" {
 			return e
+		}
+	}
+	return nil
+}
+
+// ByName returns the skill of [Snapshot.Skills] with exactly the given name, or
+// nil.
+func (s *Snapshot) ByName(name string) *Entry {
+	for _, l := range s.layers {
+		for _, e := range l.withName(name) {
+			if !s.isTwin[e] && s.hidden(e) == "" {
+				return e
+			}
 		}
 	}
 	return nil
@@ -141,15 +174,32 @@ func (s *Snapshot) winner(candidates []*Entry) *Entry {
 
 // Skills returns the visible skill with the highest precedence for each name,
 // sorted by name. The slice must not be modified.
-func (s *Snapshot) Skills() []*Entry { return s.shown }
+func (s *Snapshot) Skills() []*Entry {
+	if !s.keep {
+		return slices.Collect(s.Visible())
+	}
+	s.shownOnce.Do(func() { s.shown = slices.AppendSeq(make([]*Entry, 0, s.size()), s.Visible()) })
+	return s.shown
+}
+
+// size returns the number of all skills.
+func (s *Snapshot) size() int {
+	n := 0
+	for _, l := range s.layers {
+		n += len(l.entries)
+	}
+	return n
+}
 
 // All yields every visible skill, including shadowed ones, in order of
 // precedence.
 func (s *Snapshot) All() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
-		for _, e := range s.entries {
-			if s.hidden[e] == "" && !yield(e) {
-				return
+		for _, l := range s.layers {
+			for e := range l.All() {
+				if !s.isTwin[e] && s.hidden(e) == "" && !yield(e) {
+					return
+				}
 			}
 		}
 	}
@@ -158,8 +208,8 @@ func (s *Snapshot) All() iter.Seq[*Entry] {
 // ForModel returns a new slice of the skills of [Snapshot.Skills] that a model
 // may load.
 func (s *Snapshot) ForModel() []*Entry {
-	out := make([]*Entry, 0, len(s.shown))
-	for _, e := range s.shown {
+	out := make([]*Entry, 0, min(s.size(), 1000))
+	for e := range s.Visible() {
 		if !e.DisableModelInvocation {
 			out = append(out, e)
 		}
@@ -182,9 +232,9 @@ type Shadow struct {
 // Shadowed returns all skills that are shadowed by another, sorted by name.
 func (s *Snapshot) Shadowed() []Shadow {
 	var out []Shadow
-	for _, e := range s.shown {
+	for e := range s.Visible() {
 		for _, c := range s.withName(e.Name) {
-			if c != e && s.hidden[c] == "" {
+			if c != e && s.hidden(c) == "" {
 				out = append(out, Shadow{c.Name, c.Origin, c.Path, e.Key(), precedenceReason(c, e)})
 			}
 		}
@@ -261,7 +311,7 @@ func (s *Snapshot) parseRef(ref string) query {
 // constraint, or nil.
 func (s *Snapshot) find(q query) *Entry {
 	for _, e := range q.candidates {
-		if !q.bad && s.hidden[e] == "" && satisfies(e.Version, q.want) {
+		if !q.bad && s.hidden(e) == "" && satisfies(e.Version, q.want) {
 			return e
 		}
 	}
@@ -301,13 +351,23 @@ func (s *Snapshot) byKey(key string) *Entry {
 	if !ok {
 		return nil
 	}
-	for _, r := range s.runs {
-		if r[0].Origin != origin {
+	for _, l := range s.layers {
+		if l.entries[0].Origin != origin {
 			continue
 		}
-		if i, ok := slices.BinarySearchFunc(r, &Entry{Dir: dir}, byDir); ok {
-			return r[i]
+		if i, ok := slices.BinarySearchFunc(l.entries, &Entry{Dir: dir}, byDir); ok {
+			if e := l.entries[i]; !l.omitted[e.Name] && !s.isTwin[e] {
+				return e
+			}
 		}
+	}
+	return nil
+}
+
+// ByKey returns the visible skill with the given [Entry.Key], or nil.
+func (s *Snapshot) ByKey(key string) *Entry {
+	if e := s.byKey(key); e != nil && s.hidden(e) == "" {
+		return e
 	}
 	return nil
 }
@@ -316,7 +376,7 @@ func (s *Snapshot) byKey(key string) *Entry {
 // [Entry.Key]. It returns false for an unknown key and if skills are disabled.
 func (s *Snapshot) IsHidden(key string) bool {
 	e := s.byKey(key)
-	return e != nil && s.hidden[e] != ""
+	return e != nil && s.hidden(e) != ""
 }
 
 func satisfies(version string, want *semver.Constraints) bool {
@@ -339,7 +399,7 @@ func (s *Snapshot) notFound(q query) error {
 	}
 	var reasons []string
 	for _, e := range q.candidates[:min(len(q.candidates), 3)] {
-		reason := s.hidden[e]
+		reason := s.hidden(e)
 		switch {
 		case reason != "":
 		case e.Version == "":
@@ -368,7 +428,7 @@ func (s *Snapshot) similarNames(name string) []string {
 	}
 	asked := editdistance.Normalize(name)
 	most := min(2, (len(asked)+1)/2)
-	for _, e := range s.shown {
+	for e := range s.Visible() {
 		if far := editdistance.Distance(asked, editdistance.Normalize(e.Name), most); far <= most {
 			found = append(found, match{e.Name, far})
 		}
@@ -408,8 +468,8 @@ func (s *Snapshot) Explain(ref string) []Candidate {
 			c.Reason = "the only skill of this name"
 		case c.Chosen:
 			c.Reason = fmt.Sprintf("first of %d by scope, then by order of sources", len(q.candidates))
-		case s.hidden[e] != "":
-			c.Reason = s.hidden[e]
+		case s.hidden(e) != "":
+			c.Reason = s.hidden(e)
 		case q.bad:
 			c.Reason = fmt.Sprintf("invalid version constraint %q", q.constraint)
 		case !satisfies(e.Version, q.want):

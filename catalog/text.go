@@ -47,6 +47,7 @@ func Format(entries []*Entry, o FormatOptions) string {
 		o.More = defaultMore
 	}
 	t := newListing(entries)
+	t.count = len(entries)
 	if o.bounded() && !o.fits(t.names(len(t.rows))) {
 		return t.someNames(o)
 	}
@@ -65,6 +66,38 @@ func Format(entries []*Entry, o FormatOptions) string {
 		return t.lines(shortest + best)
 	}
 	return t.names(len(t.rows))
+}
+
+// Text returns the text of [Format] for the skills of [Snapshot.ForModel]. If there
+// are many more than fit, it reads only those that it lists.
+func (s *Snapshot) Text(o FormatOptions) string {
+	const shortestLine = len("- \n")
+	most := o.limit() / shortestLine
+	if !o.bounded() || s.Count() <= most {
+		return Format(s.ForModel(), o)
+	}
+	if o.More == "" {
+		o.More = defaultMore
+	}
+	first := make([]*Entry, 0, most+1)
+	s.forModelByScope(func(e *Entry) bool {
+		first = append(first, e)
+		return len(first) <= most
+	})
+	t := newListing(first)
+	t.count = s.Count()
+	return t.someNames(o)
+}
+
+// TextLength returns the length of the lines of [Snapshot.Text] without limits, or
+// an arbitrary number above most if they are longer than most bytes.
+func (s *Snapshot) TextLength(most int) int {
+	n := 0
+	s.forModelByScope(func(e *Entry) bool {
+		n += len(e.Name) + len(untrusted.MarkOrigin(e.Scope.String(), e.Description)) + len("- : \n")
+		return n <= most
+	})
+	return n
 }
 
 const maxInt = int(^uint(0) >> 1)
@@ -111,6 +144,7 @@ func (r *row) write(b *strings.Builder, description string) {
 
 type rows struct {
 	rows    []row
+	count   int // number of all skills, of which rows may hold only the first
 	total   int // total number of characters
 	longest int // length of the longest description, at least shortest
 }
@@ -163,7 +197,7 @@ func (t *rows) names(n int) string {
 
 func (t *rows) someNames(o FormatOptions) string {
 	text := func(n int) string {
-		return t.names(n) + fmt.Sprintf(o.More, len(t.rows)-n) + "\n"
+		return t.names(n) + fmt.Sprintf(o.More, t.count-n) + "\n"
 	}
 	n := sort.Search(len(t.rows), func(n int) bool { return !o.fits(text(n)) })
 	return text(max(n-1, 0))
