@@ -135,7 +135,7 @@ type TextOptions = catalog.FormatOptions
 // within the limits of o. It is empty if no skills are available. It omits
 // skills that a model must not load.
 func (r *Runtime) CatalogText(o TextOptions) string {
-	return catalog.Format(r.catalog.Snapshot().ForModel(), o)
+	return r.catalog.Snapshot().Text(o)
 }
 
 // Session is a conversation that loads skills from a runtime; see
@@ -165,10 +165,7 @@ func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, 
 // of [session.Session.Load]; Preload then also returns the results so far.
 func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.LoadResult, error) {
 	var out []*session.LoadResult
-	for _, e := range r.catalog.Snapshot().ForModel() {
-		if !e.Preload {
-			continue
-		}
+	for _, e := range r.catalog.Snapshot().Preloaded() {
 		res, err := s.Load(ctx, e.Key(), nil)
 		if err != nil {
 			return out, err
@@ -200,10 +197,8 @@ func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill,
 }
 
 func (s sessionSkills) Digest(ctx context.Context, id session.ID) (string, error) {
-	for e := range s.r.catalog.Snapshot().All() {
-		if e.Origin == id.Origin && e.Dir == id.Dir {
-			return s.r.Digest(ctx, e)
-		}
+	if e := s.r.catalog.Snapshot().ByKey(id.Key()); e != nil {
+		return s.r.Digest(ctx, e)
 	}
 	return "", &catalog.NotFoundError{Ref: id.Key()}
 }

@@ -214,36 +214,30 @@ func (s *Server) instructions(snap *catalog.Snapshot) string {
 }
 
 func (s *Server) guideText(snap *catalog.Snapshot) string {
-	offered := snap.ForModel()
 	switch {
 	case snap.Disabled:
 		return skillsDisabled
-	case len(offered) == 0:
+	case snap.Count() == 0:
 		return guide
 	}
-	return guide + "\n\nSkills:\n" + catalog.Format(offered, catalog.FormatOptions{Characters: s.textShare(offered, 2)})
+	return guide + "\n\nSkills:\n" + snap.Text(catalog.FormatOptions{Characters: s.textShare(snap, 2)})
 }
 
 // loadDescription returns the description of load_skill.
 func (s *Server) loadDescription(snap *catalog.Snapshot) string {
 	const lead = "Load the instructions of a skill. Do this before starting work that a skill fits."
-	offered := snap.ForModel()
-	if snap.Disabled || len(offered) == 0 {
+	if snap.Count() == 0 {
 		return lead
 	}
-	return lead + " Skills:\n" + catalog.Format(offered, catalog.FormatOptions{Characters: s.textShare(offered, 3)})
+	return lead + " Skills:\n" + snap.Text(catalog.FormatOptions{Characters: s.textShare(snap, 3)})
 }
 
 // textShare returns the maximum length, in characters, of the catalog text in
 // the instructions or in the tool description. fifths is that part's share of
 // the budget. If the text fits twice, both parts get the whole text.
-func (s *Server) textShare(offered []*catalog.Entry, fifths int) int {
-	full := 0
-	for _, e := range offered {
-		full += len(e.Name) + len(untrusted.MarkOrigin(e.Scope.String(), e.Description)) + len("- : \n")
-		if 2*full > s.opts.TextBudget {
-			return max(s.opts.TextBudget*fifths/5, 1)
-		}
+func (s *Server) textShare(snap *catalog.Snapshot, fifths int) int {
+	if 2*snap.TextLength(s.opts.TextBudget/2) > s.opts.TextBudget {
+		return max(s.opts.TextBudget*fifths/5, 1)
 	}
 	return s.opts.TextBudget / 2
 }

@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 
@@ -39,11 +41,30 @@ func (s *Server) serveSkills(next mcp.MethodHandler) mcp.MethodHandler {
 		case "prompts/get":
 			get := req.(*mcp.GetPromptRequest)
 			if e := s.view().promptSkill(get.Params.Name); e != nil {
-				return s.getPrompt(ctx, e, typedArguments(newPrompt(e), get.Params.Arguments))
+				res, err := s.getPrompt(ctx, e, typedArguments(newPrompt(e), get.Params.Arguments))
+				if err != nil {
+					return nil, err
+				}
+				if get.ProtocolVersion() >= modernVersion {
+					res = completePrompt(res)
+				}
+				return res, nil
 			}
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// completePrompt returns a result that says that it is complete, as the modern
+// protocol requires. The SDK sets this only in the results of its own prompts, and
+// otherwise only when it decodes a result.
+func completePrompt(of *mcp.GetPromptResult) *mcp.GetPromptResult {
+	res := &mcp.GetPromptResult{}
+	if err := json.Unmarshal([]byte(`{"resultType":"complete","messages":[]}`), res); err != nil {
+		return of
+	}
+	res.Meta, res.Description, res.Messages = of.Meta, of.Description, of.Messages
+	return res
 }
 
 // listResources appends the resources of skills to those of the SDK's server.
@@ -72,7 +93,9 @@ func (s *Server) listResources(ctx context.Context, req *mcp.ListResourcesReques
 	for _, e := range page {
 		res.Resources = append(res.Resources, v.resource(e))
 	}
-	res.NextCursor = rest
+	if rest != "" {
+		res.NextCursor = skillCursor + rest
+	}
 	return res, nil
 }
 
@@ -102,7 +125,9 @@ func (s *Server) listPrompts(ctx context.Context, req *mcp.ListPromptsRequest, n
 	for _, e := range page {
 		res.Prompts = append(res.Prompts, newPrompt(e))
 	}
-	res.NextCursor = rest
+	if rest != "" {
+		res.NextCursor = skillCursor + rest
+	}
 	return res, nil
 }
 
@@ -121,10 +146,16 @@ func skillOffset(cursor string) (skip int, ours bool, err error) {
 
 // pageOf returns up to most skills after the first skip ones, and the cursor of
 // the next page.
-func pageOf(all []*catalog.Entry, skip, most int) (page []*catalog.Entry, next string) {
-	page = all[min(skip, len(all)):]
-	if most = max(most, 0); len(page) > most {
-		return page[:most], skillCursor + encodeCursor(skip+most)
+func pageOf(all iter.Seq[*catalog.Entry], skip, most int) (page []*catalog.Entry, next string) {
+	i := 0
+	for e := range all {
+		switch i++; {
+		case i <= skip:
+		case len(page) < most:
+			page = append(page, e)
+		default:
+			return page, encodeCursor(i - 1)
+		}
 	}
 	return page, ""
 }
@@ -132,7 +163,7 @@ func pageOf(all []*catalog.Entry, skip, most int) (page []*catalog.Entry, next s
 // resource returns the resource of a skill: its SKILL.md. The Skills extension
 // requires the description of the frontmatter, so it has no mark of the origin.
 func (v *view) resource(e *catalog.Entry) *mcp.Resource {
-	return &mcp.Resource{URI: v.uriOf(e.Key()) + "/" + skill.FileName, Name: untrusted.New(e.Name).ForModel(), Title: untrusted.New(e.DisplayName).ForModel(),
+	return &mcp.Resource{URI: v.uriOf(e) + "/" + skill.FileName, Name: untrusted.New(e.Name).ForModel(), Title: untrusted.New(e.DisplayName).ForModel(),
 		Description: untrusted.New(e.Description).ForModelLines(), MIMEType: "text/markdown"}
 }
 
@@ -143,25 +174,29 @@ func newPrompt(e *catalog.Entry) *mcp.Prompt {
 	return &mcp.Prompt{Name: promptName(e), Description: untrusted.MarkOrigin(e.Scope.String(), untrusted.New(e.Description).ForModel()), Arguments: promptArguments(e)}
 }
 
-// prompts returns the skills that users may invoke, one for each prompt name.
-func (v *view) prompts() []*catalog.Entry {
-	var out []*catalog.Entry
-	seen := map[string]bool{}
-	for _, e := range v.snap.Skills() {
-		if name := promptName(e); e.UserInvocable && !seen[name] {
+// prompts yields the skills that users may invoke, one for each prompt name.
+func (v *view) prompts() iter.Seq[*catalog.Entry] {
+	return func(yield func(*catalog.Entry) bool) {
+		seen := map[string]bool{}
+		for e := range v.snap.Visible() {
+			name := promptName(e)
+			if !e.UserInvocable || seen[name] {
+				continue
+			}
 			seen[name] = true
-			out = append(out, e)
+			if !yield(e) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // promptSkill returns the skill with the given prompt name, or nil.
 func (v *view) promptSkill(name string) *catalog.Entry {
-	if e, err := v.snap.Get(name); err == nil && e.Name == name && e.UserInvocable && promptName(e) == name {
+	if e := v.snap.ByName(name); e != nil && e.UserInvocable && promptName(e) == name {
 		return e
 	}
-	for _, e := range v.snap.Skills() { // the name has spaces or hidden characters
+	for e := range v.snap.Visible() { // the name has spaces or hidden characters
 		if e.UserInvocable && promptName(e) == name {
 			return e
 		}

@@ -134,11 +134,8 @@ func (s *Server) listSkills(ctx context.Context, ss *mcp.ServerSession, p *listS
 	}
 	v := s.view()
 	res := &listSkillsResult{ResultType: "complete", Skills: []*skillEntry{}, cacheable: freshness(ss, p.GetMeta())}
-	served := v.served()
-	page := served[min(at, len(served)):]
-	if len(page) > pageSize {
-		page, res.NextCursor = page[:pageSize], encodeCursor(at+pageSize)
-	}
+	page, next := pageOf(v.served(), at, pageSize)
+	res.NextCursor = next
 	for _, e := range page {
 		entry, err := s.entry(ctx, v, e)
 		if err != nil {
@@ -216,7 +213,7 @@ func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skil
 	if err := checkPortable(m); err != nil {
 		return nil, err
 	}
-	root := v.uriOf(e.Key())
+	root := v.uriOf(e)
 	out := &skillEntry{URI: root + "/" + skill.FileName, Resources: make([]skillResource, 0, len(m))}
 	md := -1
 	for i, f := range m {
@@ -392,7 +389,7 @@ func (s *Server) children(ctx context.Context, uri string) ([]*mcp.Resource, err
 	if err != nil {
 		return nil, invalidParams("%s cannot be read: %s", uri, s.errorText(err))
 	}
-	root := v.uriOf(e.Key()) + "/"
+	root := v.uriOf(e) + "/"
 	if inside != "" {
 		inside += "/"
 	}

@@ -506,7 +506,11 @@ func (s *Server) location(m *session.Skill) string {
 	if m.Location != "" && !s.opts.Remote {
 		return m.Location
 	}
-	return s.view().uriOf(m.ID.Key())
+	v := s.view()
+	if e := v.snap.ByKey(m.ID.Key()); e != nil {
+		return v.uriOf(e)
+	}
+	return ""
 }
 
 type readArgs struct {
@@ -622,7 +626,7 @@ func (s *Server) plainFileContent(e *catalog.Entry, c *loadout.Content) []mcp.Co
 		msg += ", at " + at
 	}
 	out := []mcp.Content{&mcp.TextContent{Text: msg}}
-	if uri := s.view().uriOf(e.Key()); uri != "" {
+	if uri := s.view().uriOf(e); uri != "" {
 		out = append(out, &mcp.ResourceLink{URI: uri + "/" + escapePath(c.Path), Name: c.Path, MIMEType: c.MIME, Size: &c.Size})
 	}
 	return out
@@ -633,7 +637,7 @@ func (s *Server) fileLocation(e *catalog.Entry, c *loadout.Content) string {
 	if dir := e.Location(); dir != "" && !s.opts.Remote {
 		return filepath.Join(dir, filepath.FromSlash(c.Path))
 	}
-	if uri := s.view().uriOf(e.Key()); uri != "" {
+	if uri := s.view().uriOf(e); uri != "" {
 		return uri + "/" + escapePath(c.Path)
 	}
 	return ""

@@ -2,8 +2,10 @@ package mcpserver
 
 import (
 	"fmt"
+	"iter"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -44,11 +46,19 @@ type NotServed struct {
 	Reason string `json:"reason"` // why it cannot be served, and what to change
 }
 
-// served returns the served skills in order of precedence. The caller must not
-// modify the result.
-func (v *view) served() []*catalog.Entry {
-	v.indexOnce.Do(v.index)
-	return v.entries
+// served yields the served skills in order of precedence.
+func (v *view) served() iter.Seq[*catalog.Entry] {
+	if !v.snap.IsFlat() {
+		v.indexOnce.Do(v.index)
+		return slices.Values(v.entries)
+	}
+	return func(yield func(*catalog.Entry) bool) {
+		for e := range v.snap.All() {
+			if unportable(e) == "" && !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // index assigns a path to each skill that can be served. Most clients use only
@@ -158,9 +168,42 @@ func (v *view) isFree(p string) bool {
 }
 
 // uriOf returns the root URI of a skill, or "" if the skill is not served.
-func (v *view) uriOf(key string) string {
+func (v *view) uriOf(e *catalog.Entry) string {
+	if v.snap.IsFlat() {
+		if unportable(e) != "" {
+			return ""
+		}
+		return scheme + escapePath(v.flatPath(e))
+	}
 	v.indexOnce.Do(v.index)
-	return v.uris[key]
+	return v.uris[e.Key()]
+}
+
+// flatPath is choosePath without nested skills.
+func (v *view) flatPath(e *catalog.Entry) string {
+	if v.snap.ByName(e.Name) == e {
+		return e.Name
+	}
+	if v.snap.ByName(e.Origin) != nil { // the path could be a directory of that skill
+		return "from." + e.Origin + "/" + e.Name
+	}
+	return e.Origin + "/" + e.Name
+}
+
+// skillAt returns the skill with the given path, or nil.
+func (v *view) skillAt(p string) *catalog.Entry {
+	if !v.snap.IsFlat() {
+		v.indexOnce.Do(v.index)
+		return v.byPath[p]
+	}
+	e := v.snap.ByName(p)
+	if strings.Contains(p, "/") {
+		e = v.snap.ByKey(strings.TrimPrefix(p, "from."))
+	}
+	if e == nil || unportable(e) != "" || v.flatPath(e) != p {
+		return nil
+	}
+	return e
 }
 
 // maxURIPath is the maximum length of the unescaped path of a resource URI in bytes.
@@ -177,9 +220,8 @@ func (v *view) find(uri string) (*catalog.Entry, string, bool) {
 	if !ok || len(full) > maxURIPath {
 		return nil, "", false
 	}
-	v.indexOnce.Do(v.index)
 	for p, more := full, true; more; {
-		if e := v.byPath[p]; e != nil {
+		if e := v.skillAt(p); e != nil {
 			return e, strings.TrimPrefix(full[len(p):], "/"), true
 		}
 		i := strings.LastIndexByte(p, '/')
@@ -222,6 +264,6 @@ func (s *Server) NotServed() []NotServed {
 		return nil
 	}
 	v := s.view()
-	v.served()
+	v.indexOnce.Do(v.index)
 	return v.unserved
 }

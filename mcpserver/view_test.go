@@ -56,8 +56,8 @@ func TestEachSkillHasItsOwnPath(t *testing.T) {
 		}
 		v := viewOf(t, sources...)
 		seen := map[string]bool{}
-		for _, e := range v.served() {
-			root := v.uriOf(e.Key())
+		for e := range v.served() {
+			root := v.uriOf(e)
 			if seen[root] || path.Base(root) != e.Name {
 				t.Fatalf("%s is at %s", e.Key(), root)
 			}
@@ -83,7 +83,7 @@ func TestEachSkillHasItsOwnPath(t *testing.T) {
 			}
 		}
 		for _, e := range v.snap.Skills() {
-			if unportable(e) == "" && !slices.Contains(v.served(), e) {
+			if unportable(e) == "" && !slices.Contains(slices.Collect(v.served()), e) {
 				t.Fatalf("%s is not served", e.Key())
 			}
 		}
@@ -126,7 +126,7 @@ func FuzzFind(f *testing.F) {
 		if inside != "" && !fs.ValidPath(inside) || inside == "." {
 			t.Fatalf("%q is %q in %s", uri, inside, e.Key())
 		}
-		again, same, ok := v.find(strings.TrimSuffix(v.uriOf(e.Key())+"/"+escapePath(inside), "/"))
+		again, same, ok := v.find(strings.TrimSuffix(v.uriOf(e)+"/"+escapePath(inside), "/"))
 		if !ok || again != e || same != inside {
 			t.Fatalf("%q is %q in %s, whose URI is %q in %v", uri, inside, e.Key(), same, again)
 		}

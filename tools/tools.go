@@ -195,8 +195,8 @@ func newSet(rt *loadout.Runtime, opts *Options, access skillAccess, starter *run
 			s.running.Go(func() { s.connect(ctx, sv) }) // the outcome is in the server's status
 		}
 	}
-	for _, e := range rt.Catalog().Snapshot().ForModel() {
-		if e.Preload && e.ProvidesTools {
+	for _, e := range rt.Catalog().Snapshot().Preloaded() {
+		if e.ProvidesTools {
 			s.running.Go(func() { s.ConnectSkills(ctx, []*catalog.Entry{e}) }) // a later load reports problems
 		}
 	}
@@ -456,7 +456,7 @@ func (s *Set) findServer(ctx context.Context, name string) *server {
 	if sv := s.serverByName(name); sv != nil {
 		return sv
 	}
-	for _, e := range s.rt.Catalog().Snapshot().Skills() {
+	for e := range s.rt.Catalog().Snapshot().Visible() {
 		if strings.HasPrefix(name, e.Name+"_") {
 			s.serversOf(ctx, e)
 			if sv := s.serverByName(name); sv != nil {

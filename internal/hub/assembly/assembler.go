@@ -109,6 +109,7 @@ type Assembler struct {
 	spawner  *spawn.Spawner // for the operator's servers
 	services serviceLimits
 	bundled  *staticSource
+	layers   filteredLayers
 
 	bundledDigests func() (map[string]bool, error)
 	bundledCatalog func() (*catalog.Catalog, error)

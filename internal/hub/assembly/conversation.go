@@ -150,7 +150,7 @@ const maxAnnounced = 1000
 
 func (t *conversation) agentOptions() agent.Options {
 	o := agent.Options{Instructions: t.instructions(), RenewInstructions: t.instructions, BeforeCall: t.setup.Refresh}
-	if len(t.setup.Runtime.Catalog().Snapshot().Skills()) <= maxAnnounced {
+	if t.setup.Runtime.Catalog().Snapshot().Count() <= maxAnnounced {
 		o.Skills = func() []*catalog.Entry { return t.setup.Runtime.Catalog().Snapshot().ForModel() }
 	}
 	return o

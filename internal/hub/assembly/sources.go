@@ -55,19 +55,7 @@ func withoutNames(s catalog.Source, names []string) catalog.Source {
 	if len(names) == 0 {
 		return s
 	}
-	omitted := make(map[string]bool, len(names))
-	for _, n := range names {
-		omitted[n] = true
-	}
-	hides := func(e *catalog.Entry) string {
-		if omitted[e.Name] {
-			return "the agent or a default names another skill"
-		}
-		return ""
-	}
-	g := &filteredSource{Source: s}
-	g.hides.Store(&hides)
-	return g
+	return newFilteredSource(s, nil, names)
 }
 
 // groupedRefs holds references to skills that are subject to the same group's
@@ -124,7 +112,7 @@ func (b *base) addSource(ctx context.Context, s catalog.Source, in store.Namespa
 	if in == "" {
 		return s, nil
 	}
-	g := &filteredSource{Source: s}
+	g := newFilteredSource(s, &b.assembler.layers, nil)
 	g.setFilter(catalog.Filter{Disabled: true})
 	err := b.watchSettings(ctx, []store.Namespace{in}, func(f catalog.Filter) {
 		g.setFilter(f)
@@ -133,11 +121,29 @@ func (b *base) addSource(ctx context.Context, s catalog.Source, in store.Namespa
 	return g, err
 }
 
-// filteredSource restricts a source, for example to the skills that the settings
-// allow.
+// filteredSource restricts a source to the skills that the settings allow, or that
+// do not have certain names.
 type filteredSource struct {
 	catalog.Source
-	hides atomic.Pointer[func(*catalog.Entry) string]
+	layers  *filteredLayers
+	omitted []string
+	names   map[string]bool // omitted
+	filter  atomic.Pointer[sourceFilter]
+}
+
+// sourceFilter is a filter of a source. hides returns why it hides a skill.
+type sourceFilter struct {
+	key   string // identifies the filter; "" hides nothing
+	hides func(*catalog.Entry) string
+}
+
+func newFilteredSource(s catalog.Source, layers *filteredLayers, omitted []string) *filteredSource {
+	g := &filteredSource{Source: s, layers: layers, omitted: omitted, names: map[string]bool{}}
+	for _, n := range omitted {
+		g.names[n] = true
+	}
+	g.setFilter(catalog.Filter{})
+	return g
 }
 
 // setFilter replaces the filter. An invalid filter hides all skills.
@@ -146,22 +152,92 @@ func (g *filteredSource) setFilter(f catalog.Filter) {
 	if err != nil {
 		hides = func(*catalog.Entry) string { return err.Error() }
 	}
-	g.hides.Store(&hides)
+	key := ""
+	if err != nil || f.Disabled || len(f.Allow) > 0 || f.Select != nil || f.Shell != "" {
+		key = fmt.Sprintf("%v %#v", err, f)
+	}
+	g.filter.Store(&sourceFilter{key, hides})
+}
+
+// hides returns why a skill is not available, or "" if it is.
+func (g *filteredSource) hides(e *catalog.Entry) string {
+	if g.names[e.Name] {
+		return "the agent or a default names another skill"
+	}
+	return g.filter.Load().hides(e)
 }
 
 // List implements [catalog.Source]. It omits skills that the settings do not
 // allow.
 func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
-	l, err := g.Source.List(ctx)
-	hides := *g.hides.Load()
-	l.Entries = slices.DeleteFunc(l.Entries, func(e *catalog.Entry) bool { return hides(e) != "" })
-	return l, err
+	layer, problems, err := g.ListLayer(ctx)
+	if err != nil {
+		return catalog.Listing{}, err
+	}
+	return catalog.Listing{Entries: slices.Collect(layer.All()), Problems: problems}, nil
+}
+
+// ListLayer implements [catalog.LayerSource].
+func (g *filteredSource) ListLayer(ctx context.Context) (*catalog.Layer, []catalog.Problem, error) {
+	layer, problems, err := listLayer(ctx, g.Source)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f := g.filter.Load(); f.key != "" {
+		layer = g.layers.get(layer, f)
+	}
+	return layer.Without(g.omitted...), problems, nil
+}
+
+// listLayer returns the skills of a source as a layer.
+func listLayer(ctx context.Context, s catalog.Source) (*catalog.Layer, []catalog.Problem, error) {
+	if shared, ok := s.(catalog.LayerSource); ok {
+		return shared.ListLayer(ctx)
+	}
+	l, err := s.List(ctx)
+	return catalog.NewLayer(l.Entries), l.Problems, err
+}
+
+// filteredLayers caches the layers that the settings of groups allow, so that the
+// members of a group share them. It is safe for concurrent use.
+type filteredLayers struct {
+	mu  sync.Mutex
+	all map[filteredLayer]*catalog.Layer
+}
+
+type filteredLayer struct {
+	of     *catalog.Layer
+	filter string
+}
+
+const maxFilteredLayers = 64
+
+// get returns the skills of a layer that a filter allows.
+func (c *filteredLayers) get(of *catalog.Layer, f *sourceFilter) *catalog.Layer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := filteredLayer{of, f.key}
+	if l := c.all[key]; l != nil {
+		return l
+	}
+	var allowed []*catalog.Entry
+	for e := range of.All() {
+		if f.hides(e) == "" {
+			allowed = append(allowed, e)
+		}
+	}
+	if c.all == nil || len(c.all) >= maxFilteredLayers {
+		c.all = map[filteredLayer]*catalog.Layer{}
+	}
+	l := catalog.NewLayer(allowed)
+	c.all[key] = l
+	return l
 }
 
 // Open implements [catalog.Source]. It returns an error for skills that the
 // settings do not allow.
 func (g *filteredSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
-	if why := (*g.hides.Load())(e); why != "" {
+	if why := g.hides(e); why != "" {
 		return nil, &catalog.NotFoundError{Ref: e.Name, Reason: why}
 	}
 	return g.Source.Open(ctx, e)
@@ -179,13 +255,29 @@ func (g *filteredSource) Watch(ctx context.Context, changed func()) error {
 // staticSource is an immutable source. Any number of catalogs may share it.
 type staticSource struct {
 	catalog.Source
-	list func() (catalog.Listing, error)
+	list  func() (catalog.Listing, error)
+	layer func() (*catalog.Layer, error)
 }
 
 // newBundled returns the source of the bundled skills.
 func newBundled() *staticSource {
 	s := catalog.NewFS("bundled", catalog.Bundled, bundled.FS())
-	return &staticSource{s, sync.OnceValues(func() (catalog.Listing, error) { return s.List(context.Background()) })}
+	c := &staticSource{Source: s, list: sync.OnceValues(func() (catalog.Listing, error) { return s.List(context.Background()) })}
+	c.layer = sync.OnceValues(func() (*catalog.Layer, error) {
+		l, err := c.list()
+		return catalog.NewLayer(slices.Clone(l.Entries)), err
+	})
+	return c
+}
+
+// ListLayer implements [catalog.LayerSource].
+func (c *staticSource) ListLayer(context.Context) (*catalog.Layer, []catalog.Problem, error) {
+	layer, err := c.layer()
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := c.list()
+	return layer, slices.Clone(l.Problems), err
 }
 
 // List implements [catalog.Source]. It reads the skills only once.

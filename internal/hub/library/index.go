@@ -47,7 +47,7 @@ type indexedSkill struct {
 type namespaceIndex struct {
 	byName  map[string]*indexedSkill
 	entries map[*indexedSkill]*catalog.Entry // created on demand
-	sorted  []*catalog.Entry                 // visible entries by name; nil if outdated
+	layer   *catalog.Layer                   // visible entries; nil if outdated
 	search  *bm25.Index                      // nil if outdated
 	order   []*indexedSkill                  // skills in the order of the search index
 }
@@ -202,7 +202,7 @@ func (s *skillIndex) removeListing(n Namespace, old, new *indexedSkill) {
 		sh.entries[new] = e
 	}
 	delete(sh.entries, old)
-	sh.search, sh.order, sh.sorted = nil, nil, nil
+	sh.search, sh.order, sh.layer = nil, nil, nil
 	if len(sh.byName) == 0 && (new == nil || !slices.Contains(new.listings, n)) {
 		delete(s.namespaces, n)
 	}
@@ -215,7 +215,7 @@ func (s *skillIndex) addListing(n Namespace, new *indexedSkill) {
 		s.namespaces[n] = sh
 	}
 	sh.byName[new.entry.Name] = new
-	sh.search, sh.order, sh.sorted = nil, nil, nil
+	sh.search, sh.order, sh.layer = nil, nil, nil
 }
 
 // isShadowed reports whether the skill's name resolves to another skill. The
@@ -243,24 +243,25 @@ func (s *skillIndex) isShadowedWith(t *draftOverlay, id, name string, in []Names
 	return false
 }
 
-// list returns the catalog entries of the visible skills in a namespace, sorted
-// by name, with the given origin and scope.
-func (s *skillIndex) list(n Namespace, origin string, scope catalog.Scope) []*catalog.Entry {
+// list returns the catalog entries of the visible skills in a namespace, with the
+// given origin and scope. All catalogs share the layer.
+func (s *skillIndex) list(n Namespace, origin string, scope catalog.Scope) *catalog.Layer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sh := s.namespaces[n]
 	if sh == nil {
-		return nil
+		return catalog.NewLayer(nil)
 	}
-	if sh.sorted == nil {
+	if sh.layer == nil {
+		var all []*catalog.Entry
 		for _, k := range sh.byName {
 			if !k.hidden {
-				sh.sorted = append(sh.sorted, sh.entryFor(k, origin, scope))
+				all = append(all, sh.entryFor(k, origin, scope))
 			}
 		}
-		slices.SortFunc(sh.sorted, func(a, b *catalog.Entry) int { return strings.Compare(a.Name, b.Name) })
+		sh.layer = catalog.NewLayer(all)
 	}
-	return slices.Clone(sh.sorted)
+	return sh.layer
 }
 
 // entryFor returns the catalog entry of a skill. It returns the same pointer until
