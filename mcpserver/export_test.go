@@ -24,11 +24,13 @@ func (s *Server) Grown() int {
 	return len(s.growth.conns)
 }
 
-// Connections returns the number of connections.
+// Connections returns the number of connections of clients.
 func (s *Server) Connections() int {
 	n := 0
-	for range s.sdk.Sessions() {
-		n++
+	for ss := range s.sdk.Sessions() {
+		if !isStatelessSession(ss) {
+			n++
+		}
 	}
 	return n
 }

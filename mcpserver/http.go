@@ -77,7 +77,10 @@ func (s *Server) Handler(o *HTTPOptions) http.Handler {
 // check Host, Origin or Token. Pass it only authenticated requests, or set
 // [HTTPOptions.Authenticate]. o may be nil.
 func (s *Server) Endpoint(o *HTTPOptions) http.Handler {
-	return o.Endpoint(s.sdk, s.opts.Logger)
+	if o == nil {
+		o = &HTTPOptions{}
+	}
+	return o.authenticated(s.newStatelessHandler(o.Stateless, o.endpoint(s.sdk, s.opts.Logger)))
 }
 
 // Endpoint returns a handler that serves an SDK server in all its protocol
@@ -87,6 +90,11 @@ func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handle
 	if o == nil {
 		o = &HTTPOptions{}
 	}
+	return o.authenticated(o.endpoint(sdk, logger))
+}
+
+// endpoint is Endpoint without authentication.
+func (o *HTTPOptions) endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handler {
 	timeout := o.SessionTimeout
 	if timeout == 0 {
 		timeout = 30 * time.Minute
@@ -94,16 +102,16 @@ func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handle
 	get := func(*http.Request) *mcp.Server { return sdk }
 	modern := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, Logger: logger})
 	if o.Stateless {
-		return o.authenticated(modern)
+		return modern
 	}
 	legacy := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: timeout, EventStore: o.EventStore, DisableLocalhostProtection: true, Logger: logger})
-	return o.authenticated(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isModern(r) {
 			modern.ServeHTTP(w, r)
 		} else {
 			legacy.ServeHTTP(w, r)
 		}
-	}))
+	})
 }
 
 // isModern reports whether a request has protocol version 2026-07-28 or later.

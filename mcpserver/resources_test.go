@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -65,6 +66,10 @@ func TestListsHavePages(t *testing.T) {
 			p, err := c.GetPrompt(c.ctx, &mcp.GetPromptParams{Name: "skill-0001"})
 			if err != nil || p.Description == "of the program" {
 				t.Errorf("prompt of the skill: %v, %v", p, err)
+			}
+			raw := w.begin(t, how).ok("prompts/get", args{"name": "skill-0001"})
+			if modernEra := how.version >= modern; modernEra != strings.Contains(string(raw), `"resultType":"complete"`) {
+				t.Errorf("prompts/get %s", raw)
 			}
 			if _, err := c.ListPrompts(c.ctx, &mcp.ListPromptsParams{Cursor: "skills-?"}); err == nil {
 				t.Error("an unknown cursor is accepted")

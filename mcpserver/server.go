@@ -132,6 +132,7 @@ type Server struct {
 	rt      *loadout.Runtime
 	opts    Options
 	log     *slog.Logger
+	impl    *mcp.Implementation
 	sdk     *mcp.Server
 	texts   catalogTexts
 	current atomic.Pointer[view]
@@ -143,6 +144,8 @@ type Server struct {
 	// loadTool is the name of the tool that loads skills. Its description
 	// contains the catalog text.
 	loadTool string
+
+	stateless statelessSessions
 
 	mu          sync.Mutex // guards the field below, and changes to current
 	hasLoadTool bool       // whether the tool that loads skills is registered
@@ -173,7 +176,8 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 		s.opts.Principal = policy.LocalUser()
 	}
 	s.approvals = newApprovals(s.opts.SharedAnswers)
-	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}, s.sdkOptions())
+	s.impl = &mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}
+	s.sdk = mcp.NewServer(s.impl, s.sdkOptions())
 	s.addTools()
 	s.addScriptTool()
 	s.addUpstreamTools()
@@ -282,8 +286,10 @@ func (s *Server) sync(snap *catalog.Snapshot) {
 
 // hasConnections reports whether a client is connected.
 func (s *Server) hasConnections() bool {
-	for range s.sdk.Sessions() {
-		return true
+	for ss := range s.sdk.Sessions() {
+		if !isStatelessSession(ss) {
+			return true
+		}
 	}
 	return false
 }

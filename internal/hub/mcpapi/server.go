@@ -38,7 +38,7 @@ func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slo
 	o.Extend = func(s *mcp.Server) { sdk = s }
 	e.server = mcpserver.New(k.Runtime, o)
 	sdk.AddReceivingMiddleware(h.watchTools(e))
-	e.handler = (&mcpserver.HTTPOptions{Stateless: true}).Endpoint(sdk, h.Log)
+	e.handler = e.server.Endpoint(&mcpserver.HTTPOptions{Stateless: true})
 	return e, nil
 }
 

@@ -1,0 +1,324 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The SDK opens a session for each stateless HTTP request: a connection with its
+// goroutines and queues, several copies of the messages, and a schema that it
+// encodes again. statelessHandler calls the SDK's method handlers directly, for
+// ordinary requests. It leaves all others to the SDK, which also writes the errors
+// for malformed requests.
+type statelessHandler struct {
+	s      *Server
+	legacy bool              // whether requests of earlier protocol versions are stateless
+	call   mcp.MethodHandler // with all middleware
+	next   http.Handler
+}
+
+// newStatelessHandler returns a handler in front of the SDK's handler. It must be
+// called after all middleware was added.
+func (s *Server) newStatelessHandler(legacy bool, next http.Handler) http.Handler {
+	h := &statelessHandler{s: s, legacy: legacy, next: next}
+	s.sdk.AddReceivingMiddleware(func(call mcp.MethodHandler) mcp.MethodHandler {
+		h.call = call
+		return call
+	})
+	return h
+}
+
+const (
+	maxStatelessBody = 4 << 20 // as in the SDK
+	legacyVersion    = "2025-03-26"
+)
+
+// ServeHTTP implements [http.Handler].
+func (h *statelessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.isOrdinary(r) {
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxStatelessBody))
+	if err != nil {
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+			http.Error(w, "request body exceeds 4194304 bytes", http.StatusRequestEntityTooLarge)
+			return
+		}
+		http.Error(w, "failed to read body", http.StatusBadRequest)
+		return
+	}
+	call, req, ok := h.request(r, body)
+	if !ok {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	res, err := h.call(r.Context(), call.Method, req)
+	h.answer(w, r, call.ID, res, err)
+}
+
+// isOrdinary reports whether the headers are those of a stateless call.
+func (h *statelessHandler) isOrdinary(r *http.Request) bool {
+	version := r.Header.Get("MCP-Protocol-Version")
+	if r.Method != http.MethodPost || version != modernVersion && (!h.legacy || version >= modernVersion) || r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Last-Event-ID") != "" {
+		return false
+	}
+	if version != "" && h.s.stateless.protocol(version) == nil {
+		return false
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "Mcp-Param-") {
+			return false
+		}
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	return err == nil && kind == "application/json" && strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
+}
+
+// request decodes a call. ok is false if the SDK must handle it.
+func (h *statelessHandler) request(r *http.Request, body []byte) (call *jsonrpc.Request, req mcp.Request, ok bool) {
+	msg, err := jsonrpc.DecodeMessage(body)
+	call, isCall := msg.(*jsonrpc.Request)
+	if err != nil || !isCall || !call.IsCall() || len(call.Params) == 0 && r.Header.Get("MCP-Protocol-Version") == modernVersion {
+		return nil, nil, false
+	}
+	version := r.Header.Get("MCP-Protocol-Version")
+	if version == "" {
+		version = legacyVersion
+	}
+	ss, err := h.s.stateless.session(h.s.sdk, version)
+	if err != nil {
+		return nil, nil, false
+	}
+	extra := &mcp.RequestExtra{TokenInfo: auth.TokenInfoFromContext(r.Context()), Header: r.Header}
+	var name string
+	switch call.Method {
+	case "tools/call":
+		p := &mcp.CallToolParamsRaw{}
+		req, name, ok = &mcp.CallToolRequest{Session: ss, Params: p, Extra: extra}, "", decodeParams(call.Params, p)
+		// Other tools may take arguments from headers.
+		name, ok = p.Name, ok && h.s.isOurTool(p.Name) && p.GetProgressToken() == nil
+	case "prompts/get":
+		p := &mcp.GetPromptParams{}
+		req, ok = &mcp.GetPromptRequest{Session: ss, Params: p, Extra: extra}, decodeParams(call.Params, p)
+		name, ok = p.Name, ok && p.GetProgressToken() == nil
+	case "resources/read":
+		p := &mcp.ReadResourceParams{}
+		req, ok = &mcp.ReadResourceRequest{Session: ss, Params: p, Extra: extra}, decodeParams(call.Params, p)
+		name, ok = p.URI, ok && p.GetProgressToken() == nil
+	case "tools/list":
+		p := &mcp.ListToolsParams{}
+		req, ok = &mcp.ListToolsRequest{Session: ss, Params: p, Extra: extra}, decodeParams(call.Params, p)
+	case "prompts/list":
+		p := &mcp.ListPromptsParams{}
+		req, ok = &mcp.ListPromptsRequest{Session: ss, Params: p, Extra: extra}, decodeParams(call.Params, p)
+	case "resources/list":
+		p := &mcp.ListResourcesParams{}
+		req, ok = &mcp.ListResourcesRequest{Session: ss, Params: p, Extra: extra}, decodeParams(call.Params, p)
+	}
+	return call, req, ok && (version < modernVersion || matchesHeaders(r.Header, call.Method, name, req.GetParams().GetMeta())) &&
+		(version >= modernVersion || req.GetParams().GetMeta()[mcp.MetaKeyProtocolVersion] == nil)
+}
+
+// decodeParams decodes params, which may be missing, into p.
+func decodeParams(params json.RawMessage, p any) bool {
+	return len(params) == 0 || json.Unmarshal(params, p) == nil && string(params) != "null"
+}
+
+// matchesHeaders reports whether the headers of a modern request repeat what its
+// body says, and its metadata is complete.
+func matchesHeaders(h http.Header, method, name string, meta map[string]any) bool {
+	if _, isObject := meta[mcp.MetaKeyClientCapabilities].(map[string]any); !isObject {
+		return false
+	}
+	if info, given := meta[mcp.MetaKeyClientInfo]; given {
+		if _, isObject := info.(map[string]any); !isObject {
+			return false
+		}
+	}
+	if meta[mcp.MetaKeyLogLevel] != nil || meta[mcp.MetaKeyProtocolVersion] != modernVersion || h.Get("Mcp-Method") != method {
+		return false
+	}
+	return name == "" || h.Get("Mcp-Name") == name
+}
+
+// answer writes the result of a call as the SDK does: errors of the modern
+// protocol with an HTTP status, and everything else as an event.
+func (h *statelessHandler) answer(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, res mcp.Result, err error) {
+	modern := r.Header.Get("MCP-Protocol-Version") == modernVersion
+	w.Header().Set("Cache-Control", "no-cache, no-transform")
+	var data []byte
+	if err == nil {
+		if modern {
+			complete(res, h.s.impl)
+		}
+		var encoded []byte
+		if encoded, err = marshal(res); err == nil {
+			idJSON, _ := json.Marshal(id.Raw()) // a string or a number
+			data = make([]byte, 0, len(encoded)+len(idJSON)+64)
+			data = append(data, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":"...)
+			data = append(append(append(data, idJSON...), ",\"result\":"...), encoded...)
+			data = append(data, "}\n\n"...)
+		}
+	}
+	if err != nil {
+		encoded, encodeErr := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: err})
+		if encodeErr != nil {
+			http.Error(w, "couldn't encode the response", http.StatusInternalServerError)
+			return
+		}
+		if status := errorStatus(err); modern && status != 0 {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			w.Write(encoded) // fails only if the client has disconnected
+			return
+		}
+		data = append(append([]byte("event: message\ndata: "), encoded...), "\n\n"...)
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Connection", "keep-alive")
+	w.Write(data)
+}
+
+// errorStatus returns the HTTP status of an error in the modern protocol, or 0 for
+// 200.
+func errorStatus(err error) int {
+	wire, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		return 0
+	}
+	switch wire.Code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeInvalidParams, mcp.CodeUnsupportedProtocolVersion, mcp.CodeMissingRequiredClientCapabilities:
+		return http.StatusBadRequest
+	}
+	return 0
+}
+
+// complete adds what the modern protocol requires in each result.
+func complete(res mcp.Result, impl *mcp.Implementation) {
+	switch r := res.(type) {
+	case *mcp.ListToolsResult:
+		r.ResultType = "complete"
+	case *mcp.ListPromptsResult:
+		r.ResultType = "complete"
+	case *mcp.ListResourcesResult:
+		r.ResultType = "complete"
+	}
+	meta := res.GetMeta()
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	if meta[mcp.MetaKeyServerInfo] == nil {
+		meta[mcp.MetaKeyServerInfo] = impl
+		res.SetMeta(meta)
+	}
+}
+
+// marshal encodes a result without escaping HTML, which would lengthen
+// instructions.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
+}
+
+// statelessSessions holds the sessions that stand for the clients of stateless
+// requests, by protocol version. The SDK's handlers need a session. Nothing is sent
+// or received on its connection.
+type statelessSessions struct {
+	mu  sync.Mutex
+	all map[string]*mcp.ServerSession
+}
+
+// statelessParams holds the parameters of these sessions, by which
+// isStatelessSession recognizes them.
+var statelessParams = func() map[string]*mcp.InitializeParams {
+	out := map[string]*mcp.InitializeParams{}
+	for _, v := range mcp.SupportedProtocolVersions() {
+		out[v] = &mcp.InitializeParams{ProtocolVersion: v}
+	}
+	return out
+}()
+
+// protocol returns the parameters for a protocol version, or nil if it is unknown.
+func (*statelessSessions) protocol(version string) *mcp.InitializeParams {
+	return statelessParams[version]
+}
+
+// isStatelessSession reports whether a session stands for the clients of stateless
+// requests.
+func isStatelessSession(ss *mcp.ServerSession) bool {
+	p := ss.InitializeParams()
+	return p != nil && statelessParams[p.ProtocolVersion] == p
+}
+
+// session returns the session for a protocol version.
+func (c *statelessSessions) session(sdk *mcp.Server, version string) (*mcp.ServerSession, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ss := c.all[version]; ss != nil {
+		return ss, nil
+	}
+	state := &mcp.ServerSessionState{InitializeParams: c.protocol(version), InitializedParams: &mcp.InitializedParams{}, LogLevel: "info"}
+	ss, err := sdk.Connect(context.Background(), idleTransport{}, &mcp.ServerSessionOptions{State: state})
+	if err != nil {
+		return nil, err
+	}
+	if c.all == nil {
+		c.all = map[string]*mcp.ServerSession{}
+	}
+	c.all[version] = ss
+	return ss, nil
+}
+
+// idleTransport is a transport on which nothing arrives.
+type idleTransport struct{}
+
+// Connect implements [mcp.Transport].
+func (idleTransport) Connect(context.Context) (mcp.Connection, error) {
+	return &idleConnection{closed: make(chan struct{})}, nil
+}
+
+type idleConnection struct {
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Read implements [mcp.Connection]. It blocks until the connection is closed.
+func (c *idleConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case <-c.closed:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Write implements [mcp.Connection]. It discards the message: nobody waits for it.
+func (c *idleConnection) Write(context.Context, jsonrpc.Message) error { return nil }
+
+// Close implements [mcp.Connection].
+func (c *idleConnection) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+// SessionID implements [mcp.Connection].
+func (c *idleConnection) SessionID() string { return "" }
