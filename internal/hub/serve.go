@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
 // closeTimeout is how long to wait for cancelled requests.
@@ -136,5 +137,6 @@ func (h *Hub) removeExpired(ctx context.Context) error {
 	now := time.Now()
 	_, logins := h.db.Logins.Prune(ctx, now, now.Add(-account.DefaultIdle))
 	_, records := h.directory.Audit.Prune(ctx)
-	return errors.Join(logins, records)
+	_, requests := h.db.Requests.Prune(ctx, now.Add(-api.RequestRetention))
+	return errors.Join(logins, records, requests)
 }

@@ -108,6 +108,7 @@ type Tables struct {
 	Drafts          Drafts
 	SignIns         SignIns
 	SentMessages    SentMessages
+	Requests        Requests
 	Storage         Storage
 	Snapshots       Snapshots
 }
@@ -121,7 +122,7 @@ func tables(c conn) Tables {
 		Grants: Grants{c}, Audit: Audit{c}, Usage: Usage{c}, Secrets: Secrets{c}, Settings: Settings{c},
 		Notifications: Notifications{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
-		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c},
+		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c}, Requests: Requests{c},
 		Storage: Storage{c}, Snapshots: Snapshots{c},
 	}
 }

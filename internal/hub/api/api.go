@@ -38,6 +38,7 @@ type Options struct {
 	Cookie   string          // name of the sign-in cookie
 	Drafts   *queue.Queue    // slots for large drafts
 	Draining <-chan struct{} // closed when shutdown starts
+	Requests Requests        // with an Idempotency-Key
 }
 
 // Server serves API operations and converts their errors to responses.
@@ -58,7 +59,7 @@ func apiConfig(cookie string) huma.Config {
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{Title: "Loadout hub", Version: "1", License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
-				Description: "Users, skills, agents and conversations of a hub. Lists are paginated: pass next as after to get the next page. Errors follow RFC 9457, with a stable code."},
+				Description: "Users, skills, agents and conversations of a hub. Lists are paginated: pass next as after to get the next page. Errors follow RFC 9457, with a stable code. A POST with an Idempotency-Key header, your unique ID of the request of at most 200 bytes, can be repeated for 24 hours on any node: it is executed at most once, and the repetition gets the first response."},
 			Components: &huma.Components{Schemas: schemas, SecuritySchemes: map[string]*huma.SecurityScheme{
 				"token":  {Type: "http", Scheme: "bearer", Description: "An API token: POST " + Prefix + "/tokens"},
 				"cookie": {Type: "apiKey", In: "cookie", Name: cookie, Description: "A browser that signed in: POST " + Prefix + "/login"},
@@ -184,6 +185,9 @@ func AddFor[I, O any](s *Server, op huma.Operation, limit time.Duration, f func(
 	checkEmbedded(reflect.TypeFor[O]())
 	if len(op.Security) > 0 {
 		op.Middlewares = append(op.Middlewares, s.requireSignIn, s.limitMCP)
+		if op.Method == http.MethodPost && !withoutKeys[op.OperationID] {
+			op.Middlewares = append(op.Middlewares, s.once(&op, limit))
+		}
 	}
 	if limit > OperationTimeout {
 		op.Middlewares = append(op.Middlewares, withLimit(limit))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -158,35 +157,12 @@ func (h *Handlers) sendMessage(ctx context.Context, in *struct {
 	Key  string `header:"Idempotency-Key" maxLength:"600" doc:"Your unique ID of the message, at most 200 bytes, plain or quoted: repeating a request with it does not send the message twice. Stored as long as the conversation"`
 	Body newMessage
 }) (*api.Body[inputJSON], error) {
-	key, err := idempotencyKey(in.Key)
+	key, err := api.IdempotencyKey(in.Key)
 	if err != nil {
 		return nil, err
 	}
 	input, err := h.Chat.SendMessage(ctx, account.FromContext(ctx), in.Session, chat.Message{Text: in.Body.Text, Skill: in.Body.Skill, Key: key})
 	return api.BodyOf(inputJSON{input}, err)
-}
-
-// idempotencyKey parses an Idempotency-Key header: plain text, or a string as
-// defined by RFC 9651.
-func idempotencyKey(header string) (string, error) {
-	header = strings.TrimSpace(header)
-	if !strings.HasPrefix(header, `"`) {
-		return header, nil
-	}
-	inner, closed := strings.CutSuffix(header[1:], `"`)
-	var key strings.Builder
-	for i := 0; i < len(inner) && closed; i++ {
-		if inner[i] == '\\' && i+1 < len(inner) && (inner[i+1] == '"' || inner[i+1] == '\\') {
-			i++
-		} else if inner[i] == '"' || inner[i] == '\\' {
-			closed = false
-		}
-		key.WriteByte(inner[i])
-	}
-	if !closed || len(header) == 1 || key.Len() == 0 {
-		return "", api.InvalidFields(api.Fault{Where: "header.Idempotency-Key", Message: "malformed quoted string"})
-	}
-	return key.String(), nil
 }
 
 func (h *Handlers) getHistory(ctx context.Context, in *struct {

@@ -1,0 +1,226 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// RequestRetention is how long a request with an Idempotency-Key is recorded.
+const RequestRetention = 24 * time.Hour
+
+// repeatWait is how long a repeated request waits for the response to the first one.
+const repeatWait = 10 * time.Second
+
+// withoutKeys lists the POST operations whose Idempotency-Key is ignored, because
+// they store nothing, and say, which keeps the key as long as the conversation.
+var withoutKeys = map[string]bool{"say": true, "check-draft": true, "find-draft": true, "pack-draft": true, "look-at-source": true, "test-server": true}
+
+// Requests records requests with an Idempotency-Key, so that a client can repeat
+// them on any node.
+type Requests struct {
+	DB     *store.DB
+	Cipher *encryption.Cipher // encrypts responses, which may contain secrets
+}
+
+// recordedResponse is the part of a response that is repeated.
+type recordedResponse struct {
+	Type     string `json:"type"`
+	Location string `json:"location,omitempty"`
+	Body     []byte `json:"body,omitempty"`
+}
+
+// once returns middleware that executes a request with an Idempotency-Key at most
+// once. A repetition gets the recorded response, even on another node. If the first
+// request succeeded, that is its response; if it failed, nothing is recorded. If its
+// node died before the response was recorded, the repetition is refused.
+func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(ctx)
+		if s.Requests.DB == nil || r.Header.Get("Idempotency-Key") == "" {
+			next(ctx)
+			return
+		}
+		key, err := IdempotencyKey(r.Header.Get("Idempotency-Key"))
+		if err != nil {
+			s.WriteProblem(w, r, err)
+			return
+		}
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit)) // not supported by every server
+		body, err := io.ReadAll(r.Body)
+		again := r.WithContext(ctx.Context())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		if err != nil { // the operation reports it
+			again.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failingReader{err}))
+			next(humago.NewContext(op, again, w))
+			return
+		}
+		p := account.FromContext(ctx.Context())
+		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", r.URL.Path, r.URL.RawQuery, p.Scopes.String(), r.Header.Get("Content-Type"), body))
+		request := store.Request{Principal: string(p.User), Label: key, Digest: "sha256:" + hex.EncodeToString(sum[:])}
+		switch err := s.Requests.DB.Requests.Begin(ctx.Context(), request); {
+		case errors.Is(err, store.ErrExists):
+			s.repeat(w, r, request)
+			return
+		case err != nil:
+			s.WriteProblem(w, r, err)
+			return
+		}
+		recorder := &responseCopy{ResponseWriter: w, status: http.StatusOK}
+		finished := false
+		defer func() { s.Requests.end(context.WithoutCancel(ctx.Context()), s, request, recorder, finished) }()
+		next(humago.NewContext(op, again, recorder))
+		finished = true
+	}
+}
+
+// end records the response to a request, or forgets the request if it failed.
+func (q Requests) end(ctx context.Context, s *Server, r store.Request, response *responseCopy, finished bool) {
+	ctx, stop := context.WithTimeout(ctx, OperationTimeout)
+	defer stop()
+	var err error
+	switch {
+	case !finished: // the handler panicked; the outcome is unknown
+	case response.status >= 300:
+		err = q.DB.Requests.Delete(ctx, r.Principal, r.Label)
+	default:
+		var text []byte
+		text, err = json.Marshal(recordedResponse{response.Header().Get("Content-Type"), response.Header().Get("Location"), response.body.Bytes()})
+		if err == nil {
+			r.Status = int64(response.status)
+			r.Response, err = q.Cipher.Encrypt(text, requestLabel(r))
+		}
+		if err == nil {
+			err = q.DB.Requests.End(ctx, r)
+		}
+	}
+	if err != nil {
+		s.Log.Warn("couldn't record the response to a request with an Idempotency-Key", "error", err)
+	}
+}
+
+func requestLabel(r store.Request) encryption.Label {
+	return encryption.Label{Owner: "request/" + r.Principal, Name: r.Label}
+}
+
+// repeat responds to a repeated request. It waits for a first one that still runs.
+func (s *Server) repeat(w http.ResponseWriter, r *http.Request, request store.Request) {
+	late := time.After(repeatWait)
+	for {
+		first, err := s.Requests.DB.Requests.Get(r.Context(), request.Principal, request.Label)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			err = &Problem{Status: 409, Code: "key_failed", Detail: "the first request with this Idempotency-Key has just failed", Next: "send the request again"}
+		case err != nil:
+		case first.Digest != request.Digest:
+			err = &Problem{Status: 422, Code: "key_used", Detail: "another request was sent with this Idempotency-Key", Next: "send each request with a key of its own, and the same request again with the same key"}
+		case first.Status != 0:
+			if err = s.writeRecorded(w, first); err == nil {
+				return
+			}
+		}
+		if err != nil {
+			s.WriteProblem(w, r, err)
+			return
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+			continue
+		case <-r.Context().Done():
+		case <-late:
+		}
+		s.WriteProblem(w, r, &Problem{Status: 409, Code: "key_pending", Detail: "the first request with this Idempotency-Key has no response yet; its node may have failed",
+			Next: "send it again later; if this remains, check what exists, and use another key", Header: http.Header{"Retry-After": {"10"}}})
+		return
+	}
+}
+
+func (s *Server) writeRecorded(w http.ResponseWriter, first store.Request) error {
+	text, err := s.Requests.Cipher.Decrypt(first.Response, requestLabel(first))
+	if err != nil {
+		return err
+	}
+	var response recordedResponse
+	if err := json.Unmarshal(text, &response); err != nil {
+		return err
+	}
+	for name, value := range map[string]string{"Content-Type": response.Type, "Location": response.Location} {
+		if value != "" {
+			w.Header().Set(name, value)
+		}
+	}
+	w.WriteHeader(int(first.Status))
+	w.Write(response.Body)
+	return nil
+}
+
+// responseCopy copies a response while it is written.
+type responseCopy struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (c *responseCopy) WriteHeader(status int) {
+	c.status = status
+	c.ResponseWriter.WriteHeader(status)
+}
+
+func (c *responseCopy) Write(b []byte) (int, error) {
+	c.body.Write(b)
+	return c.ResponseWriter.Write(b)
+}
+
+// Unwrap gives [http.ResponseController] access to the wrapped writer.
+func (c *responseCopy) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// failingReader fails with an error.
+type failingReader struct{ err error }
+
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
+
+// IdempotencyKey parses an Idempotency-Key header: plain text, or a string as
+// defined by RFC 9651.
+func IdempotencyKey(header string) (string, error) {
+	header = strings.TrimSpace(header)
+	if !strings.HasPrefix(header, `"`) {
+		return header, checkKey(header)
+	}
+	inner, closed := strings.CutSuffix(header[1:], `"`)
+	var key strings.Builder
+	for i := 0; i < len(inner) && closed; i++ {
+		if inner[i] == '\\' && i+1 < len(inner) && (inner[i+1] == '"' || inner[i+1] == '\\') {
+			i++
+		} else if inner[i] == '"' || inner[i] == '\\' {
+			closed = false
+		}
+		key.WriteByte(inner[i])
+	}
+	if !closed || len(header) == 1 || key.Len() == 0 {
+		return "", InvalidFields(Fault{Where: "header.Idempotency-Key", Message: "malformed quoted string"})
+	}
+	return key.String(), checkKey(key.String())
+}
+
+func checkKey(key string) error {
+	if len(key) > store.MaxLabel || !utf8.ValidString(key) {
+		return InvalidFields(Fault{Where: "header.Idempotency-Key", Message: fmt.Sprintf("must be UTF-8 of at most %d bytes", store.MaxLabel)})
+	}
+	return nil
+}

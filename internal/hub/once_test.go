@@ -1,0 +1,58 @@
+package hub_test
+
+import (
+	"database/sql"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+// A client repeats every request on another node: nothing is created twice, and it
+// gets the same responses.
+func TestRequestsAreRepeatedOnAnotherNode(t *testing.T) {
+	address := storetest.Postgres(t)
+	keys := []encryption.Key{encryption.NewKey()}
+	var nodes []caller
+	for range 2 {
+		n := start(t, hub.Options{Database: address, Keys: keys, Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}})
+		nodes = append(nodes, n.signIn(t, "root", secret))
+	}
+	db := must(sql.Open("pgx", address))(t)
+	defer db.Close()
+	rows := func() map[string]int64 {
+		out := map[string]int64{}
+		for _, table := range []string{"users", "groups", "tokens", "sessions", "requests"} {
+			var n int64
+			if err := db.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			out[table] = n
+		}
+		return out
+	}
+	for i, c := range []struct {
+		path string
+		body map[string]any
+	}{
+		{"/api/v1/users", map[string]any{"name": "ada", "password": secret}},
+		{"/api/v1/groups", map[string]any{"name": "crew"}},
+		{"/api/v1/tokens", map[string]any{"name": "t", "scopes": []string{"read"}}},
+		{"/api/v1/sessions", map[string]any{"title": "Tides", "message": "Hello."}},
+	} {
+		key := strings.Repeat("k", i+1)
+		first := nodes[0].with("Idempotency-Key", key).send(t, "POST", c.path, c.body).want(t, 201)
+		before := rows()
+		again := nodes[1].with("Idempotency-Key", `"`+key+`"`).send(t, "POST", c.path, c.body).want(t, 201)
+		if again.body != first.body || again.header.Get("Location") != first.header.Get("Location") {
+			t.Errorf("%s: %s, then %s", c.path, first.body, again.body)
+		}
+		if after := rows(); !maps.Equal(after, before) {
+			t.Errorf("%s: rows %v, then %v", c.path, before, after)
+		}
+		nodes[1].with("Idempotency-Key", key).send(t, "POST", c.path, map[string]any{"other": true}).wantProblem(t, 422, "key_used")
+	}
+}

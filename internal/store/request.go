@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Request records a request that its client may send again, with the response.
+type Request struct {
+	Principal string // a user id
+	Label     string // chosen by the client, unique for each request
+	Digest    string // of the request
+	Created   time.Time
+	Status    int64 // of the response; 0 while there is none
+	Response  string
+}
+
+const requestLogColumns = "principal, label, digest, created, status, response"
+
+func (r *Request) fields() []any {
+	return []any{&r.Principal, &r.Label, &r.Digest, (*timestamp)(&r.Created), &r.Status, &r.Response}
+}
+
+// Requests stores requests with an idempotency key.
+type Requests struct{ c conn }
+
+// Begin records a request without a response. It fails with [ErrExists] if the
+// principal has used the label.
+func (t Requests) Begin(ctx context.Context, r Request) error {
+	r.Created, r.Status, r.Response = now(), 0, ""
+	if err := t.c.insert(ctx, "requests", requestLogColumns, r.fields()); err != nil {
+		return fmt.Errorf("record request: %w", err)
+	}
+	return nil
+}
+
+// Get returns the request of a principal with the given label.
+func (t Requests) Get(ctx context.Context, principal, label string) (Request, error) {
+	r, err := queryOne[Request](ctx, t.c, "SELECT "+requestLogColumns+" FROM requests WHERE principal = $1 AND label = $2", principal, label)
+	if err != nil {
+		return Request{}, fmt.Errorf("get request: %w", err)
+	}
+	return r, nil
+}
+
+// End adds the response to a request.
+func (t Requests) End(ctx context.Context, r Request) error {
+	err := t.c.execAffecting(ctx, "UPDATE requests SET status = $3, response = $4 WHERE principal = $1 AND label = $2", r.Principal, r.Label, r.Status, r.Response)
+	if err != nil {
+		return fmt.Errorf("record response to request: %w", err)
+	}
+	return nil
+}
+
+// Delete deletes a request that changed nothing, so that it can be repeated.
+func (t Requests) Delete(ctx context.Context, principal, label string) error {
+	if _, err := t.c.exec(ctx, "DELETE FROM requests WHERE principal = $1 AND label = $2", principal, label); err != nil {
+		return fmt.Errorf("delete request: %w", err)
+	}
+	return nil
+}
+
+// Prune deletes the requests before the given time.
+func (t Requests) Prune(ctx context.Context, before time.Time) (int64, error) {
+	n, err := t.c.exec(ctx, "DELETE FROM requests WHERE created < $1", timestamp(before))
+	if err != nil {
+		return 0, fmt.Errorf("delete old requests: %w", err)
+	}
+	return n, nil
+}
