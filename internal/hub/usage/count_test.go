@@ -23,6 +23,7 @@ func TestMeterCounts(t *testing.T) {
 		{Result: &session.CallResult{Call: "2"}},
 		{Loaded: &session.SkillLoad{}},
 		{Result: &session.CallResult{Call: "3", Error: true}},
+		{Result: &session.CallResult{Call: "1", Error: false}},
 		{Result: &session.CallResult{Call: "4", Error: true}},
 		answer("other"),
 		{Compacted: &session.Compaction{Model: "small", Usage: &session.Usage{Input: 7}}},
@@ -31,7 +32,7 @@ func TestMeterCounts(t *testing.T) {
 	slices.SortFunc(got, func(a, b store.MeterEntry) int { return strings.Compare(a.Model, b.Model) })
 	want := []store.MeterEntry{
 		{Model: "other", Input: 10, Output: 8, CacheRead: 6, CacheWrite: 4},
-		{Model: "own", Turns: 1, Loads: 1, Calls: 2, Errors: 1},
+		{Model: "own", Turns: 1, Loads: 1, Calls: 3, Errors: 1},
 		{Model: "small", Input: 7},
 	}
 	if !slices.Equal(got, want) {
