@@ -98,6 +98,7 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 	o.Price, o.Window = hubPrices(c)
 	o.Skills = func(single bool) ([]catalog.Source, error) { return a.HubSources(c, single) }
 	o.BundledSkills = c.Skills.Bundled
+	o.ImportFrom = c.Hub.ImportFrom
 	if o.Servers, err = a.hubServers(c); err != nil {
 		return o, err
 	}

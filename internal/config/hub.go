@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"net/url"
+	"path/filepath"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/address"
 )
@@ -29,12 +31,26 @@ type Hub struct {
 	OIDCGroups   string
 	OIDCEveryone bool
 
-	Private []string
-	Runs    int
-	Rate    int
-	MinDisk int
-	Drain   int
-	Log     string
+	Private    []string
+	ImportFrom []string
+	Runs       int
+	Rate       int
+	MinDisk    int
+	Drain      int
+	Log        string
+}
+
+// checkImportSources returns an error unless v is a list of absolute paths and of ssh
+// hosts.
+func checkImportSources(v any) error {
+	for _, text := range *v.(*[]string) {
+		host, ssh := strings.CutPrefix(text, "ssh://")
+		if ssh && host != "" && host == strings.ToLower(host) && !strings.ContainsAny(host, "/@: ") || !ssh && filepath.IsAbs(text) {
+			continue
+		}
+		return fmt.Errorf("%.100q: expected an absolute path, or ssh://HOST in lower case", text)
+	}
+	return nil
 }
 
 // checkNetworks returns an error unless v is a list of addresses and networks.

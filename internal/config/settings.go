@@ -264,6 +264,8 @@ var settings = []setting{
 		doc: "Create an account for every user of the provider, not only for members of allowed groups."},
 	{key: "hub.private", env: "LOADOUT_HUB_PRIVATE", value: func(c *Config) any { return &c.Hub.Private }, check: checkNetworks,
 		doc: "Private networks allowed for models, MCP servers and skill sources of users, for example 10.1.2.0/24."},
+	{key: "hub.import_from", env: "LOADOUT_HUB_IMPORT_FROM", value: func(c *Config) any { return &c.Hub.ImportFrom }, check: checkImportSources,
+		doc: "Directories of this machine and ssh hosts from which users may import skills, such as /srv/skills and\nssh://git.example.com. The hub reads them with its own rights and ssh keys."},
 	{key: "hub.runs", env: "LOADOUT_HUB_RUNS", value: func(c *Config) any { return &c.Hub.Runs }, check: inRange(1, 1000),
 		doc: "Number of concurrent script runs per node. Further runs wait; users take turns."},
 	{key: "hub.rate", env: "LOADOUT_HUB_RATE", value: func(c *Config) any { return &c.Hub.Rate }, check: inRange(1, 100_000),

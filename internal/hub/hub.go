@@ -100,6 +100,9 @@ type Options struct {
 	Servers []*upstream.Config
 	// Private lists non-public addresses that skills, servers and imports may use.
 	Private []netip.Prefix
+	// ImportFrom lists directories and ssh hosts from which users may import skills; see
+	// [library.Options].
+	ImportFrom []string
 	// Sandbox runs skill code. If it is nil, skill code is disabled.
 	Sandbox sandbox.Backend
 	// Bounds limits skill code, Packages installs its dependencies, and Getenv

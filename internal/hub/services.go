@@ -55,6 +55,7 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 		Quotas:     h.directory.Quotas.Quotas,
 		Credential: credential.Store{DB: h.db, Cipher: h.cipher}.Get,
 		Private:    func(host string) bool { return privateHost(o.Private, host) },
+		ImportFrom: o.ImportFrom,
 	})
 	if err != nil {
 		return err

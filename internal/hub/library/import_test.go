@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -178,6 +180,58 @@ func TestRefusedLocations(t *testing.T) {
 	wantError(t, err, library.ErrNotFound)
 	_, err = w.lib.Update(w.ctx, w.eve, w.team, library.UpdateSelection{})
 	wantError(t, err, library.ErrNotFound)
+}
+
+// The operator allows directories of the machine and ssh hosts. Nothing beside them can
+// be read, whatever the path or a symlink says.
+func TestImportFromAllowedDirectories(t *testing.T) {
+	root := must(filepath.EvalSymlinks(t.TempDir()))(t)
+	allowed, beside := filepath.Join(root, "skills"), filepath.Join(root, "skills-private")
+	for _, dir := range []string{allowed, beside} {
+		mustDo(t, os.MkdirAll(filepath.Join(dir, "pdf"), 0o755))
+		mustDo(t, os.WriteFile(filepath.Join(dir, "pdf", "SKILL.md"), []byte(text("pdf", "one")), 0o644))
+	}
+	mustDo(t, os.Symlink(beside, filepath.Join(allowed, "link")))
+	mustDo(t, os.Symlink(allowed, filepath.Join(root, "also")))
+	w := sqlite(t, &library.Options{ImportFrom: []string{allowed, "ssh://git.example.com"}})
+	for _, source := range []string{allowed, filepath.Join(allowed, "pdf"), filepath.Join(root, "also")} {
+		found := must(w.lib.Inspect(w.ctx, w.ada, w.team, source))(t)
+		wantEqual(t, len(found.Skills), 1)
+	}
+	done := must(w.lib.Import(w.ctx, w.ada, w.team, allowed, library.ImportSelection{}))(t)
+	wantEqual(t, len(done.Created), 1)
+	for _, source := range []string{
+		root, beside, filepath.Join(allowed, "link"), allowed + "/../skills-private", allowed + "/missing", "file://" + beside, "/etc", "/",
+		"ssh://git@example.com/x", "git@example.com:x.git", "ssh://git.example.com.evil.example/x", "ssh://git.example.com@evil.example/x",
+	} {
+		_, err := w.lib.Inspect(w.ctx, w.ada, w.team, source)
+		if _, refused := errors.AsType[*remote.LocationError](err); !refused {
+			t.Errorf("%q: error is %v", source, err)
+		}
+	}
+}
+
+// A repository in an allowed directory is imported by file://, and an ssh host is asked
+// if the operator allows it.
+func TestImportFromAllowedRepositories(t *testing.T) {
+	repo := must(filepath.EvalSymlinks(t.TempDir()))(t)
+	mustDo(t, os.WriteFile(filepath.Join(repo, "SKILL.md"), []byte(text("pdf", "one")), 0o644))
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "one"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = repo
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	w := sqlite(t, &library.Options{ImportFrom: []string{repo, "ssh://git.invalid"}})
+	done := must(w.lib.Import(w.ctx, w.ada, w.team, "file://"+repo, library.ImportSelection{}))(t)
+	wantEqual(t, len(done.Created), 1)
+	for _, source := range []string{"ssh://git@git.invalid/x", "git@git.invalid:x.git", "ssh://git@git.invalid:2222/x"} {
+		_, err := w.lib.Inspect(w.ctx, w.ada, w.team, source)
+		if _, refused := errors.AsType[*remote.LocationError](err); refused || err == nil {
+			t.Errorf("%q: error is %v", source, err)
+		}
+	}
 }
 
 func TestMissingLocation(t *testing.T) {

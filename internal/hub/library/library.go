@@ -60,6 +60,10 @@ type Options struct {
 	// Private reports whether skills may be imported from a host with a
 	// non-public address. If it is nil, all such hosts are refused.
 	Private func(host string) bool
+	// ImportFrom lists what users may import from besides public addresses: absolute
+	// paths of directories on this machine, and ssh hosts as ssh://HOST. The hub reads
+	// them with its own rights and keys.
+	ImportFrom []string
 	// Git is the path of the git program; "" means git in PATH.
 	Git string
 	// Quotas limits what each namespace stores. The zero value has no limits.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"net/url"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,15 +35,24 @@ func (l *Library) parseSource(text string) (remote.Location, error) {
 
 // checkLocation returns an error if the hub must not use a location. The user does
 // not own this machine, so its files, private networks and ssh keys must not be
-// used. Package remote checks addresses again when it connects.
+// used, except those of [Options.ImportFrom]. Package remote checks addresses again
+// when it connects.
 func (l *Library) checkLocation(at remote.Location) error {
 	refuse := func(why string) error { return &remote.LocationError{Text: at.String(), Reason: why} }
-	if at.Kind == remote.Local {
-		return refuse("a hub cannot read local directories; upload an archive, or use https://")
-	}
 	u, err := url.Parse(at.URL)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return refuse("a hub supports https:// only")
+	switch {
+	case at.Kind == remote.Local || err == nil && u.Scheme == "file":
+		if l.mayReadDir(strings.TrimPrefix(at.URL, "file://")) {
+			return nil
+		}
+		return refuse("this hub reads only directories that its operator allows; upload an archive, or use https://")
+	case isSSH(at.URL):
+		if slices.Contains(l.opts.ImportFrom, "ssh://"+sshHost(at.URL)) {
+			return nil
+		}
+		return refuse("this hub uses ssh only for hosts that its operator allows; use https://")
+	case err != nil || u.Scheme != "https" && u.Scheme != "http":
+		return refuse("use https://")
 	}
 	// Normalize the host like package remote.
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
@@ -61,6 +72,40 @@ func (l *Library) checkLocation(at remote.Location) error {
 		return &remote.AddressError{Host: host, Reason: why}
 	}
 	return nil
+}
+
+// mayReadDir reports whether the operator allows imports from a path on this machine.
+// Symlinks count as what they lead to.
+func (l *Library) mayReadDir(path string) bool {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(l.opts.ImportFrom, func(dir string) bool {
+		if !filepath.IsAbs(dir) {
+			return false
+		}
+		dir, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return false
+		}
+		below, err := filepath.Rel(dir, path)
+		return err == nil && filepath.IsLocal(below)
+	})
+}
+
+// isSSH reports whether a repository is read through ssh: ssh://HOST/PATH, or
+// USER@HOST:PATH.
+func isSSH(address string) bool {
+	return strings.HasPrefix(address, "ssh://") || !strings.Contains(address, "://") && strings.Contains(address, "@")
+}
+
+// sshHost returns the host of such a repository, without a port.
+func sshHost(address string) string {
+	host, _, _ := strings.Cut(strings.TrimPrefix(address, "ssh://"), "/")
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	host, _, _ = strings.Cut(host, ":")
+	return strings.ToLower(host)
 }
 
 // newClient returns a client that uses the user's credentials and the given timeout.
