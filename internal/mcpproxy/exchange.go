@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/toolresult"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
@@ -72,7 +73,7 @@ func (s *Server) callTool(ctx context.Context, in *inboundRequest, req *mcp.Call
 		if len(p.Arguments) > 0 {
 			q.Arguments = p.Arguments
 		}
-		return asResult(l.conn.Session.CallTool(ctx, q))
+		return asResult(l.conn.Session.CallTool(toolresult.WithForwarding(ctx), q))
 	}
 	x.newQuestion = func(asked mcp.InputRequestMap, state string) mcp.Result {
 		r := toolInputRequired

@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/toolresult"
 )
 
 // receive is receiving middleware that handles requests from clients.
@@ -33,7 +35,11 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ListResourceTemplatesRequest:
 			return asResult(s.listTemplates(out, s.newInbound(ctx, ss, r), r.Params))
 		case *mcp.CallToolRequest:
-			return s.callTool(out, s.newInbound(ctx, ss, r), r)
+			res, err := s.callTool(out, s.newInbound(ctx, ss, r), r)
+			if r := toolresult.Of(res); err == nil && r != nil && !r.NeedsInput() {
+				return toolresult.Result{CallToolResult: r}, nil
+			}
+			return res, err
 		case *mcp.GetPromptRequest:
 			return s.getPrompt(out, s.newInbound(ctx, ss, r), r)
 		case *mcp.ReadResourceRequest:

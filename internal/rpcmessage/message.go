@@ -14,10 +14,15 @@ import (
 
 // DecodePlain decodes a request or a result whose ID is an integer or a simple
 // string. It returns nil for other messages and for invalid messages, which the
-// SDK must decode.
+// SDK must decode. A large message refers to text, which must not change.
 func DecodePlain(text []byte) jsonrpc.Message {
 	var parts map[string]json.RawMessage // unlike a struct, a map distinguishes the case of names
-	if json.Unmarshal(text, &parts) != nil || string(parts["jsonrpc"]) != `"2.0"` {
+	if len(text) >= largeText {
+		parts = splitObject(text)
+	} else if json.Unmarshal(text, &parts) != nil {
+		return nil
+	}
+	if string(parts["jsonrpc"]) != `"2.0"` {
 		return nil
 	}
 	id, ok := plainID(parts["id"])

@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/toolresult"
 )
 
 // maxRounds is the maximum number of times that a server may request input
@@ -102,10 +104,14 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 
 // detachContext returns a context that is cancelled with ctx but does not have
 // its values. If the caller serves MCP, ctx holds the protocol version of its
-// client, and the SDK would send that version to the server.
+// client, and the SDK would send that version to the server. It only keeps whether
+// the result is forwarded.
 func detachContext(ctx context.Context) context.Context {
 	out, end := context.WithCancelCause(context.Background())
 	context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	if toolresult.IsForwarding(ctx) {
+		return toolresult.WithForwarding(out)
+	}
 	return out
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/toolresult"
 )
 
 // errEnded is returned by reads and writes after this program has closed the
@@ -360,8 +362,7 @@ func (l *link) interceptToolCalls(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return nil, err
 		}
-		res := &mcp.CallToolResult{}
-		return res, res.UnmarshalJSON(raw)
+		return toolresult.Decode(ctx, raw)
 	}
 }
 

@@ -220,6 +220,7 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 	}
 	m := c.queue[0]
+	c.queue[0] = nil // it may be large
 	c.queue = c.queue[1:]
 	return m, nil
 }

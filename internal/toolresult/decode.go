@@ -1,0 +1,159 @@
+package toolresult
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
+)
+
+// A large result of another server is as large as a message may be. Decoding and
+// encoding it again would take several times as long as forwarding it.
+const (
+	large     = 64 << 10 // bytes from which content stays encoded
+	veryLarge = 1 << 20  // bytes from which the memory is released afterwards
+)
+
+type forwardKey struct{}
+
+// WithForwarding returns a context for calls whose results are forwarded to a
+// client. [Decode] leaves the content of their large results encoded.
+func WithForwarding(ctx context.Context) context.Context {
+	return context.WithValue(ctx, forwardKey{}, true)
+}
+
+// IsForwarding reports whether ctx was returned by [WithForwarding].
+func IsForwarding(ctx context.Context) bool { return ctx.Value(forwardKey{}) != nil }
+
+// encoded is content that stays encoded.
+type encoded struct {
+	mcp.Content // nil; the SDK does not decode into it
+	text        json.RawMessage
+}
+
+func (c *encoded) MarshalJSON() ([]byte, error) { return c.text, nil }
+
+// Decode decodes the result of a tool call. If the result is large and ctx is from
+// [WithForwarding], its content and structured content refer to text and can only be
+// encoded again; its other fields are decoded.
+func Decode(ctx context.Context, text json.RawMessage) (*mcp.CallToolResult, error) {
+	if IsForwarding(ctx) && len(text) >= large {
+		if len(text) >= veryLarge {
+			releaseMemory()
+		}
+		if res := decodeOutline(text); res != nil {
+			return res, nil
+		}
+	}
+	res := &mcp.CallToolResult{}
+	return res, res.UnmarshalJSON(text)
+}
+
+// decodeOutline decodes a result except for its content. It returns nil if the SDK
+// must decode the result.
+func decodeOutline(text []byte) *mcp.CallToolResult {
+	var content []mcp.Content
+	var structured json.RawMessage
+	seen := map[string]bool{}
+	rest := []byte(`{"content":[]`)
+	ok := true
+	end := rpcmessage.Members(text, 0, func(name string, at int) (end int) {
+		ok = ok && !seen[name]
+		seen[name] = true
+		if name == "content" {
+			return rpcmessage.Elements(text, at, func(at int) int {
+				end := contentEnd(text, at)
+				if end >= 0 {
+					content = append(content, &encoded{text: text[at:end:end]})
+				}
+				return end
+			})
+		}
+		if end = rpcmessage.Skip(text, at); end < 0 {
+			return -1
+		}
+		switch value := text[at:end:end]; {
+		case name == "structuredContent":
+			structured = value
+		case name == "inputRequests" || end-at >= large:
+			ok = false
+		default:
+			rest = append(append(rest, `,"`+name+`":`...), value...)
+		}
+		return end
+	})
+	if end < 0 || !ok || !seen["content"] || len(bytes.TrimSpace(text[end:])) > 0 {
+		return nil
+	}
+	res := &mcp.CallToolResult{}
+	if res.UnmarshalJSON(append(rest, '}')) != nil || res.NeedsInput() {
+		return nil
+	}
+	res.Content = content
+	if structured != nil && string(structured) != "null" {
+		res.StructuredContent = structured
+	}
+	return res
+}
+
+// contentEnd returns the end of the content at text[at:], or -1 if its type is
+// unknown or a text has none.
+func contentEnd(text []byte, at int) int {
+	var kind string
+	hasText := false
+	end := rpcmessage.Members(text, at, func(name string, at int) int {
+		end := rpcmessage.Skip(text, at)
+		if end < 0 {
+			return -1
+		}
+		switch name {
+		case "type":
+			kind = string(text[at:end])
+		case "text":
+			hasText = text[at] == '"'
+		}
+		return end
+	})
+	switch kind {
+	case `"text"`:
+		if hasText {
+			return end
+		}
+	case `"image"`, `"audio"`, `"resource"`, `"resource_link"`:
+		return end
+	}
+	return -1
+}
+
+// releaseDelay is the time after the last very large result at which its memory is
+// released.
+const releaseDelay = 2 * time.Second
+
+var release struct {
+	sync.Mutex
+	timer *time.Timer
+}
+
+// releaseMemory gives memory back to the system soon, when the results of now have
+// been sent. The garbage collector would keep several times their size.
+func releaseMemory() {
+	release.Lock()
+	defer release.Unlock()
+	if release.timer == nil {
+		release.timer = time.AfterFunc(releaseDelay, freeMemory)
+		return
+	}
+	release.timer.Reset(releaseDelay)
+}
+
+func freeMemory() {
+	runtime.GC() // package json keeps its buffers for one more collection
+	debug.FreeOSMemory()
+}
