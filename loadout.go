@@ -51,9 +51,8 @@ type Options struct {
 	// Wait is how long New waits for slow sources; 0 means until all are read:
 	// see [catalog.Options.Wait].
 	Wait time.Duration
-	// Confirm decides whether a project's skill may take the name of another:
-	// see [catalog.Options.Confirm].
-	Confirm func(r catalog.Replacement, manifest func() (skill.Manifest, error)) (reason string)
+	// Confirm decides whether a project's skill is available: see [catalog.Options.Confirm].
+	Confirm func(r catalog.ProjectSkill, manifest func() (skill.Manifest, error)) (reason string)
 	// Watch keeps the catalog up to date until the runtime is closed. Without
 	// it, call [catalog.Catalog.Reload].
 	Watch bool

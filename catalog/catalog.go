@@ -45,14 +45,14 @@ type Options struct {
 	// Names of skills that the catalog does not show are ignored. Search must
 	// be safe for concurrent use. [Catalog.Search] returns its errors.
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
-	// Confirm, if set, decides whether a project's skill may take the name of a
-	// skill of a lower scope. If it returns a reason, the project's skill is
-	// pending: it is not available, references resolve to the other skill, and
-	// answers about it state the reason. manifest returns the files of the
-	// project's skill. Confirm is called at each publication, and at each
-	// interval of Poll by [Catalog.Run]. It must be safe for concurrent use and
-	// must not call methods of the catalog.
-	Confirm func(r Replacement, manifest func() (skill.Manifest, error)) (reason string)
+	// Confirm, if set, decides whether a project's skill is available. If it
+	// returns a reason, the skill is pending: it is not available, references
+	// resolve to the skill of a lower scope that it would replace, and answers
+	// about that one state the reason. manifest returns the files of the
+	// project's skill. Confirm is called at each publication, and for skills that
+	// are pending or replace another at each interval of Poll by [Catalog.Run].
+	// It must be safe for concurrent use and must not call methods of the catalog.
+	Confirm func(r ProjectSkill, manifest func() (skill.Manifest, error)) (reason string)
 	// Logger receives log messages from background work; nil discards them.
 	Logger *slog.Logger
 }
@@ -65,7 +65,7 @@ type Catalog struct {
 	poll    time.Duration
 	wait    time.Duration
 	rank    func(ctx context.Context, query string, limit int) ([]string, error)
-	confirm func(Replacement, func() (skill.Manifest, error)) string // may be nil
+	confirm func(ProjectSkill, func() (skill.Manifest, error)) string // may be nil
 	log     *slog.Logger
 	current atomic.Pointer[Snapshot]
 
@@ -219,9 +219,9 @@ func (c *Catalog) build() *Snapshot {
 			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: stillReading(c.wait)})
 		}
 	}
-	var confirm func(Replacement) string
+	var confirm func(ProjectSkill) string
 	if c.confirm != nil {
-		confirm = c.confirmReplacement
+		confirm = c.confirmProjectSkill
 	}
 	return newSnapshot(layers, problems, c.filter.Load(), keep, confirm)
 }
@@ -298,7 +298,7 @@ func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 func (c *Catalog) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	if c.confirm != nil {
-		wg.Go(func() { c.recheckReplacements(ctx) })
+		wg.Go(func() { c.recheckProjectSkills(ctx) })
 	}
 	poll := func(i int, reason error) {
 		c.log.Info("polling a skill source that cannot be watched", "origin", c.sources[i].Origin(), "reason", reason)

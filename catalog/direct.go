@@ -79,7 +79,10 @@ func (c *Catalog) openDirect(e *Entry) (d *dirfd, closeDir func()) {
 	}
 	var b *boundary
 	if src, err := c.source(e); err == nil {
-		if listed, ok := src.(*dirSource); ok {
+		if listed, ok := src.(*dirSource); ok && listed.opts.Within != "" {
+			if d := openInside(listed.opts.Within, e.Path); d != nil {
+				return d, d.close
+			}
 			if b, err = openBoundary(listed.opts.Within); err != nil {
 				return nil, nil
 			}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -20,7 +21,8 @@ type dirfd struct {
 	path string   // for messages
 	file *os.File // owns fd, if not nil
 
-	within *boundary // symlinked files must stay in it, if not nil
+	within  *boundary // symlinked files must stay in it, if not nil
+	noLinks bool      // symlinked files are errors
 }
 
 func openDir(path string) (*dirfd, error) {
@@ -45,6 +47,27 @@ func (b *boundary) openDir(path string) (*dirfd, error) {
 		return nil, err
 	}
 	return &dirfd{fd: int(f.Fd()), path: path, file: f, within: b}, nil
+}
+
+// openInside opens the directory at path, which must be inside of within without
+// symlinks on the way. It returns nil otherwise, or if the kernel is older than
+// Linux 5.6: then openDir tells why.
+func openInside(within, path string) *dirfd {
+	rel, err := filepath.Rel(within, path)
+	if err != nil {
+		return nil
+	}
+	top, err := unix.Open(within, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(top)
+	fd, err := unix.Openat2(top, rel, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NONBLOCK,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return nil
+	}
+	return &dirfd{fd: fd, path: path, noLinks: true}
 }
 
 func openat(dir int, name string, flags int) (int, error) {
@@ -199,7 +222,7 @@ func (d *dirfd) self() (stamp, error) {
 // when it was opened.
 func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
 	fd, err := openat(d.fd, name, unix.O_NOFOLLOW)
-	if errors.Is(err, unix.ELOOP) {
+	if errors.Is(err, unix.ELOOP) && !d.noLinks {
 		return readLinked(d.path+"/"+name, d.within, buf)
 	}
 	if err != nil {

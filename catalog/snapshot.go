@@ -26,12 +26,12 @@ type Snapshot struct {
 	layers   []*Layer // in order of precedence
 	problems []Problem
 	filter   *filter
-	pending  map[*Entry]string // why each pending skill is hidden; see replacements
+	pending  map[*Entry]string // why each pending skill is hidden; see projectSkills
 	twins    []twin            // duplicates listed at another path
 	isTwin   map[*Entry]bool   // their entries
-	// replacements holds what [Options.Confirm] decided, sorted by name. Entries
-	// with a reason are hidden.
-	replacements []Replacement
+	// projectSkills holds the skills that are pending or replace another, as
+	// [Options.Confirm] decided, sorted by name. Entries with a reason are hidden.
+	projectSkills []ProjectSkill
 
 	// If keep is set, the result of Skills is kept. Otherwise the layers belong
 	// to many snapshots, which should be small.
@@ -75,7 +75,7 @@ func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist 
 // newSnapshot resolves names. The layers must be grouped by source, in the order
 // of the sources. confirm returns the reason why a skill is pending; it may be
 // nil.
-func newSnapshot(layers []*Layer, problems []Problem, f *filter, keep bool, confirm func(Replacement) string) *Snapshot {
+func newSnapshot(layers []*Layer, problems []Problem, f *filter, keep bool, confirm func(ProjectSkill) string) *Snapshot {
 	s := &Snapshot{problems: problems, Disabled: f.disabled, filter: f, keep: keep}
 	if f.disabled {
 		return s
@@ -84,7 +84,7 @@ func newSnapshot(layers []*Layer, problems []Problem, f *filter, keep bool, conf
 	slices.SortStableFunc(s.layers, func(a, b *Layer) int { return cmp.Compare(b.entries[0].Scope, a.entries[0].Scope) })
 	s.findTwins()
 	if confirm != nil {
-		s.confirmReplacements(confirm)
+		s.confirmProjectSkills(confirm)
 	}
 	if more := s.lookalikes(); len(more) > 0 {
 		s.problems = slices.Concat(s.problems, more)
@@ -198,6 +198,20 @@ func (s *Snapshot) All() iter.Seq[*Entry] {
 		for _, l := range s.layers {
 			for e := range l.All() {
 				if !s.isTwin[e] && s.hidden(e) == "" && !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Entries yields every skill that the sources listed, also hidden ones, in order
+// of precedence.
+func (s *Snapshot) Entries() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, l := range s.layers {
+			for e := range l.All() {
+				if !yield(e) {
 					return
 				}
 			}

@@ -71,7 +71,15 @@ func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
 	if err := a.confirmPlan(ctx, p, o); err != nil {
 		return err
 	}
-	return p.Apply(ctx)
+	if err := p.Apply(ctx); err != nil {
+		return err
+	}
+	var folders []string
+	for _, st := range p.Changes() {
+		folders = append(folders, st.Name)
+	}
+	a.RecordInstalled(ctx, p.to.Path(), folders)
+	return nil
 }
 
 // reinstateApprovals reinstates the superseded approvals of the versions that the

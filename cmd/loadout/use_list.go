@@ -70,20 +70,25 @@ type listedSkill struct {
 	Signature string `json:"signature,omitempty"`
 }
 
-// pendingSkill describes a project's skill that would replace another. It is not
-// available until the user confirms it.
+// pendingSkill describes a project's skill that would replace another, or that was
+// added after the project was first listed. It is not available until the user
+// confirms it.
 type pendingSkill struct {
 	Name     string `json:"name"`
 	Origin   string `json:"origin"`
 	Path     string `json:"path"`
-	Replaces string `json:"replaces"` // key of the other skill
+	Replaces string `json:"replaces"` // key of the other skill; "" if there is none
 	Reason   string `json:"reason"`   // with the command that confirms the skill
 }
 
 func listPending(snap *catalog.Snapshot) []pendingSkill {
 	out := []pendingSkill{}
 	for _, r := range snap.Pending() {
-		out = append(out, pendingSkill{r.Entry.Name, r.Entry.Origin, r.Entry.Path, r.Replaced.Key(), r.Reason})
+		p := pendingSkill{Name: r.Entry.Name, Origin: r.Entry.Origin, Path: r.Entry.Path, Reason: r.Reason}
+		if r.Replaced != nil {
+			p.Replaces = r.Replaced.Key()
+		}
+		out = append(out, p)
 	}
 	return out
 }

@@ -52,7 +52,16 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 		scripts.Grants = grants
 	}
 	defer s.ShowProgress("reading skills")()
-	rt, err := loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Wait: s.SkillWait, Confirm: s.confirmReplacement(c), Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()})
+	options := &loadout.Options{Sources: sources, Filter: filter, Wait: s.SkillWait, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()}
+	inProjects := s.newProjectSkills(c, sources)
+	if inProjects != nil {
+		options.Confirm = inProjects.confirm
+	}
+	rt, err := loadout.New(ctx, options)
+	if err == nil && inProjects != nil {
+		rt.Catalog().Subscribe(func(_, now *catalog.Snapshot) { inProjects.record(context.WithoutCancel(ctx), now) })
+		inProjects.record(ctx, rt.Catalog().Snapshot())
+	}
 	if err == nil && scripts != nil {
 		grants.open(ctx, rt, c)
 	}

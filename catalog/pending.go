@@ -9,22 +9,22 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Replacement is a project's skill with the name of a skill of a lower scope,
-// which it replaces unless it is pending: see [Options.Confirm].
-type Replacement struct {
+// ProjectSkill is a project's skill that a name resolves to unless it is pending:
+// see [Options.Confirm].
+type ProjectSkill struct {
 	Entry    *Entry // of scope [Project]
-	Replaced *Entry // the skill that the name resolves to otherwise
+	Replaced *Entry // the skill of a lower scope that the name resolves to otherwise; nil if there is none
 	Reason   string // why Entry is pending
 }
 
 // Pending returns a new slice of the skills that are pending, sorted by name.
-// References resolve to the skills that they would replace.
-func (s *Snapshot) Pending() []Replacement {
-	return slices.DeleteFunc(slices.Clone(s.replacements), func(r Replacement) bool { return r.Reason == "" })
+// References resolve to the skills that they would replace, if any.
+func (s *Snapshot) Pending() []ProjectSkill {
+	return slices.DeleteFunc(slices.Clone(s.projectSkills), func(r ProjectSkill) bool { return r.Reason == "" })
 }
 
-// confirmReplacements hides the skills that are pending.
-func (s *Snapshot) confirmReplacements(confirm func(Replacement) string) {
+// confirmProjectSkills hides the skills that are pending.
+func (s *Snapshot) confirmProjectSkills(confirm func(ProjectSkill) string) {
 	var names []string
 	for _, l := range s.layers {
 		if l.entries[0].Scope == Project {
@@ -40,15 +40,14 @@ func (s *Snapshot) confirmReplacements(confirm func(Replacement) string) {
 }
 
 // confirmName hides those of the skills with the same name that are pending.
-func (s *Snapshot) confirmName(candidates []*Entry, confirm func(Replacement) string) {
+func (s *Snapshot) confirmName(candidates []*Entry, confirm func(ProjectSkill) string) {
 	e := s.winner(candidates)
 	for e != nil && e.Scope == Project {
-		r := Replacement{Entry: e, Replaced: s.belowProject(candidates)}
-		if r.Replaced == nil {
-			break
-		}
+		r := ProjectSkill{Entry: e, Replaced: s.belowProject(candidates)}
 		r.Reason = confirm(r)
-		s.replacements = append(s.replacements, r)
+		if r.Replaced != nil || r.Reason != "" {
+			s.projectSkills = append(s.projectSkills, r)
+		}
 		if r.Reason == "" {
 			break
 		}
@@ -72,15 +71,15 @@ func (s *Snapshot) belowProject(candidates []*Entry) *Entry {
 	return nil
 }
 
-// confirmReplacement calls [Options.Confirm].
-func (c *Catalog) confirmReplacement(r Replacement) string {
+// confirmProjectSkill calls [Options.Confirm].
+func (c *Catalog) confirmProjectSkill(r ProjectSkill) string {
 	return c.confirm(r, func() (skill.Manifest, error) { return c.CompleteManifest(context.Background(), r.Entry) })
 }
 
-// recheckReplacements asks again which skills are pending, until ctx is done, and
+// recheckProjectSkills asks again which skills are pending, until ctx is done, and
 // publishes a snapshot if that changed. A user can confirm a skill in another
 // process, and a confirmed skill can change.
-func (c *Catalog) recheckReplacements(ctx context.Context) {
+func (c *Catalog) recheckProjectSkills(ctx context.Context) {
 	t := time.NewTicker(c.poll)
 	defer t.Stop()
 	for {
@@ -90,7 +89,7 @@ func (c *Catalog) recheckReplacements(ctx context.Context) {
 		case <-t.C:
 		}
 		c.state.Lock()
-		if slices.ContainsFunc(c.current.Load().replacements, func(r Replacement) bool { return c.confirmReplacement(r) != r.Reason }) {
+		if slices.ContainsFunc(c.current.Load().projectSkills, func(r ProjectSkill) bool { return c.confirmProjectSkill(r) != r.Reason }) {
 			c.publish(c.build())
 		}
 		c.state.Unlock()

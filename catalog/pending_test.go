@@ -22,7 +22,7 @@ func TestPendingSkillIsServedOnceConfirmed(t *testing.T) {
 		catalog.NewFS("own", catalog.User, file("Mine.")), catalog.NewFS("bundled", catalog.Bundled, file("Bundled.")),
 	}
 	var confirmed atomic.Bool
-	c, err := catalog.New(sources, &catalog.Options{Poll: time.Millisecond, Confirm: func(r catalog.Replacement, manifest func() (skill.Manifest, error)) string {
+	c, err := catalog.New(sources, &catalog.Options{Poll: time.Millisecond, Confirm: func(r catalog.ProjectSkill, manifest func() (skill.Manifest, error)) string {
 		m, err := manifest()
 		if err != nil || len(m) != 1 || r.Replaced.Origin != "own" {
 			t.Errorf("files %v, %v; replaces %s", m, err, r.Replaced.Key())

@@ -1,0 +1,210 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// projectSkills decides which skills of an untrusted project are pending until
+// the user confirms them: those that would replace another skill, and those that
+// were added after the directory was first listed. An agent or a script may have
+// added them. It is safe for concurrent use.
+type projectSkills struct {
+	s      *Setup
+	config *config.Config
+	dirs   map[string]string // directories of the sources in projects by origin
+
+	mu      sync.Mutex
+	listed  listedSkills
+	changed map[string][]string // directories and skills to store
+	checked time.Time           // when the fields below were read
+	trusted bool
+	granted []policy.Grant
+}
+
+// confirmInterval is how long answers about trust and approvals are reused. A
+// project can have many pending skills.
+const confirmInterval = time.Second
+
+// newProjectSkills returns the decisions about skills in the given sources. It
+// returns nil if none can be pending: directories given with --skills are the
+// user's choice.
+func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *projectSkills {
+	if s.ShowPending || len(s.Skills) > 0 {
+		return nil
+	}
+	p := &projectSkills{s: s, config: c, dirs: map[string]string{}, changed: map[string][]string{}}
+	for _, source := range sources {
+		if at, ok := source.(interface{ Root() string }); ok && source.Scope() == catalog.Project {
+			p.dirs[source.Origin()] = at.Root()
+		}
+	}
+	var err error
+	if p.listed, err = s.readListedSkills(); err != nil {
+		s.Note("cannot tell which skills were added to a project: %v", err)
+	}
+	return p
+}
+
+// confirm is for [catalog.Options.Confirm].
+func (p *projectSkills) confirm(r catalog.ProjectSkill, manifest func() (skill.Manifest, error)) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	added := p.isAdded(r.Entry)
+	if r.Replaced == nil && !added {
+		return ""
+	}
+	p.refresh()
+	if p.trusted || p.isApproved(r.Entry.Name, manifest) {
+		if added {
+			p.add(p.dirs[r.Entry.Origin], listedKey(r.Entry))
+		}
+		return ""
+	}
+	command := "loadout approve " + console.ShellQuote(r.Entry.Key())
+	if r.Replaced != nil {
+		return fmt.Sprintf("pending: the project's skill would replace %s until you confirm it with `%s`", r.Replaced.Key(), command)
+	}
+	return fmt.Sprintf("pending: it was added after Loadout first listed the project, until you confirm it with `%s`", command)
+}
+
+// isAdded reports whether a skill was added after its directory was first
+// listed.
+func (p *projectSkills) isAdded(e *catalog.Entry) bool {
+	known, ok := p.listed[p.dirs[e.Origin]]
+	return ok && !known[listedKey(e)]
+}
+
+// listedKey returns how a skill is stored: its folder, and its name if that is
+// another one. A skill with a new name is a new skill.
+func listedKey(e *catalog.Entry) string {
+	if e.Name == path.Base(e.Dir) {
+		return e.Dir
+	}
+	return e.Dir + ":" + e.Name
+}
+
+// add adds a skill to those that are listed.
+func (p *projectSkills) add(dir, skill string) {
+	p.listed[dir][skill] = true
+	p.changed[dir] = append(p.changed[dir], skill)
+}
+
+// refresh reads whether the project is trusted and what is approved.
+func (p *projectSkills) refresh() {
+	if time.Since(p.checked) < confirmInterval {
+		return
+	}
+	p.trusted = p.s.isProjectTrusted()
+	p.granted, _, _ = p.s.GrantStore().List(context.Background()) // without it, nothing is approved
+	p.checked = time.Now()
+}
+
+// record stores which skills each source in a project had when it was first
+// listed completely, and those that were confirmed since.
+func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) {
+	if p == nil || now.Disabled {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var incomplete []string // origins
+	for _, problem := range now.Problems() {
+		if problem.Path == p.dirs[problem.Origin] && slices.Contains(incompleteCodes, problem.Code) {
+			incomplete = append(incomplete, problem.Origin)
+		}
+	}
+	first := map[string][]string{} // by origin
+	for origin, dir := range p.dirs {
+		if _, ok := p.listed[dir]; !ok && !slices.Contains(incomplete, origin) {
+			first[origin] = []string{}
+		}
+	}
+	if len(first) > 0 {
+		for e := range now.Entries() {
+			if found, ok := first[e.Origin]; ok {
+				first[e.Origin] = append(found, listedKey(e))
+			}
+		}
+		for origin, found := range first {
+			if len(found) <= maxListedSkills {
+				p.listed.add(p.dirs[origin], found)
+				p.changed[p.dirs[origin]] = found
+			}
+		}
+	}
+	if len(p.changed) == 0 {
+		return
+	}
+	if err := p.s.storeListedSkills(ctx, p.changed); err != nil {
+		p.s.Note("cannot store which skills the project has: %v", err)
+	}
+	p.changed = map[string][]string{}
+}
+
+// incompleteCodes lists the problems after which a source has skills that are
+// not listed yet.
+var incompleteCodes = []string{"still-reading", "unreadable", "directory-limit", "entry-limit", "time-limit"}
+
+// isProjectTrusted reports whether the user trusts the project around the working
+// directory.
+func (s *Setup) isProjectTrusted() bool {
+	file, root := config.ProjectFile(s.ConfigInput().WorkDir)
+	dirs := []string{root}
+	if file != "" {
+		dirs = append(dirs, config.ProjectDir(file))
+	}
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		if dir == "" {
+			return false
+		}
+		p, err := s.ReadProject(dir)
+		return err == nil && p.Trusted
+	})
+}
+
+// isApproved reports whether the user or the configuration approved the version
+// of a skill with these files. It reads the files only if a version of that name
+// is approved.
+func (p *projectSkills) isApproved(name string, manifest func() (skill.Manifest, error)) bool {
+	known := slices.ContainsFunc(p.granted, func(g policy.Grant) bool { return g.Name == name })
+	if !known && len(p.config.Policy.Approved) == 0 {
+		return false
+	}
+	m, err := manifest()
+	if err != nil {
+		return false
+	}
+	if slices.Contains(p.config.Policy.Approved, name+"="+m.Digest()) {
+		return true
+	}
+	g, err := p.s.GrantStore().Find(context.Background(), policy.LocalUser(), policy.Digest(m.Digest()), "")
+	return err == nil && g.Permissions.Run
+}
+
+// RecordInstalled stores that the user installed skills in a directory, which are
+// then not pending. Skills that an agent installs are.
+func (s *Setup) RecordInstalled(ctx context.Context, dir string, folders []string) {
+	listed, err := s.readListedSkills()
+	if err != nil || !s.Caller().IsUser() {
+		return
+	}
+	dir, err = filepath.Abs(dir)
+	if _, ok := listed[dir]; !ok || err != nil {
+		return
+	}
+	if err := s.storeListedSkills(ctx, map[string][]string{dir: folders}); err != nil {
+		s.Note("cannot store which skills the project has: %v", err)
+	}
+}
