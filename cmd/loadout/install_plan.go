@@ -74,11 +74,13 @@ func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
 	if err := p.Apply(ctx); err != nil {
 		return err
 	}
-	var folders []string
-	for _, st := range p.Changes() {
-		folders = append(folders, st.Name)
+	if a.Caller().IsUser() { // what an agent installs is pending in a project
+		var folders []string
+		for _, st := range p.Changes() {
+			folders = append(folders, st.Name)
+		}
+		a.RecordListed(ctx, p.to.Path(), folders)
 	}
-	a.RecordInstalled(ctx, p.to.Path(), folders)
 	return nil
 }
 

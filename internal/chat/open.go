@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"os"
+	"path/filepath"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
@@ -129,8 +130,13 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 	}
 	approve := b.approveChanges
 	own := b.flags.Workspace == ""
+	project := b.host.skillProjectDir(b.flags.Workspace)
+	onSave := func(ctx context.Context, name string) error {
+		b.host.RecordListed(ctx, filepath.Join(project, ".loadout", "skills"), []string{name}) // the user agreed to save it
+		return rt.Catalog().Reload(ctx)
+	}
 	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder, own, approve), Own: own, Agree: approve.agree(), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) },
-		Hint: b.explainSkillPath, Project: b.host.skillProjectDir(b.flags.Workspace), OnSave: rt.Catalog().Reload})
+		Hint: b.explainSkillPath, Project: project, OnSave: onSave})
 	b.set, _, err = b.host.NewToolsetWith(ctx, b.config, rt, setup.ToolsetOptions{Files: b.flags.Files, Profile: b.profile, Rules: b.rules, Session: b.id, Folder: b.folder, Builtin: files})
 	if err != nil {
 		return err

@@ -3,8 +3,8 @@ package setup
 import (
 	"context"
 	"fmt"
+	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +27,7 @@ type projectSkills struct {
 
 	mu      sync.Mutex
 	listed  listedSkills
+	stamp   time.Time           // of the file with listed
 	changed map[string][]string // directories and skills to store
 	checked time.Time           // when the fields below were read
 	trusted bool
@@ -50,11 +51,27 @@ func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *pr
 			p.dirs[source.Origin()] = at.Root()
 		}
 	}
-	var err error
-	if p.listed, err = s.readListedSkills(); err != nil {
+	if err := p.readListed(); err != nil {
 		s.Note("cannot tell which skills were added to a project: %v", err)
 	}
 	return p
+}
+
+// readListed reads the file with the listed skills if it changed. Another process
+// may have added some.
+func (p *projectSkills) readListed() error {
+	var stamp time.Time
+	if info, err := os.Stat(p.s.listedPath()); err == nil {
+		stamp = info.ModTime()
+	}
+	if p.listed != nil && stamp.Equal(p.stamp) {
+		return nil
+	}
+	listed, err := p.s.readListedSkills()
+	if p.listed == nil || err == nil {
+		p.listed, p.stamp = listed, stamp
+	}
+	return err
 }
 
 // confirm is for [catalog.Options.Confirm].
@@ -62,6 +79,9 @@ func (p *projectSkills) confirm(r catalog.ProjectSkill, manifest func() (skill.M
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	added := p.isAdded(r.Entry)
+	if added && p.readListed() == nil {
+		added = p.isAdded(r.Entry)
+	}
 	if r.Replaced == nil && !added {
 		return ""
 	}
@@ -193,18 +213,14 @@ func (p *projectSkills) isApproved(name string, manifest func() (skill.Manifest,
 	return err == nil && g.Permissions.Run
 }
 
-// RecordInstalled stores that the user installed skills in a directory, which are
-// then not pending. Skills that an agent installs are.
-func (s *Setup) RecordInstalled(ctx context.Context, dir string, folders []string) {
+// RecordListed stores skills that the user added to a directory, so that they
+// are not pending. skills are names of folders.
+func (s *Setup) RecordListed(ctx context.Context, dir string, skills []string) {
 	listed, err := s.readListedSkills()
-	if err != nil || !s.Caller().IsUser() {
-		return
-	}
-	dir, err = filepath.Abs(dir)
 	if _, ok := listed[dir]; !ok || err != nil {
-		return
+		return // it will be listed for the first time, or the error was reported
 	}
-	if err := s.storeListedSkills(ctx, map[string][]string{dir: folders}); err != nil {
+	if err := s.storeListedSkills(ctx, map[string][]string{dir: skills}); err != nil {
 		s.Note("cannot store which skills the project has: %v", err)
 	}
 }

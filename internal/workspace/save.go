@@ -49,7 +49,7 @@ func (f *folder) save(ctx context.Context, _ *mcp.CallToolRequest, in saveArgs) 
 	}
 	text := fmt.Sprintf("Saved the skill %s with %d files in .loadout/skills. ", in.Name, len(files))
 	if f.opts.OnSave != nil {
-		if err := f.opts.OnSave(ctx); err != nil {
+		if err := f.opts.OnSave(ctx, in.Name); err != nil {
 			return textResult(text + "It can be loaded once the skills can be read again: " + err.Error()), nil, nil
 		}
 	}

@@ -54,7 +54,7 @@ func TestSaveSkill(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			call, _ := open(t, nil, &workspace.Options{Project: project, OnSave: func(context.Context) error { saved++; return nil }})
+			call, _ := open(t, nil, &workspace.Options{Project: project, OnSave: func(context.Context, string) error { saved++; return nil }})
 			text, ok := call(toolname.SaveSkill, tt.args)
 			if ok != tt.ok {
 				t.Fatalf("saved %t: %s", ok, text)

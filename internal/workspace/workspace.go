@@ -57,9 +57,9 @@ type Options struct {
 	Hint func(text string) string
 	// Project is the project's directory; skills are saved in its
 	// .loadout/skills. If it is "", there is no save_skill tool. OnSave, if not
-	// nil, is called after a skill was saved.
+	// nil, is called with the name of a skill after it was saved.
 	Project string
-	OnSave  func(context.Context) error
+	OnSave  func(ctx context.Context, name string) error
 	// Agree asks the user before a file that steers programs or agents is
 	// written; see package steering. If it is nil, such files are not written.
 	Agree execution.Agree
