@@ -70,7 +70,8 @@ func (p *page) play(t *testing.T, c *console) {
 				shift += len(lines) - len(b.text)
 			}
 		case strings.HasPrefix(b.info, "<run"):
-			if out, err := c.run(strings.Join(b.text, "\n")); err != nil {
+			// The files are prepared as if they had been there at first.
+			if out, err := c.run(strings.Join(b.text, "\n") + "\nrm -f ~/.local/state/loadout/project-skills.json"); err != nil {
 				t.Fatalf("%s: %v\n%s", p.at(b.first), err, out)
 			}
 		case strings.HasPrefix(b.info, "<shape: "):

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,12 +34,12 @@ never run.`,
   loadout new --from chrome_skill.py
   loadout validate release-notes`,
 		Args: argCount(0, 1, "one NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if len(args) == 1 {
 				name = args[0]
 			}
-			return a.createSkill(name, o)
+			return a.createSkill(cmd.Context(), name, o)
 		},
 	}
 	f := cmd.Flags()
@@ -48,7 +49,7 @@ never run.`,
 	return cmd
 }
 
-func (a *app) createSkill(name string, o newOptions) error {
+func (a *app) createSkill(ctx context.Context, name string, o newOptions) error {
 	draft := skill.Draft{Name: name, Description: o.description}
 	if o.from != "" {
 		d, err := readManifest(o.from)
@@ -83,6 +84,9 @@ func (a *app) createSkill(name string, o newOptions) error {
 	dir := filepath.Join(o.dir, draft.Name)
 	if err := writeSkillDir(o.dir, dir, text); err != nil {
 		return err
+	}
+	if in, err := filepath.Abs(o.dir); err == nil && a.Caller().IsUser() { // a skill that an agent creates is pending
+		a.RecordListed(ctx, in, []string{draft.Name})
 	}
 	if a.JSON {
 		return a.PrintJSON(map[string]string{"name": draft.Name, "path": dir})
