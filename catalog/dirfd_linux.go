@@ -92,6 +92,16 @@ func (d *dirfd) sub(name string) (*dirfd, error) { return d.openSub(name, 0) }
 // subNoFollow is like sub, but fails if name is a symlink.
 func (d *dirfd) subNoFollow(name string) (*dirfd, error) { return d.openSub(name, unix.O_NOFOLLOW) }
 
+// locate opens a subdirectory that resolves names, but cannot be listed. This costs
+// less than openSub. It returns nil if name is not a directory, or is a symlink.
+func (d *dirfd) locate(name string) *dirfd {
+	sub, err := d.openSub(name, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return nil
+	}
+	return sub
+}
+
 func (d *dirfd) openSub(name string, flags int) (*dirfd, error) {
 	fd, err := openat(d.fd, name, unix.O_DIRECTORY|flags)
 	if err != nil {
@@ -195,10 +205,11 @@ func (d *dirfd) isLink(name string) bool {
 
 // statDir returns the stamp of a directory and its link count. The link count
 // is two plus the number of subdirectories, or one on file systems that do not
-// count them. It is 0 if name is not a directory. It follows symlinks.
+// count them. It is 0 if name is not a directory. It follows symlinks. An empty
+// name is the directory itself.
 func (d *dirfd) statDir(name string) (stamp, uint64) {
 	var st unix.Stat_t
-	if err := unix.Fstatat(d.fd, name, &st, 0); err != nil || modeKind(st.Mode) != kindDir {
+	if err := unix.Fstatat(d.fd, name, &st, unix.AT_EMPTY_PATH); err != nil || modeKind(st.Mode) != kindDir {
 		return stamp{}, 0
 	}
 	return stampOf(&st), uint64(st.Nlink)

@@ -65,6 +65,9 @@ func (d *dirfd) subNoFollow(name string) (*dirfd, error) {
 	return d.sub(name)
 }
 
+// locate returns nil: only Linux has such a way to open a directory.
+func (d *dirfd) locate(string) *dirfd { return nil }
+
 // statNoFollow is like stat, but the kind of a symlink is kindUnknown.
 func (d *dirfd) statNoFollow(name string) (stamp, kind, error) {
 	fi, err := os.Lstat(filepath.Join(d.path, name))

@@ -11,17 +11,21 @@ import (
 // subdirectory must not be searched.
 func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, error) {
 	var sub *dirfd
+	opened := false
 	if s.within != nil { // a path may be replaced by a symlink at any time, an open directory may not
-		var err error
-		if sub, err = s.open(d, old.name); err != nil {
-			return nil, err
+		if sub = d.locate(old.name); sub == nil {
+			var err error
+			if sub, err = s.open(d, old.name); err != nil {
+				return nil, err
+			}
+			opened = true
 		}
 		defer sub.close()
 	}
 	if n, ok := s.leaf(d, sub, old, rel); ok {
 		return n, s.ctx.Err()
 	}
-	if sub == nil {
+	if !opened {
 		var err error
 		if sub, err = s.open(d, old.name); err != nil {
 			return nil, err
@@ -40,7 +44,7 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, er
 func (s *scan) leaf(d, sub *dirfd, old *node, rel string) (n *node, ok bool) {
 	at, name := location{d, old.name + "/"}, old.name
 	if sub != nil {
-		at, name = location{sub, ""}, "."
+		at, name = location{sub, ""}, ""
 	}
 	st, links := at.d.statDir(name)
 	if links < 2 || s.visited[st.id] || !s.dirsLeft() {

@@ -157,6 +157,9 @@ func (c *Console) TerminalWidth() int {
 
 // layout returns the layout for standard output.
 func (c *Console) layout() terminal.Layout {
+	if !IsTerminal(c.Stdout) { // check once instead of for each cell
+		return terminal.Layout{Width: c.TerminalWidth(), Bold: NoStyle, Faint: NoStyle}
+	}
 	return terminal.Layout{Width: c.TerminalWidth(), Bold: c.Bold, Faint: c.Faint}
 }
 
