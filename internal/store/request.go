@@ -10,7 +10,7 @@ import (
 type Request struct {
 	Principal string // a user id
 	Label     string // chosen by the client, unique for each request
-	Digest    string // of the request
+	Digest    string // of the request, encrypted
 	Created   time.Time
 	Status    int64 // of the response; 0 while there is none
 	Response  string

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -72,11 +72,15 @@ func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context
 			return
 		}
 		p := account.FromContext(ctx.Context())
-		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", r.URL.Path, r.URL.RawQuery, p.Scopes.String(), r.Header.Get("Content-Type"), body))
-		request := store.Request{Principal: string(p.User), Label: key, Digest: "sha256:" + hex.EncodeToString(sum[:])}
-		switch err := s.Requests.DB.Requests.Begin(ctx.Context(), request); {
+		request := store.Request{Principal: string(p.User), Label: key}
+		digest := digestRequest(r, p.Scopes, body)
+		request.Digest, err = s.Requests.Cipher.Encrypt(digest, digestLabel(request))
+		if err == nil {
+			err = s.Requests.DB.Requests.Begin(ctx.Context(), request)
+		}
+		switch {
 		case errors.Is(err, store.ErrExists):
-			s.repeat(w, r, request)
+			s.repeat(w, r, request, digest)
 			return
 		case err != nil:
 			s.WriteProblem(w, r, err)
@@ -88,6 +92,15 @@ func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context
 		next(humago.NewContext(op, again, recorder))
 		finished = true
 	}
+}
+
+// digestRequest returns the hash of a request. It is stored encrypted, because the
+// body may contain a password, which the hash would help to guess.
+func digestRequest(r *http.Request, scopes account.Scopes, body []byte) []byte {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %q %q %q ", r.URL.Path, r.URL.RawQuery, scopes.String(), r.Header.Get("Content-Type"))
+	sum.Write(body)
+	return sum.Sum(nil)
 }
 
 // end records the response to a request, or forgets the request if it failed.
@@ -104,7 +117,7 @@ func (q Requests) end(ctx context.Context, s *Server, r store.Request, response 
 		text, err = json.Marshal(recordedResponse{response.Header().Get("Content-Type"), response.Header().Get("Location"), response.body.Bytes()})
 		if err == nil {
 			r.Status = int64(response.status)
-			r.Response, err = q.Cipher.Encrypt(text, requestLabel(r))
+			r.Response, err = q.encrypt(text, r)
 		}
 		if err == nil {
 			err = q.DB.Requests.End(ctx, r)
@@ -115,20 +128,63 @@ func (q Requests) end(ctx context.Context, s *Server, r store.Request, response 
 	}
 }
 
-func requestLabel(r store.Request) encryption.Label {
-	return encryption.Label{Owner: "request/" + r.Principal, Name: r.Label}
+// encrypt encrypts a response in parts, because a cipher limits the size of a value.
+func (q Requests) encrypt(text []byte, r store.Request) (string, error) {
+	var parts []string
+	all := slices.Collect(slices.Chunk(text, encryption.MaxValue))
+	for i, part := range all {
+		sealed, err := q.Cipher.Encrypt(part, partLabel(r, i, len(all)))
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, sealed)
+	}
+	return strings.Join(parts, " "), nil
 }
 
-// repeat responds to a repeated request. It waits for a first one that still runs.
-func (s *Server) repeat(w http.ResponseWriter, r *http.Request, request store.Request) {
+func (q Requests) decrypt(response string, r store.Request) ([]byte, error) {
+	var text []byte
+	parts := strings.Fields(response)
+	for i, sealed := range parts {
+		part, err := q.Cipher.Decrypt(sealed, partLabel(r, i, len(parts)))
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, part...)
+	}
+	return text, nil
+}
+
+// partLabel is the label of one of n encrypted parts of the response.
+func partLabel(r store.Request, i, n int) encryption.Label {
+	return encryption.Label{Owner: "request/" + r.Principal, Name: fmt.Sprintf("part %d of %d of %s", i+1, n, r.Label)}
+}
+
+func digestLabel(r store.Request) encryption.Label {
+	return encryption.Label{Owner: "request/" + r.Principal, Name: "digest of " + r.Label}
+}
+
+// isSame reports whether a recorded request has the given digest.
+func (q Requests) isSame(r store.Request, digest []byte) (bool, error) {
+	recorded, err := q.Cipher.Decrypt(r.Digest, digestLabel(r))
+	return bytes.Equal(recorded, digest), err
+}
+
+// repeat responds to a repeated request with the given digest. It waits for a first
+// one that still runs.
+func (s *Server) repeat(w http.ResponseWriter, r *http.Request, request store.Request, digest []byte) {
 	late := time.After(repeatWait)
 	for {
 		first, err := s.Requests.DB.Requests.Get(r.Context(), request.Principal, request.Label)
+		same := false
+		if err == nil {
+			same, err = s.Requests.isSame(first, digest)
+		}
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			err = &Problem{Status: 409, Code: "key_failed", Detail: "the first request with this Idempotency-Key has just failed", Next: "send the request again"}
 		case err != nil:
-		case first.Digest != request.Digest:
+		case !same:
 			err = &Problem{Status: 422, Code: "key_used", Detail: "another request was sent with this Idempotency-Key", Next: "send each request with a key of its own, and the same request again with the same key"}
 		case first.Status != 0:
 			if err = s.writeRecorded(w, first); err == nil {
@@ -152,7 +208,7 @@ func (s *Server) repeat(w http.ResponseWriter, r *http.Request, request store.Re
 }
 
 func (s *Server) writeRecorded(w http.ResponseWriter, first store.Request) error {
-	text, err := s.Requests.Cipher.Decrypt(first.Response, requestLabel(first))
+	text, err := s.Requests.decrypt(first.Response, first)
 	if err != nil {
 		return err
 	}

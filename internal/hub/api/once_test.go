@@ -1,0 +1,91 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+// onceServer serves one operation, whose response has the size that the request asks
+// for, and counts how often it is executed.
+func onceServer(t *testing.T) (db *store.DB, post func(key, body string) *httptest.ResponseRecorder, executed *int) {
+	t.Helper()
+	db = storetest.Open(t, storetest.SQLite(t))
+	cipher, err := encryption.New(encryption.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	s := api.New(mux, api.Options{Log: slog.New(slog.DiscardHandler), Requests: api.Requests{DB: db, Cipher: cipher}})
+	executed = new(int)
+	type answer struct {
+		Text string `json:"text"`
+	}
+	api.Add(s, api.Operation("answer", "POST", "/answers", "Answer"), func(_ context.Context, in *struct {
+		Body struct {
+			Size   int    `json:"size"`
+			Secret string `json:"secret,omitempty"`
+		}
+	}) (*api.Body[answer], error) {
+		*executed++
+		return api.BodyOf(answer{strings.Repeat("x", in.Body.Size)}, nil)
+	})
+	return db, func(key, body string) *httptest.ResponseRecorder {
+		t.Helper()
+		r := httptest.NewRequest("POST", api.Prefix+"/answers", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", key)
+		ctx := api.WithRequest(r.Context(), &api.Request{HTTP: r})
+		ctx = account.NewContext(ctx, account.Principal{User: "u1", Scopes: account.ScopeWrite})
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r.WithContext(ctx))
+		return w
+	}, executed
+}
+
+// A response of any size is repeated, also if it is larger than an encrypted value can be.
+func TestLargeResponsesAreRepeated(t *testing.T) {
+	_, post, executed := onceServer(t)
+	body := fmt.Sprintf(`{"size":%d}`, 3*encryption.MaxValue)
+	first := post("k", body)
+	if first.Code != 200 || first.Body.Len() < 3*encryption.MaxValue {
+		t.Fatalf("first: %d, %d bytes", first.Code, first.Body.Len())
+	}
+	if again := post("k", body); again.Code != 200 || again.Body.String() != first.Body.String() {
+		t.Errorf("again: %d %.300s", again.Code, again.Body)
+	}
+	if other := post("k", `{"size":1}`); other.Code != 422 {
+		t.Errorf("another request with the key: %d %s", other.Code, other.Body)
+	}
+	if *executed != 1 {
+		t.Errorf("executed %d times", *executed)
+	}
+}
+
+// Whoever reads the database cannot try out passwords with the recorded digest of a
+// request: no one can compute it without the key.
+func TestRecordedDigestsAreEncrypted(t *testing.T) {
+	db, post, _ := onceServer(t)
+	digest := func(key string) string {
+		t.Helper()
+		post(key, `{"size":1,"secret":"correct horse"}`)
+		r, err := db.Requests.Get(t.Context(), "u1", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Digest
+	}
+	if a, b := digest("a"), digest("b"); a == b {
+		t.Errorf("equal requests have equal digests: %s", a)
+	}
+}
