@@ -201,13 +201,15 @@ func (m *Mirror) put(ctx context.Context, s store.Skill, e *catalog.Entry, diges
 		return err
 	}
 	return m.change(ctx, func(tx *store.Tx) (string, any, error) {
-		if s.ID == "" {
-			var err error
-			if s, err = tx.Skills.Create(ctx, store.Skill{Namespace: m.in, Name: c.skill.Name}); err != nil {
+		id := s.ID
+		if id == "" {
+			created, err := tx.Skills.Create(ctx, store.Skill{Namespace: m.in, Name: c.skill.Name})
+			if err != nil {
 				return "", nil, err
 			}
+			id = created.ID
 		}
-		return s.ID, uploadDetails{Name: s.Name, Digest: c.manifest.Digest()}, m.addVersion(ctx, tx, s.ID, c)
+		return id, uploadDetails{Name: c.skill.Name, Digest: c.manifest.Digest()}, m.addVersion(ctx, tx, id, c)
 	})
 }
 

@@ -1,6 +1,7 @@
 package library_test
 
 import (
+	"database/sql"
 	"errors"
 	"log/slog"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
 // mirrored is a mirror of a directory.
@@ -242,5 +244,25 @@ func TestMirroredBundledSkillsAreApproved(t *testing.T) {
 	sources := must(w.lib.Sources(w.ctx, w.eve))(t)
 	if i := slices.IndexFunc(sources, func(s catalog.Source) bool { return s.Origin() == "bundled" }); i >= 0 {
 		t.Error("the library provides bundled skills to conversations, which have them already")
+	}
+}
+
+// A new skill is added although its transaction has to start over.
+func TestMirrorRetriesTransaction(t *testing.T) {
+	address := storetest.Postgres(t)
+	m := newMirrored(t, newFixture(t, storetest.Open(t, address), nil))
+	db := must(sql.Open("pgx", address))(t)
+	defer db.Close()
+	_, err := db.Exec(`CREATE SEQUENCE tries;
+		CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF nextval('tries') = 1 THEN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END IF;
+			RETURN NEW;
+		END $$;
+		CREATE TRIGGER fail_once BEFORE INSERT ON versions FOR EACH ROW EXECUTE FUNCTION fail_once()`)
+	mustDo(t, err)
+	m.write("tides/SKILL.md", tidesText)
+	m.update()
+	if len(m.listed()) != 1 {
+		t.Errorf("the skill is missing: %+v", m.listed())
 	}
 }
