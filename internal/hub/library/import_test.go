@@ -214,7 +214,8 @@ func TestImportFromAllowedDirectories(t *testing.T) {
 // A repository in an allowed directory is imported by file://, and an ssh host is asked
 // if the operator allows it.
 func TestImportFromAllowedRepositories(t *testing.T) {
-	repo := must(filepath.EvalSymlinks(t.TempDir()))(t)
+	repo := filepath.Join(must(filepath.EvalSymlinks(t.TempDir()))(t), "our skills")
+	mustDo(t, os.Mkdir(repo, 0o755))
 	mustDo(t, os.WriteFile(filepath.Join(repo, "SKILL.md"), []byte(text("pdf", "one")), 0o644))
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "one"}} {
 		cmd := exec.Command("git", args...)
@@ -224,7 +225,7 @@ func TestImportFromAllowedRepositories(t *testing.T) {
 		}
 	}
 	w := sqlite(t, &library.Options{ImportFrom: []string{repo, "ssh://git.invalid"}})
-	done := must(w.lib.Import(w.ctx, w.ada, w.team, "file://"+repo, library.ImportSelection{}))(t)
+	done := must(w.lib.Import(w.ctx, w.ada, w.team, "file://"+strings.ReplaceAll(repo, " ", "%20"), library.ImportSelection{}))(t)
 	wantEqual(t, len(done.Created), 1)
 	for _, source := range []string{"ssh://git@git.invalid/x", "git@git.invalid:x.git", "ssh://git@git.invalid:2222/x"} {
 		_, err := w.lib.Inspect(w.ctx, w.ada, w.team, source)

@@ -28,8 +28,8 @@ const (
 
 // Mirror keeps the skills of a read-only namespace equal to those of a catalog. A
 // changed skill becomes a version, which becomes current as an uploaded one does: at
-// once, or after a review of its code. A skill that disappears is hidden, so that its
-// reviews remain valid if it comes back.
+// once, or after a review of its code. A skill that disappears, or whose SKILL.md breaks,
+// is hidden, so that its reviews remain valid if it comes back.
 //
 // Several nodes may mirror the same directories into one database.
 type Mirror struct {
@@ -90,8 +90,8 @@ func (m *Mirror) Run(ctx context.Context) error {
 }
 
 // Update reads the catalog and makes the skills of the namespace those of the catalog.
-// Unchanged files are not read again. A skill that cannot be read or stored is logged
-// and left as it is. Update must not be called during [Mirror.Run].
+// Unchanged files are not read again. A skill of the catalog whose files cannot be read
+// or stored is logged and left as it is. Update must not be called during [Mirror.Run].
 func (m *Mirror) Update(ctx context.Context) error {
 	if err := m.skills.Reload(ctx); err != nil {
 		return err

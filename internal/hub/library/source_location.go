@@ -42,7 +42,11 @@ func (l *Library) checkLocation(at remote.Location) error {
 	u, err := url.Parse(at.URL)
 	switch {
 	case at.Kind == remote.Local || err == nil && u.Scheme == "file":
-		if l.mayReadDir(strings.TrimPrefix(at.URL, "file://")) {
+		path := at.URL
+		if at.Kind != remote.Local {
+			path = u.Path // git also decodes it
+		}
+		if l.mayReadDir(path) {
 			return nil
 		}
 		return refuse("this hub reads only directories that its operator allows; upload an archive, or use https://")
