@@ -255,6 +255,7 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 // handlers; shut that down first.
 func (s *Server) Close() error {
 	s.cancel()
+	s.stateless.close()
 	var errs []error
 	for ss := range s.sdk.Sessions() {
 		errs = append(errs, ss.Close())

@@ -8,12 +8,15 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
 // The SDK opens a session for each stateless HTTP request: a connection with its
@@ -60,11 +63,12 @@ func (h *statelessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	call, req, ok := h.request(r, body)
-	if !ok {
+	if !ok || !h.s.stateless.begin() {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		h.next.ServeHTTP(w, r)
 		return
 	}
+	defer h.s.stateless.calls.Done()
 	res, err := h.call(r.Context(), call.Method, req)
 	h.answer(w, r, call.ID, res, err)
 }
@@ -133,9 +137,25 @@ func (h *statelessHandler) request(r *http.Request, body []byte) (call *jsonrpc.
 		(version >= modernVersion || req.GetParams().GetMeta()[mcp.MetaKeyProtocolVersion] == nil)
 }
 
-// decodeParams decodes params, which may be missing, into p.
+// paramNames lists the members of the parameters of the calls below.
+var paramNames = []string{"_meta", "name", "arguments", "uri", "cursor", "inputResponses", "requestState"}
+
+// decodeParams decodes params, which may be missing, into p. It returns false for
+// other and for repeated members: package json ignores the case of names, but the
+// SDK does not, nor do gateways that inspect a message.
 func decodeParams(params json.RawMessage, p any) bool {
-	return len(params) == 0 || json.Unmarshal(params, p) == nil && string(params) != "null"
+	if len(params) == 0 {
+		return true
+	}
+	var seen []string
+	end := rpcmessage.Members(params, 0, func(name string, at int) int {
+		if slices.Contains(seen, name) || !slices.Contains(paramNames, name) {
+			return -1
+		}
+		seen = append(seen, name)
+		return rpcmessage.Skip(params, at)
+	})
+	return end >= 0 && json.Unmarshal(params, p) == nil
 }
 
 // matchesHeaders reports whether the headers of a modern request repeat what its
@@ -243,8 +263,29 @@ func marshal(v any) ([]byte, error) {
 // requests, by protocol version. The SDK's handlers need a session. Nothing is sent
 // or received on its connection.
 type statelessSessions struct {
-	mu  sync.Mutex
-	all map[string]*mcp.ServerSession
+	calls sync.WaitGroup // running calls
+
+	mu     sync.Mutex // guards the fields below
+	all    map[string]*mcp.ServerSession
+	closed bool
+}
+
+// begin counts a call, which calls.Done ends. It returns false after close.
+func (c *statelessSessions) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.calls.Add(1)
+	}
+	return !c.closed
+}
+
+// close waits for running calls. No others begin.
+func (c *statelessSessions) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.calls.Wait()
 }
 
 // statelessParams holds the parameters of these sessions, by which
@@ -273,6 +314,9 @@ func isStatelessSession(ss *mcp.ServerSession) bool {
 func (c *statelessSessions) session(sdk *mcp.Server, version string) (*mcp.ServerSession, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.New("server is closed")
+	}
 	if ss := c.all[version]; ss != nil {
 		return ss, nil
 	}

@@ -1,0 +1,62 @@
+package mcpserver_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/loadout-dev/loadout/mcpserver"
+)
+
+// statelessCall calls a tool in one request of an older protocol version.
+func statelessCall(t testing.TB, h http.Handler, params string) string {
+	t.Helper()
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}`))
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {legacy}}
+	res := httptest.NewRecorder()
+	h.ServeHTTP(res, req)
+	return res.Body.String()
+}
+
+// Names of members count as they are written, as in the SDK: otherwise, a gateway
+// that inspects a message would see another tool than the one that is called.
+func TestStatelessCallsDistinguishTheCaseOfNames(t *testing.T) {
+	h := newWorld(t, setup{tree: basic()}).server.Endpoint(&mcpserver.HTTPOptions{Stateless: true})
+	for params, loads := range map[string]bool{
+		`{"name":"load_skill","arguments":{"name":"pdf"}}`:                            true,
+		`{"name":"load_skill","arguments":{"name":"pdf"},"extra":[]}`:                 true,
+		`{"Name":"load_skill","arguments":{"name":"pdf"}}`:                            false,
+		`{"name":"search_skills","NAME":"load_skill","arguments":{"name":"pdf"}}`:     false,
+		`{"name":"load_skill","arguments":{"name":"csv"},"Arguments":{"name":"pdf"}}`: false,
+	} {
+		if body := statelessCall(t, h, params); strings.Contains(body, "Skill pdf (from local) is loaded") != loads {
+			t.Errorf("%s: loaded %v, want %v: %s", params, !loads, loads, body)
+		}
+	}
+}
+
+// Close waits for stateless calls, as for those of connections.
+func TestCloseWaitsForStatelessCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blocked := make(chan struct{})
+		w := newWorld(t, setup{tree: basic(), options: mcpserver.Options{OnUse: func(mcpserver.Use) { <-blocked }}})
+		h := w.server.Endpoint(&mcpserver.HTTPOptions{Stateless: true})
+		called, closed := make(chan string, 1), make(chan error, 1)
+		go func() { called <- statelessCall(t, h, `{"name":"load_skill","arguments":{"name":"pdf"}}`) }()
+		synctest.Wait()
+		go func() { closed <- w.server.Close() }()
+		synctest.Wait()
+		if len(closed) > 0 {
+			t.Error("Close returned while a call runs")
+		}
+		close(blocked)
+		if body := <-called; !strings.Contains(body, "is loaded") {
+			t.Errorf("the call got %s", body)
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}
