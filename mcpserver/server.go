@@ -146,6 +146,7 @@ type Server struct {
 	loadTool string
 
 	stateless statelessSessions
+	memory    toolresult.Memory
 
 	mu          sync.Mutex // guards the field below, and changes to current
 	hasLoadTool bool       // whether the tool that loads skills is registered
@@ -255,6 +256,7 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 // handlers; shut that down first.
 func (s *Server) Close() error {
 	s.cancel()
+	defer s.memory.Close()
 	s.stateless.close()
 	var errs []error
 	for ss := range s.sdk.Sessions() {

@@ -239,7 +239,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	if lastingSession(req) != nil && canElicit(req) && req.ProtocolVersion() < modernVersion {
 		c.Elicit = req.Session.Elicit
 	}
-	res, err := set.Call(toolresult.WithForwarding(ctx), c)
+	res, err := set.Call(toolresult.WithForwarding(ctx, &s.memory), c)
 	if err == nil {
 		if res.NeedsInput() && c.Approved { // the tool server asks its own question after the user approved the call
 			res.RequestState = s.approvals.wrapState(name, args, c.Subject, res.RequestState)

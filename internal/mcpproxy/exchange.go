@@ -73,7 +73,7 @@ func (s *Server) callTool(ctx context.Context, in *inboundRequest, req *mcp.Call
 		if len(p.Arguments) > 0 {
 			q.Arguments = p.Arguments
 		}
-		return asResult(l.conn.Session.CallTool(toolresult.WithForwarding(ctx), q))
+		return asResult(l.conn.Session.CallTool(toolresult.WithForwarding(ctx, &s.memory), q))
 	}
 	x.newQuestion = func(asked mcp.InputRequestMap, state string) mcp.Result {
 		r := toolInputRequired

@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/toolresult"
 )
 
 // An Upstream describes a server to expose to clients.
@@ -105,6 +107,7 @@ type Server struct {
 
 	routes  routes
 	pending pendingCalls
+	memory  toolresult.Memory
 
 	mu            sync.Mutex // guards the fields below
 	closed        bool
@@ -210,6 +213,7 @@ func (s *Server) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel()
+	defer s.memory.Close()
 	s.pending.close()
 	var errs []error
 	for ss := range s.sdk.Sessions() {

@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"runtime"
-	"runtime/debug"
-	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,13 +20,17 @@ const (
 type forwardKey struct{}
 
 // WithForwarding returns a context for calls whose results are forwarded to a
-// client. [Decode] leaves the content of their large results encoded.
-func WithForwarding(ctx context.Context) context.Context {
-	return context.WithValue(ctx, forwardKey{}, true)
+// client. [Decode] leaves the content of their large results encoded, and m releases
+// their memory. m may be nil.
+func WithForwarding(ctx context.Context, m *Memory) context.Context {
+	return context.WithValue(ctx, forwardKey{}, m)
 }
 
-// IsForwarding reports whether ctx was returned by [WithForwarding].
-func IsForwarding(ctx context.Context) bool { return ctx.Value(forwardKey{}) != nil }
+// Forwarding returns the arguments of [WithForwarding] if ctx is from it.
+func Forwarding(ctx context.Context) (m *Memory, ok bool) {
+	m, ok = ctx.Value(forwardKey{}).(*Memory)
+	return m, ok
+}
 
 // encoded is content that stays encoded.
 type encoded struct {
@@ -44,9 +44,9 @@ func (c *encoded) MarshalJSON() ([]byte, error) { return c.text, nil }
 // [WithForwarding], its content and structured content refer to text and can only be
 // encoded again; its other fields are decoded.
 func Decode(ctx context.Context, text json.RawMessage) (*mcp.CallToolResult, error) {
-	if IsForwarding(ctx) && len(text) >= large {
+	if m, ok := Forwarding(ctx); ok && len(text) >= large {
 		if len(text) >= veryLarge {
-			releaseMemory()
+			m.releaseSoon()
 		}
 		if res := decodeOutline(text); res != nil {
 			return res, nil
@@ -130,30 +130,4 @@ func contentEnd(text []byte, at int) int {
 		return end
 	}
 	return -1
-}
-
-// releaseDelay is the time after the last very large result at which its memory is
-// released.
-const releaseDelay = 2 * time.Second
-
-var release struct {
-	sync.Mutex
-	timer *time.Timer
-}
-
-// releaseMemory gives memory back to the system soon, when the results of now have
-// been sent. The garbage collector would keep several times their size.
-func releaseMemory() {
-	release.Lock()
-	defer release.Unlock()
-	if release.timer == nil {
-		release.timer = time.AfterFunc(releaseDelay, freeMemory)
-		return
-	}
-	release.timer.Reset(releaseDelay)
-}
-
-func freeMemory() {
-	runtime.GC() // package json keeps its buffers for one more collection
-	debug.FreeOSMemory()
 }

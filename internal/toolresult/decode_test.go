@@ -28,7 +28,7 @@ func TestLargeResultsAreForwarded(t *testing.T) {
 	} {
 		want := &mcp.CallToolResult{}
 		wantErr := want.UnmarshalJSON([]byte(text))
-		got, err := toolresult.Decode(toolresult.WithForwarding(t.Context()), json.RawMessage(text))
+		got, err := toolresult.Decode(toolresult.WithForwarding(t.Context(), nil), json.RawMessage(text))
 		if (err != nil) != (wantErr != nil) {
 			t.Errorf("%.80s: %v, by the SDK %v", text, err, wantErr)
 			continue

@@ -109,8 +109,8 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 func detachContext(ctx context.Context) context.Context {
 	out, end := context.WithCancelCause(context.Background())
 	context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-	if toolresult.IsForwarding(ctx) {
-		return toolresult.WithForwarding(out)
+	if m, ok := toolresult.Forwarding(ctx); ok {
+		return toolresult.WithForwarding(out, m)
 	}
 	return out
 }
