@@ -155,7 +155,7 @@ func (a *app) printChanges(out *changesOutput) {
 		fmt.Fprintf(&b, "%s %s (read by %s)\n%s\n", plain(c.Op), a.Bold(plain(c.Path)), plain(c.Reader), a.Faint(plain(fmt.Sprintf("by %s, %s", by, c.Time.Local().Format("2006-01-02 15:04")))))
 		switch {
 		case c.Error != "":
-			fmt.Fprintf(&b, "%s %s\n", a.Red(c.State), plain(c.Error))
+			fmt.Fprintf(&b, "%s: %s\n", a.Red(c.State), plain(c.Error))
 		case c.Op == string(overlay.Mode):
 			fmt.Fprintf(&b, "permissions %s\n", c.stored.Mode.Perm())
 		}
