@@ -31,17 +31,6 @@ func BenchmarkListPage(b *testing.B) {
 	})
 }
 
-func BenchmarkSearchPage(b *testing.B) {
-	eachFilled(b, func(b *testing.B, db *store.DB) {
-		for i := range b.N {
-			skills, _, err := db.Skills.List(b.Context(), store.SkillQuery{Namespaces: visible(i % manyUsers), Text: "chart-99"})
-			if err != nil || len(skills) == 0 {
-				b.Fatal(len(skills), err)
-			}
-		}
-	})
-}
-
 func BenchmarkAllVisible(b *testing.B) {
 	eachFilled(b, func(b *testing.B, db *store.DB) {
 		for i := range b.N {

@@ -14,9 +14,6 @@ type dialect struct {
 	// 1970. Leases and grace periods use it, so that clock differences between
 	// nodes do not matter.
 	now string
-	// position is the function that returns the position of one string in
-	// another, or 0 if it is not found.
-	position string
 	// skipLocked makes a SELECT lock the rows that it returns, and omit rows that
 	// another transaction has locked. With SQLite, only one transaction writes.
 	skipLocked string
@@ -28,14 +25,12 @@ var (
 		bytes:      "COLLATE BINARY",
 		autonumber: "INTEGER PRIMARY KEY AUTOINCREMENT",
 		now:        "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-		position:   "instr",
 	}
 	postgresDialect = dialect{
 		name:       "PostgreSQL",
 		bytes:      `COLLATE "C"`,
 		autonumber: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 		now:        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
-		position:   "strpos",
 		skipLocked: "FOR UPDATE SKIP LOCKED",
 	}
 )

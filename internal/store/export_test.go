@@ -69,7 +69,7 @@ func first(number int) fstest.MapFS {
 
 // Plan is how the database answers what List asks.
 func Plan(ctx context.Context, db *DB, q SkillQuery) (string, error) {
-	query, args := q.sql(db.dialect, []string{"", ""})
+	query, args := q.sql([]string{"", ""})
 	return Explain(ctx, db, query, args...)
 }
 

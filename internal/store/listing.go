@@ -117,26 +117,19 @@ func (t Skills) find(ctx context.Context, name string, in []Namespace) ([]Candid
 	return out, nil
 }
 
-// MaxSearchText is the maximum length of a search text, in bytes.
-const MaxSearchText = 256
-
 // SkillQuery selects skills for [Skills.List].
 type SkillQuery struct {
 	// Namespaces are the namespaces to search, at most [MaxNamespaces]. If it
 	// is empty, no skill matches.
 	Namespaces []Namespace
-	// Text is a case-insensitive substring of the name, the title, the tags or
-	// the start of the description. It has at most [MaxSearchText] bytes; ""
-	// matches every skill.
-	Text string
 	// Hidden specifies whether to include hidden skills.
 	Hidden bool
 	Page
 }
 
 // List returns the selected skills, each once, sorted by name, and the cursor
-// of the next page. Without a search text, its cost depends on the page size
-// and the number of namespaces, not on the number of skills.
+// of the next page. Its cost depends on the page size and the number of
+// namespaces, not on the number of skills.
 func (t Skills) List(ctx context.Context, q SkillQuery) ([]Skill, string, error) {
 	skills, next, err := t.listPage(ctx, q)
 	if err != nil {
@@ -150,13 +143,10 @@ func (t Skills) listPage(ctx context.Context, q SkillQuery) ([]Skill, string, er
 	if err == nil {
 		err = checkNamespaces(q.Namespaces)
 	}
-	if err == nil && len(q.Text) > MaxSearchText {
-		err = fmt.Errorf("%w: search text has %d bytes, limit %d", ErrInvalid, len(q.Text), MaxSearchText)
-	}
 	if err != nil || len(q.Namespaces) == 0 {
 		return nil, "", err
 	}
-	query, args := q.sql(t.c.db.dialect, keys)
+	query, args := q.sql(keys)
 	skills, err := queryAll[Skill](ctx, t.c, query, args...)
 	if err != nil {
 		return nil, "", err
@@ -168,7 +158,7 @@ func (t Skills) listPage(ctx context.Context, q SkillQuery) ([]Skill, string, er
 // sql returns a query that reads a page of each namespace in index order and
 // merges the pages. A plain query over all namespaces would sort all visible
 // skills for every page.
-func (q SkillQuery) sql(d dialect, keys []string) (string, []any) {
+func (q SkillQuery) sql(keys []string) (string, []any) {
 	args := []any{keys[0], keys[1], q.Size() + 1}
 	place := func(v any) string {
 		args = append(args, v)
@@ -177,9 +167,6 @@ func (q SkillQuery) sql(d dialect, keys []string) (string, []any) {
 	where := "(l.name, l.skill_id) > ($1, $2)"
 	if !q.Hidden {
 		where += " AND NOT h.hidden"
-	}
-	if q.Text != "" {
-		where += " AND " + d.position + "(h.folded, " + place(foldText(q.Text)) + ") > 0"
 	}
 	var parts []string
 	for _, n := range q.Namespaces {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -66,8 +65,8 @@ func (t Skills) Create(ctx context.Context, s Skill) (Skill, error) {
 		if err := c.checkNamespaceOwner(ctx, s.Namespace); err != nil {
 			return err
 		}
-		err := c.insert(ctx, "skills", "id, namespace, name, current, hidden, created_by, created, updated, origin, source, folded",
-			[]any{s.ID, string(s.Namespace), s.Name, "", s.Hidden, s.CreatedBy, timestamp(s.Created), timestamp(s.Updated), s.Origin, jsonText(s.Source), foldText(s.Name)})
+		err := c.insert(ctx, "skills", "id, namespace, name, current, hidden, created_by, created, updated, origin, source",
+			[]any{s.ID, string(s.Namespace), s.Name, "", s.Hidden, s.CreatedBy, timestamp(s.Created), timestamp(s.Updated), s.Origin, jsonText(s.Source)})
 		if err != nil {
 			return err
 		}
@@ -107,13 +106,6 @@ func (c conn) recordSkillChange(ctx context.Context, id string) error {
 	return err
 }
 
-// foldText joins texts and converts them to lower case for searching.
-func foldText(texts ...string) string {
-	const bound = 4 << 10 // bytes; limits the cost of a search
-	text := strings.ToLower(strings.Join(texts, "\n"))
-	return strings.ToValidUTF8(text[:min(len(text), bound)], "")
-}
-
 // Get returns the skill with the given id.
 func (t Skills) Get(ctx context.Context, id string) (Skill, error) {
 	s, err := queryOne[Skill](ctx, t.c, skillSelect+"WHERE s.id = $1", id)
@@ -146,12 +138,7 @@ func (t Skills) SetCurrent(ctx context.Context, id string, number int64) error {
 		if err != nil {
 			return fmt.Errorf("get version %d: %w", number, err)
 		}
-		name, err := queryScalar[string](ctx, c, "SELECT name FROM skills WHERE id = $1", id)
-		if err != nil {
-			return err
-		}
-		return c.execAffecting(ctx, "UPDATE skills SET current = $2, updated = $3, folded = $4 WHERE id = $1",
-			id, v.ID, timestamp(now()), foldText(name, v.Display, strings.Join(v.Tags, " "), v.Description))
+		return c.execAffecting(ctx, "UPDATE skills SET current = $2, updated = $3 WHERE id = $1", id, v.ID, timestamp(now()))
 	})
 }
 

@@ -174,8 +174,6 @@ func TestListSkills(t *testing.T) {
 		newSkill(t, db, store.Public, "alpha") // of the same name
 		newSkill(t, db, store.Public, "common")
 		mustDo(t, db.Skills.Publish(ctx, ids["mid"], store.Public, ada.ID)) // seen twice, listed once
-		newVersion(t, db, ids["zebra"], "100%_Sure")
-		mustDo(t, db.Skills.SetCurrent(ctx, ids["zebra"], 1))
 
 		list := func(q store.SkillQuery) []string {
 			return skillNames(every(t, func(p store.Page) ([]store.Skill, string, error) {
@@ -187,11 +185,6 @@ func TestListSkills(t *testing.T) {
 		wantEqual(t, list(store.SkillQuery{Namespaces: both}), []string{"Beta", "alpha", "alpha", "common", "mid", "zebra", "数据"})
 		wantEqual(t, list(store.SkillQuery{Namespaces: both[1:]}), []string{"alpha", "common", "mid"})
 		wantEqual(t, list(store.SkillQuery{}), []string{})
-		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: "BET"}), []string{"Beta"})
-		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: "0%_s"}), []string{"zebra"})
-		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: "0_s"}), []string{})
-		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: "据"}), []string{"数据"})
-		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: `\`}), []string{})
 
 		mustDo(t, db.Skills.SetHidden(ctx, ids["mid"], true))
 		wantEqual(t, list(store.SkillQuery{Namespaces: both[1:]}), []string{"alpha", "common"})
@@ -200,9 +193,7 @@ func TestListSkills(t *testing.T) {
 			t.Errorf("found %v", found)
 		}
 
-		_, _, err := db.Skills.List(ctx, store.SkillQuery{Namespaces: both, Text: strings.Repeat("x", store.MaxSearchText+1)})
-		wantError(t, err, store.ErrInvalid)
-		_, _, err = db.Skills.List(ctx, store.SkillQuery{Namespaces: both, Page: store.Page{After: "nonsense"}})
+		_, _, err := db.Skills.List(ctx, store.SkillQuery{Namespaces: both, Page: store.Page{After: "nonsense"}})
 		wantError(t, err, store.ErrInvalid)
 	})
 }

@@ -34,7 +34,7 @@ type Query struct {
 	// principal's own, those of its groups, and those that everyone can see.
 	In []Namespace
 	// Text is a substring of the name, the title, the tags or the description. It has
-	// at most [store.MaxSearchText] bytes.
+	// at most 256 bytes.
 	Text string
 	// Hidden also selects hidden skills if the principal manages them.
 	Hidden bool
@@ -83,6 +83,9 @@ type TagCount struct {
 	Count int    `json:"count"`
 }
 
+// maxListText is the maximum length of [Query.Text] in bytes.
+const maxListText = 256
+
 // maxTags is the maximum number of tags in [Facets].
 const maxTags = 100
 
@@ -110,8 +113,8 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*List
 	if err != nil {
 		return nil, err
 	}
-	if len(q.Text) > store.MaxSearchText {
-		return nil, fmt.Errorf("%w: search text has %d bytes, limit %d", ErrInvalid, len(q.Text), store.MaxSearchText)
+	if len(q.Text) > maxListText {
+		return nil, invalidf("search text has %d bytes, limit %d; shorten it", len(q.Text), maxListText)
 	}
 	if err := l.index.refresh(ctx); err != nil {
 		return nil, err
