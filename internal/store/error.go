@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
@@ -70,10 +71,24 @@ func (lockTimeoutError) Error() string {
 }
 func (lockTimeoutError) Unwrap() error { return ErrBusy }
 
+// endedError reports that the server closed the connection of a transaction before
+// its commit. The transaction can start over on another connection.
+type endedError struct{ error }
+
+func (e endedError) Unwrap() error { return e.error }
+
+// isEnded reports whether err, of a statement, shows that the server closed the
+// connection. If a process did not run for idleTimeout, this can be all that it
+// learns: it may write before it reads why the server closed the connection.
+func isEnded(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+}
+
 // isTemporary reports whether a transaction that failed with err can start over:
 // nothing of it was stored.
 func isTemporary(err error) bool {
-	return errors.Is(err, errRetry) || errors.Is(err, lockTimeoutError{})
+	_, ended := errors.AsType[endedError](err)
+	return ended || errors.Is(err, errRetry) || errors.Is(err, lockTimeoutError{})
 }
 
 // classifyError converts a driver error to an error of this package. It omits

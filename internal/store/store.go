@@ -178,9 +178,9 @@ func (db *DB) Ping(ctx context.Context) error {
 	return classifyError(ctx, db.reader.PingContext(ctx))
 }
 
-// CheckWrite commits a small change for a node and fails if the database does not
-// complete it: for example with [ErrBusy] while another transaction locks a table
-// that conversations need.
+// CheckWrite commits a small change for a node, which leaves no rows, and fails if
+// the database does not complete it: for example with [ErrBusy] while another
+// transaction locks a table that conversations need.
 func (db *DB) CheckWrite(ctx context.Context, node string) error {
 	err := db.retry(ctx, func() error {
 		// Not serializable, so that it does not conflict with appended events.
@@ -188,7 +188,11 @@ func (db *DB) CheckWrite(ctx context.Context, node string) error {
 			if _, err := c.exec(ctx, "DELETE FROM events WHERE stream = ''"); err != nil { // there is none
 				return err
 			}
-			_, err := c.exec(ctx, "INSERT INTO leases (name, node, fence, until, span) VALUES ($1, '', 1, 0, 0) ON CONFLICT (name) DO UPDATE SET fence = leases.fence + 1", "ready/"+node)
+			name := "ready/" + node
+			if _, err := c.exec(ctx, "INSERT INTO leases (name, node, fence, until, span) VALUES ($1, '', 1, 0, 0) ON CONFLICT (name) DO UPDATE SET fence = leases.fence + 1", name); err != nil {
+				return err
+			}
+			_, err := c.exec(ctx, "DELETE FROM leases WHERE name = $1", name)
 			return err
 		})
 	})

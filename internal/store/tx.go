@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -179,7 +180,10 @@ func (c conn) run(ctx context.Context, write bool, f func(querier) error) error 
 // run calls f with the transaction, unless an earlier statement failed.
 func (t *transaction) run(ctx context.Context, f func(querier) error) error {
 	if t.failed == nil {
-		t.failed = classifyError(ctx, f(t.Tx))
+		err := f(t.Tx)
+		if t.failed = classifyError(ctx, err); isEnded(err) && errors.Is(t.failed, ErrUnavailable) {
+			t.failed = endedError{t.failed}
+		}
 	}
 	return t.failed
 }
