@@ -174,7 +174,7 @@ func TestConcurrentUploadsToTwoNodes(t *testing.T) {
 			t.Errorf("it has %q, and %d was stored", r.body, made[0])
 		}
 		var page struct{ Items []struct{ Name string } }
-		n.send("GET", "/api/v1/skills", nil).want(t, 200).into(t, &page)
+		n.send("GET", "/api/v1/skills?namespace=default", nil).want(t, 200).into(t, &page)
 		if i := slices.IndexFunc(page.Items, func(s struct{ Name string }) bool { return s.Name == "pdf" }); i < 0 || len(page.Items) != 1 {
 			t.Errorf("the skills are %v", page.Items)
 		}

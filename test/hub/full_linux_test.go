@@ -50,7 +50,7 @@ func TestFullDisk(t *testing.T) {
 	has := func(want int) {
 		t.Helper()
 		var page struct{ Items []struct{ ID string } }
-		n.send("GET", "/api/v1/skills?limit=200", nil).want(t, 200).into(t, &page)
+		n.send("GET", "/api/v1/skills?namespace=default&limit=200", nil).want(t, 200).into(t, &page)
 		if len(page.Items) != want {
 			t.Errorf("there are %d skills, want %d", len(page.Items), want)
 		}

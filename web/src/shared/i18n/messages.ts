@@ -42,7 +42,7 @@ export async function loadMessages(code: string): Promise<void> {
 }
 
 /** loadRest loads the messages that the first pages do without. */
-async function loadRest(): Promise<void> {
+export async function loadRest(): Promise<void> {
   if (wantsRest) return;
   wantsRest = true;
   try {
