@@ -188,7 +188,12 @@ func (l *Library) authorizeIn(ctx context.Context, p account.Principal, a accoun
 // action in the namespace. The error wraps [ErrNotFound] if the principal must not
 // see the namespace.
 func checkNamespace(p account.Principal, a account.Action, n Namespace) error {
-	err := account.Check(p, a, accountResource(n, ""))
+	return checkNamespaceAs(p, a, n, accountResource(n, ""))
+}
+
+// checkNamespaceAs is like checkNamespace for a namespace with the given resource.
+func checkNamespaceAs(p account.Principal, a account.Action, n Namespace, r account.Resource) error {
+	err := account.Check(p, a, r)
 	if d, ok := errors.AsType[*account.DeniedError](err); ok && d.Hidden {
 		return fmt.Errorf("namespace %.100q: %w", string(n), ErrNotFound)
 	}

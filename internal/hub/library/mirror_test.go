@@ -131,6 +131,23 @@ func TestMirrorHidesWhatDisappears(t *testing.T) {
 	})
 }
 
+// Administrators list the hidden skills of a namespace that only the hub changes.
+func TestAdministratorsListHiddenMirroredSkills(t *testing.T) {
+	w := sqlite(t, nil)
+	m := newMirrored(t, w)
+	m.write("tides/SKILL.md", tidesText)
+	m.update()
+	mustDo(t, os.RemoveAll(filepath.Join(m.dir, "tides")))
+	m.update()
+	q := library.Query{In: []store.Namespace{store.Operator}, Hidden: true, OnlyHidden: true}
+	if found, err := w.list(w.root, q); err != nil || len(found) != 1 {
+		t.Errorf("an administrator sees %+v, %v", found, err)
+	}
+	if found, err := w.list(w.eve, q); !isDenied(err) {
+		t.Errorf("a user sees %+v, %v", found, err)
+	}
+}
+
 // Code needs an approval of its digest, as after an upload, and the approved version
 // remains current until a changed one is approved.
 func TestMirroredCodeNeedsReview(t *testing.T) {

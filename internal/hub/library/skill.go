@@ -93,11 +93,11 @@ func (l *Library) queryNamespaces(p account.Principal, in []Namespace, hidden bo
 		return nil, fmt.Errorf("%w: too many namespaces (%d, limit %d)", ErrInvalid, len(in), store.MaxNamespaces)
 	}
 	for _, n := range in {
-		action := account.SkillRead
+		action, at := account.SkillRead, accountResource(n, "")
 		if hidden {
-			action = account.SkillHide
+			action, at.ReadOnly = account.SkillHide, false // for the rights; nothing is hidden
 		}
-		if err := checkNamespace(p, action, n); err != nil {
+		if err := checkNamespaceAs(p, action, n, at); err != nil {
 			return nil, err
 		}
 	}
