@@ -132,6 +132,9 @@ func (m *Mirror) update(ctx context.Context) error {
 			continue
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case errors.Is(err, ErrExists): // another node has just added it
+			now[name] = m.done[name]
+			continue
 		case !isSkillError(err):
 			now[name] = m.done[name] // try again
 		}

@@ -1,6 +1,7 @@
 package library_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // mirrored is a mirror of a directory.
@@ -129,6 +131,41 @@ func TestMirrorHidesWhatDisappears(t *testing.T) {
 			t.Errorf("a new process lists %+v", m.listed())
 		}
 	})
+}
+
+// openHook is a source that calls a function before a skill is opened.
+type openHook struct {
+	catalog.Source
+	before func()
+}
+
+func (s openHook) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
+	s.before()
+	return s.Source.Open(ctx, e)
+}
+
+// A node that finds that another one has just added a skill adds its version in the
+// next pass.
+func TestMirrorsAddSkillAtTheSameTime(t *testing.T) {
+	w := sqlite(t, nil)
+	one, two := newMirrored(t, w), newMirrored(t, w)
+	one.write("tides/SKILL.md", tidesText+"One.")
+	two.write("tides/SKILL.md", tidesText+"Two, and longer.")
+	opened := 0
+	source := openHook{catalog.NewDir("skills", catalog.User, two.dir, nil), func() {
+		if opened++; opened == 2 { // for its content, after the mirror has read which skills are stored
+			one.update()
+		}
+	}}
+	two.mirror = w.lib.Mirror(store.Operator, must(catalog.New([]catalog.Source{source}, nil))(t), false, slog.New(slog.DiscardHandler))
+	two.update()
+	if s := two.listed()["tides"]; s == nil || s.Number != 1 || opened != 2 {
+		t.Fatalf("after %d openings: %+v", opened, s)
+	}
+	two.update()
+	if s := two.listed()["tides"]; s.Number != 2 {
+		t.Errorf("after another pass: %+v", s)
+	}
 }
 
 // Administrators list the hidden skills of a namespace that only the hub changes.
