@@ -218,14 +218,9 @@ func (s *skillIndex) addListing(n Namespace, new *indexedSkill) {
 	sh.search, sh.order, sh.layer = nil, nil, nil
 }
 
-// isShadowed reports whether the skill's name resolves to another skill. The
-// namespaces are in order of precedence.
-func (s *skillIndex) isShadowed(id, name string, in []Namespace) bool {
-	return s.isShadowedWith(nil, id, name, in)
-}
-
-// isShadowedWith is like isShadowed, but includes the draft in t, if any.
-func (s *skillIndex) isShadowedWith(t *draftOverlay, id, name string, in []Namespace) bool {
+// isShadowed reports whether the skill's name resolves to another skill, including
+// the draft in t, if any. The namespaces are in order of precedence.
+func (s *skillIndex) isShadowed(t *draftOverlay, id, name string, in []Namespace) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range in {
@@ -308,7 +303,7 @@ func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, l
 		rank := 0
 		for _, h := range index.Search(query, limit*2) {
 			k := of[h.Doc]
-			if s.isShadowedWith(t, k.id, k.entry.Name, in) {
+			if s.isShadowed(t, k.id, k.entry.Name, in) {
 				continue
 			}
 			if _, ok := best[k.id]; !ok {
