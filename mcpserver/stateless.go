@@ -169,6 +169,7 @@ func matchesHeaders(h http.Header, method, name string, meta map[string]any) boo
 			return false
 		}
 	}
+	//lint:ignore SA1019 clients may still ask for logs, which the SDK then sends
 	if meta[mcp.MetaKeyLogLevel] != nil || meta[mcp.MetaKeyProtocolVersion] != modernVersion || h.Get("Mcp-Method") != method {
 		return false
 	}

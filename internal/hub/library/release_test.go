@@ -128,16 +128,6 @@ func TestFloorIsThatOfThePublisher(t *testing.T) {
 	}
 }
 
-// packed returns a package with the files of a skill in one folder.
-func packed(t *testing.T, files map[string]string) library.Package {
-	t.Helper()
-	fsys := fstest.MapFS{}
-	for path, data := range files {
-		fsys[strings.TrimPrefix(path, "pdf/")] = &fstest.MapFile{Data: []byte(data)}
-	}
-	return library.Package{FileName: "pdf.zip", Data: bytes.NewReader(pack(t, "pdf", fsys))}
-}
-
 // Only imports that everybody may get decide whose key signs a skill, and which
 // counter is the highest: uploads and rejected imports change nothing.
 func TestUploadsPinNoKey(t *testing.T) {
