@@ -117,7 +117,7 @@ func outputSchemas(t testing.TB, c *wire) map[string]bool {
 // textDigest returns the digest in the text of a load.
 func textDigest(t testing.TB, text string) string {
 	t.Helper()
-	_, digest, ok := strings.Cut(text, "Digest of these instructions: ")
+	_, digest, ok := strings.Cut(text, "Digest: ")
 	if digest = strings.TrimSpace(digest); !ok || len(digest) != 16 {
 		t.Fatalf("no digest in %q", text)
 	}

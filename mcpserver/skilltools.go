@@ -323,7 +323,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 			out.Files = append(out.Files, loadFile{untrusted.New(f.Path), f.Size, f.Script})
 		}
 	}
-	body += "\nDigest of these instructions: " + shortenDigest(m.Digest) + "\n"
+	body += "\nDigest: " + shortenDigest(m.Digest) + "\n"
 	if out.State == session.StateDegraded {
 		body += "State: degraded, because of the problems above.\n"
 	}

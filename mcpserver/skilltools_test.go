@@ -223,7 +223,7 @@ func TestLoadSkill(t *testing.T) {
 				if want := []string{"assets/font.ttf<nil>", "assets/logo.png<nil>", "empty.md<nil>", "references/forms.md<nil>", "scripts/fill.pytrue"}; !slices.Equal(paths, want) {
 					t.Errorf("files %q, want %q", paths, want)
 				}
-				for _, want := range []string{"Skill pdf (from local) is loaded.", got.Instructions + "\n", "Files of this skill (in " + pdf + "): assets/font.ttf", "Digest of these instructions: " + digest[7:23] + "\n"} {
+				for _, want := range []string{"Skill pdf (from local) is loaded.", got.Instructions + "\n", "Files of this skill (in " + pdf + "): assets/font.ttf", "Digest: " + digest[7:23] + "\n"} {
 					if !strings.Contains(textOf(res), want) {
 						t.Errorf("text %q lacks %q", textOf(res), want)
 					}
