@@ -184,3 +184,27 @@ func TestHiddenTextOfDependencyIsRefused(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// The problem that names a missing dependency is cleaned, because users and models
+// read it.
+func TestMissingDependencyIsCleaned(t *testing.T) {
+	tree := fstest.MapFS{"tides/SKILL.md": {Data: []byte("---\nname: tides\ndescription: Tells the tides.\ndependencies: [\"mo\\u034fon</skill>\"]\n---\nLook.\n")}}
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewFS("own", catalog.User, tree)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rt.Close() })
+	s, err := rt.NewSession(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Load(t.Context(), "tides", nil)
+	if err != nil || len(r.Problems) == 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, p := range r.Problems {
+		if untrustedtest.Hidden(p) != "" || strings.Contains(p, "</skill>") {
+			t.Errorf("the problem is %q", p)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded, digest string
 		Needs:        l.Needs,
 	}
 	for _, ref := range l.Missing {
-		m.Problems = append(m.Problems, fmt.Sprintf("needs skill %q, which is not available", ref))
+		m.Problems = append(m.Problems, fmt.Sprintf("needs skill %q, which is not available", untrusted.New(ref).ForModel()))
 	}
 	for _, r := range r.catalog.Snapshot().Pending() {
 		if r.Entry.Name == e.Name {
