@@ -187,6 +187,7 @@ func AddFor[I, O any](s *Server, op huma.Operation, limit time.Duration, f func(
 		op.Middlewares = append(op.Middlewares, s.requireSignIn, s.limitMCP)
 		if op.Method == http.MethodPost && !withoutKeys[op.OperationID] {
 			op.Middlewares = append(op.Middlewares, s.once(&op, limit))
+			op.Parameters = append(op.Parameters, keyParameter)
 		}
 	}
 	if limit > OperationTimeout {

@@ -32,6 +32,12 @@ const repeatWait = 10 * time.Second
 // they store nothing, and say, which keeps the key as long as the conversation.
 var withoutKeys = map[string]bool{"say": true, "check-draft": true, "find-draft": true, "pack-draft": true, "look-at-source": true, "test-server": true}
 
+// keyParameter describes the header of the other POST operations.
+var keyParameter = &huma.Param{
+	Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+	Description: fmt.Sprintf("Your unique ID of the request, at most %d bytes, plain or quoted: a repetition within %d hours on any node gets the response of the success", store.MaxLabel, RequestRetention/time.Hour),
+}
+
 // Requests records requests with an Idempotency-Key, so that a client can repeat
 // them on any node.
 type Requests struct {

@@ -4425,7 +4425,10 @@ export interface operations {
                 /** @description Report the changes without making them */
                 dry?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4490,7 +4493,10 @@ export interface operations {
     "answer-ask": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description ID of an approval request */
                 ask: string;
@@ -4874,7 +4880,10 @@ export interface operations {
     "give-grant": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4971,7 +4980,10 @@ export interface operations {
     "make-group": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5621,7 +5633,10 @@ export interface operations {
     "see-notice": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description ID of a notification */
                 notice: string;
@@ -5896,7 +5911,10 @@ export interface operations {
                 /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model */
                 owner?: string;
             };
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 secret: string;
             };
@@ -5997,7 +6015,10 @@ export interface operations {
     "accept-operators-tools": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description Name of a server of the operator */
                 name: string;
@@ -6033,7 +6054,10 @@ export interface operations {
     "restart-operators-server": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description Name of a server of the operator */
                 name: string;
@@ -6065,7 +6089,10 @@ export interface operations {
     "begin-operators-sign-in": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description Name of a server of the operator */
                 name: string;
@@ -6261,7 +6288,10 @@ export interface operations {
     "accept-tools": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 kind: "MCPServer" | "Ghost" | "Bot";
                 /** @description As in /kinds */
@@ -6299,7 +6329,10 @@ export interface operations {
     "restart-server": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 kind: "MCPServer" | "Ghost" | "Bot";
                 /** @description As in /kinds */
@@ -6373,7 +6406,10 @@ export interface operations {
     "begin-server-sign-in": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 kind: "MCPServer" | "Ghost" | "Bot";
                 /** @description As in /kinds */
@@ -6485,7 +6521,10 @@ export interface operations {
     "begin-session": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6617,7 +6656,10 @@ export interface operations {
     "cancel-session": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of a session */
                 session: string;
@@ -6647,7 +6689,10 @@ export interface operations {
     "compact-session": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of a session */
                 session: string;
@@ -6999,7 +7044,10 @@ export interface operations {
     "load-session-skill": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of a session */
                 session: string;
@@ -7392,7 +7440,10 @@ export interface operations {
     respond: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -7494,7 +7545,10 @@ export interface operations {
                 /** @description Namespace as in lists; default your own */
                 namespace?: string;
             };
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -7567,7 +7621,10 @@ export interface operations {
     "import-skills": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -7633,7 +7690,10 @@ export interface operations {
     "update-skills": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -7771,7 +7831,10 @@ export interface operations {
     "accept-skill-tools": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description ID of a skill */
                 skill: string;
@@ -8216,7 +8279,10 @@ export interface operations {
                 /** @description Accept packages that break the specification: the folder may have another name than the archive */
                 lenient?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description ID of a skill */
                 skill: string;
@@ -8576,7 +8642,10 @@ export interface operations {
     "use-version": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description ID of a skill */
                 skill: string;
@@ -8640,7 +8709,10 @@ export interface operations {
     "make-token": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -8887,7 +8959,10 @@ export interface operations {
     "make-user": {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
