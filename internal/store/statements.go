@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"strings"
 )
 
 // maxStatements is the maximum number of prepared statements cached per SQLite
@@ -100,7 +101,7 @@ func (c *cachingConn) prepare(ctx context.Context, query string) (*cachedStateme
 		}
 		return s, nil
 	}
-	read, err := c.sqliteConn.PrepareContext(ctx, query)
+	read, err := c.sqliteConn.PrepareContext(ctx, fixedPlan(query))
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +112,11 @@ func (c *cachingConn) prepare(ctx context.Context, query string) (*cachedStateme
 	c.statements[query] = s
 	return s, nil
 }
+
+// fixedPlan returns a query without limits that consist only of a parameter. The
+// query planner uses the value of such a parameter, and SQLite then prepares the
+// statement again at each execution.
+func fixedPlan(query string) string { return strings.ReplaceAll(query, "LIMIT $", "LIMIT 0+$") }
 
 // closeIdle closes the statements that have no open rows.
 func (c *cachingConn) closeIdle() {

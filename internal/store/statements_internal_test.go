@@ -69,6 +69,26 @@ func TestStatementsAreCached(t *testing.T) {
 			t.Errorf("%d rows, want 15", got)
 		}
 	})
+	t.Run("with a limit", func(t *testing.T) {
+		const query = "SELECT a FROM t ORDER BY a LIMIT $1"
+		if got := fixedPlan(query); got != "SELECT a FROM t ORDER BY a LIMIT 0+$1" {
+			t.Errorf("prepared %q, which is prepared again for each value", got)
+		}
+		for want := range 3 {
+			rows, err := db.Query(query, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			for rows.Next() {
+				got++
+			}
+			rows.Close()
+			if got != want {
+				t.Errorf("%d rows, want %d", got, want)
+			}
+		}
+	})
 	t.Run("after a failure", func(t *testing.T) {
 		if _, err := db.Exec("INSERT INTO t VALUES ($1)", 1); err == nil {
 			t.Error("one key was taken twice")
