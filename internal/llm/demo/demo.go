@@ -179,14 +179,38 @@ func partTokens(parts []llm.Part) int {
 
 func textTokens(text string) int {
 	wide, other := 0, 0
-	for _, r := range text {
+	for i := 0; i < len(text); {
+		if n := asciiPrefix(text[i:]); n > 0 {
+			other += n
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text[i:])
 		if isWide(r) {
 			wide++
 		} else {
 			other++
 		}
+		i += n
 	}
 	return int(wideTokens*float64(wide) + otherTokens*float64(other) + 0.999)
+}
+
+// asciiPrefix returns the length of the longest prefix that has only ASCII
+// characters. It compares 8 bytes at a time, because the whole conversation is
+// counted for each response.
+func asciiPrefix(text string) int {
+	n := 0
+	for ; len(text)-n >= 8; n += 8 {
+		s := text[n : n+8]
+		if s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7] >= utf8.RuneSelf {
+			break
+		}
+	}
+	for n < len(text) && text[n] < utf8.RuneSelf {
+		n++
+	}
+	return n
 }
 
 // Estimated numbers of tokens of a character.

@@ -347,6 +347,26 @@ func TestDeltasMakeTheResponse(t *testing.T) {
 	}
 }
 
+// Four letters are a token, wherever they are, and three characters of a script
+// without spaces are two.
+func TestTokensOfMixedText(t *testing.T) {
+	for text, want := range map[string]int{
+		"":                                0,
+		"word":                            1,
+		strings.Repeat("word", 5):         5,
+		strings.Repeat("é", 40):           10,
+		strings.Repeat("字", 100):          67,
+		"seven..字" + "words then, it is.": 7,
+		strings.Repeat("a字", 100):         92,
+	} {
+		r := &llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{llm.Text(text)}}}}
+		a, err := llm.Ask(t.Context(), demo.New(nil), r, nil)
+		if err != nil || a.Usage.Input != want {
+			t.Errorf("%d tokens, want %d, %v: %s", a.Usage.Input, want, err, text)
+		}
+	}
+}
+
 func TestStreamEndsWithContext(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -53,7 +53,9 @@ func readTurn(r *llm.Request) *turn {
 			switch p := p.(type) {
 			case llm.Call:
 				if i < start && p.Name != load {
-					delete(open, p.ID) // vendors reuse IDs
+					if len(open) > 0 {
+						delete(open, p.ID) // vendors reuse IDs
+					}
 					continue
 				}
 				s := newStep(p)
