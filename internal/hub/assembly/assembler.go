@@ -110,6 +110,9 @@ type Assembler struct {
 	services serviceLimits
 	bundled  *staticSource
 	layers   filteredLayers
+	// toolLists holds the definitions of the tools of conversations, by toolList.
+	// They never change.
+	toolLists sync.Map
 
 	bundledDigests func() (map[string]bool, error)
 	bundledCatalog func() (*catalog.Catalog, error)

@@ -70,8 +70,9 @@ type conversation struct {
 	principal account.Principal
 	model     llm.Model
 
-	mu      sync.Mutex
+	mu      sync.Mutex     // guards the fields below
 	closers []func() error // in opening order
+	closed  bool
 }
 
 // openConversation opens a conversation's setup and model.
@@ -100,17 +101,28 @@ func (k *Assembler) openModel(ctx context.Context, p account.Principal, profile 
 	return k.o.Model(profile.Model, key)
 }
 
-// onClose registers a function that close calls.
-func (t *conversation) onClose(f func() error) {
+// onClose registers a function that close calls. If the conversation is closed, it
+// calls the function and returns an error.
+func (t *conversation) onClose(f func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return errors.Join(errors.New("the turn has ended"), f())
+	}
 	t.closers = append(t.closers, f)
+	return nil
+}
+
+func (t *conversation) isClosed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
 }
 
 func (t *conversation) close() error {
 	t.mu.Lock()
 	all := t.closers
-	t.closers = nil
+	t.closers, t.closed = nil, true
 	t.mu.Unlock()
 	var errs []error
 	for _, f := range slices.Backward(all) {
@@ -136,12 +148,11 @@ func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 			t.assembler.o.StopTurn(t.id, why.Error())
 		}
 	})
-	t.onClose(func() error {
+	return t.onClose(func() error {
 		ended()
 		stop()
 		return nil
 	})
-	return nil
 }
 
 // maxAnnounced is the maximum number of skills for which added and removed skills
@@ -191,12 +202,20 @@ func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, s *se
 	o := &agent.SkillToolOptions{Tools: t.setup.Tools, Principal: c.User, Approvals: c.Approvals,
 		Elicit: client.Elicit(approver.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout)),
 		Server: &mcpserver.Options{Workspace: dir, HowToApprove: approvalHint, Refresh: t.prepareRun(dir), Version: t.assembler.o.Version, Logger: t.assembler.o.Logger}}
-	skills, closeSkills, err := agent.SkillTools(ctx, t.setup.Runtime, s, o)
+	skills, err := t.lazyTools(ctx, toolList{runs: t.setup.Runtime.RunsScripts()}, func(ctx context.Context) ([]agent.Tool, error) {
+		all, closeAll, err := agent.SkillTools(ctx, t.setup.Runtime, s, o)
+		if err != nil {
+			return nil, err
+		}
+		return all, t.onClose(closeAll)
+	})
 	if err != nil {
 		return nil, err
 	}
-	t.onClose(closeSkills)
-	folder, err := t.folderTools(ctx, c.Folder, s, *o)
+	run := t.commandRunner(dir)
+	folder, err := t.lazyTools(ctx, toolList{folder: true, runs: run != nil}, func(ctx context.Context) ([]agent.Tool, error) {
+		return t.folderTools(ctx, c.Folder, run, s, *o)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,17 @@
 package assembly_test
 
 import (
+	"context"
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 const (
@@ -49,4 +54,59 @@ func TestAgentWorksOnItsDirectory(t *testing.T) {
 		t.Errorf("it has the files %q", got)
 	}
 	w.ask(w.ada, id, `call read_file {"path":"b.txt"}`, "four")
+}
+
+// The first conversation of a node opens the tools at once, others at the first call.
+// Their definitions are equal, they work on the user's own files and skills, and
+// concurrent calls open them once.
+func TestConversationsShareDefinitions(t *testing.T) {
+	w := sqlite(t, sandboxed(t))
+	w.upload(w.ada, own(w.ada), "tides", tree("tides", "", "Run high.sh."))
+	first, second := w.begin(w.ada, ""), w.begin(w.bob, "")
+	w.ask(w.ada, first, "hello")
+	want := w.model.last().Tools
+	w.ask(w.bob, second, "hello")
+	if got := w.model.last().Tools; !reflect.DeepEqual(got, want) || len(got) < 8 {
+		t.Errorf("the second conversation has %d tools:\n%v\nwant\n%v", len(got), got, want)
+	}
+	w.ask(w.ada, first, loadTides, "Run high.sh.")
+	w.ask(w.bob, second, loadTides, `"tides" not found`)
+	w.ask(w.ada, first, `call write_file {"path":"a.txt","content":"of Ada"}`)
+	w.ask(w.bob, second, `call read_file {"path":"a.txt"}`, "no such file")
+	w.ask(w.ada, first, `call read_file {"path":"a.txt"}`, "of Ada")
+
+	w.model.answer = func(_ context.Context, _ *script, r *llm.Request) (*llm.Answer, error) {
+		if last := r.Messages[len(r.Messages)-1]; last.Role == llm.User && last.Words() == "" {
+			return says("results: " + words(resultParts(last))), nil
+		}
+		var out llm.Answer
+		for _, name := range []string{"list_files", "search_skills", "list_files", "search_skills"} {
+			out.Message.Parts = append(out.Message.Parts, calls(name, json.RawMessage("{}")).Message.Parts...)
+		}
+		out.Message.Role, out.Stop = llm.Assistant, llm.StopTools
+		return &out, nil
+	}
+	got := w.ask(w.ada, first, "all at once")
+	if strings.Count(got, "a.txt") != 2 || strings.Count(got, "tides") < 2 {
+		t.Errorf("concurrent calls return %q", got)
+	}
+
+	narrow := w.ada.LimitedTo(w.ada.Scopes &^ account.ScopeRun)
+	w.model.answer = echo
+	w.say(narrow, w.begin(narrow, ""), "hello")
+	for _, tool := range w.model.last().Tools {
+		if tool.Name == "run_command" {
+			t.Error("a user who may not run code is offered run_command")
+		}
+	}
+}
+
+// resultParts returns the parts of all results in a message.
+func resultParts(m llm.Message) (out []llm.Part) {
+	for _, p := range m.Parts {
+		if r, ok := p.(llm.Result); ok {
+			out = append(out, r.Parts...)
+		}
+	}
+	return out
 }

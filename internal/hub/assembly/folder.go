@@ -30,12 +30,11 @@ const elicitTimeout = 15 * time.Minute
 // without approval. The directory contains nothing else.
 var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 
-// folderTools returns the tools for the working directory. The agent's deny rules
-// apply.
-func (t *conversation) folderTools(ctx context.Context, root *os.Root, s *session.Session, o agent.SkillToolOptions) ([]agent.Tool, error) {
+// folderTools returns the tools for the working directory. run is as in
+// [workspace.Options]. The agent's deny rules apply.
+func (t *conversation) folderTools(ctx context.Context, root *os.Root, run runFunc, s *session.Session, o agent.SkillToolOptions) ([]agent.Tool, error) {
 	rt := t.setup.Runtime
-	dir := root.Name()
-	server := workspace.New(root, &workspace.Options{Own: true, Run: t.commandRunner(dir), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) }})
+	server := workspace.New(root, &workspace.Options{Own: true, Run: run, ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) }})
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{
 		Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.MemoryTransport(map[string]*mcp.Server{workspace.Name: server})},
 	}})
@@ -47,15 +46,20 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, s *sessio
 		Pool: pool, Rules: t.setup.base.plan.rules.Append(rules), Grants: NewGrantStore(t.assembler.o.DB, t.setup.Principal), Audit: t.assembler.auditor().Append, Logger: t.assembler.o.Logger,
 		Own: []*upstream.Config{{Name: workspace.Name, Type: builtin, URLs: []string{workspace.Name}, Safety: policy.High.String()}},
 	})
-	t.onClose(func() error { return errors.Join(set.Close(), pool.Close()) })
+	if err := t.onClose(func() error { return errors.Join(set.Close(), pool.Close()) }); err != nil {
+		return nil, err
+	}
 	o.Tools = set
 	return agent.ServerTools(ctx, rt, s, workspace.Name, &o)
 }
 
+// runFunc runs a command in the working directory.
+type runFunc = func(ctx context.Context, args []string, timeout time.Duration) (*workspace.CommandResult, error)
+
 // commandRunner returns a function that runs sandboxed commands in the working
 // directory. It returns nil if there is no sandbox or the user is not allowed to
 // run code.
-func (t *conversation) commandRunner(dir string) func(context.Context, []string, time.Duration) (*workspace.CommandResult, error) {
+func (t *conversation) commandRunner(dir string) runFunc {
 	rt := t.setup.Runtime
 	if t.principal.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
 		return nil

@@ -1,0 +1,84 @@
+package assembly
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/loadout-dev/loadout/agent"
+)
+
+// toolList identifies the tools that all conversations of a node have in common.
+// Their definitions depend on nothing else.
+type toolList struct {
+	folder bool // the tools for the working directory, and otherwise those for skills
+	runs   bool // whether code can run
+}
+
+// lazyTools returns the tools that open returns. It calls open only once: at the
+// first call of a tool, or at once if no conversation of this node has opened the
+// list yet. Most turns call few tools, and open creates and connects MCP servers.
+func (t *conversation) lazyTools(ctx context.Context, list toolList, open func(context.Context) ([]agent.Tool, error)) ([]agent.Tool, error) {
+	if defined, ok := t.assembler.toolLists.Load(list); ok {
+		l := &lazyList{conversation: t, open: open}
+		return l.tools(defined.([]agent.Tool)), nil
+	}
+	opened, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defined := slices.Clone(opened)
+	for i := range defined {
+		defined[i].Call = nil // it belongs to this conversation
+	}
+	t.assembler.toolLists.Store(list, defined)
+	return opened, nil
+}
+
+// lazyList opens tools at the first call. It is safe for concurrent use.
+type lazyList struct {
+	conversation *conversation
+	open         func(context.Context) ([]agent.Tool, error)
+
+	mu     sync.Mutex // guards opened; held while the list opens
+	opened []agent.Tool
+}
+
+// tools returns tools with the given definitions.
+func (l *lazyList) tools(defined []agent.Tool) []agent.Tool {
+	out := slices.Clone(defined)
+	for i := range out {
+		name := out[i].Name
+		out[i].Call = func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
+			call, err := l.find(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			return call(ctx, args)
+		}
+	}
+	return out
+}
+
+// find returns the function that calls a tool.
+func (l *lazyList) find(ctx context.Context, name string) (func(context.Context, json.RawMessage) (*agent.Outcome, error), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.opened == nil {
+		if l.conversation.isClosed() {
+			return nil, errors.New("the turn has ended")
+		}
+		opened, err := l.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l.opened = opened
+	}
+	i := slices.IndexFunc(l.opened, func(t agent.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return nil, errors.New("tool " + name + " is no longer available")
+	}
+	return l.opened[i].Call, nil
+}
