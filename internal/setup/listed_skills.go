@@ -6,45 +6,67 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// listedSkills holds the skills that directories in projects had when they were
-// first listed, and those confirmed since; see listedKey.
-type listedSkills map[string]map[string]bool
+// listedSkills holds, by directory in a project, the skills that the directory had
+// when it was first listed, and those confirmed since.
+type listedSkills map[string]*listedSet
+
+// listedSet holds skills of a directory: see listedKey.
+type listedSet struct {
+	skills     map[string]bool
+	incomplete bool      // see listedDir
+	used       time.Time // see listedDir
+}
 
 // add adds skills of a directory.
 func (l listedSkills) add(dir string, skills []string) {
 	if l[dir] == nil {
-		l[dir] = map[string]bool{}
+		l[dir] = &listedSet{skills: map[string]bool{}, used: time.Now()}
 	}
 	for _, skill := range skills {
-		l[dir][skill] = true
+		l[dir].skills[skill] = true
 	}
 }
 
+// A project determines how many directories and skills it has, and how long their
+// names are. It may use only a part of the file. A skill that is not in the file
+// is pending if its directory is.
 const (
-	listedVersion   = 1
-	maxListedDirs   = 2000 // the oldest is dropped, and then listed anew
-	maxListedSkills = 2000 // in a directory; others are never pending
-	maxListedBytes  = 4 << 20
+	listedVersion         = 2
+	maxListedBytes        = 4 << 20
+	maxListedProjectBytes = maxListedBytes / 8  // for directories that are added at a time
+	maxListedDirBytes     = maxListedBytes / 16 // for the skills of a directory
+	maxListedSkills       = 10_000              // in a directory
+	maxListedDirs         = 10_000              // the one used longest ago is removed, and then listed anew
+
+	// listedUseInterval is how long the time of the last use stays as it is. It
+	// keeps most commands from writing the file.
+	listedUseInterval = 24 * time.Hour
 )
 
 // listedFile is the content of the file with [listedSkills].
 type listedFile struct {
 	Version int         `json:"version"`
-	Dirs    []listedDir `json:"dirs"` // oldest first
+	Dirs    []listedDir `json:"dirs"`
 }
 
 type listedDir struct {
 	Dir    string    `json:"dir"`
-	Listed time.Time `json:"listed"` // first
+	Listed time.Time `json:"listed"`        // first
+	Used   time.Time `json:"used,omitzero"` // last, within listedUseInterval
 	Skills []string  `json:"skills"`
+	// Incomplete means that the directory may have had more skills: too many,
+	// or they were removed from the file to make room for other directories.
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // listedPath returns the path of the file, or "" without a state directory.
@@ -57,35 +79,43 @@ func (s *Setup) listedPath() string {
 
 // readListedSkills reads the file. It returns no error if there is none.
 func (s *Setup) readListedSkills() (listedSkills, error) {
-	out := listedSkills{}
 	path := s.listedPath()
 	if path == "" {
-		return out, nil
+		return listedSkills{}, nil
 	}
 	data, err := privatefile.New(path, maxListedBytes).Read()
 	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
+		return listedSkills{}, nil
 	}
 	if err != nil {
-		return out, err
+		return listedSkills{}, err
 	}
 	f, err := decodeListed(data)
 	if err != nil {
-		return out, exit.Errorf(exit.Failure, "to begin a new list, remove the file", "%s: %w", path, err)
+		return listedSkills{}, exit.Errorf(exit.Failure, "to begin a new list, remove the file", "%s: %w", path, err)
 	}
-	for _, d := range f.Dirs {
-		out.add(d.Dir, d.Skills)
-	}
-	return out, nil
+	return f.listed(), nil
 }
 
-// storeListedSkills adds skills of directories to the file.
-func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string) error {
+// listed returns the skills in the file.
+func (f *listedFile) listed() listedSkills {
+	out := make(listedSkills, len(f.Dirs))
+	for _, d := range f.Dirs {
+		out.add(d.Dir, d.Skills)
+		out[d.Dir].incomplete, out[d.Dir].used = d.Incomplete, d.Used
+	}
+	return out
+}
+
+// storeListedSkills adds skills of directories in a project to the file, and
+// records that the directories were used. It returns what the file contains then.
+func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string) (listedSkills, error) {
 	path := s.listedPath()
 	if path == "" {
-		return nil
+		return nil, nil
 	}
-	return privatefile.New(path, maxListedBytes).Change(ctx, func(old []byte) ([]byte, error) {
+	var out listedSkills
+	err := privatefile.New(path, maxListedBytes).Change(ctx, func(old []byte) ([]byte, error) {
 		f := listedFile{Version: listedVersion}
 		if old != nil {
 			var err error
@@ -93,20 +123,87 @@ func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string)
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
 		}
-		for dir, skills := range more {
-			i := slices.IndexFunc(f.Dirs, func(d listedDir) bool { return d.Dir == dir })
-			if i < 0 {
-				i = len(f.Dirs)
-				f.Dirs = append(f.Dirs, listedDir{Dir: dir, Listed: time.Now().UTC().Round(time.Second), Skills: []string{}})
-			}
-			d := &f.Dirs[i]
-			d.Skills = slices.Concat(d.Skills, skills)
-			slices.Sort(d.Skills)
-			d.Skills = slices.Compact(d.Skills)
-		}
-		f.Dirs = f.Dirs[max(0, len(f.Dirs)-maxListedDirs):]
-		return json.Marshal(f)
+		f.add(more, time.Now().UTC().Round(time.Second))
+		data, err := f.encode()
+		out = f.listed()
+		return data, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// add adds skills of directories in a project, as far as the limits permit.
+func (f *listedFile) add(more map[string][]string, now time.Time) {
+	budget := maxListedProjectBytes
+	for _, dir := range slices.Sorted(maps.Keys(more)) {
+		i := slices.IndexFunc(f.Dirs, func(d listedDir) bool { return d.Dir == dir })
+		if i < 0 {
+			i = len(f.Dirs)
+			f.Dirs = append(f.Dirs, listedDir{Dir: dir, Listed: now, Skills: []string{}})
+		}
+		f.Dirs[i].Used = now
+		budget -= f.Dirs[i].add(more[dir], budget)
+	}
+}
+
+// add adds skills that need at most the given number of bytes. It returns the number
+// of bytes used.
+func (d *listedDir) add(skills []string, most int) int {
+	size := 0
+	for _, known := range d.Skills {
+		size += jsonSize(known)
+	}
+	most = min(most, maxListedDirBytes-size)
+	used := 0
+	for _, skill := range slices.Sorted(slices.Values(skills)) {
+		i, known := slices.BinarySearch(d.Skills, skill)
+		if known {
+			continue
+		}
+		n := jsonSize(skill)
+		if used+n > most || len(d.Skills) >= maxListedSkills {
+			d.Incomplete = true
+			continue
+		}
+		used += n
+		d.Skills = slices.Insert(d.Skills, i, skill)
+	}
+	return used
+}
+
+// encode returns the file. If it would be too large, encode removes the skills of
+// the directories that were used longest ago, and then these directories.
+func (f *listedFile) encode() ([]byte, error) {
+	slices.SortStableFunc(f.Dirs, func(a, b listedDir) int { return a.Used.Compare(b.Used) })
+	f.Dirs = f.Dirs[max(0, len(f.Dirs)-maxListedDirs):]
+	total := jsonSize(listedFile{Version: listedVersion})
+	sizes := make([]int, len(f.Dirs))
+	for i, d := range f.Dirs {
+		sizes[i] = jsonSize(d)
+		total += sizes[i]
+	}
+	for i := range f.Dirs {
+		if d := &f.Dirs[i]; total > maxListedBytes && len(d.Skills) > 0 {
+			d.Skills, d.Incomplete = []string{}, true
+			total -= sizes[i]
+			sizes[i] = jsonSize(*d)
+			total += sizes[i]
+		}
+	}
+	removed := 0
+	for ; total > maxListedBytes && removed < len(f.Dirs); removed++ {
+		total -= sizes[removed]
+	}
+	f.Dirs = f.Dirs[removed:]
+	return json.Marshal(f)
+}
+
+// jsonSize returns the size of v in a JSON array, with its comma.
+func jsonSize(v any) int {
+	data, _ := json.Marshal(v) // strings and times of this package always have a form in JSON
+	return len(data) + 1
 }
 
 func decodeListed(data []byte) (listedFile, error) {
@@ -117,5 +214,32 @@ func decodeListed(data []byte) (listedFile, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return f, fmt.Errorf("damaged: %w", err)
 	}
+	if f.Version == 1 {
+		f.migrate()
+	}
 	return f, nil
+}
+
+// migrate converts version 1. It wrote the skill y in the directory x as "x:y",
+// which is also the key of the skill x:y in the directory x:y. Keys with several
+// colons are removed, so that their skills are pending.
+func (f *listedFile) migrate() {
+	f.Version = listedVersion
+	for i := range f.Dirs {
+		d := &f.Dirs[i]
+		d.Used = d.Listed
+		skills := []string{}
+		for _, key := range d.Skills {
+			switch dir, name, _ := strings.Cut(key, ":"); strings.Count(key, ":") {
+			case 0:
+				skills = append(skills, key)
+			case 1:
+				skills = append(skills, dir+keySeparator+name)
+			default:
+				d.Incomplete = true
+			}
+		}
+		slices.Sort(skills)
+		d.Skills = slices.Compact(skills)
+	}
 }

@@ -2,7 +2,9 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -28,6 +31,7 @@ type projectSkills struct {
 	mu      sync.Mutex
 	listed  listedSkills
 	stamp   time.Time           // of the file with listed
+	unknown error               // why it is not known what is listed
 	changed map[string][]string // directories and skills to store
 	checked time.Time           // when the fields below were read
 	trusted bool
@@ -53,6 +57,9 @@ func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *pr
 	}
 	if err := p.readListed(); err != nil {
 		s.Note("cannot tell which skills were added to a project: %v", err)
+		if _, unsafe := errors.AsType[*privatefile.UnsafeError](err); !unsafe && !errors.Is(err, fs.ErrPermission) {
+			p.unknown = err // the file exists, but its content is not understood
+		}
 	}
 	return p
 }
@@ -69,7 +76,7 @@ func (p *projectSkills) readListed() error {
 	}
 	listed, err := p.s.readListedSkills()
 	if p.listed == nil || err == nil {
-		p.listed, p.stamp = listed, stamp
+		p.listed, p.stamp, p.unknown = listed, stamp, nil
 	}
 	return err
 }
@@ -96,15 +103,25 @@ func (p *projectSkills) confirm(r catalog.ProjectSkill, manifest func() (skill.M
 	if r.Replaced != nil {
 		return fmt.Sprintf("pending: the project's skill would replace %s until you confirm it with `%s`", r.Replaced.Key(), command)
 	}
+	if set := p.listed[p.dirs[r.Entry.Origin]]; set == nil || set.incomplete {
+		return fmt.Sprintf("pending: Loadout has no complete list of the skills that the project had, until you confirm it with `%s`", command)
+	}
 	return fmt.Sprintf("pending: it was added after Loadout first listed the project, until you confirm it with `%s`", command)
 }
 
 // isAdded reports whether a skill was added after its directory was first
-// listed.
+// listed, or may have been.
 func (p *projectSkills) isAdded(e *catalog.Entry) bool {
-	known, ok := p.listed[p.dirs[e.Origin]]
-	return ok && !known[listedKey(e)]
+	if p.unknown != nil {
+		return true
+	}
+	set, ok := p.listed[p.dirs[e.Origin]]
+	return ok && !set.skills[listedKey(e)]
 }
+
+// keySeparator separates the folder of a skill from its name. A folder never
+// contains it.
+const keySeparator = "//"
 
 // listedKey returns how a skill is stored: its folder, and its name if that is
 // another one. A skill with a new name is a new skill.
@@ -112,12 +129,12 @@ func listedKey(e *catalog.Entry) string {
 	if e.Name == path.Base(e.Dir) {
 		return e.Dir
 	}
-	return e.Dir + ":" + e.Name
+	return e.Dir + keySeparator + e.Name
 }
 
 // add adds a skill to those that are listed.
 func (p *projectSkills) add(dir, skill string) {
-	p.listed[dir][skill] = true
+	p.listed.add(dir, []string{skill})
 	p.changed[dir] = append(p.changed[dir], skill)
 }
 
@@ -132,13 +149,17 @@ func (p *projectSkills) refresh() {
 }
 
 // record stores which skills each source in a project had when it was first
-// listed completely, and those that were confirmed since.
-func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) {
+// listed completely, and those that were confirmed since. It reports whether some
+// of the skills could not be stored, and are pending from now on.
+func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more bool) {
 	if p == nil || now.Disabled {
-		return
+		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.unknown != nil {
+		return false // the file cannot be changed either
+	}
 	var incomplete []string // origins
 	for _, problem := range now.Problems() {
 		if problem.Path == p.dirs[problem.Origin] && slices.Contains(incompleteCodes, problem.Code) {
@@ -147,8 +168,12 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) {
 	}
 	first := map[string][]string{} // by origin
 	for origin, dir := range p.dirs {
-		if _, ok := p.listed[dir]; !ok && !slices.Contains(incomplete, origin) {
+		set, ok := p.listed[dir]
+		switch {
+		case !ok && !slices.Contains(incomplete, origin):
 			first[origin] = []string{}
+		case ok && time.Since(set.used) > listedUseInterval:
+			p.changed[dir] = p.changed[dir] // stores the time
 		}
 	}
 	if len(first) > 0 {
@@ -158,19 +183,28 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) {
 			}
 		}
 		for origin, found := range first {
-			if len(found) <= maxListedSkills {
-				p.listed.add(p.dirs[origin], found)
-				p.changed[p.dirs[origin]] = found
-			}
+			dir := p.dirs[origin]
+			p.listed.add(dir, found)
+			p.changed[dir] = append(p.changed[dir], found...)
 		}
 	}
 	if len(p.changed) == 0 {
-		return
+		return false
 	}
-	if err := p.s.storeListedSkills(ctx, p.changed); err != nil {
+	changed := p.changed
+	p.changed = map[string][]string{}
+	stored, err := p.s.storeListedSkills(ctx, changed)
+	if err != nil {
 		p.s.Note("cannot store which skills the project has: %v", err)
 	}
-	p.changed = map[string][]string{}
+	if stored == nil {
+		return false
+	}
+	p.listed = stored
+	for dir := range changed {
+		more = more || stored[dir] == nil || stored[dir].incomplete
+	}
+	return more
 }
 
 // incompleteCodes lists the problems after which a source has skills that are
@@ -220,7 +254,7 @@ func (s *Setup) RecordListed(ctx context.Context, dir string, skills []string) {
 	if _, ok := listed[dir]; !ok || err != nil {
 		return // it will be listed for the first time, or the error was reported
 	}
-	if err := s.storeListedSkills(ctx, map[string][]string{dir: skills}); err != nil {
+	if _, err := s.storeListedSkills(ctx, map[string][]string{dir: skills}); err != nil {
 		s.Note("cannot store which skills the project has: %v", err)
 	}
 }

@@ -60,7 +60,9 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 	rt, err := loadout.New(ctx, options)
 	if err == nil && inProjects != nil {
 		rt.Catalog().Subscribe(func(_, now *catalog.Snapshot) { inProjects.record(context.WithoutCancel(ctx), now) })
-		inProjects.record(ctx, rt.Catalog().Snapshot())
+		if inProjects.record(ctx, rt.Catalog().Snapshot()) {
+			err = rt.Catalog().SetFilter(filter) // more skills are pending
+		}
 	}
 	if err == nil && scripts != nil {
 		grants.open(ctx, rt, c)

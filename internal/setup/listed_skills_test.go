@@ -1,0 +1,204 @@
+package setup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/console"
+)
+
+// listedProject is a project whose skills are listed with the state in home.
+type listedProject struct{ home, dir string }
+
+func newListedProject(t *testing.T, home string) listedProject {
+	t.Helper()
+	p := listedProject{home, t.TempDir()}
+	if err := os.Mkdir(filepath.Join(p.dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p listedProject) setup(t *testing.T) *Setup {
+	t.Helper()
+	t.Chdir(p.dir)
+	return &Setup{Console: console.Console{Stderr: t.Output(), Getenv: func(name string) string {
+		return map[string]string{"HOME": p.home, "USERPROFILE": p.home}[name]
+	}}}
+}
+
+func (p listedProject) add(t *testing.T, folder, name string) {
+	t.Helper()
+	dir := filepath.Join(p.dir, ".agents", "skills", folder)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\nname: \""+name+"\"\ndescription: Does things.\n---\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pending lists the skills of the project and returns the names of those that are
+// pending.
+func (p listedProject) pending(t *testing.T) []string {
+	t.Helper()
+	rt, err := p.setup(t).OpenRuntime(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	out := []string{}
+	for _, r := range rt.Catalog().Snapshot().Pending() {
+		out = append(out, r.Entry.Name)
+	}
+	return out
+}
+
+func (p listedProject) wantPending(t *testing.T, want ...string) {
+	t.Helper()
+	if got := p.pending(t); !slices.Equal(got, want) {
+		t.Errorf("pending: %q, want %q", got, want)
+	}
+}
+
+// skillKeys returns n keys of the given length.
+func skillKeys(n, length int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("%0*d", length, i)
+	}
+	return out
+}
+
+// A clone with long names, of which many fill the file, does not keep the
+// skills of other projects out of it.
+func TestCloneDoesNotFillListedSkills(t *testing.T) {
+	home := t.TempDir()
+	honest := newListedProject(t, home)
+	honest.add(t, "own", "own")
+	hostile := map[string][]string{}
+	for level := range 40 {
+		hostile[fmt.Sprintf("/hostile%s/skills", strings.Repeat("/a", level))] = skillKeys(2000, 1500)
+	}
+	if _, err := honest.setup(t).storeListedSkills(t.Context(), hostile); err != nil {
+		t.Error(err)
+	}
+	honest.wantPending(t)
+	honest.add(t, "planted", "planted")
+	honest.wantPending(t, "planted")
+}
+
+// The file keeps the directories used last. A directory whose skills had to be
+// removed from it is not listed anew: one of its skills may have been added since.
+func TestSkillsRemovedFromListArePending(t *testing.T) {
+	home := t.TempDir()
+	old, recent := newListedProject(t, home), newListedProject(t, home)
+	old.add(t, "own", "own")
+	old.wantPending(t)
+	fill := func(name string) {
+		for i := range 2 {
+			project := map[string][]string{}
+			for j := range 2 {
+				project[fmt.Sprintf("/%s/%d/%d", name, i, j)] = skillKeys(250, 1000)
+			}
+			if _, err := old.setup(t).storeListedSkills(t.Context(), project); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fill("a")
+	recent.add(t, "own", "own")
+	recent.wantPending(t)
+	for i := range 4 {
+		fill(fmt.Sprint("b", i))
+		// As if the project was used a day later.
+		if _, err := recent.setup(t).storeListedSkills(t.Context(), map[string][]string{filepath.Join(recent.dir, ".agents", "skills"): nil}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recent.add(t, "planted", "planted")
+	recent.wantPending(t, "planted")
+	old.add(t, "planted", "planted")
+	old.wantPending(t, "own", "planted")
+}
+
+// A directory has more skills than are stored: the others are pending, also when
+// the directory is listed for the first time.
+func TestSkillsBeyondLimitArePending(t *testing.T) {
+	p := newListedProject(t, t.TempDir())
+	long := strings.Repeat("x", 245)
+	above := filepath.Join(long, long, long)
+	for i := range maxListedDirBytes/len(above) + 1 {
+		p.add(t, filepath.Join(above, fmt.Sprintf("s%04d", i)), fmt.Sprintf("s%04d", i))
+	}
+	first := p.pending(t)
+	if len(first) == 0 || len(first) > 20 || first[0] < "s0300" {
+		t.Errorf("pending: %q, want a few, the last ones by name", first)
+	}
+	p.wantPending(t, first...)
+}
+
+func TestListedKeysDiffer(t *testing.T) {
+	keys := map[string]string{}
+	for _, e := range []catalog.Entry{{Dir: "x", Name: "y"}, {Dir: "x:y", Name: "x:y"}, {Dir: "x/y", Name: "y"}, {Dir: "x", Name: "/y"},
+		{Dir: "x", Name: "x"}, {Dir: "x/y", Name: "x/y"}, {Dir: ".", Name: "x//y"}, {Dir: ".", Name: "x"}, {Dir: "x", Name: "y//z"}} {
+		key := listedKey(&e)
+		if keys[key] != "" {
+			t.Errorf("%s and the skill %s in %s have the key %q", keys[key], e.Name, e.Dir, key)
+		}
+		keys[key] = fmt.Sprintf("the skill %s in %s", e.Name, e.Dir)
+	}
+}
+
+// In version 1, a folder and a name could be mistaken for another folder.
+func TestListedSkillsOfVersion1(t *testing.T) {
+	home := t.TempDir()
+	p := newListedProject(t, home)
+	p.add(t, "own", "own")
+	p.add(t, "folder", "other")
+	p.add(t, "new", "new")
+	state := filepath.Join(home, ".local", "state", "loadout")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(state, "project-skills.json")
+	before := fmt.Sprintf(`{"version":1,"dirs":[{"dir":%q,"listed":"2026-01-02T03:04:05Z","skills":["folder:other","own","a:b:c"]}]}`, filepath.Join(p.dir, ".agents", "skills"))
+	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.wantPending(t, "new")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(data); !strings.Contains(s, `"version":2`) || !strings.Contains(s, `["folder//other","own"]`) {
+		t.Errorf("the file is %s", s)
+	}
+	p.wantPending(t, "new")
+}
+
+// If the content of the file is unknown, each skill may have been added.
+func TestSkillsArePendingIfListIsUnreadable(t *testing.T) {
+	for _, content := range []string{`{"version":3}`, `{`, `{"version":2,"dirs":7}`} {
+		home := t.TempDir()
+		p := newListedProject(t, home)
+		p.add(t, "own", "own")
+		state := filepath.Join(home, ".local", "state", "loadout")
+		if err := os.MkdirAll(state, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(state, "project-skills.json")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.wantPending(t, "own")
+		if data, err := os.ReadFile(file); err != nil || string(data) != content {
+			t.Errorf("the file with %.20q was changed", content)
+		}
+	}
+}
