@@ -165,3 +165,27 @@ func TestBindShells(t *testing.T) {
 		t.Errorf("explain: %+v", got)
 	}
 }
+
+// A source may list skills of origins with slashes, such as repositories of an
+// organization.
+func TestOriginsMayContainSlashes(t *testing.T) {
+	m := source("hub", catalog.Public, "pdf", "csv")
+	for _, e := range m.entries {
+		e.Origin = "acme/tools"
+	}
+	m.entries[1].Dir = "data/csv"
+	s := filtered(t, catalog.Filter{Select: []string{"acme/tools/pdf", "acme/tools/csv", "acme/pdf"}}, m).Snapshot()
+	if got := names(s.Skills()); !slices.Equal(got, []string{"csv", "pdf"}) {
+		t.Errorf("skills %q, want those selected", got)
+	}
+	for ref, want := range map[string]string{"acme/tools/pdf": "pdf", "acme/tools/csv": "csv", "acme/tools/data/csv": "csv"} {
+		if e, err := s.Get(ref); err != nil || e.Name != want {
+			t.Errorf("%s: %v, %v", ref, e, err)
+		}
+	}
+	for _, ref := range []string{"acme/pdf", "tools/pdf", "acme/tools/data", "acme/toolspdf"} {
+		if e, err := s.Get(ref); err == nil {
+			t.Errorf("%s is %s", ref, e.Key())
+		}
+	}
+}

@@ -117,7 +117,8 @@ type LayerSource interface {
 }
 
 // layersOf groups the entries of a source, which are sorted by directory, by
-// origin and scope, with the highest scope first. Most sources have one layer.
+// origin and scope. The layers are in the order of their first entries. Most
+// sources have one layer.
 func layersOf(entries []*Entry) []*Layer {
 	if len(entries) == 0 {
 		return nil

@@ -338,7 +338,7 @@ func (s *Snapshot) candidates(name string) []*Entry {
 	if found := s.withName(skillname.Normalize(name)); len(found) > 0 {
 		return found
 	}
-	origin, rest, ok := strings.Cut(name, "/")
+	origin, rest, ok := cutName(name)
 	if !ok {
 		return nil
 	}
@@ -352,21 +352,27 @@ func (s *Snapshot) candidates(name string) []*Entry {
 		return found
 	}
 	for _, t := range s.twins {
-		if t.entry.Origin == origin && (t.entry.Dir == rest || t.entry.Name == rest) {
+		if t.entry.Key() == name || t.entry.Origin == origin && t.entry.Name == rest {
 			return []*Entry{t.first}
 		}
 	}
 	return nil
 }
 
+// cutName splits "origin/name". An origin may contain slashes, a name does not.
+func cutName(s string) (origin, name string, ok bool) {
+	i := strings.LastIndexByte(s, '/')
+	if i < 0 {
+		return "", s, false
+	}
+	return s[:i], s[i+1:], true
+}
+
 // byKey returns the skill with the given key, or nil.
 func (s *Snapshot) byKey(key string) *Entry {
-	origin, dir, ok := strings.Cut(key, "/")
-	if !ok {
-		return nil
-	}
 	for _, l := range s.layers {
-		if l.entries[0].Origin != origin {
+		dir, ok := strings.CutPrefix(key, l.entries[0].Origin)
+		if dir, ok = strings.CutPrefix(dir, "/"); !ok {
 			continue
 		}
 		if i, ok := slices.BinarySearchFunc(l.entries, &Entry{Dir: dir}, byDir); ok {
@@ -437,9 +443,7 @@ func (s *Snapshot) similarNames(name string) []string {
 		far  int
 	}
 	var found []match
-	if _, rest, ok := strings.Cut(name, "/"); ok {
-		name = rest
-	}
+	_, name, _ = cutName(name)
 	asked := editdistance.Normalize(name)
 	most := min(2, (len(asked)+1)/2)
 	for e := range s.Visible() {

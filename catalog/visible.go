@@ -24,7 +24,7 @@ func (s *Snapshot) chosen(yield func(*Entry) bool) {
 	names := make([]string, 0, len(s.filter.chosen))
 	for name := range s.filter.chosen {
 		names = append(names, name)
-		if _, rest, ok := strings.Cut(name, "/"); ok { // origin/name
+		if _, rest, ok := cutName(name); ok {
 			names = append(names, rest)
 		}
 	}

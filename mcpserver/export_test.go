@@ -35,8 +35,8 @@ func (s *Server) Connections() int {
 	return n
 }
 
-// SDK is the server of the SDK.
 // RanText is the text of the result of a run.
 func (s *Server) RanText(r *loadout.RunResult) string { return s.scriptResultText(r) }
 
+// SDK is the server of the SDK.
 func (s *Server) SDK() *mcp.Server { return s.sdk }
