@@ -1,6 +1,9 @@
 package atomicfile_test
 
 import (
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -31,5 +34,33 @@ func TestWrite(t *testing.T) {
 	}
 	if all, _ := os.ReadDir(dir); len(all) != 2 {
 		t.Errorf("temporary files remain: %v", all)
+	}
+}
+
+// The old file is unchanged if the new content cannot be written.
+func TestFailedWriteKeepsTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := atomicfile.Write(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("no more data")
+	err := atomicfile.WriteFunc(path, 0o600, func(w io.Writer) error {
+		if _, err := io.WriteString(w, "half of the new"); err != nil {
+			t.Error(err)
+		}
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Errorf("got %v, want the error of the function", err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "old" {
+		t.Errorf("content %q, %v", b, err)
+	}
+	if all, _ := os.ReadDir(dir); len(all) != 1 {
+		t.Errorf("temporary files remain: %v", all)
+	}
+	if err := atomicfile.Write(filepath.Join(dir, "none", "f"), nil, 0o600); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a missing directory: %v", err)
 	}
 }

@@ -73,3 +73,18 @@ func TestReleasedLockIsFree(t *testing.T) {
 		t.Errorf("the first got %v again, want %v", err, filelock.ErrLocked)
 	}
 }
+
+// A lock that the system refuses is never taken for a held one.
+func TestClosedFileHasNoLock(t *testing.T) {
+	f := open(t, filepath.Join(t.TempDir(), "f"))
+	f.Close()
+	if err := filelock.TryLock(f); err == nil || errors.Is(err, filelock.ErrLocked) {
+		t.Errorf("TryLock: %v", err)
+	}
+	if err := filelock.Lock(t.Context(), f); err == nil {
+		t.Error("Lock: no error")
+	}
+	if err := filelock.Unlock(f); err == nil {
+		t.Error("Unlock: no error")
+	}
+}

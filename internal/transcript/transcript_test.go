@@ -29,6 +29,9 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
 		}
 	}
+	if got := transcript.Markdown(&session.Event{Result: &session.CallResult{Text: strings.Repeat("a", 4000)}}); strings.Contains(got, "in all") {
+		t.Error("a result of exactly 4,000 bytes is shortened")
+	}
 	long := transcript.Markdown(&session.Event{Result: &session.CallResult{Text: strings.Repeat("é", 5000)}})
 	if !strings.Contains(long, "… (10000 bytes in all)") || len(long) > 4200 {
 		t.Errorf("a long result has %d bytes: %.60q", len(long), long)
