@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/limittest"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/privatefile/privatefiletest"
 )
@@ -248,5 +249,85 @@ func TestCheckInfo(t *testing.T) {
 	}
 	if !slices.Equal(unsafe, modes[:3]) {
 		t.Errorf("unsafe modes are %o, want %o", unsafe, modes[:3])
+	}
+}
+
+// On a full disk, and with too many open files, an error is returned. A change
+// that fails leaves the old content, unless only the directory was not synced.
+func TestLimits(t *testing.T) {
+	dir := t.TempDir()
+	f := privatefile.New(filepath.Join(dir, "f"), 100)
+	if err := f.Change(t.Context(), set("old")); err != nil {
+		t.Fatal(err)
+	}
+	limittest.FileSize(t, 4, func() {
+		if err := f.Change(t.Context(), set("longer")); err == nil {
+			t.Error("no error of a full disk")
+		}
+	})
+	if got, err := f.Read(); err != nil || string(got) != "old" {
+		t.Errorf("after a full disk, read %q, %v", got, err)
+	}
+	if all, _ := os.ReadDir(dir); len(all) != 2 { // with the lock
+		t.Errorf("temporary files remain: %v", all)
+	}
+	limittest.EachOpen(t, func() error { return f.Change(t.Context(), set("new")) }, func(failed error) {
+		if got, err := f.Read(); err != nil || string(got) != "old" && string(got) != "new" {
+			t.Errorf("after %v, read %q, %v", failed, got, err)
+		}
+	})
+	var got []byte
+	limittest.EachOpen(t, func() (err error) { got, err = f.Read(); return err }, func(error) {
+		if len(got) > 0 {
+			t.Errorf("content %q with an error", got)
+		}
+	})
+	if string(got) != "new" {
+		t.Errorf("at the end, read %q", got)
+	}
+	ran := false
+	limittest.EachOpen(t, func() error {
+		return privatefile.LockDir(t.Context(), dir, func(*os.Root) error { ran = true; return nil })
+	}, func(failed error) {
+		if ran {
+			t.Errorf("ran without the lock: %v", failed)
+		}
+	})
+	if !ran {
+		t.Error("did not run with the lock")
+	}
+}
+
+// A file that another process replaces at the same time is read as a whole.
+func TestReadWhileReplaced(t *testing.T) {
+	dir := t.TempDir()
+	root, err := privatefile.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := privatefile.ReplaceFile(root, "f", []byte("0")); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		var err error
+		for i := 0; i < 200 && err == nil; i++ {
+			err = privatefile.ReplaceFile(root, "f", []byte("0"))
+		}
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+			if data, err := privatefile.ReadFile(root, "f", "f", 10); err != nil || string(data) != "0" {
+				t.Errorf("read %q, %v", data, err)
+			}
+		}
 	}
 }

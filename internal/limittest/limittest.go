@@ -1,0 +1,74 @@
+//go:build unix
+
+// Package limittest makes system calls of a test fail as they do on a full disk
+// or in a process with too many open files. It lowers limits of the whole
+// process, so tests that use it must not run in parallel. It never runs outside
+// tests. Start reading at [Files].
+package limittest
+
+import (
+	"os"
+	"os/signal"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files calls f while the process can open at most n more files and
+// directories at the same time.
+func Files(t testing.TB, n int, f func()) {
+	t.Helper()
+	probe, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := int(probe.Fd()) // the system uses the lowest free number
+	probe.Close()
+	limit(t, unix.RLIMIT_NOFILE, uint64(next+n), f)
+}
+
+// FileSize calls f while a write beyond n bytes of a file fails.
+func FileSize(t testing.TB, n int, f func()) {
+	t.Helper()
+	signal.Ignore(unix.SIGXFSZ) // the write returns an error instead
+	defer signal.Reset(unix.SIGXFSZ)
+	limit(t, unix.RLIMIT_FSIZE, uint64(n), f)
+}
+
+func limit(t testing.TB, resource int, n uint64, f func()) {
+	t.Helper()
+	var old unix.Rlimit
+	if err := unix.Getrlimit(resource, &old); err != nil {
+		t.Fatal(err)
+	}
+	lowered := old
+	setTo(&lowered.Cur, n)
+	if err := unix.Setrlimit(resource, &lowered); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Setrlimit(resource, &old); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	f()
+}
+
+// setTo sets a limit, whose type differs between systems.
+func setTo[T int64 | uint64](current *T, n uint64) { *current = T(n) }
+
+// EachOpen calls f again and again, first with no free file, then with one more
+// each time, until f succeeds. After each failure it calls check. f fails the
+// test if it still fails with 64 files.
+func EachOpen(t testing.TB, f func() error, check func(failed error)) {
+	t.Helper()
+	for n := range 64 {
+		var err error
+		Files(t, n, func() { err = f() })
+		if err == nil {
+			return
+		}
+		check(err)
+	}
+	t.Fatal("fails with 64 free files")
+}
