@@ -2,6 +2,7 @@ package decision_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/lease"
+	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -34,6 +36,15 @@ func TestArgumentsDigest(t *testing.T) {
 		{`{"a":"\ud800"}`}, // no character
 		{`{"a":"\ufffd"}`},
 		{"{\"a\":\"\xff\"}"},
+		{"{\"a\":\"\xfe\"}"},
+		{"[1 ", "[1 "},
+		{"[1"},
+		{"[[1],[]]", " [ [ 1 ] , [ ] ] "},
+		{`{"b":{"a":1,"a":1}}`},
+		{`{"b":{"a":1}}`},
+		{`{"b":["\ud800"]}`},
+		{`{"\ud800":1}`},
+		{strings.Repeat("[", 199) + "1" + strings.Repeat("]", 199), strings.Repeat("[ ", 199) + "1" + strings.Repeat("]", 199)},
 		{`{"a":`},
 		{strings.Repeat(`{"a":`, 300) + "1" + strings.Repeat("}", 300)},
 	}
@@ -295,5 +306,124 @@ func TestL13ToolDecisionIsRecorded(t *testing.T) {
 		if yes := decision.CallRecord(d, c, policy.LocalUser(), true); (yes.Decision == policy.Allow) != (d.Effect != policy.Deny) {
 			t.Errorf("approved, it is %+v", yes)
 		}
+	}
+}
+
+// A store that returns a grant for something else, or fails, allows no call.
+func TestWithGrantsTrustsNoFaultyStore(t *testing.T) {
+	c := call("s", "t", `{"x":1}`)
+	c.Subject = digestOf("a")
+	right := granted(c.Subject)
+	subject, principal := granted(digestOf("b")), granted(c.Subject)
+	principal.Principal = ann
+	for name, tt := range map[string]struct {
+		store policy.Store
+		allow bool
+	}{
+		"the right grant":       {&faulty{grant: &right}, true},
+		"of another subject":    {&faulty{grant: &subject}, false},
+		"of another principal":  {&faulty{grant: &principal}, false},
+		"no grant and no error": {&faulty{}, false},
+		"an error":              {&faulty{grant: &right, find: errors.New("disk\x1b on fire")}, false},
+	} {
+		d := decision.WithGrants(t.Context(), policy.Rules{}.Decide(c), tt.store, c, robot, "")
+		if (d.Effect == policy.Allow) != tt.allow || !tt.allow && !strings.Contains(d.Reason, "; cannot read earlier approvals: ") || strings.Contains(d.Reason, "\x1b") {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+	unsafe := &privatefile.UnsafeError{Path: "/grants\n", Reason: "symbolic link"}
+	if d := decision.WithGrants(t.Context(), policy.Rules{}.Decide(c), &faulty{find: unsafe}, c, robot, ""); d.Hint != `check the owner and permissions of /grants\n` {
+		t.Errorf("the next step is %q", d.Hint)
+	}
+	// A readable grant for a single call counts, although another could not be read.
+	once := granted(c.Subject)
+	once.Scope = policy.Once
+	if d := decision.WithGrants(t.Context(), policy.Rules{}.Decide(c), onlyTool{grant: once}, c, robot, ""); d.Effect != policy.Allow || d.Grant == nil || d.Grant.Scope != policy.Once {
+		t.Errorf("%+v", d)
+	}
+	if d := decision.WithGrants(t.Context(), policy.Rules{}.Decide(c), nil, c, robot, ""); d.Effect != policy.Ask || d.Grant != nil {
+		t.Errorf("without a store: %+v", d)
+	}
+}
+
+// onlyTool is a store that can only read the grant for a tool.
+type onlyTool struct {
+	policy.Store
+	grant policy.Grant
+}
+
+func (s onlyTool) Find(_ context.Context, _ policy.Principal, subject policy.Digest, _ string) (*policy.Grant, error) {
+	if subject != s.grant.Subject {
+		return nil, errors.New("disk on fire")
+	}
+	return &s.grant, nil
+}
+
+// Only the question whether a tool may modify data is answered by the sandbox.
+func TestForIsolatedCall(t *testing.T) {
+	more, problems := policy.AllowTools([]string{"mcp.s.other"})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for _, tt := range []struct {
+		name   string
+		own    string
+		change func(*policy.ToolCall)
+		want   string
+	}{
+		{name: "may modify data", want: "allow"},
+		{name: "read-only", change: func(c *policy.ToolCall) { c.ReadOnly = true }, want: "allow"},
+		{name: "a rule asks", own: "ask mcp.s.t", want: "ask"},
+		{name: "a rule denies", own: "deny mcp.s.t", want: "deny"},
+		{name: "marked to need approval", change: func(c *policy.ToolCall) { c.AlwaysAsk = true }, want: "ask"},
+		{name: "high risk", change: func(c *policy.ToolCall) { c.Safety = policy.High }, want: "ask"},
+		{name: "critical", change: func(c *policy.ToolCall) { c.Safety = policy.Critical }, want: "ask"},
+		{name: "beyond all levels", change: func(c *policy.ToolCall) { c.Safety = policy.Critical + 1 }, want: "ask"},
+	} {
+		c := call("s", "t", `{}`)
+		if tt.change != nil {
+			tt.change(&c)
+		}
+		var own policy.Rules
+		if tt.own != "" {
+			own = rules(t, tt.own)
+		}
+		if d := decision.ForIsolatedCall(own, more, c); d.Effect != tt.want {
+			t.Errorf("%s: %+v", tt.name, d)
+		}
+	}
+	if d := decision.ForIsolatedCall(policy.Rules{}, more, call("s", "t", `{}`)); d.Code != "isolated" || d.Reason == "" {
+		t.Errorf("the reason is %+v", d)
+	}
+}
+
+// The rules of skills never allow calls to critical tools.
+func TestSkillsAllowNoCriticalTool(t *testing.T) {
+	for safety, want := range map[policy.Level]string{policy.High: "allow", policy.Critical: "ask", policy.Critical + 1: "ask"} {
+		c := call("s", "t", `{}`)
+		c.Safety = safety
+		if d := decision.ForCall(policy.Rules{}, rules(t, "allow mcp.s.t"), c); d.Effect != want {
+			t.Errorf("%v: %+v, want %s", safety, d, want)
+		}
+	}
+}
+
+func TestCallRecordNamesRuleAndAnswer(t *testing.T) {
+	c := call("s", "t", `{}`)
+	d := rules(t, "ask mcp.s.t").Decide(c)
+	no, yes := decision.CallRecord(d, c, robot, false), decision.CallRecord(d, c, robot, true)
+	if no.Details["rule"] == "" || no.Details["rule"] != d.Rule || no.Details["answer"] != "" || no.Decision != policy.Ask {
+		t.Errorf("not approved: %+v", no)
+	}
+	if yes.Details["answer"] != "approved" || yes.Decision != policy.Allow {
+		t.Errorf("approved: %+v", yes)
+	}
+	d = policy.Rules{}.Decide(c)
+	if _, ok := decision.CallRecord(d, c, robot, false).Details["rule"]; ok {
+		t.Error("a decision without a rule has one")
+	}
+	// A decision that was never made is a denial.
+	if r := decision.CallRecord(policy.Decision{}, c, robot, true); r.Decision != policy.Deny {
+		t.Errorf("no decision: %+v", r)
 	}
 }

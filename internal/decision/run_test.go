@@ -137,6 +137,7 @@ type faulty struct {
 	policy.Store
 	find, list error
 	grant      *policy.Grant
+	problems   []policy.Problem
 }
 
 func (f *faulty) Find(context.Context, policy.Principal, policy.Digest, string) (*policy.Grant, error) {
@@ -144,7 +145,7 @@ func (f *faulty) Find(context.Context, policy.Principal, policy.Digest, string) 
 }
 
 func (f *faulty) List(context.Context) ([]policy.Grant, []policy.Problem, error) {
-	return nil, nil, f.list
+	return nil, f.problems, f.list
 }
 
 func TestForRunTrustsNoFaultyStore(t *testing.T) {
@@ -183,5 +184,87 @@ func TestRecordContainsDecision(t *testing.T) {
 	q.Subject = digestOf("b")
 	if got := decision.ForRun(t.Context(), s, q).Record(q); got.Decision != policy.Deny || got.Details["code"] != "changed" {
 		t.Errorf("the record of a refusal is %+v", got)
+	}
+}
+
+// Every permission of a run is recorded, and each one that is missing is listed.
+func TestRecordContainsAllPermissions(t *testing.T) {
+	s := policy.NewMemoryStore()
+	g := newGrant(digestOf("a"))
+	all := policy.Permissions{Run: true, Network: []string{"example.com"}, Secrets: []string{"KEY"}, WorkspaceWrite: true, Unsandboxed: true, HostNetwork: true}
+	g.Permissions = all
+	_, err := s.Put(t.Context(), g)
+	try(t, err)
+	q := request()
+	q.Requested = all
+	d := decision.ForRun(t.Context(), s, q)
+	if d.Effect != policy.Allow || len(d.Denied) > 0 || d.Hint != "" || strings.Contains(d.Reason, "but not") || d.Grant == nil {
+		t.Errorf("decided %+v", d)
+	}
+	for key, want := range map[string]string{"workspace_write": "true", "unsandboxed": "true", "host_network": "true", "network": "example.com", "secrets": "KEY"} {
+		if got := d.Record(q).Details[key]; got != want {
+			t.Errorf("%s is recorded as %q, want %q", key, got, want)
+		}
+	}
+	q.Principal = ann
+	d = decision.ForRun(t.Context(), s, q)
+	if want := []string{"running scripts", "network example.com", "secret KEY", "writing to the workspace", "running without a sandbox", "the network of the host"}; !cmp.Equal(d.Denied, want) {
+		t.Errorf("denied %q, want %q", d.Denied, want)
+	}
+	r := d.Record(q)
+	for _, key := range []string{"workspace_write", "unsandboxed", "host_network", "network", "secrets", "grant"} {
+		if v, ok := r.Details[key]; ok {
+			t.Errorf("a refusal records %s as %q", key, v)
+		}
+	}
+}
+
+// A run that is refused names the grant that was close.
+func TestRefusalNamesTheGrant(t *testing.T) {
+	for name, change := range map[string]func(*policy.Grant, *decision.RunRequest){
+		"other needs": func(_ *policy.Grant, q *decision.RunRequest) {
+			q.Needs = []policy.Need{{Name: "csv", Digest: digestOf("c")}}
+		},
+		"not to run":   func(g *policy.Grant, _ *decision.RunRequest) { g.Permissions.Run = false },
+		"other digest": func(_ *policy.Grant, q *decision.RunRequest) { q.Subject = digestOf("b") },
+	} {
+		s := policy.NewMemoryStore()
+		g, q := newGrant(digestOf("a")), request()
+		change(&g, &q)
+		stored, err := s.Put(t.Context(), g)
+		try(t, err)
+		if d := decision.ForRun(t.Context(), s, q); d.Effect != policy.Deny || d.Grant == nil || d.Grant.ID != stored.ID {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// Only grants of the same principal, name and origin explain a refusal.
+func TestOtherGrantsExplainNoRefusal(t *testing.T) {
+	for name, change := range map[string]func(*policy.Grant){
+		"for a tool":        func(g *policy.Grant) { g.Permissions = policy.Permissions{Call: true} },
+		"another principal": func(g *policy.Grant) { g.Principal = ann },
+		"another name":      func(g *policy.Grant) { g.Name = "csv" },
+		"another origin":    func(g *policy.Grant) { g.Origin = "git" },
+	} {
+		s := policy.NewMemoryStore()
+		g := newGrant(digestOf("b"))
+		change(&g)
+		_, err := s.Put(t.Context(), g)
+		try(t, err)
+		if d := decision.ForRun(t.Context(), s, request()); d.Code != policy.NotApproved || d.Grant != nil || d.Reason != "not approved" {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+func TestUnreadableGrantsAreMentioned(t *testing.T) {
+	s := &faulty{find: policy.ErrNotGranted, problems: []policy.Problem{{}, {}}}
+	if d := decision.ForRun(t.Context(), s, request()); d.Code != policy.NotApproved || !strings.Contains(d.Reason, "; 2 grants are unreadable, the first: ") {
+		t.Errorf("decided %+v", d)
+	}
+	s.problems = s.problems[:1]
+	if d := decision.ForRun(t.Context(), s, request()); !strings.Contains(d.Reason, "; 1 grants are unreadable") {
+		t.Errorf("decided %+v", d)
 	}
 }
