@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -69,6 +70,20 @@ func Open(t testing.TB, address string) *store.DB {
 func SQLite(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "hub.db")
+}
+
+// DropTable drops a table of the SQLite database at an address, so that all
+// later reads and writes of it fail.
+func DropTable(t testing.TB, address, table string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", strings.TrimPrefix(address, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("PRAGMA foreign_keys = OFF; DROP TABLE " + table); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Postgres returns the address of an empty schema on a server shared by all
