@@ -5,6 +5,7 @@ package spawn_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/loadout-dev/loadout/internal/limittest"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -248,6 +250,71 @@ func TestStartFails(t *testing.T) {
 	} {
 		if _, err := s.Start(t.Context(), &tt.c); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error = %v, want %q in it", tt.c.Command, err, tt.want)
+		}
+	}
+}
+
+// openFiles returns the number of open files of this process.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	files, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(files)
+}
+
+// A start that fails leaves no open files.
+func TestStartWithinLimits(t *testing.T) {
+	s := spawn.New(nil)
+	before := openFiles(t)
+	unchanged := func(err error) {
+		t.Helper()
+		if n := openFiles(t); n != before {
+			t.Errorf("%d open files after %v, before %d", n, err, before)
+		}
+	}
+	var p upstream.Process
+	limittest.EachOpen(t, func() (err error) {
+		p, err = s.Start(t.Context(), &upstream.Config{Command: "cat"})
+		return err
+	}, unchanged)
+	p.Close()
+	unchanged(nil)
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("no program"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Start(t.Context(), &upstream.Config{Command: script})
+	if err == nil || err.Error() != fmt.Sprintf("start command %q: exec format error", script) {
+		t.Errorf("a file that is no program: %v", err)
+	}
+	unchanged(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Start(ctx, &upstream.Config{Command: "cat"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("with an ended context: %v", err)
+	}
+	if _, err := s.Start(t.Context(), &upstream.Config{Command: "/no/such/command"}); err == nil || !strings.HasPrefix(err.Error(), `command "/no/such/command" not found: `) {
+		t.Errorf("a missing path: %v", err)
+	}
+}
+
+type exited interface{ Exited() string }
+
+func TestExited(t *testing.T) {
+	s := spawn.New(&spawn.Options{Grace: time.Hour})
+	for command, want := range map[string]string{"exit 0": "ended (status 0)", "exit 3": "ended: exit status 3", "kill -9 $$": "ended: signal: killed"} {
+		p := start(t, s, &upstream.Config{Command: "sh", Args: []string{"-c", "read x; " + command}})
+		if got := p.(exited).Exited(); got != "" {
+			t.Errorf("while it runs: %q", got)
+		}
+		p.Close()
+		if got := p.(exited).Exited(); got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+		if _, err := p.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("%s: a closed process reads %v", command, err)
 		}
 	}
 }

@@ -53,3 +53,31 @@ func BenchmarkTokens15KB(b *testing.B) {
 		tokencount.Estimate(text)
 	}
 }
+
+// All characters of a block count alike, up to its ends.
+func TestBlocksOfCharacters(t *testing.T) {
+	for _, block := range [][3]rune{
+		{0xc0, 'é', 0x36f}, {0x1e00, 'ế', 0x1eff}, // Latin letters and accents
+		{0x3400, '数', 0x9fff}, {0x3040, 'か', 0x30ff}, {0xf900, '豈', 0xfaff}, {0x20000, '𠮷', 0x3ffff}, // Han and kana
+		{0xac00, '한', 0xd7af},
+		{0x3000, '。', 0x303f}, {0xff00, '，', 0xffef},
+	} {
+		estimate := func(r rune) int { return tokencount.Estimate(strings.Repeat("a"+string(r), 100)) }
+		first, middle, last := estimate(block[0]), estimate(block[1]), estimate(block[2])
+		if first != middle || last != middle {
+			t.Errorf("%+q: %d, %d and %d tokens", block, first, middle, last)
+		}
+	}
+}
+
+// Words of one alphabet have fewer tokens than the same letters between others.
+func TestAlphabetsAreContinued(t *testing.T) {
+	word, mixed := tokencount.Estimate(strings.Repeat("привет", 50)), tokencount.Estimate(strings.Repeat("п数", 150))
+	if han := tokencount.Estimate(strings.Repeat("数", 150)); word >= mixed-han+50 {
+		t.Errorf("%d tokens in words, %d between Han characters", word, mixed-han)
+	}
+	// A line of the same symbol is a few tokens.
+	if line, others := tokencount.Estimate(strings.Repeat("─", 80)), tokencount.Estimate(strings.Repeat("─│", 40)); line > 8 || others < 80 {
+		t.Errorf("%d tokens in a line, %d in a pattern", line, others)
+	}
+}
