@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/skillpath"
@@ -35,27 +36,75 @@ func (l *Library) manifest(ctx context.Context, v store.Version) (skill.Manifest
 
 // bundle returns the files of a version. Later reads from the bundle also use ctx.
 func (l *Library) bundle(ctx context.Context, name string, v store.Version) (*skill.Bundle, error) {
-	return l.bundleBy(ctx, name, v, func(f skill.File) ([]byte, error) { return l.files.read(ctx, f.SHA256, f.Size) })
+	t, err := l.tree(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	return l.treeBundle(ctx, name, t), nil
 }
 
-// bundleBy is like bundle, but calls read for the content of each file.
-func (l *Library) bundleBy(ctx context.Context, name string, v store.Version, read func(skill.File) ([]byte, error)) (*skill.Bundle, error) {
+// treeBundle is like bundle, but takes the files.
+func (l *Library) treeBundle(ctx context.Context, name string, t fileTree) *skill.Bundle {
+	read := func(f skill.File) ([]byte, error) { return l.files.read(ctx, f.SHA256, f.Size) }
+	return skill.NewBundle(&manifestFS{read, t}, name, nil)
+}
+
+// tree returns the files and directories of a version, which the caller must not
+// modify.
+func (l *Library) tree(ctx context.Context, v store.Version) (fileTree, error) {
+	if t := l.trees.get(v.Digest); t != nil {
+		return t, nil
+	}
 	files, err := l.manifest(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	t, err := newManifestFS(files, read)
+	t, err := newFileTree(files)
 	if err != nil {
 		return nil, fmt.Errorf("read files of version %d of skill %q: %w", v.Number, v.SkillID, err)
 	}
-	return skill.NewBundle(t, name, nil), nil
+	l.trees.put(v.Digest, t)
+	return t, nil
+}
+
+// treeCache caches the file trees of versions by digest. It is safe for concurrent
+// use.
+type treeCache struct {
+	mu    sync.Mutex
+	trees map[string]fileTree
+	nodes int // in all trees
+}
+
+// maxCachedNodes is the maximum number of files and directories in a treeCache,
+// which take about 10 MB.
+const maxCachedNodes = 30_000
+
+// get returns a tree, or nil if it is not cached.
+func (c *treeCache) get(digest string) fileTree {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trees[digest]
+}
+
+// put caches a tree, which must not change. If there are too many nodes, it removes
+// all other trees.
+func (c *treeCache) put(digest string, t fileTree) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trees[digest] != nil {
+		return
+	}
+	if c.nodes += len(t); c.trees == nil || c.nodes > maxCachedNodes {
+		c.trees, c.nodes = map[string]fileTree{}, len(t)
+	}
+	c.trees[digest] = t
 }
 
 // manifestFS is a file system that contains the files of a manifest. A file is
 // read when it is opened. It is safe for concurrent use.
 type manifestFS struct {
 	read  func(skill.File) ([]byte, error)
-	nodes map[string]*node
+	nodes fileTree
 }
 
 var (
@@ -74,18 +123,29 @@ type node struct {
 }
 
 func newManifestFS(files skill.Manifest, read func(skill.File) ([]byte, error)) (*manifestFS, error) {
-	t := &manifestFS{read: read, nodes: map[string]*node{".": {name: ".", dir: true}}}
+	t, err := newFileTree(files)
+	if err != nil {
+		return nil, err
+	}
+	return &manifestFS{read, t}, nil
+}
+
+// fileTree holds the files and directories of a manifest by path.
+type fileTree map[string]*node
+
+func newFileTree(files skill.Manifest) (fileTree, error) {
+	t := fileTree{".": {name: ".", dir: true}}
 	for _, f := range files {
-		if !fs.ValidPath(f.Path) || f.Path == "." || t.nodes[f.Path] != nil {
+		if !fs.ValidPath(f.Path) || f.Path == "." || t[f.Path] != nil {
 			return nil, fmt.Errorf("invalid path %q in manifest: %w", f.Path, store.ErrCorrupt)
 		}
 		n := &node{name: path.Base(f.Path), file: f}
-		t.nodes[f.Path] = n
+		t[f.Path] = n
 		if !t.addToParent(n, f.Path) {
 			return nil, fmt.Errorf("path %q: %w", f.Path, store.ErrCorrupt)
 		}
 	}
-	for _, n := range t.nodes {
+	for _, n := range t {
 		slices.SortFunc(n.children, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	}
 	return t, nil
@@ -93,16 +153,16 @@ func newManifestFS(files skill.Manifest, read func(skill.File) ([]byte, error)) 
 
 // addToParent adds n to its parent directory, creating missing directories. It
 // returns false if a parent is a file.
-func (t *manifestFS) addToParent(n *node, at string) bool {
+func (t fileTree) addToParent(n *node, at string) bool {
 	for at != "." {
 		at = path.Dir(at)
-		parent := t.nodes[at]
+		parent := t[at]
 		if parent != nil {
 			parent.children = append(parent.children, n)
 			return parent.dir
 		}
 		parent = &node{name: path.Base(at), dir: true, children: []fs.DirEntry{n}}
-		t.nodes[at], n = parent, parent
+		t[at], n = parent, parent
 	}
 	return true
 }

@@ -35,16 +35,17 @@ func (l *Library) Download(ctx context.Context, p account.Principal, id string, 
 		Name: h.Name, FileName: fmt.Sprintf("%s-%d.zip", h.Name, v.Number), ETag: `"` + v.Digest + `"`,
 		Version: h.newVersionFor(p, v), folder: h.Name,
 	}
-	a.bundle, err = l.bundleBy(ctx, h.Name, v, func(f skill.File) ([]byte, error) {
+	t, err := l.tree(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	a.bundle = skill.NewBundle(&manifestFS{func(f skill.File) ([]byte, error) {
 		data, err := l.files.read(ctx, f.SHA256, f.Size)
 		if err != nil {
 			a.failed = fmt.Errorf("read %q: %w", f.Path, err)
 		}
 		return data, err
-	})
-	if err != nil {
-		return nil, err
-	}
+	}, t}, h.Name, nil)
 	return a, nil
 }
 

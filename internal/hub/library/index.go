@@ -3,6 +3,7 @@ package library
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -37,7 +38,8 @@ type watcher struct {
 // indexedSkill holds the metadata of a skill.
 type indexedSkill struct {
 	id, digest string
-	hidden     bool // or withheld after a review
+	hidden     bool // or withheld
+	withheld   bool // after a review
 	listings   []Namespace
 	entry      *catalog.Entry // without origin and path
 	summary
@@ -87,6 +89,20 @@ func (s *skillIndex) refresh(ctx context.Context) error {
 		s.apply(changes)
 	}
 	return nil
+}
+
+// find returns the current metadata of the skill that a namespace lists by a name,
+// even if it is hidden, or nil if there is none.
+func (s *skillIndex) find(ctx context.Context, n Namespace, name string) (*indexedSkill, error) {
+	if err := s.refresh(ctx); err != nil {
+		return nil, fmt.Errorf("find skill %q: %w", name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh := s.namespaces[n]; sh != nil {
+		return sh.byName[name], nil
+	}
+	return nil, nil
 }
 
 func (s *skillIndex) currentRevision() int64 {
@@ -166,7 +182,7 @@ func newIndexedSkill(c store.Change) *indexedSkill {
 	}
 	m := readMeta(c.Skill.Meta)
 	return &indexedSkill{
-		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden || isWithheld(*c.Skill), listings: c.Listings, summary: newSummary(*c.Skill, m),
+		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden || isWithheld(*c.Skill), withheld: isWithheld(*c.Skill), listings: c.Listings, summary: newSummary(*c.Skill, m),
 		entry: m.catalogEntry(c.Skill.Name, c.Skill.Display, c.Skill.Description, c.Skill.Label, c.Skill.Tags),
 	}
 }

@@ -78,6 +78,7 @@ type Library struct {
 	db           *store.DB
 	opts         Options
 	files        *fileCache
+	trees        treeCache
 	index        *skillIndex
 	packageSlots chan struct{} // one element for each package being checked
 	sourceSlots  chan struct{} // one element for each open source

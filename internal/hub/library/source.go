@@ -106,21 +106,27 @@ func (s *namespaceSource) ListLayer(ctx context.Context) (*catalog.Layer, []cata
 }
 
 func (s *namespaceSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
-	found, err := s.l.db.Skills.Find(ctx, e.Name, []Namespace{s.in})
+	k, err := s.l.index.find(ctx, s.in, e.Name)
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 || found[0].Number == 0 || isWithheld(found[0].Skill) {
+	if k == nil || k.withheld {
 		return nil, notExist(s.origin, e.Name)
 	}
-	v, err := s.l.db.Versions.GetByDigest(ctx, found[0].ID, found[0].Digest)
-	if isNotFound(err) {
-		return nil, notExist(s.origin, e.Name)
+	t := s.l.trees.get(k.digest)
+	if t == nil {
+		v, err := s.l.db.Versions.GetByDigest(ctx, k.id, k.digest)
+		if isNotFound(err) {
+			return nil, notExist(s.origin, e.Name)
+		}
+		if err == nil {
+			t, err = s.l.tree(ctx, v)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s.l.openVersion(ctx, found[0].Name, v)
+	return s.l.treeBundle(context.WithoutCancel(ctx), k.entry.Name, t), nil
 }
 
 // notExist returns the [fs.ErrNotExist] error for a deleted skill.

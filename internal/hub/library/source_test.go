@@ -72,6 +72,36 @@ func TestW6PrincipalSources(t *testing.T) {
 	})
 }
 
+// A listed skill is opened as it is now, although another node changed it and this
+// node was not told.
+func TestSourceOpensCurrentState(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		other := w.node(nil)
+		s := w.upload(w.root, store.Public, "pdf", "one")
+		c := w.runtime(w.eve).Catalog()
+		e := must(c.Resolve(w.ctx, "pdf"))(t)
+		read := func() string {
+			_, text, err := c.Read(w.ctx, e)
+			if errors.Is(err, fs.ErrNotExist) {
+				return "gone"
+			}
+			mustDo(t, err)
+			return strings.TrimSpace(string(text[bytes.LastIndexByte(bytes.TrimSpace(text), '\n'):]))
+		}
+		wantEqual(t, read(), "one")
+		must(other.AddVersion(w.ctx, w.root, s.ID, upload(t, "pdf", "two")))(t)
+		wantEqual(t, read(), "two")
+		mustDo(t, other.SetCurrentVersion(w.ctx, w.root, s.ID, 1))
+		wantEqual(t, read(), "one")
+		must(other.Hide(w.ctx, w.root, s.ID, true))(t)
+		wantEqual(t, read(), "one")
+		must(other.Delete(w.ctx, w.root, s.ID, false, true))(t)
+		wantEqual(t, read(), "gone")
+		w.upload(w.root, store.Public, "pdf", "another")
+		wantEqual(t, read(), "another")
+	})
+}
+
 func TestReferencesComeBeforeNames(t *testing.T) {
 	w := sqlite(t, nil)
 	w.upload(w.eve, ownNamespace(w.eve), "pdf", "hers")
