@@ -35,11 +35,15 @@ type Grants struct{ c conn }
 // Put stores a grant, replacing any grant with the same id.
 func (t Grants) Put(ctx context.Context, g Grant) error {
 	setDefaultTime(&g.Created)
-	err := t.c.inTransaction(ctx, func(c conn) error {
-		if _, err := c.exec(ctx, "DELETE FROM grants WHERE id = $1", g.ID); err != nil {
-			return err
+	_, err := t.c.changeSecrets(ctx, func(c conn) (int64, error) {
+		changed, err := c.exec(ctx, "DELETE FROM grants WHERE id = $1", g.ID)
+		if err != nil {
+			return 0, err
 		}
-		return c.insert(ctx, "grants", grantColumns, g.columns())
+		if g.Session == "" {
+			changed++
+		}
+		return changed, c.insert(ctx, "grants", grantColumns, g.columns())
 	})
 	if err != nil {
 		return fmt.Errorf("store grant %q: %w", g.ID, err)
@@ -88,7 +92,11 @@ func (t Grants) List(ctx context.Context, principal string, after int64) ([]Gran
 // Delete revokes a grant and returns it. Only one of several calls succeeds; the
 // others fail with [ErrNotFound].
 func (t Grants) Delete(ctx context.Context, id string) (Grant, error) {
-	gone, err := execReturning[Grant](ctx, t.c, "DELETE FROM grants WHERE id = $1 RETURNING seq, "+grantColumns, id)
+	var gone []Grant
+	_, err := t.c.changeSecrets(ctx, func(c conn) (_ int64, err error) {
+		gone, err = execReturning[Grant](ctx, c, "DELETE FROM grants WHERE id = $1 RETURNING seq, "+grantColumns, id)
+		return int64(len(gone)), err
+	})
 	if err == nil && len(gone) == 0 {
 		err = ErrNotFound
 	}
@@ -101,7 +109,7 @@ func (t Grants) Delete(ctx context.Context, id string) (Grant, error) {
 // DeleteSame revokes a grant if its data is unchanged. Only one of several
 // concurrent calls succeeds; the others fail with [ErrNotFound].
 func (t Grants) DeleteSame(ctx context.Context, id string, data json.RawMessage) error {
-	n, err := t.c.exec(ctx, "DELETE FROM grants WHERE id = $1 AND data = $2", id, jsonText(data))
+	n, err := t.c.execSecrets(ctx, "DELETE FROM grants WHERE id = $1 AND data = $2", id, jsonText(data))
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -113,7 +121,7 @@ func (t Grants) DeleteSame(ctx context.Context, id string, data json.RawMessage)
 
 // DeleteBySubject revokes all grants for a subject and returns their number.
 func (t Grants) DeleteBySubject(ctx context.Context, subject string) (int64, error) {
-	n, err := t.c.exec(ctx, "DELETE FROM grants WHERE subject = $1", subject)
+	n, err := t.c.execSecrets(ctx, "DELETE FROM grants WHERE subject = $1", subject)
 	if err != nil {
 		return 0, fmt.Errorf("revoke grants for %q: %w", subject, err)
 	}
@@ -123,7 +131,7 @@ func (t Grants) DeleteBySubject(ctx context.Context, subject string) (int64, err
 // Prune deletes grants that expired before the given time and returns their
 // number.
 func (t Grants) Prune(ctx context.Context, before time.Time) (int64, error) {
-	n, err := t.c.exec(ctx, "DELETE FROM grants WHERE expires > 0 AND expires < $1", timestamp(before))
+	n, err := t.c.execSecrets(ctx, "DELETE FROM grants WHERE expires > 0 AND expires < $1", timestamp(before))
 	if err != nil {
 		return 0, fmt.Errorf("delete old grants: %w", err)
 	}

@@ -83,13 +83,13 @@ func (c conn) clearNamespace(ctx context.Context, n Namespace) error {
 	for _, query := range []string{
 		"DELETE FROM defaults WHERE namespace = $1",
 		"DELETE FROM settings WHERE scope = $1",
-		"DELETE FROM secrets WHERE owner = $1",
 	} {
 		if _, err := c.exec(ctx, query, string(n)); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := Secrets{c}.DeleteByOwner(ctx, string(n))
+	return err
 }
 
 // referencedError returns err, or an [ErrReferenced] with a reason if err is nil.

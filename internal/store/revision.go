@@ -10,6 +10,7 @@ const (
 	SkillsRevision   = "skills"
 	KindsRevision    = "kinds"
 	SettingsRevision = "settings"
+	SecretsRevision  = "secrets" // and sign-ins, and grants for all sessions
 )
 
 // revision is a named counter.
@@ -20,8 +21,8 @@ type revision struct {
 
 func (r *revision) fields() []any { return []any{&r.Name, &r.Value} }
 
-// Revisions returns counters that grow with each change to a skill, a resource
-// or a setting. Data read before its counter grew may be outdated. A counter
+// Revisions returns counters that grow with each change to a skill, a resource,
+// a setting or a secret. Data read before its counter grew may be outdated. A counter
 // starts at 0.
 func (db *DB) Revisions(ctx context.Context) (map[string]int64, error) {
 	found, err := queryAll[revision](ctx, conn{db: db}, "SELECT name, value FROM revisions")
@@ -33,6 +34,23 @@ func (db *DB) Revisions(ctx context.Context) (map[string]int64, error) {
 		out[r.Name] = r.Value
 	}
 	return out, nil
+}
+
+// changeSecrets calls f in a transaction and increments [SecretsRevision] if f
+// changed rows. It returns their number.
+func (c conn) changeSecrets(ctx context.Context, f func(conn) (int64, error)) (changed int64, err error) {
+	err = c.inTransaction(ctx, func(c conn) (err error) {
+		if changed, err = f(c); err == nil && changed > 0 {
+			_, err = c.incrementRevision(ctx, SecretsRevision)
+		}
+		return err
+	})
+	return changed, err
+}
+
+// execSecrets is like exec, but for statements of changeSecrets.
+func (c conn) execSecrets(ctx context.Context, query string, args ...any) (int64, error) {
+	return c.changeSecrets(ctx, func(c conn) (int64, error) { return c.exec(ctx, query, args...) })
 }
 
 // incrementRevision increments a revision and returns the new value. The caller

@@ -34,7 +34,7 @@ func (t Secrets) Put(ctx context.Context, s Secret) error {
 		return fmt.Errorf("store secret %q: %w: %d bytes, limit %d", s.Name, ErrInvalid, len(s.Encrypted), MaxEncrypted)
 	}
 	s.Updated = now()
-	_, err := t.c.exec(ctx, "INSERT INTO secrets ("+secretColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
+	_, err := t.c.execSecrets(ctx, "INSERT INTO secrets ("+secretColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (owner, name) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id, updated_by = excluded.updated_by, updated = excluded.updated`,
 		s.fields()...)
 	if err != nil {
@@ -100,7 +100,11 @@ func (t Secrets) Reencrypt(ctx context.Context, read Secret, sealed []byte, keyI
 // Delete deletes a secret. It fails with [ErrNotFound] if the secret does not
 // exist.
 func (t Secrets) Delete(ctx context.Context, owner, name string) error {
-	if err := t.c.execAffecting(ctx, "DELETE FROM secrets WHERE owner = $1 AND name = $2", owner, name); err != nil {
+	n, err := t.c.execSecrets(ctx, "DELETE FROM secrets WHERE owner = $1 AND name = $2", owner, name)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
 		return fmt.Errorf("delete secret %q: %w", name, err)
 	}
 	return nil
@@ -108,7 +112,7 @@ func (t Secrets) Delete(ctx context.Context, owner, name string) error {
 
 // DeleteByOwner deletes all of an owner's secrets and returns their number.
 func (t Secrets) DeleteByOwner(ctx context.Context, owner string) (int64, error) {
-	n, err := t.c.exec(ctx, "DELETE FROM secrets WHERE owner = $1", owner)
+	n, err := t.c.execSecrets(ctx, "DELETE FROM secrets WHERE owner = $1", owner)
 	if err != nil {
 		return 0, fmt.Errorf("delete secrets of %q: %w", owner, err)
 	}

@@ -46,7 +46,7 @@ func (t SignIns) Put(ctx context.Context, s SignIn) error {
 		return fmt.Errorf("store sign-in: %w: %d bytes, limit %d", ErrInvalid, len(s.Encrypted), MaxEncrypted)
 	}
 	s.Started = now()
-	_, err := t.c.exec(ctx, "INSERT INTO signins ("+signInColumns+`) VALUES ($1, $2, $3, $4, $5)
+	_, err := t.c.execSecrets(ctx, "INSERT INTO signins ("+signInColumns+`) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (user_id, server) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id`, s.fields()...)
 	if err != nil {
 		return fmt.Errorf("store sign-in: %w", toNotFound(err))
@@ -56,7 +56,11 @@ func (t SignIns) Put(ctx context.Context, s SignIn) error {
 
 // MarkStarted sets the Started time of a sign-in to now.
 func (t SignIns) MarkStarted(ctx context.Context, userID string, server []byte) error {
-	if err := t.c.execAffecting(ctx, "UPDATE signins SET began = $3 WHERE user_id = $1 AND server = $2", userID, server, timestamp(now())); err != nil {
+	n, err := t.c.execSecrets(ctx, "UPDATE signins SET began = $3 WHERE user_id = $1 AND server = $2", userID, server, timestamp(now()))
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
 		return fmt.Errorf("record sign-in: %w", err)
 	}
 	return nil
@@ -101,7 +105,7 @@ func (t SignIns) StartTimes(ctx context.Context, userID string) (map[string]time
 
 // Delete deletes a sign-in. It does nothing if the sign-in does not exist.
 func (t SignIns) Delete(ctx context.Context, userID string, server []byte) error {
-	if _, err := t.c.exec(ctx, "DELETE FROM signins WHERE user_id = $1 AND server = $2", userID, server); err != nil {
+	if _, err := t.c.execSecrets(ctx, "DELETE FROM signins WHERE user_id = $1 AND server = $2", userID, server); err != nil {
 		return fmt.Errorf("delete sign-in: %w", err)
 	}
 	return nil

@@ -41,7 +41,6 @@ type endpoint struct {
 	user    account.UserID
 	scopes  account.Scopes
 	at      agentRef
-	made    string // state at creation; see endpoints.created
 	kit     *assembly.Setup
 	uses    usage.Tally // not saved yet
 	server  *mcpserver.Server
@@ -49,10 +48,11 @@ type endpoint struct {
 	gone    chan struct{} // closed when the endpoint is removed
 
 	// Guarded by endpoints.
-	users int // number of running requests
-	kept  bool
-	idle  *time.Timer
-	entry *list.Element
+	current state // as made, with the last revision of secrets that was compared
+	users   int   // number of running requests
+	kept    bool
+	idle    *time.Timer
+	entry   *list.Element
 }
 
 // slotKey identifies a cached endpoint by user, scopes and agent.
@@ -79,7 +79,7 @@ type endpoints struct {
 
 // opening is an endpoint being opened, which requests wait for.
 type opening struct {
-	made string
+	made state
 	done chan struct{}
 	err  error
 }
@@ -90,38 +90,68 @@ func newEndpoints(h *Handlers) *endpoints {
 	return s
 }
 
-// created returns a string that changes when the principal would get a different
-// endpoint: after changes to rights, resources, settings, secrets or sign-ins.
-// Skill changes are sent to connected clients and do not require a new endpoint.
-func (s *endpoints) created(ctx context.Context, p account.Principal) (string, error) {
+// state is what an endpoint depends on: rights, resources, settings, secrets and
+// sign-ins. Skill changes are sent to connected clients and do not require a new
+// endpoint.
+type state struct {
+	principal        string
+	kinds, settings  int64  // revisions
+	secrets, signIns string // fingerprints
+	secretsRevision  int64  // before the fingerprints were computed
+}
+
+// equal reports whether endpoints with the states are the same.
+func (m state) equal(other state) bool {
+	m.secretsRevision = other.secretsRevision
+	return m == other
+}
+
+// readState returns the current state for a principal. known is an earlier state, or
+// the zero value.
+func (s *endpoints) readState(ctx context.Context, p account.Principal, known state) (state, error) {
 	revisions, err := s.h.DB.Revisions(ctx)
 	if err != nil {
-		return "", err
+		return state{}, err
 	}
-	secrets, err := s.h.Agents.Secrets().Fingerprint(ctx, p)
-	if err != nil {
-		return "", err
+	out := state{principal: describePrincipal(p), kinds: revisions[store.KindsRevision], settings: revisions[store.SettingsRevision], secretsRevision: revisions[store.SecretsRevision]}
+	if out.principal == known.principal && out.secretsRevision == known.secretsRevision {
+		out.secrets, out.signIns = known.secrets, known.signIns
+		return out, nil
 	}
-	signIns, err := s.h.SignIns.Fingerprint(ctx, p.User)
-	if err != nil {
-		return "", err
+	if out.secrets, err = s.h.Agents.Secrets().Fingerprint(ctx, p); err != nil {
+		return state{}, err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q %t %d %d %s %s", p.Name, p.Admin, revisions[store.KindsRevision], revisions[store.SettingsRevision], secrets, signIns)
+	out.signIns, err = s.h.SignIns.Fingerprint(ctx, p.User)
+	return out, err
+}
+
+// describePrincipal returns a string that identifies the rights of a user.
+func describePrincipal(p account.Principal) string {
+	out := fmt.Appendf(nil, "%q %t", p.Name, p.Admin)
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) {
-		fmt.Fprintf(&b, " %s:%d", g, p.Groups[g])
+		out = fmt.Appendf(out, " %s:%d", g, p.Groups[g])
 	}
-	return b.String(), nil
+	return string(out)
+}
+
+// known returns the state of the cached endpoint, or the zero value.
+func (s *endpoints) known(key slotKey) state {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.kept[key]; e != nil {
+		return e.current
+	}
+	return state{}
 }
 
 // acquire returns an endpoint for the principal. The caller must call release
 // after the request.
 func (s *endpoints) acquire(ctx context.Context, p account.Principal, at agentRef) (*endpoint, error) {
-	made, err := s.created(ctx, p)
+	key := slotKey{p.User, p.Scopes, at}
+	made, err := s.readState(ctx, p, s.known(key))
 	if err != nil {
 		return nil, err
 	}
-	key := slotKey{p.User, p.Scopes, at}
 	for {
 		e, wait, err := s.find(ctx, p, key, made)
 		if e != nil || err != nil {
@@ -129,7 +159,7 @@ func (s *endpoints) acquire(ctx context.Context, p account.Principal, at agentRe
 		}
 		select {
 		case <-wait.done:
-			if wait.err != nil && wait.made == made {
+			if wait.err != nil && wait.made.equal(made) {
 				return nil, wait.err
 			}
 		case <-ctx.Done():
@@ -142,14 +172,17 @@ var errClosing = &api.Problem{Status: 503, Code: "closing", Detail: "this node i
 	Header: http.Header{"Retry-After": {"1"}}}
 
 // find returns a cached endpoint, or one that is being opened.
-func (s *endpoints) find(ctx context.Context, p account.Principal, key slotKey, made string) (*endpoint, *opening, error) {
+func (s *endpoints) find(ctx context.Context, p account.Principal, key slotKey, made state) (*endpoint, *opening, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.kept[key]
 	switch {
 	case s.closed:
 		return nil, nil, errClosing
-	case e != nil && e.made == made:
+	case e != nil && e.current.equal(made):
+		if made.secretsRevision > e.current.secretsRevision {
+			e.current = made
+		}
 		s.markUsed(e)
 		return e, nil, nil
 	case e != nil:

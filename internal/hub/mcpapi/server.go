@@ -23,12 +23,12 @@ import (
 )
 
 // newEndpoint opens the endpoint for a principal and agent.
-func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slotKey, made string) (*endpoint, error) {
+func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slotKey, made state) (*endpoint, error) {
 	k, err := h.Assemblies.Open(ctx, assembly.Request{Principal: p, Kind: key.at.kind, Namespace: key.at.namespace, Name: key.at.name})
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, made: made, kit: k, gone: make(chan struct{})}
+	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, current: made, kit: k, gone: make(chan struct{})}
 	o := &mcpserver.Options{Tools: k.Tools, Remote: true, Principal: k.Principal, Refresh: k.Refresh, SharedAnswers: h.sharedAnswers(p.User, key.at), HowToApprove: key.at.howToApprove,
 		OnUse: func(u mcpserver.Use) { h.Metrics.CountUse(u); e.countUse(u) }, Version: h.Version, Logger: h.Log}
 	if k.Profile != nil {

@@ -62,8 +62,11 @@ func (h *Handlers) isAdmitted(r *http.Request, e *endpoint) bool {
 	if err != nil {
 		return !errors.Is(err, account.ErrInvalidCredentials)
 	}
-	made, err := h.endpoints.created(ctx, p)
-	return err != nil || made == e.made
+	h.endpoints.mu.Lock()
+	made := e.current
+	h.endpoints.mu.Unlock()
+	now, err := h.endpoints.readState(ctx, p, made)
+	return err != nil || now.equal(made)
 }
 
 // timeoutWriter sets a deadline for each write instead of the whole response.

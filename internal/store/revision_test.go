@@ -1,0 +1,78 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+// Whoever caches what depends on secrets compares their revision.
+func TestSecretsRevision(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		must(db.Users.Create(ctx, store.User{ID: "ada", Name: "ada"}))(t)
+		must(db.Groups.Create(ctx, store.Group{ID: "team", Name: "team"}))(t)
+		secret := func(owner string) store.Secret {
+			return store.Secret{Owner: owner, Name: "key", Encrypted: []byte{1}, KeyID: "k"}
+		}
+		grant := func(id, session string) store.Grant {
+			return store.Grant{ID: id, Principal: "p", Subject: "d", Session: session, Data: []byte(`{}`), Expires: time.Now().Add(-time.Hour)}
+		}
+		team := store.GroupNamespace("team")
+		for _, c := range []struct {
+			name    string
+			changes bool
+			do      func() error
+		}{
+			{"put secret", true, func() error { return db.Secrets.Put(ctx, secret("user:ada")) }},
+			{"replace secret", true, func() error { return db.Secrets.Put(ctx, secret("user:ada")) }},
+			{"reencrypt secret", false, func() error {
+				return db.Secrets.Reencrypt(ctx, must(db.Secrets.Get(ctx, "user:ada", "key"))(t), []byte{2}, "l")
+			}},
+			{"delete secret", true, func() error { return db.Secrets.Delete(ctx, "user:ada", "key") }},
+			{"delete missing secret", false, func() error { return ignore(db.Secrets.Delete(ctx, "user:ada", "key"), store.ErrNotFound) }},
+			{"put another", true, func() error { return db.Secrets.Put(ctx, secret(string(team))) }},
+			{"delete by owner", true, func() error { _, err := db.Secrets.DeleteByOwner(ctx, string(team)); return err }},
+			{"delete none by owner", false, func() error { _, err := db.Secrets.DeleteByOwner(ctx, string(team)); return err }},
+			{"put another again", true, func() error { return db.Secrets.Put(ctx, secret(string(team))) }},
+			{"delete group", true, func() error { return db.Groups.Delete(ctx, "team") }},
+			{"grant", true, func() error { return db.Grants.Put(ctx, grant("1", "")) }},
+			{"grant for a session", false, func() error { return db.Grants.Put(ctx, grant("2", "s")) }},
+			{"revoke", true, func() error { _, err := db.Grants.Delete(ctx, "1"); return err }},
+			{"revoke nothing", false, func() error { _, err := db.Grants.Delete(ctx, "1"); return ignore(err, store.ErrNotFound) }},
+			{"revoke same", true, func() error { return db.Grants.DeleteSame(ctx, "2", []byte(`{}`)) }},
+			{"grant again", true, func() error { return db.Grants.Put(ctx, grant("3", "")) }},
+			{"revoke by subject", true, func() error { _, err := db.Grants.DeleteBySubject(ctx, "d"); return err }},
+			{"grant once more", true, func() error { return db.Grants.Put(ctx, grant("4", "")) }},
+			{"prune", true, func() error { _, err := db.Grants.Prune(ctx, time.Now()); return err }},
+			{"sign in", true, func() error {
+				return db.SignIns.Put(ctx, store.SignIn{UserID: "ada", Server: []byte{1}, Encrypted: []byte{1}, KeyID: "k"})
+			}},
+			{"sign in again", true, func() error { return db.SignIns.MarkStarted(ctx, "ada", []byte{1}) }},
+			{"sign out", true, func() error { return db.SignIns.Delete(ctx, "ada", []byte{1}) }},
+			{"sign out again", false, func() error { return db.SignIns.Delete(ctx, "ada", []byte{1}) }},
+		} {
+			before := revisionOf(ctx, t, db)
+			mustDo(t, c.do())
+			if after := revisionOf(ctx, t, db); (after > before) != c.changes {
+				t.Errorf("%s: revision %d after %d, want a change: %t", c.name, after, before, c.changes)
+			}
+		}
+	})
+}
+
+func revisionOf(ctx context.Context, t *testing.T, db *store.DB) int64 {
+	t.Helper()
+	return must(db.Revisions(ctx))(t)[store.SecretsRevision]
+}
+
+func ignore(err, want error) error {
+	if errors.Is(err, want) {
+		return nil
+	}
+	return err
+}
