@@ -38,54 +38,93 @@ type Events struct{ c conn }
 // last one. It fails with [ErrConflict] unless after is the number of the last
 // event in the stream. Only one of several calls with the same number succeeds.
 func (t Events) Append(ctx context.Context, stream string, after int64, events ...Event) (int64, error) {
-	if len(events) == 0 {
-		return after, nil
-	}
-	if len(events) > MaxAppend {
-		return 0, fmt.Errorf("append to event stream %q: %w: %d events, limit %d", stream, ErrInvalid, len(events), MaxAppend)
-	}
-	err := t.c.inTransaction(ctx, func(c conn) error {
-		query, args := appendSQL(stream, after, events)
-		n, err := c.exec(ctx, query, args...)
-		if err == nil && n == 0 || errors.Is(err, ErrExists) {
-			return fmt.Errorf("%w: event %d is not the last event", ErrConflict, after)
-		}
-		if err != nil {
-			return err
-		}
-		return c.addStreamSize(ctx, stream, events)
-	})
-	if err != nil {
-		return 0, fmt.Errorf("append to event stream %q: %w", stream, err)
+	if err := t.AppendAll(ctx, NewEvents{stream, after, events}); err != nil {
+		return 0, err
 	}
 	return after + int64(len(events)), nil
 }
 
-// addStreamSize adds the sizes of new events to the size of their stream.
-func (c conn) addStreamSize(ctx context.Context, stream string, events []Event) error {
-	var bytes int
-	for _, e := range events {
-		bytes += len(e.Data)
+// NewEvents are events to append to a stream whose last event has the number
+// After.
+type NewEvents struct {
+	Stream string
+	After  int64
+	Events []Event
+}
+
+// AppendAll adds events to several streams, all or none. Each stream must be named
+// only once. AppendAll fails as [Events.Append] does if one of the streams does not
+// end at the expected event. There may be [MaxAppend] events in all.
+func (t Events) AppendAll(ctx context.Context, all ...NewEvents) error {
+	n := 0
+	for _, a := range all {
+		n += len(a.Events)
 	}
-	session, _, _ := strings.Cut(stream, "/")
-	_, err := c.exec(ctx, `INSERT INTO stream_sizes (session, stream, bytes) VALUES ($1, $2, $3)
-		ON CONFLICT (session, stream) DO UPDATE SET bytes = stream_sizes.bytes + excluded.bytes`, session, stream, bytes)
+	if n == 0 {
+		return nil
+	}
+	if n > MaxAppend {
+		return fmt.Errorf("append to event stream %q: %w: %d events, limit %d", all[0].Stream, ErrInvalid, n, MaxAppend)
+	}
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		query, args := appendSQL(all)
+		added, err := c.exec(ctx, query, args...)
+		if err == nil && added < int64(n) || errors.Is(err, ErrExists) {
+			return fmt.Errorf("%w: a stream does not end at the expected event", ErrConflict)
+		}
+		if err != nil {
+			return err
+		}
+		return c.addStreamSizes(ctx, all)
+	})
+	if err != nil {
+		return fmt.Errorf("append to event stream %q: %w", all[0].Stream, err)
+	}
+	return nil
+}
+
+// addStreamSizes adds the sizes of new events to the sizes of their streams.
+func (c conn) addStreamSizes(ctx context.Context, all []NewEvents) error {
+	var args []any
+	var rows []string
+	for _, a := range all {
+		if len(a.Events) == 0 {
+			continue
+		}
+		var bytes int
+		for _, e := range a.Events {
+			bytes += len(e.Data)
+		}
+		session, _, _ := strings.Cut(a.Stream, "/")
+		p := len(args)
+		rows = append(rows, fmt.Sprintf("($%d, $%d, $%d)", p+1, p+2, p+3))
+		args = append(args, session, a.Stream, bytes)
+	}
+	_, err := c.exec(ctx, `INSERT INTO stream_sizes (session, stream, bytes) VALUES `+strings.Join(rows, ", ")+`
+		ON CONFLICT (session, stream) DO UPDATE SET bytes = stream_sizes.bytes + excluded.bytes`, args...)
 	return err
 }
 
-// appendSQL returns a statement that adds events if the stream still ends at
-// after. If two such statements run at the same time, the primary key rejects
-// one of them.
-func appendSQL(stream string, after int64, events []Event) (string, []any) {
-	args := []any{stream, after}
+// appendSQL returns a statement that adds events to the streams that still end at
+// the expected event. If two such statements run at the same time, the primary key
+// rejects one of them.
+func appendSQL(all []NewEvents) (string, []any) {
+	var args []any
 	var rows []string
-	for i, e := range events {
-		setDefaultTime(&e.Created)
-		p := len(args)
-		rows = append(rows, fmt.Sprintf(
-			"SELECT CAST($1 AS TEXT), CAST($%d AS BIGINT), CAST($%d AS TEXT), CAST($%d AS TEXT), CAST($%d AS BIGINT) WHERE"+
-				" (SELECT COALESCE(max(seq), 0) FROM events WHERE stream = $1) = $2", p+1, p+2, p+3, p+4))
-		args = append(args, after+1+int64(i), e.Kind, jsonText(e.Data), timestamp(e.Created))
+	for _, a := range all {
+		s := len(args)
+		if len(a.Events) > 0 {
+			args = append(args, a.Stream, a.After)
+		}
+		for i := range a.Events {
+			e := &a.Events[i]
+			setDefaultTime(&e.Created)
+			p := len(args)
+			rows = append(rows, fmt.Sprintf(
+				"SELECT CAST($%[1]d AS TEXT), CAST($%[3]d AS BIGINT), CAST($%[4]d AS TEXT), CAST($%[5]d AS TEXT), CAST($%[6]d AS BIGINT) WHERE"+
+					" (SELECT COALESCE(max(seq), 0) FROM events WHERE stream = $%[1]d) = $%[2]d", s+1, s+2, p+1, p+2, p+3, p+4))
+			args = append(args, a.After+1+int64(i), e.Kind, jsonText(e.Data), timestamp(e.Created))
+		}
 	}
 	return "INSERT INTO events (stream, seq, kind, data, created) " + strings.Join(rows, " UNION ALL "), args
 }

@@ -92,6 +92,42 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// Events are added to all streams or to none, and so are their sizes.
+func TestAppendAll(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		owner := must(db.Users.Create(ctx, store.User{Name: "ada"}))(t)
+		s := must(db.Sessions.Create(ctx, store.Session{Owner: owner.ID}))(t)
+		in, out := s.ID+"/in", s.ID+"/out"
+		event := func(text string) store.Event { return store.Event{Kind: "x", Data: json.RawMessage(`"` + text + `"`)} }
+		mustDo(t, db.Events.AppendAll(ctx))
+		mustDo(t, db.Events.AppendAll(ctx, store.NewEvents{Stream: in}))
+		mustDo(t, db.Events.AppendAll(ctx, store.NewEvents{in, 0, []store.Event{event("a"), event("b")}}, store.NewEvents{Stream: s.ID}, store.NewEvents{out, 0, []store.Event{event("c")}}))
+		mustDo(t, db.Events.AppendAll(ctx, store.NewEvents{out, 1, []store.Event{event("d")}}, store.NewEvents{in, 2, []store.Event{event("e")}}))
+		before := must(db.Storage.Bytes(ctx, store.UserNamespace(owner.ID)))(t)
+		for _, late := range [][]store.NewEvents{
+			{{out, 2, []store.Event{event("x")}}, {in, 2, []store.Event{event("x")}}},
+			{{out, 1, []store.Event{event("x")}}, {in, 3, []store.Event{event("x")}}},
+			{{out, 2, []store.Event{event("x")}}, {in, 4, []store.Event{event("x"), event("y")}}},
+		} {
+			wantError(t, db.Events.AppendAll(ctx, late...), store.ErrConflict)
+		}
+		wantError(t, db.Events.AppendAll(ctx, store.NewEvents{in, 3, make([]store.Event, 60)}, store.NewEvents{out, 2, make([]store.Event, 41)}), store.ErrInvalid)
+		for stream, want := range map[string]string{in: `"a" "b" "e" `, out: `"c" "d" `} {
+			got := ""
+			for _, e := range must(db.Events.Read(ctx, stream, 0, 0))(t) {
+				got += string(e.Data) + " "
+			}
+			if got != want {
+				t.Errorf("%s has %s, want %s", stream, got, want)
+			}
+		}
+		if after := must(db.Storage.Bytes(ctx, store.UserNamespace(owner.ID)))(t); after != before || before < 15 {
+			t.Errorf("%d bytes are stored, before the conflicts %d", after, before)
+		}
+	})
+}
+
 // Writers that all add to one stream lose nothing and leave nothing out, and of two
 // that add after the same event one does.
 func TestConcurrentEventWriters(t *testing.T) {

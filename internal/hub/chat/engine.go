@@ -229,6 +229,7 @@ type Engine struct {
 	notifier *notifier
 	turns    *queue.Queue
 
+	ends      streamEnds
 	snapshots *snapshotCache
 	storing   sync.Mutex // held while a snapshot is stored
 

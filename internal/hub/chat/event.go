@@ -3,12 +3,10 @@ package chat
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/approval"
-	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -91,84 +89,6 @@ type eventRow struct {
 // name of the transcript stream is the ID of the conversation.
 func inboxStream(id string) string { return id + "/in" }
 func eventStream(id string) string { return id + "/out" }
-
-// conversationTx is a transaction that changes a conversation.
-type conversationTx struct {
-	*store.Tx
-	id       string
-	quotas   quota.Quotas
-	left     *quota.Allowance // of the owner; nil until a file is stored
-	appended map[string]int64 // last numbers of the streams that the transaction appended to
-}
-
-// errLeaseLost is returned if this node no longer holds the conversation's lease.
-var errLeaseLost = errors.New("conversation was taken over by another node")
-
-// maxCommitAttempts is the maximum number of attempts after conflicting appends
-// to a stream.
-const maxCommitAttempts = 20
-
-// update calls f in a transaction and then wakes the listeners of the streams
-// that f appended to. If another writer appended to a stream at the same time, it
-// calls f again, so f must have no effects outside the transaction.
-func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx) error) error {
-	for try := 1; ; try++ {
-		c := &conversationTx{id: id, quotas: e.opts.Quotas}
-		err := e.db.Tx(ctx, func(tx *store.Tx) error {
-			c.Tx, c.left, c.appended = tx, nil, map[string]int64{}
-			return f(c)
-		})
-		if errors.Is(err, store.ErrConflict) && try < maxCommitAttempts {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		for stream, seq := range c.appended {
-			e.opts.Bus.Publish(stream, seq)
-		}
-		return nil
-	}
-}
-
-// appendEvents appends events to a stream that may have other writers. It returns
-// the number of the last event.
-func (c *conversationTx) appendEvents(ctx context.Context, stream string, rows ...store.Event) (int64, error) {
-	last, ok := c.appended[stream]
-	if !ok {
-		var err error
-		if last, err = c.Events.Last(ctx, stream); err != nil {
-			return 0, err
-		}
-	}
-	for len(rows) > 0 {
-		n := min(len(rows), store.MaxAppend)
-		var err error
-		if last, err = c.Events.Append(ctx, stream, last, rows[:n]...); err != nil {
-			return 0, err
-		}
-		rows = rows[n:]
-	}
-	c.appended[stream] = last
-	return last, nil
-}
-
-// publish appends events to the conversation's event stream.
-func (c *conversationTx) publish(ctx context.Context, events ...eventRow) error {
-	if len(events) == 0 {
-		return nil
-	}
-	rows := make([]store.Event, len(events))
-	for i, r := range events {
-		data, err := json.Marshal(r)
-		if err != nil {
-			return fmt.Errorf("publish events: %w", err)
-		}
-		rows[i] = store.Event{Kind: string(r.Type), Data: data}
-	}
-	_, err := c.appendEvents(ctx, eventStream(c.id), rows...)
-	return err
-}
 
 // readEventPage returns a page of the events after the given number, with their
 // steps.

@@ -128,11 +128,19 @@ func (c *conversationTx) reserve(ctx context.Context, bytes int64) error {
 		if err != nil {
 			return err
 		}
-		if c.left, err = c.quotas.Allowance(ctx, &c.Tables, store.UserNamespace(s.Owner)); err != nil {
+		if err := c.measure(ctx, s.Owner); err != nil {
 			return err
 		}
 	}
 	return c.left.Add(bytes)
+}
+
+// measure reads the quota of the conversation's owner.
+func (c *conversationTx) measure(ctx context.Context, owner string) (err error) {
+	if c.left == nil {
+		c.left, err = c.quotas.Allowance(ctx, &c.Tables, store.UserNamespace(owner))
+	}
+	return err
 }
 
 // checkPath returns an error unless path is a relative path to a file on every

@@ -233,6 +233,9 @@ func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st st
 		return 0, err
 	}
 	if !in.Kind.isNote() { // stored in the inbox and in the event stream
+		if err := c.measure(ctx, s.Owner); err != nil {
+			return 0, err
+		}
 		if err := c.reserve(ctx, 2*int64(len(data))); err != nil {
 			return 0, err
 		}

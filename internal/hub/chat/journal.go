@@ -151,15 +151,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	}
 	count, spent := j.uses.Count(events), j.meter.Count(events)
 	err := j.write(ctx, func(c *conversationTx) error {
-		for at := 0; at < len(rows); at += store.MaxAppend {
-			_, err := c.Events.Append(ctx, j.id, j.last+int64(at), rows[at:min(at+store.MaxAppend, len(rows))]...)
-			if errors.Is(err, store.ErrConflict) { // another node held the lease in the meantime
-				return errLeaseLost
-			}
-			if err != nil {
-				return err
-			}
-		}
+		c.queueEvents(j.id, j.last, rows)
 		if err := errors.Join(c.Usage.Add(ctx, count...), c.Meter.Add(ctx, spent...)); err != nil {
 			return err
 		}
