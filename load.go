@@ -64,6 +64,7 @@ func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded, digest string
 		ArgumentHint: e.ArgumentHint,
 		AllowedTools: s.AllowedTools,
 		Model:        s.Model,
+		UsesTools:    len(s.MCPServers.Names) > 0 || s.MCPServers.Configs != nil || s.Provider != nil || len(s.Tools) > 0,
 		Needs:        l.Needs,
 	}
 	for _, ref := range l.Missing {

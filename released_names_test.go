@@ -37,7 +37,7 @@ var releasedNames = []struct{ name, term, file string }{
 	{"lender", "providing skill", "requested_services.go"},
 	{"look", "inspect", "internal/hub/skillapi/imports.go"},
 	{"looks", "target", "internal/scan/rule.go"},
-	{"news", "changes of the catalog", "mcpserver/skilltools.go"},
+	{"news", "changes of the catalog", "mcpserver/catalogtext.go"},
 	{"notices", "notifications", "internal/hub/skillapi/notifications.go"},
 	{"person_only", "for the user only", "internal/hub/library/meta.go"},
 	{"told", "last event", "internal/hub/sessionapi/sessions.go"},

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
@@ -48,6 +50,9 @@ func readLinked(path string, within *boundary, buf []byte) (int, stamp, error) {
 	return n, stampOfInfo(fi), err
 }
 
+// headBuffers has buffers that are larger than most SKILL.md.
+var headBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
 // readDirect returns the content of a skill's SKILL.md. It returns false if the
 // skill must be opened through its bundle instead.
 func (c *Catalog) readDirect(e *Entry) ([]byte, bool) {
@@ -56,14 +61,16 @@ func (c *Catalog) readDirect(e *Entry) ([]byte, bool) {
 		return nil, false
 	}
 	defer closeDir()
-	buf := make([]byte, 32<<10)
+	scratch := headBuffers.Get().(*[32 << 10]byte)
+	defer headBuffers.Put(scratch)
+	buf := scratch[:]
 	for {
 		n, st, err := d.readHead(e.file, buf)
 		switch {
 		case err != nil || st.size > skill.MaxFileBytes:
 			return nil, false
 		case int64(n) >= st.size && n < len(buf):
-			return buf[:n], true
+			return bytes.Clone(buf[:n]), true
 		case len(buf) > skill.MaxFileBytes:
 			return nil, false
 		}

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -126,17 +125,21 @@ func (t *catalogTexts) changesSince(s *Server, req mcp.Request) string {
 	return describeChanges(before, now, s.opts.Compat == "")
 }
 
-// withNotice appends a notice to a tool result. For this server's own tools, it
-// also adds the notice to the structured content, because some clients show the
-// model only one of the two.
-func withNotice(res *mcp.CallToolResult, news string, ours bool) *mcp.CallToolResult {
+// notice is the field of structured content for catalog changes.
+type notice struct {
+	Changes string `json:"news,omitempty"`
+}
+
+func (n *notice) set(changes string) { n.Changes = changes }
+
+// withNotice appends catalog changes to a tool result. If the structured content has
+// a field for them, it sets that too, because some clients show the model only one of
+// the two.
+func withNotice(res *mcp.CallToolResult, changes string) *mcp.CallToolResult {
 	out := *res
-	out.Content = append(slices.Clip(res.Content), &mcp.TextContent{Text: news})
-	raw, ok := res.StructuredContent.(json.RawMessage)
-	if body, isObject := strings.CutSuffix(string(raw), "}"); ours && ok && isObject {
-		if js, err := json.Marshal(news); err == nil {
-			out.StructuredContent = json.RawMessage(body + `,"news":` + string(js) + "}")
-		}
+	out.Content = append(slices.Clip(res.Content), &mcp.TextContent{Text: changes})
+	if structured, ok := res.StructuredContent.(interface{ set(changes string) }); ok {
+		structured.set(changes)
 	}
 	return &out
 }

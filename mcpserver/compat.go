@@ -107,7 +107,7 @@ func (s *Server) compatRead(ctx context.Context, in compatReadArgs) (*mcp.CallTo
 	}
 	s.reportLoad(all)
 	m := all[len(all)-1]
-	body, instructions := renderAll(all)
+	instructions := renderInstructions(all)
 	description := untrusted.New(m.Description).ForModelLines()
 	out := &compatReadResult{SkillName: m.ID.Name, Description: description, Instructions: instructions, InstructionsLength: len(instructions)}
 	for _, f := range m.Files {
@@ -120,7 +120,7 @@ func (s *Server) compatRead(ctx context.Context, in compatReadArgs) (*mcp.CallTo
 		}
 		out.Files = append(out.Files, path)
 	}
-	return textResult(description + "\n\n" + body), out, nil
+	return textResult(description + "\n\n" + renderAll(all)), out, nil
 }
 
 func (s *Server) compatReadFile(ctx context.Context, in compatReadArgs) (*mcp.CallToolResult, *compatReadResult, error) {
@@ -180,9 +180,9 @@ func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mc
 	s.reportLoad(all)
 	m := *all[len(all)-1]
 	m.AllowedTools, m.Model = nil, ""
-	body, instructions := renderAll(all)
+	instructions := renderInstructions(all)
 	loaded := session.LoadResult{State: session.StateLoaded, Skill: &m, Text: instructions}
-	return textResult(body), loaded.Activation(in.SkillName), nil
+	return textResult(renderAll(all)), loaded.Activation(in.SkillName), nil
 }
 
 // The following functions serve wegent.
@@ -206,7 +206,7 @@ func (s *Server) compatLoad(ctx context.Context, _ *mcp.CallToolRequest, in comp
 	if skilltext.Body(m.Instructions, m.Location) == "" {
 		return errorResult(fmt.Sprintf("Error: Skill '%s' has no prompt content.", m.ID.Name)), nil, nil
 	}
-	_, body := renderAll(all)
+	body := renderInstructions(all)
 	if rest := skilltext.Appendix(m.Files, m.Location, m.Problems); rest != "" {
 		body += "\n\n" + rest
 	}

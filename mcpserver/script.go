@@ -135,7 +135,7 @@ type scriptResult struct {
 	loadout.RunResult
 	Limits    *struct{} `json:"limits,omitempty"` // hides the embedded field, which is of no use to a model
 	MoreFiles int       `json:"more_files,omitempty"`
-	Changes   string    `json:"news,omitempty"`
+	notice
 }
 
 func newScriptResult(r *loadout.RunResult) *scriptResult {

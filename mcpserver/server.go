@@ -340,10 +340,9 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 				break
 			}
 			if news := s.texts.changesSince(s, req); news != "" {
-				call, _ := req.GetParams().(*mcp.CallToolParamsRaw)
-				r = withNotice(r, news, call != nil && s.isOurTool(call.Name))
+				r = withNotice(r, news)
 			}
-			return toolresult.Result{CallToolResult: r}, nil
+			return toolresult.New(r), nil
 		}
 		return res, nil
 	}

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,17 +93,13 @@ func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(context.C
 }
 
 // withStructured adds the structured content out to a result, unless it is nil or
-// the client gets text alone. The SDK would decode it again to validate it.
+// the client gets text alone. The SDK would encode it now, and decode it again to
+// validate it.
 func withStructured[Out any](ctx context.Context, res *mcp.CallToolResult, out *Out, err error) (*mcp.CallToolResult, any, error) {
-	if err != nil || out == nil || isTextOnly(ctx) {
-		return res, nil, err
+	if err == nil && out != nil && !isTextOnly(ctx) {
+		res.StructuredContent = out
 	}
-	js, err := json.Marshal(out)
-	if err != nil {
-		return nil, nil, err
-	}
-	res.StructuredContent = json.RawMessage(js)
-	return res, nil, nil
+	return res, nil, err
 }
 
 // extensible allows objects to have properties that the schema does not
@@ -190,9 +185,9 @@ type searchHit struct {
 }
 
 type searchResult struct {
-	Hits    []searchHit `json:"hits"`
-	Next    string      `json:"next,omitempty"`
-	Changes string      `json:"news,omitempty"`
+	Hits []searchHit `json:"hits"`
+	Next string      `json:"next,omitempty"`
+	notice
 }
 
 func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallToolResult, *searchResult, error) {
@@ -276,7 +271,7 @@ type loadResult struct {
 	Tools        []toolInfo        `json:"tools,omitempty" jsonschema:"to call with call_tool"`
 	Problems     []untrusted.Text  `json:"problems,omitempty"`
 	Tokens       int               `json:"tokens,omitempty"`
-	Changes      string            `json:"news,omitempty"`
+	notice
 }
 
 // maxFiles is the maximum number of files that a load lists. File lists use the
@@ -307,9 +302,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 		out.Tokens += m.Tokens
 	}
 	s.reportLoad(all)
-	var body string
-	body, out.Instructions = renderAll(all)
-	body += s.connectTools(ctx, all, out)
+	toolText := s.connectTools(ctx, all, out)
 	if len(out.Problems) > 0 {
 		out.State = session.StateDegraded
 	}
@@ -323,11 +316,14 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 			out.Files = append(out.Files, loadFile{untrusted.New(f.Path), f.Size, f.Script})
 		}
 	}
-	body += "\nDigest: " + shortenDigest(m.Digest) + "\n"
-	if out.State == session.StateDegraded {
-		body += "State: degraded, because of the problems above.\n"
+	if !isTextOnly(ctx) {
+		out.Instructions = renderInstructions(all)
 	}
-	return textResult(body), out, nil
+	state := ""
+	if out.State == session.StateDegraded {
+		state = "State: degraded, because of the problems above.\n"
+	}
+	return textResult(renderAll(all) + toolText + "\nDigest: " + shortenDigest(m.Digest) + "\n" + state), out, nil
 }
 
 // connectTools connects the servers of the skills and returns a text that
@@ -339,9 +335,15 @@ func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *lo
 	}
 	var entries []*catalog.Entry
 	for _, m := range all {
+		if !m.UsesTools {
+			continue
+		}
 		if e, err := s.view().snap.Get(m.ID.Key()); err == nil {
 			entries = append(entries, e)
 		}
+	}
+	if len(entries) == 0 {
+		return ""
 	}
 	brought := set.ConnectSkills(ctx, entries)
 	s.markApprovals(ctx, brought.Tools)
@@ -366,19 +368,27 @@ func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *lo
 	return b.String()
 }
 
-// renderAll renders a load as a single text. It also returns the instructions
-// separately: those of the dependencies as rendered, then the skill's own.
-func renderAll(all []*session.Skill) (text, instructions string) {
+// renderAll renders a load as a single text.
+func renderAll(all []*session.Skill) string {
 	var texts []string
 	for _, m := range all {
 		texts = append(texts, session.Render(m))
 	}
-	bodies, m := slices.Clone(texts), all[len(all)-1]
-	bodies[len(bodies)-1] = skilltext.Body(m.Instructions, m.Location)
+	return strings.Join(texts, "\n")
+}
+
+// renderInstructions renders only the instructions of a load: those of the
+// dependencies as renderAll does, then the skill's own.
+func renderInstructions(all []*session.Skill) string {
+	m := all[len(all)-1]
+	text := skilltext.Body(m.Instructions, m.Location)
 	if m.Warning != "" {
-		bodies[len(bodies)-1] = m.Warning + "\n\n" + bodies[len(bodies)-1]
+		text = m.Warning + "\n\n" + text
 	}
-	return strings.Join(texts, "\n"), strings.Join(bodies, "\n")
+	if len(all) == 1 {
+		return text
+	}
+	return renderAll(all[:len(all)-1]) + "\n" + text
 }
 
 // fetch is like [loadout.Runtime.Fetch], but refuses skills that only users may
@@ -531,7 +541,7 @@ type readResult struct {
 	Warning  string         `json:"warning,omitempty"`
 	Text     string         `json:"text,omitempty"`
 	Location string         `json:"location,omitempty" jsonschema:"location of a binary file"`
-	Changes  string         `json:"news,omitempty"`
+	notice
 }
 
 func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolResult, *readResult, error) {

@@ -62,7 +62,7 @@ type findResult struct {
 	Tools    []toolInfo       `json:"tools"`
 	Next     string           `json:"next,omitempty"`
 	Problems []untrusted.Text `json:"problems,omitempty"`
-	Changes  string           `json:"news,omitempty"`
+	notice
 }
 
 const (

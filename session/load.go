@@ -54,6 +54,9 @@ type Skill struct {
 	// them if the current version of the skill is not approved.
 	AllowedTools []string
 	Model        string
+	// UsesTools is set if the skill may need MCP servers or a provider of
+	// tools. Only the skills of a runtime set it.
+	UsesTools bool
 }
 
 // distinctTitle returns the skill's title, or "" if it is equal to the name.

@@ -13,19 +13,18 @@ import (
 // are replaced with m.Location, unless that is empty. The text begins with
 // m.Warning, if there is one. Render does not modify m.
 func Render(m *Skill) string {
-	var text string
-	if body := m.body(); body == "" {
-		text = fmt.Sprintf("Skill %s (from %s) is loaded, but it has no instructions.\n", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin))
-	} else {
-		text = fmt.Sprintf("Skill %s (from %s) is loaded. Follow its instructions where they apply.\n\n%s\n", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin), body)
+	warning, advice, body, rest := m.Warning, ", but it has no instructions.", m.body(), m.appendix()
+	if warning != "" {
+		warning += "\n\n"
 	}
-	if m.Warning != "" {
-		text = m.Warning + "\n\n" + text
+	if body != "" {
+		advice = ". Follow its instructions where they apply.\n\n"
 	}
-	if rest := m.appendix(); rest != "" {
-		text += "\n" + rest
+	if rest != "" {
+		rest = "\n" + rest
 	}
-	return text
+	intro := fmt.Sprintf("Skill %s (from %s) is loaded%s", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin), advice)
+	return warning + intro + body + "\n" + rest // copies the instructions once
 }
 
 // body returns the instructions as sent to a model, or "" if there are none.

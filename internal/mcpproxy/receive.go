@@ -37,7 +37,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.CallToolRequest:
 			res, err := s.callTool(out, s.newInbound(ctx, ss, r), r)
 			if r := toolresult.Of(res); err == nil && r != nil && !r.NeedsInput() {
-				return toolresult.Result{CallToolResult: r}, nil
+				return toolresult.New(r), nil
 			}
 			return res, err
 		case *mcp.GetPromptRequest:

@@ -44,11 +44,11 @@ func TestLargeResultsAreForwarded(t *testing.T) {
 		if kept != forwarded {
 			t.Errorf("%.80s: forwarded %v, want %v", text, kept, forwarded)
 		}
-		gotText, err := json.Marshal(toolresult.Result{CallToolResult: got})
+		gotText, err := json.Marshal(toolresult.New(got))
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantText, err := json.Marshal(toolresult.Result{CallToolResult: want})
+		wantText, err := json.Marshal(toolresult.New(want))
 		if err != nil {
 			t.Fatal(err)
 		}

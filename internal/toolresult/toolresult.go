@@ -9,102 +9,73 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Result is a complete result of a tool call that encodes each text once.
-type Result struct{ *mcp.CallToolResult }
+// Result is a complete result of a tool call that encodes each text once, with the
+// same values as the SDK. Create it with [New].
+type Result struct {
+	*mcp.CallToolResult `json:"-"`
+	plain               `json:"-"`
+
+	Meta              mcp.Meta `json:"_meta,omitempty"`
+	Content           []any    `json:"content"`
+	StructuredContent any      `json:"structuredContent,omitempty"`
+	IsError           bool     `json:"isError,omitempty"`
+	RequestState      string   `json:"requestState,omitempty"`
+	ResultType        string   `json:"resultType,omitempty"`
+}
+
+// plain hides the methods of the same names of [mcp.CallToolResult], because
+// package json scans again what a method has encoded.
+type plain struct{}
+
+func (plain) MarshalJSON() ([]byte, error) { panic("ambiguous, so never called") }
+func (plain) UnmarshalJSON([]byte) error   { panic("ambiguous, so never called") }
+
+// text is [mcp.TextContent] without a method that encodes it.
+type text struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// New returns r as a Result. r must be complete and must not change anymore.
+func New(r *mcp.CallToolResult) *Result {
+	out := &Result{CallToolResult: r, Meta: r.Meta, Content: make([]any, len(r.Content)), StructuredContent: r.StructuredContent,
+		IsError: r.IsError, RequestState: r.RequestState, ResultType: resultType(r)}
+	for i, c := range r.Content {
+		if t, ok := c.(*mcp.TextContent); ok && t.Meta == nil && t.Annotations == nil {
+			out.Content[i] = text{"text", t.Text}
+		} else {
+			out.Content[i] = c
+		}
+	}
+	return out
+}
+
+// SetMeta implements [mcp.Result].
+func (r *Result) SetMeta(m map[string]any) {
+	r.CallToolResult.SetMeta(m)
+	r.Meta = m
+}
+
+// resultType returns the type of a result, which only the SDK can read.
+func resultType(r *mcp.CallToolResult) string {
+	small := *r
+	small.Meta, small.Content, small.StructuredContent = nil, nil, nil
+	js, err := json.Marshal(&small)
+	if err != nil || !bytes.Contains(js, []byte(`"resultType"`)) {
+		return ""
+	}
+	var out struct{ ResultType string }
+	_ = json.Unmarshal(js, &out) // the SDK encoded it
+	return out.ResultType
+}
 
 // Of returns the result of a tool call in res, or nil if res is another result.
 func Of(res mcp.Result) *mcp.CallToolResult {
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
 		return r
-	case Result:
+	case *Result:
 		return r.CallToolResult
 	}
-	return nil
-}
-
-// MarshalJSON implements [json.Marshaler]. It encodes the same values as the SDK.
-func (r Result) MarshalJSON() ([]byte, error) {
-	rest, err := encodeRest(r.CallToolResult)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	b.Grow(sizeHint(r.CallToolResult) + len(rest))
-	b.WriteByte('{')
-	if len(r.Meta) > 0 {
-		b.WriteString(`"_meta":`)
-		if err := writeJSON(&b, r.Meta); err != nil {
-			return nil, err
-		}
-		b.WriteByte(',')
-	}
-	b.WriteString(`"content":[`)
-	for i, c := range r.Content {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if err := writeContent(&b, c); err != nil {
-			return nil, err
-		}
-	}
-	b.WriteByte(']')
-	if r.StructuredContent != nil {
-		b.WriteString(`,"structuredContent":`)
-		if raw, ok := r.StructuredContent.(json.RawMessage); ok {
-			b.Write(raw)
-		} else if err := writeJSON(&b, r.StructuredContent); err != nil {
-			return nil, err
-		}
-	}
-	b.Write(rest)
-	return b.Bytes(), nil
-}
-
-// encodeRest encodes the small fields of a result, some of which only the SDK can
-// read: what follows the content, and the end of the object.
-func encodeRest(r *mcp.CallToolResult) ([]byte, error) {
-	small := *r
-	small.Meta, small.Content, small.StructuredContent = nil, []mcp.Content{}, nil
-	js, err := json.Marshal(&small)
-	return bytes.TrimPrefix(js, []byte(`{"content":[]`)), err
-}
-
-// sizeHint returns about the size of the encoded content.
-func sizeHint(r *mcp.CallToolResult) int {
-	n := 256
-	for _, c := range r.Content {
-		if t, ok := c.(*mcp.TextContent); ok {
-			n += len(t.Text) + len(t.Text)/16 + 64
-		}
-	}
-	if raw, ok := r.StructuredContent.(json.RawMessage); ok {
-		n += len(raw)
-	}
-	return n
-}
-
-func writeContent(b *bytes.Buffer, c mcp.Content) error {
-	if t, ok := c.(*mcp.TextContent); ok && t.Meta == nil && t.Annotations == nil {
-		b.WriteString(`{"type":"text","text":`)
-		if err := writeJSON(b, t.Text); err != nil {
-			return err
-		}
-		b.WriteByte('}')
-		return nil
-	}
-	js, err := c.MarshalJSON()
-	b.Write(js)
-	return err
-}
-
-// writeJSON encodes a value without escaping HTML.
-func writeJSON(b *bytes.Buffer, v any) error {
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	b.Truncate(b.Len() - 1) // the newline
 	return nil
 }

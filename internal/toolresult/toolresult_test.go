@@ -35,7 +35,7 @@ func TestResultMatchesTheSDK(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := json.Marshal(toolresult.Result{CallToolResult: r})
+		got, err := json.Marshal(toolresult.New(r))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -45,6 +45,20 @@ func TestResultMatchesTheSDK(t *testing.T) {
 		if !equalJSON(got, want) {
 			t.Errorf("%s: encoded as %s\nby the SDK %s", name, got, want)
 		}
+	}
+}
+
+// The SDK sets metadata of a result after it is complete.
+func TestMetadataIsSetLater(t *testing.T) {
+	r := toolresult.New(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "a"}}})
+	var res mcp.Result = r
+	res.SetMeta(map[string]any{"k": 1})
+	got, err := json.Marshal(res)
+	if want := `{"_meta":{"k":1},"content":[{"type":"text","text":"a"}]}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	if _, scanned := res.(json.Marshaler); scanned {
+		t.Error("package json calls a method for the result and scans its output")
 	}
 }
 
