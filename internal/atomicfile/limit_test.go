@@ -29,8 +29,8 @@ func TestLimitsKeepTheFile(t *testing.T) {
 			t.Errorf("after %v, temporary files remain: %v", err, all)
 		}
 	}
-	limittest.FileSize(t, 4, func() {
-		err := write(strings.Repeat("new", 2))
+	limittest.FullDisk(t, func() {
+		err := write(strings.Repeat("x", limittest.MaxFileSize+1))
 		if err == nil {
 			t.Error("no error of a full disk")
 		}

@@ -7,11 +7,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/internal/audit"
 	"github.com/loadout-dev/loadout/internal/limittest"
@@ -25,16 +24,21 @@ func TestAppendWithinLimits(t *testing.T) {
 			t.Errorf("a record is written in spite of an error: %q", got)
 		}
 	})
-	info, err := os.Stat(path)
+	text, err := os.ReadFile(path)
 	try(t, err)
-	limittest.FileSize(t, int(info.Size())+10, func() {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	try(t, err)
+	lines := strings.Repeat(strings.Repeat("x", 1023)+"\n", limittest.MaxFileSize/1024)
+	_, err = f.WriteString(lines[:limittest.MaxFileSize-len(text)-11] + "\n") // leaves 10 bytes
+	try(t, errors.Join(err, f.Close()))
+	limittest.FullDisk(t, func() {
 		if err := a.Append(t.Context(), record("two")); err == nil || !strings.HasPrefix(err.Error(), "append to audit log: ") {
 			t.Errorf("on a full disk: %v", err)
 		}
 	})
 	try(t, a.Append(t.Context(), record("three")))
 	got, problems := reasons(t, a, 9)
-	if !cmp.Equal(got, []string{"one", "three"}) || problems != 1 { // the torn line
+	if len(got) == 0 || got[len(got)-1] != "three" || slices.Contains(got, "two") || problems == 0 { // the torn line is one
 		t.Errorf("the log has %q and %d problems", got, problems)
 	}
 	limittest.EachOpen(t, func() error {

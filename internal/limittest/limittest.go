@@ -3,7 +3,7 @@
 // Package limittest makes system calls of a test fail as they do on a full disk
 // or in a process with too many open files. It lowers limits of the whole
 // process, so tests that use it must not run in parallel. It never runs outside
-// tests. Start reading at [Files].
+// tests. Start reading at [EachOpen] and [FullDisk].
 package limittest
 
 import (
@@ -27,12 +27,16 @@ func Files(t testing.TB, n int, f func()) {
 	limit(t, unix.RLIMIT_NOFILE, uint64(next+n), f)
 }
 
-// FileSize calls f while a write beyond n bytes of a file fails.
-func FileSize(t testing.TB, n int, f func()) {
+// MaxFileSize is the size of a full disk, in bytes. Package testing writes a log
+// of its own, which is smaller.
+const MaxFileSize = 4 << 20
+
+// FullDisk calls f while a write beyond [MaxFileSize] bytes of a file fails.
+func FullDisk(t testing.TB, f func()) {
 	t.Helper()
 	signal.Ignore(unix.SIGXFSZ) // the write returns an error instead
 	defer signal.Reset(unix.SIGXFSZ)
-	limit(t, unix.RLIMIT_FSIZE, uint64(n), f)
+	limit(t, unix.RLIMIT_FSIZE, MaxFileSize, f)
 }
 
 func limit(t testing.TB, resource int, n uint64, f func()) {

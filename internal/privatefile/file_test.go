@@ -256,12 +256,12 @@ func TestCheckInfo(t *testing.T) {
 // that fails leaves the old content, unless only the directory was not synced.
 func TestLimits(t *testing.T) {
 	dir := t.TempDir()
-	f := privatefile.New(filepath.Join(dir, "f"), 100)
+	f := privatefile.New(filepath.Join(dir, "f"), 2*limittest.MaxFileSize)
 	if err := f.Change(t.Context(), set("old")); err != nil {
 		t.Fatal(err)
 	}
-	limittest.FileSize(t, 4, func() {
-		if err := f.Change(t.Context(), set("longer")); err == nil {
+	limittest.FullDisk(t, func() {
+		if err := f.Change(t.Context(), set(strings.Repeat("x", limittest.MaxFileSize+1))); err == nil {
 			t.Error("no error of a full disk")
 		}
 	})

@@ -30,13 +30,13 @@ func TestOpenWithinLimits(t *testing.T) {
 			t.Error(err)
 		}
 		for _, e := range entries {
-			if len(e.Name()) == 64 && !hasShape(filepath.Join(cache, "bundles", e.Name()), tr) {
+			if len(e.Name()) == len(key(tr)) && e.Name() != key(tr) || e.Name() == key(tr) && !hasShape(filepath.Join(cache, "bundles", e.Name()), tr) {
 				t.Errorf("after %v, an incomplete bundle is left", failed)
 			}
 		}
 	}
-	limittest.FileSize(t, 100, func() {
-		_, err := Open(cache, tr)
+	limittest.FullDisk(t, func() {
+		_, err := Open(cache, tree(map[string]string{"big": strings.Repeat("x", limittest.MaxFileSize+1)}))
 		if err == nil {
 			t.Error("no error of a full disk")
 		}
