@@ -1,0 +1,85 @@
+package sandbox_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Each limit that is not set gets its default, and one that is set stays.
+func TestWithDefaults(t *testing.T) {
+	if got, want := (sandbox.Limits{}).WithDefaults(), sandbox.DefaultLimits(); got != want {
+		t.Errorf("defaults %+v, want %+v", got, want)
+	}
+	set := sandbox.Limits{Memory: 1, Processes: 2, CPU: 3 * time.Second, Cores: 4, Wall: 5 * time.Second, FileSize: 6, OpenFiles: 7, Work: 8, Tmp: 9, Shm: 10, Inodes: 11, Output: 12}
+	if got := set.WithDefaults(); got != set {
+		t.Errorf("limits %+v became %+v", set, got)
+	}
+}
+
+func TestWritableTrees(t *testing.T) {
+	for path, want := range map[string]bool{"/work": true, "/work/in": true, "/workspace": false, "/skill": false, "/needs/work": false} {
+		if got := (&sandbox.Tree{Path: path}).Writable(); got != want {
+			t.Errorf("%s is writable: %t", path, got)
+		}
+	}
+}
+
+func TestSpecCheck(t *testing.T) {
+	hash := strings.Repeat("0", 64)
+	tree := func(files ...sandbox.File) *sandbox.Spec {
+		return &sandbox.Spec{Trees: []sandbox.Tree{{Path: "/skill", Files: files}}}
+	}
+	file := func(path string) sandbox.File { return sandbox.File{Path: path, SHA256: hash} }
+	mounts := func(m ...sandbox.Mount) *sandbox.Spec { return &sandbox.Spec{Mounts: m} }
+	for name, tt := range map[string]struct {
+		spec *sandbox.Spec
+		want string // in the error; "" for none
+	}{
+		"empty":               {&sandbox.Spec{}, ""},
+		"in order":            {tree(file("a"), file("b")), ""},
+		"a file twice":        {tree(file("a"), file("a")), "a is out of order"},
+		"out of order":        {tree(file("b"), file("a")), "a is out of order"},
+		"no hash":             {tree(sandbox.File{Path: "a"}), "has no SHA-256"},
+		"a short hash":        {tree(sandbox.File{Path: "a", SHA256: hash[1:]}), "has no SHA-256"},
+		"an empty file":       {tree(sandbox.File{Path: "a", SHA256: hash, Size: 0}), ""},
+		"a negative size":     {tree(sandbox.File{Path: "a", SHA256: hash, Size: -1}), "negative size"},
+		"a path out of it":    {tree(file("../a")), "invalid path"},
+		"the directory":       {tree(file(".")), "invalid path"},
+		"NUL":                 {tree(file("a\x00")), "invalid path"},
+		"an overlay":          {mounts(sandbox.Mount{Host: "/h", Path: "/workspace", Overlay: true}), ""},
+		"a writable overlay":  {mounts(sandbox.Mount{Host: "/h", Path: "/workspace", Overlay: true, Writable: true}), "invalid overlay"},
+		"two overlays":        {mounts(sandbox.Mount{Host: "/h", Path: "/workspace", Overlay: true}, sandbox.Mount{Host: "/h", Path: "/other", Overlay: true}), "invalid overlay"},
+		"an overlay of two":   {mounts(sandbox.Mount{Host: "/h", Path: "/workspace", Overlay: true}, sandbox.Mount{Host: "/h", Path: "/other", Writable: true}), ""},
+		"a mount at the root": {mounts(sandbox.Mount{Host: "/h", Path: "/"}), "invalid mount"},
+		"a relative mount":    {mounts(sandbox.Mount{Host: "/h", Path: "w"}), "invalid mount"},
+		"an unclean mount":    {mounts(sandbox.Mount{Host: "/h", Path: "/a/../b"}), "invalid mount"},
+		"a mount of nothing":  {mounts(sandbox.Mount{Path: "/a"}), "invalid mount"},
+	} {
+		err := tt.spec.Check()
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+// Dependencies whose names differ only in punctuation have variables of their own.
+func TestEnvironmentOfDependencies(t *testing.T) {
+	s := &sandbox.Spec{Trees: []sandbox.Tree{{Path: "/skill"}, {Path: "/needs/az-AZ.09"}, {Path: "/needs/az_az_09"}, {Path: "/needs/{[:@/"}},
+		Mounts: []sandbox.Mount{{Host: "/h", Path: "/workspace"}}, Secrets: []sandbox.Secret{{Name: "KEY"}}}
+	got := s.Environment(&sandbox.Cmd{Env: map[string]string{"X": "1"}}, func(p string) string { return "/at" + p })
+	for _, want := range []string{"LOADOUT_SKILL=/at/skill", "LOADOUT_SKILL_AZ_AZ_09=/at/needs/az-AZ.09", "LOADOUT_SKILL_AZ_AZ_09_2=/at/needs/az_az_09",
+		"LOADOUT_SKILL______=/at/needs/{[:@/", "LOADOUT_WORKSPACE=/at/workspace", "LOADOUT_SECRETS=/at/run/secrets", "X=1"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no %s in %q", want, got)
+		}
+	}
+	for _, e := range (&sandbox.Spec{}).Environment(&sandbox.Cmd{}, nil) {
+		if name, _, _ := strings.Cut(e, "="); name == "LOADOUT_SKILL" || name == "LOADOUT_WORKSPACE" || name == "LOADOUT_SECRETS" {
+			t.Errorf("%s without what it names", e)
+		}
+	}
+}
