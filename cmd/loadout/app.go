@@ -20,7 +20,7 @@ type app struct {
 
 func newApp(env environment) *app {
 	return &app{
-		Setup:        setup.Setup{Console: console.Console{Stdin: env.stdin, Stdout: env.stdout, Stderr: env.stderr, Getenv: env.getenv}, DetectCaller: env.caller, Operator: env.operator},
+		Setup:        setup.Setup{Console: console.Console{Stdin: env.stdin, Stdout: env.stdout, Stderr: env.stderr, Getenv: env.getenv}, DetectCaller: env.caller, Operator: env.operator, MoreSources: env.moreSources},
 		shutdownTime: env.shutdownTime,
 	}
 }

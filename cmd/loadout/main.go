@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/exit"
@@ -69,7 +70,8 @@ type environment struct {
 	getenv         func(string) string
 	caller         func() presence.Caller // nil detects who runs the program
 	operator       operator.File
-	shutdownTime   *atomic.Int64 // see setShutdownTimeout; may be nil
+	moreSources    []catalog.Source // only tests set it
+	shutdownTime   *atomic.Int64    // see setShutdownTimeout; may be nil
 }
 
 // run runs the program and returns its exit code.

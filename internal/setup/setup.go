@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
@@ -39,6 +40,9 @@ type Setup struct {
 	DetectCaller func() presence.Caller
 	// Operator is the administrator's configuration file. Only tests set it.
 	Operator operator.File
+	// MoreSources are sources of skills besides those of the configuration. Only
+	// tests set it.
+	MoreSources []catalog.Source
 	// ShowPending makes skills available that would replace others and are not
 	// confirmed. Set it only to review and approve them.
 	ShowPending bool

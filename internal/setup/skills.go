@@ -131,7 +131,8 @@ func (s *Setup) skillSources(c *config.Config, more ...loadout.SourceLocation) (
 		o.NoHome, o.NoProject, o.NoBundled = true, true, true
 	}
 	o.Extra = append(o.Extra, more...)
-	return loadout.DefaultSources(o)
+	sources, err := loadout.DefaultSources(o)
+	return append(sources, s.MoreSources...), err
 }
 
 // flagLocations returns the locations given with --skills. Each must exist.
