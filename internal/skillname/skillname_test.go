@@ -22,7 +22,7 @@ func TestSlugIsPortable(t *testing.T) {
 	for in, want := range map[string]string{
 		"pdf": "pdf", "PDF Tools": "pdf-tools", "  a__b--c  ": "a-b-c", "Crème Brûlée": "creme-brulee", "文档": "skill", "": "skill",
 		"ℌello": "hello", "a/b\\c": "a-b-c", "---": "skill", "日本 go": "go", long(70): long(63),
-		long(62) + "-yz": long(62) + "-y", "Ⅷ": "viii",
+		long(62) + "-yz": long(62) + "-y", "Ⅷ": "viii", "az09": "az09", "`{/:": "skill", "a`z{0/9:b": "a-z-0-9-b",
 	} {
 		got := skillname.Slug(in)
 		if got != want || !skillname.IsPortable(got) || skillname.Slug(got) != got {
@@ -33,7 +33,7 @@ func TestSlugIsPortable(t *testing.T) {
 
 func TestPortableNames(t *testing.T) {
 	for name, want := range map[string]bool{
-		"pdf": true, "a-1": true, long(64): true,
+		"pdf": true, "a-1": true, "az09": true, "a`": false, "a{": false, "a/": false, "a:": false, long(64): true,
 		"": false, long(65): false, "-a": false, "a-": false, "a--b": false, "A": false, "a_b": false, "é": false, "a b": false,
 	} {
 		if skillname.IsPortable(name) != want {
