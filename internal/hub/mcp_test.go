@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -336,9 +338,32 @@ func TestMCPUsageCounts(t *testing.T) {
 	for range 3 {
 		callMCP(t, cs, "load_skill", args{"name": "pdf"})
 	}
-	callMCP(t, cs, "search_skills", args{}) // by when the uses before it are kept
-	uses := must(n.DB().Usage.Sum(t.Context(), []string{s.ID}, s.Created.AddDate(0, 0, -1)))(t)
-	if got := uses[s.ID]; got.Loads < 2 || got.Tokens == 0 || got.Errors != 0 {
+	var got store.SkillUsage
+	eventually(t, func() bool {
+		got = must(n.DB().Usage.Sum(t.Context(), []string{s.ID}, s.Created.AddDate(0, 0, -1)))(t)[s.ID]
+		return got.Loads == 3
+	})
+	if got.Tokens == 0 || got.Errors != 0 {
 		t.Errorf("counted: %+v", got)
 	}
+	sums := must(n.DB().Meter.Sum(t.Context(), store.MeterQuery{GroupBy: store.ByUser, Since: s.Created.AddDate(0, 0, -1)}))(t)
+	if len(sums) != 1 || sums[0].Owner != string(p.User) || sums[0].Loads != 3 {
+		t.Errorf("sums are %+v", sums)
+	}
+}
+
+func TestMCPUsageIsStoredAtClose(t *testing.T) {
+	dir, skillID := t.TempDir(), ""
+	t.Cleanup(func() { // after the hub is closed
+		ctx := context.Background()
+		db := must(store.Open(ctx, "sqlite:"+filepath.Join(dir, "hub.db"), nil))(t)
+		defer db.Close()
+		if got := must(db.Usage.Sum(ctx, []string{skillID}, time.Now().AddDate(0, 0, -1)))(t)[skillID]; got.Loads != 1 {
+			t.Errorf("counted: %+v", got)
+		}
+	})
+	n := start(t, hub.Options{Data: dir, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true})
+	p, token := n.newcomer(t, "ada", account.ScopeMCP)
+	skillID = n.put(t, p, ownPlace(p), "pdf", "Read the PDF.").ID
+	callMCP(t, connectMCP(t, n.URL+"/mcp", token, newerEra, nil), "load_skill", args{"name": "pdf"})
 }

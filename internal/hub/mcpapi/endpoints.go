@@ -15,7 +15,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
-	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
@@ -42,7 +41,6 @@ type endpoint struct {
 	scopes  account.Scopes
 	at      agentRef
 	kit     *assembly.Setup
-	uses    usage.Tally // not saved yet
 	server  *mcpserver.Server
 	handler http.Handler
 	gone    chan struct{} // closed when the endpoint is removed

@@ -39,6 +39,7 @@ type Handlers struct {
 	Calls, Listeners *auth.Limiter
 
 	endpoints *endpoints
+	uses      usageBuffer
 }
 
 // New returns handlers for the given options. The caller must close them.
@@ -48,12 +49,16 @@ func New(o Options) *Handlers {
 		Calls:     auth.NewLimiter("MCP requests", maxCalls, maxAllCalls, 0, 0),
 		Listeners: auth.NewLimiter("MCP streams", maxListeners, maxAllListeners, admittedEvery, 0),
 	}
-	h.endpoints = newEndpoints(h)
+	h.endpoints, h.uses.db, h.uses.log = newEndpoints(h), h.DB, h.Log
 	return h
 }
 
-// Close cancels running calls, closes all endpoints and waits for them to finish.
-func (h *Handlers) Close() { h.endpoints.close() }
+// Close cancels running calls, closes all endpoints and waits for them to finish. It
+// stores the uses that were counted.
+func (h *Handlers) Close() {
+	h.endpoints.close()
+	h.uses.flush()
+}
 
 // Count returns the number of cached endpoints.
 func (h *Handlers) Count() int {

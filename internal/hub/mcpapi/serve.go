@@ -54,7 +54,6 @@ func (h *Handlers) serveMCP(w http.ResponseWriter, r *http.Request) {
 	slow := &timeoutWriter{w}
 	slow.withTimeout(false)      // a call may take as long as its tool needs
 	defer slow.withTimeout(true) // but not the rest of the response
-	defer h.saveUses(r.Context(), e)
 	if !isListener(r) {
 		e.handler.ServeHTTP(slow, r)
 		return
