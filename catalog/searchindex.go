@@ -135,7 +135,7 @@ func newPositions(n int) []int32 {
 
 // readWords reads the skills at the given positions.
 func (c *Catalog) readWords(ctx context.Context, shown []*Entry, positions []int32) (*wordSegment, error) {
-	// Texts in the order of their keys make merging fast.
+	// Segments are merged in the order of keys, so a text is written in that order.
 	keys := make(map[int32]uint64, len(positions))
 	for _, at := range positions {
 		keys[at] = shown[at].wordKey()

@@ -17,17 +17,24 @@ import (
 // both. There are only these two variants of the tools.
 
 // structuredOnly lists the names of clients, as they introduce themselves, that
-// show a model only the structured content (anthropics/claude-code#79944,
-// microsoft/vscode#290063, as_function_call_output_payload in openai/codex).
-var structuredOnly = []string{"claude-code", "codex-mcp-client", "Visual Studio Code", "Visual Studio Code - Insiders"}
+// show a model only the structured content if there is any.
+var structuredOnly = []string{
+	"claude-code",                   // anthropics/claude-code#79944; recorded with 2.1.197
+	"codex-mcp-client",              // as_function_call_output_payload in openai/codex; recorded with 0.169
+	"opencode",                      // since anomalyco/opencode#32074; 1.18 shows the text
+	"Visual Studio Code",            // nameLong of the product; see mcpServerRequestHandler.ts and
+	"Visual Studio Code - Insiders", // mcpLanguageModelToolContribution.ts in microsoft/vscode
+	"Code - OSS",                    // the same, built from source
+}
 
 // textTools lists the tools that send text alone to such clients.
 var textTools = []string{toolname.LoadSkill, toolname.ReadSkillFile}
 
 // userAgents lists how the User-Agent of such clients begins. A request over HTTP
 // without a session, in protocol versions before 2026-07-28, does not name its
-// client otherwise.
-var userAgents = []string{"claude-code/", "codex"}
+// client otherwise. The agent of Visual Studio Code is NAME/VERSION, with the name
+// above (extHostMcp.ts).
+var userAgents = []string{"claude-code/", "codex", "Visual Studio Code", "Code - OSS/"}
 
 // isStructuredOnly reports whether the client of a request shows a model only the
 // structured content of results.

@@ -13,7 +13,7 @@ import (
 // that deliver texts: no output schema, no structured content, and state, origin and
 // digest in the text.
 func TestClientsThatShowStructuredContentOnlyGetText(t *testing.T) {
-	for _, client := range []string{"claude-code", "codex-mcp-client", "Visual Studio Code"} {
+	for _, client := range []string{"claude-code", "codex-mcp-client", "Visual Studio Code", "opencode"} {
 		for _, how := range ways {
 			t.Run(client+" "+how.String(), func(t *testing.T) {
 				w := newWorld(t, setup{tree: basic()})
@@ -73,7 +73,7 @@ func TestOtherClientsGetTextAndStructuredContent(t *testing.T) {
 func TestUserAgentNamesTheClient(t *testing.T) {
 	w := newWorld(t, setup{tree: basic()})
 	url := w.serve(t, &mcpserver.HTTPOptions{Stateless: true}).URL + "/mcp"
-	for agent, alone := range map[string]bool{"claude-code/2.1.197 (cli)": true, "curl/8": false} {
+	for agent, alone := range map[string]bool{"claude-code/2.1.197 (cli)": true, "codex-mcp-client/0.169.0": true, "Visual Studio Code - Insiders/1.120.0": true, "curl/8": false} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"load_skill","arguments":{"name":"pdf"}}}`))
 		if err != nil {
 			t.Fatal(err)

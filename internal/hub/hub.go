@@ -94,7 +94,7 @@ type Options struct {
 	// nodes. If Skills is nil, there are none.
 	Skills func(single bool) ([]catalog.Source, error)
 	// BundledSkills lists the skills that ship with the program in the library.
-	// Conversations have them anyway.
+	// Conversations can use them in any case.
 	BundledSkills bool
 	// Servers lists the MCP servers that the operator configured for all users.
 	Servers []*upstream.Config
