@@ -56,7 +56,7 @@ func TestFragment(t *testing.T) {
 func TestFoldString(t *testing.T) {
 	r := redact.New(redact.Secret{Value: "AbcDef", Replacement: "[secret A]"})
 	for text, want := range map[string]string{
-		"xabcDEFx.test:443": "x[secret A]x.test:443", "other.test": "other.test", "İabcdef": "[secret A]",
+		"xabcDEFx.test:443": "x[secret A]x.test:443", "other.test": "other.test", "İabcdef": "[secret A]", "ABCDEF.x": "[secret A].x", "abcdefABCDEF": "[secret A][secret A]", "İ": "İ", "": "",
 	} {
 		if got := r.FoldString(text); got != want {
 			t.Errorf("FoldString(%q) = %q, want %q", text, got, want)
