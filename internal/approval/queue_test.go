@@ -16,6 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -307,4 +309,26 @@ func submitAndWait(ctx context.Context, q *approval.Queue, a approval.Request) (
 		return approval.Answer{}, err
 	}
 	return q.Wait(ctx, id)
+}
+
+func TestMessagesAreCleaned(t *testing.T) {
+	q := approval.NewQueue(&approval.MemoryStore{})
+	for i, text := range untrustedtest.Hostile() {
+		a := question(fmt.Sprintf("s1.%d", i))
+		a.Message = "Run " + text + "?"
+		for range 2 { // the second request is the same
+			if _, err := q.Submit(t.Context(), a); err != nil {
+				t.Fatalf("%+q: %v", text, err)
+			}
+		}
+	}
+	pending, err := q.Pending(t.Context(), "s1", ada)
+	if err != nil || len(pending) != len(untrustedtest.Hostile()) {
+		t.Fatalf("%d pending, %v", len(pending), err)
+	}
+	for _, a := range pending {
+		if report := untrusted.Inspect(a.Message); !report.Clean() {
+			t.Errorf("%s in %+q", report, a.Message)
+		}
+	}
 }
