@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/skilltext"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -263,7 +264,7 @@ func (s *Session) takeResult(f *inflightLoad) (*LoadResult, error) {
 // returns a failed result. s.mu must be held.
 func (s *Session) finishLoad(ctx context.Context, o LoadOptions, all []*Skill, provided providedTools, err error) (*LoadResult, error) {
 	if err != nil {
-		return &LoadResult{State: StateFailed, Text: s.failureText(err), Problems: []string{err.Error()}}, nil
+		return &LoadResult{State: StateFailed, Text: s.failureText(err), Problems: []string{errorText(err)}}, nil
 	}
 	return s.commitLoad(ctx, s.planLoad(o, all, provided), all)
 }
@@ -432,7 +433,7 @@ const maxNamed = 20
 // if the skill was not found, the available skills.
 func (s *Session) failureText(err error) string {
 	if !errors.Is(err, fs.ErrNotExist) {
-		return err.Error()
+		return errorText(err)
 	}
 	names := s.skills.Names()
 	if len(names) == 0 {
@@ -448,11 +449,16 @@ func (s *Session) failureText(err error) string {
 // sentence returns the text of err with a full stop, unless it ends in a
 // question mark.
 func sentence(err error) string {
-	if text := err.Error(); strings.HasSuffix(text, "?") {
+	text := errorText(err)
+	if strings.HasSuffix(text, "?") {
 		return text
 	}
-	return err.Error() + "."
+	return text + "."
 }
+
+// errorText returns the message of err, which may repeat an argument or a text of a
+// skill, for the model and the user.
+func errorText(err error) string { return untrusted.ErrorText(err).ForModelLines() }
 
 // Refresh compares every active skill with its current digest. It appends and
 // returns a [SkillUpdate] for each skill that changed since the last check. A
