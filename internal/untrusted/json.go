@@ -49,14 +49,21 @@ func EscapeJSON(js string) string {
 // CleanJSON returns a JSON document, such as a schema, with each string as
 // [Text.ForModelLines] returns it, including keys. If no string changes, it
 // returns js. It returns nil if js is not valid JSON.
-func CleanJSON(js json.RawMessage) json.RawMessage {
+func CleanJSON(js json.RawMessage) json.RawMessage { return rewriteJSON(js, Text.ForModelLines) }
+
+// VisibleJSON is like [CleanJSON], but with each string as [Text.Visible] returns
+// it.
+func VisibleJSON(js json.RawMessage) json.RawMessage { return rewriteJSON(js, Text.Visible) }
+
+// rewriteJSON returns a JSON document with each string as rewrite returns it.
+func rewriteJSON(js json.RawMessage, rewrite func(Text) string) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(js))
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
 		return nil
 	}
-	clean, changed := cleanValue(v)
+	clean, changed := rewriteValue(v, rewrite)
 	if !changed {
 		return js
 	}
@@ -67,25 +74,25 @@ func CleanJSON(js json.RawMessage) json.RawMessage {
 	return out
 }
 
-// cleanValue returns a decoded JSON value with cleaned strings, and whether one
+// rewriteValue returns a decoded JSON value with rewritten strings, and whether one
 // changed. It may change v.
-func cleanValue(v any) (clean any, changed bool) {
+func rewriteValue(v any, rewrite func(Text) string) (clean any, changed bool) {
 	switch v := v.(type) {
 	case string:
-		s := New(v).ForModelLines()
+		s := rewrite(New(v))
 		return s, s != v
 	case []any:
 		for i := range v {
 			var other bool
-			v[i], other = cleanValue(v[i])
+			v[i], other = rewriteValue(v[i], rewrite)
 			changed = changed || other
 		}
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			name := New(key).ForModelLines()
+			name := rewrite(New(key))
 			var other bool
-			out[name], other = cleanValue(value)
+			out[name], other = rewriteValue(value, rewrite)
 			changed = changed || other || name != key
 		}
 		return out, changed

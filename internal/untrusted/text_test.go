@@ -183,6 +183,18 @@ func TestCleanJSON(t *testing.T) {
 	}
 }
 
+func TestVisibleJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"note":"a <b> c","number":1e3}`: `{"note":"a <b> c","number":1e3}`,
+		`{"a\u202e":["\u001b[2J",null]}`:  `{"a⟨U+202E⟩":["⟨U+001B⟩[2J",null]}`,
+		``:                                ``, `{`: ``,
+	} {
+		if got := string(untrusted.VisibleJSON(json.RawMessage(in))); got != want {
+			t.Errorf("%+q: %+q, want %+q", in, got, want)
+		}
+	}
+}
+
 func TestEscapeJSONKeepsValues(t *testing.T) {
 	for _, s := range append(untrustedtest.Hostile(), untrustedtest.Legitimate()...) {
 		var b bytes.Buffer

@@ -7,6 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 func (h *Handlers) auditAPI() {
@@ -37,6 +38,9 @@ func (h *Handlers) listAudit(ctx context.Context, in *struct {
 	next := ""
 	if n := len(records); n == in.Limit {
 		next = strconv.FormatInt(records[n-1].Seq, 10)
+	}
+	for i, r := range records {
+		records[i].Details = untrusted.VisibleJSON(r.Details)
 	}
 	return api.ListOf(records, next, err)
 }

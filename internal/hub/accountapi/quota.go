@@ -8,6 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // quotasJSON holds the limits of what users and groups store.
@@ -51,5 +52,5 @@ func (h *Handlers) getStorage(ctx context.Context, in *struct {
 		n = store.UserNamespace(string(p.User))
 	}
 	u, err := h.Directory.Quotas.Usage(ctx, p, n)
-	return api.BodyOf(storageJSON{u.Namespace, u.Used, u.Limits}, err)
+	return api.BodyOf(storageJSON{store.Namespace(untrusted.New(string(u.Namespace)).ForPage()), u.Used, u.Limits}, err)
 }

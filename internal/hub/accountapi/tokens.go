@@ -9,6 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/users"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // TokenJSON describes an API token.
@@ -23,7 +24,7 @@ type TokenJSON struct {
 }
 
 func describeToken(t account.Token) TokenJSON {
-	return TokenJSON{ID: t.ID, Name: t.Name, Prefix: t.Prefix, Scopes: t.Scopes.Names(), Created: t.Created, Expires: api.OptionalTime(t.Expires), Used: api.OptionalTime(t.LastUsed)}
+	return TokenJSON{ID: t.ID, Name: untrusted.New(t.Name).ForPage(), Prefix: t.Prefix, Scopes: t.Scopes.Names(), Created: t.Created, Expires: api.OptionalTime(t.Expires), Used: api.OptionalTime(t.LastUsed)}
 }
 
 // newTokenJSON is a new API token. The token is shown only once.

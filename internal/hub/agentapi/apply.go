@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -25,7 +26,17 @@ type appliedJSON struct {
 func newAppliedJSON(r *agents.Result) appliedJSON {
 	out := appliedJSON{Changes: make([]api.Change, len(r.Changes)), Saved: r.Committed}
 	for i, c := range r.Changes {
-		out.Changes[i] = api.Change{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Line: c.Line, Outcome: string(c.Outcome), Diff: api.NonNil(c.Diff), Findings: api.DiagnosticsOf(c.Findings), Stale: c.Stale}
+		out.Changes[i] = api.Change{Kind: visible(c.Kind), Namespace: visible(c.Namespace), Name: visible(c.Name), Line: c.Line, Outcome: string(c.Outcome), Diff: visibleChanges(c.Diff), Findings: api.DiagnosticsOf(c.Findings), Stale: c.Stale}
+	}
+	return out
+}
+
+// visibleChanges returns changes with disallowed characters made visible: escaped in
+// the values, which are JSON.
+func visibleChanges(changes []agents.FieldChange) []agents.FieldChange {
+	out := make([]agents.FieldChange, len(changes))
+	for i, c := range changes {
+		out[i] = agents.FieldChange{Path: untrusted.New(c.Path).Visible(), Old: untrusted.EscapeJSON(c.Old), New: untrusted.EscapeJSON(c.New)}
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // kindJSON is a stored resource in document form, so that it can be applied again.
@@ -44,7 +45,7 @@ type kindStatusJSON struct {
 
 // newKindJSON converts a resource. A damaged resource has no spec.
 func newKindJSON(r *agents.Resource) (kindJSON, error) {
-	out := kindJSON{APIVersion: r.APIVersion, Kind: r.Kind, Metadata: kindMetaJSON{r.Name, r.Namespace, r.Description},
+	out := kindJSON{APIVersion: r.APIVersion, Kind: r.Kind, Metadata: kindMetaJSON{r.Name, r.Namespace, untrusted.New(r.Description).ForPage()},
 		Status: kindStatusJSON{ID: r.ID, Generation: r.Generation, CreatedBy: r.CreatedBy, ChangedBy: r.ChangedBy, Created: r.Created, Updated: r.Updated}}
 	if len(r.Findings) > 0 {
 		out.Status.Findings = api.DiagnosticsOf(r.Findings)

@@ -6,6 +6,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // profileJSON is a Ghost, Bot or Team as resolved for a user. It contains neither
@@ -61,8 +62,8 @@ func (h *Handlers) getProfile(ctx context.Context, in *ResourcePath) (*api.Body[
 
 func newProfileJSON(p *agents.Profile) profileJSON {
 	out := profileJSON{
-		Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, ID: p.ID, Description: p.Description, Enabled: !p.Filter.Disabled,
-		Skills: api.NonNil(p.Skills), Servers: make([]serverJSON, len(p.Servers)), Members: api.NonNil(p.Members),
+		Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, ID: p.ID, Description: untrusted.New(p.Description).ForPage(), Enabled: !p.Filter.Disabled,
+		Skills: api.NonNil(p.Skills), Servers: make([]serverJSON, len(p.Servers)), Members: cleanMembers(p.Members),
 		Expose: p.Expose, Problems: api.NonNil(p.Problems), Revision: p.Revision,
 	}
 	if out.Namespace == "" {
@@ -72,6 +73,16 @@ func newProfileJSON(p *agents.Profile) profileJSON {
 }
 
 // keyState describes whether the user has the key that a model needs.
+// cleanMembers returns members without disallowed characters in their texts.
+func cleanMembers(members []agents.TeamMember) []agents.TeamMember {
+	out := make([]agents.TeamMember, len(members))
+	for i, m := range members {
+		m.Name, m.Role, m.Description = untrusted.New(m.Name).ForPage(), untrusted.New(m.Role).ForPage(), untrusted.New(m.Description).ForPage()
+		out[i] = m
+	}
+	return out
+}
+
 func (h *Handlers) keyState(ctx context.Context, p account.Principal, m *agents.ModelChoice) string {
 	if m.Key == "" {
 		return "none"

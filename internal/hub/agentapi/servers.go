@@ -7,6 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -48,17 +49,38 @@ const (
 )
 
 func newServerJSON(s agents.Server) serverJSON {
-	out := serverJSON{Name: s.Name, Kind: s.Kind, Digest: s.Digest(), Target: s.Target(), State: serverState(s), By: s.By}
+	out := serverJSON{Name: s.Name, Kind: s.Kind, Digest: s.Digest(), Target: visible(s.Target()), State: serverState(s), By: s.By}
 	if s.ID == "" && s.Owner == "" {
 		return out
 	}
-	out.Env, out.URLs = s.Env, s.URLs
+	out.URLs = visibleTexts(s.URLs)
+	for name, value := range s.Env {
+		if out.Env == nil {
+			out.Env = map[string]string{}
+		}
+		out.Env[visible(name)] = visible(value)
+	}
 	if s.Command != "" {
-		out.Command = append([]string{s.Command}, s.Args...)
+		out.Command = visibleTexts(append([]string{s.Command}, s.Args...))
 	}
 	out.Uses = s.Variables()
+	for i, u := range out.Uses {
+		u.Name, u.Where, u.Target = visible(u.Name), visible(u.Where), visible(u.Target)
+		out.Uses[i] = u
+	}
 	if s.Review != "" {
-		out.Review = &serverReviewJSON{string(s.Review), s.Reviewer, s.Note}
+		out.Review = &serverReviewJSON{string(s.Review), s.Reviewer, untrusted.New(s.Note).ForPage()}
+	}
+	return out
+}
+
+// visible returns a part of a server's configuration with disallowed characters made
+// visible. A reviewer approves it as it is, so none may be missing.
+func visible(s string) string { return untrusted.New(s).Visible() }
+
+func visibleTexts(list []string) (out []string) {
+	for _, s := range list {
+		out = append(out, visible(s))
 	}
 	return out
 }

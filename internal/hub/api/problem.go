@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -123,6 +125,17 @@ func (s *Server) Problem(ctx context.Context, err error) *Problem {
 		s.Log.Error("a request failed", "request", v.ID, "route", v.Route, "error", err)
 	}
 	p.Title, p.Request = http.StatusText(p.Status), v.ID
+	return p.clean()
+}
+
+// clean removes disallowed characters from the texts of p, which may repeat an
+// argument or a text of a skill or server, and returns p.
+func (p *Problem) clean() *Problem {
+	p.Detail, p.Next = untrusted.New(p.Detail).ForPage(), untrusted.New(p.Next).ForPage()
+	p.Errors = slices.Clone(p.Errors)
+	for i, f := range p.Errors {
+		p.Errors[i] = Fault{untrusted.New(f.Where).ForPage(), untrusted.New(f.Message).ForPage()}
+	}
 	return p
 }
 
@@ -280,7 +293,7 @@ func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 	if p.Code == "" {
 		p.Code, p.Detail = "internal", "the hub failed"
 	}
-	return p, nil
+	return p.clean(), nil
 }
 
 // WriteProblem writes an error response outside the API library.

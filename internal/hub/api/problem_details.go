@@ -2,6 +2,7 @@ package api
 
 import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -15,10 +16,12 @@ type Diagnostic struct {
 	Fix      string `json:"fix"`
 }
 
+// DiagnosticsOf returns the JSON form of diagnostics, whose texts may repeat values
+// of the SKILL.md, without disallowed characters.
 func DiagnosticsOf(ds []skill.Diagnostic) []Diagnostic {
 	out := make([]Diagnostic, len(ds))
 	for i, d := range ds {
-		out[i] = Diagnostic{string(d.Severity), d.Code, d.Line, d.Column, d.Message, d.Fix}
+		out[i] = Diagnostic{string(d.Severity), d.Code, d.Line, d.Column, untrusted.New(d.Message).ForPage(), untrusted.New(d.Fix).ForPage()}
 	}
 	return out
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // Each error of a location is reported with a code and advice. Errors of this machine
@@ -54,5 +57,36 @@ func TestUnfinishedImport(t *testing.T) {
 	}
 	if err := PartialImport(&library.ImportResult{}, ErrTimeout); !errors.Is(err, ErrTimeout) {
 		t.Errorf("where nothing was done it is %v", err)
+	}
+}
+
+func TestTextsOfProblemsAreCleaned(t *testing.T) {
+	s := &Server{}
+	for _, text := range untrustedtest.Hostile() {
+		faults := []Fault{{text, text}}
+		for _, err := range []error{
+			&Problem{Status: 422, Detail: text, Next: text, Errors: faults},
+			&skill.RefusedError{Refusals: []skill.Refusal{{Entry: text, Message: text}}},
+			&library.BrokenError{Diagnostics: skill.Diagnostics{{Severity: skill.Error, Message: text, Fix: text}}},
+			&library.SourceError{Err: &remote.LocationError{Text: text, Reason: text}},
+			&library.InvalidError{Why: text},
+		} {
+			p := s.Problem(t.Context(), err)
+			texts := []string{p.Detail, p.Next}
+			for _, f := range p.Errors {
+				texts = append(texts, f.Where, f.Message)
+			}
+			for _, d := range p.Diagnostics {
+				texts = append(texts, d.Message, d.Fix)
+			}
+			for _, got := range texts {
+				if report := untrusted.Inspect(got); !report.Clean() {
+					t.Errorf("%T: %+q: %s in %+q", err, text, report, got)
+				}
+			}
+		}
+		if faults[0] != (Fault{text, text}) {
+			t.Fatalf("%+q: the error was changed", text)
+		}
 	}
 }

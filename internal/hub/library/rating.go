@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Rating is a user's rating of a skill.
@@ -55,7 +56,11 @@ func (l *Library) Ratings(ctx context.Context, p account.Principal, id string, p
 	if _, err := l.authorize(ctx, p, account.SkillRead, id); err != nil {
 		return nil, "", err
 	}
-	return l.db.Ratings.List(ctx, id, page)
+	ratings, next, err := l.db.Ratings.List(ctx, id, page)
+	for i := range ratings {
+		ratings[i].Review = untrusted.New(ratings[i].Review).ForPage()
+	}
+	return ratings, next, err
 }
 
 // Score returns the score of a visible skill, or nil if it has no ratings.

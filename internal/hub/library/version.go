@@ -58,7 +58,7 @@ func newVersion(s store.Skill, v store.Version) *Version {
 	return &Version{
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Number == s.Number, Description: untrusted.New(v.Description).ForPage(),
 		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.hasCode(), Tokens: m.Tokens,
-		Review: v.Review, State: facts(v).State(s.Number), Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, Approvers: append([]string{}, v.Approvers...), CreatedBy: v.CreatedBy, Created: v.Created,
+		Review: v.Review, State: facts(v).State(s.Number), Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: untrusted.New(v.Note).ForPage(), Approvers: append([]string{}, v.Approvers...), CreatedBy: v.CreatedBy, Created: v.Created,
 		Source: readSource(v.Source), Findings: m.Findings, Unscanned: m.Unscanned, Diagnostics: m.Diagnostics,
 	}
 }

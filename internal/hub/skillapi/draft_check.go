@@ -9,7 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// checkedJSON is the result of checking a draft.
+// checkedJSON is the result of checking a draft. Its texts are without disallowed
+// characters, except Instructions, the paths of files and the edits: they are the
+// exact text of the author's files or replace it.
 type checkedJSON struct {
 	Name         string                `json:"name" doc:"Empty if missing"`
 	DisplayName  string                `json:"displayName,omitempty"`
@@ -58,7 +60,8 @@ type draftDiagnosticJSON struct {
 	Rename   string    `json:"rename,omitempty" doc:"Correct name of the file"`
 }
 
-// editJSON is a text edit that replaces a range of a file.
+// editJSON is a text edit that replaces a range of a file. Text is exact: it may
+// repeat disallowed characters of the file, which a page must make visible.
 type editJSON struct {
 	StartLine   int    `json:"startLine" doc:"From 1"`
 	StartColumn int    `json:"startColumn" doc:"From 1, in characters"`
@@ -87,19 +90,31 @@ func newCheckedJSON(c *library.DraftCheck) checkedJSON {
 		Permissions: draftAsksJSON{AllowedTools: []string{}, Tools: []string{}, MCPServers: []string{}, Dependencies: []string{}, All: api.NonNil(c.RequestedPermissions)},
 	}
 	for i, d := range c.Diagnostics {
-		out.Diagnostics[i] = draftDiagnosticJSON{string(d.Severity), d.Code, d.File, d.Line, d.Column, d.Message, d.Fix, (*editJSON)(d.Edit), d.Rename}
+		out.Diagnostics[i] = draftDiagnosticJSON{string(d.Severity), d.Code, d.File, d.Line, d.Column, cleanText(d.Message), cleanText(d.Fix), (*editJSON)(d.Edit), d.Rename}
 	}
 	if c.Existing != nil {
 		out.Taken = &takenJSON{c.Existing.ID, c.Existing.CanAddVersion}
 	}
 	if s := c.Skill; s != nil {
-		out.Name, out.DisplayName, out.Description, out.Label = s.Name, s.DisplayName, untrusted.New(s.Description).ForPage(), s.Version
+		out.Name, out.DisplayName, out.Description, out.Label = cleanText(s.Name), cleanText(s.DisplayName), cleanText(s.Description), cleanText(s.Version)
 		out.Instructions, out.Tokens.Instructions = s.Instructions, tokencount.Estimate(s.Instructions)
-		out.Permissions.AllowedTools, out.Permissions.MCPServers = api.NonNil(s.AllowedTools), api.NonNil(s.MCPServers.Names)
-		out.Permissions.Dependencies, out.Permissions.Model = api.NonNil(s.Dependencies), s.Model
+		out.Permissions.AllowedTools, out.Permissions.MCPServers = cleanTexts(s.AllowedTools), cleanTexts(s.MCPServers.Names)
+		out.Permissions.Dependencies, out.Permissions.Model = cleanTexts(s.Dependencies), cleanText(s.Model)
 		for _, t := range s.Tools {
-			out.Permissions.Tools = append(out.Permissions.Tools, t.Name)
+			out.Permissions.Tools = append(out.Permissions.Tools, cleanText(t.Name))
 		}
+	}
+	return out
+}
+
+// cleanText returns text of a skill without disallowed characters.
+func cleanText(s string) string { return untrusted.New(s).ForPage() }
+
+// cleanTexts is cleanText for each text of a list. It never returns nil.
+func cleanTexts(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = cleanText(s)
 	}
 	return out
 }
@@ -123,7 +138,7 @@ type draftHitJSON struct {
 func newDraftFoundJSON(f library.DraftSearchResult) draftFoundJSON {
 	out := draftFoundJSON{Query: f.Query, Rank: f.Rank, Hits: make([]draftHitJSON, len(f.Hits))}
 	for i, h := range f.Hits {
-		out.Hits[i] = draftHitJSON{Name: h.Name, Namespace: string(h.Namespace), Description: untrusted.New(h.Description).ForPage(), Score: h.Score, Draft: h.Skill == nil}
+		out.Hits[i] = draftHitJSON{Name: cleanText(h.Name), Namespace: string(h.Namespace), Description: cleanText(h.Description), Score: h.Score, Draft: h.Skill == nil}
 		if h.Skill != nil {
 			out.Hits[i].SkillID = h.Skill.ID
 		}

@@ -27,7 +27,7 @@ type noticeJSON struct {
 func newNoticeJSON(n library.Notification) noticeJSON {
 	return noticeJSON{
 		ID: n.ID, Kind: n.Kind, Created: n.Created, Seen: api.OptionalTime(n.Seen), SkillID: n.Details.SkillID, Name: n.Details.Name, Number: n.Details.Number,
-		From: n.Details.From, Commit: n.Details.Commit, Review: string(n.Details.Review), Note: n.Details.Note,
+		From: n.Details.From, Commit: n.Details.Commit, Review: string(n.Details.Review), Note: cleanText(n.Details.Note),
 	}
 }
 

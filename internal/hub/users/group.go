@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Group is a set of users who share a namespace.
@@ -24,7 +25,7 @@ type Group struct {
 
 func newGroup(p account.Principal, g store.Group) Group {
 	id := account.GroupID(g.ID)
-	return Group{ID: id, Name: g.Name, Display: g.Display, Description: g.Description, Created: g.Created, Role: p.Groups[id], RequiredApprovers: g.RequiredApprovers}
+	return Group{ID: id, Name: g.Name, Display: untrusted.New(g.Display).ForPage(), Description: untrusted.New(g.Description).ForPage(), Created: g.Created, Role: p.Groups[id], RequiredApprovers: g.RequiredApprovers}
 }
 
 // Groups manages a hub's groups and their members.

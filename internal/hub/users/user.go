@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // User describes an account, with the details that the caller may see.
@@ -29,7 +30,7 @@ type User struct {
 
 // userFor returns a user with the details that a principal may see.
 func userFor(p account.Principal, u store.User) User {
-	out := User{ID: account.UserID(u.ID), Name: u.Name, Display: u.Display, Disabled: u.Disabled}
+	out := User{ID: account.UserID(u.ID), Name: u.Name, Display: untrusted.New(u.Display).ForPage(), Disabled: u.Disabled}
 	if account.Can(p, account.UserRead, account.OwnedBy(out.ID)) {
 		out.Full, out.Email, out.Admin, out.Password, out.Created, out.LastSeen = true, u.Email, u.Admin || p.Admin && p.User == out.ID, u.Password != "", u.Created, u.LastSeen
 	}

@@ -1,0 +1,230 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
+)
+
+// exactTexts lists the operations, or parts of their responses, whose texts are exact,
+// with the reason.
+var exactTexts = map[string]string{
+	"check-draft.instructions":            "the text of the author's file",
+	"check-draft.diagnostics[].edit.text": "replaces a part of the author's file",
+	"check-draft.files[].path":            "the path of the author's file",
+	"find-draft.items[].query":            "the request's own text",
+	"get-file":                            "a file",
+	"get-kind.spec":                       "a document that clients change and apply again",
+	"list-kinds.items[].spec":             "documents that clients change and apply again",
+	"get-package":                         "files",
+	"read-session-file":                   "a file",
+	"open-socket":                         "not JSON; it has the events of watch-session",
+}
+
+// withoutAnswer lists the operations that need more than the test sets up.
+var withoutAnswer = map[string]string{
+	"get-upgrade": "an imported skill",
+}
+
+// cleanedAnswers checks that responses have no disallowed characters, except in
+// exactTexts.
+type cleanedAnswers struct {
+	t    *testing.T
+	leak map[string]bool // by operation and path
+	ok   map[string]bool // operations with a successful response
+}
+
+func newCleanedAnswers(t *testing.T) *cleanedAnswers {
+	return &cleanedAnswers{t, map[string]bool{}, map[string]bool{}}
+}
+
+// check checks the response of an operation, and returns it. The body is a JSON value,
+// one in each line, or text.
+func (c *cleanedAnswers) check(op string, r reply) reply {
+	c.t.Helper()
+	c.ok[op] = c.ok[op] || r.status < 300
+	for line := range strings.Lines(r.body) {
+		line = strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "data: ")
+		var v any
+		if json.Unmarshal([]byte(line), &v) != nil {
+			v = line
+		}
+		eachString(v, op, func(path, s string) {
+			if report := untrusted.Inspect(s); !report.Clean() && !c.leak[path] && !isExact(path) {
+				c.leak[path] = true
+				c.t.Errorf("%s: %s in %+q", path, report, s)
+			}
+		})
+	}
+	return r
+}
+
+func isExact(path string) bool {
+	for p := range exactTexts {
+		if rest, ok := strings.CutPrefix(path, p); ok && (rest == "" || strings.ContainsAny(rest[:1], ".[ ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// eachString calls f with each string of a decoded JSON value and its path, in
+// which [] stands for an index.
+func eachString(v any, path string, f func(path, s string)) {
+	switch v := v.(type) {
+	case string:
+		f(path, v)
+	case []any:
+		for _, e := range v {
+			eachString(e, path+"[]", f)
+		}
+	case map[string]any:
+		for k, e := range v {
+			f(path+" key", k)
+			eachString(e, path+"."+k, f)
+		}
+	}
+}
+
+// fill returns a path with values in place of its parameters.
+func fill(path string, values map[string]string) string {
+	for name, value := range values {
+		path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))
+	}
+	return path
+}
+
+// Each text of others reaches the page and other programs without hidden characters, in
+// every response of the API that is not exact on purpose.
+func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
+	c := newGroupHub(t, "")
+	paths := readDocument(t, c.node).operations()
+	answers := newCleanedAnswers(t)
+	ask := func(who caller, op string, values map[string]string, query string, body any) reply {
+		t.Helper()
+		method, path, _ := strings.Cut(paths[op], " ")
+		return answers.check(op, who.send(t, method, fill(path, values)+query, body))
+	}
+	session := c.maintainer.begin(t)
+	values := map[string]string{"group": c.group, "user": c.ids["maintainer"], "session": strings.TrimPrefix(session, "/api/v1/sessions/"), "version": "1",
+		"namespace": "team", "secret": "KEY", "name": "ghost-0", "kind": "Ghost"}
+	ask(c.maintainer, "set-secret", values, "", map[string]string{"value": "x"})
+	for i, text := range untrustedtest.Hostile() {
+		text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\x01") // what JSON and the store accept
+		n := strconv.Itoa(i)
+		md := untrustedtest.Skill("skill-"+n, text)
+		made := ask(c.developer, "create-skill", nil, "?namespace="+c.in,
+			inForm(t, "skill-"+n+".zip", zipOf(t, "skill-"+n, fstest.MapFS{"SKILL.md": {Data: []byte(md)}, "scripts/run.sh": {Data: []byte("exit\n")}}))).want(t, 201)
+		values["skill"] = made.text(t, "id")
+		draft := files(file("SKILL.md", md))
+		ask(c.developer, "check-draft", nil, "", draft).want(t, 200)
+		draft["queries"] = []string{"skill", text}
+		ask(c.developer, "find-draft", nil, "", draft).want(t, 200)
+		ask(c.maintainer, "rate-skill", values, "", map[string]any{"stars": 1, "words": text}).want(t, 204)
+		review := map[string]any{"decision": "changes-requested", "digest": made.text(t, "digest"), "note": "No: " + text}
+		ask(c.maintainer, "review-version", values, "", review).want(t, 204)
+		review["decision"] = "pending"
+		ask(c.maintainer, "review-version", values, "", review).want(t, 204)
+		if i%5 == 0 { // slow, and at most 200 defaults
+			ask(c.maintainer, "set-default", values, "", map[string]any{}).want(t, 200)
+			ask(c.maintainer, "load-session-skill", values, "", map[string]string{"name": "skill-" + n}).want(t, 200)
+		}
+		ask(c.maintainer, "change-session", values, "", map[string]string{"title": text})
+		ask(c.maintainer, "make-token", nil, "", map[string]any{"name": text, "scopes": []string{"read"}})
+		ask(c.root, "make-group", nil, "", map[string]string{"name": "group-" + n, "display": text, "description": text})
+		ask(c.root, "change-user", values, "", map[string]string{"display": text})
+		quoted := untrustedtest.YAML(text)
+		for kind, spec := range map[string]string{
+			"Ghost":     "{systemPrompt: " + quoted + ", mcpServers: {wiki: {url: \"https://x.example.com/mcp\", headers: {X: " + quoted + "}}}}",
+			"MCPServer": "{command: " + quoted + ", args: [" + quoted + "], env: {X: " + quoted + "}}",
+		} {
+			ask(c.maintainer, "apply", nil, "", typed{"application/yaml", fmt.Sprintf("kind: %s\nmetadata: {name: %s-%s, namespace: team, description: %s}\nspec: %s\n", kind, strings.ToLower(kind), n, quoted, spec)})
+		}
+		for op, at := range paths {
+			if strings.HasPrefix(at, "GET ") && strings.Contains(at, "{skill}") && exactTexts[op] == "" {
+				ask(c.maintainer, op, values, map[string]string{"get-diff": "?from=none"}[op], nil)
+			}
+		}
+		ask(c.maintainer, "search-skills", nil, "?q=skill-"+n, nil)
+		ask(c.maintainer, "explain-skill", nil, "?name=skill-"+n, nil)
+		ask(c.maintainer, "resolve-skill", nil, "?name=skill-"+n, nil)
+		ask(c.maintainer, "list-notices", nil, "?limit=5", nil)
+		ask(c.maintainer, "list-members", values, "", nil)
+		ask(c.root, "list-audit", nil, "?limit=20", nil)
+	}
+	c.maintainer.talk(t, session, "hello")
+	for op, at := range paths {
+		if !strings.HasPrefix(at, "GET ") || strings.Contains(at, "{skill}") || exactTexts[op] != "" {
+			continue
+		}
+		query := map[string]string{"watch-session": "?follow=false", "search-skills": "?q=skill", "explain-skill": "?name=skill-0", "resolve-skill": "?name=skill-0"}[op]
+		for _, who := range []caller{c.maintainer, c.root} {
+			ask(who, op, values, query, nil)
+		}
+	}
+	for _, kind := range []string{"Ghost", "MCPServer", "Skill"} {
+		values["kind"], values["name"] = kind, strings.ToLower(kind)+"-0"
+		for _, op := range []string{"list-kinds", "get-kind", "get-profile", "get-servers", "list-referrers"} {
+			ask(c.maintainer, op, values, map[string]string{"list-kinds": "?limit=500"}[op], nil)
+		}
+	}
+	for _, op := range []string{"list-groups", "list-servers", "list-skills", "list-reviews"} {
+		ask(c.root, op, nil, "?limit=500", nil)
+	}
+	for op, at := range paths {
+		if strings.HasPrefix(at, "GET ") && !answers.ok[op] && exactTexts[op] == "" && withoutAnswer[op] == "" {
+			t.Errorf("%s: no successful response", op)
+		}
+	}
+}
+
+// Errors repeat arguments: parts of paths, queries, and names in documents and packages.
+// Each operation gets one text of each kind; TestTextsOfProblemsAreCleaned in package api
+// covers all texts.
+func TestHostileArgumentsAreCleanedInErrors(t *testing.T) {
+	c := newGroupHub(t, "")
+	doc := readDocument(t, c.node)
+	answers := newCleanedAnswers(t)
+	session := c.maintainer.begin(t)
+	texts := []string{"a\U000e0069\U000e0067", "a\u202eb", "\x1b[2Ja", "a\u200bb", "a\x00b", "a\xffb", "a\ufe0fb", "a\u009b2J", "a\r\nb\u2028c"}
+	for _, text := range texts {
+		query := url.Values{}
+		for path, item := range doc.Paths {
+			for method, op := range item {
+				at, values := path, map[string]string{}
+				clear(query)
+				for _, p := range op.Parameters {
+					values[p.Name] = text
+					if p.In == "query" {
+						query.Set(p.Name, text)
+					}
+				}
+				for _, with := range []map[string]string{values, {"kind": "Ghost", "namespace": "default", "name": text}, {"kind": "Skill", "namespace": text, "name": "x"}} {
+					answers.check(op.OperationID, c.root.send(t, strings.ToUpper(method), fill(at, with)+"?"+query.Encode(), map[string]string{"name": text, text: text, "kind": text}))
+				}
+			}
+		}
+	}
+	for _, text := range untrustedtest.Hostile() {
+		text = strings.ToValidUTF8(text, "\ufffd")
+		quoted := untrustedtest.YAML(text)
+		for _, document := range []string{
+			"kind: " + quoted + "\nmetadata: {name: x}\n", "apiVersion: " + quoted + "\nkind: Ghost\nmetadata: {name: x}\nspec: {}\n", "kind: Ghost\nmetadata: {name: " + quoted + "}\nspec: {}\n",
+			"kind: Ghost\nmetadata: {name: x, namespace: " + quoted + "}\nspec: {}\n", "kind: Ghost\nmetadata: {name: x}\nspec: {" + quoted + ": 1, skills: [" + quoted + "], mcpServers: {" + quoted + ": {command: x}}, policy: [" + quoted + "]}\n",
+			"kind: Bot\nmetadata: {name: x}\nspec: {ghostRef: {name: " + quoted + "}}\n", "kind: Model\nmetadata: {name: x}\nspec: {vendor: " + quoted + ", model: " + quoted + "}\n", "kind: Skill\nmetadata: {name: x}\nspec: {description: 1, " + quoted + ": " + quoted + "}\n",
+		} {
+			answers.check("apply", c.developer.send(t, "POST", "/api/v1/apply?dry=true", typed{"application/yaml", document}))
+		}
+		answers.check("load-session-skill", c.maintainer.send(t, "POST", session+"/skills", map[string]string{"name": text}))
+		answers.check("check-draft", c.developer.send(t, "POST", "/api/v1/drafts/check", files(file("SKILL.md", "---\nname: "+quoted+"\n"+quoted+": "+quoted+"\n---\n"), file(text, "x"), file("scripts/"+text, "x"))))
+		answers.check("create-skill", c.developer.send(t, "POST", "/api/v1/skills?file_name="+url.QueryEscape(text)+".zip", typed{"application/zip", text}))
+		answers.check("test-server", c.developer.send(t, "POST", "/api/v1/servers/test", map[string]any{"name": text, "config": map[string]any{"url": text, text: text}}))
+	}
+}
