@@ -4,9 +4,9 @@
 //
 // Requests are rendered from the session's events. Because events are only
 // added, each request starts with the previous one until the conversation is
-// compacted. The tools stay the same for the whole conversation. Each call is
-// recorded before it is made, so that after a crash, a call that may have run
-// is not repeated.
+// compacted. The tools stay the same for the whole conversation. Each call that
+// may have an effect is recorded before it is made, so that after a crash, a call
+// that may have had one is not repeated.
 //
 // An agent itself has only tools that load and unload skills. [SkillTools] and
 // [ServerTools] return others. The package does not depend on a vendor, terminal

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/callid"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -83,12 +85,24 @@ func (t *turn) reads(c pendingCall) bool {
 
 // runCall makes a call and records its result.
 func (t *turn) runCall(ctx context.Context, c pendingCall) (waits bool, err error) {
-	out, err := t.callTool(ctx, c)
+	made := &runningCall{turn: t, call: c.Call}
+	out, err := t.callTool(ctx, c, made)
+	start := made.unrecorded.Swap(nil)
 	if err != nil {
-		return false, fmt.Errorf("call %s: %w", c.Name, err)
+		err = fmt.Errorf("call %s: %w", c.Name, err)
+		if start != nil {
+			if failed := t.session.Append(context.WithoutCancel(ctx), *start); failed != nil {
+				err = errors.Join(err, failed)
+			}
+		}
+		return false, err
 	}
 	res := &session.CallResult{Call: c.ID, Text: truncateMiddle(out.Text), Images: out.Images, Error: out.Error, Denied: out.Denied, Instructions: out.Instructions, Wait: out.Wait}
-	if err := t.session.Append(context.WithoutCancel(ctx), session.Event{Result: res}); err != nil {
+	events := []session.Event{{Result: res}}
+	if start != nil {
+		events = []session.Event{*start, {Result: res}}
+	}
+	if err := t.session.Append(context.WithoutCancel(ctx), events...); err != nil {
 		return false, err
 	}
 	t.emitSkillEvents()
@@ -111,7 +125,7 @@ func truncateMiddle(text string) string {
 		strings.ToValidUTF8(text[:half], ""), len(text)-2*half, strings.ToValidUTF8(text[len(text)-half:], ""))
 }
 
-func (t *turn) callTool(ctx context.Context, c pendingCall) (*Outcome, error) {
+func (t *turn) callTool(ctx context.Context, c pendingCall, made *runningCall) (*Outcome, error) {
 	tool := t.tool(c.Name)
 	switch {
 	case tool == nil:
@@ -138,7 +152,8 @@ func (t *turn) callTool(ctx context.Context, c pendingCall) (*Outcome, error) {
 	if outer := callid.From(ctx); outer != "" { // the agent is a tool of another agent
 		id = outer + "." + id
 	}
-	made := &runningCall{turn: t, call: c.Call}
+	// The start of load_skill tells a recovery which loads belong to the call.
+	made.recordLater = tool.ReadOnly && tool.Repeatable && c.Name != toolname.LoadSkill
 	t.emit(Event{Type: ToolCall, Call: &c.Call})
 	if !tool.ReportsStart {
 		if err := made.reportStart(ctx); err != nil {
@@ -159,6 +174,11 @@ type runningCall struct {
 	call session.Call
 	once sync.Once
 	err  error
+
+	// recordLater means that the start is recorded together with the result, which
+	// saves a write. The call has no effect, so it may be made again after a crash.
+	recordLater bool
+	unrecorded  atomic.Pointer[session.Event] // start to record later
 }
 
 type runningCallKey struct{}
@@ -166,7 +186,12 @@ type runningCallKey struct{}
 // reportStart records that the call may have had an effect.
 func (m *runningCall) reportStart(ctx context.Context) error {
 	m.once.Do(func() {
-		m.err = m.turn.session.Append(ctx, session.Event{CallStarted: &session.CallStart{Call: m.call.ID}})
+		start := session.Event{Time: time.Now().UTC(), CallStarted: &session.CallStart{Call: m.call.ID}}
+		if m.recordLater {
+			m.unrecorded.Store(&start)
+			return
+		}
+		m.err = m.turn.session.Append(ctx, start)
 	})
 	return m.err
 }

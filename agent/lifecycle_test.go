@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/loadout-dev/loadout/agent"
@@ -403,5 +404,87 @@ func TestCrashBetweenParallelLoads(t *testing.T) {
 	}
 	if n := len(tk.session.Active()); n != 2 {
 		t.Errorf("%d skills are active", n)
+	}
+}
+
+// appendLog records how events were appended.
+type appendLog struct {
+	session.MemoryLog
+	mu      sync.Mutex
+	appends [][]string
+}
+
+func (l *appendLog) Append(ctx context.Context, events ...*session.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var types []string
+	for _, e := range events {
+		types = append(types, e.Type)
+	}
+	l.appends = append(l.appends, types)
+	return l.MemoryLog.Append(ctx, events...)
+}
+
+// The start of a call that only reads is recorded with its result, or when the call
+// is interrupted. The start of any other call is recorded before it.
+func TestStartsOfReadingCalls(t *testing.T) {
+	log := &appendLog{}
+	before := func(string) string { return "" }
+	tool := func(name string, tool agent.Tool) agent.Tool {
+		tool.Tool = llm.Tool{Name: name}
+		tool.Call = func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
+			if tool.ReportsStart {
+				if err := agent.ReportStart(ctx); err != nil {
+					return nil, err
+				}
+			}
+			if name == "hang" {
+				return nil, errors.New("interrupted")
+			}
+			return &agent.Outcome{Text: before(name)}, nil
+		}
+		return tool
+	}
+	reads := agent.Tool{Repeatable: true, ReadOnly: true}
+	o := &agent.Options{Tools: []agent.Tool{tool("read", reads), tool("report", agent.Tool{Repeatable: true, ReadOnly: true, ReportsStart: true}),
+		tool("hang", reads), tool("save", agent.Tool{Repeatable: true}), tool("once", agent.Tool{ReadOnly: true})}}
+	started := func() bool { return slices.Contains(log.appends[len(log.appends)-1], "call_started") }
+	for _, c := range []struct {
+		tool  string
+		early bool // whether the start is recorded before the call
+		want  []string
+	}{
+		{"read", false, []string{"message", "call_started tool_result", "message"}},
+		{"report", false, []string{"message", "call_started tool_result", "message"}},
+		{"save", true, []string{"message", "call_started", "tool_result", "message"}},
+		{"once", true, []string{"message", "call_started", "tool_result", "message"}},
+		{"hang", false, []string{"message", "call_started"}},
+	} {
+		tk := newTalkWith(t, log, o, calls(llm.Call{ID: c.tool, Name: c.tool}), says("done"))
+		var early bool
+		before = func(string) string { early = started(); return "" }
+		n := len(log.appends)
+		if err := tk.RunTurn(t.Context(), "Go.", nil); (err != nil) != (c.tool == "hang") {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, types := range log.appends[n:] {
+			got = append(got, strings.Join(types, " "))
+		}
+		for len(got) > 0 && got[0] != "message" {
+			got = got[1:] // the start of the conversation
+		}
+		if got = got[1:]; !slices.Equal(got, c.want) || early != c.early {
+			t.Errorf("%s: appended %q, start before the call %v, want %q, %v", c.tool, got, early, c.want, c.early)
+		}
+	}
+	events, err := log.Read(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range events {
+		if e.Result != nil && e.Time.Before(events[i-1].Time) {
+			t.Errorf("the start of call %s is later than its result", e.Result.Call)
+		}
 	}
 }
