@@ -90,14 +90,23 @@ type eventRow struct {
 func inboxStream(id string) string { return id + "/in" }
 func eventStream(id string) string { return id + "/out" }
 
+// eventPage is the maximum number of events that are read at once. A step may
+// contain images.
+const eventPage = 32
+
 // readEventPage returns a page of the events after the given number, with their
 // steps.
 func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]Event, error) {
-	const page = 32 // a step may contain images
-	rows, err := e.db.Events.Read(ctx, eventStream(id), after, page)
+	rows, err := e.db.Events.Read(ctx, eventStream(id), after, eventPage)
 	if err != nil {
 		return nil, err
 	}
+	return decodeEvents(id, rows, func(after int64, limit int) ([]store.Event, error) { return e.db.Events.Read(ctx, id, after, limit) })
+}
+
+// decodeEvents returns events with their steps. readSteps returns steps of the
+// transcript as [store.Events.Read] does. It is called at most once.
+func decodeEvents(id string, rows []store.Event, readSteps func(after int64, limit int) ([]store.Event, error)) ([]Event, error) {
 	out := make([]Event, len(rows))
 	first, last := int64(0), int64(0) // range of the steps
 	of := make([]int64, len(rows))
@@ -118,7 +127,7 @@ func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]E
 	if first == 0 {
 		return out, nil
 	}
-	steps, err := e.db.Events.Read(ctx, id, first-1, int(last-first+1))
+	steps, err := readSteps(first-1, int(last-first+1))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +136,7 @@ func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]E
 			continue
 		}
 		at := int(of[i] - first)
-		if at < 0 || at >= len(steps) {
+		if at < 0 || at >= len(steps) || steps[at].Seq != of[i] {
 			return nil, fmt.Errorf("read step %d of conversation %q: %w", of[i], id, store.ErrNotFound)
 		}
 		step, err := readStep(steps[at])

@@ -29,8 +29,16 @@ type listener struct {
 	stream       string
 	wakeup       chan struct{} // capacity 1
 	subscription *bus.Subscription
-	seen         int64 // number of the last event that its user has read
+
+	// The following fields are guarded by notifier.mu.
+	seen   int64   // number of the last event that its user has read
+	fresh  []Event // consecutive events that this node has added to the stream
+	behind bool    // whether the stream may have more events than fresh, or was deleted
 }
+
+// maxFresh is the maximum number of events that wait for a slow listener. It reads
+// further ones from the database.
+const maxFresh = 32
 
 func (b *notifier) listen(stream string, seen int64) *listener {
 	l := &listener{notifier: b, stream: stream, wakeup: make(chan struct{}, 1), subscription: b.bus.Subscribe(stream), seen: seen}
@@ -53,29 +61,70 @@ func (l *listener) close() {
 	}
 }
 
-// wait returns when the stream may have events after seen, or may have been
-// deleted.
-func (l *listener) wait(ctx context.Context, seen int64) error {
-	l.notifier.mu.Lock()
-	l.seen = seen
-	l.notifier.mu.Unlock()
-	select {
-	case <-l.wakeup:
-	case <-l.subscription.Ready():
-		l.subscription.Drain()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// wait waits for events after the number seen, and returns those that this node
+// has added to the stream. If grown is set, the stream may have further events in
+// the database, or may have been deleted.
+func (l *listener) wait(ctx context.Context, seen int64) (fresh []Event, grown bool, err error) {
+	for {
+		fresh, grown = l.take(seen)
+		for _, note := range l.subscription.Drain() {
+			grown = grown || note.Seq == 0 || note.Seq > seen+int64(len(fresh))
+		}
+		if len(fresh) > 0 || grown {
+			return fresh, grown, nil
+		}
+		select {
+		case <-l.wakeup:
+		case <-l.subscription.Ready():
+		case <-ctx.Done():
+			return nil, false, context.Cause(ctx)
+		}
 	}
-	return nil
 }
 
-// wake wakes the listeners of a stream. The caller must hold b.mu.
-func (b *notifier) wake(stream string) {
+// take returns the events after the number seen that this node has added to the
+// stream, without a gap.
+func (l *listener) take(seen int64) (fresh []Event, grown bool) {
+	l.notifier.mu.Lock()
+	defer l.notifier.mu.Unlock()
+	fresh, grown = l.fresh, l.behind
+	l.seen, l.fresh, l.behind = seen, nil, false
+	for len(fresh) > 0 && fresh[0].Seq <= seen {
+		fresh = fresh[1:]
+	}
+	if len(fresh) > 0 && fresh[0].Seq != seen+1 {
+		return nil, true
+	}
+	return fresh, grown
+}
+
+// hasListeners reports whether a stream has listeners on this node.
+func (b *notifier) hasListeners(stream string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.listeners[stream]) > 0
+}
+
+// deliver gives the listeners of a stream the events that this node has added to
+// it.
+func (b *notifier) deliver(stream string, events []Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for l := range b.listeners[stream] {
-		select {
-		case l.wakeup <- struct{}{}:
-		default: // already woken
+		if n := len(l.fresh); n+len(events) > maxFresh || n > 0 && l.fresh[n-1].Seq+1 != events[0].Seq {
+			l.fresh, l.behind = nil, true
+		} else {
+			l.fresh = append(l.fresh, events...)
 		}
+		l.wake()
+	}
+}
+
+// wake makes wait look for events. The caller must hold notifier.mu.
+func (l *listener) wake() {
+	select {
+	case l.wakeup <- struct{}{}:
+	default: // already woken
 	}
 }
 
@@ -93,8 +142,8 @@ func (b *notifier) poll(ctx context.Context) error {
 		for _, stream := range some {
 			for l := range b.listeners[stream] {
 				if ends[stream] > l.seen || ends[stream] == 0 && l.seen > 0 { // deleted
-					b.wake(stream)
-					break
+					l.behind = true
+					l.wake()
 				}
 			}
 		}

@@ -21,8 +21,9 @@ type conversationTx struct {
 	quotas   quota.Quotas
 	left     *quota.Allowance // of the owner; nil until bytes are reserved
 	queued   []store.NewEvents
-	appended map[string]int64 // last numbers of the inbox and event stream, if the transaction appends to them
-	ends     *streamEnds      // nil after a conflict
+	written  map[string][]store.Event // events that flush has appended, by stream
+	appended map[string]int64         // last numbers of the inbox and event stream, if the transaction appends to them
+	ends     *streamEnds              // nil after a conflict
 }
 
 // errLeaseLost is returned if this node no longer holds the conversation's lease.
@@ -42,7 +43,7 @@ func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx
 			c.ends = &e.ends
 		}
 		err := e.db.Tx(ctx, func(tx *store.Tx) error {
-			c.Tx, c.left, c.queued, c.appended = tx, nil, nil, map[string]int64{}
+			c.Tx, c.left, c.queued, c.written, c.appended = tx, nil, nil, map[string][]store.Event{}, map[string]int64{}
 			if err := f(c); err != nil {
 				return err
 			}
@@ -54,11 +55,32 @@ func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx
 		if err != nil {
 			return err
 		}
+		e.deliver(id, c.written)
 		for stream, seq := range c.appended {
 			e.ends.set(stream, seq)
 			e.opts.Bus.Publish(stream, seq)
 		}
 		return nil
+	}
+}
+
+// deliver gives the watchers on this node the events that a transaction has added,
+// so that they need not read them from the database.
+func (e *Engine) deliver(id string, written map[string][]store.Event) {
+	stream := eventStream(id)
+	rows := written[stream]
+	if len(rows) == 0 || !e.notifier.hasListeners(stream) {
+		return
+	}
+	events, err := decodeEvents(id, rows, func(after int64, _ int) ([]store.Event, error) {
+		steps := written[id]
+		if len(steps) > 0 {
+			steps = steps[min(max(after+1-steps[0].Seq, 0), int64(len(steps))):]
+		}
+		return steps, nil
+	})
+	if err == nil { // otherwise they read the events from the database
+		e.notifier.deliver(stream, events)
 	}
 }
 
@@ -118,6 +140,12 @@ func (c *conversationTx) flush(ctx context.Context) error {
 		}
 		if err := c.Events.AppendAll(ctx, some...); err != nil {
 			return err
+		}
+		for _, n := range some {
+			for i, row := range n.Events {
+				row.Seq = n.After + int64(i) + 1
+				c.written[n.Stream] = append(c.written[n.Stream], row)
+			}
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func (w *worker) followInbox(ctx context.Context, heeded int64, cancel context.C
 			return
 		}
 		heeded = max(heeded, last)
-		if l.wait(ctx, heeded) != nil {
+		if _, _, err := l.wait(ctx, heeded); err != nil {
 			return
 		}
 	}

@@ -52,11 +52,18 @@ func (e *Engine) watch(ctx context.Context, p account.Principal, id string, afte
 		after = max(after, 0)
 		l := e.notifier.listen(eventStream(id), after)
 		defer l.close()
-		woken := false
-		for {
-			events, err := e.readEventPage(ctx, id, after)
-			if err == nil && len(events) == 0 && woken {
-				_, err = e.db.Sessions.Get(ctx, id) // fails if it was deleted
+		for read, woken := true, false; ; {
+			var events []Event
+			if read {
+				events, err = e.readEventPage(ctx, id, after)
+				if read = len(events) == eventPage; err == nil && len(events) == 0 && woken {
+					_, err = e.db.Sessions.Get(ctx, id) // fails if it was deleted
+				}
+			} else if how.follow {
+				events, read, err = e.waitForEvents(ctx, l, after)
+				woken = true
+			} else {
+				return
 			}
 			if err != nil {
 				yield(Event{}, err)
@@ -71,23 +78,13 @@ func (e *Engine) watch(ctx context.Context, p account.Principal, id string, afte
 					return
 				}
 			}
-			if woken = len(events) == 0; !woken {
-				continue
-			}
-			if !how.follow {
-				return
-			}
-			if err := e.waitForEvents(ctx, l, after); err != nil {
-				yield(Event{}, err)
-				return
-			}
 		}
 	}
 }
 
-// waitForEvents waits until the stream may have events after the given number. It
-// returns an error if the engine closes.
-func (e *Engine) waitForEvents(ctx context.Context, l *listener, after int64) error {
+// waitForEvents is like [listener.wait], but also returns an error if the engine
+// closes.
+func (e *Engine) waitForEvents(ctx context.Context, l *listener, after int64) (events []Event, grown bool, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(e.ctx, func() { stop(ErrClosed) })()
