@@ -213,7 +213,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 // A memory limit caps the total.
 func tuneMemory(getenv func(string) string) {
 	if getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		setGCPercent(400)
 	}
 	if getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(512 << 20)

@@ -15,6 +15,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -36,6 +38,7 @@ func runAs(caller func() presence.Caller, administrator operator.File) {
 	if len(os.Args) > 1 && os.Args[1] == execution.WASMCommand {
 		os.Exit(wasm.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) // in a sandbox
 	}
+	delayFirstGC(os.Getenv)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ended := make(chan int, 1)
 	var needs atomic.Int64 // time allowed for shutdown
@@ -57,6 +60,26 @@ func runAs(caller func() presence.Caller, administrator operator.File) {
 	case <-time.After(time.Duration(needs.Load())):
 		os.Exit(exit.Interrupted)
 	}
+}
+
+// delayFirstGC makes the first garbage collection happen at 16 MB instead of 4 MB,
+// which most commands never reach. Listing 1,200 skills then takes 15% less CPU
+// time. Later collections happen as usual, so that large setups need no more
+// memory.
+func delayFirstGC(getenv func(string) string) {
+	if getenv("GOGC") != "" {
+		return
+	}
+	usual := debug.SetGCPercent(400)
+	resetGC = runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+}
+
+var resetGC runtime.Cleanup // undoes delayFirstGC
+
+// setGCPercent is like [debug.SetGCPercent], and ends delayFirstGC.
+func setGCPercent(percent int) {
+	resetGC.Stop()
+	debug.SetGCPercent(percent)
 }
 
 // shutdownTimeout is the time allowed for shutdown after a signal, unless the

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,7 @@ on a terminal.`,
 		Args: argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.JSON && a.Getenv("GOGC") == "" {
-				debug.SetGCPercent(10) // a catalog is live memory, and the rest of a list is garbage
+				setGCPercent(10) // a catalog is live memory, and the rest of a list is garbage
 			}
 			rt, err := a.OpenRuntime(cmd.Context())
 			if err != nil {

@@ -30,7 +30,7 @@ type listedSet struct {
 // add adds skills of a directory.
 func (l listedSkills) add(dir string, skills []string) {
 	if l[dir] == nil {
-		l[dir] = &listedSet{skills: map[string]bool{}, used: time.Now()}
+		l[dir] = &listedSet{skills: make(map[string]bool, len(skills)), used: time.Now()}
 	}
 	for _, skill := range skills {
 		l[dir].skills[skill] = true
@@ -208,10 +208,13 @@ func jsonSize(v any) int {
 
 func decodeListed(data []byte) (listedFile, error) {
 	var f listedFile
-	if err := privatefile.CheckVersion(data, listedVersion); err != nil {
-		return f, err
+	err := json.Unmarshal(data, &f)
+	if err != nil || f.Version != listedVersion {
+		if err := privatefile.CheckVersion(data, listedVersion); err != nil {
+			return f, err
+		}
 	}
-	if err := json.Unmarshal(data, &f); err != nil {
+	if err != nil {
 		return f, fmt.Errorf("damaged: %w", err)
 	}
 	if f.Version == 1 {

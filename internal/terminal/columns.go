@@ -7,7 +7,14 @@ import (
 )
 
 // Width returns the number of terminal columns that s occupies.
-func Width(s string) int { return ansi.StringWidth(s) }
+func Width(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return ansi.StringWidth(s)
+		}
+	}
+	return len(s)
+}
 
 // Layout formats command output and removes control characters from it.
 type Layout struct {
@@ -44,14 +51,20 @@ func (l Layout) Wrap(indent, s string, style func(string) string) string {
 // style, and the others are faint. Only the last column is truncated to the
 // width, because users may want to copy the others.
 func (l Layout) Table(indent string, rows [][]string) string {
-	widths := l.columnWidths(rows)
+	plain := make([][]string, len(rows))
+	for i, r := range rows {
+		plain[i] = make([]string, len(r))
+		for j, c := range r {
+			plain[i][j] = Plain(c)
+		}
+	}
+	widths := l.columnWidths(plain)
 	var out strings.Builder
-	for _, r := range rows {
+	for _, r := range plain {
 		var b strings.Builder
 		b.WriteString(indent)
 		used := len(indent)
 		for i, c := range r {
-			c = Plain(c)
 			if i == len(r)-1 {
 				if l.Width > 0 {
 					c = Clip(c, max(l.Width-used, 20))
@@ -74,8 +87,8 @@ func (l Layout) Table(indent string, rows [][]string) string {
 	return out.String()
 }
 
-// columnWidths returns the width of each column, up to a maximum. A wider cell
-// shifts the rest of its row.
+// columnWidths returns the width of each column of plain text, up to a maximum.
+// A wider cell shifts the rest of its row.
 func (l Layout) columnWidths(rows [][]string) []int {
 	most := 40
 	if l.Width > 0 {
@@ -87,7 +100,7 @@ func (l Layout) columnWidths(rows [][]string) []int {
 			widths = append(widths, 0)
 		}
 		for i, c := range r {
-			if n := Width(Plain(c)); n <= most {
+			if n := Width(c); n <= most {
 				widths[i] = max(widths[i], n)
 			}
 		}

@@ -33,3 +33,12 @@ func TestWrap(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Widths of ASCII are counted in bytes, but not those of other texts.
+func TestWidth(t *testing.T) {
+	for s, want := range map[string]int{"": 0, "csv-analysis ~": 14, "café": 4, "文档": 4, "e\u0301": 1, "\x1b[1mbold\x1b[m": 4, "a\x7f": 1, "👩‍💻": 2} {
+		if got := Width(s); got != want {
+			t.Errorf("Width(%q) = %d, want %d", s, got, want)
+		}
+	}
+}
