@@ -154,11 +154,32 @@ func TestElide(t *testing.T) {
 	for _, test := range []struct{ name, a, b, wantA, wantB string }{
 		{"short ones stay", "aaab", "aaac", "aaab", "aaac"},
 		{"both ends", x + "b" + x, x + "c" + x, "…" + end + "b" + end + "…", "…" + end + "c" + end + "…"},
+		{"160 characters stay", strings.Repeat("ä", 159) + "b", strings.Repeat("ä", 159) + "c", strings.Repeat("ä", 159) + "b", strings.Repeat("ä", 159) + "c"},
+		{"161 characters", strings.Repeat("ä", 160) + "b", "", strings.Repeat("ä", 160) + "b", ""},
+		{"161 characters, alike", strings.Repeat("ä", 160) + "b", strings.Repeat("ä", 160), "…" + end + "b", "…" + end},
 		{"nothing in common", strings.Repeat("a", 200), "b", strings.Repeat("a", 200), "b"},
 		{"the one begins as the other", x + x, x + x + "b", "…" + end, "…" + end + "b"},
 	} {
 		if a, b := linediff.Elide(test.a, test.b); a != test.wantA || b != test.wantB {
 			t.Errorf("%s: %q, %q", test.name, a, b)
 		}
+	}
+}
+
+// Ranges of lines are as in a unified diff: without lines, that of the line before.
+func TestHunkHeader(t *testing.T) {
+	for _, tt := range []struct{ a, b, want string }{
+		{"", "x", "@@ -0,0 +1,1 @@"}, {"x", "", "@@ -1,1 +0,0 @@"}, {"a b", "a c", "@@ -1,2 +1,2 @@"}, {"a", "a b", "@@ -1,1 +1,2 @@"},
+	} {
+		hunks := linediff.Hunks(linediff.Compare(strings.Fields(tt.a), strings.Fields(tt.b), enough), 1)
+		if len(hunks) != 1 || hunks[0].Header() != tt.want {
+			t.Errorf("%q to %q: %v, want %s", tt.a, tt.b, hunks, tt.want)
+		}
+	}
+	if hunks := linediff.Hunks(linediff.Compare(strings.Fields("a b c d e f"), strings.Fields("x b c d e y"), enough), 2); len(hunks) != 1 {
+		t.Errorf("hunks that touch are %d", len(hunks))
+	}
+	if hunks := linediff.Hunks(linediff.Compare(strings.Fields("a b c d e f"), strings.Fields("x b c d e y"), enough), 1); len(hunks) != 2 {
+		t.Errorf("hunks apart are %d", len(hunks))
 	}
 }
