@@ -259,9 +259,17 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	root := t.TempDir()
 	d := dir(root)
 	go func() { ended <- d.Watch(ctx, func() { d.List(ctx); changed <- struct{}{} }) }()
-	<-changed // what happened before it was watched
+	wait := func() {
+		t.Helper()
+		select {
+		case <-changed:
+		case err := <-ended: // the system may have no watches left
+			t.Fatalf("Watch returns %v", err)
+		}
+	}
+	wait() // for what happened before it was watched
 	write(t, root, map[string]string{"a/SKILL.md": doc("a", "")})
-	<-changed
+	wait()
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("Watch returns %v", err)
