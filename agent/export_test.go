@@ -12,3 +12,15 @@ var Connect = connect
 func (c *connection) Tools(ctx context.Context, without ...string) ([]Tool, error) {
 	return c.tools(ctx, without...)
 }
+
+// Limits of the images in a result.
+const (
+	MaxImages     = maxImages
+	MaxImageBytes = maxImageBytes
+)
+
+// ResultOutcome converts a result to an outcome for the model.
+var ResultOutcome = resultOutcome
+
+// ProgressText returns the text of a progress notification.
+var ProgressText = progressText
