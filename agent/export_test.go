@@ -10,7 +10,8 @@ var Connect = connect
 
 // Tools returns the server's tools, except those named in without.
 func (c *connection) Tools(ctx context.Context, without ...string) ([]Tool, error) {
-	return c.tools(ctx, without...)
+	listed, err := c.tools(ctx, without...)
+	return c.withCalls(listed), err
 }
 
 // Limits of the images in a result.

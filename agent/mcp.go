@@ -52,7 +52,8 @@ func connect(ctx context.Context, s inProcessServer, elicit func(context.Context
 	return c, nil
 }
 
-// tools returns the server's tools, except those named in without.
+// tools returns the server's tools, except those named in without. They have no
+// function Call.
 func (c *connection) tools(ctx context.Context, without ...string) ([]Tool, error) {
 	var out []Tool
 	for t, err := range c.ClientSession.Tools(ctx, nil) {
@@ -70,10 +71,19 @@ func (c *connection) tools(ctx context.Context, without ...string) ([]Tool, erro
 		out = append(out, Tool{
 			Tool:       llm.Tool{Name: t.Name, Description: t.Description, InputSchema: schema},
 			Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), ReadOnly: a != nil && a.ReadOnlyHint,
-			Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) { return c.call(ctx, t.Name, args) },
 		})
 	}
 	return out, nil
+}
+
+// withCalls returns copies of tools that call the server.
+func (c *connection) withCalls(tools []Tool) []Tool {
+	out := slices.Clone(tools)
+	for i := range out {
+		name := out[i].Name
+		out[i].Call = func(ctx context.Context, args json.RawMessage) (*Outcome, error) { return c.call(ctx, name, args) }
+	}
+	return out
 }
 
 // call calls one of the server's tools and reports its progress.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -91,7 +92,7 @@ func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o 
 		return nil, nil, errors.Join(err, server.Close())
 	}
 	close = func() error { return errors.Join(c.Close(), server.Close()) }
-	served, err := c.tools(ctx, toolname.LoadSkill, toolname.CallTool)
+	served, err := servedTools(ctx, c, rt, &opts)
 	if err != nil {
 		return nil, nil, errors.Join(err, close())
 	}
@@ -100,4 +101,26 @@ func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o 
 		all = append(all, caller.callTool())
 	}
 	return all, close, nil
+}
+
+// serverKind identifies servers that have the same tools.
+type serverKind struct{ runsScripts, hasTools bool }
+
+// knownTools holds the tools of servers that were listed before, without the
+// function Call, by serverKind.
+var knownTools sync.Map
+
+// servedTools returns the tools of a server except those that SkillTools replaces.
+// It lists the tools of each kind of server only once.
+func servedTools(ctx context.Context, c *connection, rt *loadout.Runtime, o *mcpserver.Options) ([]Tool, error) {
+	kind := serverKind{rt.RunsScripts(), o.Tools != nil}
+	fixed := o.Extend == nil && o.Compat == "" && o.ToolsFor == nil && !o.Grow
+	if known, ok := knownTools.Load(kind); ok && fixed {
+		return c.withCalls(known.([]Tool)), nil
+	}
+	listed, err := c.tools(ctx, toolname.LoadSkill, toolname.CallTool)
+	if err == nil && fixed {
+		knownTools.Store(kind, listed)
+	}
+	return c.withCalls(listed), err
 }
