@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -222,7 +223,7 @@ var scopes = map[string]policy.Scope{"once": policy.Once, "session": policy.ForS
 
 // sessionName returns a name for the request's connection that is stable for
 // its lifetime. It returns "" if the connection ends with the request.
-func (a *approvals) sessionName(sdk *mcp.Server, req *mcp.CallToolRequest) string {
+func (a *approvals) sessionName(sessions iter.Seq[*mcp.ServerSession], req *mcp.CallToolRequest) string {
 	ss := lastingSession(req)
 	if ss == nil {
 		return ""
@@ -233,7 +234,7 @@ func (a *approvals) sessionName(sdk *mcp.Server, req *mcp.CallToolRequest) strin
 		return id
 	}
 	alive := map[*mcp.ServerSession]string{ss: "mcp-" + rand.Text()}
-	for other := range sdk.Sessions() {
+	for other := range sessions {
 		if id := a.sessions[other]; id != "" {
 			alive[other] = id
 		}

@@ -94,7 +94,7 @@ func (t *catalogTexts) dropEnded(s *Server) {
 // dropEndedLocked is like dropEnded, but requires t.mu to be held.
 func (t *catalogTexts) dropEndedLocked(s *Server) {
 	alive := map[*mcp.ServerSession]*conn{}
-	for ss := range s.sdk.Sessions() {
+	for ss := range s.sessions() {
 		if c := t.conns[ss]; c != nil {
 			alive[ss] = c
 		}

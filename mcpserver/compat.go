@@ -33,18 +33,18 @@ func compatTool(system string) string {
 // addCompatTool adds an earlier system's tool unless skills are disabled. If
 // there are no skills, the tool is hidden; see compatCatalogText. It reports
 // whether the tool is registered.
-func (s *Server) addCompatTool() bool {
+func (s *Server) addCompatTool(sdk *mcp.Server) bool {
 	if s.view().snap.Disabled {
 		return s.hasLoadTool
 	}
 	tool := &mcp.Tool{Name: s.loadTool, Annotations: readOnly}
 	switch s.opts.Compat {
 	case "weknora":
-		addTool(s.sdk, tool, s.compatRead)
+		addTool(sdk, tool, (*Server).compatRead)
 	case "ba-agent":
-		addTool(s.sdk, tool, s.compatActivate)
+		addTool(sdk, tool, (*Server).compatActivate)
 	case "wegent":
-		mcp.AddTool(s.sdk, tool, s.compatLoad)
+		mcp.AddTool(sdk, tool, s.compatLoad)
 	}
 	return true
 }

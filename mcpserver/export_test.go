@@ -27,7 +27,7 @@ func (s *Server) Grown() int {
 // Connections returns the number of connections of clients.
 func (s *Server) Connections() int {
 	n := 0
-	for ss := range s.sdk.Sessions() {
+	for ss := range s.sessions() {
 		if !isStatelessSession(ss) {
 			n++
 		}
@@ -39,4 +39,10 @@ func (s *Server) Connections() int {
 func (s *Server) RanText(r *loadout.RunResult) string { return s.scriptResultText(r) }
 
 // SDK is the server of the SDK.
-func (s *Server) SDK() *mcp.Server { return s.sdk }
+func (s *Server) SDK() *mcp.Server { return s.connectable() }
+
+// Shared returns what identifies the definitions for stateless calls.
+func (s *Server) Shared() any { return s.definitions() }
+
+// HasSDK reports whether the server has a server of the SDK for connections.
+func (s *Server) HasSDK() bool { return s.lasting.Load() != nil }

@@ -41,12 +41,12 @@ type grownTools struct {
 
 // newGrowth installs the middleware that extends tool lists. It must be called
 // before the catalog text middleware is added, which then wraps it.
-func (s *Server) newGrowth() *toolGrowth {
-	g := &toolGrowth{sdk: s.sdk, conns: map[*mcp.ServerSession]*grownTools{}}
+func (s *Server) newGrowth(sdk *mcp.Server) *toolGrowth {
+	g := &toolGrowth{sdk: sdk, conns: map[*mcp.ServerSession]*grownTools{}}
 	// The SDK notifies all connections of a changed list. Its sending handler
 	// lets us notify a single connection.
-	s.sdk.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { g.send = next; return next })
-	s.sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+	sdk.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { g.send = next; return next })
+	sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method == "initialize" {
 				g.forget()

@@ -80,7 +80,7 @@ func (s *Server) Endpoint(o *HTTPOptions) http.Handler {
 	if o == nil {
 		o = &HTTPOptions{}
 	}
-	return o.authenticated(s.newStatelessHandler(o.Stateless, o.endpoint(s.sdk, s.opts.Logger)))
+	return o.authenticated(&statelessHandler{s: s, legacy: o.Stateless, next: o.endpoint(s.connectable, s.opts.Logger)})
 }
 
 // Endpoint returns a handler that serves an SDK server in all its protocol
@@ -90,16 +90,16 @@ func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handle
 	if o == nil {
 		o = &HTTPOptions{}
 	}
-	return o.authenticated(o.endpoint(sdk, logger))
+	return o.authenticated(o.endpoint(func() *mcp.Server { return sdk }, logger))
 }
 
-// endpoint is Endpoint without authentication.
-func (o *HTTPOptions) endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handler {
+// endpoint is Endpoint without authentication. It calls sdk for each request.
+func (o *HTTPOptions) endpoint(sdk func() *mcp.Server, logger *slog.Logger) http.Handler {
 	timeout := o.SessionTimeout
 	if timeout == 0 {
 		timeout = 30 * time.Minute
 	}
-	get := func(*http.Request) *mcp.Server { return sdk }
+	get := func(*http.Request) *mcp.Server { return sdk() }
 	modern := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, Logger: logger})
 	if o.Stateless {
 		return modern

@@ -79,7 +79,7 @@ func (s *Server) listResources(ctx context.Context, req *mcp.ListResourcesReques
 		return nil, err
 	}
 	if ours {
-		s.setCacheable(ctx, req, &res.Cacheable)
+		setCacheable(ctx, req, &res.Cacheable)
 	} else {
 		first, err := next(ctx, "resources/list", req)
 		list, ok := first.(*mcp.ListResourcesResult)
@@ -111,7 +111,7 @@ func (s *Server) listPrompts(ctx context.Context, req *mcp.ListPromptsRequest, n
 		return nil, err
 	}
 	if ours {
-		s.setCacheable(ctx, req, &res.Cacheable)
+		setCacheable(ctx, req, &res.Cacheable)
 	} else {
 		first, err := next(ctx, "prompts/list", req)
 		list, ok := first.(*mcp.ListPromptsResult)
@@ -210,14 +210,14 @@ const changedPrompt = "loadout-changed"
 
 // notifyLists notifies the clients if the lists of resources or prompts changed.
 // Adding the template of skill files again notifies them of changed resources.
-func (s *Server) notifyLists(before, now *catalog.Snapshot) {
+func (s *Server) notifyLists(sdk *mcp.Server, before, now *catalog.Snapshot) {
 	if !slices.Equal(slices.Collect(before.All()), slices.Collect(now.All())) {
-		s.sdk.AddResourceTemplate(skillTemplate, s.readResource)
+		sdk.AddResourceTemplate(skillTemplate, readResource)
 	}
 	if !slices.Equal(before.Skills(), now.Skills()) {
-		s.sdk.AddPrompt(&mcp.Prompt{Name: changedPrompt}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		sdk.AddPrompt(&mcp.Prompt{Name: changedPrompt}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return nil, invalidParams("unknown prompt %q", changedPrompt)
 		})
-		s.sdk.RemovePrompts(changedPrompt)
+		sdk.RemovePrompts(changedPrompt)
 	}
 }

@@ -28,23 +28,23 @@ import (
 
 // addScriptTool adds the tool that runs scripts, if the runtime can run
 // scripts.
-func (s *Server) addScriptTool() {
+func (s *Server) addScriptTool(sdk *mcp.Server) {
 	if !s.rt.RunsScripts() {
 		return
 	}
 	switch s.opts.Compat {
 	case "":
-		addCallTool(s.sdk, &mcp.Tool{Name: toolname.RunSkillScript, Title: "Run a script of a skill", Annotations: destructive,
-			InputSchema: schemaOf[scriptArgs](), OutputSchema: scriptResultSchema, Description: "Run a script of a skill in a sandbox and get its output and the files it left in /work/out."}, s.runScript)
+		addCallTool(sdk, &mcp.Tool{Name: toolname.RunSkillScript, Title: "Run a script of a skill", Annotations: destructive,
+			InputSchema: schemaOf[scriptArgs](), OutputSchema: scriptResultSchema, Description: "Run a script of a skill in a sandbox and get its output and the files it left in /work/out."}, (*Server).runScript)
 	case "weknora":
-		addCallTool(s.sdk, &mcp.Tool{Name: toolname.ExecuteSkillScript, Annotations: destructive,
+		addCallTool(sdk, &mcp.Tool{Name: toolname.ExecuteSkillScript, Annotations: destructive,
 			InputSchema: schemaOf[compatScriptArgs](), OutputSchema: sharedSchema(schemaKey{reflect.TypeFor[compatScriptResult](), toolname.ExecuteSkillScript},
 				func() *jsonschema.Schema { return extensible(newSchema[compatScriptResult]()) }),
-			Description: "Run a script of a skill in an isolated environment and get its output."}, s.compatExecute)
+			Description: "Run a script of a skill in an isolated environment and get its output."}, (*Server).compatExecute)
 	default:
 		return
 	}
-	s.addFolders()
+	addFolders(sdk)
 }
 
 // destructive annotates tools with unknown effects.
@@ -54,9 +54,9 @@ func ptr[T any](v T) *T { return &v }
 
 // addCallTool is like addTool, but passes the request to the handler, so that
 // it can report progress.
-func addCallTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, *mcp.CallToolRequest, In) (*mcp.CallToolResult, *Out, error)) {
+func addCallTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(*Server, context.Context, *mcp.CallToolRequest, In) (*mcp.CallToolResult, *Out, error)) {
 	mcp.AddTool(sdk, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-		res, out, err := h(ctx, req, in)
+		res, out, err := h(serverOf(ctx), ctx, req, in)
 		return withStructured(ctx, res, out, err)
 	})
 }

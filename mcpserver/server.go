@@ -49,6 +49,8 @@ type Options struct {
 	// Extend adds the embedding program's tools, resources and prompts. New
 	// calls it once. It may be nil.
 	Extend func(*mcp.Server)
+	// Middleware wraps the handling of each request. It may be nil.
+	Middleware mcp.Middleware
 	// Server configures the SDK's server, for example for Extend. New copies
 	// it and overwrites Instructions, SetCacheable and, except for logging,
 	// Capabilities. It may be nil.
@@ -133,7 +135,6 @@ type Server struct {
 	opts    Options
 	log     *slog.Logger
 	impl    *mcp.Implementation
-	sdk     *mcp.Server
 	texts   catalogTexts
 	current atomic.Pointer[view]
 	cancel  func() // ends the subscription to the catalog
@@ -145,11 +146,13 @@ type Server struct {
 	// contains the catalog text.
 	loadTool string
 
-	stateless statelessSessions
+	stateless statelessCalls
 	memory    toolresult.Memory
 
-	mu          sync.Mutex // guards the field below, and changes to current
-	hasLoadTool bool       // whether the tool that loads skills is registered
+	mu          sync.Mutex                  // guards the fields below, and changes to current
+	lasting     atomic.Pointer[definitions] // for connections; nil until they are needed
+	hasLoadTool bool                        // whether the tool that loads skills is registered there
+	shared      *definitions                // for stateless calls; nil until the first one
 }
 
 // New returns a server for the runtime. The server follows changes to the
@@ -178,19 +181,9 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	}
 	s.approvals = newApprovals(s.opts.SharedAnswers)
 	s.impl = &mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}
-	s.sdk = mcp.NewServer(s.impl, s.sdkOptions())
-	s.addTools()
-	s.addScriptTool()
-	s.addUpstreamTools()
-	s.addSkillMethods()
-	if s.opts.Extend != nil {
-		s.opts.Extend(s.sdk)
+	if _, shared := s.features(); !shared {
+		s.lasting.Store(s.newLasting())
 	}
-	if s.opts.Grow && s.opts.Tools != nil && s.opts.Compat == "" {
-		s.growth = s.newGrowth()
-	}
-	s.sdk.AddReceivingMiddleware(s.middleware, s.serveSkills)
-	s.sdk.AddSendingMiddleware(cancelUndecided)
 	s.cancel = rt.Catalog().Subscribe(func(_, now *catalog.Snapshot) { s.sync(now) })
 	s.sync(rt.Catalog().Snapshot())
 	return s
@@ -212,7 +205,7 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	}
 	caps.AddExtension(extensionID, map[string]any{"directoryRead": true})
 	o.Capabilities = caps
-	o.SetCacheable = s.setCacheable
+	o.SetCacheable = setCacheable
 	o.SchemaCache = schemas
 	if o.Logger == nil {
 		o.Logger = slog.New(quietHandler{s.log.Handler()})
@@ -221,7 +214,7 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 }
 
 // setCacheable sets the cache fields of a result that has none.
-func (s *Server) setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
+func setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	if c.TTLMs != 0 || c.CacheScope != "" {
 		return
 	}
@@ -244,7 +237,7 @@ const (
 // returns nil if the client closed the connection. If ctx is done, the error
 // wraps ctx.Err(). Run may be called concurrently, once for each connection.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
-	if err := s.sdk.Run(ctx, t); err != nil {
+	if err := s.connectable().Run(ctx, t); err != nil {
 		return fmt.Errorf("serve MCP: %w", err)
 	}
 	return nil
@@ -258,11 +251,11 @@ func (s *Server) Close() error {
 	s.cancel()
 	defer s.memory.Close()
 	s.stateless.close()
-	var errs []error
-	for ss := range s.sdk.Sessions() {
-		errs = append(errs, ss.Close())
+	s.releaseShared()
+	if d := s.lasting.Load(); d != nil {
+		return d.close()
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // sync makes a snapshot the current one, and notifies clients of changed lists.
@@ -278,18 +271,21 @@ func (s *Server) sync(snap *catalog.Snapshot) {
 	s.current.Store(v)
 	// The description of the tool is set in each list: see setDescription.
 	// Adding the tool again makes the SDK send a notification.
-	if !s.hasLoadTool || s.hasConnections() && s.catalogTextOf(before) != s.catalogTextOf(v) {
-		s.hasLoadTool = s.addLoadTool()
-	}
-	if before != nil && !s.opts.ToolsOnly && s.hasConnections() {
-		s.notifyLists(before.snap, snap)
+	if d := s.lasting.Load(); d != nil {
+		connected := s.hasConnections()
+		if !s.hasLoadTool || connected && s.catalogTextOf(before) != s.catalogTextOf(v) {
+			s.hasLoadTool = s.addLoadTool(d.sdk)
+		}
+		if before != nil && !s.opts.ToolsOnly && connected {
+			s.notifyLists(d.sdk, before.snap, snap)
+		}
 	}
 	s.texts.dropEnded(s)
 }
 
 // hasConnections reports whether a client is connected.
 func (s *Server) hasConnections() bool {
-	for ss := range s.sdk.Sessions() {
+	for ss := range s.sessions() {
 		if !isStatelessSession(ss) {
 			return true
 		}

@@ -87,16 +87,23 @@ type readDirectoryResult struct {
 	NextCursor string          `json:"nextCursor,omitempty"`
 }
 
-func (s *Server) addSkillMethods() {
+func addSkillMethods(sdk *mcp.Server) {
 	err := errors.Join(
-		mcp.AddReceivingCustomMethod(s.sdk, "skills/list", s.listSkills),
-		mcp.AddReceivingCustomMethod(s.sdk, "skills/get", s.getSkill),
-		mcp.AddReceivingCustomMethod(s.sdk, "resources/directory/read", s.readDirectory),
+		mcp.AddReceivingCustomMethod(sdk, "skills/list", onServer((*Server).listSkills)),
+		mcp.AddReceivingCustomMethod(sdk, "skills/get", onServer((*Server).getSkill)),
+		mcp.AddReceivingCustomMethod(sdk, "resources/directory/read", onServer((*Server).readDirectory)),
 	)
 	if err != nil {
 		panic(err) // the method name is reserved by the SDK
 	}
-	s.sdk.AddResourceTemplate(skillTemplate, s.readResource)
+	sdk.AddResourceTemplate(skillTemplate, readResource)
+}
+
+// onServer returns a handler that calls a method of the server of the request.
+func onServer[P, R any](method func(*Server, context.Context, *mcp.ServerSession, P) (R, error)) func(context.Context, *mcp.ServerSession, P) (R, error) {
+	return func(ctx context.Context, ss *mcp.ServerSession, params P) (R, error) {
+		return method(serverOf(ctx), ctx, ss, params)
+	}
 }
 
 // skillTemplate is the URI template of the files of skills.
@@ -267,6 +274,10 @@ func (s *Server) frontmatter(ctx context.Context, e *catalog.Entry, sum string) 
 }
 
 // readResource handles resources/read for skill:// URIs.
+func readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	return serverOf(ctx).readResource(ctx, req)
+}
+
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
 	e, inside, ok := s.view().find(uri)

@@ -34,14 +34,14 @@ import (
 
 var readOnly = &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 
-func (s *Server) addTools() {
+func (s *Server) addTools(sdk *mcp.Server) {
 	if s.opts.Compat != "" {
-		return // sync adds the tool of the earlier system
+		return // addCompatTool adds the tool of the earlier system
 	}
-	addTool(s.sdk, &mcp.Tool{Name: toolname.SearchSkills, Title: "Search skills", Annotations: readOnly,
-		Description: "Find skills by what they are for. An empty query lists all."}, s.searchSkills)
-	addTool(s.sdk, &mcp.Tool{Name: toolname.ReadSkillFile, Title: "Read a file of a skill", Annotations: readOnly,
-		Description: "Read a file of a skill by its path, as a skill's instructions name it."}, s.readSkillFile)
+	addTool(sdk, &mcp.Tool{Name: toolname.SearchSkills, Title: "Search skills", Annotations: readOnly,
+		Description: "Find skills by what they are for. An empty query lists all."}, (*Server).searchSkills)
+	addTool(sdk, &mcp.Tool{Name: toolname.ReadSkillFile, Title: "Read a file of a skill", Annotations: readOnly,
+		Description: "Read a file of a skill by its path, as a skill's instructions name it."}, (*Server).readSkillFile)
 }
 
 var ourTools = []string{toolname.SearchSkills, toolname.LoadSkill, toolname.ReadSkillFile, toolname.RunSkillScript, toolname.FindTools, toolname.CallTool}
@@ -54,25 +54,25 @@ func (s *Server) isOurTool(tool string) bool {
 
 // addLoadTool adds or replaces the tool that loads skills, whose description is
 // set in each list. It reports whether the tool is registered.
-func (s *Server) addLoadTool() bool {
+func (s *Server) addLoadTool(sdk *mcp.Server) bool {
 	if s.opts.Compat != "" {
-		return s.addCompatTool()
+		return s.addCompatTool(sdk)
 	}
-	addAskingTool(s.sdk, &mcp.Tool{Name: s.loadTool, Title: "Load a skill", Annotations: readOnly,
-		InputSchema: schemaOf[loadArgs]()}, s.approveSkill, s.loadSkill)
+	addAskingTool(sdk, &mcp.Tool{Name: s.loadTool, Title: "Load a skill", Annotations: readOnly,
+		InputSchema: schemaOf[loadArgs]()}, (*Server).approveSkill, (*Server).loadSkill)
 	return true
 }
 
 // addTool is like [mcp.AddTool], but its handler may omit the structured
 // content.
-func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
-	addAskingTool(sdk, t, func(context.Context, *mcp.CallToolRequest) *mcp.CallToolResult { return nil }, h)
+func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(*Server, context.Context, In) (*mcp.CallToolResult, *Out, error)) {
+	addAskingTool(sdk, t, func(*Server, context.Context, *mcp.CallToolRequest) *mcp.CallToolResult { return nil }, h)
 }
 
 // addAskingTool is like addTool. If ask returns a result, the handler is not
 // called.
-func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(context.Context, *mcp.CallToolRequest) *mcp.CallToolResult,
-	h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
+func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(*Server, context.Context, *mcp.CallToolRequest) *mcp.CallToolResult,
+	h func(*Server, context.Context, In) (*mcp.CallToolResult, *Out, error)) {
 	t.OutputSchema = sharedSchema(schemaKey{reflect.TypeFor[Out](), t.Name}, func() *jsonschema.Schema {
 		out := extensible(newSchema[Out]())
 		if tools := out.Properties["tools"]; tools != nil && t.Name == toolname.LoadSkill {
@@ -84,10 +84,11 @@ func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(context.C
 		return out
 	})
 	mcp.AddTool(sdk, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-		if question := ask(ctx, req); question != nil {
+		s := serverOf(ctx)
+		if question := ask(s, ctx, req); question != nil {
 			return question, nil, nil
 		}
-		res, out, err := h(ctx, in)
+		res, out, err := h(s, ctx, in)
 		return withStructured(ctx, res, out, err)
 	})
 }

@@ -26,20 +26,8 @@ import (
 // for malformed requests.
 type statelessHandler struct {
 	s      *Server
-	legacy bool              // whether requests of earlier protocol versions are stateless
-	call   mcp.MethodHandler // with all middleware
+	legacy bool // whether requests of earlier protocol versions are stateless
 	next   http.Handler
-}
-
-// newStatelessHandler returns a handler in front of the SDK's handler. It must be
-// called after all middleware was added.
-func (s *Server) newStatelessHandler(legacy bool, next http.Handler) http.Handler {
-	h := &statelessHandler{s: s, legacy: legacy, next: next}
-	s.sdk.AddReceivingMiddleware(func(call mcp.MethodHandler) mcp.MethodHandler {
-		h.call = call
-		return call
-	})
-	return h
 }
 
 const (
@@ -62,15 +50,25 @@ func (h *statelessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "failed to read body", http.StatusBadRequest)
 		return
 	}
-	call, req, ok := h.request(r, body)
-	if !ok || !h.s.stateless.begin() {
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		h.next.ServeHTTP(w, r)
+	if h.s.stateless.begin() && h.serve(w, r, body) {
 		return
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.next.ServeHTTP(w, r)
+}
+
+// serve handles a call. It returns false if the SDK must handle it. The caller must
+// have called begin.
+func (h *statelessHandler) serve(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	defer h.s.stateless.calls.Done()
-	res, err := h.call(r.Context(), call.Method, req)
+	defs := h.s.definitions()
+	call, req, ok := h.request(defs, r, body)
+	if !ok {
+		return false
+	}
+	res, err := defs.call(withServer(r.Context(), h.s), call.Method, req)
 	h.answer(w, r, call.ID, res, err)
+	return true
 }
 
 // isOrdinary reports whether the headers are those of a stateless call.
@@ -79,7 +77,7 @@ func (h *statelessHandler) isOrdinary(r *http.Request) bool {
 	if r.Method != http.MethodPost || version != modernVersion && (!h.legacy || version >= modernVersion) || r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Last-Event-ID") != "" {
 		return false
 	}
-	if version != "" && h.s.stateless.protocol(version) == nil {
+	if version != "" && statelessParams[version] == nil {
 		return false
 	}
 	for name := range r.Header {
@@ -93,7 +91,7 @@ func (h *statelessHandler) isOrdinary(r *http.Request) bool {
 }
 
 // request decodes a call. ok is false if the SDK must handle it.
-func (h *statelessHandler) request(r *http.Request, body []byte) (call *jsonrpc.Request, req mcp.Request, ok bool) {
+func (h *statelessHandler) request(defs *definitions, r *http.Request, body []byte) (call *jsonrpc.Request, req mcp.Request, ok bool) {
 	msg, err := jsonrpc.DecodeMessage(body)
 	call, isCall := msg.(*jsonrpc.Request)
 	if err != nil || !isCall || !call.IsCall() || len(call.Params) == 0 && r.Header.Get("MCP-Protocol-Version") == modernVersion {
@@ -103,7 +101,7 @@ func (h *statelessHandler) request(r *http.Request, body []byte) (call *jsonrpc.
 	if version == "" {
 		version = legacyVersion
 	}
-	ss, err := h.s.stateless.session(h.s.sdk, version)
+	ss, err := defs.session(version)
 	if err != nil {
 		return nil, nil, false
 	}
@@ -260,19 +258,16 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// statelessSessions holds the sessions that stand for the clients of stateless
-// requests, by protocol version. The SDK's handlers need a session. Nothing is sent
-// or received on its connection.
-type statelessSessions struct {
-	calls sync.WaitGroup // running calls
+// statelessCalls counts the running calls of a server.
+type statelessCalls struct {
+	calls sync.WaitGroup
 
-	mu     sync.Mutex // guards the fields below
-	all    map[string]*mcp.ServerSession
+	mu     sync.Mutex // guards the field below
 	closed bool
 }
 
 // begin counts a call, which calls.Done ends. It returns false after close.
-func (c *statelessSessions) begin() bool {
+func (c *statelessCalls) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
@@ -282,15 +277,15 @@ func (c *statelessSessions) begin() bool {
 }
 
 // close waits for running calls. No others begin.
-func (c *statelessSessions) close() {
+func (c *statelessCalls) close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	c.calls.Wait()
 }
 
-// statelessParams holds the parameters of these sessions, by which
-// isStatelessSession recognizes them.
+// statelessParams holds the parameters of the sessions of stateless requests, by
+// which isStatelessSession recognizes them.
 var statelessParams = func() map[string]*mcp.InitializeParams {
 	out := map[string]*mcp.InitializeParams{}
 	for _, v := range mcp.SupportedProtocolVersions() {
@@ -299,38 +294,11 @@ var statelessParams = func() map[string]*mcp.InitializeParams {
 	return out
 }()
 
-// protocol returns the parameters for a protocol version, or nil if it is unknown.
-func (*statelessSessions) protocol(version string) *mcp.InitializeParams {
-	return statelessParams[version]
-}
-
 // isStatelessSession reports whether a session stands for the clients of stateless
 // requests.
 func isStatelessSession(ss *mcp.ServerSession) bool {
 	p := ss.InitializeParams()
 	return p != nil && statelessParams[p.ProtocolVersion] == p
-}
-
-// session returns the session for a protocol version.
-func (c *statelessSessions) session(sdk *mcp.Server, version string) (*mcp.ServerSession, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, errors.New("server is closed")
-	}
-	if ss := c.all[version]; ss != nil {
-		return ss, nil
-	}
-	state := &mcp.ServerSessionState{InitializeParams: c.protocol(version), InitializedParams: &mcp.InitializedParams{}, LogLevel: "info"}
-	ss, err := sdk.Connect(context.Background(), idleTransport{}, &mcp.ServerSessionOptions{State: state})
-	if err != nil {
-		return nil, err
-	}
-	if c.all == nil {
-		c.all = map[string]*mcp.ServerSession{}
-	}
-	c.all[version] = ss
-	return ss, nil
 }
 
 // idleTransport is a transport on which nothing arrives.

@@ -1,8 +1,10 @@
 package mcpserver_test
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -59,4 +61,41 @@ func TestCloseWaitsForStatelessCalls(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Servers for stateless requests share their tools, and each answers for its own
+// runtime and principal. They need no server of the SDK.
+func TestServersShareDefinitions(t *testing.T) {
+	logger := slog.New(slog.DiscardHandler) // so that no other test has the same features
+	var uses [2][]string
+	var worlds []*world
+	for i, name := range []string{"pdf", "csv"} {
+		worlds = append(worlds, newWorld(t, setup{tree: files{name + "/SKILL.md": skillText(name, "Read it.")},
+			options: mcpserver.Options{Logger: logger, OnUse: func(u mcpserver.Use) { uses[i] = append(uses[i], u.Skill) }}}))
+	}
+	for i, name := range []string{"pdf", "csv"} {
+		h := worlds[i].server.Endpoint(&mcpserver.HTTPOptions{Stateless: true})
+		for _, other := range []string{"pdf", "csv"} {
+			if body := statelessCall(t, h, `{"name":"load_skill","arguments":{"name":"`+other+`"}}`); strings.Contains(body, "is loaded") != (other == name) {
+				t.Errorf("server of %s, skill %s: %s", name, other, body)
+			}
+		}
+		if !slices.Contains(uses[i], name) || slices.Contains(uses[1-i], name) {
+			t.Errorf("uses are %q", uses)
+		}
+	}
+	if a, b := worlds[0].server.Shared(), worlds[1].server.Shared(); a == nil || a != b {
+		t.Error("the definitions are not shared")
+	}
+	for _, w := range worlds {
+		if w.server.HasSDK() {
+			t.Error("a stateless call made a server of the SDK")
+		}
+	}
+	body := func() string {
+		return statelessCall(t, worlds[1].server.Endpoint(&mcpserver.HTTPOptions{Stateless: true}), `{"name":"load_skill","arguments":{"name":"csv"}}`)
+	}
+	if err := worlds[0].server.Close(); err != nil || !strings.Contains(body(), "is loaded") {
+		t.Errorf("after the other server was closed: %v, %s", err, body())
+	}
 }

@@ -25,15 +25,21 @@ import (
 
 // addUpstreamTools adds the tools that find and call the tools of other
 // servers.
-func (s *Server) addUpstreamTools() {
-	if s.opts.Tools == nil && s.opts.ToolsFor == nil || s.opts.Compat != "" {
+func (s *Server) addUpstreamTools(sdk *mcp.Server) {
+	if !s.hasTools() || s.opts.Compat != "" {
 		return
 	}
-	addTool(s.sdk, &mcp.Tool{Name: toolname.FindTools, Title: "Find tools", Annotations: readOnly, InputSchema: schemaOf[findArgs](),
-		Description: "Find tools of MCP servers and loaded skills, to call with call_tool."}, s.findTools)
-	s.sdk.AddTool(&mcp.Tool{Name: toolname.CallTool, Title: "Call a tool", Annotations: destructive, InputSchema: callSchema,
-		Description: "Call a tool that load_skill or find_tools named."}, s.callTool)
+	addTool(sdk, &mcp.Tool{Name: toolname.FindTools, Title: "Find tools", Annotations: readOnly, InputSchema: schemaOf[findArgs](),
+		Description: "Find tools of MCP servers and loaded skills, to call with call_tool."}, (*Server).findTools)
+	sdk.AddTool(&mcp.Tool{Name: toolname.CallTool, Title: "Call a tool", Annotations: destructive, InputSchema: callSchema,
+		Description: "Call a tool that load_skill or find_tools named."},
+		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return serverOf(ctx).callTool(ctx, req)
+		})
 }
+
+// hasTools reports whether a request may have tools of other servers.
+func (s *Server) hasTools() bool { return s.opts.Tools != nil || s.opts.ToolsFor != nil }
 
 var callSchema = &jsonschema.Schema{Type: "object", Required: []string{"name"}, Properties: map[string]*jsonschema.Schema{
 	"name": {Type: "string"}, "arguments": {Type: "object", Description: "by the tool's inputSchema"},
@@ -254,7 +260,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 
 // caller returns a call with the request's principal and session.
 func (s *Server) caller(ctx context.Context, req *mcp.CallToolRequest) *tools.Call {
-	return &tools.Call{Principal: s.principal(ctx), Session: cmp.Or(s.opts.Session, s.approvals.sessionName(s.sdk, req)), Presence: presenceOf(req)}
+	return &tools.Call{Principal: s.principal(ctx), Session: cmp.Or(s.opts.Session, s.approvals.sessionName(s.sessions(), req)), Presence: presenceOf(req)}
 }
 
 func notApproved(tool string) *mcp.CallToolResult {

@@ -28,9 +28,12 @@ func folderURI(handle string, f sandbox.File) string {
 }
 
 // addFolders adds the resource template for files in working folders.
-func (s *Server) addFolders() {
-	s.sdk.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: outputlink.Scheme + "{folder}/{+path}", Name: "working-folder",
-		Title: "Files that scripts wrote", Description: "Files that scripts wrote"}, s.readFolder)
+func addFolders(sdk *mcp.Server) {
+	sdk.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: outputlink.Scheme + "{folder}/{+path}", Name: "working-folder",
+		Title: "Files that scripts wrote", Description: "Files that scripts wrote"},
+		func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return serverOf(ctx).readFolder(ctx, req)
+		})
 }
 
 func (s *Server) readFolder(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

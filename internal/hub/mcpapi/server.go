@@ -34,10 +34,8 @@ func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slo
 	if k.Profile != nil {
 		o.Preamble = k.Profile.SystemPrompt
 	}
-	var sdk *mcp.Server
-	o.Extend = func(s *mcp.Server) { sdk = s }
+	o.Middleware = h.watchTools(e)
 	e.server = mcpserver.New(k.Runtime, o)
-	sdk.AddReceivingMiddleware(h.watchTools(e))
 	e.handler = e.server.Endpoint(&mcpserver.HTTPOptions{Stateless: true})
 	return e, nil
 }
