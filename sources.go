@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/bundled"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/steering"
 )
 
 // SourceOptions configures where skills are searched for. The zero value means
@@ -201,12 +202,15 @@ func clientName(dir string) string {
 }
 
 // projectLocations returns the locations from the working directory up to the
-// repository root. Outside a repository, it returns only those in the working
-// directory.
+// repository root, without directories of dependencies. Outside a repository, it
+// returns only those in the working directory.
 func projectLocations(workDir, home string) []SourceLocation {
 	var locations []SourceLocation
 	dirs := projectDirs(workDir)
 	for level, dir := range dirs {
+		if isInDependency(dirs[len(dirs)-1], dir) {
+			continue
+		}
 		within := projectBoundary(dir, dirs[len(dirs)-1], home)
 		prefix := "project."
 		if level > 0 {
@@ -221,6 +225,13 @@ func projectLocations(workDir, home string) []SourceLocation {
 		}
 	}
 	return locations
+}
+
+// isInDependency reports whether dir is in a directory of dependencies of the
+// repository root. Code may write there without the user's consent.
+func isInDependency(root, dir string) bool {
+	rel, err := filepath.Rel(root, dir)
+	return err == nil && slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), steering.IsDependencyDir)
 }
 
 // projectBoundary returns the directory that symlinks in a project directory

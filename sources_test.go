@@ -357,3 +357,38 @@ func TestProjectSymlinksStayInTheProject(t *testing.T) {
 		t.Errorf("below a home directory that is a repository: skills %q, problems %q, want %q", skills, problems, want)
 	}
 }
+
+// Code may write to directories of dependencies without the user's consent, so
+// a working directory in one has only the skills above it.
+func TestNoSkillsInDependencies(t *testing.T) {
+	root := t.TempDir()
+	repo := filepath.Join(root, "node_modules", "repo") // what is above the repository does not matter
+	write := func(dir, name string) {
+		t.Helper()
+		dir = filepath.Join(repo, filepath.FromSlash(dir), ".agents", "skills", name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(skillText(name, "x")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("", "own")
+	write("sub", "below")
+	write("sub/node_modules", "planted")
+	write("sub/node_modules/x", "planted-too")
+	if err := os.Mkdir(filepath.Join(repo, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string][]string{
+		"":                   {"project.agents/own"},
+		"sub":                {"project.agents/below", "project.up1.agents/own"},
+		"sub/node_modules":   {"project.up1.agents/below", "project.up2.agents/own"},
+		"sub/node_modules/x": {"project.up2.agents/below", "project.up3.agents/own"},
+	} {
+		got := skillNames(t, loadout.SourceOptions{WorkDir: filepath.Join(repo, filepath.FromSlash(dir)), NoHome: true, NoBundled: true})
+		if !slices.Equal(got, want) {
+			t.Errorf("in %q: skills %q, want %q", dir, got, want)
+		}
+	}
+}
