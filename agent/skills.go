@@ -59,7 +59,7 @@ func unloadTool(s *session.Session) Tool {
 		}
 		gone, err := s.Unload(ctx, name, "the agent is done with it", false)
 		if needed := (*session.NeededByOthersError)(nil); errors.Is(err, session.ErrNotLoaded) || errors.As(err, &needed) {
-			return &Outcome{Text: err.Error(), Error: true}, nil
+			return newErrorOutcome(err.Error(), false), nil
 		}
 		if err != nil {
 			return nil, err

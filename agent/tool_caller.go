@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
@@ -116,11 +117,17 @@ func (c *toolCaller) call(ctx context.Context, name string, args json.RawMessage
 		if refused.Feedback != "" {
 			text += " They say: " + refused.Feedback
 		}
-		return &Outcome{Text: text, Error: true, Denied: true}, nil
+		return newErrorOutcome(text, true), nil
 	case denied && refused.Err != nil:
-		return &Outcome{Text: "The call needs approval, but the request failed: " + refused.Err.Error() + ".", Error: true, Denied: true}, nil
+		return newErrorOutcome("The call needs approval, but the request failed: "+refused.Err.Error()+".", true), nil
 	}
-	return &Outcome{Text: strings.TrimSuffix(err.Error(), ".") + ".", Error: true, Denied: denied}, nil
+	return newErrorOutcome(strings.TrimSuffix(err.Error(), ".")+".", denied), nil
+}
+
+// newErrorOutcome returns the outcome of a failed call. It cleans text, which may
+// repeat an argument or a text of a skill or server.
+func newErrorOutcome(text string, denied bool) *Outcome {
+	return &Outcome{Text: untrusted.New(text).ForModelLines(), Error: true, Denied: denied}
 }
 
 // skillRules returns the rules that allow the tools of active skills. The

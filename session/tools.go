@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/skilltext"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Tools connects the tools of skills: MCP servers and providers.
@@ -54,7 +55,17 @@ func (s *Session) Tools(ctx context.Context) ([]Tool, []string) {
 		s.releaseTools(wanted)
 	}
 	s.releaseTools(s.inactiveIDs(wanted)) // skills may have been unloaded in the meantime
-	return found, problems
+	return found, cleanProblems(problems)
+}
+
+// cleanProblems cleans problems with tools for the model. They repeat names of servers
+// and tools.
+func cleanProblems(problems []string) []string {
+	out := slices.Clone(problems)
+	for i, p := range out {
+		out[i] = untrusted.New(p).ForModel()
+	}
+	return out
 }
 
 // providedTools holds the tools provided by the skills in a load.
@@ -72,7 +83,7 @@ func (s *Session) connectTools(ctx context.Context, all []*Skill) providedTools 
 		wanted = append(wanted, m.ID)
 	}
 	found, problems := s.tools.Connect(ctx, wanted)
-	return providedTools{found, problems}
+	return providedTools{found, cleanProblems(problems)}
 }
 
 func (b providedTools) names(id ID) []string {

@@ -31,10 +31,15 @@ type chatted struct {
 // chats runs loadout chat in this process with a new home directory.
 func chats(ctx context.Context, t *testing.T, stdin string, args ...string) chatted {
 	t.Helper()
-	home := t.TempDir()
+	return chatsAt(ctx, t, t.TempDir(), stdin, args...)
+}
+
+// chatsAt is chats with a home directory.
+func chatsAt(ctx context.Context, t *testing.T, home, stdin string, args ...string) chatted {
+	t.Helper()
 	env := map[string]string{"HOME": home, "PATH": os.Getenv("PATH"), "OPENAI_API_KEY": "sk-of-the-vendor", "LOADOUT_SKILLS_BUNDLED": "false"}
 	var out, errs bytes.Buffer
-	code := run(ctx, append([]string{"chat"}, args...), environment{stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs, getenv: func(k string) string { return env[k] }})
+	code := run(ctx, append([]string{"chat"}, args...), environment{stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs, getenv: func(k string) string { return env[k] }, operator: testOperator()})
 	return chatted{code, out.String(), errs.String()}
 }
 

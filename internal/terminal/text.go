@@ -31,7 +31,7 @@ func Clip(s string, n int) string {
 	if Width(s) <= n {
 		return s
 	}
-	return strings.TrimRight(ansi.Truncate(s, n-1, ""), " ") + "…"
+	return Plain(ansi.Truncate(s, n-1, "")) + "…" // the cut may open an isolate
 }
 
 // expandTabs replaces tabs with spaces, because the width of a tab depends on
