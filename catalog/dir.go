@@ -196,11 +196,11 @@ func (d *dirSource) listing(tree *node, problems []Problem) Listing {
 		if n == nil {
 			return
 		}
-		l.Problems = append(l.Problems, n.other...)
+		l.Problems = append(l.Problems, n.other()...)
 		if n.skill != nil {
 			take(n.skill)
 		}
-		packs := n.packs
+		packs := n.packs()
 		for _, sub := range n.subs {
 			for len(packs) > 0 && packs[0].file < sub.name {
 				take(packs[0])

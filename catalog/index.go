@@ -1,12 +1,12 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -31,35 +31,20 @@ func readIndex(file, root, origin string, scope Scope) *node {
 	if file == "" {
 		return nil
 	}
-	text, err := readText(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return nil
 	}
-	tree, err := decodeIndex(text, root, origin, scope)
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || fi.Size() > maxIndex {
+		return nil
+	}
+	tree, err := decodeIndex(f, fi.Size(), root, origin, scope)
 	if err != nil {
 		return nil
 	}
 	return tree
-}
-
-// readText reads a file of up to maxIndex bytes.
-func readText(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if fi.Size() > maxIndex {
-		return "", fmt.Errorf("%w: %d bytes (limit %d)", errIndex, fi.Size(), maxIndex)
-	}
-	var b strings.Builder
-	b.Grow(int(fi.Size()))
-	_, err = io.CopyBuffer(&b, io.LimitReader(f, fi.Size()), make([]byte, 64<<10))
-	return b.String(), err
 }
 
 // writeIndex writes the index of root to file, atomically.
@@ -71,7 +56,11 @@ func writeIndex(file, root string, tree *node) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(encodeIndex(root, tree))
+	for _, part := range encodeIndex(root, tree) {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), file)
@@ -82,27 +71,44 @@ func writeIndex(file, root string, tree *node) error {
 	return err
 }
 
-func encodeIndex(root string, tree *node) []byte {
-	e := encoder{b: make([]byte, 0, 1<<10*(1+len(tree.subs)))}
-	e.b = append(e.b, indexMagic...)
-	e.str(root)
+// An index has the path of its root, the size of the numbers in 8 bytes, the
+// numbers, and the strings. Only the strings stay in memory after they are decoded.
+func encodeIndex(root string, tree *node) [][]byte {
+	n := 1 + len(tree.subs)
+	e := encoder{numbers: make([]byte, 0, n<<7), strings: make([]byte, 0, n<<9)}
 	e.node(tree)
-	return e.b
+	return [][]byte{binary.BigEndian.AppendUint64(indexHead(root), uint64(len(e.numbers))), e.numbers, e.strings}
 }
 
-type encoder struct{ b []byte }
+// indexHead returns how an index of root starts.
+func indexHead(root string) []byte {
+	return append(binary.AppendUvarint([]byte(indexMagic), uint64(len(root))), root...)
+}
 
-func (e *encoder) int(v int64) { e.b = binary.AppendVarint(e.b, v) }
+type encoder struct{ numbers, strings []byte }
+
+func (e *encoder) int(v int64) { e.numbers = binary.AppendVarint(e.numbers, v) }
 func (e *encoder) str(s string) {
 	e.int(int64(len(s)))
-	e.b = append(e.b, s...)
+	e.strings = append(e.strings, s...)
+}
+
+// suffix encodes s, which often is the end of a string that is encoded before.
+func (e *encoder) suffix(s, of string) {
+	is := s != "" && strings.HasSuffix(of, s)
+	e.bool(is)
+	if is {
+		e.int(int64(len(s)))
+	} else {
+		e.str(s)
+	}
 }
 
 func (e *encoder) bool(v bool) {
 	if v {
-		e.b = append(e.b, 1)
+		e.numbers = append(e.numbers, 1)
 	} else {
-		e.b = append(e.b, 0)
+		e.numbers = append(e.numbers, 0)
 	}
 }
 
@@ -121,26 +127,34 @@ func (e *encoder) stamp(s stamp) {
 }
 
 func (e *encoder) node(n *node) {
-	e.str(n.name)
 	e.stamp(n.stamp)
 	e.int(n.seen)
 	e.bool(n.skill != nil)
 	if n.skill != nil {
 		e.found(n.skill)
 	}
-	e.int(int64(len(n.packs)))
-	for _, p := range n.packs {
+	e.suffix(n.name, n.path())
+	e.int(int64(len(n.packs())))
+	for _, p := range n.packs() {
 		e.found(p)
 	}
-	e.problems(n.other)
+	e.problems(n.other())
 	e.int(int64(len(n.subs)))
 	for _, s := range n.subs {
 		e.node(s)
 	}
 }
 
+// path returns the path of the skill in the directory, or "" if there is none.
+func (n *node) path() string {
+	if n.skill == nil || n.skill.entry == nil {
+		return ""
+	}
+	return n.skill.entry.Path
+}
+
 func (e *encoder) found(f *found) {
-	e.str(f.file)
+	e.suffix(f.file, skill.FileName)
 	e.stamp(f.stamp)
 	e.int(f.seen)
 	e.problems(f.problems)
@@ -149,9 +163,12 @@ func (e *encoder) found(f *found) {
 		return
 	}
 	t := f.entry
-	for _, s := range []string{t.Name, t.DisplayName, t.Description, t.Version, t.ArgumentHint, t.Dir, t.Path, t.file} {
+	for _, s := range []string{t.Path, t.DisplayName, t.Description, t.Version, t.ArgumentHint} {
 		e.str(s)
 	}
+	e.suffix(t.Dir, t.Path)
+	e.suffix(t.Name, t.Path)
+	e.suffix(t.file, skill.FileName)
 	e.strs(t.Tags)
 	e.strs(t.BindShells)
 	e.strs(t.Dependencies)
@@ -177,7 +194,7 @@ func (e *encoder) problems(ps []Problem) {
 
 // indexMagic is the first line of an index. The parsing rules determine the
 // content, so an index is valid only for the same build.
-var indexMagic = "loadout index 7 " + buildRevision() + "\n"
+var indexMagic = "loadout index 8 " + buildRevision() + "\n"
 
 func buildRevision() string {
 	bi, ok := debug.ReadBuildInfo()
@@ -195,50 +212,62 @@ func buildRevision() string {
 
 var errIndex = errors.New("damaged index")
 
-// decodeIndex decodes an index. The strings of the result are parts of text, so
-// that decoding many skills needs few allocations.
-func decodeIndex(text, root, origin string, scope Scope) (*node, error) {
-	rest, ok := strings.CutPrefix(text, indexMagic)
-	if !ok {
+// decodeIndex decodes an index of size bytes. The strings of the result share one
+// allocation, so that decoding many skills needs few.
+func decodeIndex(r io.Reader, size int64, root, origin string, scope Scope) (*node, error) {
+	head := indexHead(root)
+	start := make([]byte, len(head)+8)
+	if _, err := io.ReadFull(r, start); err != nil || !bytes.HasPrefix(start, head) {
+		return nil, fmt.Errorf("%w: not for directory %q and this version", errIndex, root)
+	}
+	n := binary.BigEndian.Uint64(start[len(head):])
+	size -= int64(len(start))
+	if size < 0 || n > uint64(size) {
 		return nil, errIndex
 	}
-	d := decoder{text: rest, now: time.Now().UnixNano(), origin: origin, scope: scope}
-	if saved := d.str(); saved != root {
-		return nil, fmt.Errorf("%w: index is for directory %q", errIndex, saved)
+	d := decoder{numbers: make([]byte, n), now: time.Now().UnixNano(), origin: origin, scope: scope}
+	if _, err := io.ReadFull(r, d.numbers); err != nil {
+		return nil, err
 	}
+	var text strings.Builder
+	text.Grow(int(size - int64(n)))
+	if _, err := io.CopyBuffer(&text, io.LimitReader(r, size-int64(n)), make([]byte, 64<<10)); err != nil {
+		return nil, err
+	}
+	d.text = text.String()
 	tree := d.node(0)
-	if d.bad || len(d.text) > 0 {
+	if d.bad || len(d.numbers) > 0 || len(d.text) > 0 {
 		return nil, errIndex
 	}
 	return tree, nil
 }
 
 type decoder struct {
-	text   string // what is left
-	bad    bool
-	now    int64
-	origin string
-	scope  Scope
+	numbers []byte // what is left
+	text    string // what is left
+	bad     bool
+	now     int64
+	origin  string
+	scope   Scope
 }
 
 func (d *decoder) int() int64 {
-	var buf [binary.MaxVarintLen64]byte
-	v, n := binary.Varint(buf[:copy(buf[:], d.text)])
-	if n <= 0 || n > 1 && buf[n-1] == 0 { // not a canonical encoding
+	v, n := binary.Varint(d.numbers)
+	if n <= 0 || n > 1 && d.numbers[n-1] == 0 { // not a canonical encoding
 		d.fail()
 		return 0
 	}
-	d.text = d.text[n:]
+	d.numbers = d.numbers[n:]
 	return v
 }
 
-func (d *decoder) fail() { d.bad, d.text = true, "" }
+func (d *decoder) fail() { d.bad, d.numbers, d.text = true, nil, "" }
 
 // count reads the number of items that follow. Each item takes at least one
 // byte.
 func (d *decoder) count() int {
 	n := d.int()
-	if n < 0 || n > int64(len(d.text)) {
+	if n < 0 || n > int64(len(d.numbers)) {
 		d.fail()
 		return 0
 	}
@@ -246,19 +275,39 @@ func (d *decoder) count() int {
 }
 
 func (d *decoder) str() string {
-	n := d.count()
+	n := d.int()
+	if n < 0 || n > int64(len(d.text)) {
+		d.fail()
+		return ""
+	}
 	s := d.text[:n]
 	d.text = d.text[n:]
 	return s
 }
 
+func (d *decoder) suffix(of string) string {
+	if !d.bool() {
+		s := d.str()
+		if s != "" && strings.HasSuffix(of, s) { // not a canonical encoding
+			d.fail()
+		}
+		return s
+	}
+	n := d.int()
+	if n <= 0 || n > int64(len(of)) {
+		d.fail()
+		return ""
+	}
+	return of[int64(len(of))-n:]
+}
+
 func (d *decoder) bool() bool {
-	if d.text == "" || d.text[0] > 1 {
+	if len(d.numbers) == 0 || d.numbers[0] > 1 {
 		d.fail()
 		return false
 	}
-	v := d.text[0] == 1
-	d.text = d.text[1:]
+	v := d.numbers[0] == 1
+	d.numbers = d.numbers[1:]
 	return v
 }
 
@@ -283,16 +332,16 @@ func (d *decoder) node(depth int) *node {
 		d.fail()
 		return nil
 	}
-	n := &node{name: d.str(), stamp: d.stamp(), seen: d.int()}
+	n := &node{stamp: d.stamp(), seen: d.int()}
 	if d.bool() {
 		n.skill = d.found(n.stamp.id)
 	}
+	n.name = d.suffix(n.path())
 	for i := d.count(); i > 0 && !d.bad; i-- {
-		n.packs = append(n.packs, d.found(fileID{}))
+		n.addPack(d.found(fileID{}))
 	}
-	n.other = d.problems()
-	if n.skill != nil && n.skill.entry != nil && path.Base(n.skill.entry.Path) == n.name {
-		n.name = path.Base(n.skill.entry.Path) // share the memory of the path
+	if other := d.problems(); len(other) > 0 {
+		n.more = &nodeMore{n.packs(), other}
 	}
 	if count := d.count(); count > 0 {
 		n.subs = make([]*node, 0, min(count, maxAhead))
@@ -304,20 +353,20 @@ func (d *decoder) node(depth int) *node {
 }
 
 func (d *decoder) found(id fileID) *found {
-	f := &found{file: d.str(), stamp: d.stamp(), seen: d.int(), problems: d.problems()}
+	f := &found{file: d.suffix(skill.FileName), stamp: d.stamp(), seen: d.int(), problems: d.problems()}
 	if !d.bool() {
 		return f
 	}
 	t := &Entry{Origin: d.origin, Scope: d.scope, id: id}
-	for _, s := range []*string{&t.Name, &t.DisplayName, &t.Description, &t.Version, &t.ArgumentHint, &t.Dir, &t.Path, &t.file} {
+	for _, s := range []*string{&t.Path, &t.DisplayName, &t.Description, &t.Version, &t.ArgumentHint} {
 		*s = d.str()
 	}
+	t.Dir, t.Name, t.file = d.suffix(t.Path), d.suffix(t.Path), d.suffix(skill.FileName)
 	t.Tags, t.BindShells, t.Dependencies = d.strs(), d.strs(), d.strs()
 	for _, b := range []*bool{&t.DisableModelInvocation, &t.UserInvocable, &t.Preload, &t.ProvidesTools, &t.HasOwnName, &t.Verbatim, &t.archive} {
 		*b = d.bool()
 	}
 	t.Warnings = int(d.int())
-	t.share()
 	t.change = f.stamp.hash(d.now) // the scan reads a file again if its stamp could not be trusted
 	if t.archive {
 		t.id = f.stamp.id

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -251,14 +252,14 @@ func TestInvalidIndexIsIgnored(t *testing.T) {
 		}
 	}
 	for n := range len(good) {
-		if _, err := decodeIndex(string(good[:n]), root, "dir", User); err == nil {
+		if _, err := decodeIndex(bytes.NewReader(good[:n]), int64(n), root, "dir", User); err == nil {
 			t.Errorf("cut to %d of %d bytes it is accepted", n, len(good))
 		}
 	}
 	for range 2000 { // a flipped bit may go unnoticed, but harms nothing
 		b := bytes.Clone(good)
 		b[rand.IntN(len(b))] ^= 1 << rand.IntN(8)
-		_, _ = decodeIndex(string(b), root, "dir", User)
+		_, _ = decodeIndex(bytes.NewReader(b), int64(len(b)), root, "dir", User)
 	}
 }
 
@@ -326,26 +327,29 @@ func FuzzIndex(f *testing.F) {
 		Tags: []string{"t", "u"}, BindShells: []string{"b"}, Dependencies: []string{"x@1"}, Preload: true, HasOwnName: true, Warnings: 1}
 	packed := &Entry{Name: "q", Dir: "q.skill", Path: "/q.skill", archive: true, id: st.id}
 	entry.change, packed.change = st.hash(time.Now().UnixNano()), st.hash(time.Now().UnixNano())
-	tree := &node{name: "r", stamp: st, seen: 5, other: flaw, packs: []*found{{file: "q.skill", stamp: st, seen: 6, entry: packed}},
+	tree := &node{name: "r", stamp: st, seen: 5, more: &nodeMore{other: flaw, packs: []*found{{file: "q.skill", stamp: st, seen: 6, entry: packed}}},
 		subs: []*node{{name: "n", stamp: st, skill: &found{file: "SKILL.md", stamp: st, entry: entry, problems: flaw}}, {name: "z"}}}
 	for _, n := range []*node{{}, tree, tree.subs[0]} {
-		b := encodeIndex("", n)
+		b := slices.Concat(encodeIndex("", n)...)
 		f.Add(b[len(prefix):])
-		if got, err := decodeIndex(string(b), "", "", Bundled); err != nil || !reflect.DeepEqual(got, n) {
+		if got, err := decodeIndex(bytes.NewReader(b), int64(len(b)), "", "", Bundled); err != nil || !reflect.DeepEqual(got, n) {
 			f.Fatalf("%v: got %+v, want %+v", err, got, n)
 		}
 	}
 	f.Add([]byte{})
-	f.Add(append([]byte{0x80, 0x00}, encodeIndex("", &node{})[len(prefix)+1:]...)) // a number in more bytes than it needs
+	long := slices.Concat(encodeIndex("", &node{})...)[len(prefix):]
+	long[7]++                                              // one more byte of numbers
+	f.Add(slices.Concat(long[:8], []byte{0x80}, long[8:])) // a number in more bytes than it needs
 	f.Fuzz(func(t *testing.T, rest []byte) {
 		if len(rest) > 1<<16 {
 			t.Skip("longer than needed")
 		}
-		tree, err := decodeIndex(string(prefix)+string(rest), "", "dir", User)
+		all := slices.Concat(prefix, rest)
+		tree, err := decodeIndex(bytes.NewReader(all), int64(len(all)), "", "dir", User)
 		if err != nil {
 			return
 		}
-		if b := encodeIndex("", tree); !bytes.Equal(b[len(prefix):], rest) {
+		if b := slices.Concat(encodeIndex("", tree)...); !bytes.Equal(b[len(prefix):], rest) {
 			t.Errorf("it was written as\n%x\nand is now\n%x", rest, b[len(prefix):])
 		}
 	})

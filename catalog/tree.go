@@ -82,10 +82,33 @@ type node struct {
 	stamp stamp
 	seen  int64 // time of the last listing, in Unix nanoseconds
 	skill *found
+	subs  []*node // subdirectories to search, sorted by name
+	more  *nodeMore
+}
+
+// nodeMore holds what few directories have, because there may be very many.
+type nodeMore struct {
 	packs []*found // archives
-	subs  []*node  // subdirectories to search, sorted by name
 	other []Problem
 }
+
+func (n *node) packs() []*found {
+	if n.more == nil {
+		return nil
+	}
+	return n.more.packs
+}
+
+func (n *node) other() []Problem {
+	if n.more == nil {
+		return nil
+	}
+	return n.more.other
+}
+
+func (n *node) addPack(f *found) { n.more = &nodeMore{append(n.packs(), f), n.other()} }
+
+func (n *node) addProblem(p Problem) { n.more = &nodeMore{n.packs(), append(n.other(), p)} }
 
 // found is a SKILL.md or an archive with its parsed content.
 type found struct {
@@ -171,9 +194,9 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 		n.skill = s.read(location{d, ""}, n.skill, rel, st.id)
 		below.inside = true
 	}
-	for i, p := range n.packs {
+	for i, p := range n.packs() {
 		if !s.outOfTime(d, p.file) {
-			n.packs[i] = s.readPack(d, p, rel)
+			n.more.packs[i] = s.readPack(d, p, rel)
 		}
 	}
 	s.descend(d, n, rel, below)
@@ -219,13 +242,13 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 				}
 			}
 		case strings.EqualFold(path.Ext(e.name), ".skill"):
-			n.packs = append(n.packs, &found{file: e.name})
+			n.addPack(&found{file: e.name})
 		case path.Ext(e.name) == ".py":
 			python = append(python, e.name)
 		}
 	}
 	if inside || n.skill != nil {
-		n.packs = nil // archives in a skill are ordinary files
+		n.more = nil // archives in a skill are ordinary files
 		n.subs = slices.DeleteFunc(n.subs, func(sub *node) bool {
 			return ownMaterial(sub.name) || slices.Contains(links, sub.name) && !d.hasDir(sub.name) // a symlink may lead out of the skill
 		})
@@ -283,9 +306,9 @@ func (n *node) reuse(old *node) {
 	if n.skill != nil && old.skill != nil && n.skill.file == old.skill.file {
 		n.skill = old.skill
 	}
-	for i, p := range n.packs {
-		if j := slices.IndexFunc(old.packs, func(o *found) bool { return o.file == p.file }); j >= 0 {
-			n.packs[i] = old.packs[j]
+	for i, p := range n.packs() {
+		if j := slices.IndexFunc(old.packs(), func(o *found) bool { return o.file == p.file }); j >= 0 {
+			n.more.packs[i] = old.packs()[j]
 		}
 	}
 	for i, sub := range n.subs {
@@ -424,7 +447,7 @@ func (s *scan) codeManifest(d *dirfd, n *node, files []string, rel string) {
 		if i := bytes.Index(s.head[:size], []byte("SKILL_MANIFEST")); i > 0 && s.head[i-1] != '\n' {
 			continue // mentioned, but not assigned at the top level
 		}
-		n.other = append(n.other, Problem{Path: d.path + "/" + name, Diagnostic: skill.Diagnostic{
+		n.addProblem(Problem{Path: d.path + "/" + name, Diagnostic: skill.Diagnostic{
 			Severity: skill.Warning, Code: "code-manifest",
 			Message: "the skill is declared in Python code and has no SKILL.md",
 			Fix:     fmt.Sprintf("make one with: loadout new --from %s", d.path+"/"+name)}})
