@@ -2,18 +2,27 @@ import type { ComponentChildren } from "preact";
 import { msg } from "../i18n/messages";
 
 /**
- * Invisible characters that change how text reads: direction marks, zero-width characters, and tags
- * that only models see. Reviewers must see them.
+ * Characters that no one sees, but that control a terminal, reorder text or are read by models:
+ * those of internal/untrusted without its exceptions for scripts. Reviewers must see them. The
+ * first group matches the sequences of emoji in which such characters belong.
  */
-const hidden =
-  /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const hidden = new RegExp(
+  [
+    "(\\u{1f3f4}\\u{e0067}\\u{e0062}(?:\\u{e0065}\\u{e006e}\\u{e0067}|\\u{e0073}\\u{e0063}\\u{e0074}|\\u{e0077}\\u{e006c}\\u{e0073})\\u{e007f}",
+    "(?<=\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]",
+    "(?<=[0-9#*])\\ufe0f(?=\\u20e3)",
+    "(?<=\\p{Extended_Pictographic}(?:\\ufe0f|[\\u{1f3fb}-\\u{1f3ff}])?)\\u200d(?=\\p{Extended_Pictographic}))",
+    "(?![\\t\\n])[\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\p{Noncharacter_Code_Point}\\ufff0-\\ufffb\\u{13430}-\\u{1343f}\\u{f0000}-\\u{10ffff}]",
+  ].join("|"),
+  "gu",
+);
 
 /** shown returns code with its invisible characters made visible. */
 export function shown(text: string): ComponentChildren {
-  if (text.search(hidden) < 0) return text;
   const out: ComponentChildren[] = [];
   let at = 0;
   for (const found of text.matchAll(hidden)) {
+    if (found[1]) continue;
     const code = "U+" + found[0].codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
     out.push(
       text.slice(at, found.index),
@@ -23,6 +32,7 @@ export function shown(text: string): ComponentChildren {
     );
     at = found.index + found[0].length;
   }
+  if (!out.length) return text;
   out.push(text.slice(at));
   return out;
 }
