@@ -39,6 +39,12 @@ var userAgents = []string{"claude-code/", "codex", "Visual Studio Code", "Code -
 // isStructuredOnly reports whether the client of a request shows a model only the
 // structured content of results.
 func isStructuredOnly(req mcp.Request) bool {
+	if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
+		info, _ := call.Params.GetMeta()[mcp.MetaKeyClientInfo].(map[string]any)
+		if name, _ := info["name"].(string); name != "" { // the SDK would encode and decode it
+			return slices.Contains(structuredOnly, name)
+		}
+	}
 	if r, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
 		if c := r.ClientInfo(); c != nil && c.Name != "" {
 			return slices.Contains(structuredOnly, c.Name)

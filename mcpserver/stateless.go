@@ -92,9 +92,8 @@ func (h *statelessHandler) isOrdinary(r *http.Request) bool {
 
 // request decodes a call. ok is false if the SDK must handle it.
 func (h *statelessHandler) request(defs *definitions, r *http.Request, body []byte) (call *jsonrpc.Request, req mcp.Request, ok bool) {
-	msg, err := jsonrpc.DecodeMessage(body)
-	call, isCall := msg.(*jsonrpc.Request)
-	if err != nil || !isCall || !call.IsCall() || len(call.Params) == 0 && r.Header.Get("MCP-Protocol-Version") == modernVersion {
+	call, isCall := rpcmessage.DecodePlain(body).(*jsonrpc.Request)
+	if !isCall || !call.IsCall() || len(call.Params) == 0 && r.Header.Get("MCP-Protocol-Version") == modernVersion {
 		return nil, nil, false
 	}
 	version := r.Header.Get("MCP-Protocol-Version")
