@@ -260,6 +260,36 @@ func TestParallelLoadsAreShared(t *testing.T) {
 	}
 }
 
+// Each caller of a load that fails gets the failure with its reason.
+func TestParallelFailuresAreAllReported(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "# PDF\n")
+	release := sh.holdFetches()
+	defer release()
+	s := open(t, &session.MemoryLog{}, sh)
+	results := make(chan *session.LoadResult, 3)
+	var wg sync.WaitGroup
+	for range cap(results) {
+		wg.Go(func() {
+			r, err := s.Load(t.Context(), "pfd", nil)
+			if err != nil {
+				t.Error(err)
+			}
+			results <- r
+		})
+	}
+	<-sh.began
+	session.WaitForCallers(s, "pfd", cap(results))
+	release()
+	wg.Wait()
+	close(results)
+	for r := range results {
+		if r == nil || r.State != session.StateFailed || !strings.Contains(r.Text, `skill "pfd" not found`) {
+			t.Errorf("got %+v", r)
+		}
+	}
+}
+
 func TestCancelledWaiterDoesNotEndLoad(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\n")
