@@ -117,10 +117,13 @@ type Assembler struct {
 	bundledDigests func() (map[string]bool, error)
 	bundledCatalog func() (*catalog.Catalog, error)
 
-	mu     sync.Mutex // guards the fields below and the counters of bases
-	bases  map[string]*base
-	closed bool
-	ending sync.WaitGroup // bases being closed
+	mu sync.Mutex // guards the fields below and the counters of bases
+	// folderRefused is whether sandboxes may not have the working directories of
+	// conversations; nil means unknown.
+	folderRefused *bool
+	bases         map[string]*base
+	closed        bool
+	ending        sync.WaitGroup // bases being closed
 }
 
 // New returns an assembler. Close it when done.

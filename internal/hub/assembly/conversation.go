@@ -198,10 +198,9 @@ func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.
 // baseTools returns the tools except those for team members and the page's tools.
 func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, s *session.Session) ([]agent.Tool, error) {
 	client := &clientaction.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
-	dir := c.Folder.Name()
 	o := &agent.SkillToolOptions{Tools: t.setup.Tools, Principal: c.User, Approvals: c.Approvals,
 		Elicit: client.Elicit(approver.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout)),
-		Server: &mcpserver.Options{Workspace: dir, HowToApprove: approvalHint, Refresh: t.prepareRun(dir), Version: t.assembler.o.Version, Logger: t.assembler.o.Logger}}
+		Server: &mcpserver.Options{Workspace: c.FolderPath, HowToApprove: approvalHint, Refresh: t.prepareRun(c), Version: t.assembler.o.Version, Logger: t.assembler.o.Logger}}
 	skills, err := t.lazyTools(ctx, toolList{runs: t.setup.Runtime.RunsScripts()}, func(ctx context.Context) ([]agent.Tool, error) {
 		all, closeAll, err := agent.SkillTools(ctx, t.setup.Runtime, s, o)
 		if err != nil {
@@ -212,9 +211,20 @@ func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, s *se
 	if err != nil {
 		return nil, err
 	}
-	run := t.commandRunner(dir)
-	folder, err := t.lazyTools(ctx, toolList{folder: true, runs: run != nil}, func(ctx context.Context) ([]agent.Tool, error) {
-		return t.folderTools(ctx, c.Folder, run, s, *o)
+	runs, err := t.runsCommands(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := t.lazyTools(ctx, toolList{folder: true, runs: runs}, func(ctx context.Context) ([]agent.Tool, error) {
+		root, err := c.OpenFolder(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var run runFunc
+		if runs {
+			run = t.commandRunner(c.FolderPath)
+		}
+		return t.folderTools(ctx, root, run, s, *o)
 	})
 	if err != nil {
 		return nil, err
@@ -224,12 +234,15 @@ func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, s *se
 
 // prepareRun returns a function that must be called before code runs in the
 // working directory.
-func (t *conversation) prepareRun(dir string) func(context.Context) error {
+func (t *conversation) prepareRun(c *chat.ToolContext) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := t.setup.Refresh(ctx); err != nil {
 			return err
 		}
-		return chownToSandbox(dir)
+		if _, err := c.OpenFolder(ctx); err != nil {
+			return err
+		}
+		return chownToSandbox(c.FolderPath)
 	}
 }
 

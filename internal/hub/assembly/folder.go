@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/outputlink"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/workspace"
@@ -56,14 +57,33 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, run runFu
 // runFunc runs a command in the working directory.
 type runFunc = func(ctx context.Context, args []string, timeout time.Duration) (*workspace.CommandResult, error)
 
+// runsCommands reports whether commands can run in the working directory: whether
+// there is a sandbox, the user may run code, and the sandbox may have the
+// directory. The last is the same for all conversations of a node.
+func (t *conversation) runsCommands(ctx context.Context, c *chat.ToolContext) (bool, error) {
+	rt, k := t.setup.Runtime, t.assembler
+	if t.principal.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() {
+		return false, nil
+	}
+	k.mu.Lock()
+	refused := k.folderRefused
+	k.mu.Unlock()
+	if refused == nil {
+		if _, err := c.OpenFolder(ctx); err != nil {
+			return false, err
+		}
+		refused = new(errors.Is(rt.CheckWorkspace(c.FolderPath), loadout.ErrWorkspace))
+		k.mu.Lock()
+		k.folderRefused = refused
+		k.mu.Unlock()
+	}
+	return !*refused, nil
+}
+
 // commandRunner returns a function that runs sandboxed commands in the working
-// directory. It returns nil if there is no sandbox or the user is not allowed to
-// run code.
+// directory.
 func (t *conversation) commandRunner(dir string) runFunc {
 	rt := t.setup.Runtime
-	if t.principal.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
-		return nil
-	}
 	return func(ctx context.Context, args []string, timeout time.Duration) (*workspace.CommandResult, error) {
 		if err := chownToSandbox(dir); err != nil {
 			return nil, err

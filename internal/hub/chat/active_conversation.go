@@ -69,10 +69,9 @@ func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 	o := t.setup.Agent
 	o.Approvals, o.Folder, o.State = w.approvals.Queue, "", t.past.Agent
 	if t.setup.Tools != nil {
-		if t.folder, err = newFolder(ctx, w); err != nil {
-			return err
-		}
-		more, err := t.setup.Tools(ctx, &ToolContext{ID: w.id, Session: t.session, Approvals: w.approvals.Queue, User: userPrincipal(t.principal.User), Folder: t.folder.root})
+		t.folder = newFolder(w)
+		more, err := t.setup.Tools(ctx, &ToolContext{ID: w.id, Session: t.session, Approvals: w.approvals.Queue, User: userPrincipal(t.principal.User),
+			FolderPath: t.folder.dir, OpenFolder: t.folder.open})
 		if err != nil {
 			return err
 		}

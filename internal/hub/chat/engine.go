@@ -116,9 +116,11 @@ type ToolContext struct {
 	// see [callid.From].
 	Approvals *approval.Queue
 	User      policy.Principal
-	// Folder is the directory with the conversation's files. Changed files are
-	// stored before the result of a call.
-	Folder *os.Root
+	// OpenFolder returns the directory with the conversation's files, whose path
+	// is FolderPath. The directory does not exist before the first call. Changed
+	// files are stored before the result of a tool call.
+	OpenFolder func(ctx context.Context) (*os.Root, error)
+	FolderPath string
 }
 
 // Options configures an engine. Setup and Principal are required.

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,13 +21,17 @@ import (
 // folderTools read, write and remove files of a conversation.
 func folderTools(talk *chat.ToolContext) []agent.Tool {
 	type file struct{ Path, Text string }
-	do := func(name string, f func(file) (string, error)) agent.Tool {
-		return tool(name, func(_ context.Context, args json.RawMessage) (*agent.Outcome, error) {
+	do := func(name string, f func(*os.Root, file) (string, error)) agent.Tool {
+		return tool(name, func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
+			root, err := talk.OpenFolder(ctx)
+			if err != nil {
+				return nil, err
+			}
 			var in file
 			if err := json.Unmarshal(args, &in); err != nil {
 				return nil, err
 			}
-			text, err := f(in)
+			text, err := f(root, in)
 			if err != nil {
 				return &agent.Outcome{Text: err.Error(), Error: true}, nil
 			}
@@ -33,14 +39,14 @@ func folderTools(talk *chat.ToolContext) []agent.Tool {
 		})
 	}
 	return []agent.Tool{
-		do("read", func(f file) (string, error) { b, err := talk.Folder.ReadFile(f.Path); return string(b), err }),
-		do("write", func(f file) (string, error) {
-			return "written", talk.Folder.WriteFile(f.Path, []byte(f.Text), 0o600)
+		do("read", func(root *os.Root, f file) (string, error) { b, err := root.ReadFile(f.Path); return string(b), err }),
+		do("write", func(root *os.Root, f file) (string, error) {
+			return "written", root.WriteFile(f.Path, []byte(f.Text), 0o600)
 		}),
-		do("remove", func(f file) (string, error) { return "removed", talk.Folder.Remove(f.Path) }),
-		do("link", func(f file) (string, error) { return "linked", talk.Folder.Symlink(f.Text, f.Path) }),
-		do("fill", func(f file) (string, error) {
-			return "filled", talk.Folder.WriteFile(f.Path, make([]byte, chat.MaxFile+1), 0o600)
+		do("remove", func(root *os.Root, f file) (string, error) { return "removed", root.Remove(f.Path) }),
+		do("link", func(root *os.Root, f file) (string, error) { return "linked", root.Symlink(f.Text, f.Path) }),
+		do("fill", func(root *os.Root, f file) (string, error) {
+			return "filled", root.WriteFile(f.Path, make([]byte, chat.MaxFile+1), 0o600)
 		}),
 	}
 }
@@ -159,5 +165,36 @@ func TestFileLimits(t *testing.T) {
 	}
 	if err := write("one more", nil); !errors.Is(err, chat.ErrInvalid) {
 		t.Errorf("more than there may be: %v", err)
+	}
+}
+
+// The directory of a conversation is created at its first use in a turn, with the
+// files of the conversation.
+func TestFolderIsCreatedWhenUsed(t *testing.T) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: func(talk *chat.ToolContext) []agent.Tool {
+		return append(folderTools(talk), tool("use", func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
+			if _, err := os.Stat(talk.FolderPath); !errors.Is(err, fs.ErrNotExist) {
+				return &agent.Outcome{Text: "it exists before its first use"}, nil
+			}
+			root, err := talk.OpenFolder(ctx)
+			if err != nil {
+				return nil, err
+			}
+			data, err := os.ReadFile(filepath.Join(talk.FolderPath, "note"))
+			if again, _ := talk.OpenFolder(ctx); again != root {
+				err = errors.New("the second use opens another directory")
+			}
+			return &agent.Outcome{Text: string(data)}, err
+		}))
+	}})
+	id := begin(t, e)
+	if err := e.WriteFile(t.Context(), ada, id, "note", []byte("mine")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		end(t, e, id, say(t, e, id, "call use"))
+		if got := transcript(t, e, id); !strings.HasSuffix(got, "assistant: result: mine") {
+			t.Error(got)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -21,14 +23,14 @@ import (
 )
 
 // folder is the directory with the files of a conversation that is active on a
-// node. Files are fetched from the database before each input, and stored before
-// the result of each call.
+// node. It is created at its first use in a turn, and then has the files in the
+// database. Changed files are stored before the result of each call.
 type folder struct {
-	w    *worker
-	dir  string
-	root *os.Root
+	w   *worker
+	dir string // its path; unique, even before it exists
 
 	mu       sync.Mutex // guards the fields below; held during file access
+	root     *os.Root   // nil until the folder is used
 	synced   map[string]fileState
 	reported map[string]bool // files that cannot be saved and were reported to the user
 }
@@ -44,51 +46,57 @@ type fileState struct {
 // scan.
 const maxFolderEntries = 10_000
 
-func newFolder(ctx context.Context, w *worker) (*folder, error) {
-	dir, err := os.MkdirTemp(w.e.opts.Dir, "loadout-session-")
-	if err != nil {
+func newFolder(w *worker) *folder {
+	dir := filepath.Join(cmp.Or(w.e.opts.Dir, os.TempDir()), "loadout-session-"+store.NewID())
+	return &folder{w: w, dir: dir, synced: map[string]fileState{}, reported: map[string]bool{}}
+}
+
+// open creates the directory if it does not exist, and returns it.
+func (f *folder) open(ctx context.Context) (*os.Root, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.root != nil {
+		return f.root, nil
+	}
+	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create working directory of conversation: %w", err)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(f.dir)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, os.RemoveAll(f.dir))
 	}
-	f := &folder{w: w, dir: dir, root: root, synced: map[string]fileState{}, reported: map[string]bool{}}
-	if err := f.sync(ctx); err != nil {
-		return nil, errors.Join(err, f.close())
+	f.root = root
+	if err := f.fetchFiles(ctx); err != nil {
+		return nil, errors.Join(err, f.remove())
 	}
-	return f, nil
+	return root, nil
 }
 
 func (f *folder) close() error {
-	return errors.Join(f.root.Close(), os.RemoveAll(f.dir))
-}
-
-// sync fetches the files that were changed in the database.
-func (f *folder) sync(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.remove()
+}
+
+// remove removes the directory if it exists. f.mu must be held.
+func (f *folder) remove() error {
+	if f.root == nil {
+		return nil
+	}
+	err := errors.Join(f.root.Close(), os.RemoveAll(f.dir))
+	f.root, f.synced = nil, map[string]fileState{}
+	return err
+}
+
+// fetchFiles fetches the files of the conversation. f.mu must be held.
+func (f *folder) fetchFiles(ctx context.Context) error {
 	kept, err := f.w.e.db.Attachments.List(ctx, f.w.id)
 	if err != nil {
 		return err
 	}
-	there := map[string]bool{}
 	for _, a := range kept {
-		there[a.Path] = true
-		if f.synced[a.Path].sha256 == a.SHA256 {
-			continue
-		}
 		if err := f.fetchFile(ctx, a); err != nil {
 			return fmt.Errorf("fetch file %q of conversation: %w", a.Path, err)
-		}
-	}
-	for name := range f.synced {
-		if there[name] {
-			continue
-		}
-		delete(f.synced, name)
-		if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("fetch file %q of conversation: %w", name, err)
 		}
 	}
 	return nil
@@ -126,6 +134,9 @@ func (f *folder) fetchFile(ctx context.Context, a store.Attachment) error {
 func (f *folder) save(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.root == nil {
+		return nil // no tool used it
+	}
 	changed, gone, err := f.findChanges()
 	if err != nil {
 		return fmt.Errorf("scan working directory of conversation: %w", err)

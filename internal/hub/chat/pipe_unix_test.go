@@ -21,7 +21,10 @@ func TestPipesDoNotBlock(t *testing.T) {
 	var id string
 	e = node(t, db, setupFixture{tools: func(talk *chat.ToolContext) []agent.Tool {
 		pipe := tool("pipe", func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
-			if err := syscall.Mkfifo(filepath.Join(talk.Folder.Name(), "note"), 0o600); err != nil {
+			if _, err := talk.OpenFolder(ctx); err != nil {
+				return nil, err
+			}
+			if err := syscall.Mkfifo(filepath.Join(talk.FolderPath, "note"), 0o600); err != nil {
 				return nil, err
 			}
 			// The user acts while the turn runs.
