@@ -1,14 +1,20 @@
 package hub_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
 )
@@ -226,5 +232,47 @@ func TestHostileArgumentsAreCleanedInErrors(t *testing.T) {
 		answers.check("check-draft", c.developer.send(t, "POST", "/api/v1/drafts/check", files(file("SKILL.md", "---\nname: "+quoted+"\n"+quoted+": "+quoted+"\n---\n"), file(text, "x"), file("scripts/"+text, "x"))))
 		answers.check("create-skill", c.developer.send(t, "POST", "/api/v1/skills?file_name="+url.QueryEscape(text)+".zip", typed{"application/zip", text}))
 		answers.check("test-server", c.developer.send(t, "POST", "/api/v1/servers/test", map[string]any{"name": text, "config": map[string]any{"url": text, text: text}}))
+	}
+}
+
+// Servers of others describe their tools, and fail, in their own words.
+func TestHostileTextOfServersIsCleaned(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "wiki", Version: "1"}, nil)
+	for i, text := range untrustedtest.Hostile() {
+		text = strings.ToValidUTF8(text, "\ufffd")
+		schema := map[string]any{"type": "object", "description": text, "properties": map[string]any{"x": map[string]any{"type": "string", "description": text, "enum": []string{text}}}}
+		server.AddTool(&mcp.Tool{Name: "tool-" + strconv.Itoa(i), Title: text, Description: text, InputSchema: schema, Annotations: &mcp.ToolAnnotations{Title: text}},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{}, nil
+			})
+	}
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
+	failing := ""
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if failing != "" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusTeapot)
+			json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": 1, "error": map[string]any{"code": -32000, "message": failing, "data": failing}})
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	_, _, ada := rootAndAda(t, hub.Options{Private: loopback})
+	answers := newCleanedAnswers(t)
+	draft := map[string]any{"config": map[string]any{"url": web.URL}}
+	tried := ada.test(t, draft)
+	if !tried.Success || len(tried.Tools) != len(untrustedtest.Hostile()) {
+		t.Fatalf("%d tools, %s", len(tried.Tools), tried.Error)
+	}
+	answers.check("test-server", ada.send(t, "POST", "/api/v1/servers/test", draft))
+	ada.apply(t, "", "kind: MCPServer\nmetadata: {name: wiki}\nspec: {url: \""+web.URL+"\"}\n").want(t, 200)
+	if r := answers.check("list-capabilities", ada.send(t, "GET", "/api/v1/capabilities?connect=true", nil).want(t, 200)); !strings.Contains(r.body, "tool-7") {
+		t.Fatalf("no tools: %.300q", r.body)
+	}
+	answers.check("list-servers", ada.send(t, "GET", "/api/v1/servers", nil).want(t, 200))
+	for _, failing = range untrustedtest.Hostile() {
+		failing = "No: " + strings.ToValidUTF8(failing, "\ufffd")
+		answers.check("test-server", ada.send(t, "POST", "/api/v1/servers/test", draft).want(t, 200))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // serverLiveJSON is the connection state of a server on this node.
@@ -113,9 +114,9 @@ func pendingTools(all []store.ToolDefinition) (out []heldToolJSON) {
 			old = &all[i]
 			continue
 		}
-		t := heldToolJSON{Name: d.Tool, Digest: d.Digest, Seen: d.Seen, New: d.Definition}
+		t := heldToolJSON{Name: visible(d.Tool), Digest: d.Digest, Seen: d.Seen, New: untrusted.VisibleJSON(d.Definition)}
 		if old != nil && old.Server == d.Server && old.Tool == d.Tool {
-			t.Old = old.Definition
+			t.Old = untrusted.VisibleJSON(old.Definition)
 		}
 		out = append(out, t)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -155,7 +156,21 @@ func (h *Handlers) tryServer(ctx context.Context, s agents.Server, v upstream.Va
 	}
 	out := serverTried{Success: true, Tools: make([]serverTriedTool, len(listing.Tools))}
 	for i, t := range listing.Tools {
-		out.Tools[i] = serverTriedTool{t.Name, t.Title, t.Description, t.InputSchema, t.Annotations}
+		out.Tools[i] = newTriedTool(t)
+	}
+	return out
+}
+
+// newTriedTool returns a tool with texts that are safe to show.
+func newTriedTool(t *mcp.Tool) serverTriedTool {
+	out := serverTriedTool{Name: untrusted.New(t.Name).ForPage(), Title: untrusted.New(t.Title).ForPage(), Description: untrusted.New(t.Description).ForPage()}
+	if schema, err := json.Marshal(t.InputSchema); err == nil && t.InputSchema != nil {
+		out.InputSchema = untrusted.CleanJSON(schema)
+	}
+	if t.Annotations != nil {
+		a := *t.Annotations
+		a.Title = untrusted.New(a.Title).ForPage()
+		out.Annotations = &a
 	}
 	return out
 }

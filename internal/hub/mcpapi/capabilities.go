@@ -39,7 +39,7 @@ type capabilityJSON struct {
 }
 
 func newCapabilityJSON(c tools.Capability) capabilityJSON {
-	return capabilityJSON{ID: c.ID, Kind: c.Kind, Name: c.Name, Description: untrusted.New(c.Description).ForModel(), InputSchema: c.InputSchema, OutputSchema: c.OutputSchema,
+	return capabilityJSON{ID: c.ID, Kind: c.Kind, Name: c.Name, Description: untrusted.New(c.Description).ForModel(), InputSchema: untrusted.CleanJSON(c.InputSchema), OutputSchema: untrusted.CleanJSON(c.OutputSchema),
 		SafetyLevel: c.SafetyLevel.String(), Permission: c.Permission, WhenToUse: untrusted.New(c.WhenToUse).ForModel(), RequiresApproval: c.RequiresApproval,
 		CostHint: c.CostHint, LatencyHint: c.LatencyHint}
 }
