@@ -118,7 +118,7 @@ func outputSchemas(t testing.TB, c *wire) map[string]bool {
 func textDigest(t testing.TB, text string) string {
 	t.Helper()
 	_, digest, ok := strings.Cut(text, "Digest: ")
-	if digest = strings.TrimSpace(digest); !ok || len(digest) != 16 {
+	if digest = strings.TrimSpace(digest); !ok || len(digest) != 12 {
 		t.Fatalf("no digest in %q", text)
 	}
 	return digest

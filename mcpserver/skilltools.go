@@ -435,8 +435,8 @@ func (p *userOnlyError) Error() string {
 }
 
 // shortDigest is the number of digest digits shown to a model, enough to
-// distinguish versions of a file. A full digest would cost 40 tokens per load.
-const shortDigest = 16
+// distinguish versions of a file. A full digest would cost 30 tokens more per load.
+const shortDigest = 12
 
 func shortenDigest(digest string) string {
 	return strings.TrimPrefix(digest, "sha256:")[:shortDigest]

@@ -223,7 +223,7 @@ func TestLoadSkill(t *testing.T) {
 				if want := []string{"assets/font.ttf<nil>", "assets/logo.png<nil>", "empty.md<nil>", "references/forms.md<nil>", "scripts/fill.pytrue"}; !slices.Equal(paths, want) {
 					t.Errorf("files %q, want %q", paths, want)
 				}
-				for _, want := range []string{"Skill pdf (from local) is loaded.", got.Instructions + "\n", "Files of this skill (in " + pdf + "): assets/font.ttf", "Digest: " + digest[7:23] + "\n"} {
+				for _, want := range []string{"Skill pdf (from local) is loaded.", got.Instructions + "\n", "Files of this skill (in " + pdf + "): assets/font.ttf", "Digest: " + digest[7:19] + "\n"} {
 					if !strings.Contains(textOf(res), want) {
 						t.Errorf("text %q lacks %q", textOf(res), want)
 					}
@@ -231,7 +231,7 @@ func TestLoadSkill(t *testing.T) {
 			})
 		}
 		t.Run("current content is not sent again", func(t *testing.T) {
-			for _, have := range []string{digest, digest[7:], digest[7:23], " " + strings.ToUpper(digest[7:23])} {
+			for _, have := range []string{digest, digest[7:], digest[7:19], " " + strings.ToUpper(digest[7:19])} {
 				res := c.call("load_skill", args{"name": "pdf", "have": have})
 				got := structured[loadResult](t, res)
 				if got.State != "already" || got.Instructions != "" || got.Digest != digest || strings.Contains(textOf(res), "# PDF") || len(textOf(res)) > 100 {
@@ -423,7 +423,7 @@ func TestReadSkillFile(t *testing.T) {
 		t.Run("with the digest of the load, while it is current", func(t *testing.T) {
 			digest := digestOf(basic()["pdf/SKILL.md"])
 			read(args{"path": "empty.md", "digest": digest})
-			read(args{"path": "empty.md", "digest": digest[7:23]})
+			read(args{"path": "empty.md", "digest": digest[7:19]})
 			res := c.call("read_skill_file", args{"skill": "pdf", "path": "empty.md", "digest": digestOf("older")})
 			if want := "Skill pdf has changed since it was loaded: load it again, then read its files."; !res.IsError || textOf(res) != want {
 				t.Errorf("got %q, want %q", textOf(res), want)

@@ -69,11 +69,20 @@ func newStrategies(n count, all []deliveredSkill) []strategy {
 		names += n(s.entry.Name) + n(s.entry.Description)
 		bare, rendered = append(bare, body), append(rendered, n(session.Render(s.material)))
 	}
-	return []strategy{
+	catalogText := n(catalog.Format(entries, catalog.FormatOptions{}))
+	strategies := []strategy{
 		{name: "static: every body in the base prompt", system: everything},
 		{name: "limit: bare bodies as tool results, names and descriptions in the base prompt", system: names, load: bare},
-		{name: "tool result as rendered, catalog text in the base prompt", system: n(catalog.Format(entries, catalog.FormatOptions{})), load: rendered, goal: 230},
+		{name: "tool result as rendered, catalog text in the base prompt", system: catalogText, load: rendered, goal: 230},
 	}
+	for i, cl := range recordedClients {
+		var load []int
+		for _, s := range all {
+			load = append(load, n(s.shown[i]))
+		}
+		strategies = append(strategies, strategy{name: "load_skill as " + cl.name + " shows it, catalog text in the base prompt", system: catalogText, load: load, goal: 230})
+	}
+	return strategies
 }
 
 // play simulates one conversation and returns its billed prompts.

@@ -55,6 +55,7 @@ func newCount() (count, error) {
 type deliveredSkill struct {
 	entry    *catalog.Entry
 	material *session.Skill
+	shown    []string // by each of recordedClients
 }
 
 func loadSkills(ctx context.Context, dirs []string) ([]deliveredSkill, error) {
@@ -77,9 +78,9 @@ func loadSkills(ctx context.Context, dirs []string) ([]deliveredSkill, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, deliveredSkill{e, ms[len(ms)-1]})
+		all = append(all, deliveredSkill{entry: e, material: ms[len(ms)-1]})
 	}
-	return all, nil
+	return all, addShown(ctx, rt, all)
 }
 
 func run(ctx context.Context, costDir string, dirs []string) error {
@@ -100,6 +101,7 @@ func run(ctx context.Context, costDir string, dirs []string) error {
 	r := &report{rows: [][]string{{"what", "value", "limit", "× limit", "goal"}}}
 	r.addCatalog(n, all)
 	r.addDelivery(n, all)
+	r.addShown(n, few)
 	if err := r.addTools(ctx, n); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/tokencount"
-	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -64,6 +64,24 @@ func (r *report) addDelivery(n count, all []deliveredSkill) {
 	r.addRow("delivered instructions with file names; limit: as written", float64(rendered), float64(bodies), "")
 }
 
+// addShown adds token counts of what clients show after load_skill: of all skills
+// together, and of the worst with instructions of at least 1,000 tokens.
+func (r *report) addShown(n count, all []deliveredSkill) {
+	for i, cl := range recordedClients {
+		var bodies, shown, worst, worstBody int
+		for _, s := range all {
+			body, text := n(s.material.Instructions), n(s.shown[i])
+			bodies, shown = bodies+body, shown+text
+			if body >= 1000 && (worstBody == 0 || text*worstBody > worst*body) {
+				worst, worstBody = text, body
+			}
+		}
+		ratio := float64(shown) / float64(bodies)
+		r.addRow("load_skill as "+cl.name+" shows it; limit: instructions as written", float64(shown), float64(bodies), measure.FormatVerdict("≤ 1.05", ratio <= 1.05))
+		r.addRow("of that, the worst with 1,000 tokens or more", float64(worst), float64(worstBody), "")
+	}
+}
+
 // addTools adds the token count of the tool list of a server without skills.
 func (r *report) addTools(ctx context.Context, n count) error {
 	list, err := listTools(ctx)
@@ -92,20 +110,12 @@ func listTools(ctx context.Context) ([]*mcp.Tool, error) {
 		return nil, err
 	}
 	defer rt.Close()
-	s := mcpserver.New(rt, nil)
-	defer s.Close()
-	ctx, stop := context.WithCancel(ctx)
-	clientSide, serverSide := mcp.NewInMemoryTransports()
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = s.Run(ctx, serverSide) }() // the error only tells why it stopped
-	defer func() { stop(); <-ended }()
-	c, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, clientSide, nil)
+	c, stop, err := connect(ctx, rt, "bench")
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
 	res, err := c.ListTools(ctx, nil)
-	if err != nil {
+	if err = errors.Join(err, stop()); err != nil {
 		return nil, err
 	}
 	return res.Tools, nil
