@@ -67,6 +67,14 @@ var hostile = []struct {
 		return doc(ok + "a: &a " + long(30_000) + "\nb: [" + strings.Repeat("*a,", 10_000) + "]\n")
 	}, "yaml-too-large"},
 	{"an alias inside what it names", func() string { return doc(ok + "a: &a [*a]\n") }, "yaml-too-large"},
+	{"deep lists in deep lists by an alias", func() string {
+		deep := func(s string) string { return strings.Repeat("[", 40) + s + strings.Repeat("]", 40) }
+		return doc(ok + "a: &a " + deep("") + "\nb: " + deep("*a") + "\n")
+	}, "yaml-too-large"},
+	{"lists by an alias, as deep as permitted", func() string {
+		deep := func(s string) string { return strings.Repeat("[", 25) + s + strings.Repeat("]", 25) }
+		return doc(ok + "a: &a " + deep("") + "\nb: " + deep("*a") + "\n")
+	}, "unexpected-fields"},
 	{"an alias of nothing", func() string { return doc(ok + "a: *b\n") }, "yaml-repaired"},
 	{"NUL bytes", func() string { return strings.Repeat("\x00", 1000) }, "frontmatter-missing"},
 	{"UTF-16, little end first", func() string { return "\xff\xfe-\x00-\x00-\x00" }, "encoding-utf-16"},

@@ -3,6 +3,7 @@ package quota_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/hub/quota"
@@ -32,6 +33,24 @@ func TestLimitsAreInclusive(t *testing.T) {
 		if err := q.Check(t.Context(), &db.Tables, "user:ada", add); (err == nil) != fits {
 			t.Errorf("adding %+v: %v", add, err)
 		}
+	}
+	// With the lowest limit, what is stored counts too.
+	talk, err := db.Sessions.Create(t.Context(), store.Session{Owner: "bob"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Attachments.Put(t.Context(), store.Attachment{Session: talk.ID, Path: "a", SHA256: strings.Repeat("0", 64)}, make([]byte, 300)); err != nil {
+		t.Fatal(err)
+	}
+	left, err := (quota.Quotas{Default: quota.Settings{User: quota.Amounts{Bytes: 1}}}).Allowance(t.Context(), &db.Tables, "user:bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := left.Add(1); err == nil {
+		t.Error("beyond the lowest limit, a byte is added")
+	}
+	if err := left.Add(0); err != nil {
+		t.Errorf("beyond the limit, nothing cannot be added: %v", err)
 	}
 	used, limits, err := q.Usage(t.Context(), &db.Tables, "user:ada")
 	if err != nil || used != (quota.Amounts{}) || limits != q.Default.User {

@@ -358,6 +358,9 @@ func TestTokensOfMixedText(t *testing.T) {
 		strings.Repeat("字", 100):          67,
 		"seven..字" + "words then, it is.": 7,
 		strings.Repeat("a字", 100):         92,
+		// The first and the last character of each block without spaces, and those beside it.
+		strings.Repeat("\u2e80\u9fff\uac00\ud7ff\uf900\ufaff", 100): 402,
+		strings.Repeat("\u2e7f\ua000\uabff\ue000\uf8ff\ufb00", 100): 150,
 	} {
 		r := &llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{llm.Text(text)}}}}
 		a, err := llm.Ask(t.Context(), demo.New(nil), r, nil)
