@@ -27,9 +27,6 @@ type bench struct {
 }
 
 func (b *bench) run(name, skills string) (err error) {
-	if b.turns > 0 {
-		return b.runLong(name)
-	}
 	if err := os.MkdirAll(b.home, 0o700); err != nil {
 		return err
 	}

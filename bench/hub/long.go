@@ -3,73 +3,209 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
+	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// marks are the turns of a long conversation around which runLong measures.
+// marks are the turns of a long conversation around which measureLong measures.
 var marks = []int{20, 50, 200, 400, 1000}
 
 // window is the number of turns that are measured at each mark.
-const window = 16
+const window = 24
 
-// runLong measures the turns of one conversation as it grows to the given number of turns. The
-// CPU time includes the demo model, which reads the whole request.
-func (b *bench) runLong(name string) (err error) {
-	if err := os.MkdirAll(b.home, 0o700); err != nil {
-		return err
-	}
-	b.users, b.groups = 1, 1
-	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 50}, Timeout: 10 * time.Minute}
-	defer b.client.CloseIdleConnections()
-	if err := b.createUsers(); err != nil {
-		return err
-	}
-	if b.node, err = b.start(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.node.stop()) }()
-	c, err := b.startChat(b.tokens[0])
+// longChat is a conversation of a program that grows.
+type longChat struct {
+	*bench
+	name            string
+	chat            *chat
+	cpu, first, end []float64 // of the turns at the current mark, in ms
+}
+
+// measureLong measures the turns of one conversation of each program as it grows to
+// the given number of turns. The turns of the programs alternate with the limit: a
+// transaction that stores an event, and a server-sent event to a client that waits
+// for it. The CPU time includes the demo model, which reads the whole request.
+func measureLong(database string, all []*bench) (err error) {
+	limit, err := newMinimalServer(all[0].home + "-limit.db")
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	table := [][]string{{name + ": turn", "CPU of the node per turn, ms", "first event, ms (min)", "end, ms (min)"}}
+	defer limit.close()
+	var chats []*longChat
+	for i, b := range all {
+		l, err := b.startLong([]string{"", "base"}[i])
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.close()) }()
+		chats = append(chats, l)
+	}
+	table := [][]string{{database + ": turn", "program", "CPU of the node per turn, ms", "first event, ms (min)", "end, ms (min)", "limit, ms (min)"}}
 	turns := 0
 	for _, mark := range marks {
-		if mark > b.turns {
+		if mark > all[0].turns {
 			break
 		}
-		for ; turns < mark-window/2; turns++ {
-			if _, err := c.sendMessage(b); err != nil {
-				return fmt.Errorf("turn %d: %w", turns+1, err)
+		var bare []float64
+		for last := mark + window/2; turns < last; turns++ {
+			measured := turns >= mark-window/2
+			for _, l := range chats {
+				if err := l.turn(measured); err != nil {
+					return fmt.Errorf("turn %d: %w", turns+1, err)
+				}
+			}
+			if measured {
+				took, err := limit.exchange()
+				if err != nil {
+					return err
+				}
+				bare = append(bare, took.Seconds()*1e3)
 			}
 		}
-		var first, end []float64
-		cpu := measure.CPUOf(b.node.pid())
-		for range window {
-			turns++
-			s, err := c.sendMessage(b)
-			if err != nil {
-				return fmt.Errorf("turn %d: %w", turns, err)
-			}
-			first, end = append(first, s.first.Seconds()*1e3), append(end, s.end.Seconds()*1e3)
+		for _, l := range chats {
+			table = append(table, []string{fmt.Sprint(mark), l.name, measure.FormatNumber(measure.Quantile(l.cpu, 0.5)), times(l.first), times(l.end), times(bare)})
+			l.cpu, l.first, l.end = nil, nil, nil
 		}
-		each := (measure.CPUOf(b.node.pid()) - cpu) / window
-		table = append(table, []string{fmt.Sprint(mark), measure.FormatNumber(each.Seconds() * 1e3), times(first), times(end)})
 	}
 	fmt.Println()
 	measure.WriteMarkdown(os.Stdout, table)
 	return nil
 }
 
+// startLong starts a node with a user and a conversation.
+func (b *bench) startLong(name string) (*longChat, error) {
+	if err := os.MkdirAll(b.home, 0o700); err != nil {
+		return nil, err
+	}
+	b.users, b.groups = 1, 1
+	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 50}, Timeout: 10 * time.Minute}
+	if err := b.createUsers(); err != nil {
+		return nil, err
+	}
+	var err error
+	if b.node, err = b.start(); err != nil {
+		return nil, err
+	}
+	c, err := b.startChat(b.tokens[0])
+	if err != nil {
+		return nil, errors.Join(err, b.node.stop())
+	}
+	return &longChat{bench: b, name: name, chat: c}, nil
+}
+
+func (l *longChat) close() error {
+	l.chat.close()
+	l.client.CloseIdleConnections()
+	return l.node.stop()
+}
+
+// turn runs a turn and records its costs if it is measured. The node goes on for a
+// moment after the last event, which the next turn of another program includes, so
+// turn waits for it.
+func (l *longChat) turn(measured bool) error {
+	cpu := measure.CPUOf(l.node.pid())
+	s, err := l.chat.sendMessage(l.bench)
+	if err != nil || !measured {
+		return err
+	}
+	time.Sleep(20 * time.Millisecond)
+	l.cpu = append(l.cpu, (measure.CPUOf(l.node.pid())-cpu).Seconds()*1e3)
+	l.first, l.end = append(l.first, s.first.Seconds()*1e3), append(l.end, s.end.Seconds()*1e3)
+	return nil
+}
+
 // times formats the median and the minimum of times.
 func times(ms []float64) string {
 	return measure.FormatNumber(measure.Quantile(ms, 0.5)) + " (" + measure.FormatNumber(slices.Min(ms)) + ")"
+}
+
+// minimalServer stores an event in an SQLite database for each request, and then
+// sends it to a client.
+type minimalServer struct {
+	db     *store.DB
+	url    string
+	server *http.Server
+	events *bufio.Reader
+	body   func() error
+}
+
+func newMinimalServer(path string) (*minimalServer, error) {
+	db, err := store.Open(context.Background(), "sqlite:"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	stored := make(chan int64)
+	var mux http.ServeMux
+	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
+		last, err := db.Events.Last(r.Context(), "s")
+		if err == nil {
+			last, err = db.Events.Append(r.Context(), "s", last, store.Event{Kind: "x", Data: []byte(`"hello there"`)})
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		stored <- last
+	})
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		http.NewResponseController(w).Flush()
+		for {
+			select {
+			case n := <-stored:
+				fmt.Fprintf(w, "event: x\nid: %d\ndata: \"hello there\"\n\n", n)
+				http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	m := &minimalServer{db: db, url: "http://" + l.Addr().String(), server: &http.Server{Handler: &mux}}
+	go m.server.Serve(l)
+	res, err := http.Get(m.url)
+	if err != nil {
+		return nil, errors.Join(err, m.server.Close(), db.Close())
+	}
+	m.events, m.body = bufio.NewReader(res.Body), res.Body.Close
+	return m, nil
+}
+
+func (m *minimalServer) close() { errors.Join(m.body(), m.server.Close(), m.db.Close()) }
+
+// exchange stores an event and returns the time until the client has received it.
+func (m *minimalServer) exchange() (time.Duration, error) {
+	start := time.Now()
+	sent := make(chan error, 1)
+	go func() {
+		res, err := http.Post(m.url, "application/json", strings.NewReader("{}"))
+		if err == nil {
+			err = res.Body.Close()
+		}
+		sent <- err
+	}()
+	for {
+		line, err := m.events.ReadString('\n')
+		if err != nil {
+			return 0, errors.Join(err, <-sent)
+		}
+		if line == "event: x\n" {
+			took := time.Since(start)
+			return took, <-sent
+		}
+	}
 }

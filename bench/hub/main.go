@@ -4,7 +4,7 @@
 // concurrent conversations with the built-in demo model, and memory.
 //
 //	go run ./hub -skills DIR [-n 10000] [-users 200] [-groups 20] [-chats 200]
-//	go run ./hub -turns 1000
+//	go run ./hub -turns 1000 [-base PROGRAM]
 //	go run ./hub -mcp [-n 10000] [-users 60]
 //
 // With -mcp, it measures only the MCP endpoint, with generated skills.
@@ -14,15 +14,20 @@
 // namespace, a quarter to groups and a quarter to users. It compares each request with a limit
 // measured in the same run: an indexed SELECT of as many rows from the same database, served
 // over HTTP; http.ServeFile with the same package; and the same bytes from memory. The
-// measurements alternate. With -turns, it measures only the turns of a conversation that grows.
+// measurements alternate. With -turns, it measures only the turns of a conversation that
+// grows, with -base in turns with another program.
 package main
 
 import (
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -35,6 +40,7 @@ func main() {
 	dir := flag.String("skills", "", "`directory` with skills")
 	program := flag.String("loadout", "", "`program` to measure instead of one built from this repository")
 	only := flag.String("on", "", "only `DATABASE`: SQLite or PostgreSQL")
+	base := flag.String("base", "", "with -turns: `program` to compare with")
 	mcp := flag.Bool("mcp", false, "measure only the MCP endpoint")
 	var s size
 	flag.IntVar(&s.skills, "n", 10000, "number of skills")
@@ -47,11 +53,11 @@ func main() {
 		if *dir == "" && s.turns == 0 && !*mcp || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
 			return errors.New("usage: -skills DIR, with all numbers of at least 1")
 		}
-		return run(*dir, *program, *only, *mcp, s)
+		return run(*dir, *program, *base, *only, *mcp, s)
 	})
 }
 
-func run(skills, program, only string, mcp bool, s size) (err error) {
+func run(skills, program, base, only string, mcp bool, s size) (err error) {
 	dir, err := os.MkdirTemp("", "loadout-bench-*")
 	if err != nil {
 		return err
@@ -73,7 +79,8 @@ func run(skills, program, only string, mcp bool, s size) (err error) {
 	if only != "PostgreSQL" {
 		home := filepath.Join(dir, "sqlite")
 		b := &bench{size: s, program: program, home: home, database: "sqlite:" + filepath.Join(home, "hub.db")}
-		if err := b.measure("SQLite", skills, mcp); err != nil {
+		other := &bench{size: s, program: base, home: home + "-base", database: "sqlite:" + filepath.Join(home+"-base", "hub.db")}
+		if err := b.measure("SQLite", skills, mcp, other); err != nil {
 			return fmt.Errorf("benchmark SQLite: %w", err)
 		}
 	}
@@ -86,16 +93,43 @@ func run(skills, program, only string, mcp bool, s size) (err error) {
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	b := &bench{size: s, program: program, home: filepath.Join(dir, "postgres"), database: server.URL()}
-	if err := b.measure("PostgreSQL", skills, mcp); err != nil {
+	other := &bench{size: s, program: base, home: b.home + "-base"}
+	if base != "" {
+		if other.database, err = createDatabase(server.URL(), "base"); err != nil {
+			return err
+		}
+	}
+	if err := b.measure("PostgreSQL", skills, mcp, other); err != nil {
 		return fmt.Errorf("benchmark PostgreSQL: %w", err)
 	}
 	return nil
 }
 
-// measure measures the MCP endpoint alone, or everything else.
-func (b *bench) measure(name, skills string, mcp bool) error {
-	if mcp {
+// createDatabase creates a database on a server and returns its URL.
+func createDatabase(server, name string) (string, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	db, err := sql.Open("pgx", server)
+	if err != nil {
+		return "", err
+	}
+	_, err = db.Exec("CREATE DATABASE " + name)
+	u.Path = "/" + name
+	return u.String(), errors.Join(err, db.Close())
+}
+
+// measure measures the MCP endpoint alone, a long conversation, or everything else.
+// other, if it has a program, is compared in a long conversation.
+func (b *bench) measure(name, skills string, mcp bool, other *bench) error {
+	switch {
+	case mcp:
 		return b.runMCP(name)
+	case b.turns > 0 && other.program != "":
+		return measureLong(name, []*bench{b, other})
+	case b.turns > 0:
+		return measureLong(name, []*bench{b})
 	}
 	return b.run(name, skills)
 }
