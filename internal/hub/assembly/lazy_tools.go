@@ -17,12 +17,13 @@ type toolList struct {
 	runs   bool // whether code can run
 }
 
-// lazyTools returns the tools that open returns. It calls open only once: at the
-// first call of a tool, or at once if no conversation of this node has opened the
-// list yet. Most turns call few tools, and open creates and connects MCP servers.
+// lazyTools returns the tools that open returns. It calls open only once, with ctx:
+// at the first call of a tool, or at once if no conversation of this node has opened
+// the list yet. Most turns call few tools, and open creates and connects MCP servers.
 func (t *conversation) lazyTools(ctx context.Context, list toolList, open func(context.Context) ([]agent.Tool, error)) ([]agent.Tool, error) {
 	if defined, ok := t.assembler.toolLists.Load(list); ok {
-		l := &lazyList{conversation: t, open: open}
+		// Not with the context of the call, because a connection serves later calls too.
+		l := &lazyList{conversation: t, open: func() ([]agent.Tool, error) { return open(ctx) }}
 		return l.tools(defined.([]agent.Tool)), nil
 	}
 	opened, err := open(ctx)
@@ -40,7 +41,7 @@ func (t *conversation) lazyTools(ctx context.Context, list toolList, open func(c
 // lazyList opens tools at the first call. It is safe for concurrent use.
 type lazyList struct {
 	conversation *conversation
-	open         func(context.Context) ([]agent.Tool, error)
+	open         func() ([]agent.Tool, error)
 
 	mu     sync.Mutex // guards opened; held while the list opens
 	opened []agent.Tool
@@ -52,7 +53,7 @@ func (l *lazyList) tools(defined []agent.Tool) []agent.Tool {
 	for i := range out {
 		name := out[i].Name
 		out[i].Call = func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
-			call, err := l.find(ctx, name)
+			call, err := l.find(name)
 			if err != nil {
 				return nil, err
 			}
@@ -63,14 +64,14 @@ func (l *lazyList) tools(defined []agent.Tool) []agent.Tool {
 }
 
 // find returns the function that calls a tool.
-func (l *lazyList) find(ctx context.Context, name string) (func(context.Context, json.RawMessage) (*agent.Outcome, error), error) {
+func (l *lazyList) find(name string) (func(context.Context, json.RawMessage) (*agent.Outcome, error), error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.opened == nil {
 		if l.conversation.isClosed() {
 			return nil, errors.New("the turn has ended")
 		}
-		opened, err := l.open(ctx)
+		opened, err := l.open()
 		if err != nil {
 			return nil, err
 		}
