@@ -18,6 +18,7 @@ import (
 type bench struct {
 	size
 	program, home, database string
+	redis                   string   // URL; "" for a single node
 	tokens, userIDs         []string // one per user
 	groupIDs                []string
 	admin                   string

@@ -5,6 +5,7 @@
 //
 //	go run ./hub -skills DIR [-n 10000] [-users 200] [-groups 20] [-chats 200]
 //	go run ./hub -turns 1000 [-base PROGRAM]
+//	go run ./hub -nodes [-base PROGRAM] [-chats 32]
 //	go run ./hub -mcp [-n 10000] [-users 60]
 //
 // With -mcp, it measures only the MCP endpoint, with generated skills.
@@ -15,7 +16,8 @@
 // measured in the same run: an indexed SELECT of as many rows from the same database, served
 // over HTTP; http.ServeFile with the same package; and the same bytes from memory. The
 // measurements alternate. With -turns, it measures only the turns of a conversation that
-// grows, with -base in turns with another program.
+// grows, in turns with those of the program given with -base. With -nodes, it measures only
+// what a second node adds to the CPU time of a turn, with PostgreSQL and Redis.
 package main
 
 import (
@@ -36,11 +38,15 @@ import (
 // size holds the number of objects to create and rounds to run.
 type size struct{ skills, users, groups, chats, rounds, turns int }
 
+// nodes is set to measure two nodes.
+var nodes bool
+
 func main() {
 	dir := flag.String("skills", "", "`directory` with skills")
 	program := flag.String("loadout", "", "`program` to measure instead of one built from this repository")
 	only := flag.String("on", "", "only `DATABASE`: SQLite or PostgreSQL")
-	base := flag.String("base", "", "with -turns: `program` to compare with")
+	base := flag.String("base", "", "with -turns and -nodes: `program` to compare with")
+	flag.BoolVar(&nodes, "nodes", false, "measure only what a second node adds to a turn")
 	mcp := flag.Bool("mcp", false, "measure only the MCP endpoint")
 	var s size
 	flag.IntVar(&s.skills, "n", 10000, "number of skills")
@@ -50,7 +56,7 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 7, "number of rounds")
 	flag.IntVar(&s.turns, "turns", 0, "measure only a conversation that grows to `N` turns, without skills")
 	measure.Main("hub", false, func() error {
-		if *dir == "" && s.turns == 0 && !*mcp || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
+		if *dir == "" && s.turns == 0 && !*mcp && !nodes || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
 			return errors.New("usage: -skills DIR, with all numbers of at least 1")
 		}
 		return run(*dir, *program, *base, *only, *mcp, s)
@@ -68,15 +74,18 @@ func run(skills, program, base, only string, mcp bool, s size) (err error) {
 	} else {
 		program, err = filepath.Abs(program)
 	}
+	if base != "" && err == nil {
+		base, err = filepath.Abs(base)
+	}
 	if err != nil {
 		return err
 	}
-	if s.turns > 0 {
+	if s.turns > 0 || nodes {
 		fmt.Println(measure.Environment())
 	} else {
 		fmt.Printf("%s; %d skills, %d users in %d groups\n", measure.Environment(), s.skills, s.users, s.groups)
 	}
-	if only != "PostgreSQL" {
+	if only != "PostgreSQL" && !nodes {
 		home := filepath.Join(dir, "sqlite")
 		b := &bench{size: s, program: program, home: home, database: "sqlite:" + filepath.Join(home, "hub.db")}
 		other := &bench{size: s, program: base, home: home + "-base", database: "sqlite:" + filepath.Join(home+"-base", "hub.db")}
@@ -126,6 +135,10 @@ func (b *bench) measure(name, skills string, mcp bool, other *bench) error {
 	switch {
 	case mcp:
 		return b.runMCP(name)
+	case nodes && other.program != "":
+		return measureNodes([]*bench{b, other})
+	case nodes:
+		return measureNodes([]*bench{b})
 	case b.turns > 0 && other.program != "":
 		return measureLong(name, []*bench{b, other})
 	case b.turns > 0:

@@ -23,6 +23,9 @@ type node struct {
 
 func (b *bench) start() (*node, error) {
 	n := &node{cmd: exec.Command(b.program, "serve", "--json", "--addr", "127.0.0.1:0", "--data", b.home, "--database", b.database, "--accounts", "--log", "text")}
+	if b.redis != "" {
+		n.cmd.Args = append(n.cmd.Args, "--redis", b.redis)
+	}
 	n.cmd.Dir, n.cmd.Stderr, n.cmd.SysProcAttr = b.home, &n.log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	n.cmd.Env = append(os.Environ(), "HOME="+b.home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_STATE_HOME=", "LOADOUT_CONFIG=", "LOADOUT_STATE=", "LOADOUT_CACHE=",
 		"OPENAI_API_KEY=", "ANTHROPIC_API_KEY=", "LOADOUT_HUB_RATE=100000", "LOADOUT_HUB_KEY="+key)
