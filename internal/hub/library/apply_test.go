@@ -59,6 +59,9 @@ func TestApplyText(t *testing.T) {
 		step(w.meg, prose("Two."), false, library.TextUpdated, prose("One."))
 		step(w.ada, prose("One."), false, library.TextUpdated, prose("Two."))
 		id := must(w.lib.FindID(w.ctx, w.bob, w.team, "prose"))(t)
+		if id, err := w.lib.FindID(w.ctx, w.eve, w.team, "prose"); id != "" || !errors.Is(err, library.ErrNotFound) {
+			t.Errorf("a user who may not see the skill gets the ID %q, %v", id, err)
+		}
 		s := must(w.lib.Skill(w.ctx, w.bob, id))(t)
 		versions := must(w.lib.Versions(w.ctx, w.bob, id, 0, 10))(t)
 		if s.Number != 1 || len(versions) != 2 || s.Review != library.Pending || s.CreatedBy != string(w.ada.User) || versions[0].CreatedBy != string(w.meg.User) {
