@@ -106,6 +106,20 @@ func TestTrustedProjectCanBeStricter(t *testing.T) {
 	}
 }
 
+// A project cannot raise the level from which calls need approval, or lower that of
+// servers, whatever the user's level is.
+func TestTrustedProjectCannotBeLooser(t *testing.T) {
+	for _, mine := range []string{"SAFE", "LOW", "HIGH"} {
+		m := newMachine(t)
+		m.in.Trusted = func(string, []byte) bool { return true }
+		m.write(userFile, "policy: {threshold: "+mine+"}\nservers: {safety: HIGH}\n")
+		m.write(projectFile, "policy: {threshold: CRITICAL}\nservers: {safety: MEDIUM}\n")
+		if c := m.load(); c.Policy.Threshold != mine || c.Servers.Safety != "HIGH" || len(c.Notes) != 2 {
+			t.Errorf("threshold %s becomes %s, safety %s, notes %v", mine, c.Policy.Threshold, c.Servers.Safety, c.Notes)
+		}
+	}
+}
+
 func TestTrustedProjectMayRepeatSettings(t *testing.T) {
 	for _, enabled := range []bool{true, false} {
 		m := newMachine(t)

@@ -70,6 +70,14 @@ func TestBlocksOfCharacters(t *testing.T) {
 	}
 }
 
+// Accents make words longer in tokens.
+func TestAccentsAreCounted(t *testing.T) {
+	plain, accents := tokencount.Estimate(strings.Repeat("resume ete ", 50)), tokencount.Estimate(strings.Repeat("résumé été ", 50))
+	if accents <= plain {
+		t.Errorf("%d tokens with accents, %d without", accents, plain)
+	}
+}
+
 // Words of one alphabet have fewer tokens than the same letters between others.
 func TestAlphabetsAreContinued(t *testing.T) {
 	word, mixed := tokencount.Estimate(strings.Repeat("привет", 50)), tokencount.Estimate(strings.Repeat("п数", 150))

@@ -140,7 +140,7 @@ func TestEffects(t *testing.T) {
 		"loadout.yaml": "policy:\n  rules: [deny delete_*, allow read_*]\nservers:\n  files: [.loadout/servers.yaml]\n",
 		".loadout/servers.yaml": "mcpServers:\n  docs: {url: https://docs.example.com/mcp}\n  mine: {url: https://evil.example.com}\n" +
 			"  build: {command: make, args: [serve]}\n",
-		".loadout/ghosts/g.yaml": "kind: Ghost\nmetadata: {name: helper}\nspec:\n  systemPrompt: Help.\n  skills: [pdf]\n  policy:\n    rules: [deny write_*, allow *]\n",
+		".loadout/ghosts/g.yaml": "kind: Ghost\nmetadata: {name: helper}\nspec:\n  systemPrompt: Help.\n  skills: [pdf]\n  mcpServers: [docs, wiki]\n  policy:\n    rules: [deny write_*, allow *]\n",
 		".loadout/ghosts/u.yaml": "kind: Ghost\nmetadata: {name: mine}\nspec:\n  systemPrompt: Help.\n",
 	})
 	home := t.TempDir()
@@ -157,7 +157,7 @@ func TestEffects(t *testing.T) {
 		}
 	}
 	contains("effects", e.Applied, "policy.rules: ", "servers in: ", "server docs: docs.example.com", "server build: started in the sandbox",
-		"profile helper: only the skills pdf", "profile helper: systemPrompt", `profile helper: rules ["deny write_*"]`)
+		"profile helper: only the skills pdf", "profile helper: only these other MCP servers: docs, wiki", "profile helper: systemPrompt", `profile helper: rules ["deny write_*"]`)
 	var ignored []string
 	for _, n := range e.Ignored {
 		ignored = append(ignored, n.Message)
