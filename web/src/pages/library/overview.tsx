@@ -1,7 +1,7 @@
 import { useUserNames } from "../../features/skills/namespaces";
 import { fileOf, pageOf, useAddress } from "../../features/skills/skilladdress";
 import type { Schema } from "../../shared/api/client";
-import { Markdown } from "../../shared/content";
+import { Markdown, shown } from "../../shared/content";
 import { count, size } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { translateDiagnostic } from "../../shared/servertext";
@@ -80,7 +80,7 @@ function About({ look: { skill, version } }: { look: Looked }) {
           .filter((f) => !elsewhere.has(f.name))
           .map((f) => (
             <Fact key={f.name} name={findMsg("skill.fields", f.name) ?? f.name}>
-              {f.new}
+              {shown(f.new)}
             </Fact>
           ))}
         <Fact name={msg("skill.size")}>{packageSize(size(version.size), version.files, version.scripts)}</Fact>

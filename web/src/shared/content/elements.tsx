@@ -7,6 +7,7 @@ import { ours, slug, way } from "./links";
 import { Mermaid } from "./mermaid";
 import { pictureTitle } from "./phrases";
 import { Scroll } from "./scrollbox";
+import { shown } from "./visibletext";
 
 /** The options for drawing a text. */
 export interface Setting {
@@ -95,7 +96,7 @@ function element({ token, kids: nodes }: Node, set: Setting): ComponentChildren 
     case "hr":
       return <hr />;
     case "code_inline":
-      return <code>{token.content}</code>;
+      return <code>{shown(token.content)}</code>;
     case "softbreak":
       return set.breaks ? <br /> : "\n";
     case "hardbreak":
@@ -105,7 +106,7 @@ function element({ token, kids: nodes }: Node, set: Setting): ComponentChildren 
     case "image":
       return picture(token, set, false);
     default:
-      return token.content || kids(nodes, set);
+      return token.content ? shown(token.content) : kids(nodes, set);
   }
 }
 

@@ -7,4 +7,5 @@ export { Code, type Mark } from "./code";
 export { Mermaid } from "./mermaid";
 export { Diff } from "./diff";
 export { Editor, type Completion } from "./editor";
+export { shown } from "./visibletext";
 export { SchemaForm, type FormSchema } from "./form";

@@ -3,6 +3,7 @@ import { language } from "../i18n/language";
 import { draw, type Setting } from "./elements";
 import { heavy } from "./lazyload";
 import type { Block, Parsed } from "./parse";
+import { shown } from "./visibletext";
 import "./content.css";
 
 interface MarkdownProps {
@@ -32,7 +33,7 @@ export function Markdown({ text, streaming, file, base, level = 3, breaks }: Mar
     if (!parser) return undefined;
     return (last.current = streaming ? parser.parseMore(text, last.current) : parser.parse(text));
   }, [parser, text, streaming]);
-  if (!parsed) return <div class="content-md plain">{text}</div>;
+  if (!parsed) return <div class="content-md plain">{shown(text)}</div>;
   const outline = outlines(parsed.blocks, level);
   const end = parsed.blocks.length - 1;
   return (

@@ -1,9 +1,10 @@
 import { render } from "preact";
 import hostile from "../../../../internal/untrusted/untrustedtest/testdata/hostile.txt?raw";
 import legitimate from "../../../../internal/untrusted/untrustedtest/testdata/legitimate.txt?raw";
-import { holds, same, test } from "../../../test/units/check";
+import { holds, same, test, until } from "../../../test/units/check";
 import { Code } from "./code";
 import { Diff } from "./diff";
+import { Markdown } from "./markdown";
 import { shown } from "./visibletext";
 
 /** unquoted returns the Go strings of a file, one in each line. Invalid bytes become U+FFFD. */
@@ -38,19 +39,23 @@ function drawnText(view: preact.ComponentChild) {
   return text;
 }
 
-test("visible text: shows the characters of each hostile text, in code and in a diff", () => {
+test("visible text: shows the characters of each hostile text, in Markdown, code and a diff", async () => {
+  const box = document.createElement("div");
+  render(<Markdown text="Load the parser." />, box);
+  await until(() => box.querySelector(".content-md:not(.plain)"), "the parser");
   const all = unquoted(hostile);
   same(all.length > 200, true);
   for (const text of all) {
     const body = text.replace(/\r\n?/g, "\n");
     for (const view of [
       <pre>{shown(text)}</pre>,
+      <Markdown text={body} />,
       <Code text={text} plain />,
       <Diff diff={`--- a\n+++ b\n@@ -1 +1 @@\n-old\n+${body.replaceAll("\n", " ")}\n`} path="a.md" />,
     ]) {
       const got = drawnText(view);
       holds(!invisible.test(got), `${JSON.stringify(text)} is shown as ${JSON.stringify(got)}`);
-      holds(!invisible.test(body) || got.includes("U+"), `${JSON.stringify(text)} has no mark`);
+      holds(!invisible.test(body) || /U\+|\ufffd/.test(got), `${JSON.stringify(text)} has no mark`);
     }
   }
 });
