@@ -69,11 +69,16 @@ func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context
 			return
 		}
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit)) // not supported by every server
-		body, err := io.ReadAll(r.Body)
+		largest := maxBodyBytes(op)
+		body, err := io.ReadAll(io.LimitReader(r.Body, largest))
 		again := r.WithContext(ctx.Context())
 		again.Body = io.NopCloser(bytes.NewReader(body))
-		if err != nil { // the operation reports it
-			again.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failingReader{err}))
+		if err != nil || int64(len(body)) == largest { // the operation reports it
+			rest := io.Reader(r.Body)
+			if err != nil {
+				rest = failingReader{err}
+			}
+			again.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), rest))
 			next(humago.NewContext(op, again, w))
 			return
 		}
@@ -98,6 +103,17 @@ func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context
 		next(humago.NewContext(op, again, recorder))
 		finished = true
 	}
+}
+
+// maxBodyBytes returns the size from which an operation rejects the body of a request.
+func maxBodyBytes(op *huma.Operation) int64 {
+	switch {
+	case op.MaxBodyBytes < 0:
+		return MaxBody
+	case op.MaxBodyBytes == 0:
+		return 1 << 20 // as huma.Register does
+	}
+	return op.MaxBodyBytes
 }
 
 // digestRequest returns the hash of a request. It is stored encrypted, because the

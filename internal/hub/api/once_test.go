@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -18,7 +19,7 @@ import (
 
 // onceServer serves one operation, whose response has the size that the request asks
 // for, and counts how often it is executed.
-func onceServer(t *testing.T) (db *store.DB, post func(key, body string) *httptest.ResponseRecorder, executed *int) {
+func onceServer(t *testing.T) (db *store.DB, post func(key string, body io.Reader) *httptest.ResponseRecorder, executed *int) {
 	t.Helper()
 	db = storetest.Open(t, storetest.SQLite(t))
 	cipher, err := encryption.New(encryption.NewKey())
@@ -40,9 +41,9 @@ func onceServer(t *testing.T) (db *store.DB, post func(key, body string) *httpte
 		*executed++
 		return api.BodyOf(answer{strings.Repeat("x", in.Body.Size)}, nil)
 	})
-	return db, func(key, body string) *httptest.ResponseRecorder {
+	return db, func(key string, body io.Reader) *httptest.ResponseRecorder {
 		t.Helper()
-		r := httptest.NewRequest("POST", api.Prefix+"/answers", strings.NewReader(body))
+		r := httptest.NewRequest("POST", api.Prefix+"/answers", body)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", key)
 		ctx := api.WithRequest(r.Context(), &api.Request{HTTP: r})
@@ -53,18 +54,51 @@ func onceServer(t *testing.T) (db *store.DB, post func(key, body string) *httpte
 	}, executed
 }
 
+// A request with a key has the limit of its operation: a user cannot make the hub
+// keep larger bodies in memory.
+func TestBodyWithKeyIsLimited(t *testing.T) {
+	_, post, executed := onceServer(t)
+	limit := 1 << 20
+	body := &countingReader{Reader: io.MultiReader(strings.NewReader(`{"size":1,"secret":"`), strings.NewReader(strings.Repeat("x", 20*limit)), strings.NewReader(`"}`))}
+	if w := post("k", body); w.Code != http.StatusRequestEntityTooLarge || *executed != 0 {
+		t.Errorf("status %d, %d executions: %s", w.Code, *executed, w.Body)
+	}
+	if body.n > 2*limit {
+		t.Errorf("%d bytes were read", body.n)
+	}
+	exact := `{"size":1,"secret":""}`
+	exact = strings.Replace(exact, `""}`, `"`+strings.Repeat("x", limit-1-len(exact))+`"}`, 1)
+	for range 2 {
+		if w := post("k", strings.NewReader(exact)); w.Code != http.StatusOK || *executed != 1 {
+			t.Errorf("status %d, %d executions", w.Code, *executed)
+		}
+	}
+}
+
+// countingReader counts the bytes that were read.
+type countingReader struct {
+	io.Reader
+	n int
+}
+
+func (r *countingReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	r.n += n
+	return n, err
+}
+
 // A response of any size is repeated, also if it is larger than an encrypted value can be.
 func TestLargeResponsesAreRepeated(t *testing.T) {
 	_, post, executed := onceServer(t)
 	body := fmt.Sprintf(`{"size":%d}`, 3*encryption.MaxValue)
-	first := post("k", body)
+	first := post("k", strings.NewReader(body))
 	if first.Code != 200 || first.Body.Len() < 3*encryption.MaxValue {
 		t.Fatalf("first: %d, %d bytes", first.Code, first.Body.Len())
 	}
-	if again := post("k", body); again.Code != 200 || again.Body.String() != first.Body.String() {
+	if again := post("k", strings.NewReader(body)); again.Code != 200 || again.Body.String() != first.Body.String() {
 		t.Errorf("again: %d %.300s", again.Code, again.Body)
 	}
-	if other := post("k", `{"size":1}`); other.Code != 422 {
+	if other := post("k", strings.NewReader(`{"size":1}`)); other.Code != 422 {
 		t.Errorf("another request with the key: %d %s", other.Code, other.Body)
 	}
 	if *executed != 1 {
@@ -78,7 +112,7 @@ func TestRecordedDigestsAreEncrypted(t *testing.T) {
 	db, post, _ := onceServer(t)
 	digest := func(key string) string {
 		t.Helper()
-		post(key, `{"size":1,"secret":"correct horse"}`)
+		post(key, strings.NewReader(`{"size":1,"secret":"correct horse"}`))
 		r, err := db.Requests.Get(t.Context(), "u1", key)
 		if err != nil {
 			t.Fatal(err)
