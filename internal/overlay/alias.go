@@ -105,6 +105,9 @@ func (a *aliases) scanDir(d aliasDir) {
 		}
 		d.at = d.at.GitDir()
 	}
+	if d.path != "" && slices.ContainsFunc(names, steering.IsSkillFile) {
+		d.at = d.at.SkillDir()
+	}
 	for _, e := range entries {
 		full, at := path.Join(d.path, e.Name()), d.at.Child(e.Name())
 		reader := d.reader

@@ -24,7 +24,7 @@ func Classify(dir *os.Root, name string) (steering.Class, string) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return steering.Steering, "unknown programs, because its directory cannot be read"
 		}
-		at = inRepository(at, old, append(slices.Clone(old), part)).Child(part)
+		at = position(at, parent, old, append(slices.Clone(old), part)).Child(part)
 		parent = path.Join(parent, part)
 	}
 	if at.Class() == steering.Steering {
@@ -43,6 +43,17 @@ func listDir(dir *os.Root, name string) ([]string, error) {
 	}
 	defer f.Close()
 	return f.Readdirnames(-1)
+}
+
+// position returns the position of the directory p, which has the entries names,
+// some of them old, if its entries tell more than its name: it is that of a
+// repository or of a skill. The top is no skill: Loadout serves none there, and
+// its user chose the directory.
+func position(at steering.Position, p string, old, names []string) steering.Position {
+	if at = inRepository(at, old, names); cmpPath(p) != "." && slices.ContainsFunc(names, steering.IsSkillFile) {
+		return at.SkillDir()
+	}
+	return at
 }
 
 // inRepository returns the position of a directory that has the entries names,

@@ -171,6 +171,13 @@ func TestApply(t *testing.T) {
 			[]string{"held: create .agents", "held: create .agents/x", "held: delete .git/config", "create .git/hooks", "held: create .git/hooks/x", "modify .git/index", "held: modify CLAUDE.md"},
 			tree{"CLAUDE.md": "f1", ".git": "d", ".git/config": "f", ".git/index": "f2", ".git/hooks": "d"}, nil},
 		{"a directory with a steering file removed", tree{"d": "d", "d/AGENTS.md": "f", "d/x": "f"}, tree{}, []string{"held: delete d/AGENTS.md", "delete d/x", "held: delete d"}, tree{"d": "d", "d/AGENTS.md": "f"}, nil},
+		{"files of a skill", tree{"s": "d", "s/x": "d", "s/x/SKILL.md": "f", "s/x/refs": "d", "s/x/refs/a.md": "f1", "s/x/run.sh": "f", "s/y": "f"}, tree{"s": "d", "s/x": "d", "s/x/SKILL.md": "f", "s/x/refs": "d", "s/x/refs/a.md": "f2", "s/x/refs/b.md": "f", "s/x/node_modules": "d", "s/x/node_modules/z": "f", "s/y": "f2", "n": "d", "n/SKILL.md": "f", "n/a": "f"},
+			[]string{"create n", "held: create n/SKILL.md", "held: create n/a", "create s/x/node_modules", "create s/x/node_modules/z", "held: modify s/x/refs/a.md", "held: create s/x/refs/b.md", "held: delete s/x/run.sh", "modify s/y"},
+			tree{"s": "d", "s/x": "d", "s/x/SKILL.md": "f", "s/x/refs": "d", "s/x/refs/a.md": "f1", "s/x/run.sh": "f", "s/x/node_modules": "d", "s/x/node_modules/z": "f", "s/y": "f2", "n": "d"}, nil},
+		{"a skill moved", tree{"s": "d", "s/skill.md": "f", "s/a": "d", "s/a/b": "f"}, tree{"t": "d", "t/skill.md": "f", "t/a": "d", "t/a/b": "f"},
+			[]string{"held: delete s/a/b", "held: delete s/a", "held: delete s/skill.md", "held: delete s", "create t", "create t/a", "held: create t/a/b", "held: create t/skill.md"},
+			tree{"s": "d", "s/skill.md": "f", "s/a": "d", "s/a/b": "f", "t": "d", "t/a": "d"}, nil},
+		{"a skill at the top", tree{"SKILL.md": "f", "a": "f1"}, tree{"SKILL.md": "f", "a": "f2"}, []string{"modify a"}, nil, nil},
 		{"dependencies", tree{}, tree{"node_modules": "d", "node_modules/x": "d", "node_modules/x/AGENTS.md": "f", "node_modules/python": "l/usr/bin/python3"}, []string{"create node_modules", "create node_modules/python", "create node_modules/x", "create node_modules/x/AGENTS.md"}, nil, nil},
 		{"symlinks", tree{"d": "d"}, tree{"a": "ld/x", "d": "d", "d/b": "l../../x", "d/c": "l/etc/passwd", "e": "lnode_modules/x", "skills": "d", "skills/x": "l../d", "f": "ld/../../x", "g": "l.claude"},
 			[]string{"create a", "create d/b: symlink that leads out of the directory", "create d/c: symlink that leads out of the directory", "held: create e", "create f: symlink that leads out of the directory", "create g", "create skills", "held: create skills/x"},
@@ -241,6 +248,7 @@ func TestAliases(t *testing.T) {
 		{"a worktree", tree{"w": "d", "w/.git": "fgitdir: WORKSPACE/.git/worktrees/w\n", ".git": "d", ".git/config": "f[core]\nhooksPath = hk\n", ".git/worktrees": "d", ".git/worktrees/w": "d", ".git/worktrees/w/commondir": "f../..\n"}, tree{"w/hk": "d", "w/hk/x": "f"}, []string{"create w/hk/x"}},
 		{"hooksPath of the same run", tree{".git": "d", ".git/config": "f"}, tree{".git/config": "f[core]\nhooksPath = hk\n", "hk": "d", "hk/x": "f"}, []string{"modify .git/config", "create hk/x"}},
 		{"a filter", config("[filter \"x\"]\n\tclean = python3 tools/clean.py %f\n"), tree{"tools": "d", "tools/clean.py": "f"}, []string{"create tools/clean.py"}},
+		{"a link of a skill", tree{"s": "d", "s/SKILL.md": "f", "s/a.md": "l../docs/a.md", "docs": "d", "docs/a.md": "f", "docs/b.md": "f"}, tree{"docs/a.md": "f2", "docs/b.md": "f2"}, []string{"modify docs/a.md"}},
 		{"a loop", tree{"CLAUDE.md": "la", "a": "lb", "b": "la"}, tree{"x": "f"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -128,7 +128,7 @@ func (r *reader) readDir(p *pair) error {
 			return r.refuse(cmpPath(p.path), Modify, fs.ModeDir, unreadable)
 		}
 	}
-	p.at = inRepository(p.at, old, slices.Concat(names, old))
+	p.at = position(p.at, p.path, old, slices.Concat(names, old))
 	if p.hides && p.lower != nil && !p.moved {
 		if err := r.deleteOthers(p, old, names); err != nil {
 			return err
@@ -373,7 +373,7 @@ func (r *reader) deleteBelow(in *os.Root, name, full string, at steering.Positio
 	if err != nil {
 		return stays, r.refuse(full, Delete, fs.ModeDir, unreadable)
 	}
-	at = inRepository(at, names, names)
+	at = position(at, full, names, names)
 	all := goes
 	for _, n := range names {
 		f, err := r.deleteEntry(dir, n, path.Join(full, n), at.Child(n), depth+1)

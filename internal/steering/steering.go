@@ -66,6 +66,7 @@ const (
 	gitInfo
 	gitModules
 	yarnDir
+	skillDir
 )
 
 // Class returns the class of a file or symlink at the position.
@@ -101,6 +102,16 @@ func (p Position) Child(name string) Position {
 	if IsDependencyDir(name) {
 		return Position{inside, Dependency, ""}
 	}
+	child := namedChild(name)
+	if p.zone == skillDir && child == (Position{}) {
+		return p
+	}
+	return child
+}
+
+// namedChild returns the position of an entry of a directory that gives its
+// entries no class. name is not that of a directory of dependencies.
+func namedChild(name string) Position {
 	folded := fold(name)
 	if folded == ".git" || folded == "git~1" {
 		// A file .git names the directory of a repository elsewhere.
@@ -127,6 +138,16 @@ func (p Position) GitDir() Position {
 		return Position{gitDir, Steering, git}
 	}
 	return p
+}
+
+// SkillDir returns the position of the directory at p if it is the directory of
+// a skill, whatever its name is: one with a file of [IsSkillFile]. Agents obey
+// the files of a skill, and run its scripts.
+func (p Position) SkillDir() Position {
+	if p.zone != plain {
+		return p
+	}
+	return Position{skillDir, Steering, agents}
 }
 
 // Hold returns the position of the directory at p if everything in it steers
@@ -185,6 +206,10 @@ func (p Position) gitChild(name string) Position {
 // match exactly: on a file system that ignores case, another spelling would
 // otherwise hide a directory from one of the two rules only.
 func IsDependencyDir(name string) bool { return dependencyDirs[name] }
+
+// IsSkillFile reports whether name is that of the instructions of a skill, in any
+// letter case.
+func IsSkillFile(name string) bool { return fold(name) == "skill.md" }
 
 // readerOf returns the program that reads files with the given folded name, or
 // "" if none is known.

@@ -41,7 +41,7 @@ func TestClassify(t *testing.T) {
 			"CLAUDE~1/settings.json", ".claude/node_modules/x", ".git/node_modules/x", ".git/objects2/x", ".gitmodules:x", "\u017fub/.git/config", "s\u212aILL.MD/../.vscode", ".husky\u00ad/x", "node_modules/../AGENTS.md",
 			".lintstagedrc.json", ".lintstagedrc.mts", "lint-staged.config.js", ".huskyrc.json", "lefthook.toml", ".config/lefthook.jsonc", ".lefthook-local.yml", "mise.local.toml", ".mise.local.toml", "mise.ci.toml", ".mise/config.toml", "mise/config.toml", ".config/mise/config.toml",
 			".pnpmfile.mjs", "pnpmfile.cjs", ".pnp.cjs", ".pnp.loader.mjs", ".yarn/releases/yarn-4.cjs", ".yarn/plugins/x.cjs", "rust-toolchain.toml", ".luarc.json", ".pylintrc",
-			".clinerules-code", ".roorules-code", ".kilocodemodes", ".kilocoderules", ".kilocoderules-code", ".pi/settings.json", ".qoder/rules/x.md", ".zencoder/rules/x.md",
+			".clinerules-code", ".roorules-code", ".kilocodemodes", ".kilocoderules", ".kilocoderules-code", ".pi/settings.json", ".env", ".qoder/rules/x.md", ".zencoder/rules/x.md",
 			".git/config.lock", ".git/modules/objects2/config", ".git/modules/logs/config", ".git/modules/logs/hooks/post-checkout", ".git/worktrees/w/HEAD",
 		},
 	} {

@@ -35,6 +35,7 @@ var names = map[string]string{
 	".idx": "Firebase Studio", ".tabnine": "Tabnine",
 	".mcp.json": agents, "mcp.json": agents, ".mcp": agents, // modelcontextprotocol.io
 	".loadout": "Loadout", "loadout.yaml": "Loadout", "loadout.lock": "Loadout",
+	".env":                    agents,                           // geminicli.com/docs/get-started/configuration, aider.chat/docs/config/dotenv: also the address of the model
 	"copilot-instructions.md": "Copilot", ".copilot": "Copilot", // docs.github.com/copilot
 
 	// Editors and development environments.
