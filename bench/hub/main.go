@@ -6,9 +6,10 @@
 //	go run ./hub -skills DIR [-n 10000] [-users 200] [-groups 20] [-chats 200]
 //	go run ./hub -turns 1000 [-base PROGRAM]
 //	go run ./hub -nodes [-base PROGRAM] [-chats 32]
-//	go run ./hub -mcp [-n 10000] [-users 60]
+//	go run ./hub -mcp [-n 10000] [-users 60] [-active 60] [-talk]
 //
-// With -mcp, it measures only the MCP endpoint, with generated skills.
+// With -mcp, it measures only the MCP endpoint, with generated skills, for the first users.
+// With -talk, it measures conversations after that.
 //
 // The hub is a `loadout serve` process, once with SQLite and once with a PostgreSQL server that
 // the program starts. The program uploads skills through the API: half of them to the public
@@ -36,7 +37,10 @@ import (
 )
 
 // size holds the number of objects to create and rounds to run.
-type size struct{ skills, users, groups, chats, rounds, turns int }
+type size struct {
+	skills, users, active, groups, chats, rounds, turns int
+	talk                                                bool // after the MCP endpoint
+}
 
 // nodes is set to measure two nodes.
 var nodes bool
@@ -49,6 +53,8 @@ func main() {
 	flag.BoolVar(&nodes, "nodes", false, "measure only what a second node adds to a turn")
 	mcp := flag.Bool("mcp", false, "measure only the MCP endpoint")
 	var s size
+	flag.BoolVar(&s.talk, "talk", false, "with -mcp, measure conversations too")
+	flag.IntVar(&s.active, "active", 0, "number of users at the MCP endpoint (default all)")
 	flag.IntVar(&s.skills, "n", 10000, "number of skills")
 	flag.IntVar(&s.users, "users", 200, "number of users")
 	flag.IntVar(&s.groups, "groups", 20, "number of groups")
@@ -56,6 +62,9 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 7, "number of rounds")
 	flag.IntVar(&s.turns, "turns", 0, "measure only a conversation that grows to `N` turns, without skills")
 	measure.Main("hub", false, func() error {
+		if s.active == 0 || s.active > s.users {
+			s.active = s.users
+		}
 		if *dir == "" && s.turns == 0 && !*mcp && !nodes || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
 			return errors.New("usage: -skills DIR, with all numbers of at least 1")
 		}

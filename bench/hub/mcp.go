@@ -20,7 +20,8 @@ import (
 )
 
 // runMCP measures the MCP endpoint of a hub whose skills are written to the database directly,
-// which is much faster than uploading them.
+// which is much faster than uploading them. With -talk, it measures conversations after
+// that.
 func (b *bench) runMCP(name string) (err error) {
 	if err := os.MkdirAll(b.home, 0o700); err != nil {
 		return err
@@ -37,7 +38,10 @@ func (b *bench) runMCP(name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.node.stop()) }()
-	return b.measureMCP(name)
+	if err := b.measureMCP(name); err != nil || !b.talk {
+		return err
+	}
+	return b.measureChats()
 }
 
 // fill writes the skills to the database: of four skills, two to the public namespace, one to a
@@ -119,14 +123,15 @@ func (b *bench) call(token, method, params string) ([]byte, time.Duration, error
 
 // measureMCP measures the first request of each user, and calls of load_skill.
 func (b *bench) measureMCP(name string) error {
-	fmt.Printf("\n%s, %d skills, %d users at /mcp:\n\n", name, b.skills, len(b.tokens))
+	tokens := b.tokens[:b.active]
+	fmt.Printf("\n%s, %d skills, %d of %d users at /mcp:\n\n", name, b.skills, len(tokens), b.users)
 	var table measure.Table
 	list := func(token string) (time.Duration, error) {
 		_, took, err := b.call(token, "tools/list", "")
 		return took, err
 	}
 	const warm = 5 // the first users start what all share
-	for _, t := range b.tokens[:warm] {
+	for _, t := range tokens[:warm] {
 		if _, err := list(t); err != nil {
 			return err
 		}
@@ -137,7 +142,7 @@ func (b *bench) measureMCP(name string) error {
 	}
 	first := table.Row(measure.Row{Name: "first tools/list of a user: CPU of the node", Unit: "ms"})
 	again := table.Row(measure.Row{Name: "tools/list again: CPU of the node", Unit: "ms"})
-	for _, t := range b.tokens[warm:] {
+	for _, t := range tokens[warm:] {
 		cpu := measure.CPUOf(b.node.pid())
 		if _, err := list(t); err != nil {
 			return err
@@ -148,7 +153,7 @@ func (b *bench) measureMCP(name string) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range b.tokens[warm:] {
+	for _, t := range tokens[warm:] {
 		cpu := measure.CPUOf(b.node.pid())
 		if _, err := list(t); err != nil {
 			return err
@@ -157,7 +162,7 @@ func (b *bench) measureMCP(name string) error {
 	}
 	load := func(i int) error {
 		n := i % b.skills / 4 * 4 // a public skill
-		_, _, err := b.call(b.tokens[i%len(b.tokens)], "tools/call", fmt.Sprintf(`"name":"load_skill","arguments":{"name":"%s-%05d"},`,
+		_, _, err := b.call(tokens[i%len(tokens)], "tools/call", fmt.Sprintf(`"name":"load_skill","arguments":{"name":"%s-%05d"},`,
 			strings.Fields("invoices forms spreadsheets slides tickets logs maps contracts recipes images")[n%10], n))
 		return err
 	}
@@ -199,7 +204,7 @@ func (b *bench) measureMCP(name string) error {
 	}
 	table.Print(os.Stdout)
 	fmt.Printf("\nResident memory: %s MB with %d users, %s MB with %d (%s MB for each), %s MB at the end. List: %s\n", measure.FormatNumber(float64(before.Resident)/1e6), warm,
-		measure.FormatNumber(float64(after.Resident)/1e6), len(b.tokens), measure.FormatNumber(float64(after.Resident-before.Resident)/1e6/float64(len(b.tokens)-warm)),
+		measure.FormatNumber(float64(after.Resident)/1e6), len(tokens), measure.FormatNumber(float64(after.Resident-before.Resident)/1e6/float64(len(tokens)-warm)),
 		measure.FormatNumber(float64(end.Resident)/1e6), toolsOf(b))
 	return nil
 }
