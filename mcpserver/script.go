@@ -176,15 +176,7 @@ func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scr
 	if in.Stdin != "" {
 		run.Stdin = strings.NewReader(in.Stdin)
 	}
-	for _, i := range in.Inputs {
-		input, closer, err := s.openInput(i)
-		if err != nil {
-			return errorResult(err.Error()), nil, nil
-		}
-		defer closer()
-		run.Inputs = append(run.Inputs, input)
-	}
-	res, bad, err := s.runSkillScript(ctx, req, run)
+	res, bad, err := s.runSkillScript(ctx, req, run, in.Inputs...)
 	if res == nil {
 		return bad, nil, err
 	}
@@ -196,7 +188,7 @@ func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scr
 
 // runSkillScript runs a script and reports progress. If the script was refused
 // or could not start, it returns a tool result that says why.
-func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, run loadout.Run) (*loadout.RunResult, *mcp.CallToolResult, error) {
+func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, run loadout.Run, inputs ...scriptInput) (*loadout.RunResult, *mcp.CallToolResult, error) {
 	if s.opts.Refresh != nil {
 		if err := s.opts.Refresh(ctx); err != nil {
 			return nil, errorResult("Nothing was run, as the configuration cannot be read: " + s.errorText(err)), nil
@@ -215,6 +207,14 @@ func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, r
 	}
 	if e != nil {
 		run.Script = pathInSkill(e, run.Script)
+	}
+	for _, i := range inputs { // Refresh may have created the workspace
+		input, closer, err := s.openInput(i)
+		if err != nil {
+			return nil, errorResult(err.Error()), nil
+		}
+		defer closer()
+		run.Inputs = append(run.Inputs, input)
 	}
 	run.Workspace, run.Session = s.opts.Workspace, s.opts.Session
 	run.ApproveChanges = s.approveChanges(req)

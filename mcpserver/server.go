@@ -114,7 +114,7 @@ type Options struct {
 	// it.
 	Grow bool
 	// Refresh is called before each script run and each tool call, to apply
-	// revocations. If it returns an error, the run or call is refused and the
+	// revocations. It may create Workspace. If it returns an error, the run or call is refused and the
 	// client gets the error. It may be nil.
 	Refresh func(context.Context) error
 	// OnUse is called for each use of a skill. It must not block. It may be

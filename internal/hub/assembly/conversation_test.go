@@ -56,6 +56,18 @@ func TestAgentWorksOnItsDirectory(t *testing.T) {
 	w.ask(w.ada, id, `call read_file {"path":"b.txt"}`, "four")
 }
 
+// A script can read a file of the conversation although no tool has used the
+// directory in this turn.
+func TestScriptReadsFileOfConversation(t *testing.T) {
+	w := sqlite(t, sandboxed(t))
+	s := w.upload(w.ada, own(w.ada), "tides", tree("tides", "", "Run high.sh.", "high.sh", "cat /work/in/table.txt\n"))
+	w.review(s, library.Approved)
+	w.ask(w.ada, w.begin(w.ada, ""), "hello") // prepares what all conversations of the node share
+	id := w.begin(w.ada, "")
+	must(t, w.chat.WriteFile(t.Context(), w.ada, id, "table.txt", []byte("low water at 6:01")))
+	w.ask(w.ada, id, `call run_skill_script {"skill":"tides","script":"high.sh","inputs":[{"path":"table.txt"}]}`, "low water at 6:01")
+}
+
 // The first conversation of a node opens the tools at once, others at the first call.
 // Their definitions are equal, they work on the user's own files and skills, and
 // concurrent calls open them once.
