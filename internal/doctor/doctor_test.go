@@ -82,6 +82,10 @@ func TestCheckSandbox(t *testing.T) {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
+	none := &auto.NoBackendError{Outcomes: []auto.Outcome{{Backend: backend{}, Err: &sandbox.UnavailableError{Backend: "test", Missing: "no kernel", Fix: "install one"}}}}
+	if got := check(nil, nil, none); len(got.Missing) != 1 || !strings.Contains(got.Missing[0], "no kernel") || len(got.Fixes) != 1 || !strings.Contains(got.Fixes[0], "install one") {
+		t.Errorf("%+v", got)
+	}
 	if got := check(nil, nil, &auto.NoBackendError{}); len(got.Missing) != 1 || !strings.Contains(got.Missing[0], "sandbox.min_tier") {
 		t.Errorf("%+v", got)
 	}
