@@ -413,35 +413,24 @@ func (x *Index) forTexts(s *queryBuffers, p *part, e entry, f func(doc uint32)) 
 
 // topHits returns up to limit hits with a score of at least low, best first.
 func topHits(scores []float32, low float32, limit int) []Hit {
-	found := 0
-	for _, v := range scores {
-		if v > 0 && v >= low {
-			found++
-		}
-	}
-	if found == 0 {
-		return nil
-	}
 	// Use a heap with the worst hit at its root, so that most texts cost one
-	// comparison.
-	room := min(found, limit)
-	heap := make([]Hit, 0, room)
+	// comparison. Of equal scores, the first one is better.
+	var heap []Hit
 	for doc, v := range scores {
 		if v <= 0 || v < low {
 			continue
 		}
-		h := Hit{doc, float64(v)}
-		if len(heap) == room {
-			if compareHits(h, heap[0]) < 0 {
-				heap[0] = h
-				siftDown(heap, 0)
+		if len(heap) < limit {
+			if heap = append(heap, Hit{doc, float64(v)}); len(heap) == limit {
+				for i := limit/2 - 1; i >= 0; i-- {
+					siftDown(heap, i)
+				}
+				low = float32(heap[0].Score)
 			}
-			continue
-		}
-		if heap = append(heap, h); len(heap) == room {
-			for i := room/2 - 1; i >= 0; i-- {
-				siftDown(heap, i)
-			}
+		} else if v > low {
+			heap[0] = Hit{doc, float64(v)}
+			siftDown(heap, 0)
+			low = float32(heap[0].Score)
 		}
 	}
 	slices.SortFunc(heap, compareHits)
