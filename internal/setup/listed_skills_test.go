@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,6 +74,30 @@ func skillKeys(n, length int) []string {
 		out[i] = fmt.Sprintf("%0*d", length, i)
 	}
 	return out
+}
+
+// Another path to a project is the same project, and another directory in its place
+// is not a new one.
+func TestPathsOfProjectHaveOneList(t *testing.T) {
+	p := newListedProject(t, t.TempDir())
+	p.add(t, "own", "own")
+	p.wantPending(t)
+	p.add(t, "planted", "planted")
+	p.wantPending(t, "planted")
+	other := p
+	other.dir = filepath.Join(t.TempDir(), "link")
+	inside := filepath.Join(p.dir, "again")
+	if err := errors.Join(os.Symlink(p.dir, other.dir), os.Symlink(".", inside)); err != nil {
+		t.Fatal(err)
+	}
+	other.wantPending(t, "planted")
+	other.dir = inside
+	other.wantPending(t, "planted")
+	skills := filepath.Join(p.dir, ".agents", "skills")
+	if err := errors.Join(os.Rename(skills, skills+"2"), os.Symlink("skills2", skills)); err != nil {
+		t.Fatal(err)
+	}
+	p.wantPending(t, "planted")
 }
 
 // A clone with long names, of which many fill the file, does not keep the

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -26,7 +27,8 @@ import (
 type projectSkills struct {
 	s      *Setup
 	config *config.Config
-	dirs   map[string]string // directories of the sources in projects by origin
+	roots  map[string]string // directories of the sources in projects by origin
+	dirs   map[string]string // the same as in the file; see listedDirectory
 
 	mu      sync.Mutex
 	listed  listedSkills
@@ -49,10 +51,10 @@ func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *pr
 	if s.ShowPending || len(s.Skills) > 0 {
 		return nil
 	}
-	p := &projectSkills{s: s, config: c, dirs: map[string]string{}, changed: map[string][]string{}}
+	p := &projectSkills{s: s, config: c, roots: map[string]string{}, dirs: map[string]string{}, changed: map[string][]string{}}
 	for _, source := range sources {
 		if at, ok := source.(interface{ Root() string }); ok && source.Scope() == catalog.Project {
-			p.dirs[source.Origin()] = at.Root()
+			p.roots[source.Origin()], p.dirs[source.Origin()] = at.Root(), s.listedDirectory(at.Root())
 		}
 	}
 	if err := p.readListed(); err != nil {
@@ -162,7 +164,7 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 	}
 	var incomplete []string // origins
 	for _, problem := range now.Problems() {
-		if problem.Path == p.dirs[problem.Origin] && slices.Contains(incompleteCodes, problem.Code) {
+		if problem.Path == p.roots[problem.Origin] && slices.Contains(incompleteCodes, problem.Code) {
 			incomplete = append(incomplete, problem.Origin)
 		}
 	}
@@ -211,6 +213,26 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 // not listed yet.
 var incompleteCodes = []string{"still-reading", "unreadable", "directory-limit", "entry-limit", "time-limit"}
 
+// listedDirectory returns the name of a directory in the file with the listed
+// skills. It is the same by whatever path the user enters the project, but does
+// not depend on symlinks in the project, which a script or a pull can change.
+func (s *Setup) listedDirectory(dir string) string {
+	workDir := s.ConfigInput().WorkDir
+	_, root := config.ProjectFile(workDir)
+	if root == "" {
+		root = workDir
+	}
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return dir
+	}
+	rel, err := filepath.Rel(root, dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return dir
+	}
+	return filepath.Join(real, rel)
+}
+
 // isProjectTrusted reports whether the user trusts the project around the working
 // directory.
 func (s *Setup) isProjectTrusted() bool {
@@ -250,6 +272,7 @@ func (p *projectSkills) isApproved(name string, manifest func() (skill.Manifest,
 // RecordListed stores skills that the user added to a directory, so that they
 // are not pending. skills are names of folders.
 func (s *Setup) RecordListed(ctx context.Context, dir string, skills []string) {
+	dir = s.listedDirectory(dir)
 	listed, err := s.readListedSkills()
 	if _, ok := listed[dir]; !ok || err != nil {
 		return // it will be listed for the first time, or the error was reported
