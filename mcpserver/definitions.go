@@ -16,7 +16,7 @@ import (
 // A definitions that is shared answers only stateless calls. It has no connections.
 type definitions struct {
 	sdk  *mcp.Server
-	call mcp.MethodHandler // with all middleware
+	next mcp.MethodHandler // handles requests after the middleware of their Server
 
 	mu       sync.Mutex                    // guards the fields below
 	sessions map[string]*mcp.ServerSession // for stateless calls, by protocol version
@@ -67,12 +67,7 @@ func (s *Server) acquireShared(f features) *definitions {
 	if d == nil {
 		d = s.newDefinitions()
 		s.addLoadTool(d.sdk)
-		d.sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-			d.call = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				return serverOf(ctx).handler(next)(ctx, method, req)
-			}
-			return d.call
-		})
+		d.sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { d.next = next; return next })
 		if shared.all == nil {
 			shared.all = map[features]*definitions{}
 		}
@@ -121,13 +116,7 @@ func (s *Server) newLasting() *definitions {
 	if s.opts.Grow && s.opts.Tools != nil && s.opts.Compat == "" {
 		s.growth = s.newGrowth(d.sdk)
 	}
-	d.sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		handler := s.handler(next)
-		d.call = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return handler(withServer(ctx, s), method, req)
-		}
-		return d.call
-	})
+	d.sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { d.next = next; return s.handle })
 	d.sdk.AddSendingMiddleware(cancelUndecided)
 	return d
 }
@@ -154,13 +143,22 @@ func (s *Server) sessions() iter.Seq[*mcp.ServerSession] {
 	return func(func(*mcp.ServerSession) bool) {}
 }
 
-// handler returns next with the server's middleware.
-func (s *Server) handler(next mcp.MethodHandler) mcp.MethodHandler {
-	next = s.middleware(s.serveSkills(next))
+// newHandler returns the server's middleware around dispatch.
+func (s *Server) newHandler() mcp.MethodHandler {
+	h := s.middleware(s.serveSkills(s.dispatch))
 	if s.opts.Middleware != nil {
-		next = s.opts.Middleware(next)
+		h = s.opts.Middleware(h)
 	}
-	return next
+	return h
+}
+
+// dispatch handles a request with the definitions that its session belongs to.
+func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	d := s.lasting.Load()
+	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && isStatelessSession(ss) {
+		d = s.definitions()
+	}
+	return d.next(context.WithValue(ctx, serverKey{}, s), method, req)
 }
 
 // serverKey is the key of a [Server] in a context.
@@ -168,11 +166,6 @@ type serverKey struct{}
 
 // serverOf returns the server that handles the request of ctx.
 func serverOf(ctx context.Context) *Server { return ctx.Value(serverKey{}).(*Server) }
-
-// withServer returns a context of a request that s handles.
-func withServer(ctx context.Context, s *Server) context.Context {
-	return context.WithValue(ctx, serverKey{}, s)
-}
 
 // session returns the session that stands for the clients of stateless requests with
 // a protocol version. The SDK's handlers need a session. Nothing is sent or received

@@ -49,7 +49,8 @@ type Options struct {
 	// Extend adds the embedding program's tools, resources and prompts. New
 	// calls it once. It may be nil.
 	Extend func(*mcp.Server)
-	// Middleware wraps the handling of each request. It may be nil.
+	// Middleware wraps the handling of each request. New calls it once. It may be
+	// nil.
 	Middleware mcp.Middleware
 	// Server configures the SDK's server, for example for Extend. New copies
 	// it and overwrites Instructions, SetCacheable and, except for logging,
@@ -135,6 +136,7 @@ type Server struct {
 	opts    Options
 	log     *slog.Logger
 	impl    *mcp.Implementation
+	handle  mcp.MethodHandler // handles each request; see newHandler
 	texts   catalogTexts
 	current atomic.Pointer[view]
 	cancel  func() // ends the subscription to the catalog
@@ -181,6 +183,7 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	}
 	s.approvals = newApprovals(s.opts.SharedAnswers)
 	s.impl = &mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}
+	s.handle = s.newHandler()
 	if _, shared := s.features(); !shared {
 		s.lasting.Store(s.newLasting())
 	}

@@ -66,7 +66,7 @@ func (h *statelessHandler) serve(w http.ResponseWriter, r *http.Request, body []
 	if !ok {
 		return false
 	}
-	res, err := defs.call(withServer(r.Context(), h.s), call.Method, req)
+	res, err := h.s.handle(r.Context(), call.Method, req)
 	h.answer(w, r, call.ID, res, err)
 	return true
 }

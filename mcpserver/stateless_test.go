@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/mcpserver"
 )
@@ -97,5 +100,27 @@ func TestServersShareDefinitions(t *testing.T) {
 	}
 	if err := worlds[0].server.Close(); err != nil || !strings.Contains(body(), "is loaded") {
 		t.Errorf("after the other server was closed: %v, %s", err, body())
+	}
+}
+
+// A middleware may have state, so there is one of it for all requests.
+func TestMiddlewareIsCalledOnce(t *testing.T) {
+	made, calls := 0, 0
+	w := newWorld(t, setup{tree: basic(), options: mcpserver.Options{Middleware: func(next mcp.MethodHandler) mcp.MethodHandler {
+		made++
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/call" {
+				calls++
+			}
+			return next(ctx, method, req)
+		}
+	}}})
+	h := w.server.Endpoint(&mcpserver.HTTPOptions{Stateless: true})
+	for range 2 {
+		statelessCall(t, h, `{"name":"load_skill","arguments":{"name":"pdf"}}`)
+	}
+	w.connect(t, ways[0], nil).call("load_skill", map[string]any{"name": "pdf"})
+	if made != 1 || calls != 3 {
+		t.Errorf("called %d times, for %d calls, want 1 and 3", made, calls)
 	}
 }
