@@ -11,12 +11,14 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -79,5 +81,50 @@ func TestSkillToolsNameApprovedTools(t *testing.T) {
 	}
 	if text := call(toolname.CallTool, `{"name":"tides_water__high"}`); text != "12:10" {
 		t.Errorf("the tool: %s", text)
+	}
+}
+
+// Options that change the tools of a server apply whatever servers were listed
+// before, and not to others.
+func TestSkillToolsOfChangedServers(t *testing.T) {
+	rt, err := loadout.New(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewSession(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(); rt.Close() })
+	offers := func(tool string, o *mcpserver.Options) bool {
+		all, end, err := agent.SkillTools(t.Context(), rt, s, &agent.SkillToolOptions{Server: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer end()
+		return slices.ContainsFunc(all, func(t agent.Tool) bool { return t.Name == tool })
+	}
+	withoutSearch := &mcpserver.Options{Middleware: func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if list, ok := res.(*mcp.ListToolsResult); ok {
+				list.Tools = slices.DeleteFunc(list.Tools, func(t *mcp.Tool) bool { return t.Name == toolname.SearchSkills })
+			}
+			return res, err
+		}
+	}}
+	withHello := &mcpserver.Options{Extend: func(s *mcp.Server) {
+		s.AddTool(&mcp.Tool{Name: "hello", InputSchema: &jsonschema.Schema{Type: "object"}}, nil)
+	}}
+	for range 2 {
+		if offers(toolname.SearchSkills, withoutSearch) {
+			t.Error("a tool that the middleware removes is offered")
+		}
+		if !offers("hello", withHello) || offers("hello", nil) {
+			t.Error("an additional tool is offered by another server, or not by its own")
+		}
+		if !offers(toolname.SearchSkills, nil) {
+			t.Error("search_skills is not offered by a server without middleware")
+		}
 	}
 }
