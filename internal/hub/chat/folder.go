@@ -31,6 +31,7 @@ type folder struct {
 
 	mu       sync.Mutex // guards the fields below; held during file access
 	root     *os.Root   // nil until the folder is used
+	closed   bool
 	synced   map[string]fileState
 	reported map[string]bool // files that cannot be saved and were reported to the user
 }
@@ -55,7 +56,10 @@ func newFolder(w *worker) *folder {
 func (f *folder) open(ctx context.Context) (*os.Root, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.root != nil {
+	switch {
+	case f.closed: // nobody would remove the directory
+		return nil, errors.New("open working directory of conversation: the turn has ended")
+	case f.root != nil:
 		return f.root, nil
 	}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
@@ -75,6 +79,7 @@ func (f *folder) open(ctx context.Context) (*os.Root, error) {
 func (f *folder) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.closed = true
 	return f.remove()
 }
 
