@@ -121,8 +121,9 @@ func (s *Server) newLasting() *definitions {
 	return d
 }
 
-// connectable returns the SDK's server for the connections of the server, of which
-// most users of a hub have none.
+// connectable returns the SDK's server for the connections of the server and for
+// requests that statelessHandler leaves to the SDK, such as initialize. It takes
+// about 6 KB, so it is created when it is needed.
 func (s *Server) connectable() *mcp.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()

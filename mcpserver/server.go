@@ -49,8 +49,8 @@ type Options struct {
 	// Extend adds the embedding program's tools, resources and prompts. New
 	// calls it once. It may be nil.
 	Extend func(*mcp.Server)
-	// Middleware wraps the handling of each request. New calls it once. It may be
-	// nil.
+	// Middleware wraps the handling of each request. New calls it once. It must
+	// not change the tools in a result, which servers share. It may be nil.
 	Middleware mcp.Middleware
 	// Server configures the SDK's server, for example for Extend. New copies
 	// it and overwrites Instructions, SetCacheable and, except for logging,
@@ -115,8 +115,8 @@ type Options struct {
 	// it.
 	Grow bool
 	// Refresh is called before each script run and each tool call, to apply
-	// revocations. It may create Workspace. If it returns an error, the run or call is refused and the
-	// client gets the error. It may be nil.
+	// revocations. It may create Workspace. If it returns an error, the run or
+	// call is refused and the client gets the error. It may be nil.
 	Refresh func(context.Context) error
 	// OnUse is called for each use of a skill. It must not block. It may be
 	// nil.
