@@ -81,6 +81,11 @@ func TestConversationsShareDefinitions(t *testing.T) {
 	if got := w.model.last().Tools; !reflect.DeepEqual(got, want) || len(got) < 8 {
 		t.Errorf("the second conversation has %d tools:\n%v\nwant\n%v", len(got), got, want)
 	}
+	other := sqlite(t, sandboxed(t)) // the definitions depend on nothing that differs here
+	other.ask(other.eve, other.begin(other.eve, ""), "hello")
+	if got := other.model.last().Tools; !reflect.DeepEqual(got, want) {
+		t.Errorf("a conversation on another hub has the tools\n%v\nwant\n%v", got, want)
+	}
 	w.ask(w.ada, first, loadTides, "Run high.sh.")
 	w.ask(w.bob, second, loadTides, `"tides" not found`)
 	w.ask(w.ada, first, `call write_file {"path":"a.txt","content":"of Ada"}`)
