@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -59,7 +60,7 @@ type recordedResponse struct {
 func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
-		if s.Requests.DB == nil || r.Header.Get("Idempotency-Key") == "" {
+		if s.Requests.DB == nil || r.Header.Get("Idempotency-Key") == "" || isDryRun(op, r) {
 			next(ctx)
 			return
 		}
@@ -103,6 +104,13 @@ func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context
 		next(humago.NewContext(op, again, recorder))
 		finished = true
 	}
+}
+
+// isDryRun reports whether a request changes nothing, so that it can be executed
+// again. Its response, which may be large, must not be stored either.
+func isDryRun(op *huma.Operation, r *http.Request) bool {
+	dry, err := strconv.ParseBool(r.URL.Query().Get("dry"))
+	return op.OperationID == "apply" && dry && err == nil
 }
 
 // maxBodyBytes returns the size from which an operation rejects the body of a request.

@@ -17,9 +17,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// onceServer serves one operation, whose response has the size that the request asks
-// for, and counts how often it is executed.
-func onceServer(t *testing.T) (db *store.DB, post func(key string, body io.Reader) *httptest.ResponseRecorder, executed *int) {
+// onceHandler serves two operations, whose response has the size that the request
+// asks for, and counts how often they are executed.
+func onceHandler(t *testing.T) (db *store.DB, h http.Handler, executed *int) {
 	t.Helper()
 	db = storetest.Open(t, storetest.SQLite(t))
 	cipher, err := encryption.New(encryption.NewKey())
@@ -32,26 +32,63 @@ func onceServer(t *testing.T) (db *store.DB, post func(key string, body io.Reade
 	type answer struct {
 		Text string `json:"text"`
 	}
-	api.Add(s, api.Operation("answer", "POST", "/answers", "Answer"), func(_ context.Context, in *struct {
-		Body struct {
-			Size   int    `json:"size"`
-			Secret string `json:"secret,omitempty"`
-		}
-	}) (*api.Body[answer], error) {
-		*executed++
-		return api.BodyOf(answer{strings.Repeat("x", in.Body.Size)}, nil)
-	})
+	for id, path := range map[string]string{"answer": "/answers", "apply": "/apply"} {
+		api.Add(s, api.Operation(id, "POST", path, "Answer"), func(_ context.Context, in *struct {
+			Body struct {
+				Size   int    `json:"size"`
+				Secret string `json:"secret,omitempty"`
+			}
+		}) (*api.Body[answer], error) {
+			*executed++
+			return api.BodyOf(answer{strings.Repeat("x", in.Body.Size)}, nil)
+		})
+	}
+	return db, mux, executed
+}
+
+func postWithKey(t *testing.T, h http.Handler, path, key string, body io.Reader) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest("POST", api.Prefix+path, body)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", key)
+	ctx := api.WithRequest(r.Context(), &api.Request{HTTP: r})
+	ctx = account.NewContext(ctx, account.Principal{User: "u1", Scopes: account.ScopeWrite})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r.WithContext(ctx))
+	return w
+}
+
+// onceServer is like onceHandler. post sends a request to one of the operations.
+func onceServer(t *testing.T) (db *store.DB, post func(key string, body io.Reader) *httptest.ResponseRecorder, executed *int) {
+	t.Helper()
+	db, h, executed := onceHandler(t)
 	return db, func(key string, body io.Reader) *httptest.ResponseRecorder {
 		t.Helper()
-		r := httptest.NewRequest("POST", api.Prefix+"/answers", body)
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Idempotency-Key", key)
-		ctx := api.WithRequest(r.Context(), &api.Request{HTTP: r})
-		ctx = account.NewContext(ctx, account.Principal{User: "u1", Scopes: account.ScopeWrite})
-		w := httptest.NewRecorder()
-		mux.ServeHTTP(w, r.WithContext(ctx))
-		return w
+		return postWithKey(t, h, "/answers", key, body)
 	}, executed
+}
+
+// A dry run stores nothing, not even its response, which may be large.
+func TestDryRunIsNotRecorded(t *testing.T) {
+	db, h, executed := onceHandler(t)
+	for i, tt := range []struct {
+		path     string
+		executed int
+		recorded bool
+	}{{"/apply?dry=true", 2, false}, {"/apply?dry=1", 4, false}, {"/apply?dry=false", 5, true}, {"/answers?dry=true", 6, true}} {
+		key := fmt.Sprint("k", i)
+		for range 2 {
+			if w := postWithKey(t, h, tt.path, key, strings.NewReader(`{"size":1}`)); w.Code != http.StatusOK {
+				t.Errorf("%s: status %d: %s", tt.path, w.Code, w.Body)
+			}
+		}
+		if *executed != tt.executed {
+			t.Errorf("%s: %d executions, want %d", tt.path, *executed, tt.executed)
+		}
+		if _, err := db.Requests.Get(t.Context(), "u1", key); (err == nil) != tt.recorded {
+			t.Errorf("%s: recorded: %v", tt.path, err)
+		}
+	}
 }
 
 // A request with a key has the limit of its operation: a user cannot make the hub
