@@ -1,10 +1,12 @@
 package chat_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -16,6 +18,8 @@ import (
 func TestWatchersOfTwoNodesGetTheStoredEvents(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		const each = chat.MaxQueued / 2
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a watcher that misses an event waits
+		defer cancel()
 		nodes := []*chat.Engine{node(t, db, setupFixture{}), node(t, db, setupFixture{})}
 		id := begin(t, nodes[0])
 		encode := func(e chat.Event) string {
@@ -30,7 +34,7 @@ func TestWatchersOfTwoNodesGetTheStoredEvents(t *testing.T) {
 		for i := range got {
 			all.Go(func() {
 				ended := 0
-				for ev, err := range nodes[i%2].Watch(t.Context(), ada, id, 0) {
+				for ev, err := range nodes[i%2].Watch(ctx, ada, id, 0) {
 					if err != nil {
 						t.Errorf("watcher %d, after %d events: %v", i, len(got[i]), err)
 						return
@@ -48,7 +52,7 @@ func TestWatchersOfTwoNodesGetTheStoredEvents(t *testing.T) {
 		for _, e := range nodes {
 			all.Go(func() {
 				for range each {
-					if _, err := e.SendMessage(t.Context(), ada, id, chat.Message{Text: "hello"}); err != nil {
+					if _, err := e.SendMessage(ctx, ada, id, chat.Message{Text: "hello"}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -56,7 +60,7 @@ func TestWatchersOfTwoNodesGetTheStoredEvents(t *testing.T) {
 		}
 		all.Wait()
 		var want []string
-		for ev, err := range nodes[0].ReadEvents(t.Context(), ada, id, 0) {
+		for ev, err := range nodes[0].ReadEvents(ctx, ada, id, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
