@@ -13,7 +13,7 @@ import (
 // definitions is a server of the SDK with the tools, methods and resource templates
 // of this package. Its handlers find the [Server] in the context; see [serverOf].
 //
-// A definitions that is shared answers only stateless calls. It has no connections.
+// Shared definitions answer only stateless calls and have no connections.
 type definitions struct {
 	sdk  *mcp.Server
 	next mcp.MethodHandler // handles requests after the middleware of their Server
@@ -24,7 +24,7 @@ type definitions struct {
 	users    int // servers that share it; guarded by shared.mu
 }
 
-// features is what the definitions of a server depend on.
+// features holds what the definitions of a server depend on.
 type features struct {
 	version        string
 	logger         *slog.Logger
