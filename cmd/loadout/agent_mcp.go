@@ -60,6 +60,7 @@ Changes to skills take effect while it runs; SIGHUP reloads all skills.`,
 			if err := checkExclusive(cmd, "http", "stdio"); err != nil {
 				return err
 			}
+			a.ByClient = true
 			c, err := a.loadConfigWithFlags(cmd, mcpSettings)
 			if err != nil {
 				return err

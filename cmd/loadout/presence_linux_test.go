@@ -478,6 +478,17 @@ func TestConfigurationApprovesByDigest(t *testing.T) {
 		}
 	}
 	configure(".config/loadout/loadout.yaml")
+	configure("named.yaml", task)
+	named := "LOADOUT_CONFIG=" + filepath.Join(d.home, "named.yaml")
+	if out, runs := run([]string{named}, "task"); !runs {
+		t.Errorf("a file that the operator names does not approve:\n%s", out)
+	}
+	if out, runs := run([]string{named, "CLAUDECODE=1"}, "task"); runs || !strings.Contains(out, "policy.approved is ignored, because an agent") {
+		t.Errorf("a file that an agent names approves:\n%s", out)
+	}
+	if out, code := d.unattended([]string{"CLAUDECODE=1"}, "run", "task", "task.sh", "--skills", "skills", "--config", "named.yaml"); code != exit.Refused {
+		t.Errorf("a file that an agent gives with --config approves, exit code %d:\n%s", code, out)
+	}
 	configure("loadout.yaml", task) // of the project
 	if out, runs := run(nil, "task"); runs {
 		t.Errorf("a project approves:\n%s", out)

@@ -63,6 +63,10 @@ type Input struct {
 	Getenv  func(string) string
 	// File is the configuration file given by the user, or "".
 	File string
+	// Agent returns the agent that chose File and the environment, or "". nil
+	// means that none did. An agent cannot approve: policy.approved has no effect
+	// in a file that it names.
+	Agent func() string
 	// Flags holds settings from the command line, by key.
 	Flags map[string]string
 	// Trusted reports whether the user trusts a project file with this content.
@@ -88,11 +92,13 @@ func Load(in Input) (*Config, error) {
 	c := defaults()
 	l := loader{c: c, in: in}
 	administrator := l.readOperator()
-	l.applyFile(UserFile(in), "", in.Getenv("LOADOUT_CONFIG") != "")
+	l.named = in.Getenv("LOADOUT_CONFIG") != ""
+	l.applyFile(UserFile(in), "", l.named)
 	if file, root := ProjectFile(in.WorkDir); file != "" && file != UserFile(in) {
 		l.applyFile(file, root, false)
 	}
 	if in.File != "" {
+		l.named = true
 		l.applyFile(l.resolvePath(in.File, in.WorkDir), "", true)
 	}
 	l.applyLegacyEnvironment()
@@ -192,6 +198,8 @@ type loader struct {
 	trusted bool
 	// operator is true while the administrator's file is read.
 	operator bool
+	// named is true while a file is read that the caller named.
+	named bool
 }
 
 func (l *loader) addFault(where, format string, args ...any) {
@@ -312,6 +320,11 @@ func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
 	case l.operator && !slices.Contains(operatorKeys, s.key):
 		l.addFault(where, "%s: only %s can be set in this file", s.key, strings.Join(operatorKeys, ", "))
 		return
+	case s.key == "policy.approved" && l.named && l.in.Agent != nil:
+		if agent := l.in.Agent(); agent != "" {
+			l.c.Notes = append(l.c.Notes, Note{where, s.key + " is ignored, because an agent (" + agent + ") named this file; the user can set it in ~/.config/loadout/" + FileName})
+			return
+		}
 	}
 	err := decode(s.value(l.c), n)
 	if err == nil {

@@ -33,6 +33,7 @@ type Setup struct {
 	console.Console
 	Skills      []string // --skills; nil means the configured skills
 	ConfigFile  string   // --config
+	ByClient    bool     // whether a client's configuration, which the user wrote, starts the program
 	ProfileName string   // --profile
 	Verbose     bool     // --verbose
 	// DetectCaller determines who runs this command. nil inspects the
@@ -109,7 +110,11 @@ func (s *Setup) ConfigInput() config.Input {
 	if err != nil {
 		dir = "."
 	}
-	return config.Input{WorkDir: dir, Home: s.Home(), Getenv: s.Getenv, File: s.ConfigFile, Trusted: s.isTrustedFile, Operator: &s.Operator}
+	in := config.Input{WorkDir: dir, Home: s.Home(), Getenv: s.Getenv, File: s.ConfigFile, Trusted: s.isTrustedFile, Operator: &s.Operator}
+	if !s.ByClient {
+		in.Agent = func() string { return s.Caller().Agent }
+	}
+	return in
 }
 
 // Home returns the user's home directory, or "" if there is none.
