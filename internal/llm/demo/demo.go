@@ -99,9 +99,8 @@ func limitTokens(text string, limit int) (short string, cut bool) {
 	if limit <= 0 {
 		return text, false
 	}
-	have := 0.0
 	for i, r := range text {
-		if have += tokenWeight(r); have > float64(limit) {
+		if i+utf8.RuneLen(r) > limit*tokenBytes {
 			return text[:i], true
 		}
 	}
@@ -177,52 +176,13 @@ func partTokens(parts []llm.Part) int {
 	return n
 }
 
-func textTokens(text string) int {
-	wide, other := 0, 0
-	for i := 0; i < len(text); {
-		if n := asciiPrefix(text[i:]); n > 0 {
-			other += n
-			i += n
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(text[i:])
-		if isWide(r) {
-			wide++
-		} else {
-			other++
-		}
-		i += n
-	}
-	return int(wideTokens*float64(wide) + otherTokens*float64(other) + 0.999)
-}
+// textTokens estimates the number of tokens of a text.
+func textTokens(text string) int { return (len(text) + tokenBytes - 1) / tokenBytes }
 
-// asciiPrefix returns the length of the longest prefix that has only ASCII
-// characters. It compares 8 bytes at a time, because the whole conversation is
-// counted for each response.
-func asciiPrefix(text string) int {
-	n := 0
-	for ; len(text)-n >= 8; n += 8 {
-		s := text[n : n+8]
-		if s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7] >= utf8.RuneSelf {
-			break
-		}
-	}
-	for n < len(text) && text[n] < utf8.RuneSelf {
-		n++
-	}
-	return n
-}
-
-// Estimated numbers of tokens of a character.
-const wideTokens, otherTokens = 0.67, 0.25
-
-// tokenWeight estimates the number of tokens of a character.
-func tokenWeight(r rune) float64 {
-	if isWide(r) {
-		return wideTokens
-	}
-	return otherTokens
-}
+// tokenBytes is the estimated number of bytes of UTF-8 in a token. Counting
+// characters would be more accurate in some languages, but a hub would spend more
+// time on it in a long conversation than on everything else.
+const tokenBytes = 4
 
 // isWide reports whether a character belongs to a script without spaces between
 // words.
