@@ -1,6 +1,7 @@
 package fold_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -61,16 +62,9 @@ func TestDamagedStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{`"hello"`, `"a notice"`, `"result one"`} {
-		var all any
-		if err := json.Unmarshal(text, &all); err != nil {
-			t.Fatal(err)
-		}
-		if !removePart(all, strings.Trim(part, `"`)) {
+		damaged := bytes.Replace(text, []byte(`[{"text":`+part+`}]`), []byte("[{}]"), 1)
+		if bytes.Equal(damaged, text) {
 			t.Fatalf("no part %s in %s", part, text)
-		}
-		damaged, err := json.Marshal(all)
-		if err != nil {
-			t.Fatal(err)
 		}
 		got := s
 		if err := json.Unmarshal(damaged, &got); err == nil {
@@ -83,29 +77,6 @@ func TestDamagedStates(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"seq":"x"}`), &s); err == nil {
 		t.Error("a state with another type was read")
 	}
-}
-
-// removePart empties the object that contains a text, and reports whether it did.
-func removePart(v any, text string) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, x := range v {
-			if x == text {
-				clear(v)
-				return true
-			}
-			if removePart(x, text) {
-				return true
-			}
-		}
-	case []any:
-		for _, x := range v {
-			if removePart(x, text) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // The last messages have at most 8,000 bytes; of a single longer one, its beginning.

@@ -5,6 +5,7 @@ package remotetest
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/cgi"
@@ -56,7 +57,7 @@ func NewGit(t testing.TB) *Git {
 		Args:       []string{"http-backend"},
 		Env:        []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull},
 		InheritEnv: []string{"PATH"},
-		Stderr:     new(bytes.Buffer),
+		Stderr:     io.Discard,
 	}
 	files := http.FileServer(http.Dir(root))
 	g.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, backend, files) }))
