@@ -98,7 +98,7 @@ var malformations = []struct {
 	{name: "repaired: a nested value", src: doc(ok + "metadata:\n  note: see: there\n"),
 		want: []finding{{skill.Warning, "yaml-repaired", 5, 9}}, loads: true},
 	{name: "repaired: a key of all plain characters", src: doc(ok + "azAZ-_09: see: there\n"),
-		want: []finding{{skill.Warning, "yaml-repaired", 4, 11}}, loads: true},
+		want: []finding{{skill.Warning, "yaml-repaired", 4, 11}, {skill.Info, "unexpected-fields", 4, 1}}, loads: true},
 	{name: "repaired: a list item", src: doc(ok + "metadata:\n  note: x\ntriggers:\n  - \"a\" or b\n"),
 		want: []finding{{skill.Warning, "yaml-repaired", 7, 5}, {skill.Info, "unexpected-fields", 6, 1}}, loads: true},
 	{name: "repaired: what follows keeps its line", src: doc("name: pdf\ndescription: a: b\n  c\n\n  d\nlicense: x\nlicense: y\n"),

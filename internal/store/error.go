@@ -84,6 +84,15 @@ func isEnded(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
+// classifyEnd is like [classifyError] for an error in a transaction. ended is as
+// [isEnded] returns it.
+func classifyEnd(ctx context.Context, err error, ended bool) error {
+	if err = classifyError(ctx, err); ended && errors.Is(err, ErrUnavailable) {
+		return endedError{err}
+	}
+	return err
+}
+
 // isTemporary reports whether a transaction that failed with err can start over:
 // nothing of it was stored.
 func isTemporary(err error) bool {

@@ -107,6 +107,19 @@ func TestLockedRowsDoNotDelayOthers(t *testing.T) {
 // starts it over.
 func TestHangingTransactionIsRolledBack(t *testing.T) {
 	address := storetest.Postgres(t)
+	t.Run("before a statement", func(t *testing.T) {
+		testHangingTransaction(t, address, func(tx *store.Tx) error {
+			_, err := tx.Settings.List(t.Context(), "group:x")
+			return err
+		})
+	})
+	t.Run("before the commit", func(t *testing.T) {
+		testHangingTransaction(t, address, func(*store.Tx) error { return nil })
+	})
+}
+
+// testHangingTransaction has a transaction hang, and then do the rest.
+func testHangingTransaction(t *testing.T, address string, rest func(*store.Tx) error) {
 	hanging, healthy, ctx := storetest.Open(t, address), storetest.Open(t, address), t.Context()
 	id := expiredSessions(t, hanging, 1)[0]
 	locked, resumed := make(chan struct{}), make(chan struct{})
@@ -126,8 +139,7 @@ func TestHangingTransactionIsRolledBack(t *testing.T) {
 				close(locked)
 				<-resumed
 			}
-			_, err = tx.Settings.List(ctx)
-			return err
+			return rest(tx)
 		})
 	}()
 	<-locked

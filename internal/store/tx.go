@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"time"
 )
 
@@ -90,7 +91,8 @@ func (c conn) runTx(ctx context.Context, level sql.IsolationLevel, f func(conn) 
 	if t.failed != nil {
 		return t.failed
 	}
-	return classifyError(ctx, tx.Commit())
+	err = tx.Commit()
+	return classifyEnd(ctx, err, errors.Is(err, syscall.EPIPE)) // then the commit was not sent
 }
 
 // acquireWriter returns a connection for writing. It waits for a limited time,
@@ -181,9 +183,7 @@ func (c conn) run(ctx context.Context, write bool, f func(querier) error) error 
 func (t *transaction) run(ctx context.Context, f func(querier) error) error {
 	if t.failed == nil {
 		err := f(t.Tx)
-		if t.failed = classifyError(ctx, err); isEnded(err) && errors.Is(t.failed, ErrUnavailable) {
-			t.failed = endedError{t.failed}
-		}
+		t.failed = classifyEnd(ctx, err, isEnded(err))
 	}
 	return t.failed
 }
