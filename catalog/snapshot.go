@@ -372,9 +372,10 @@ func cutName(s string) (origin, name string, ok bool) {
 func (s *Snapshot) byKey(key string) *Entry {
 	for _, l := range s.layers {
 		dir, ok := strings.CutPrefix(key, l.entries[0].Origin)
-		if dir, ok = strings.CutPrefix(dir, "/"); !ok {
+		if !ok || !strings.HasPrefix(dir, "/") {
 			continue
 		}
+		dir = dir[1:]
 		if i, ok := slices.BinarySearchFunc(l.entries, &Entry{Dir: dir}, byDir); ok {
 			if e := l.entries[i]; !l.omitted[e.Name] && !s.isTwin[e] {
 				return e

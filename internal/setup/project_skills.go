@@ -175,7 +175,9 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 		case !ok && !slices.Contains(incomplete, origin):
 			first[origin] = []string{}
 		case ok && time.Since(set.used) > listedUseInterval:
-			p.changed[dir] = p.changed[dir] // stores the time
+			if _, ok := p.changed[dir]; !ok {
+				p.changed[dir] = nil // stores the time
+			}
 		}
 	}
 	if len(first) > 0 {

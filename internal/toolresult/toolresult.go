@@ -12,8 +12,8 @@ import (
 // Result is a complete result of a tool call that encodes each text once, with the
 // same values as the SDK. Create it with [New].
 type Result struct {
-	*mcp.CallToolResult `json:"-"`
-	plain               `json:"-"`
+	mcp.Result `json:"-"` // of; an interface promotes no methods that encode
+	of         *mcp.CallToolResult
 
 	Meta              mcp.Meta `json:"_meta,omitempty"`
 	Content           []any    `json:"content"`
@@ -23,13 +23,6 @@ type Result struct {
 	ResultType        string   `json:"resultType,omitempty"`
 }
 
-// plain hides the methods of the same names of [mcp.CallToolResult], because
-// package json scans again what a method has encoded.
-type plain struct{}
-
-func (plain) MarshalJSON() ([]byte, error) { panic("ambiguous, so never called") }
-func (plain) UnmarshalJSON([]byte) error   { panic("ambiguous, so never called") }
-
 // text is [mcp.TextContent] without a method that encodes it.
 type text struct {
 	Type string `json:"type"`
@@ -38,7 +31,7 @@ type text struct {
 
 // New returns r as a Result. r must be complete and must not change anymore.
 func New(r *mcp.CallToolResult) *Result {
-	out := &Result{CallToolResult: r, Meta: r.Meta, Content: make([]any, len(r.Content)), StructuredContent: r.StructuredContent,
+	out := &Result{Result: r, of: r, Meta: r.Meta, Content: make([]any, len(r.Content)), StructuredContent: r.StructuredContent,
 		IsError: r.IsError, RequestState: r.RequestState, ResultType: resultType(r)}
 	for i, c := range r.Content {
 		if t, ok := c.(*mcp.TextContent); ok && t.Meta == nil && t.Annotations == nil {
@@ -52,7 +45,7 @@ func New(r *mcp.CallToolResult) *Result {
 
 // SetMeta implements [mcp.Result].
 func (r *Result) SetMeta(m map[string]any) {
-	r.CallToolResult.SetMeta(m)
+	r.Result.SetMeta(m)
 	r.Meta = m
 }
 
@@ -75,7 +68,7 @@ func Of(res mcp.Result) *mcp.CallToolResult {
 	case *mcp.CallToolResult:
 		return r
 	case *Result:
-		return r.CallToolResult
+		return r.of
 	}
 	return nil
 }
