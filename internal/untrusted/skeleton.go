@@ -30,7 +30,7 @@ func Skeleton(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf || r >= 'A' && r <= 'Z' || r < ' ' }) < 0 {
 		return name
 	}
-	return strings.Map(func(r rune) rune {
+	skeleton := strings.Map(func(r rune) rune {
 		if like, ok := lookalikes[r]; ok {
 			return like
 		}
@@ -42,4 +42,5 @@ func Skeleton(name string) string {
 		}
 		return r
 	}, New(name).ForModel())
+	return strings.Join(strings.Fields(skeleton), " ") // a removed character may have been between spaces
 }
