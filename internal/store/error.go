@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
@@ -77,15 +76,8 @@ type endedError struct{ error }
 
 func (e endedError) Unwrap() error { return e.error }
 
-// isEnded reports whether err, of a statement, shows that the server closed the
-// connection. If a process did not run for idleTimeout, this can be all that it
-// learns: it may write before it reads why the server closed the connection.
-func isEnded(err error) bool {
-	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
-}
-
-// classifyEnd is like [classifyError] for an error in a transaction. ended is as
-// [isEnded] returns it.
+// classifyEnd is like [classifyError] for an error in a transaction. If ended is
+// set, the connection was closed before the commit.
 func classifyEnd(ctx context.Context, err error, ended bool) error {
 	if err = classifyError(ctx, err); ended && errors.Is(err, ErrUnavailable) {
 		return endedError{err}

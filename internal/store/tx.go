@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Tx is a transaction. Only the function that received it may use it, in a
@@ -92,7 +94,7 @@ func (c conn) runTx(ctx context.Context, level sql.IsolationLevel, f func(conn) 
 		return t.failed
 	}
 	err = tx.Commit()
-	return classifyEnd(ctx, err, errors.Is(err, syscall.EPIPE)) // then the commit was not sent
+	return classifyEnd(ctx, err, errors.Is(err, syscall.EPIPE) || pgconn.SafeToRetry(err)) // then the commit was not sent
 }
 
 // acquireWriter returns a connection for writing. It waits for a limited time,
@@ -183,7 +185,7 @@ func (c conn) run(ctx context.Context, write bool, f func(querier) error) error 
 func (t *transaction) run(ctx context.Context, f func(querier) error) error {
 	if t.failed == nil {
 		err := f(t.Tx)
-		t.failed = classifyEnd(ctx, err, isEnded(err))
+		t.failed = classifyEnd(ctx, err, err != nil && isDisconnected(err))
 	}
 	return t.failed
 }

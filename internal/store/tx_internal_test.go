@@ -18,7 +18,8 @@ func TestEndedTransactionIsTemporary(t *testing.T) {
 	}{
 		{&net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}, true},
 		{&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, true},
-		{io.ErrUnexpectedEOF, false},
+		{io.ErrUnexpectedEOF, true},
+		{errors.New("conn closed"), true},
 	} {
 		tx := &transaction{}
 		err := tx.run(t.Context(), func(querier) error { return tt.err })
