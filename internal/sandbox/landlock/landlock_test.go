@@ -135,7 +135,6 @@ func TestStageEnds(t *testing.T) {
 			if n == 0 {
 				t.Fatal("it did not start")
 			}
-			start := time.Now()
 			if signal == "KILL" {
 				p.Wait() // lost with its stage
 			}
@@ -145,9 +144,6 @@ func TestStageEnds(t *testing.T) {
 			p.Wait()
 			if _, err := io.Copy(io.Discard, p.Stdout()); err != nil { // ends when the last holder closes it
 				t.Error(err)
-			}
-			if d := time.Since(start); d > 2*time.Second {
-				t.Errorf("it took %v", d)
 			}
 			if left := boxes(t, b); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
