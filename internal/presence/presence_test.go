@@ -73,6 +73,19 @@ func TestDetect(t *testing.T) {
 		"zellij":                  {processes: under(shell, Process{Name: "zellij"}), clients: []int{98}, terminal: terminal},
 		"an IDE on Windows":       {processes: under(Process{Name: "powershell.exe"}, Process{Name: "pycharm64.exe"}), clients: []int{98}, terminal: "console"},
 		"RustRover":               {processes: under(shell, Process{Name: "rustrover", Path: "/opt/rustrover/bin/rustrover"}), clients: []int{98}, terminal: terminal},
+		"PowerShell that ran mcp": {processes: under(Process{Name: "PowerShell.exe"}), clients: []int{99}, terminal: "console"},
+		"a title of a program":    {processes: under(shell, Process{Name: "MainThread", Path: "/usr/bin/node", Args: []string{"/opt/bin/claude"}}), terminal: terminal, agent: "Claude Code", evidence: "parent process 98, MainThread"},
+		"an unknown executable":   {processes: under(shell, Process{Name: "python3", Args: []string{"python3", "/opt/bin/aider"}}), terminal: terminal, agent: "Aider", evidence: "parent process 98, aider"},
+		"a title and a script":    {processes: under(shell, Process{Name: "node", Path: "/usr/bin/node", Args: []string{"title", "/usr/bin/gemini"}}), terminal: terminal, agent: "Gemini CLI", evidence: "parent process 98, gemini"},
+		"only options":            {processes: under(shell, node("--interactive")), terminal: terminal},
+		"a module that misses":    {processes: under(shell, python("-m")), terminal: terminal},
+		"a value that misses":     {processes: under(shell, python("-W")), terminal: terminal},
+		"a value like a client":   {processes: under(shell, python("-W", "aider")), terminal: terminal},
+		"an unknown parent":       {processes: table{100: {Name: "loadout", Parent: 99}, 99: {Name: "bash"}, 0: {Name: "claude"}}, terminal: terminal},
+		"an unknown process":      {processes: table{0: {Name: "claude"}}, terminal: terminal},
+		"a client in a container": {processes: table{100: {Name: "loadout", Parent: 1}, 1: {Name: "claude"}}, terminal: terminal, agent: "Claude Code", evidence: "parent process 1, claude"},
+		"init of a container":     {processes: table{100: {Name: "loadout", Parent: 1}, 1: {Name: "my-init"}}, clients: []int{1}, terminal: terminal},
+		"the first process":       {processes: table{100: {Name: "loadout", Parent: 2}, 2: {Name: "my-agent", Parent: 1}}, clients: []int{2}, terminal: terminal, agent: "an MCP client", evidence: "parent process 2, my-agent, also runs loadout mcp"},
 		"a cycle of processes":    {processes: table{100: {Name: "loadout", Parent: 99}, 99: {Name: "a", Parent: 98}, 98: {Name: "b", Parent: 99}}, terminal: terminal},
 	}
 	for name, tt := range tests {
@@ -107,6 +120,7 @@ func TestCallers(t *testing.T) {
 		"a user's shell":   {[]Process{shell, process("gnome-terminal-server")}, []int{99}},
 		"a Windows script": {[]Process{{Name: "cmd.exe"}, {Name: "my-agent.exe"}}, []int{99, 98}},
 		"a Python client":  {[]Process{process("python3", "agent.py"), process("jupyter-lab")}, []int{99}},
+		"many shells":      {slices.Repeat([]Process{process("sh", "-c", "run")}, 20), []int{99, 98, 97, 96, 95, 94, 93, 92}},
 		"init":             {nil, nil},
 	} {
 		processes := under(tt.parents...)
@@ -116,6 +130,13 @@ func TestCallers(t *testing.T) {
 		if got := Callers(100, processes.lookup); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
+	}
+}
+
+func TestCallerWithLowPID(t *testing.T) {
+	processes := table{100: {Name: "loadout", Parent: 2}, 2: {Name: "my-agent", Parent: 1}}
+	if got := Callers(100, processes.lookup); !slices.Equal(got, []int{2}) {
+		t.Errorf("got %v, want 2", got)
 	}
 }
 

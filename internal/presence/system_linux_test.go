@@ -4,7 +4,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -53,5 +55,52 @@ func TestDeviceName(t *testing.T) {
 		if got := deviceName(device); got != want {
 			t.Errorf("deviceName(%#x) = %q, want %q", device, got, want)
 		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	for stat, want := range map[string]Process{
+		"7 (sh) S 5 7 7 0": {Name: "sh", Parent: 5},
+		"7 (sh) S 5":       {Name: "sh", Parent: 5},
+		"(a) (b)) S 1":     {Name: "a) (b)", Parent: 1},
+		"7 () S 5":         {Name: "", Parent: 5},
+		"":                 {}, "7 sh S 5": {}, ") S 5": {}, "7 )( S 5": {}, "7 (sh S 5": {}, "7 (sh)": {}, "7 (sh) S": {}, "7 (sh) S x": {},
+	} {
+		got, ok := parseStat([]byte(stat))
+		if ok != (want.Parent != 0) || ok && (got.Name != want.Name || got.Parent != want.Parent) {
+			t.Errorf("parseStat(%q) = %+v, %t", stat, got, ok)
+		}
+	}
+}
+
+// A process that has exited has no arguments until its parent waits for it.
+func TestExitedProcessHasNoArguments(t *testing.T) {
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer cmd.Wait()
+	in.Close()
+	out.Read(make([]byte, 1))
+	for {
+		b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "cmdline"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) == 0 {
+			break
+		}
+		runtime.Gosched()
+	}
+	if p, ok := lookupProcess(cmd.Process.Pid); !ok || p.Args != nil || p.Parent != os.Getpid() {
+		t.Errorf("got %+v, %t", p, ok)
 	}
 }
