@@ -45,9 +45,15 @@ func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 		case err != nil:
 			return fmt.Sprintf("cannot count the files in %s: %v", d.path, err), shortest
 		}
-		again = min(again, time.Duration(d.size-size)*time.Second/bytesPerSecond, time.Duration(l.Inodes-n)*time.Second/filesPerSecond)
+		again = min(again, untilFull(d.size-size, bytesPerSecond), untilFull(int64(l.Inodes-n), filesPerSecond))
 	}
 	return "", max(again, shortest)
+}
+
+// untilFull returns the time in which left bytes or files can be written, or a
+// second if it is longer.
+func untilFull(left, perSecond int64) time.Duration {
+	return time.Duration(min(left, perSecond)) * time.Second / time.Duration(perSecond)
 }
 
 // countFiles returns the disk usage and the number of files below dir. It stops
