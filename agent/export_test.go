@@ -1,6 +1,10 @@
 package agent
 
-import "context"
+import (
+	"context"
+
+	"github.com/loadout-dev/loadout/internal/fold"
+)
 
 // MaxResult is the size limit of a result's text in bytes.
 const MaxResult = maxResult
@@ -25,3 +29,6 @@ var ResultOutcome = resultOutcome
 
 // ProgressText returns the text of a progress notification.
 var ProgressText = progressText
+
+// FoldedState returns the state of an agent's conversation.
+func FoldedState(a *Agent) *fold.State { return a.folded() }

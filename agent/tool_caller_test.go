@@ -46,6 +46,7 @@ func (s *shelf) server() *mcp.Server {
 	}
 	add("put", &mcp.ToolAnnotations{DestructiveHint: new(bool)})
 	add("burn", &mcp.ToolAnnotations{DestructiveHint: &yes})
+	add("look", &mcp.ToolAnnotations{ReadOnlyHint: true})
 	return srv
 }
 
@@ -54,6 +55,7 @@ func (s *shelf) server() *mcp.Server {
 type library struct {
 	*talk
 	rt        *loadout.Runtime
+	set       *tools.Set
 	approvals policy.Store // of skills
 	shelf     *shelf
 	desk      *approval.Queue
@@ -76,7 +78,7 @@ func newLibrary(t *testing.T, log session.Log, store approval.Store, grants poli
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
 		"memory": tools.MemoryTransport(map[string]*mcp.Server{"shelf": l.shelf.server()}),
 	}}})
-	set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Grants: grants, Own: []*upstream.Config{{Name: "shelf", Type: "memory", URLs: []string{"shelf"}, Safety: "HIGH"}}})
+	set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Grants: grants, Own: []*upstream.Config{{Name: "shelf", Type: "memory", URLs: []string{"shelf"}, Safety: "HIGH"}, {Name: "broken", Type: "memory", URLs: []string{"none"}}}})
 	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, ID: "s"})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +89,7 @@ func newLibrary(t *testing.T, log session.Log, store approval.Store, grants poli
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeTools() })
-	l.rt = rt
+	l.rt, l.set = rt, set
 	l.talk = &talk{model: &script{}, session: s}
 	l.Agent = agent.New(l.model, s, &agent.Options{Tools: skillTools, Approvals: l.desk})
 	t.Cleanup(l.desk.Subscribe(func(e approval.Event) {
