@@ -265,7 +265,7 @@ func TestAbandonedRequestsAreCancelled(t *testing.T) {
 	}
 	q := approval.NewQueue(crashing{&approval.MemoryStore{}})
 	tk := newTalkWith(t, nil, &agent.Options{Approvals: q}, says("done"))
-	if _, err := q.Submit(t.Context(), approval.Request{Kind: approval.KindApproval, Session: tk.session.ID(), Message: "May I?"}); err != nil {
+	if _, err := q.Submit(t.Context(), approval.Request{Kind: approval.KindApproval, Session: tk.session.ID(), Message: "May I?", Principal: policy.LocalUser()}); err != nil {
 		t.Fatal(err)
 	}
 	tk.turn(t, "Go.")
