@@ -82,6 +82,10 @@ func (w *workspace) start(ctx context.Context, b sandbox.Backend, spec *sandbox.
 		w.access = ReadOnly
 		w.notes = append(w.notes, "nothing kept changes to the workspace aside for review, because the command ran without isolation")
 		return box, nil
+	case w.access == OverlayOrDirect && overlay.DirReader(w.dir) != "":
+		w.access = ReadOnly
+		w.notes = append(w.notes, fmt.Sprintf("the workspace was read-only, because it steers %s and changes cannot be kept aside for review: %v", overlay.DirReader(w.dir), reason))
+		return box, nil
 	case w.access == Overlay:
 		w.access = ReadOnly
 		w.notes = append(w.notes, fmt.Sprintf("the workspace was read-only, because changes cannot be kept aside for review: %v; set sandbox.direct_workspace to let code write to it directly", reason))

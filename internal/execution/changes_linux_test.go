@@ -159,6 +159,30 @@ func testSteeringFiles(t *testing.T) {
 }
 
 // If the user cannot be asked, or says no, steering files stay as they are.
+func TestWorkspaceInsideSteeringDirectory(t *testing.T) {
+	asBoth(t, testWorkspaceInsideSteeringDirectory)
+}
+
+// A workspace that is itself inside of a directory that steers programs, or is
+// one, changes only with the user's agreement.
+func testWorkspaceInsideSteeringDirectory(t *testing.T) {
+	b := newBackend(t)
+	for _, in := range []string{".claude", ".agents/skills/x", "skills/x"} {
+		dir := filepath.Join(newWorkspace(t, map[string]string{in + "/SKILL.md": "theirs", in + "/run.sh": "theirs"}), in)
+		const script = "echo evil > run.sh; echo evil > new.sh"
+		for _, agreed := range []bool{false, true} {
+			want, asked := map[bool]string{false: "theirs", true: "evil\n"}[agreed], 0
+			run(t, b, dir, script, func(context.Context, []execution.HeldChange) (bool, error) { asked++; return agreed, nil })
+			if data, err := os.ReadFile(dir + "/run.sh"); string(data) != want || asked != 1 {
+				t.Errorf("%s, agreed %t: run.sh is %q (%v), want %q; asked %d times", in, agreed, data, err, want, asked)
+			}
+			if _, err := os.Stat(dir + "/new.sh"); (err == nil) != agreed {
+				t.Errorf("%s, agreed %t: new.sh: %v", in, agreed, err)
+			}
+		}
+	}
+}
+
 func TestSteeringFilesDeclined(t *testing.T) {
 	b := newBackend(t)
 	dir := newWorkspace(t, map[string]string{"CLAUDE.md": "mine"})
@@ -245,6 +269,15 @@ func TestWorkspaceWithoutOverlay(t *testing.T) {
 		}
 		if data, _ := os.ReadFile(dir + "/.git/config"); string(data) != "old" {
 			t.Errorf("access %d: .git/config is %q", access, data)
+		}
+		if access != execution.Direct {
+			dir = filepath.Join(newWorkspace(t, map[string]string{".claude/a": "old"}), ".claude")
+			if _, err := execution.RunCommand(t.Context(), b, &execution.Command{Args: []string{"/bin/sh", "-c", "echo new > a"}, Workspace: dir, Access: access}); err != nil {
+				t.Fatal(err)
+			}
+			if data, _ := os.ReadFile(dir + "/a"); string(data) != "old" {
+				t.Errorf("access %d: .claude/a is %q", access, data)
+			}
 		}
 		said := strings.Contains(strings.Join(res.Notes, "\n"), "sandbox.direct_workspace")
 		if says := access == execution.Overlay || access == execution.OverlayOrDirect; said != says {

@@ -25,7 +25,8 @@ const (
 // docs/guide.md, and what configurations of Git name. Changing such a file
 // changes the instructions that a program follows.
 type aliases struct {
-	top     string // path of the directory on the host, without symlinks
+	top     top
+	dir     string // path of the directory on the host, without symlinks
 	lower   *os.Root
 	upper   *os.Root          // nil without an overlay
 	readers map[string]string // reader of a path and of everything below it; paths in lower case
@@ -45,19 +46,19 @@ type aliasDir struct {
 
 // findAliases finds the references in a directory. With an upper directory, it
 // follows symlinks as they are on the overlay too.
-func findAliases(lower, upper *os.Root) *aliases {
-	a := &aliases{top: lower.Name(), lower: lower, upper: upper, readers: map[string]string{}, scanned: map[string]bool{}}
-	if abs, err := filepath.Abs(a.top); err == nil {
-		a.top = abs
+func findAliases(lower, upper *os.Root, top top) *aliases {
+	a := &aliases{top: top, dir: lower.Name(), lower: lower, upper: upper, readers: map[string]string{}, scanned: map[string]bool{}}
+	if abs, err := filepath.Abs(a.dir); err == nil {
+		a.dir = abs
 	}
-	if real, err := filepath.EvalSymlinks(a.top); err == nil {
-		a.top = real
+	if real, err := filepath.EvalSymlinks(a.dir); err == nil {
+		a.dir = real
 	}
-	for dir := a.top; dir != filepath.Dir(dir); { // a directory of a repository
+	for dir := a.dir; dir != filepath.Dir(dir); { // a directory of a repository
 		dir = filepath.Dir(dir)
 		a.addRepository(dir, filepath.Join(dir, ".git"))
 	}
-	a.queue = []aliasDir{{"", steering.Top, ""}}
+	a.queue = []aliasDir{{"", top.at, ""}}
 	a.scan()
 	return a
 }
@@ -105,7 +106,7 @@ func (a *aliases) scanDir(d aliasDir) {
 		}
 		d.at = d.at.GitDir()
 	}
-	if d.path != "" && slices.ContainsFunc(names, steering.IsSkillFile) {
+	if (d.path != "" || a.top.inSkills) && slices.ContainsFunc(names, steering.IsSkillFile) {
 		d.at = d.at.SkillDir()
 	}
 	for _, e := range entries {
@@ -166,7 +167,7 @@ func (a *aliases) follow(dir, target, reader string, merged bool) {
 	}
 	a.add(at, reader)
 	if rel, ok := a.rel(at); ok && rel != "." {
-		a.queue = append(a.queue, aliasDir{rel, positionAt(rel), reader})
+		a.queue = append(a.queue, aliasDir{rel, a.top.positionOf(rel), reader})
 	}
 }
 
@@ -179,14 +180,6 @@ func start(dir, target string) (at string, names []string) {
 		target = target[len(filepath.VolumeName(target)):]
 	}
 	return dir, strings.Split(target, string(filepath.Separator))
-}
-
-func positionAt(name string) steering.Position {
-	at := steering.Top
-	for n := range strings.SplitSeq(name, "/") {
-		at = at.Child(n)
-	}
-	return at
 }
 
 // add adds a path on the host if it is inside the directory.
@@ -229,12 +222,12 @@ func (a *aliases) lstat(host string, merged bool) (mode fs.FileMode, target stri
 }
 
 // host returns the path of a file on the host.
-func (a *aliases) host(name string) string { return filepath.Join(a.top, filepath.FromSlash(name)) }
+func (a *aliases) host(name string) string { return filepath.Join(a.dir, filepath.FromSlash(name)) }
 
 // rel converts a path on the host to one relative to the directory. It
 // returns false for a path outside.
 func (a *aliases) rel(host string) (string, bool) {
-	rel, err := filepath.Rel(a.top, host)
+	rel, err := filepath.Rel(a.dir, host)
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 

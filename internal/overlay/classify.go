@@ -13,24 +13,25 @@ import (
 
 // Classify returns the class of a file in a directory, and the program that
 // reads a steering file, if a program other than a sandboxed command is about
-// to write the file. In contrast to [steering.Classify], it knows the symlinks
-// and the repositories of the directory. The file need not exist. It is as
-// strict as [Read].
+// to write the file. In contrast to [steering.Classify], it knows the path, the
+// symlinks and the repositories of the directory. The file need not exist. It is
+// as strict as [Read].
 func Classify(dir *os.Root, name string) (steering.Class, string) {
-	at := steering.Top
+	top := newTop(dir.Name())
+	at := top.at
 	parent := "."
 	for part := range strings.SplitSeq(path.Clean(name), "/") {
 		old, err := listDir(dir, parent)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return steering.Steering, "unknown programs, because its directory cannot be read"
 		}
-		at = position(at, parent, old, append(slices.Clone(old), part)).Child(part)
+		at = top.position(at, parent, old, append(slices.Clone(old), part)).Child(part)
 		parent = path.Join(parent, part)
 	}
 	if at.Class() == steering.Steering {
 		return at.Class(), at.Reader()
 	}
-	if reader := findAliases(dir, nil).reader(path.Clean(name)); reader != "" {
+	if reader := findAliases(dir, nil, top).reader(path.Clean(name)); reader != "" {
 		return steering.Steering, reader
 	}
 	return at.Class(), ""
@@ -43,17 +44,6 @@ func listDir(dir *os.Root, name string) ([]string, error) {
 	}
 	defer f.Close()
 	return f.Readdirnames(-1)
-}
-
-// position returns the position of the directory p, which has the entries names,
-// some of them old, if its entries tell more than its name: it is that of a
-// repository or of a skill. The top is no skill: Loadout serves none there, and
-// its user chose the directory.
-func position(at steering.Position, p string, old, names []string) steering.Position {
-	if at = inRepository(at, old, names); cmpPath(p) != "." && slices.ContainsFunc(names, steering.IsSkillFile) {
-		return at.SkillDir()
-	}
-	return at
 }
 
 // inRepository returns the position of a directory that has the entries names,
@@ -88,7 +78,7 @@ func (r *reader) holdAliases() {
 	if len(r.set.List) == 0 {
 		return
 	}
-	a := findAliases(r.set.lower, r.set.upper)
+	a := findAliases(r.set.lower, r.set.upper, r.top)
 	followed := map[int]bool{}
 	for more := true; more; { // a held symlink leads to others
 		more = false
@@ -134,7 +124,7 @@ func (r *reader) addReferences(a *aliases, c *Change) {
 	switch {
 	case c.Mode.Type() == fs.ModeSymlink:
 		a.addSymlink(c.Path, c.Reader)
-	case c.Mode.IsRegular() && positionAt(c.Path).InGit() && strings.HasPrefix(strings.ToLower(path.Base(c.Path)), "config"):
+	case c.Mode.IsRegular() && r.top.positionOf(c.Path).InGit() && strings.HasPrefix(strings.ToLower(path.Base(c.Path)), "config"):
 		if _, data, err := r.set.Contents(c, steering.MaxGitConfig); err == nil {
 			file := a.host(c.Path)
 			a.addSettings(a.host(path.Dir(path.Dir(c.Path))), file, data)

@@ -48,7 +48,7 @@ func Read(lower, upper string, since time.Time) (*Set, error) {
 		s.upper, err = os.OpenRoot(upper)
 	}
 	if err == nil {
-		r := &reader{set: s, since: since, now: time.Now()}
+		r := &reader{set: s, top: newTop(lower), since: since, now: time.Now()}
 		err = r.readTop()
 	}
 	if err != nil {
@@ -71,6 +71,7 @@ func (s *Set) Close() {
 // reader compares the directories.
 type reader struct {
 	set        *Set
+	top        top
 	since, now time.Time
 }
 
@@ -88,7 +89,7 @@ type pair struct {
 }
 
 func (r *reader) readTop() error {
-	top := &pair{at: steering.Top, upper: r.set.upper, lower: r.set.lower}
+	top := &pair{at: r.top.at, upper: r.set.upper, lower: r.set.lower}
 	names, err := readNames(top.upper)
 	if err != nil || len(names) == 0 {
 		return err
@@ -128,7 +129,7 @@ func (r *reader) readDir(p *pair) error {
 			return r.refuse(cmpPath(p.path), Modify, fs.ModeDir, unreadable)
 		}
 	}
-	p.at = position(p.at, p.path, old, slices.Concat(names, old))
+	p.at = r.top.position(p.at, p.path, old, slices.Concat(names, old))
 	if p.hides && p.lower != nil && !p.moved {
 		if err := r.deleteOthers(p, old, names); err != nil {
 			return err
@@ -373,7 +374,7 @@ func (r *reader) deleteBelow(in *os.Root, name, full string, at steering.Positio
 	if err != nil {
 		return stays, r.refuse(full, Delete, fs.ModeDir, unreadable)
 	}
-	at = position(at, full, names, names)
+	at = r.top.position(at, full, names, names)
 	all := goes
 	for _, n := range names {
 		f, err := r.deleteEntry(dir, n, path.Join(full, n), at.Child(n), depth+1)

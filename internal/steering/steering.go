@@ -53,7 +53,8 @@ type Position struct {
 	reader string
 }
 
-// Top is the position of the user's directory.
+// Top is the position of the user's directory, unless a directory above it steers
+// programs: see [Position.Enter].
 var Top Position
 
 type zone int
@@ -105,6 +106,21 @@ func (p Position) Child(name string) Position {
 	child := namedChild(name)
 	if p.zone == skillDir && child == (Position{}) {
 		return p
+	}
+	return child
+}
+
+// Enter returns the position of the user's directory, or of one above it, from
+// that of its parent. In contrast to Child, only names that begin with a dot
+// steer programs, because the others are also names of projects, and directories
+// of dependencies have no class, because the user chose to work there.
+func (p Position) Enter(name string) Position {
+	if p.zone == plain && !strings.HasPrefix(fold(name), ".") {
+		return p
+	}
+	child := p.Child(name)
+	if child.zone == inside && child.class != Steering {
+		return Top
 	}
 	return child
 }

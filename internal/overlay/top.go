@@ -1,0 +1,103 @@
+package overlay
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/steering"
+)
+
+// top says what the path of a user's directory tells about the files in it.
+type top struct {
+	at steering.Position
+	// inSkills is set if the directory is in one that agents search for
+	// skills. Then it can be a skill itself.
+	inSkills bool
+}
+
+// newTop returns what the given path of a directory tells, or the path without
+// symlinks. The directory can be inside of one that steers programs, such as
+// .claude, or a skill.
+func newTop(dir string) top {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return top{at: steering.Top.Hold("unknown programs, because the path of the directory is not known")}
+	}
+	t := topAt(dir)
+	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir && t.at == steering.Top {
+		other := topAt(real)
+		t = top{other.at, t.inSkills || other.inSkills}
+	}
+	return t
+}
+
+// DirReader returns the program that a directory steers because of its path, or
+// "" if its path tells nothing.
+func DirReader(dir string) string { return newTop(dir).at.Reader() }
+
+// topAt returns what an absolute path tells.
+func topAt(dir string) top {
+	at := steering.Top
+	var names []string // from the directory that steers programs
+	path := filepath.VolumeName(dir) + string(filepath.Separator)
+	parts := strings.FieldsFunc(filepath.ToSlash(strings.TrimPrefix(dir, path)), func(r rune) bool { return r == '/' })
+	for i, name := range parts {
+		path = filepath.Join(path, name)
+		at = at.Enter(name)
+		if at != steering.Top {
+			names = append(names, name)
+		}
+		if isLinkedWorktree(path) && (at.InGit() || slices.Contains(names[:min(len(names), 2)], "worktrees")) {
+			at, names = steering.Top, nil
+		}
+		if i == len(parts)-1 {
+			break // the entries of the directory itself count as they are on the overlay
+		}
+		switch {
+		case hasAll(path, "HEAD", "objects", "refs"):
+			at = at.GitDir()
+		case hasAll(path, "SKILL.md") || hasAll(path, "skill.md"):
+			at = at.SkillDir()
+		}
+	}
+	return top{at, len(parts) > 1 && strings.EqualFold(parts[len(parts)-2], "skills")}
+}
+
+// isLinkedWorktree reports whether a directory was made by git worktree. Agents
+// keep worktrees of a project below .claude/worktrees, ~/.codex/worktrees and so
+// on (code.claude.com/docs/en/worktrees), and users keep them in a bare
+// repository.
+func isLinkedWorktree(dir string) bool {
+	data, err := readConfig(filepath.Join(dir, ".git"))
+	to, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+	return err == nil && ok && filepath.Base(filepath.Dir(filepath.FromSlash(to))) == "worktrees"
+}
+
+func hasAll(dir string, names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err != nil
+	})
+}
+
+// position returns the position of the directory p, which has the entries names,
+// some of them old, if its entries tell more than its name: it is that of a
+// repository or of a skill. The top is a skill only where agents search for
+// skills: Loadout serves none there otherwise, and its user chose the directory.
+func (t top) position(at steering.Position, p string, old, names []string) steering.Position {
+	if at = inRepository(at, old, names); (cmpPath(p) != "." || t.inSkills) && slices.ContainsFunc(names, steering.IsSkillFile) {
+		return at.SkillDir()
+	}
+	return at
+}
+
+// positionOf returns the position of a path in the directory, by its names only.
+func (t top) positionOf(name string) steering.Position {
+	at := t.at
+	for n := range strings.SplitSeq(name, "/") {
+		at = at.Child(n)
+	}
+	return at
+}
