@@ -3,11 +3,12 @@
 // event. Subscribers read the events from the database. Start reading at [Bus];
 // [New] returns a bus for one process and [Dial] a bus for several nodes.
 //
-// Notifications are hints. A newer one replaces an older one for the same
-// stream, and any may be lost, for example when Redis is down. A subscriber
-// therefore reads its streams after it subscribes, after each notification, and
-// every few seconds while the bus is not healthy. Publishers never wait for
-// subscribers, and the bus never carries the events themselves.
+// Notifications are hints. A newer notification replaces an older one for the
+// same stream, and any notification may be lost, for example when Redis is
+// down. A subscriber therefore reads its streams after it subscribes, after
+// each notification, and every few seconds while the bus is not healthy.
+// Publishers never wait for subscribers, and the bus never carries the events
+// themselves.
 package bus
 
 import (
@@ -111,7 +112,7 @@ func (l *Local) removeSubscription(s *Subscription) {
 // goroutine may call [Subscription.Close], even repeatedly.
 type Subscription struct {
 	bus   *Local
-	ready chan struct{} // holds one value while something is pending
+	ready chan struct{} // holds one value while notifications are pending
 
 	mu      sync.Mutex // locked after bus.mu
 	newest  map[string]int64

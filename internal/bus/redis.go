@@ -23,8 +23,8 @@ const (
 	maxPending = 10000
 	// sendBatch is the maximum number of notifications per round trip.
 	sendBatch = 500
-	// pingAfter is the silence after which Redis is pinged. If the response
-	// takes as long again, Redis is considered disconnected.
+	// pingAfter is the silence after which Redis is pinged. If nothing arrives
+	// for the same time again, Redis is considered disconnected.
 	pingAfter = 3 * time.Second
 	// maxPause is the maximum delay between reconnection attempts.
 	maxPause = 2 * time.Second
@@ -50,7 +50,7 @@ type Redis struct {
 	log     *slog.Logger
 	stop    context.CancelFunc
 	workers sync.WaitGroup
-	wake    chan struct{} // holds one value while something is pending
+	wake    chan struct{} // holds one value while notifications are pending
 
 	mu      sync.Mutex
 	pending map[string]int64 // notifications to send, by stream
