@@ -9,8 +9,8 @@ import (
 )
 
 // Format is the version of the JSON form of a [State], and of how events are
-// folded. It must change whenever a state of the previous version would differ
-// from one that is computed again.
+// folded. It must change whenever a saved state could differ from the state
+// computed anew from the same events.
 const Format = 2
 
 // savedState is the JSON form of a [State].

@@ -40,8 +40,8 @@ type turnCount struct{ responses, tokens int }
 
 // offeredSkills tracks the names of skills that the model was notified of.
 type offeredSkills struct {
-	start []string // by the last start event
-	known []string // by the last event whose list the request still contains; empty if unknown
+	start []string // named in the last start event
+	known []string // named in the last event that is still part of the request; empty if unknown
 }
 
 // lastMessage is a message for LastMessages.
@@ -141,15 +141,15 @@ func (s *State) HasStarted() bool { return s.begun }
 // Request returns the system prompt and the messages of the next request. As
 // events are added, each request starts with the previous one until the
 // conversation is compacted. Tool results are included once all calls in a
-// message have one. The caller must not modify the messages, but may append to
-// them.
+// message have results. The caller must not modify the messages, but may append
+// to them.
 func (s *State) Request() (instructions string, messages []llm.Message) {
 	return s.instructions, slices.Clip(s.request.messages)
 }
 
-// Recent returns the model's last message and the messages, calls, results,
-// loads by the model and compactions after it, or all if the model has not
-// responded. The caller must not modify them.
+// Recent returns the model's last message and all later messages, calls,
+// results, loads by the model and compactions. If the model has not responded,
+// it returns all of these events. The caller must not modify them.
 func (s *State) Recent() []session.Event { return slices.Clip(s.recent) }
 
 // Calls returns the calls in the model's last message.
@@ -185,12 +185,12 @@ func (s *State) Usage() map[string]llm.Usage { return maps.Clone(s.usage) }
 const maxLast = 8000
 
 // TurnCount returns the number of the model's responses since the user's last
-// message, and the number of tokens that they used. It includes those before an
-// interruption of the turn.
+// message, and the number of tokens that they used. It includes responses
+// before an interruption of the turn.
 func (s *State) TurnCount() (responses, tokens int) { return s.turn.responses, s.turn.tokens }
 
-// LastMessages returns the last messages of the conversation, even those before a
-// compaction, with up to 8,000 bytes.
+// LastMessages returns up to 8,000 bytes of the last messages, including those
+// before a compaction.
 func (s *State) LastMessages() string {
 	var parts []string
 	size := 0
