@@ -24,7 +24,7 @@ const (
 	SkillHide     Action = "skill.hide"
 	SkillDelete   Action = "skill.delete"
 
-	KindRead    Action = "kind.read"  // see an agent, a team, a model, a server
+	KindRead    Action = "kind.read"  // see an agent, a team, a model or a server
 	KindUse     Action = "kind.use"   // chat with an agent, call a server's tools
 	KindApply   Action = "kind.apply" // create or change a Ghost, Bot or Team
 	KindDelete  Action = "kind.delete"
@@ -71,7 +71,7 @@ const (
 // applies. The item belongs to a user, a group or the hub. Administrators may
 // perform any action on a hub item. Others may not access it unless it is shared.
 type Resource struct {
-	Owner  UserID  // user who owns the item, or who is the item
+	Owner  UserID  // user who owns the item, or the user that the item represents
 	Group  GroupID // group that owns the item
 	Author UserID  // creator within a group; for SkillReview, the uploader of the version
 	Shared bool    // whether all users can see the item: in the public namespace or published to all
@@ -83,11 +83,13 @@ type Resource struct {
 	ReadOnly bool
 }
 
-// OwnedBy returns the resource for an item that u owns.
-func OwnedBy(u UserID) Resource { return Resource{Owner: u} }
+// OwnedBy returns the resource for an item of a user.
+func OwnedBy(user UserID) Resource { return Resource{Owner: user} }
 
-// OwnedByGroup returns the resource for an item that g owns and author created.
-func OwnedByGroup(g GroupID, author UserID) Resource { return Resource{Group: g, Author: author} }
+// OwnedByGroup returns the resource for an item of a group, created by author.
+func OwnedByGroup(group GroupID, author UserID) Resource {
+	return Resource{Group: group, Author: author}
+}
 
 // rule specifies who may perform an action. Everything else is denied.
 type rule struct {
@@ -224,13 +226,13 @@ func (u *rule) allowsMember(p Principal, r Resource) bool {
 // role Outsider means that the user is not a member. Every user may leave a group.
 // A principal who manages members may change roles if neither the old nor the new
 // role is higher than its own.
-func CanSetRole(p Principal, g GroupID, who UserID, from, to Role) bool {
-	if p.Anonymous() || g == "" || from < Outsider || to < Outsider || from > Owner || to > Owner {
+func CanSetRole(p Principal, g GroupID, user UserID, oldRole, newRole Role) bool {
+	if p.Anonymous() || g == "" || oldRole < Outsider || newRole < Outsider || oldRole > Owner || newRole > Owner {
 		return false
 	}
-	leaves := who == p.User && to == Outsider && p.Scopes&ScopeAdmin != 0
+	leaves := user == p.User && newRole == Outsider && p.Scopes&ScopeAdmin != 0
 	own := p.Groups[g]
-	return leaves || Can(p, GroupMembers, Resource{Group: g}) && (p.Admin || from <= own && to <= own)
+	return leaves || Can(p, GroupMembers, Resource{Group: g}) && (p.Admin || oldRole <= own && newRole <= own)
 }
 
 // DeniedError reports why an action was denied.

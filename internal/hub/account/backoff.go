@@ -8,19 +8,19 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 )
 
-// Limits of sign-in attempts. Attempts with a wrong password and with the right
-// one count alike, until a sign-in succeeds.
+// Limits of sign-in attempts. Until a sign-in succeeds, an attempt counts even
+// if its password is right.
 const (
 	networkInterval, networkBurst = time.Second, 60      // from a network, for all accounts
 	pairInterval, pairBurst       = 10 * time.Second, 10 // from a network for an account
-	// An account is under attack while there are more attempts than these for it
-	// from all networks together.
+	// An account is considered under attack while it gets more attempts than
+	// these from all networks together.
 	accountInterval, accountBurst = 2 * time.Minute, 50
 )
 
-// strangerLimits are the limits of an account under attack, for a network from
-// which the user never signed in, and for the networks around it. Providers assign
-// neighboring networks to one customer.
+// strangerLimits limit the attempts on an account under attack from a network from
+// which the user never signed in. Each further limit applies to a larger network
+// around it, because providers assign neighboring networks to one customer.
 var strangerLimits = []struct {
 	bits4, bits6 int // length of the network's prefix
 	every        time.Duration
@@ -33,8 +33,9 @@ var strangerLimits = []struct {
 
 // Backoff limits sign-in attempts by account and network together, so that nobody
 // can lock a user out from another network. If an account is guessed from many
-// networks, networks from which the user signed in before are not affected. Others
-// have few attempts, so that guessing is slow, but the user still gets in.
+// networks, networks from which the user signed in before are not affected. Other
+// networks have few attempts, so that guessing is slow, but the user can still
+// sign in.
 //
 // It counts only attempts in this process. It is safe for concurrent use.
 type Backoff struct {
@@ -42,16 +43,16 @@ type Backoff struct {
 	strangers                 []*Limiter // one for each of strangerLimits
 }
 
-// NewBackoff returns a Backoff that tracks up to keys networks and accounts, each
-// of which takes about 2 KB.
-func NewBackoff(keys int) *Backoff {
+// NewBackoff returns a Backoff that tracks up to maxKeys networks and accounts,
+// each of which takes about 2 KB.
+func NewBackoff(maxKeys int) *Backoff {
 	b := &Backoff{
-		networks: NewLimiter(networkInterval, networkBurst, keys),
-		pairs:    NewLimiter(pairInterval, pairBurst, keys),
-		accounts: NewLimiter(accountInterval, accountBurst, keys),
+		networks: NewLimiter(networkInterval, networkBurst, maxKeys),
+		pairs:    NewLimiter(pairInterval, pairBurst, maxKeys),
+		accounts: NewLimiter(accountInterval, accountBurst, maxKeys),
 	}
 	for _, s := range strangerLimits {
-		b.strangers = append(b.strangers, NewLimiter(s.every, s.burst, keys))
+		b.strangers = append(b.strangers, NewLimiter(s.every, s.burst, maxKeys))
 	}
 	return b
 }
@@ -62,14 +63,14 @@ func (b *Backoff) CheckNetwork(from netip.Addr) error {
 	return b.networks.Allow(address.CustomerNetwork(from).String())
 }
 
-// Attempt is an attempt to sign in that was counted.
+// Attempt is a sign-in attempt that was counted.
 type Attempt struct {
 	Known  bool    // whether the user signed in from the network before
-	limits []limit // except the network's
+	limits []limit // all except the network's
 }
 
-// Undo takes the attempt back, because the password was not checked. It still counts
-// for the network.
+// Undo discounts an attempt whose password was not checked. The attempt still
+// counts against the limit of the network.
 func (a *Attempt) Undo() { undoAll(a.limits...) }
 
 // Check counts an attempt to sign in to an account from an address, whether the

@@ -28,13 +28,13 @@ type limitedKey struct {
 }
 
 // NewLimiter returns a limiter that allows each key a burst of operations and then
-// one operation per interval every. It tracks up to keys keys, each of which takes
+// one operation per interval. It tracks up to maxKeys keys, each of which takes
 // about 300 bytes. It panics if an argument is not positive.
-func NewLimiter(every time.Duration, burst, keys int) *Limiter {
-	if every <= 0 || burst <= 0 || keys <= 0 {
-		panic(fmt.Sprintf("account: invalid limit: every %s, burst %d, %d keys", every, burst, keys))
+func NewLimiter(interval time.Duration, burst, maxKeys int) *Limiter {
+	if interval <= 0 || burst <= 0 || maxKeys <= 0 {
+		panic(fmt.Sprintf("account: invalid limit: every %s, burst %d, %d keys", interval, burst, maxKeys))
 	}
-	return &Limiter{every: every, burst: burst, maxKeys: keys, keys: map[string]*list.Element{}, recent: list.New()}
+	return &Limiter{every: interval, burst: burst, maxKeys: maxKeys, keys: map[string]*list.Element{}, recent: list.New()}
 }
 
 // RateLimitError reports that an operation ran too often. Respond with status 429
@@ -67,7 +67,7 @@ func (l *Limiter) Reset(key string) {
 	}
 }
 
-// limit is the limit of a key.
+// limit is a limiter for one of its keys.
 type limit struct {
 	*Limiter
 	key string

@@ -61,12 +61,12 @@ type Logins struct {
 	opts  LoginOptions
 }
 
-// NewLogins returns a manager for the sign-ins in a store. A nil o selects the
-// defaults.
-func NewLogins(s LoginStore, o *LoginOptions) *Logins {
+// NewLogins returns a manager for the sign-ins in a store. A nil opts selects
+// the defaults.
+func NewLogins(s LoginStore, opts *LoginOptions) *Logins {
 	l := &Logins{store: s}
-	if o != nil {
-		l.opts = *o
+	if opts != nil {
+		l.opts = *opts
 	}
 	for _, d := range []struct {
 		at    *time.Duration

@@ -102,15 +102,15 @@ type pendingSignIn struct {
 var pendingLabel = encryption.Label{Owner: "sign-in", Name: "oidc"}
 
 // Start begins a sign-in, which the user must complete within ten minutes. The
-// response must redirect the user to page, which is at the provider, and set the
-// cookie. back is the path to which the user returns; if it is not a path on this
-// hub, it becomes /.
-func (o *OIDC) Start(ctx context.Context, back string) (page string, cookie *http.Cookie, err error) {
+// response must redirect the user to page, a URL at the provider, and set the
+// cookie. returnPath is the path to which the user returns; if it is not a path
+// on this hub, / is used instead.
+func (o *OIDC) Start(ctx context.Context, returnPath string) (page string, cookie *http.Cookie, err error) {
 	config, _, err := o.connect(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	p := pendingSignIn{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Back: []byte(LocalPath(back)), Ends: time.Now().Add(signInTimeout)}
+	p := pendingSignIn{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Back: []byte(LocalPath(returnPath)), Ends: time.Now().Add(signInTimeout)}
 	data, err := json.Marshal(p)
 	if err != nil {
 		return "", nil, err

@@ -26,16 +26,16 @@ const (
 	maxPassword = 1024 // bytes
 	saltSize    = 16
 	hashSize    = 32
-	// maxWaiting, maxClientWaiting and maxNeighborsWaiting are the maximum numbers of
-	// waiting sign-ins: of all clients, of one, and of neighboring networks together.
-	// Others are refused at once. Known clients are counted separately.
+	// maxWaiting, maxClientWaiting and maxNeighborsWaiting limit how many sign-ins
+	// wait: in total, from one client, and from neighboring networks together.
+	// Further sign-ins are refused at once. Known clients are counted separately.
 	maxWaiting          = 24
 	maxClientWaiting    = 6
 	maxNeighborsWaiting = 8
 	// maxWait is the maximum time that a sign-in waits.
 	maxWait = 8 * time.Second
-	// collectAbove is the memory (KiB) of a hash above which it is collected
-	// immediately after use.
+	// collectAbove is the memory for a hash, in KiB, above which it is
+	// garbage-collected immediately after use.
 	collectAbove = 4 << 10
 )
 
@@ -73,13 +73,14 @@ func DefaultCost() Cost { return Cost{Memory: 64 << 10, Time: 3, Lanes: 4} }
 type Client struct {
 	name, group string
 	known       bool
-	deadline    time.Time // for waiting; zero for maxWait from each call
+	deadline    time.Time // for waiting; if zero, each call waits up to maxWait
 }
 
-// NetworkClient returns the client for a sign-in that starts now from an address. All
-// its checks together wait for at most 8 seconds. Sign-ins from a network share a
-// turn. If known, which means that the user signed in from there before, the user has
-// one of their own, and known clients take turns with all others together.
+// NetworkClient returns the client for a sign-in that starts now from an address.
+// All checks of the sign-in together wait for at most 8 seconds. Sign-ins from a
+// network share a turn. known reports whether the user signed in from the network
+// before; if so, the user has a separate turn. The known clients together take
+// turns with all other clients together.
 func NetworkClient(from netip.Addr, user string, known bool) Client {
 	network, deadline := address.CustomerNetwork(from), time.Now().Add(maxWait)
 	if known {
@@ -91,8 +92,8 @@ func NetworkClient(from netip.Addr, user string, known bool) Client {
 // UserClient returns the client for a request of a user who is signed in.
 func UserClient(user UserID) Client { return Client{name: "user " + string(user), known: true} }
 
-// neighborhood returns the networks around a network, which providers assign to one
-// customer: 24 bits of IPv4, 48 bits of IPv6.
+// neighborhood returns the prefix around a network that a provider may assign to
+// one customer: 24 bits of IPv4, 48 bits of IPv6.
 func neighborhood(network netip.Prefix) netip.Prefix {
 	bits := 24
 	if network.Addr().Is6() {
@@ -118,8 +119,9 @@ const (
 )
 
 // Passwords hashes and verifies passwords. It limits how many passwords it
-// processes at once, because each takes much memory. Others wait, up to six of a
-// client and 24 in total, and as many of known clients. It is safe for concurrent use.
+// processes at once, because each takes much memory. Further passwords wait: up to
+// six per client and 24 in total, plus as many from known clients. It is safe for
+// concurrent use.
 type Passwords struct {
 	cost   Cost
 	slots  *queue.Queue
@@ -165,9 +167,9 @@ func (p *Passwords) Hash(ctx context.Context, user, password string) (string, er
 // checks. Check fails with [ErrWrongPassword] if a password does not match a hash,
 // with [ErrBusy], or with the cause of ctx. For a user who does not exist or has no
 // password, pass the hash "", so that the check takes as long as for other users.
-// If again is true, the stored hash has a lower cost than the current one; hash the
-// password again and store the new hash.
-func (p *Passwords) Check(ctx context.Context, client Client, hash, password string) (again bool, err error) {
+// If rehash is true, the stored hash has a lower cost than the current one; hash
+// the password again and store the new hash.
+func (p *Passwords) Check(ctx context.Context, client Client, hash, password string) (rehash bool, err error) {
 	absent := hash == ""
 	if absent {
 		hash = p.absent
@@ -194,29 +196,30 @@ func (p *Passwords) Check(ctx context.Context, client Client, hash, password str
 // ones.
 func (p *Passwords) Stats() (running, waiting int) { return p.slots.Stats() }
 
-// Acquire waits for the client's turn, as each check does. The caller must call leave
-// at its end. Acquire fails with [ErrBusy] or with the cause of ctx.
-func (p *Passwords) Acquire(ctx context.Context, client Client) (leave func(), err error) {
+// Acquire waits for the client's turn, as each check does. The caller must call
+// release at the end of the turn. Acquire fails with [ErrBusy] or with the cause of
+// ctx.
+func (p *Passwords) Acquire(ctx context.Context, client Client) (release func(), err error) {
 	deadline := client.deadline
 	if deadline.IsZero() {
 		deadline = time.Now().Add(maxWait)
 	}
 	waiting, stop := context.WithDeadlineCause(ctx, deadline, ErrBusy)
 	defer stop()
-	leave, err = p.slots.AcquireFor(waiting, client.caller())
+	release, err = p.slots.AcquireFor(waiting, client.caller())
 	if errors.Is(err, queue.ErrFull) {
 		err = ErrBusy
 	}
-	return leave, err
+	return release, err
 }
 
 // derive waits for the client's turn and computes a hash.
 func (p *Passwords) derive(ctx context.Context, client Client, c Cost, salt []byte, password string, size int) ([]byte, error) {
-	leave, err := p.Acquire(ctx, client)
+	release, err := p.Acquire(ctx, client)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer release()
 	key := argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Lanes, uint32(size))
 	if c.Memory > collectAbove {
 		// Otherwise the next hash allocates its memory before the collector has

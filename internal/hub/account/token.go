@@ -158,7 +158,7 @@ func checksum(text string) string {
 
 const digits62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// base62 encodes the last size digits of a number in base 62.
+// base62 returns the last size digits of a number in base 62.
 func base62(number []byte, size int) string {
 	n, base, digit := new(big.Int).SetBytes(number), big.NewInt(62), new(big.Int)
 	out := make([]byte, size)

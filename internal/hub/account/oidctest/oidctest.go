@@ -98,12 +98,12 @@ func (p *Provider) Describe(values map[string]any) {
 	p.metadata = values
 }
 
-// Deny makes the user deny access with an error code such as access_denied. ""
-// makes the user consent again.
-func (p *Provider) Deny(why string) {
+// Deny makes the user deny access with the given error code, such as
+// access_denied. "" makes the user consent again.
+func (p *Provider) Deny(code string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.deny = why
+	p.deny = code
 }
 
 // SetDown sets whether all requests fail with status 503.
@@ -205,7 +205,8 @@ func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, p.keySet())
 }
 
-// authorize immediately redirects the browser back.
+// authorize redirects the browser back to the client at once, without asking
+// the user.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
