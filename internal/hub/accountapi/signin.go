@@ -56,7 +56,7 @@ func (h *Handlers) signInMethods(ctx context.Context, _ *api.NoBody) (*api.Body[
 }
 
 func (h *Handlers) login(ctx context.Context, in *struct{ Body Credentials }) (*withCookie[meJSON], error) {
-	if err := h.hasAccounts(); err != nil {
+	if err := h.requireAccounts(); err != nil {
 		return nil, err
 	}
 	v := api.RequestFrom(ctx)
@@ -78,7 +78,7 @@ func (h *Handlers) login(ctx context.Context, in *struct{ Body Credentials }) (*
 }
 
 func (h *Handlers) setup(ctx context.Context, in *struct{ Body setupRequest }) (*withCookie[meJSON], error) {
-	if err := h.hasAccounts(); err != nil {
+	if err := h.requireAccounts(); err != nil {
 		return nil, err
 	}
 	if err := h.Gate.CountAttempt(api.RequestFrom(ctx)); err != nil {
@@ -96,16 +96,16 @@ func (h *Handlers) setup(ctx context.Context, in *struct{ Body setupRequest }) (
 	return h.finishSignIn(ctx, in.Body.Name, user, cookie)
 }
 
-// hasAccounts returns an error if the hub has no user accounts.
-func (h *Handlers) hasAccounts() error {
+// requireAccounts returns an error if the hub has no user accounts.
+func (h *Handlers) requireAccounts() error {
 	if !h.Single {
 		return nil
 	}
 	return &api.Problem{Status: 409, Code: "single", Detail: "this hub serves one user, without sign-in", Next: "to have accounts, start it with: loadout serve --accounts"}
 }
 
-// finishSignIn gives the requesting browser the cookie of a new sign-in, after ending
-// its previous one.
+// finishSignIn gives the requesting browser the cookie of a new sign-in, after
+// ending its previous sign-in.
 func (h *Handlers) finishSignIn(ctx context.Context, name string, user account.UserID, cookie *http.Cookie) (*withCookie[meJSON], error) {
 	v := api.RequestFrom(ctx)
 	if err := h.Gate.SignedIn(ctx, v, name, user); err != nil {

@@ -38,7 +38,7 @@ type Options struct {
 	Cookie   string          // name of the sign-in cookie
 	Drafts   *queue.Queue    // slots for large drafts
 	Draining <-chan struct{} // closed when shutdown starts
-	Requests Requests        // with an Idempotency-Key
+	Requests Requests        // records requests with an Idempotency-Key
 }
 
 // Server serves API operations and converts their errors to responses.
@@ -179,25 +179,25 @@ func Add[I, O any](s *Server, op huma.Operation, f func(ctx context.Context, in 
 	AddFor(s, op, OperationTimeout, f)
 }
 
-// AddFor is like [Add], but uses limit as the timeout.
-func AddFor[I, O any](s *Server, op huma.Operation, limit time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
+// AddFor is like [Add], but with a different timeout.
+func AddFor[I, O any](s *Server, op huma.Operation, timeout time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
 	checkEmbedded(reflect.TypeFor[I]())
 	checkEmbedded(reflect.TypeFor[O]())
 	if len(op.Security) > 0 {
 		op.Middlewares = append(op.Middlewares, s.requireSignIn, s.limitMCP)
 		if op.Method == http.MethodPost && !withoutKeys[op.OperationID] {
-			op.Middlewares = append(op.Middlewares, s.once(&op, limit))
+			op.Middlewares = append(op.Middlewares, s.once(&op, timeout))
 			op.Parameters = append(op.Parameters, keyParameter)
 		}
 	}
-	if limit > OperationTimeout {
-		op.Middlewares = append(op.Middlewares, withLimit(limit))
+	if timeout > OperationTimeout {
+		op.Middlewares = append(op.Middlewares, extendDeadline(timeout))
 	}
 	if op.DefaultStatus == 0 && reflect.TypeFor[O]() == reflect.TypeFor[NoBody]() {
 		op.DefaultStatus = http.StatusNoContent
 	}
 	huma.Register(s, op, func(ctx context.Context, in *I) (*O, error) {
-		ctx, stop := context.WithTimeoutCause(ctx, limit, ErrTimeout)
+		ctx, stop := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 		defer stop()
 		out, err := f(ctx, in)
 		if err != nil {
@@ -207,12 +207,12 @@ func AddFor[I, O any](s *Server, op huma.Operation, limit time.Duration, f func(
 	})
 }
 
-// withLimit returns middleware that extends the write deadline to match the
+// extendDeadline returns middleware that extends the write deadline to match the
 // operation's timeout.
-func withLimit(limit time.Duration) func(huma.Context, func(huma.Context)) {
+func extendDeadline(timeout time.Duration) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		_, w := humago.Unwrap(ctx)
-		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + ResponseTimeout)) // not supported by every server
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + ResponseTimeout)) // not supported by every server
 		next(ctx)
 	}
 }
@@ -337,12 +337,12 @@ type UserQuery struct {
 	User string `query:"user" maxLength:"64" default:"me" doc:"ID of a user, or me"`
 }
 
-// UserID returns the ID of the user, resolving "me" to the principal.
-func UserID(p account.Principal, written string) account.UserID {
-	if written == "me" {
+// UserID returns the user ID in a request, resolving "me" to the principal.
+func UserID(p account.Principal, id string) account.UserID {
+	if id == "me" {
 		return p.User
 	}
-	return account.UserID(written)
+	return account.UserID(id)
 }
 
 // NonNil returns list, or an empty list if it is nil. JSON encodes nil as null.

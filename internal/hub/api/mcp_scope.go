@@ -36,8 +36,8 @@ func (s *Server) limitMCP(ctx huma.Context, next func(huma.Context)) {
 	next(huma.WithContext(ctx, account.NewContext(ctx.Context(), p)))
 }
 
-// withoutMCP omits the scope mcp from the scopes that an error says would permit
-// an operation, because the scope mcp does not permit it.
+// withoutMCP removes the scope mcp from the scopes listed in an authorization
+// error, because it does not permit the operation.
 func withoutMCP(operation string, err error) error {
 	if d, ok := errors.AsType[*account.DeniedError](err); ok && !mcpOperations[operation] && d.Scopes&^account.ScopeMCP != 0 {
 		limited := *d

@@ -40,7 +40,7 @@ type Problem struct {
 	// Quota describes the limit that a request would exceed.
 	Quota *Quota `json:"quota,omitempty" doc:"The limit that the request would exceed"`
 
-	// Changes describes the documents of a request that was refused.
+	// Changes describes the documents of a refused request.
 	Changes []Change `json:"changes,omitempty" nullable:"false" doc:"The documents with their findings"`
 
 	Header http.Header `json:"-"` // response headers
@@ -262,14 +262,16 @@ func providerProblem(err error) *Problem {
 	return &Problem{Status: 502, Code: "provider", Detail: e.Error(), Next: "start again: GET /login/oidc; if it keeps failing, tell an administrator"}
 }
 
-// codes maps the statuses of errors that occur before an operation starts to codes.
+// codes maps HTTP statuses to problem codes, for errors that occur before an
+// operation starts.
 var codes = map[int]string{400: "malformed", 404: "not_found", 405: "method", 406: "not_acceptable", 408: "slow", 413: "too_large", 415: "media_type", 422: "invalid"}
 
-// maxFaults is the maximum number of faults in a response. The items of a list
-// often have the same fault.
+// maxFaults is the maximum number of faults in a response, because the items of
+// a list often have the same fault.
 const maxFaults = 100
 
-// rewriteErrors converts errors of the API library, which repeat request values.
+// rewriteErrors converts errors from the API library, because they repeat
+// request values.
 func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {

@@ -16,8 +16,8 @@ type Diagnostic struct {
 	Fix      string `json:"fix"`
 }
 
-// DiagnosticsOf returns the JSON form of diagnostics, whose texts may repeat values
-// of the SKILL.md, without disallowed characters.
+// DiagnosticsOf returns the JSON form of diagnostics. It removes disallowed
+// characters, because the texts may repeat values from the SKILL.md.
 func DiagnosticsOf(ds []skill.Diagnostic) []Diagnostic {
 	out := make([]Diagnostic, len(ds))
 	for i, d := range ds {

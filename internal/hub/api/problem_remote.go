@@ -122,7 +122,8 @@ func libraryInputProblem(err error) *Problem {
 	return &Problem{Status: 422, Code: "invalid", Detail: e.Why, Next: "see what is expected: GET /openapi.json"}
 }
 
-// PartialImport adds the changes made before the error to an import error.
+// PartialImport returns an import error that also states the changes made
+// before it.
 func PartialImport(done *library.ImportResult, err error) error {
 	if done == nil || len(done.Created)+len(done.Updated) == 0 {
 		return err

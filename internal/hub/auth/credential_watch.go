@@ -58,8 +58,8 @@ type watchedCredential struct {
 }
 
 // Watch watches the token or sign-in of a request until stop is called. The channel
-// ended is closed when it is no longer valid or loses scopes. If the request has
-// neither, ended is nil.
+// ended is closed when the token or sign-in is no longer valid, or the token loses
+// scopes. For a request with neither, ended is nil.
 func (t *CredentialWatch) Watch(v *api.Request) (ended <-chan struct{}, stop func()) {
 	switch {
 	case v.Principal.Token != "":
