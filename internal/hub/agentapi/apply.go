@@ -31,8 +31,8 @@ func newAppliedJSON(r *agents.Result) appliedJSON {
 	return out
 }
 
-// visibleChanges returns changes with disallowed characters made visible: escaped in
-// the values, which are JSON.
+// visibleChanges returns a copy of changes in which disallowed characters are
+// visible. In the values, which are JSON, they are escaped.
 func visibleChanges(changes []agents.FieldChange) []agents.FieldChange {
 	out := make([]agents.FieldChange, len(changes))
 	for i, c := range changes {
@@ -164,8 +164,8 @@ func (h *Handlers) apply(ctx context.Context, docs []*agents.Document, dry bool)
 	return api.BodyOf(out, nil)
 }
 
-// rejectedError returns the problem for refused documents: outdated, forbidden or
-// invalid.
+// rejectedError returns the problem for refused documents, depending on whether
+// they are outdated, forbidden or invalid.
 func rejectedError(r *agents.Result, changes []api.Change) *api.Problem {
 	p := &api.Problem{Status: 422, Code: "refused", Detail: refusalReasons(r), Next: "fix the findings in changes and apply all documents again", Changes: changes}
 	if r.OnlyStale() {

@@ -72,7 +72,6 @@ func newProfileJSON(p *agents.Profile) profileJSON {
 	return out
 }
 
-// keyState describes whether the user has the key that a model needs.
 // cleanMembers returns members without disallowed characters in their texts.
 func cleanMembers(members []agents.TeamMember) []agents.TeamMember {
 	out := make([]agents.TeamMember, len(members))
@@ -83,6 +82,7 @@ func cleanMembers(members []agents.TeamMember) []agents.TeamMember {
 	return out
 }
 
+// keyState describes whether the user has the key that a model needs.
 func (h *Handlers) keyState(ctx context.Context, p account.Principal, m *agents.ModelChoice) string {
 	if m.Key == "" {
 		return "none"

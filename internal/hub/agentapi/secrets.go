@@ -91,7 +91,7 @@ func (h *Handlers) listSecretGrants(ctx context.Context, in *SecretPath) (*api.B
 	return api.ListOf(found, "", err)
 }
 
-// secretFor selects the subject that a secret is granted to.
+// secretFor identifies the subject to which a secret is granted.
 type secretFor struct {
 	Kind      string `json:"kind" enum:"Skill,Model,MCPServer,Ghost,Bot"`
 	Namespace string `json:"namespace,omitempty" maxLength:"150" doc:"Namespace as in /kinds; omit for a Skill, which is searched for"`

@@ -35,7 +35,7 @@ func (h *Handlers) newServerLiveJSON(l assembly.ServerStatus) *serverLiveJSON {
 		Latency: float64(l.Latency.Microseconds()) / 1000, Warnings: l.Warnings, Connections: l.Connections, Conversations: l.Conversations}
 }
 
-// heldToolJSON is a new or changed tool that is pending acceptance.
+// heldToolJSON is a new or changed tool that is awaiting acceptance.
 type heldToolJSON struct {
 	Name   string          `json:"name" doc:"Name at the server"`
 	Digest string          `json:"digest" doc:"Digest of the current definition, for accepting it"`
@@ -150,8 +150,8 @@ func (h *Handlers) restartOperators(ctx context.Context, in *OperatorsPath) (*ap
 	return h.restart(ctx, agents.Subject{Server: in.Name})
 }
 
-func (h *Handlers) restart(ctx context.Context, of agents.Subject) (*api.Body[restartedJSON], error) {
-	digest, err := h.Agents.AuthorizeRestart(ctx, account.FromContext(ctx), of)
+func (h *Handlers) restart(ctx context.Context, subject agents.Subject) (*api.Body[restartedJSON], error) {
+	digest, err := h.Agents.AuthorizeRestart(ctx, account.FromContext(ctx), subject)
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +187,8 @@ func (h *Handlers) acceptOperators(ctx context.Context, in *struct {
 	return h.accept(ctx, agents.Subject{Server: in.Name}, in.Body.Digests)
 }
 
-func (h *Handlers) accept(ctx context.Context, of agents.Subject, digests []string) (*api.Body[acceptedJSON], error) {
-	names, err := h.Agents.AcceptTools(ctx, account.FromContext(ctx), of, digests)
+func (h *Handlers) accept(ctx context.Context, subject agents.Subject, digests []string) (*api.Body[acceptedJSON], error) {
+	names, err := h.Agents.AcceptTools(ctx, account.FromContext(ctx), subject, digests)
 	if errors.Is(err, store.ErrConflict) {
 		err = fmt.Errorf("%w; inspect the server again", err)
 	}

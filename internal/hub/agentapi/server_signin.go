@@ -83,26 +83,26 @@ func (h *Handlers) beginOperators(ctx context.Context, in *struct {
 }
 
 // startServerSignIn starts a sign-in for the calling browser.
-func (h *Handlers) startServerSignIn(ctx context.Context, of agents.Subject, back string) (*signInStarted, error) {
+func (h *Handlers) startServerSignIn(ctx context.Context, subject agents.Subject, back string) (*signInStarted, error) {
 	v := api.RequestFrom(ctx)
-	redirect, err := h.redirect(v.HTTP)
+	redirect, err := h.redirectURL(v.HTTP)
 	if err == nil {
 		err = h.Gate.CountAttempt(v)
 	}
 	if err != nil {
 		return nil, err
 	}
-	cookie := h.browser(v.HTTP)
-	page, err := h.SignIns.Begin(ctx, v.Principal, of, serverauth.Redirection{URL: redirect, Browser: cookie.Value, ReturnPath: back})
+	cookie := h.browserCookie(v.HTTP)
+	page, err := h.SignIns.Begin(ctx, v.Principal, subject, serverauth.Redirection{URL: redirect, Browser: cookie.Value, ReturnPath: back})
 	if err != nil {
 		return nil, err
 	}
 	return &signInStarted{*cookie, signInStartedJSON{page, time.Now().Add(serverauth.Timeout)}}, nil
 }
 
-// redirect returns the redirect URL for a browser: at the hub's public address, or
+// redirectURL returns the redirect URL for a browser: at the hub's public address, or
 // at its loopback address.
-func (h *Handlers) redirect(r *http.Request) (string, error) {
+func (h *Handlers) redirectURL(r *http.Request) (string, error) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -115,9 +115,9 @@ func (h *Handlers) redirect(r *http.Request) (string, error) {
 	return h.Server.Origin(r) + serverCallback, nil
 }
 
-// browser returns a new cookie that identifies the browser. It reuses the value
+// browserCookie returns a new cookie that identifies the browser. It reuses the value
 // of an earlier sign-in's cookie.
-func (h *Handlers) browser(r *http.Request) *http.Cookie {
+func (h *Handlers) browserCookie(r *http.Request) *http.Cookie {
 	c := &http.Cookie{Name: "loadout-servers", Path: "/", MaxAge: int(serverauth.Timeout.Seconds()), Secure: h.Gate.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if c.Secure {
 		c.Name = "__Host-" + c.Name
@@ -143,12 +143,12 @@ func (h *Handlers) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 		h.Log.Warn("sign-in to a server failed", "request", p.Request, "code", p.Code, "error", p.Detail)
 		said = p.Code
 	}
-	http.Redirect(w, r, signInMessage(back, said), http.StatusSeeOther)
+	http.Redirect(w, r, addSignInStatus(back, said), http.StatusSeeOther)
 }
 
 func (h *Handlers) completeServerSignIn(r *http.Request) (back string, err error) {
 	v, browser := api.RequestFrom(r.Context()), ""
-	if had, err := r.Cookie(h.browser(r).Name); err == nil { // without the cookie, any page could have sent the browser here
+	if had, err := r.Cookie(h.browserCookie(r).Name); err == nil { // without the cookie, any page could have sent the browser here
 		if err := h.Gate.CountAttempt(v); err != nil {
 			return "", err
 		}
@@ -159,8 +159,8 @@ func (h *Handlers) completeServerSignIn(r *http.Request) (back string, err error
 	return h.SignIns.Finish(ctx, v.Principal, browser, r.URL.Query())
 }
 
-// signInMessage adds a status code to a page path.
-func signInMessage(back, said string) string {
+// addSignInStatus adds a status code to a page path.
+func addSignInStatus(back, said string) string {
 	u, err := url.Parse(back)
 	if err != nil || back == "" {
 		u = &url.URL{Path: "/servers"}
@@ -182,9 +182,9 @@ func (h *Handlers) endOperators(ctx context.Context, in *OperatorsPath) (*api.Bo
 	return h.signOutOfServer(ctx, agents.Subject{Server: in.Name})
 }
 
-func (h *Handlers) signOutOfServer(ctx context.Context, of agents.Subject) (*api.Body[signedOutJSON], error) {
+func (h *Handlers) signOutOfServer(ctx context.Context, subject agents.Subject) (*api.Body[signedOutJSON], error) {
 	p := account.FromContext(ctx)
-	digest, found, revoked, err := h.SignIns.SignOut(ctx, p, of)
+	digest, found, revoked, err := h.SignIns.SignOut(ctx, p, subject)
 	if err != nil {
 		return nil, err
 	}

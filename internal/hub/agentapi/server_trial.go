@@ -86,7 +86,7 @@ func (h *Handlers) serverTests() {
 // a draft.
 func (h *Handlers) trialConfig(ctx context.Context, p account.Principal, t serverTrial) (agents.Server, upstream.Variables, string, error) {
 	if t.Config != nil {
-		s, findings, err := h.Agents.ParseServerDraft(p, t.called(), t.Config)
+		s, findings, err := h.Agents.ParseServerDraft(p, t.serverName(), t.Config)
 		if err == nil && !findings.Loads() {
 			return s, upstream.Variables{}, firstError(findings), nil
 		}
@@ -100,7 +100,7 @@ func (h *Handlers) trialConfig(ctx context.Context, p account.Principal, t serve
 	return s, v, "", err
 }
 
-func (t serverTrial) called() string {
+func (t serverTrial) serverName() string {
 	if t.Name == "" {
 		return "server"
 	}

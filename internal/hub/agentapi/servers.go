@@ -74,8 +74,8 @@ func newServerJSON(s agents.Server) serverJSON {
 	return out
 }
 
-// visible returns a part of a server's configuration with disallowed characters made
-// visible. A reviewer approves it as it is, so none may be missing.
+// visible makes disallowed characters in a part of a server's configuration
+// visible, because reviewers must see everything that they approve.
 func visible(s string) string { return untrusted.New(s).Visible() }
 
 func visibleTexts(list []string) (out []string) {

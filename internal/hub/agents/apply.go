@@ -54,7 +54,7 @@ type NewerChange struct {
 type AppliedSkill struct {
 	Outcome Outcome
 	Before  []byte // previous SKILL.md; nil if there was none
-	Pending int64  // number of the version if it waits for a review, or 0
+	Pending int64  // number of the version if it is awaiting review, or 0
 }
 
 // Result is the result of [Registry.Apply].

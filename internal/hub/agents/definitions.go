@@ -44,40 +44,41 @@ func (r *Registry) ListToolChanges(ctx context.Context, server string) ([]store.
 // AcceptTools accepts the tool definitions with the given digests for all users of
 // a server, and returns the names of the tools. The principal must be allowed to
 // review the server, or own it if it has a URL and needs no review. If the subject
-// has no kind, it names an operator server. If a definition has changed since,
-// AcceptTools accepts none and returns [store.ErrConflict].
-func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, of Subject, digests []string) (tools []string, err error) {
+// has no kind, it names an operator server. If any of the definitions has changed
+// or is already accepted, AcceptTools accepts none and returns
+// [store.ErrConflict].
+func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, subject Subject, digests []string) (tools []string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
-		s, err := r.serverToAccept(ctx, a, of)
+		s, err := r.serverToAccept(ctx, a, subject)
 		if err != nil {
 			return err
 		}
 		if tools, err = a.ToolDefinitions.Accept(ctx, s.Digest(), digests, string(p.User)); errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("accept tools of %s: %w: definitions changed or already accepted", of, store.ErrConflict)
+			return fmt.Errorf("accept tools of %s: %w: definitions changed or already accepted", subject, store.ErrConflict)
 		}
 		if err != nil {
 			return err
 		}
-		return a.recordAllowed(ctx, toolsAccepted, s.In, of.String(), map[string]any{"digest": s.Digest(), "tools": tools, "definitions": digests})
+		return a.recordAllowed(ctx, toolsAccepted, s.In, subject.String(), map[string]any{"digest": s.Digest(), "tools": tools, "definitions": digests})
 	})
-	return tools, r.recordDenied(ctx, p, toolsAccepted, of.String(), err)
+	return tools, r.recordDenied(ctx, p, toolsAccepted, subject.String(), err)
 }
 
 // serverToAccept returns a server if the actor may accept its tools.
-func (r *Registry) serverToAccept(ctx context.Context, a actor, of Subject) (Server, error) {
-	if of.Kind == "" {
-		return r.operatorServer(a, of.Server)
+func (r *Registry) serverToAccept(ctx context.Context, a actor, subject Subject) (Server, error) {
+	if subject.Kind == "" {
+		return r.operatorServer(a, subject.Server)
 	}
-	s, err := a.withReadScope().getServer(ctx, of)
+	s, err := a.withReadScope().getServer(ctx, subject)
 	if err != nil {
 		return Server{}, err
 	}
 	action, on := account.SkillReview, accountResource(s.In, s.By)
 	if s.Review == "" && s.In == store.UserNamespace(string(a.p.User)) {
-		action, on = applyAction(of.Kind), accountResource(s.In, "")
+		action, on = applyAction(subject.Kind), accountResource(s.In, "")
 	}
-	return s, a.checkAccess(action, on, of.Kind, of.Name)
+	return s, a.checkAccess(action, on, subject.Kind, subject.Name)
 }
 
 // operatorServer returns a server from the operator's configuration. The actor
@@ -97,15 +98,15 @@ func (r *Registry) operatorServer(a actor, name string) (Server, error) {
 // restart in the audit log and returns the server's digest. The principal must be
 // allowed to change the server's definition. If the subject has no kind, it names
 // an operator server.
-func (r *Registry) AuthorizeRestart(ctx context.Context, p account.Principal, of Subject) (digest string, err error) {
+func (r *Registry) AuthorizeRestart(ctx context.Context, p account.Principal, subject Subject) (digest string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
-		s, err := r.serverToTest(ctx, a, of)
+		s, err := r.serverToTest(ctx, a, subject)
 		if err != nil {
 			return err
 		}
 		digest = s.Digest()
-		return a.recordAllowed(ctx, serverRestart, s.In, of.String(), map[string]any{"digest": digest})
+		return a.recordAllowed(ctx, serverRestart, s.In, subject.String(), map[string]any{"digest": digest})
 	})
-	return digest, r.recordDenied(ctx, p, serverRestart, of.String(), err)
+	return digest, r.recordDenied(ctx, p, serverRestart, subject.String(), err)
 }

@@ -1,4 +1,4 @@
 package agents
 
 // Both is what two allowlists let through.
-var Both = intersectAllow
+var Both = intersectAllowlists

@@ -36,20 +36,20 @@ func (a actor) requireSignIn(action account.Action) error {
 }
 
 // ResolveNamespace converts a namespace name to a namespace. "" and default mean
-// the principal's own, public, hub and bundled mean those that everyone can see, and
-// any other name means a group. It also accepts user:ID and group:ID. It returns [store.ErrNotFound] for
-// groups of which the principal is not a member, unless the principal is an
-// administrator.
-func (r *Registry) ResolveNamespace(ctx context.Context, p account.Principal, written string) (store.Namespace, error) {
-	return r.newActor(p).resolveNamespace(ctx, written)
+// the principal's own namespace; public, hub and bundled mean namespaces that
+// everyone can see; any other name means a group. It also accepts user:ID and
+// group:ID. It returns [store.ErrNotFound] for a group that the principal is not a
+// member of, unless the principal is an administrator.
+func (r *Registry) ResolveNamespace(ctx context.Context, p account.Principal, name string) (store.Namespace, error) {
+	return r.newActor(p).resolveNamespace(ctx, name)
 }
 
-func (a actor) resolveNamespace(ctx context.Context, written string) (store.Namespace, error) {
+func (a actor) resolveNamespace(ctx context.Context, name string) (store.Namespace, error) {
 	if err := a.requireSignIn(account.KindRead); err != nil {
 		return "", err
 	}
-	switch in := store.Namespace(written); {
-	case written == "" || written == "default":
+	switch in := store.Namespace(name); {
+	case name == "" || name == "default":
 		return store.UserNamespace(string(a.p.User)), nil
 	case in.IsShared():
 		return in, nil
@@ -58,7 +58,7 @@ func (a actor) resolveNamespace(ctx context.Context, written string) (store.Name
 			return in, nil
 		}
 	default:
-		g, err := a.Groups.ByName(ctx, written)
+		g, err := a.Groups.ByName(ctx, name)
 		if err == nil && (a.p.Admin || a.p.Groups[account.GroupID(g.ID)] > account.Outsider) {
 			return store.GroupNamespace(g.ID), nil
 		}
@@ -66,7 +66,7 @@ func (a actor) resolveNamespace(ctx context.Context, written string) (store.Name
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("namespace %.100q: %w", written, store.ErrNotFound)
+	return "", fmt.Errorf("namespace %.100q: %w", name, store.ErrNotFound)
 }
 
 // FormatNamespace returns the name that documents use for a namespace. It is the
@@ -169,13 +169,13 @@ func (a actor) findKind(ctx context.Context, action account.Action, home store.N
 }
 
 // refNamespaces returns the namespaces in which a document in home resolves a
-// reference. In a group's documents, "default" does not mean a user's own
-// namespace.
-func (a actor) refNamespaces(ctx context.Context, home store.Namespace, written string) ([]store.Namespace, error) {
-	if written == "" || written == "default" {
+// reference. "default" means the same as no namespace, because a group's
+// documents must not depend on the user.
+func (a actor) refNamespaces(ctx context.Context, home store.Namespace, namespace string) ([]store.Namespace, error) {
+	if namespace == "" || namespace == "default" {
 		return a.lookupNamespaces(home), nil
 	}
-	in, err := a.resolveNamespace(ctx, written)
+	in, err := a.resolveNamespace(ctx, namespace)
 	return []store.Namespace{in}, err
 }
 

@@ -44,8 +44,8 @@ func newParser(at *configfile.Node) *parser {
 	return &parser{&Document{Line: at.Line, Column: at.Column}}
 }
 
-// maxFindings is the maximum number of findings per document. One error can still
-// be added after that.
+// maxFindings is the maximum number of findings per document. If none of them is
+// an error, one error can still be added.
 const maxFindings = 200
 
 func (p *parser) addFinding(s skill.Severity, code string, at *configfile.Node, message, fix string) {
@@ -196,12 +196,12 @@ func (p *parser) parseSpec(n *configfile.Node) Spec {
 	return p.parseSkill(n)
 }
 
-// parseFields calls the function in written for each field. Keys are compared
-// ignoring case, _ and -. A nil function marks a Wegent field that Loadout
-// ignores.
-func (p *parser) parseFields(n *configfile.Node, written map[string]func(configfile.Field)) {
+// parseFields parses each field of n with the function for its key in parsers.
+// Keys are compared ignoring case, _ and -. A nil function marks a Wegent field
+// that Loadout ignores.
+func (p *parser) parseFields(n *configfile.Node, parsers map[string]func(configfile.Field)) {
 	known, names := map[string]func(configfile.Field){}, []string{}
-	for key, read := range written {
+	for key, read := range parsers {
 		known[normalizeKey(key)] = read
 		if read != nil {
 			names = append(names, key)

@@ -187,8 +187,8 @@ func (s *Selection) parseServers() ([]*upstream.Config, []string, error) {
 
 const secretFix = "store it as a secret of the hub and use ${{secrets.NAME}}"
 
-// checkSecrets reports plaintext values that look like secrets as errors.
-// Documents are visible to more users, and are kept longer, than secrets should be.
+// checkSecrets reports plaintext values that look like secrets as errors, because
+// documents are visible to more users, and stored longer, than secrets should be.
 func (p *parser) checkSecrets(n *configfile.Node, servers []*upstream.Config) {
 	for _, c := range servers {
 		at := &configfile.Node{Line: c.Line, Column: n.Column}

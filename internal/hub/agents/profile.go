@@ -152,9 +152,9 @@ func (a actor) findForUse(ctx context.Context, home store.Namespace, kind, names
 	return k, a.checkAccess(account.KindUse, accountResource(k.Namespace, k.CreatedBy), kind, name)
 }
 
-// buildProfile returns the profile of a Ghost or Bot, with more appended to the
-// prompt.
-func (r *Registry) buildProfile(ctx context.Context, a actor, k store.Kind, more string) (*Profile, error) {
+// buildProfile returns the profile of a Ghost or Bot. It appends extraPrompt to
+// the system prompt.
+func (r *Registry) buildProfile(ctx context.Context, a actor, k store.Kind, extraPrompt string) (*Profile, error) {
 	res, err := a.decodeResource(ctx, k)
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (r *Registry) buildProfile(ctx context.Context, a actor, k store.Kind, more
 	if !ok {
 		return nil, fmt.Errorf("%s %q: %w: missing Ghost", k.Kind, k.Name, store.ErrInvalid)
 	}
-	p.SystemPrompt, p.Expose = paragraphs(ghost.SystemPrompt, more), ghost.Expose
+	p.SystemPrompt, p.Expose = paragraphs(ghost.SystemPrompt, extraPrompt), ghost.Expose
 	rules, problems := policy.ParseRules(ghost.Policy)
 	for _, problem := range problems { // invalid rules deny all calls
 		p.addProblem("policy: %s", problem)
@@ -255,10 +255,11 @@ func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*
 	return nil
 }
 
-// chooseSkill resolves a reference to a skill in a document of namespace in.
-func (r *Registry) chooseSkill(ctx context.Context, a actor, in store.Namespace, name string, ref SkillRef) (chosenSkill, error) {
+// chooseSkill resolves a reference to a skill in a document in the namespace
+// home.
+func (r *Registry) chooseSkill(ctx context.Context, a actor, home store.Namespace, name string, ref SkillRef) (chosenSkill, error) {
 	c := chosenSkill{SkillChoice: SkillChoice{Name: name, Digest: ref.Digest}}
-	found, err := a.findSkill(ctx, account.SkillUse, in, name, ref, func(string) bool { return true })
+	found, err := a.findSkill(ctx, account.SkillUse, home, name, ref, func(string) bool { return true })
 	if found != nil {
 		c.ID, c.In = found.ID, found.Namespace
 	}

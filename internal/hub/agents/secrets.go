@@ -98,9 +98,10 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 	return in, accountResource(in, by), nil
 }
 
-// update authorizes a change to an owner's secrets and calls do in a transaction
-// that also stores the audit record. do returns the details for that record.
-func (s *Secrets) update(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, do func(actor) (map[string]any, error)) error {
+// update authorizes a change to an owner's secrets and calls change in a
+// transaction that also stores the audit record. change returns the details for
+// that record.
+func (s *Secrets) update(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, change func(actor) (map[string]any, error)) error {
 	subject := "secret/" + string(o) + "/" + name
 	err := s.r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
@@ -111,7 +112,7 @@ func (s *Secrets) update(ctx context.Context, p account.Principal, action accoun
 		if err != nil {
 			return err
 		}
-		details, err := do(a)
+		details, err := change(a)
 		if err != nil {
 			return err
 		}
@@ -290,20 +291,20 @@ func (a actor) isSelf(o Owner, name string) bool {
 
 // SubjectDigest returns a subject's current digest, for [Secrets.Grant]. For a
 // skill, it is the digest of the current version.
-func (r *Registry) SubjectDigest(ctx context.Context, p account.Principal, of Subject) (policy.Digest, error) {
-	return r.newActor(p).subjectDigest(ctx, of)
+func (r *Registry) SubjectDigest(ctx context.Context, p account.Principal, subject Subject) (policy.Digest, error) {
+	return r.newActor(p).subjectDigest(ctx, subject)
 }
 
-func (a actor) subjectDigest(ctx context.Context, of Subject) (policy.Digest, error) {
-	switch of.Kind {
+func (a actor) subjectDigest(ctx context.Context, subject Subject) (policy.Digest, error) {
+	switch subject.Kind {
 	case SkillKind:
-		s, err := a.findSkill(ctx, account.SkillRead, store.UserNamespace(string(a.p.User)), of.Name, SkillRef{Namespace: of.Namespace}, func(string) bool { return true })
+		s, err := a.findSkill(ctx, account.SkillRead, store.UserNamespace(string(a.p.User)), subject.Name, SkillRef{Namespace: subject.Namespace}, func(string) bool { return true })
 		if err != nil {
 			return "", err
 		}
 		return policy.Digest(s.Digest), nil
 	case ModelKind:
-		k, err := a.getKind(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
+		k, err := a.getKind(ctx, account.KindRead, subject.Kind, subject.Namespace, subject.Name)
 		if err != nil {
 			return "", err
 		}
@@ -313,7 +314,7 @@ func (a actor) subjectDigest(ctx context.Context, of Subject) (policy.Digest, er
 		}
 		return m.Digest, nil
 	}
-	s, err := a.getServer(ctx, of)
+	s, err := a.getServer(ctx, subject)
 	if err != nil {
 		return "", err
 	}
@@ -330,18 +331,18 @@ func (g *SecretValues) User(name string) (string, bool) { v, ok := g.user[name];
 // Secret returns the value of ${{secrets.NAME}}.
 func (g *SecretValues) Secret(name string) (string, bool) { v, ok := g.secret[name]; return v, ok }
 
-// GrantedValues returns the values that the resource with digest d may use on
-// behalf of a principal. The principal's own secrets take precedence over those of
-// the resource, which take precedence over those of its namespace. The caller must
-// authorize the use of the resource.
-func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, thing Owner, in store.Namespace) (*SecretValues, error) {
+// GrantedValues returns the values that the resource with digest d, in namespace
+// in, may use on behalf of a principal. The principal's own secrets take
+// precedence over those of the resource, which take precedence over those of its
+// namespace. The caller must authorize the use of the resource.
+func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, resource Owner, in store.Namespace) (*SecretValues, error) {
 	a := s.r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {
 		return nil, err
 	}
 	own := NamespaceOwner(store.UserNamespace(string(p.User)))
 	out := &SecretValues{map[string]string{}, map[string]string{}}
-	for _, o := range []Owner{NamespaceOwner(in), thing, own} { // later owners take precedence
+	for _, o := range []Owner{NamespaceOwner(in), resource, own} { // later owners take precedence
 		if o == "" {
 			continue
 		}
@@ -413,8 +414,8 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 	return upstream.Variables{User: g.User, Secret: g.Secret, HowToSet: HowToSet}, nil
 }
 
-// HowToSet returns how a user sets a server variable on a hub. It is the
-// function of [upstream.Variables].
+// HowToSet returns how a user sets a server variable on a hub. Use it as
+// HowToSet in [upstream.Variables].
 func HowToSet(_ upstream.Owner, _, name string) string {
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }

@@ -93,9 +93,9 @@ func (a actor) listDefinitions(ctx context.Context, kind string, page store.Page
 // ServerForTest returns a server and its variables for a connection test. The
 // principal must be allowed to change the definition. If the subject has no kind, it
 // names an operator server. The server need not be [Server.Usable].
-func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
+func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, subject Subject) (Server, upstream.Variables, error) {
 	a := r.newActor(p)
-	s, err := r.serverToTest(ctx, a, of)
+	s, err := r.serverToTest(ctx, a, subject)
 	if err != nil || !account.Can(p, account.KindUse, accountResource(s.In, "")) && s.ID != "" {
 		return s, upstream.Variables{}, err // without the right to use the server, return no values
 	}
@@ -103,15 +103,15 @@ func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, of Su
 	return s, v, err
 }
 
-func (r *Registry) serverToTest(ctx context.Context, a actor, of Subject) (Server, error) {
-	if of.Kind != "" {
-		s, err := a.withReadScope().getServer(ctx, of)
+func (r *Registry) serverToTest(ctx context.Context, a actor, subject Subject) (Server, error) {
+	if subject.Kind != "" {
+		s, err := a.withReadScope().getServer(ctx, subject)
 		if err == nil {
-			err = a.checkAccess(applyAction(of.Kind), accountResource(s.In, ""), of.Kind, of.Name)
+			err = a.checkAccess(applyAction(subject.Kind), accountResource(s.In, ""), subject.Kind, subject.Name)
 		}
 		return s, err
 	}
-	return r.operatorServer(a, of.Server)
+	return r.operatorServer(a, subject.Server)
 }
 
 // ParseServerDraft parses an unsaved server as if it were applied to the

@@ -162,38 +162,38 @@ const MaxNote = 4 << 10
 // [store.ErrConflict] unless digest is the current digest. The principal must be
 // allowed to review skills in the namespace and must not be the user who last
 // changed the server.
-func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Subject, digest policy.Digest, decision store.Review, note string) error {
+func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, subject Subject, digest policy.Digest, decision store.Review, note string) error {
 	if !slices.Contains([]store.Review{store.Pending, store.Approved, store.Rejected}, decision) || len(note) > MaxNote {
-		return fmt.Errorf("review %s: %w", of, store.ErrInvalid)
+		return fmt.Errorf("review %s: %w", subject, store.ErrInvalid)
 	}
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
-		s, err := a.withReadScope().getServer(ctx, of)
+		s, err := a.withReadScope().getServer(ctx, subject)
 		if err != nil {
 			return err
 		}
-		if err := a.checkAccess(account.SkillReview, accountResource(s.In, s.By), of.Kind, of.Name); err != nil {
+		if err := a.checkAccess(account.SkillReview, accountResource(s.In, s.By), subject.Kind, subject.Name); err != nil {
 			return err
 		}
 		if s.PolicyDigest() != digest {
-			return fmt.Errorf("review %s: %w: digest is now %s", of, store.ErrConflict, s.PolicyDigest().Short())
+			return fmt.Errorf("review %s: %w: digest is now %s", subject, store.ErrConflict, s.PolicyDigest().Short())
 		}
 		data, err := encodeJSON(storedReview{decision, string(p.User), note})
 		if err != nil {
 			return err
 		}
-		err = a.Grants.Put(ctx, store.Grant{ID: reviewPrincipal + ":" + string(digest), Principal: reviewPrincipal, Subject: string(digest), Name: of.String(), Data: data})
+		err = a.Grants.Put(ctx, store.Grant{ID: reviewPrincipal + ":" + string(digest), Principal: reviewPrincipal, Subject: string(digest), Name: subject.String(), Data: data})
 		if err != nil {
 			return err
 		}
-		return a.recordAllowed(ctx, account.SkillReview, s.In, of.String(), map[string]any{"digest": digest, "review": decision})
+		return a.recordAllowed(ctx, account.SkillReview, s.In, subject.String(), map[string]any{"digest": digest, "review": decision})
 	})
-	return r.recordDenied(ctx, p, account.SkillReview, of.String(), err)
+	return r.recordDenied(ctx, p, account.SkillReview, subject.String(), err)
 }
 
 // getServer returns the server that a subject identifies.
-func (a actor) getServer(ctx context.Context, of Subject) (Server, error) {
-	k, err := a.getKind(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
+func (a actor) getServer(ctx context.Context, subject Subject) (Server, error) {
+	k, err := a.getKind(ctx, account.KindRead, subject.Kind, subject.Namespace, subject.Name)
 	if err != nil {
 		return Server{}, err
 	}
@@ -206,11 +206,11 @@ func (a actor) getServer(ctx context.Context, of Subject) (Server, error) {
 		return Server{}, err
 	}
 	for _, s := range all {
-		if s.Name == of.Server || of.Kind == ServerKind {
+		if s.Name == subject.Server || subject.Kind == ServerKind {
 			return s, nil
 		}
 	}
-	return Server{}, fmt.Errorf("MCP server %q of %s %q: %w", of.Server, of.Kind, of.Name, store.ErrNotFound)
+	return Server{}, fmt.Errorf("MCP server %q of %s %q: %w", subject.Server, subject.Kind, subject.Name, store.ErrNotFound)
 }
 
 // DefinedServers returns the servers that a resource defines, with their reviews.
@@ -266,9 +266,10 @@ func (r *Registry) listGlobalServers(ctx context.Context, a actor, home store.Na
 	return out, problems, nil
 }
 
-// nearestKinds returns up to most resources of a kind that the actor may use. If
-// several namespaces have a resource with the same name, it returns the first.
-func (a actor) nearestKinds(ctx context.Context, kind string, in []store.Namespace, most int) (map[string]store.Kind, error) {
+// nearestKinds returns up to limit resources of a kind that the actor may use.
+// If several namespaces have a resource with the same name, it returns the one
+// in the first of these namespaces.
+func (a actor) nearestKinds(ctx context.Context, kind string, in []store.Namespace, limit int) (map[string]store.Kind, error) {
 	rank := map[store.Namespace]int{}
 	for i, n := range in {
 		rank[n] = i
@@ -283,7 +284,7 @@ func (a actor) nearestKinds(ctx context.Context, kind string, in []store.Namespa
 			have, there := out[k.Name]
 			switch {
 			case !account.Can(a.p, account.KindUse, accountResource(k.Namespace, k.CreatedBy)):
-			case !there && len(out) == most:
+			case !there && len(out) == limit:
 				return out, nil
 			case !there || rank[k.Namespace] < rank[have.Namespace]:
 				out[k.Name] = k

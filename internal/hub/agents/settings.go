@@ -39,16 +39,16 @@ type SkillSettings struct {
 
 // resolveScope returns the name under which a scope is stored, and the resource
 // for authorizing access to its settings.
-func (a actor) resolveScope(ctx context.Context, written string) (string, account.Resource, error) {
-	if written == HubScope {
+func (a actor) resolveScope(ctx context.Context, name string) (string, account.Resource, error) {
+	if name == HubScope {
 		return HubScope, account.Resource{Shared: true}, a.requireSignIn(account.SettingsRead)
 	}
-	in, err := a.resolveNamespace(ctx, written)
+	in, err := a.resolveNamespace(ctx, name)
 	if err != nil {
 		return "", account.Resource{}, err
 	}
 	if in.Group() == "" {
-		return "", account.Resource{}, fmt.Errorf("skill settings of %.100q: %w: want hub or the name of a group", written, store.ErrInvalid)
+		return "", account.Resource{}, fmt.Errorf("skill settings of %.100q: %w: want hub or the name of a group", name, store.ErrInvalid)
 	}
 	return string(in), accountResource(in, ""), nil
 }
@@ -70,7 +70,7 @@ func (r *Registry) SkillSettings(ctx context.Context, p account.Principal, scope
 // twice [Options.Poll]. It returns [store.ErrConflict] unless s has the current
 // generation.
 func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, scope string, s SkillSettings) error {
-	if err := checkAllow(s.Allow); err != nil {
+	if err := checkAllowlist(s.Allow); err != nil {
 		return err
 	}
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
@@ -138,11 +138,11 @@ func decodeSettings(kept store.Setting) (s SkillSettings, err error) {
 		return s, fmt.Errorf("decode settings of %s: %w: %w", kept.Scope, store.ErrCorrupt, err)
 	}
 	s.Generation = kept.Generation
-	return s, checkAllow(s.Allow)
+	return s, checkAllowlist(s.Allow)
 }
 
-// checkAllow returns an error if an allowlist is invalid.
-func checkAllow(allow []string) error {
+// checkAllowlist returns an error if an allowlist is invalid.
+func checkAllowlist(allow []string) error {
 	if len(allow) > MaxAllow {
 		return fmt.Errorf("allowlist: %w: too many entries (%d, limit %d)", store.ErrInvalid, len(allow), MaxAllow)
 	}
@@ -182,8 +182,8 @@ func combineFilters(filters map[store.Namespace]catalog.Filter, in []store.Names
 			out = f
 			continue
 		}
-		allow, some := intersectAllow(out.Allow, f.Allow)
-		out = catalog.Filter{Disabled: out.Disabled || f.Disabled || !some, Allow: allow}
+		allow, nonEmpty := intersectAllowlists(out.Allow, f.Allow)
+		out = catalog.Filter{Disabled: out.Disabled || f.Disabled || !nonEmpty, Allow: allow}
 	}
 	return out
 }
@@ -218,8 +218,8 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 	for _, n := range in {
 		hub, group := found[HubScope], found[string(n)]
 		f := catalog.Filter{Disabled: hub.Disabled || group.Disabled}
-		var some bool
-		if f.Allow, some = intersectAllow(hub.Allow, group.Allow); !some {
+		var nonEmpty bool
+		if f.Allow, nonEmpty = intersectAllowlists(hub.Allow, group.Allow); !nonEmpty {
 			f.Disabled = true
 		}
 		out[n] = f
@@ -227,11 +227,11 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 	return out, nil
 }
 
-// intersectAllow returns the intersection of two allowlists. An empty argument
-// allows everything; some is false if the intersection allows nothing. The
+// intersectAllowlists returns the intersection of two allowlists. An empty argument
+// allows everything; nonEmpty is false if the intersection allows nothing. The
 // intersection of two patterns is empty if they overlap and neither covers the
 // other.
-func intersectAllow(a, b []string) (list []string, some bool) {
+func intersectAllowlists(a, b []string) (list []string, nonEmpty bool) {
 	switch {
 	case len(a) == 0:
 		return b, true

@@ -58,8 +58,8 @@ func (s *Skill) equalTo(name string) func(other []byte) bool {
 }
 
 // diffFile compares the skill with its previous SKILL.md, which may be nil.
-func (s *Skill) diffFile(name string, was []byte) []FieldChange {
-	return diffFields(skillFileFields(name, was), s.flatFields())
+func (s *Skill) diffFile(name string, previous []byte) []FieldChange {
+	return diffFields(skillFileFields(name, previous), s.flatFields())
 }
 
 // skillFileFields returns the field values of a SKILL.md, keyed by path.

@@ -116,11 +116,11 @@ func authorize(p account.Principal) error {
 
 // resolveServer returns the server that a subject names, with resolved variables.
 // It returns an error if the principal may not sign in to the server.
-func (s *Servers) resolveServer(ctx context.Context, p account.Principal, of agents.Subject) (*upstream.Config, error) {
+func (s *Servers) resolveServer(ctx context.Context, p account.Principal, subject agents.Subject) (*upstream.Config, error) {
 	if err := authorize(p); err != nil {
 		return nil, err
 	}
-	server, v, err := s.o.Kinds.ServerForUse(ctx, p, of)
+	server, v, err := s.o.Kinds.ServerForUse(ctx, p, subject)
 	if err != nil {
 		return nil, err
 	}
@@ -136,11 +136,11 @@ func (s *Servers) resolveServer(ctx context.Context, p account.Principal, of age
 
 // resolveAddresses returns the server that a subject names, with only its addresses
 // resolved. Signing out needs no other values.
-func (s *Servers) resolveAddresses(ctx context.Context, p account.Principal, of agents.Subject) (*upstream.Config, error) {
+func (s *Servers) resolveAddresses(ctx context.Context, p account.Principal, subject agents.Subject) (*upstream.Config, error) {
 	if err := authorize(p); err != nil {
 		return nil, err
 	}
-	server, v, err := s.o.Kinds.ServerForUse(ctx, p, of)
+	server, v, err := s.o.Kinds.ServerForUse(ctx, p, subject)
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +160,8 @@ func (s *Servers) resolveAddresses(ctx context.Context, p account.Principal, of 
 // user must sign in within [Timeout]. It fails with [ErrNotNeeded],
 // [ErrNotConfigured], a [*FailedError], or errors from packages agents, store and
 // account.
-func (s *Servers) Begin(ctx context.Context, p account.Principal, of agents.Subject, from Redirection) (page string, err error) {
-	c, err := s.resolveServer(ctx, p, of)
+func (s *Servers) Begin(ctx context.Context, p account.Principal, subject agents.Subject, from Redirection) (page string, err error) {
+	c, err := s.resolveServer(ctx, p, subject)
 	if err != nil {
 		return "", err
 	}
@@ -173,7 +173,7 @@ func (s *Servers) Begin(ctx context.Context, p account.Principal, of agents.Subj
 	if err != nil {
 		return "", &FailedError{err}
 	}
-	data, err := json.Marshal(attempt{a, of, c.Digest(), account.LocalPath(from.ReturnPath)})
+	data, err := json.Marshal(attempt{a, subject, c.Digest(), account.LocalPath(from.ReturnPath)})
 	if err != nil {
 		return "", err
 	}
@@ -281,8 +281,8 @@ func (s *Servers) exchangeCode(ctx context.Context, p account.Principal, b *atte
 // SignOut deletes a user's sign-in to a server, and revokes its tokens if the
 // issuer supports that. It returns the server's digest, whether there was a sign-in
 // and whether its tokens were revoked.
-func (s *Servers) SignOut(ctx context.Context, p account.Principal, of agents.Subject) (digest string, found, revoked bool, err error) {
-	c, err := s.resolveAddresses(ctx, p, of)
+func (s *Servers) SignOut(ctx context.Context, p account.Principal, subject agents.Subject) (digest string, found, revoked bool, err error) {
+	c, err := s.resolveAddresses(ctx, p, subject)
 	if err != nil {
 		return "", false, false, err
 	}
@@ -297,7 +297,7 @@ func (s *Servers) SignOut(ctx context.Context, p account.Principal, of agents.Su
 	if !found {
 		return c.Digest(), false, false, nil
 	}
-	return c.Digest(), true, revoked, s.record(ctx, p, signOut, of, "allowed", map[string]any{"digest": c.Digest(), "revoked": revoked})
+	return c.Digest(), true, revoked, s.record(ctx, p, signOut, subject, "allowed", map[string]any{"digest": c.Digest(), "revoked": revoked})
 }
 
 func (s *Servers) record(ctx context.Context, p account.Principal, action account.Action, of agents.Subject, decision string, details map[string]any) error {
