@@ -22,8 +22,8 @@ const readyTimeout = 2 * time.Second
 // healthy responds with 200 while the process runs.
 func (h *Hub) healthy(w http.ResponseWriter, _ *http.Request) { plainText(w, "ok\n") }
 
-// writeCheckInterval is how long the result of a check of writes is used. Anyone
-// may ask whether a node is ready.
+// writeCheckInterval is how long the result of a write check is reused, because
+// anyone may ask whether a node is ready.
 const writeCheckInterval = time.Second
 
 // writeCheck checks whether the database completes writes.
@@ -96,7 +96,7 @@ func (h *Hub) readiness() (disk string, problem *api.Problem) {
 	return "ok", nil
 }
 
-// logReadiness logs why a node that starts is not ready.
+// logReadiness logs why a starting node is not ready.
 func (h *Hub) logReadiness() {
 	switch disk, problem := h.readiness(); {
 	case problem != nil:

@@ -195,7 +195,7 @@ type Hub struct {
 }
 
 // Open opens a hub's database and keys, and creates [Options.FirstAdmin] if there
-// is no administrator. It returns a [*KeyError], or an error of packages store,
+// is no administrator. It returns a [*KeyError], or an error from package store,
 // account or users. The caller must close the hub.
 func Open(ctx context.Context, o Options) (*Hub, error) {
 	h, err := open(ctx, o)

@@ -21,10 +21,10 @@ const identityVersion = 1
 // identity identifies a node and the process that runs it.
 type identity struct {
 	Version int    `json:"version"`
-	Node    string `json:"node"`    // of the data directory; unique
-	Process string `json:"process"` // that last locked the directory, under which it holds leases; unique
+	Node    string `json:"node"`    // ID of the data directory; unique
+	Process string `json:"process"` // ID under which the last process that locked the directory holds leases; unique
 	// Machine and Lock identify the lock file, so that a copy of the directory is
-	// not taken for the directory of a process that may still run.
+	// not mistaken for the directory of a process that may still run.
 	Machine string `json:"machine"`
 	Lock    string `json:"lock"`
 }
@@ -32,8 +32,8 @@ type identity struct {
 // claimIdentity returns the identity of this process, and the name of the process
 // that used the directory before, or "" if it is unknown or may still run. The
 // caller must have locked the directory; lock identifies the locked file, and is ""
-// if the system does not lock files. The error of a file that cannot be written is
-// in unsaved: the node works without it.
+// if the system does not lock files. If the identity file cannot be written,
+// unsaved is the error; the node works without the file.
 func claimIdentity(data, lock string) (now identity, predecessor string, unsaved, err error) {
 	path := filepath.Join(data, identityFile)
 	var before identity

@@ -11,7 +11,7 @@ import (
 
 const (
 	sweepEvery          = time.Hour
-	sourceCheckInterval = 6 * time.Hour // of the sources from which skills were imported
+	sourceCheckInterval = 6 * time.Hour // of the sources of imported skills
 	maintenanceTimeout  = 10 * time.Minute
 )
 
@@ -58,13 +58,13 @@ func (h *Hub) maintain(ctx context.Context) {
 // runPeriodically runs a job on one of the nodes. The job's lease lasts until the
 // job is due again, so that starting another node does not repeat it. After a
 // failure, the next node tries again.
-func (h *Hub) runPeriodically(ctx context.Context, work string, every time.Duration, f func(context.Context) error) {
+func (h *Hub) runPeriodically(ctx context.Context, job string, every time.Duration, f func(context.Context) error) {
 	tick := time.NewTicker(every / 6)
 	defer tick.Stop()
 	for {
-		err := h.withLease(ctx, work, every, f)
+		err := h.withLease(ctx, job, every, f)
 		if err != nil && ctx.Err() == nil {
-			h.log.Error("maintenance failed", "work", work, "error", err)
+			h.log.Error("maintenance failed", "work", job, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -75,8 +75,8 @@ func (h *Hub) runPeriodically(ctx context.Context, work string, every time.Durat
 }
 
 // withLease runs a job unless another node has run it since it was due.
-func (h *Hub) withLease(ctx context.Context, work string, every time.Duration, f func(context.Context) error) error {
-	lease, err := h.db.Leases.Acquire(ctx, "upkeep/"+work, h.node, every-every/10)
+func (h *Hub) withLease(ctx context.Context, job string, every time.Duration, f func(context.Context) error) error {
+	lease, err := h.db.Leases.Acquire(ctx, "upkeep/"+job, h.node, every-every/10)
 	if errors.Is(err, store.ErrLeaseHeld) {
 		return nil
 	}

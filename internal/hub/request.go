@@ -33,13 +33,13 @@ func (h *Hub) Handler() http.Handler {
 		ctx, traced := h.opts.Tracer.StartRequest(r.Context(), r.Method, h.traceHeader(r))
 		defer func() { traced(v.Route, answer.status) }()
 		r = r.WithContext(ctx)
-		defer h.leave(answer, r, v)
-		h.enter(answer, r, v)
+		defer h.finishRequest(answer, r, v)
+		h.serveRequest(answer, r, v)
 	})
 }
 
-// enter authenticates a request and serves it.
-func (h *Hub) enter(w http.ResponseWriter, r *http.Request, v *api.Request) {
+// serveRequest authenticates a request and serves it.
+func (h *Hub) serveRequest(w http.ResponseWriter, r *http.Request, v *api.Request) {
 	if open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"; !open {
 		cookie, err := h.gate.Admit(r, v)
 		if cookie != nil {
@@ -57,9 +57,9 @@ func (h *Hub) enter(w http.ResponseWriter, r *http.Request, v *api.Request) {
 	end()
 }
 
-// leave logs a request. If the handler panicked before writing anything, it sends
+// finishRequest logs a request. If the handler panicked before writing anything, it sends
 // an error response.
-func (h *Hub) leave(w *responseRecorder, r *http.Request, v *api.Request) {
+func (h *Hub) finishRequest(w *responseRecorder, r *http.Request, v *api.Request) {
 	cause, begun := recover(), w.status != 0
 	if cause != nil && cause != http.ErrAbortHandler {
 		h.log.Error("a request panicked", "request", v.ID, "route", v.Route, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
@@ -74,7 +74,7 @@ func (h *Hub) leave(w *responseRecorder, r *http.Request, v *api.Request) {
 		w.status = http.StatusOK // as net/http does
 	}
 	took := time.Since(v.Began)
-	h.metrics.CountAnswer(v.Route, w.status, took, w.ended())
+	h.metrics.CountAnswer(v.Route, w.status, took, w.finish())
 	h.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request", v.ID), slog.String("method", r.Method), slog.String("route", v.Route),
 		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("user", string(v.Principal.User)), slog.String("client", v.Client.String()))
 	if cause == http.ErrAbortHandler || cause != nil && begun {
@@ -85,14 +85,14 @@ func (h *Hub) leave(w *responseRecorder, r *http.Request, v *api.Request) {
 // requestID returns the request ID set by a trusted proxy, or a new one.
 func (h *Hub) requestID(r *http.Request) string {
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.Proxies.Trusts(at.Addr()) {
-		if id := r.Header.Get("X-Request-Id"); plainID(id) {
+		if id := r.Header.Get("X-Request-Id"); isPlainID(id) {
 			return id
 		}
 	}
 	return rand.Text()
 }
 
-func plainID(id string) bool {
+func isPlainID(id string) bool {
 	for _, r := range id {
 		plain := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 		if !plain {
@@ -143,8 +143,8 @@ func (a *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// ended marks the end of the response and reports whether it was a stream.
-func (a *responseRecorder) ended() bool {
+// finish marks the end of the response and reports whether it was a stream.
+func (a *responseRecorder) finish() bool {
 	a.stream.Do(func() {})
 	if a.done == nil {
 		return false
@@ -172,8 +172,9 @@ func (a *responseRecorder) Write(b []byte) (int, error) {
 // Unwrap gives [http.ResponseController] access to the wrapped writer.
 func (a *responseRecorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// traceHeader returns the trace headers of a request from a trusted proxy. Otherwise any
-// client could add to traces or force their collection.
+// traceHeader returns the trace headers of a request from a trusted proxy. It
+// ignores those of other clients, who could otherwise add to traces or force their
+// collection.
 func (h *Hub) traceHeader(r *http.Request) http.Header {
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.Proxies.Trusts(at.Addr()) {
 		return r.Header

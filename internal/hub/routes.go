@@ -21,7 +21,7 @@ import (
 // routes registers all handlers.
 func (h *Hub) routes() error {
 	h.mux = http.NewServeMux()
-	h.server = api.New(h.mux, api.Options{Log: h.log, Public: h.opts.Public, Cookie: h.gate.Logins.CookieName(), Drafts: queue.New(api.MaxLargeDrafts, maxRuns), Draining: h.draining, Requests: api.Requests{DB: h.db, Cipher: h.cipher}})
+	h.server = api.New(h.mux, api.Options{Log: h.log, Public: h.opts.Public, Cookie: h.gate.Logins.CookieName(), Drafts: queue.New(api.MaxLargeDrafts, maxWaiting), Draining: h.draining, Requests: api.Requests{DB: h.db, Cipher: h.cipher}})
 	h.registerOperations()
 	spec, err := json.MarshalIndent(h.server.OpenAPI(), "", "  ")
 	if err != nil {

@@ -22,7 +22,7 @@ const maintenanceInterval = time.Hour
 
 // Serve serves the hub on l until ctx is done, then closes l. At shutdown, it
 // reports that it is not ready and accepts no more connections. It gives running
-// requests [Options.Drain] to finish, then cancels them and waits for up to
+// requests [Options.Drain] to finish, then cancels them and waits up to
 // closeTimeout. The error is nil unless serving failed.
 func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 	// The context for requests outlives ctx. It is cancelled after the drain time.
@@ -93,9 +93,9 @@ func (v *requestCounter) enter() bool {
 	return !v.closed
 }
 
-// wait stops accepting requests and waits for running ones for up to atMost. It
+// wait stops accepting requests and waits up to timeout for running ones. It
 // reports whether all of them have finished.
-func (v *requestCounter) wait(atMost time.Duration) bool {
+func (v *requestCounter) wait(timeout time.Duration) bool {
 	v.mu.Lock()
 	v.closed = true
 	v.mu.Unlock()
@@ -107,7 +107,7 @@ func (v *requestCounter) wait(atMost time.Duration) bool {
 	select {
 	case <-left:
 		return true
-	case <-time.After(atMost):
+	case <-time.After(timeout):
 		return false
 	}
 }

@@ -27,14 +27,14 @@ const libraryStream = "hub/library"
 
 const (
 	defaultRuns = 4   // programs running at the same time on a node
-	maxRuns     = 200 // programs waiting for a slot
+	maxWaiting  = 200 // programs or drafts waiting for a slot
 )
 
 // openServices opens the services for skills, agents and conversations. If it
 // fails, Close closes those already open.
 func (h *Hub) openServices(ctx context.Context) (err error) {
 	o := h.opts
-	node, err := nodeDir(o.Data)
+	node, err := createNodeDirs(o.Data)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 		Unbind:     h.kinds.UnbindSkill,
 		Quotas:     h.directory.Quotas.Quotas,
 		Credential: credential.Store{DB: h.db, Cipher: h.cipher}.Get,
-		Private:    func(host string) bool { return privateHost(o.Private, host) },
+		Private:    func(host string) bool { return isPrivateHost(o.Private, host) },
 		ImportFrom: o.ImportFrom,
 	})
 	if err != nil {
@@ -63,12 +63,12 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	if err = h.openMirrors(ctx); err != nil {
 		return err
 	}
-	h.runs = queue.New(o.Runs, maxRuns)
+	h.runs = queue.New(o.Runs, maxWaiting)
 	h.signIns = serverauth.New(serverauth.Options{DB: h.db, Kinds: h.kinds, Cipher: h.cipher, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
 	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
-		Executable: o.Command, Dir: node.kits, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: metrics.RecordDecision, Version: o.Version, Logger: h.log})
+		Executable: o.Command, Dir: node.setups, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: metrics.RecordDecision, Version: o.Version, Logger: h.log})
 	h.credentialWatch = auth.NewCredentialWatch(h.directory)
-	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Dir: node.talks, Node: identity.Process, Predecessor: predecessor, Trace: h.followTurn, Quotas: h.directory.Quotas.Quotas, Logger: h.log})
+	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Dir: node.chats, Node: identity.Process, Predecessor: predecessor, Trace: h.followTurn, Quotas: h.directory.Quotas.Quotas, Logger: h.log})
 	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stopCredentialChecks = stop
 	h.credentialChecks.Go(func() { h.credentialWatch.Run(looks, h.log) })
@@ -119,13 +119,13 @@ func (h *Hub) closeServices() error {
 
 // dirs holds the directories of a node, which only this process uses.
 type dirs struct {
-	temp, talks, kits string
-	unlock            func() error
-	lock              string // identifies the lock file; see lockDir
+	temp, chats, setups string
+	unlock              func() error
+	lock                string // identifies the lock file; see lockDir
 }
 
-// nodeDir creates a node's directories and removes their previous content.
-func nodeDir(data string) (dirs, error) {
+// createNodeDirs creates a node's directories and removes their previous content.
+func createNodeDirs(data string) (dirs, error) {
 	base := filepath.Join(data, "node")
 	unlock, lock, err := lockDir(data)
 	if err != nil {
@@ -134,8 +134,8 @@ func nodeDir(data string) (dirs, error) {
 	if err := os.RemoveAll(base); err != nil { // may be left by a killed process
 		return dirs{}, errors.Join(fmt.Errorf("clear node directory: %w", err), unlock())
 	}
-	d := dirs{temp: filepath.Join(base, "temp"), talks: filepath.Join(base, "talks"), kits: filepath.Join(base, "kits"), unlock: unlock, lock: lock}
-	for _, dir := range []string{d.temp, d.talks, d.kits} {
+	d := dirs{temp: filepath.Join(base, "temp"), chats: filepath.Join(base, "talks"), setups: filepath.Join(base, "kits"), unlock: unlock, lock: lock}
+	for _, dir := range []string{d.temp, d.chats, d.setups} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return dirs{}, errors.Join(err, unlock())
 		}
@@ -143,13 +143,13 @@ func nodeDir(data string) (dirs, error) {
 	return d, nil
 }
 
-// privateHost reports whether a host is an allowed non-public address.
-func privateHost(among []netip.Prefix, host string) bool {
+// isPrivateHost reports whether a host is an allowed non-public address.
+func isPrivateHost(allowed []netip.Prefix, host string) bool {
 	at, err := netip.ParseAddr(host)
 	if err != nil {
 		return false
 	}
-	for _, p := range among {
+	for _, p := range allowed {
 		if p.Contains(at.Unmap()) {
 			return true
 		}
