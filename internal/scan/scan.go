@@ -62,10 +62,9 @@ func (s *scanner) scan(ctx context.Context, folder string) error {
 		return err
 	}
 	for _, f := range files {
-		if ctx.Err() != nil {
+		if s.scanFile(ctx, f); ctx.Err() != nil { // findings may be missing
 			return context.Cause(ctx)
 		}
-		s.scanFile(ctx, f)
 	}
 	s.addListingFindings(ds)
 	s.compareFrontmatter()

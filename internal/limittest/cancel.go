@@ -1,0 +1,51 @@
+package limittest
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+)
+
+// EachCancel calls f with a context that is cancelled when it is used for the
+// first time, then with one that is cancelled at the second use, and so on,
+// until f succeeds. An f that calls a database fails at each call in turn.
+func EachCancel(t testing.TB, f func(ctx context.Context) error) {
+	t.Helper()
+	for n := range int64(10_000) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := &countedContext{Context: ctx, cancel: cancel}
+		c.left.Store(n)
+		err := f(c)
+		cancel()
+		switch {
+		case err == nil:
+			return
+		case c.left.Load() >= 0:
+			t.Fatalf("fails without being cancelled: %v", err)
+		}
+	}
+	t.Fatal("fails after 10000 uses of its context")
+}
+
+// countedContext is a context that is cancelled after a number of uses.
+type countedContext struct {
+	context.Context
+	cancel context.CancelFunc
+	left   atomic.Int64
+}
+
+func (c *countedContext) Done() <-chan struct{} {
+	c.use()
+	return c.Context.Done()
+}
+
+func (c *countedContext) Err() error {
+	c.use()
+	return c.Context.Err()
+}
+
+func (c *countedContext) use() {
+	if c.left.Add(-1) < 0 {
+		c.cancel()
+	}
+}
