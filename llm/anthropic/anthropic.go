@@ -34,20 +34,6 @@ const (
 	home   = "https://api.anthropic.com"
 )
 
-// Notices selects how a [llm.Notice] is sent.
-type Notices string
-
-// Notice formats.
-const (
-	// NoticesAuto selects NoticesSystem for models on the vendor's own server
-	// that are known to accept system messages, and NoticesUser for others.
-	NoticesAuto Notices = ""
-	// NoticesSystem sends a notice as a message with the role "system".
-	NoticesSystem Notices = "system"
-	// NoticesUser sends a notice as user text between <notice> and </notice>.
-	NoticesUser Notices = "user"
-)
-
 // Options configures a model. The zero value lacks the key that Anthropic's
 // server requires.
 type Options struct {
@@ -66,8 +52,12 @@ type Options struct {
 	MaxTokens int
 	// Idle is how long the server may send nothing before the request fails; 0
 	// means 10 minutes.
-	Idle    time.Duration
-	Notices Notices // how notices are sent
+	Idle time.Duration
+	// SystemNotices sends each [llm.Notice] as a message with the role "system"
+	// to any server. Otherwise only the vendor's own server gets such messages,
+	// for models that are known to accept them; other requests contain the notice
+	// as user text between <notice> and </notice>.
+	SystemNotices bool
 	// HTTP sends the requests; nil means a client with Go's default transport.
 	// New copies the client and disables redirects, because they would send
 	// the key to another host. Its Timeout should be 0, because a timeout
@@ -78,9 +68,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Model is a model of Anthropic or of a compatible server. It is safe for
-// concurrent use.
-type Model struct {
+// model is a model of Anthropic or of a compatible server.
+type model struct {
 	name      string
 	client    sdk.Client
 	maxTokens int
@@ -91,17 +80,16 @@ type Model struct {
 	log       *slog.Logger
 }
 
-var _ llm.Model = (*Model)(nil)
-
-// New returns the model with the given name, such as "claude-opus-5". It does
-// not connect, so it does not detect a wrong name or key. It returns an error
-// if the name is empty, the URL is invalid, or Anthropic's server is selected
-// without a key. The model need not be closed.
-func New(model string, o *Options) (*Model, error) {
+// New returns the model with the given name, such as "claude-opus-5". Its own
+// name is "anthropic:" followed by that name. New does not connect, so it does
+// not detect a wrong name or key. It returns an error if the name is empty, the
+// URL is invalid, or Anthropic's server is selected without a key. The model is
+// safe for concurrent use and need not be closed.
+func New(name string, o *Options) (llm.Model, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	if model == "" {
+	if name == "" {
 		return nil, errors.New("anthropic: missing model name: use for example claude-opus-5")
 	}
 	base, err := baseURL(o.BaseURL)
@@ -111,12 +99,12 @@ func New(model string, o *Options) (*Model, error) {
 	if o.Key == "" && base == home {
 		return nil, errors.New("anthropic: missing API key: set ANTHROPIC_API_KEY, or the key in the configuration")
 	}
-	v := parseVersion(model)
-	m := &Model{
-		name:      model,
+	v := parseVersion(name)
+	m := &model{
+		name:      name,
 		maxTokens: cmp.Or(o.MaxTokens, 16384),
 		idle:      cmp.Or(o.Idle, 10*time.Minute),
-		native:    o.Notices == NoticesSystem || o.Notices == NoticesAuto && base == home && v.acceptsSystemMessages(),
+		native:    o.SystemNotices || base == home && v.acceptsSystemMessages(),
 		adaptive:  v.thinksAdaptively(),
 		log:       o.Logger,
 	}
@@ -127,12 +115,12 @@ func New(model string, o *Options) (*Model, error) {
 	return m, nil
 }
 
-// Name returns "anthropic:" followed by the name passed to [New].
-func (m *Model) Name() string { return vendor + ":" + m.name }
+// Name implements [llm.Model].
+func (m *model) Name() string { return vendor + ":" + m.name }
 
 // options returns options for the vendor's library. They set or disable
 // everything that the library would otherwise read from the environment.
-func (m *Model) options(base string, o *Options) []option.RequestOption {
+func (m *model) options(base string, o *Options) []option.RequestOption {
 	client := http.Client{}
 	if o.HTTP != nil {
 		client = *o.HTTP

@@ -37,7 +37,7 @@ var hints = map[int]string{
 }
 
 // eventError converts an error event to an error.
-func (m *Model) eventError(e *event) error {
+func (m *model) eventError(e *event) error {
 	f := e.Error
 	if f == nil {
 		f = &fault{Message: "no reason given"}
@@ -50,7 +50,7 @@ func (m *Model) eventError(e *event) error {
 }
 
 // responseError converts a failed HTTP response to an error.
-func (m *Model) responseError(res *http.Response) error {
+func (m *model) responseError(res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	var said struct {
 		Error *fault `json:"error"`
@@ -64,7 +64,7 @@ func (m *Model) responseError(res *http.Response) error {
 	return m.statusError(res.StatusCode, said.Error, retryAfter(res.Header))
 }
 
-func (m *Model) statusError(code int, f *fault, wait time.Duration) error {
+func (m *model) statusError(code int, f *fault, wait time.Duration) error {
 	msg := plainLine(m.conceal(f.Message), 1000)
 	if msg == "" {
 		msg = http.StatusText(code)
@@ -101,7 +101,7 @@ func retryAfter(h http.Header) time.Duration {
 
 // streamError redacts secrets in an error. If ctx is done, it returns the cause
 // of ctx instead.
-func (m *Model) streamError(ctx context.Context, err error) error {
+func (m *model) streamError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 		if errors.Is(err, errIdle) {
@@ -122,4 +122,4 @@ func (m *Model) streamError(ctx context.Context, err error) error {
 }
 
 // conceal redacts the key and the header values in text.
-func (m *Model) conceal(text string) string { return m.redactor.String(text) }
+func (m *model) conceal(text string) string { return m.redactor.String(text) }

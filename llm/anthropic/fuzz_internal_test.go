@@ -40,7 +40,7 @@ func FuzzStream(f *testing.F) {
 	f.Add(seedText + seedCall)
 	f.Add(seedCall + "event: ping\ndata\n\n: a comment\n\n" + seedEnd)
 	f.Add("event: error\ndata: {\"error\":null}\n\ndata: null\n\n")
-	m := &Model{name: "m", redactor: redact.New(), log: slog.New(slog.DiscardHandler)}
+	m := &model{name: "m", redactor: redact.New(), log: slog.New(slog.DiscardHandler)}
 	f.Fuzz(func(t *testing.T, body string) {
 		ends, reported := 0, ""
 		m.read(t.Context(), &http.Response{Body: io.NopCloser(strings.NewReader(body))}, func(e llm.Event, err error) bool {

@@ -18,7 +18,7 @@ import (
 
 // render encodes the JSON body of a request. The same conversation is always
 // encoded to the same bytes, except for the cache breakpoints.
-func (m *Model) render(r *llm.Request) ([]byte, error) {
+func (m *model) render(r *llm.Request) ([]byte, error) {
 	tools, err := renderTools(r.Tools)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func renderSchema(schema json.RawMessage) (json.RawMessage, error) {
 
 // setThinking enables thinking. Because the response limit includes thinking, a
 // quarter of it is reserved for text.
-func (m *Model) setThinking(p *sdk.MessageNewParams, tokens int) {
+func (m *model) setThinking(p *sdk.MessageNewParams, tokens int) {
 	const least = 1024 // the vendor's minimum
 	budget := min(max(int64(tokens), least), p.MaxTokens*3/4)
 	switch {
@@ -110,7 +110,7 @@ func effortFor(tokens int) sdk.OutputConfigEffort {
 // into one user message, because the vendor requires alternating roles. Notices
 // follow it in one message, because a notice must not come first or before a
 // user message.
-func (m *Model) renderMessages(all []llm.Message) []sdk.MessageParam {
+func (m *model) renderMessages(all []llm.Message) []sdk.MessageParam {
 	var out []sdk.MessageParam
 	all = slices.DeleteFunc(slices.Clone(all), func(msg llm.Message) bool {
 		return msg.Role == llm.Assistant && len(assistantBlocks([]llm.Message{msg})) == 0
@@ -145,7 +145,7 @@ func addMessage(out []sdk.MessageParam, role sdk.MessageParamRole, blocks []sdk.
 	return append(out, sdk.MessageParam{Role: role, Content: blocks})
 }
 
-func (m *Model) addUser(out []sdk.MessageParam, run []llm.Message) []sdk.MessageParam {
+func (m *model) addUser(out []sdk.MessageParam, run []llm.Message) []sdk.MessageParam {
 	results, rest, notices := userBlocks(run, m.native)
 	blocks := append(results, rest...)
 	if len(blocks) == 0 && len(notices) > 0 {

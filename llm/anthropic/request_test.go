@@ -77,61 +77,61 @@ func TestMessages(t *testing.T) {
 	call, result := llm.Call{ID: "c1", Name: "look", Arguments: `{"at": 1}`}, llm.Result{Call: "c1", Parts: []llm.Part{llm.Text("seen")}}
 	for name, c := range map[string]struct {
 		messages []llm.Message
-		notices  anthropic.Notices
+		system   bool // Options.SystemNotices
 		want     string
 	}{
-		"one": {[]llm.Message{user(llm.Text("a"))}, "", `user(text:a)`},
+		"one": {[]llm.Message{user(llm.Text("a"))}, false, `user(text:a)`},
 		"roles alternate": {
-			[]llm.Message{user(llm.Text("a")), user(llm.Text("b")), assistant(llm.Text("c")), assistant(llm.Text("d")), user(llm.Text("e"))}, "",
+			[]llm.Message{user(llm.Text("a")), user(llm.Text("b")), assistant(llm.Text("c")), assistant(llm.Text("d")), user(llm.Text("e"))}, false,
 			`user(text:a text:b) assistant(text:c text:d) user(text:e)`},
 		"results come first": {
-			[]llm.Message{user(llm.Text("a")), assistant(llm.Text("b"), call), user(llm.Text("more"), result), user(llm.Text("still more"))}, "",
+			[]llm.Message{user(llm.Text("a")), assistant(llm.Text("b"), call), user(llm.Text("more"), result), user(llm.Text("still more"))}, false,
 			`user(text:a) assistant(text:b tool_use:{"at":1}) user(tool_result:seen text:more text:still more)`},
 		"nothing is left out": {
-			[]llm.Message{user(llm.Text("a")), assistant(llm.Text(" \n")), user(llm.Text(""), llm.Text("b")), assistant(), user()}, "",
+			[]llm.Message{user(llm.Text("a")), assistant(llm.Text(" \n")), user(llm.Text(""), llm.Text("b")), assistant(), user()}, false,
 			`user(text:a text:b)`},
 		"thoughts": {
-			[]llm.Message{user(llm.Text("a")), assistant(llm.Thinking{Vendor: "anthropic", Text: "t", Signature: "s"}, llm.Thinking{Vendor: "anthropic", Redacted: "r"}, llm.Text("b")), user(llm.Text("c"))}, "",
+			[]llm.Message{user(llm.Text("a")), assistant(llm.Thinking{Vendor: "anthropic", Text: "t", Signature: "s"}, llm.Thinking{Vendor: "anthropic", Redacted: "r"}, llm.Text("b")), user(llm.Text("c"))}, false,
 			`user(text:a) assistant(thinking:t/s redacted_thinking:r text:b) user(text:c)`},
 		"thoughts that would be refused": {
-			[]llm.Message{user(llm.Text("a")), assistant(llm.Thinking{Vendor: "openai", Text: "t", Signature: "s"}, llm.Thinking{Vendor: "anthropic", Text: "cut"}), user(llm.Text("c"))}, "",
+			[]llm.Message{user(llm.Text("a")), assistant(llm.Thinking{Vendor: "openai", Text: "t", Signature: "s"}, llm.Thinking{Vendor: "anthropic", Text: "cut"}), user(llm.Text("c"))}, false,
 			`user(text:a text:c)`},
 		"thoughts that are not shown": {
-			[]llm.Message{user(llm.Text("a")), assistant(llm.Thinking{Vendor: "anthropic", Signature: "s"}, llm.Text("b"))}, "",
+			[]llm.Message{user(llm.Text("a")), assistant(llm.Thinking{Vendor: "anthropic", Signature: "s"}, llm.Text("b"))}, false,
 			`user(text:a) assistant(thinking:/s text:b)`},
 		"arguments": {
-			[]llm.Message{user(llm.Text("a")), assistant(llm.Call{ID: "1", Name: "f"}, llm.Call{ID: "2", Name: "f", Arguments: `{"z":1,"a":2.50}`}, llm.Call{ID: "3", Name: "f", Arguments: `{"pa`}, llm.Call{ID: "4", Name: "f", Arguments: `[1]`})}, "",
+			[]llm.Message{user(llm.Text("a")), assistant(llm.Call{ID: "1", Name: "f"}, llm.Call{ID: "2", Name: "f", Arguments: `{"z":1,"a":2.50}`}, llm.Call{ID: "3", Name: "f", Arguments: `{"pa`}, llm.Call{ID: "4", Name: "f", Arguments: `[1]`})}, false,
 			`user(text:a) assistant(tool_use:{} tool_use:{"z":1,"a":2.50} tool_use:{"INVALID_JSON":"{\"pa"} tool_use:{"INVALID_JSON":"[1]"})`},
 		"a failure says something": {
-			[]llm.Message{user(llm.Text("a")), assistant(call), user(llm.Result{Call: "c1", Error: true})}, "",
+			[]llm.Message{user(llm.Text("a")), assistant(call), user(llm.Result{Call: "c1", Error: true})}, false,
 			`user(text:a) assistant(tool_use:{"at":1}) user(tool_result!:It failed and said nothing.)`},
 		"a result may be empty": {
-			[]llm.Message{user(llm.Text("a")), assistant(call), user(llm.Result{Call: "c1", Parts: []llm.Part{llm.Text("")}})}, "",
+			[]llm.Message{user(llm.Text("a")), assistant(call), user(llm.Result{Call: "c1", Parts: []llm.Part{llm.Text("")}})}, false,
 			`user(text:a) assistant(tool_use:{"at":1}) user(tool_result:)`},
 		"images": {
-			[]llm.Message{user(llm.Image{MIMEType: "image/png", Data: []byte("x")}, llm.Image{MIMEType: "image/svg+xml", Data: []byte("x")})}, "",
+			[]llm.Message{user(llm.Image{MIMEType: "image/png", Data: []byte("x")}, llm.Image{MIMEType: "image/svg+xml", Data: []byte("x")})}, false,
 			`user(image:eA== text:[an image of type "image/svg+xml" was omitted: the model accepts JPEG, PNG, GIF and WebP])`},
 		"a notice of the user": {
-			[]llm.Message{user(llm.Text("a")), assistant(llm.Text("b")), notice("n"), user(llm.Text("c"))}, anthropic.NoticesUser,
+			[]llm.Message{user(llm.Text("a")), assistant(llm.Text("b")), notice("n"), user(llm.Text("c"))}, false,
 			"user(text:a) assistant(text:b) user(text:<notice>\nn\n</notice> text:c)"},
 		"a notice of the system": {
-			[]llm.Message{user(llm.Text("a")), assistant(llm.Text("b")), notice("n"), user(llm.Text("c")), assistant(llm.Text("d"))}, anthropic.NoticesSystem,
+			[]llm.Message{user(llm.Text("a")), assistant(llm.Text("b")), notice("n"), user(llm.Text("c")), assistant(llm.Text("d"))}, true,
 			`user(text:a) assistant(text:b) user(text:c) system(text:n) assistant(text:d)`},
 		"a notice after results": {
-			[]llm.Message{user(llm.Text("a")), assistant(call), user(result), notice("n"), notice("m")}, anthropic.NoticesSystem,
+			[]llm.Message{user(llm.Text("a")), assistant(call), user(result), notice("n"), notice("m")}, true,
 			`user(text:a) assistant(tool_use:{"at":1}) user(tool_result:seen) system(text:n text:m)`},
 		"a notice before everything": { // the vendor refuses a first message of the system
-			[]llm.Message{notice("n"), user(llm.Text("a"))}, anthropic.NoticesSystem,
+			[]llm.Message{notice("n"), user(llm.Text("a"))}, true,
 			`user(text:a) system(text:n)`},
 		"a notice alone": { // and one that does not follow the user's
-			[]llm.Message{user(llm.Text("a")), assistant(llm.Text("b")), notice("n")}, anthropic.NoticesSystem,
+			[]llm.Message{user(llm.Text("a")), assistant(llm.Text("b")), notice("n")}, true,
 			"user(text:a) assistant(text:b) user(text:<notice>\nn\n</notice>)"},
 		"a notice before an answer of nothing": { // and one that the user's follows
-			[]llm.Message{user(llm.Text("a")), notice("n"), assistant(llm.Text("")), user(llm.Text("b"))}, anthropic.NoticesSystem,
+			[]llm.Message{user(llm.Text("a")), notice("n"), assistant(llm.Text("")), user(llm.Text("b"))}, true,
 			`user(text:a text:b) system(text:n)`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := sent(t, "claude-opus-5", &anthropic.Options{Notices: c.notices}, &llm.Request{Messages: c.messages})
+			body := sent(t, "claude-opus-5", &anthropic.Options{BaseURL: "http://127.0.0.1:11434", SystemNotices: c.system}, &llm.Request{Messages: c.messages})
 			if d := cmp.Diff(c.want, outline(t, body)); d != "" {
 				t.Errorf("(-want +got):\n%s\n%s", d, body)
 			}

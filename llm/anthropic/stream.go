@@ -38,7 +38,7 @@ var (
 // [llm.Request.Thinking] is raised to 1,024 and limited to three quarters of the
 // response limit. From version 4.6 on, models get an effort instead: low up to
 // 2,048 tokens, medium up to 8,192, high above.
-func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+func (m *model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		body, err := m.render(r)
 		if err != nil {
@@ -62,7 +62,7 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 
 // send sends a request and returns the response once the server has started to
 // stream. The response body is limited in size. Each read from it calls alive.
-func (m *Model) send(ctx context.Context, body []byte, alive func()) (*http.Response, error) {
+func (m *model) send(ctx context.Context, body []byte, alive func()) (*http.Response, error) {
 	var res *http.Response
 	admit := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 		res, err := next(req)
@@ -81,7 +81,7 @@ func (m *Model) send(ctx context.Context, body []byte, alive func()) (*http.Resp
 }
 
 // checkResponse returns an error if the response is not an event stream.
-func (m *Model) checkResponse(res *http.Response) error {
+func (m *model) checkResponse(res *http.Response) error {
 	if res.StatusCode != http.StatusOK {
 		return m.responseError(res)
 	}
@@ -112,7 +112,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 }
 
 // read yields the events of a response until the response is complete.
-func (m *Model) read(ctx context.Context, res *http.Response, yield func(llm.Event, error) bool) {
+func (m *model) read(ctx context.Context, res *http.Response, yield func(llm.Event, error) bool) {
 	var a answer
 	begun := false
 	fail := func(err error) {
@@ -151,7 +151,7 @@ func (m *Model) read(ctx context.Context, res *http.Response, yield func(llm.Eve
 	m.finish(&a, yield)
 }
 
-func (m *Model) finish(a *answer, yield func(llm.Event, error) bool) {
+func (m *model) finish(a *answer, yield func(llm.Event, error) bool) {
 	whole := a.whole()
 	m.log.Debug("a model answered", "model", m.Name(), "stop", a.stop, "input", whole.Usage.Input,
 		"cache_read", whole.Usage.CacheRead, "cache_write", whole.Usage.CacheWrite, "output", whole.Usage.Output)
@@ -160,7 +160,7 @@ func (m *Model) finish(a *answer, yield func(llm.Event, error) bool) {
 
 // addEvent adds a server event to the response. It returns the event to yield,
 // or nil. Unknown events are ignored.
-func (m *Model) addEvent(a *answer, raw ssestream.Event) (llm.Event, error) {
+func (m *model) addEvent(a *answer, raw ssestream.Event) (llm.Event, error) {
 	data := strings.TrimSpace(string(raw.Data))
 	if raw.Type == "ping" || data == "" || data == "[DONE]" {
 		return nil, nil

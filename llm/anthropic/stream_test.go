@@ -35,12 +35,12 @@ func events(body io.Reader) *http.Response {
 }
 
 // modelOf returns a model whose server sends this and ends.
-func modelOf(t testing.TB, body string, o *anthropic.Options) *anthropic.Model {
+func modelOf(t testing.TB, body string, o *anthropic.Options) llm.Model {
 	t.Helper()
 	return modelAt(t, answers(func(*http.Request) *http.Response { return events(strings.NewReader(body)) }), o)
 }
 
-func modelAt(t testing.TB, transport http.RoundTripper, o *anthropic.Options) *anthropic.Model {
+func modelAt(t testing.TB, transport http.RoundTripper, o *anthropic.Options) llm.Model {
 	t.Helper()
 	if o == nil {
 		o = &anthropic.Options{}

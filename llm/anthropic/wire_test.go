@@ -18,8 +18,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestModel(t *testing.T) {
 	for name, o := range map[string]anthropic.Options{
-		"notices of the user":   {Notices: anthropic.NoticesUser},
-		"notices of the system": {Notices: anthropic.NoticesSystem},
+		"notices of the user":   {},
+		"notices of the system": {SystemNotices: true},
 	} {
 		t.Run(name, func(t *testing.T) { llmtest.Run(t, wire(o)) })
 	}

@@ -76,11 +76,11 @@ func (s *server) requests() int {
 }
 
 // model is a model at the server, with the quirks given.
-func (s *server) model(t *testing.T, q *openai.Quirks) *openai.Model {
+func (s *server) model(t *testing.T, q *openai.Quirks) llm.Model {
 	return newModel(t, "some-model", &openai.Options{Key: "sk-given", BaseURL: s.URL + "/v1", HTTP: s.Client(), Quirks: q})
 }
 
-func newModel(t *testing.T, name string, opts *openai.Options) *openai.Model {
+func newModel(t *testing.T, name string, opts *openai.Options) llm.Model {
 	t.Helper()
 	m, err := openai.New(name, opts)
 	if err != nil {

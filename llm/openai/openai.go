@@ -1,6 +1,6 @@
 // Package openai implements [llm.Model] for OpenAI's chat completions API
 // (https://platform.openai.com/docs/api-reference/chat) and compatible servers.
-// [QuirksOf] returns the differences of a known server.
+// It knows how some of them differ; [Quirks] describes others.
 //
 // The package implements the protocol itself, because OpenAI's own library
 // merges calls without an index, adds up usage that is repeated in every chunk,
@@ -37,13 +37,13 @@ type Options struct {
 	// disables redirects, because they would send the key to another host. Its
 	// Timeout should be 0, because a timeout truncates long responses.
 	HTTP *http.Client
-	// Quirks describes the server; nil means the result of [QuirksOf].
+	// Quirks describes the server; nil means what is known about its host and
+	// the model.
 	Quirks *Quirks
 }
 
-// Model is a model on a server with the chat completions API. It is safe for
-// concurrent use.
-type Model struct {
+// model is a model on a server with the chat completions API.
+type model struct {
 	name      string // the server's name for the model
 	key       string
 	maxTokens int
@@ -51,22 +51,21 @@ type Model struct {
 	post      func(ctx context.Context, body []byte) (*http.Response, error)
 }
 
-var _ llm.Model = (*Model)(nil)
-
 const openAI = "https://api.openai.com/v1"
 
-// New returns the model with the server's name model. It does not connect, so
-// it does not detect a wrong name or key. It returns an error if the name is
-// empty, the URL is invalid, or the quirks have no valid vendor. opts may be
-// nil. The model need not be closed.
+// New returns the model that the server calls name. Its own name is the vendor
+// from the quirks, a colon and that name. New does not connect, so it does not
+// detect a wrong name or key. It returns an error if the name is empty, the URL
+// is invalid, or the quirks have no valid vendor. opts may be nil. The model is
+// safe for concurrent use and need not be closed.
 //
 // New reads no key, URL or header from the environment, so that users of the
 // same process do not share keys.
-func New(model string, opts *Options) (*Model, error) {
+func New(name string, opts *Options) (llm.Model, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	if model == "" {
+	if name == "" {
 		return nil, errors.New("missing model name; use a model name that the server knows")
 	}
 	base := opts.BaseURL
@@ -76,15 +75,15 @@ func New(model string, opts *Options) (*Model, error) {
 	if err := checkBase(base); err != nil {
 		return nil, err
 	}
-	q := QuirksOf(base, model)
+	q := quirksOf(base, name)
 	if opts.Quirks != nil {
 		q = *opts.Quirks
 	}
 	if q.Vendor == "" || strings.Contains(q.Vendor, ":") {
 		return nil, fmt.Errorf("invalid vendor %q in quirks; use a name without a colon", q.Vendor)
 	}
-	return &Model{
-		name: model, key: opts.Key, maxTokens: opts.MaxTokens, quirks: q,
+	return &model{
+		name: name, key: opts.Key, maxTokens: opts.MaxTokens, quirks: q,
 		post: poster(base, opts.Key, opts.HTTP),
 	}, nil
 }
@@ -106,8 +105,8 @@ func checkBase(base string) error {
 	return nil
 }
 
-// Name returns the vendor from the quirks, a colon and the name passed to [New].
-func (m *Model) Name() string { return m.quirks.Vendor + ":" + m.name }
+// Name implements [llm.Model].
+func (m *model) Name() string { return m.quirks.Vendor + ":" + m.name }
 
 // Stream implements [llm.Model]. It does not retry; see [llm.Retry]. It has no
 // timeout and waits for the server until ctx is done.
@@ -116,7 +115,7 @@ func (m *Model) Name() string { return m.quirks.Vendor + ":" + m.name }
 // The stream that carries it is limited to 256 MiB. Before anything is sent,
 // Stream fails if a tool's input schema is not valid JSON. Images in tool
 // results follow in a user message, because tool messages contain only text.
-func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+func (m *model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		body, err := m.render(r)
 		if err != nil {
@@ -144,7 +143,7 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 var errStopped = errors.New("iteration stopped by the caller")
 
 // read adds a stream's events to the response and yields them.
-func (m *Model) read(res *http.Response, a *answer, yield func(llm.Event) bool) error {
+func (m *model) read(res *http.Response, a *answer, yield func(llm.Event) bool) error {
 	events := newEventReader(res.Body)
 	for {
 		data, err := events.next()
@@ -176,7 +175,7 @@ var errNoDone = fmt.Errorf("stream ended without [DONE]: %w", io.ErrUnexpectedEO
 
 // streamError converts the error of a failed stream. It returns a
 // [*llm.CutError] if part of the response was received.
-func (m *Model) streamError(ctx context.Context, a *answer, err error) error {
+func (m *model) streamError(ctx context.Context, a *answer, err error) error {
 	refused, ok := errors.AsType[*llm.StatusError](err)
 	switch {
 	case ctx.Err() != nil:

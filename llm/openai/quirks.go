@@ -8,12 +8,16 @@ import (
 // Quirks describes how a server differs from other servers with the same
 // protocol. All fields except Vendor may be zero.
 type Quirks struct {
-	// Vendor is the part of [Model.Name] before the colon. It must not be empty
+	// Vendor is the part of the model's name before the colon. It must not be empty
 	// or contain a colon. Thinking is sent back only to the vendor that
 	// produced it.
 	Vendor string
-	// System is the placement of instructions and notices.
-	System Placement
+	// SystemFirst merges the instructions and all notices into the first
+	// message, for servers that reject later system messages. A new notice then
+	// changes the start of the request, so that no cached prefix matches.
+	// Otherwise notices keep their position in the conversation, so that each
+	// request starts with the bytes of the previous one.
+	SystemFirst bool
 	// MaxTokens is the name of the parameter that limits a response: max_tokens
 	// or max_completion_tokens; "" means max_tokens.
 	MaxTokens string
@@ -34,20 +38,6 @@ type Quirks struct {
 	// received.
 	NoDone bool
 }
-
-// Placement is the position of system messages in a request.
-type Placement string
-
-// Positions of system messages.
-const (
-	// SystemInline keeps notices at their position in the conversation, so
-	// that each request starts with the bytes of the previous one.
-	SystemInline Placement = ""
-	// SystemFirst merges the instructions and all notices into the first
-	// message, for servers that reject later system messages. A new notice
-	// then changes the start of the request, so that no cached prefix matches.
-	SystemFirst Placement = "first"
-)
 
 const maxCompletionTokens = "max_completion_tokens"
 
@@ -74,10 +64,10 @@ var hosts = []struct {
 	{host: "localhost:1234", local: true, quirks: Quirks{Vendor: "lmstudio"}},
 }
 
-// QuirksOf returns the quirks of a server and a model. It knows servers by host
+// quirksOf returns the quirks of a server and a model. It knows servers by host
 // name and does not connect. The vendor of an unknown server is its host name,
 // and "-PORT" unless the port is the default. It is "" if the URL has no host.
-func QuirksOf(baseURL, model string) Quirks {
+func quirksOf(baseURL, model string) Quirks {
 	host := hostOf(baseURL)
 	q, local := Quirks{Vendor: strings.ReplaceAll(host, ":", "-")}, true
 	for _, h := range hosts {
@@ -93,7 +83,7 @@ func QuirksOf(baseURL, model string) Quirks {
 	// first one under vLLM (vllm-project/vllm#41114), llama.cpp and Ollama
 	// (QwenLM/Qwen3.8#244).
 	if local && strings.Contains(model, "qwen") {
-		q.System = SystemFirst
+		q.SystemFirst = true
 	}
 	return q
 }

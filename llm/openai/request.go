@@ -75,7 +75,7 @@ type imageURL struct {
 // render encodes the JSON body of a request. The encoding of a message depends
 // only on that message and earlier ones, so that a longer conversation starts
 // with the bytes of a shorter one.
-func (m *Model) render(r *llm.Request) ([]byte, error) {
+func (m *model) render(r *llm.Request) ([]byte, error) {
 	out := request{Model: m.name, Stream: true}
 	if !m.quirks.NoUsage {
 		out.StreamOptions = &streamOptions{IncludeUsage: true}
@@ -102,7 +102,7 @@ func (m *Model) render(r *llm.Request) ([]byte, error) {
 }
 
 // setLimits sets the token limits for the response and for thinking.
-func (m *Model) setLimits(out *request, r *llm.Request) {
+func (m *model) setLimits(out *request, r *llm.Request) {
 	limit := r.MaxTokens
 	if limit == 0 {
 		limit = m.maxTokens
@@ -135,7 +135,7 @@ func effortFor(tokens int) string {
 	return "high"
 }
 
-func (m *Model) messages(r *llm.Request) []message {
+func (m *model) messages(r *llm.Request) []message {
 	w := &writer{quirks: m.quirks}
 	w.system(r.Instructions)
 	for i := range r.Messages {
@@ -178,7 +178,7 @@ func (w *writer) add(m *llm.Message) {
 func (w *writer) system(text string) {
 	switch {
 	case text == "":
-	case w.quirks.System != SystemFirst:
+	case !w.quirks.SystemFirst:
 		w.out = append(w.out, message{Role: "system", Content: text})
 	case len(w.out) > 0 && w.out[0].Role == "system":
 		w.out[0].Content = w.out[0].Content.(string) + "\n\n" + text

@@ -62,7 +62,7 @@ func TestMessageFormat(t *testing.T) {
 			`[{"role":"system","content":"Be kind."},{"role":"user","content":"a"},{"role":"system","content":"now this"},{"role":"user","content":"b"}]`},
 		{"a notice between a call and its result waits", nil, []llm.Message{says(searches), notice("now this"), user(found)},
 			`[{"role":"system","content":"Be kind."},` + toolCall + `,{"role":"tool","content":"three","tool_call_id":"a"},{"role":"system","content":"now this"}]`},
-		{"all notices first, where a server demands it", func(q *quirk) { q.System = openai.SystemFirst },
+		{"all notices first, where a server demands it", func(q *quirk) { q.SystemFirst = true },
 			[]llm.Message{user(llm.Text("a")), notice("now this"), user(llm.Text("b")), notice("and this")},
 			`[{"role":"system","content":"Be kind.\n\nnow this\n\nand this"},{"role":"user","content":"a"},{"role":"user","content":"b"}]`},
 		{"thoughts stay here", nil, []llm.Message{says(thinking, searches), user(found)},
@@ -152,25 +152,25 @@ func TestQuirksDependOnHostAndModel(t *testing.T) {
 	for _, c := range []struct {
 		url, model string
 		vendor     string
-		system     openai.Placement
+		first      bool
 		replay     bool
 	}{
-		{"https://api.openai.com/v1", "gpt", "openai", openai.SystemInline, false},
-		{"https://API.DEEPSEEK.COM:443/v1", "deepseek-v4", "deepseek", openai.SystemInline, true},
-		{"https://openrouter.ai/api/v1", "deepseek/deepseek-v4", "openrouter", openai.SystemInline, true},
-		{"https://openrouter.ai/api/v1", "qwen/qwen3.5", "openrouter", openai.SystemInline, false},
-		{"https://dashscope.aliyuncs.com/compatible-mode/v1", "qwen-max", "dashscope", openai.SystemInline, false},
-		{"https://api.groq.com/openai/v1", "deepseek-r1-distill", "groq", openai.SystemInline, false},
-		{"https://api.together.xyz/v1", "m", "together", openai.SystemInline, false},
-		{"https://api.mistral.ai/v1", "m", "mistral", openai.SystemInline, false},
-		{"http://localhost:11434/v1", "qwen3.5:9b", "ollama", openai.SystemFirst, false},
-		{"http://[::1]:1234/v1", "lmstudio-community/Qwen3.5", "lmstudio", openai.SystemFirst, false},
-		{"http://gpu.example:8000/v1", "Qwen/Qwen3.5-27B", "gpu.example-8000", openai.SystemFirst, false},
-		{"http://gpu.example:8000/v1", "deepseek-ai/DeepSeek-V4", "gpu.example-8000", openai.SystemInline, true},
-		{"https://notapi.openai.com.example/v1", "gpt", "notapi.openai.com.example", openai.SystemInline, false},
+		{"https://api.openai.com/v1", "gpt", "openai", false, false},
+		{"https://API.DEEPSEEK.COM:443/v1", "deepseek-v4", "deepseek", false, true},
+		{"https://openrouter.ai/api/v1", "deepseek/deepseek-v4", "openrouter", false, true},
+		{"https://openrouter.ai/api/v1", "qwen/qwen3.5", "openrouter", false, false},
+		{"https://dashscope.aliyuncs.com/compatible-mode/v1", "qwen-max", "dashscope", false, false},
+		{"https://api.groq.com/openai/v1", "deepseek-r1-distill", "groq", false, false},
+		{"https://api.together.xyz/v1", "m", "together", false, false},
+		{"https://api.mistral.ai/v1", "m", "mistral", false, false},
+		{"http://localhost:11434/v1", "qwen3.5:9b", "ollama", true, false},
+		{"http://[::1]:1234/v1", "lmstudio-community/Qwen3.5", "lmstudio", true, false},
+		{"http://gpu.example:8000/v1", "Qwen/Qwen3.5-27B", "gpu.example-8000", true, false},
+		{"http://gpu.example:8000/v1", "deepseek-ai/DeepSeek-V4", "gpu.example-8000", false, true},
+		{"https://notapi.openai.com.example/v1", "gpt", "notapi.openai.com.example", false, false},
 	} {
 		q := openai.QuirksOf(c.url, c.model)
-		if q.Vendor != c.vendor || q.System != c.system || q.Replay != c.replay {
+		if q.Vendor != c.vendor || q.SystemFirst != c.first || q.Replay != c.replay {
 			t.Errorf("%s at %s: %+v; want %+v", c.model, c.url, q, c)
 		}
 	}

@@ -46,7 +46,7 @@ func poster(base, key string, client *http.Client) func(context.Context, []byte)
 }
 
 // send sends a request and returns the response, whose body is the stream.
-func (m *Model) send(ctx context.Context, body []byte) (*http.Response, error) {
+func (m *model) send(ctx context.Context, body []byte) (*http.Response, error) {
 	res, err := m.post(ctx, body)
 	switch e, ok := errors.AsType[*llm.StatusError](err); {
 	case ok:
@@ -65,7 +65,7 @@ func (m *Model) send(ctx context.Context, body []byte) (*http.Response, error) {
 
 // redactKey redacts the key in text returned by a server, because some servers
 // echo it.
-func (m *Model) redactKey(text string) string {
+func (m *model) redactKey(text string) string {
 	if m.key != "" {
 		text = strings.ReplaceAll(text, m.key, "[key]")
 	}
