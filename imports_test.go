@@ -170,6 +170,7 @@ var banned = map[string]map[string]string{
 		"os/exec":    "backends start processes",
 	},
 	"sandbox/auto":               backendBans,
+	"internal/sandbox/selection": backendBans,
 	"internal/sandbox/native":    backendBans,
 	"internal/sandbox/bwrap":     backendBans,
 	"internal/sandbox/container": backendBans,

@@ -243,5 +243,5 @@ func (s *spy) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox, err
 // testSandbox selects a backend whose first process is the program for tests.
 // Programs of embedders use auto.New(nil).
 func testSandbox() *auto.Options {
-	return &auto.Options{Candidates: auto.Candidates(&auto.Settings{Stage: os.Getenv(stagetest.Variable)})}
+	return &auto.Options{Stage: os.Getenv(stagetest.Variable)}
 }

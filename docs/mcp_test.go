@@ -27,7 +27,7 @@ func connect(t *testing.T, compat string) *mcp.ClientSession {
 		t.Fatal(err)
 	}
 	scripts := &loadout.Scripts{FolderDir: t.TempDir(), Getenv: os.Getenv,
-		Sandbox: auto.New(&auto.Options{Candidates: auto.Candidates(&auto.Settings{Stage: built})})}
+		Sandbox: auto.New(&auto.Options{Stage: built})}
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: sources, Scripts: scripts})
 	if err != nil {
 		t.Fatal(err)

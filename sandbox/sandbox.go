@@ -64,9 +64,8 @@ type Backend interface {
 	// Tier returns the tier if all layers are available.
 	Tier() Tier
 	// Probe starts a sandbox, tests its isolation from inside and closes it.
-	// The report has the actual tier on this machine. The error is an
+	// The report has the actual tier on this machine. The error matches
 	// [*UnavailableError] if the backend cannot be used on this machine.
-	// Package sandbox/auto returns its own error if no backend can be used.
 	Probe(ctx context.Context) (*Report, error)
 	// Start starts a sandbox. ctx applies only to the start. The error may be
 	// an [*UnavailableError], [*ChangedError] or [*UnsupportedError], or that

@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/sandbox/selection"
 	"github.com/loadout-dev/loadout/internal/skillname"
-	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -77,7 +77,7 @@ func (a *app) classifyError(err error) (code int, hint string) {
 // ownDirHint returns the next step if one of Loadout's own directories is
 // unusable, else "".
 func (a *app) ownDirHint(err error) string {
-	if none, ok := errors.AsType[*auto.NoBackendError](err); ok && len(none.Outcomes) == 1 {
+	if none, ok := errors.AsType[*selection.NoBackendError](err); ok && len(none.Outcomes) == 1 {
 		err = none.Outcomes[0].Err // the configured backend
 	}
 	pe, isPath := errors.AsType[*fs.PathError](err)

@@ -21,13 +21,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/sandbox/selection"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
 // keyVariable is the environment variable that contains the hub's encryption
@@ -176,11 +176,11 @@ func (a *app) hubServers(c *config.Config) ([]*upstream.Config, error) {
 // hubSandbox returns this node's sandbox backend. It ignores permissions that
 // the user granted for this machine.
 func (a *app) hubSandbox(c *config.Config) sandbox.Backend {
-	o := &auto.Options{Candidates: auto.Candidates(&auto.Settings{Image: c.Sandbox.Image}), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier)}
+	o := &selection.Options{Candidates: selection.Candidates(&selection.Settings{Image: c.Sandbox.Image}), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier)}
 	if o.Name != "auto" && o.Name != "" && !c.IsSet("sandbox.min_tier") {
 		o.MinTier = 0 // accept any tier of the named backend
 	}
-	return auto.New(o)
+	return selection.New(o)
 }
 
 // hubLogger returns a logger that writes to standard error. On a terminal it

@@ -12,9 +12,9 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/sandbox/selection"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
 // backendProbe is the result for one backend in sandbox probe --json.
@@ -82,7 +82,7 @@ with 5 if none isolates enough.`,
 
 func probeBackends(ctx context.Context, candidates []sandbox.Backend) probeOutput {
 	out := probeOutput{Backends: []backendProbe{}}
-	for _, o := range auto.ProbeAll(ctx, candidates) {
+	for _, o := range selection.ProbeAll(ctx, candidates) {
 		p := backendProbe{Backend: o.Backend.Name(), Layers: []sandbox.Layer{}}
 		if o.Err == nil {
 			p.Usable, p.Tier, p.Layers = true, int(o.Report.Tier), o.Report.Layers
@@ -165,7 +165,7 @@ network, none of your files, an empty /work.`,
 	f.String("backend", "", "use the backend `NAME`")
 	f.DurationVar(&timeout, "timeout", 0, "stop the command after `TIME`, such as 10s; default 1m")
 	var names []string
-	for _, b := range auto.Candidates(nil) {
+	for _, b := range selection.Candidates(nil) {
 		names = append(names, b.Name())
 	}
 	completeFlag(cmd, "backend", names...)

@@ -8,15 +8,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/packages"
 	sandboxprocess "github.com/loadout-dev/loadout/internal/sandbox/process"
+	"github.com/loadout-dev/loadout/internal/sandbox/selection"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
 // classifyScriptError returns the exit code and hint for errors of scripts and
 // sandboxes.
 func classifyScriptError(err error) (code int, hint string, ok bool) {
-	if e, is := errors.AsType[*auto.NoBackendError](err); is {
+	if e, is := errors.AsType[*selection.NoBackendError](err); is {
 		hint = "see: loadout sandbox probe"
 		if fixes := e.Fixes(); len(fixes) > 0 {
 			hint = strings.Join(fixes, "\n  or ")

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/internal/config"
-	"github.com/loadout-dev/loadout/sandbox/auto"
+	"github.com/loadout-dev/loadout/internal/sandbox/selection"
 )
 
 // machine is a home directory, a repository and an environment.
@@ -741,7 +741,7 @@ func TestNetworks(t *testing.T) {
 
 func TestEveryBackendCanBeConfigured(t *testing.T) {
 	m := newMachine(t)
-	for _, b := range auto.Candidates(nil) {
+	for _, b := range selection.Candidates(nil) {
 		m.env["LOADOUT_SANDBOX_BACKEND"] = b.Name()
 		if c := m.load(); c.Sandbox.Backend != b.Name() || len(c.Notes) > 0 {
 			t.Errorf("sandbox.backend is %q, want %q; notes %v", c.Sandbox.Backend, b.Name(), c.Notes)

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/sandbox/selection"
 	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
 // Source describes a skill source.
@@ -106,7 +106,7 @@ func CheckSandbox(ctx context.Context, choose func(context.Context) (sandbox.Bac
 		out.Backend, out.Tier, out.Layers = b.Name(), int(report.Tier), append(out.Layers, report.Layers...)
 		return out
 	}
-	none, ok := errors.AsType[*auto.NoBackendError](err)
+	none, ok := errors.AsType[*selection.NoBackendError](err)
 	if !ok {
 		out.Missing = append(out.Missing, err.Error())
 		return out

@@ -14,11 +14,11 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/doctor"
+	"github.com/loadout-dev/loadout/internal/sandbox/selection"
 	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
 func newCatalog(t *testing.T) *catalog.Catalog {
@@ -82,11 +82,11 @@ func TestCheckSandbox(t *testing.T) {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
-	none := &auto.NoBackendError{Outcomes: []auto.Outcome{{Backend: backend{}, Err: &sandbox.UnavailableError{Backend: "test", Missing: "no kernel", Fix: "install one"}}}}
+	none := &selection.NoBackendError{Outcomes: []selection.Outcome{{Backend: backend{}, Err: &sandbox.UnavailableError{Backend: "test", Missing: "no kernel", Fix: "install one"}}}}
 	if got := check(nil, nil, none); len(got.Missing) != 1 || !strings.Contains(got.Missing[0], "no kernel") || len(got.Fixes) != 1 || !strings.Contains(got.Fixes[0], "install one") {
 		t.Errorf("%+v", got)
 	}
-	if got := check(nil, nil, &auto.NoBackendError{}); len(got.Missing) != 1 || !strings.Contains(got.Missing[0], "sandbox.min_tier") {
+	if got := check(nil, nil, &selection.NoBackendError{}); len(got.Missing) != 1 || !strings.Contains(got.Missing[0], "sandbox.min_tier") {
 		t.Errorf("%+v", got)
 	}
 }

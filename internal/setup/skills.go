@@ -11,9 +11,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/sandbox/selection"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -184,7 +184,7 @@ func (s *Setup) Candidates(c *config.Config) []sandbox.Backend {
 	if os.Geteuid() == 0 {
 		cache = "" // code runs as another user, who cannot read this cache
 	}
-	return auto.Candidates(&auto.Settings{
+	return selection.Candidates(&selection.Settings{
 		Cache: cache,
 		Image: c.Sandbox.Image,
 		Allow: func(digest string) bool { return s.allowsUnsandboxed(digest) },
@@ -200,12 +200,12 @@ func (s *Setup) allowsUnsandboxed(digest string) bool {
 
 // NewBackend returns the configured sandbox backend, which is selected on first
 // use.
-func (s *Setup) NewBackend(c *config.Config) *auto.Backend {
-	o := &auto.Options{Candidates: s.Candidates(c), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier)}
+func (s *Setup) NewBackend(c *config.Config) *selection.Backend {
+	o := &selection.Options{Candidates: s.Candidates(c), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier)}
 	if o.Name != "auto" && o.Name != "" && !c.IsSet("sandbox.min_tier") {
 		o.MinTier = 0 // accept any tier of the named backend
 	}
-	return auto.New(o)
+	return selection.New(o)
 }
 
 // scriptOptions returns the settings for running scripts, or nil if scripts are

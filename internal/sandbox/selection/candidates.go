@@ -1,4 +1,4 @@
-package auto
+package selection
 
 import (
 	"github.com/loadout-dev/loadout/internal/sandbox/bwrap"

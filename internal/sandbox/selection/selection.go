@@ -1,8 +1,8 @@
-// Package auto chooses a sandbox backend: the one that the operator names, or
-// the first that isolates enough and whose probe succeeds on this machine. The
-// package never falls back to a weaker backend than requested. Its errors state
-// the reason and a fix. Start with [New].
-package auto
+// Package selection chooses a sandbox backend: the one that the operator names,
+// or the first that isolates enough and whose probe succeeds on this machine. It
+// never falls back to a weaker backend than requested. Its errors state the
+// reason and a fix. Start with [New].
+package selection
 
 import (
 	"context"
@@ -52,6 +52,16 @@ func (e *NoBackendError) Error() string {
 		why = []string{"no backend has the requested tier"}
 	}
 	return "no usable sandbox, nothing was run: " + strings.Join(why, "; ")
+}
+
+// As sets a target of type **[sandbox.UnavailableError] to an error with the
+// reasons and the fixes of all candidates.
+func (e *NoBackendError) As(target any) bool {
+	t, ok := target.(**sandbox.UnavailableError)
+	if ok {
+		*t = &sandbox.UnavailableError{Backend: "auto", Missing: e.Error(), Fix: strings.Join(e.Fixes(), ", or ")}
+	}
+	return ok
 }
 
 // Fixes returns ways to make a backend usable, best first. The list is empty if

@@ -1,4 +1,4 @@
-package auto_test
+package selection_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/selection"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/auto"
 )
 
 // backend is a backend with configurable results.
@@ -48,32 +48,32 @@ func missing(name, what, fix string) error {
 func TestChoose(t *testing.T) {
 	for _, tt := range []struct {
 		what   string
-		opts   auto.Options
+		opts   selection.Options
 		want   string
 		errors []string
 	}{
-		{what: "the first that works", want: "native", opts: auto.Options{Candidates: []sandbox.Backend{
+		{what: "the first that works", want: "native", opts: selection.Options{Candidates: []sandbox.Backend{
 			&backend{name: "native", tier: sandbox.Isolated}, &backend{name: "bwrap", tier: sandbox.Isolated}}}},
-		{what: "the next where the first does not", want: "bwrap", opts: auto.Options{Candidates: []sandbox.Backend{
+		{what: "the next where the first does not", want: "bwrap", opts: selection.Options{Candidates: []sandbox.Backend{
 			&backend{name: "native", tier: sandbox.Isolated, err: missing("native", "user namespaces", "x")}, &backend{name: "bwrap", tier: sandbox.Isolated}}}},
-		{what: "never one that isolates less", errors: []string{"nothing was run", "native: user namespaces"}, opts: auto.Options{Candidates: []sandbox.Backend{
+		{what: "never one that isolates less", errors: []string{"nothing was run", "native: user namespaces"}, opts: selection.Options{Candidates: []sandbox.Backend{
 			&backend{name: "native", tier: sandbox.Isolated, err: missing("native", "user namespaces", "x")},
 			&backend{name: "landlock", tier: sandbox.Confined}, &backend{name: "process", tier: sandbox.Limited}}}},
-		{what: "not one whose tier is lower here", errors: []string{"tier 3 (isolated) required", "2 (confined)", "syscalls missing"}, opts: auto.Options{Candidates: []sandbox.Backend{
+		{what: "not one whose tier is lower here", errors: []string{"tier 3 (isolated) required", "2 (confined)", "syscalls missing"}, opts: selection.Options{Candidates: []sandbox.Backend{
 			&backend{name: "native", tier: sandbox.Isolated, report: &sandbox.Report{Tier: sandbox.Confined, Layers: []sandbox.Layer{{Name: "syscalls"}}}}}}},
-		{what: "a lower tier where it is accepted", want: "landlock", opts: auto.Options{MinTier: sandbox.Confined, Candidates: []sandbox.Backend{
+		{what: "a lower tier where it is accepted", want: "landlock", opts: selection.Options{MinTier: sandbox.Confined, Candidates: []sandbox.Backend{
 			&backend{name: "native", tier: sandbox.Isolated, err: missing("native", "x", "")}, &backend{name: "landlock", tier: sandbox.Confined}}}},
-		{what: "the one that is named", want: "process", opts: auto.Options{Name: "process", Candidates: []sandbox.Backend{
+		{what: "the one that is named", want: "process", opts: selection.Options{Name: "process", Candidates: []sandbox.Backend{
 			&backend{name: "native", tier: sandbox.Isolated}, &backend{name: "process", tier: sandbox.Limited}}}},
-		{what: "no other than the one that is named", errors: []string{"bwrap: the program bwrap"}, opts: auto.Options{Name: "bwrap", Candidates: []sandbox.Backend{
+		{what: "no other than the one that is named", errors: []string{"bwrap: the program bwrap"}, opts: selection.Options{Name: "bwrap", Candidates: []sandbox.Backend{
 			&backend{name: "native", tier: sandbox.Isolated}, &backend{name: "bwrap", tier: sandbox.Isolated, err: missing("bwrap", "the program bwrap", "install it")}}}},
-		{what: "the one that is named, not below the tier", errors: []string{"tier 3"}, opts: auto.Options{Name: "landlock", MinTier: sandbox.Isolated, Candidates: []sandbox.Backend{
+		{what: "the one that is named, not below the tier", errors: []string{"tier 3"}, opts: selection.Options{Name: "landlock", MinTier: sandbox.Isolated, Candidates: []sandbox.Backend{
 			&backend{name: "landlock", tier: sandbox.Confined}}}},
-		{what: "an unknown name", errors: []string{`"gvisor"`, "native, bwrap"}, opts: auto.Options{Name: "gvisor", Candidates: []sandbox.Backend{
+		{what: "an unknown name", errors: []string{`"gvisor"`, "native, bwrap"}, opts: selection.Options{Name: "gvisor", Candidates: []sandbox.Backend{
 			&backend{name: "native"}, &backend{name: "bwrap"}}}},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
-			c := auto.New(&tt.opts)
+			c := selection.New(&tt.opts)
 			b, rep, err := c.Choose(t.Context())
 			if tt.want != "" {
 				if err != nil || b.Name() != tt.want || rep == nil || c.Name() != tt.want || c.Tier() != b.Tier() {
@@ -98,7 +98,7 @@ func TestChoose(t *testing.T) {
 
 func TestProbeRunsOnce(t *testing.T) {
 	b := &backend{name: "native", tier: sandbox.Isolated}
-	c := auto.New(&auto.Options{Candidates: []sandbox.Backend{b}})
+	c := selection.New(&selection.Options{Candidates: []sandbox.Backend{b}})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := c.Choose(gone); !errors.Is(err, context.Canceled) {
@@ -118,7 +118,7 @@ func TestProbeRunsOnce(t *testing.T) {
 func TestProbeIsRepeatedAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{name: "native", tier: sandbox.Isolated, err: missing("native", "a process", "end some")}
-		c := auto.New(&auto.Options{Candidates: []sandbox.Backend{b}})
+		c := selection.New(&selection.Options{Candidates: []sandbox.Backend{b}})
 		for range 3 {
 			if _, _, err := c.Choose(t.Context()); err == nil || b.probes != 1 {
 				t.Errorf("%d probes, %v", b.probes, err)
@@ -137,19 +137,22 @@ func TestProbeIsRepeatedAfterFailure(t *testing.T) {
 }
 
 func TestNoneErrorSaysHowToInstallOne(t *testing.T) {
-	c := auto.New(&auto.Options{Candidates: []sandbox.Backend{
+	c := selection.New(&selection.Options{Candidates: []sandbox.Backend{
 		&backend{name: "native", tier: sandbox.Isolated, err: missing("native", "user namespaces", "allow them")},
 		&backend{name: "bwrap", tier: sandbox.Isolated, err: missing("bwrap", "the program", "install it")}}})
 	_, err := c.Probe(t.Context())
-	none, ok := errors.AsType[*auto.NoBackendError](err)
+	none, ok := errors.AsType[*selection.NoBackendError](err)
 	if !ok || strings.Join(none.Fixes(), "|") != "allow them|install it" {
 		t.Errorf("%v", err)
+	}
+	if e, ok := errors.AsType[*sandbox.UnavailableError](err); !ok || e.Missing != err.Error() || e.Fix != "allow them, or install it" {
+		t.Errorf("%+v", e)
 	}
 }
 
 func TestIsolatingCandidatesComeFirst(t *testing.T) {
 	tier := sandbox.Virtual
-	for _, b := range auto.Candidates(nil) {
+	for _, b := range selection.Candidates(nil) {
 		if b.Tier() > tier {
 			t.Errorf("%s isolates more than one before it", b.Name())
 		}
