@@ -11,11 +11,11 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// row holds the measurements of one command or limit.
+// row holds the measurements of one command or baseline.
 type row struct {
 	name      string
-	limit     *row
-	goal      float64 // maximum ratio of wall time to limit; 0 if none
+	baseline  *row
+	goal      float64 // maximum ratio of wall time to baseline; 0 if none
 	wall, cpu *measure.Row
 	peak      *measure.Row
 }
@@ -34,14 +34,14 @@ type way struct {
 
 func (b *bench) newWay(name, url string) *way {
 	w := &way{bench: b, name: name, url: url}
-	w.clone = w.row("limit: git clone --depth 1", nil)
-	w.refs = w.row("limit: git ls-remote", nil)
-	w.version = w.row("limit: loadout version", nil)
-	w.question = w.row("limit: the two above together", nil)
-	w.hash = w.row("limit: read and hash every file", nil)
-	w.scan = w.row("limit: scan every skill", nil)
-	w.sync = w.row("limit: sync the written files to the disk", nil)
-	w.budget = w.row("limit: twice git clone plus the three above", nil)
+	w.clone = w.row("baseline: git clone --depth 1", nil)
+	w.refs = w.row("baseline: git ls-remote", nil)
+	w.version = w.row("baseline: loadout version", nil)
+	w.question = w.row("baseline: the two above together", nil)
+	w.hash = w.row("baseline: read and hash every file", nil)
+	w.scan = w.row("baseline: scan every skill", nil)
+	w.sync = w.row("baseline: sync the written files to the disk", nil)
+	w.budget = w.row("baseline: twice git clone plus the three above", nil)
 	w.addAll = w.row("`loadout add --all`", w.budget)
 	w.addAll.goal = 1
 	w.peerAll = w.row("peer: add all", w.budget)
@@ -59,10 +59,10 @@ func (b *bench) newWay(name, url string) *way {
 	return w
 }
 
-func (w *way) row(name string, limit *row) *row {
-	r := &row{name: name, limit: limit, wall: &measure.Row{Unit: "ms"}, cpu: &measure.Row{Unit: "ms"}, peak: &measure.Row{Unit: "MB"}}
-	if limit != nil {
-		r.wall.Limit, r.cpu.Limit = limit.wall, limit.cpu
+func (w *way) row(name string, baseline *row) *row {
+	r := &row{name: name, baseline: baseline, wall: &measure.Row{Unit: "ms"}, cpu: &measure.Row{Unit: "ms"}, peak: &measure.Row{Unit: "MB"}}
+	if baseline != nil {
+		r.wall.Baseline, r.cpu.Baseline = baseline.wall, baseline.cpu
 	}
 	w.rows = append(w.rows, r)
 	return r
@@ -71,11 +71,11 @@ func (w *way) row(name string, limit *row) *row {
 // runRound runs everything once. It records the measurements if record is set.
 func (w *way) runRound(record bool) error {
 	w.record = record
-	limits, err := w.measureLimits()
+	baselines, err := w.measureBaselines()
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.withHome(func(home string) error { return w.measureGit(home, limits) }), w.withHome(w.installAll), w.withHome(w.installOne), w.measurePeer())
+	return errors.Join(w.withHome(func(home string) error { return w.measureGit(home, baselines) }), w.withHome(w.installAll), w.withHome(w.installOne), w.measurePeer())
 }
 
 // withHome calls do with a new home directory and removes it afterwards.
@@ -87,9 +87,9 @@ func (w *way) withHome(do func(home string) error) error {
 	return errors.Join(do(home), os.RemoveAll(home))
 }
 
-// measureLimits measures, in this process, the minimum work that any program must do with the
+// measureBaselines measures, in this process, the minimum work that any program must do with the
 // files.
-func (w *way) measureLimits() (all measure.Cost, err error) {
+func (w *way) measureBaselines() (all measure.Cost, err error) {
 	for _, part := range []struct {
 		row *row
 		of  func() (measure.Cost, error)
@@ -109,8 +109,8 @@ func (w *way) measureLimits() (all measure.Cost, err error) {
 }
 
 // measureGit measures git alone, and a start of loadout that does nothing. Together with
-// limits, they are the budgets for installing all skills and for checking for updates.
-func (w *way) measureGit(home string, limits measure.Cost) error {
+// baselines, they are the budgets for installing all skills and for checking for updates.
+func (w *way) measureGit(home string, baselines measure.Cost) error {
 	clone, err := w.run(command{home: home, args: []string{w.repo.git, "clone", "--quiet", "--depth", "1", w.url, "clone"}})
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (w *way) measureGit(home string, limits measure.Cost) error {
 	w.add(w.clone, clone)
 	w.add(w.refs, refs)
 	w.add(w.version, start)
-	w.add(w.budget, cost{Cost: measure.Cost{Wall: 2*clone.Wall + limits.Wall, CPU: 2*clone.CPU + limits.CPU}})
+	w.add(w.budget, cost{Cost: measure.Cost{Wall: 2*clone.Wall + baselines.Wall, CPU: 2*clone.CPU + baselines.CPU}})
 	w.add(w.question, cost{Cost: measure.Cost{Wall: refs.Wall + start.Wall, CPU: refs.CPU + start.CPU}})
 	return nil
 }
@@ -224,22 +224,22 @@ func (w *way) add(r *row, c cost) {
 	r.peak.Add(float64(c.peak) / 1e6)
 }
 
-// printTable prints the table. Each ratio compares a row with the limit of the same round.
+// printTable prints the table. Each ratio compares a row with the baseline of the same round.
 func (w *way) printTable() {
-	out := [][]string{{"what", "wall", "range", "× limit", "CPU", "× limit", "largest process", "goal"}}
+	out := [][]string{{"what", "wall", "range", "× baseline", "CPU", "× baseline", "largest process", "goal"}}
 	for _, r := range w.rows {
 		if r.wall.Median() == 0 {
 			continue
 		}
 		text := []string{r.name, formatMillis(r.wall), measure.FormatNumber(r.wall.Quantile(0)) + "–" + measure.FormatNumber(r.wall.Quantile(1)), "", formatMillis(r.cpu), "", "", ""}
-		if r.limit != nil {
+		if r.baseline != nil {
 			text[3], text[5] = measure.FormatNumber(r.wall.Ratio()), measure.FormatNumber(r.cpu.Ratio())
 		}
 		if peak := r.peak.Median(); peak > 0 {
 			text[6] = measure.FormatNumber(peak) + " MB"
 		}
 		if r.goal > 0 {
-			text[7] = measure.FormatVerdict(fmt.Sprintf("≤ %s × limit", measure.FormatNumber(r.goal)), r.wall.Ratio() <= r.goal)
+			text[7] = measure.FormatVerdict(fmt.Sprintf("≤ %s × baseline", measure.FormatNumber(r.goal)), r.wall.Ratio() <= r.goal)
 		}
 		out = append(out, text)
 	}

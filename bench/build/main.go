@@ -68,12 +68,12 @@ func run(rounds int) (err error) {
 }
 
 func (b *bench) measureColdBuilds(peer string, rounds int) error {
-	names := []string{"limit: a program that links net/http", "loadout"}
+	names := []string{"baseline: a program that links net/http", "loadout"}
 	var wall, cpu [2]*measure.Row
 	for i, name := range names {
 		wall[i], cpu[i] = b.wall.Row(measure.Row{Name: name, Unit: "s"}), b.cpu.Row(measure.Row{Name: name, Unit: "s"})
 	}
-	wall[1].Limit, cpu[1].Limit = wall[0], cpu[0]
+	wall[1].Baseline, cpu[1].Baseline = wall[0], cpu[0]
 	for range rounds {
 		for i, pkg := range []string{".", "./cmd/loadout"} {
 			cache, err := os.MkdirTemp(b.tmp, "cache")
@@ -94,7 +94,7 @@ func (b *bench) measureColdBuilds(peer string, rounds int) error {
 // measureSizes measures the size of each binary, with default and with release flags.
 func (b *bench) measureSizes(peer string) error {
 	for _, flags := range [][]string{nil, {"-trimpath", "-ldflags=-s -w"}} {
-		var limit *measure.Row
+		var baseline *measure.Row
 		for i, pkg := range []string{".", "./cmd/loadout"} {
 			out := filepath.Join(b.tmp, fmt.Sprint("size", i, len(flags)))
 			if _, err := build([]string{peer, b.root}[i], pkg, out, []string{"CGO_ENABLED=0"}, flags...); err != nil {
@@ -104,13 +104,13 @@ func (b *bench) measureSizes(peer string) error {
 			if err != nil {
 				return err
 			}
-			name := []string{"limit: a program that links net/http", "loadout"}[i]
+			name := []string{"baseline: a program that links net/http", "loadout"}[i]
 			for _, f := range flags {
 				name += ", " + f
 			}
-			row := b.sizes.Row(measure.Row{Name: name, Unit: "MB", Limit: limit})
+			row := b.sizes.Row(measure.Row{Name: name, Unit: "MB", Baseline: baseline})
 			row.Add(float64(fi.Size()) / 1e6)
-			limit = row
+			baseline = row
 		}
 	}
 	return nil

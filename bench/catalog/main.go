@@ -30,7 +30,7 @@ import (
 func main() {
 	dirs := measure.DirsFlag("dir", "`directory` of skills (repeatable)")
 	rounds := flag.Int("rounds", 7, "number of rounds")
-	once := flag.String("once", "", "print the memory after a scan of -dir: \"catalog\" or \"limit\"; for internal use")
+	once := flag.String("once", "", "print the memory after a scan of -dir: \"catalog\" or \"baseline\"; for internal use")
 	measure.Main("catalog", true, func() error {
 		switch {
 		case len(*dirs) == 0:
@@ -105,16 +105,16 @@ func (b *bench) printMemory() error {
 	fmt.Printf("\nMemory after one scan in a separate process (%.1f MB of names and descriptions):\n\n", float64(b.text)/1e6)
 	var t measure.Table
 	heap := [2]*measure.Row{
-		t.Row(measure.Row{Name: "limit: heap of names and descriptions", Unit: "MB"}),
+		t.Row(measure.Row{Name: "baseline: heap of names and descriptions", Unit: "MB"}),
 		t.Row(measure.Row{Name: "heap of the catalog", Unit: "MB", Goal: 10 * float64(b.skills) / 10_000}),
 	}
 	peak := [2]*measure.Row{
-		t.Row(measure.Row{Name: "limit: peak", Unit: "MB"}),
+		t.Row(measure.Row{Name: "baseline: peak", Unit: "MB"}),
 		t.Row(measure.Row{Name: "peak", Unit: "MB", Goal: 40 * float64(max(b.skills, 10_000)) / 10_000}),
 	}
-	heap[1].Limit, peak[1].Limit = heap[0], peak[0]
+	heap[1].Baseline, peak[1].Baseline = heap[0], peak[0]
 	for range 5 {
-		for i, mode := range []string{"limit", "catalog"} {
+		for i, mode := range []string{"baseline", "catalog"} {
 			m, err := measureMemory(self, mode, b.dir)
 			if err != nil {
 				return err
@@ -146,7 +146,7 @@ func scanOnce(mode, dir string) error {
 	defer b.close()
 	before := measure.HeapInUse()
 	var kept any
-	if mode == "limit" {
+	if mode == "baseline" {
 		kept, err = b.parseAll()
 	} else {
 		kept, err = b.openCatalog(context.Background(), "")

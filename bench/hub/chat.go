@@ -37,11 +37,11 @@ func (b *bench) measureChats() error {
 		all = append(all, c)
 	}
 	var table measure.Table
-	row := func(name string, limit *measure.Row) *measure.Row {
-		return table.Row(measure.Row{Name: name, Unit: "ms", Limit: limit})
+	row := func(name string, baseline *measure.Row) *measure.Row {
+		return table.Row(measure.Row{Name: name, Unit: "ms", Baseline: baseline})
 	}
 	cold := row("first turn of a user, which reads all visible skills: end", nil)
-	accepted := row("limit: a message is stored", nil)
+	accepted := row("baseline: a message is stored", nil)
 	first, end := row("one at a time: first event of the model", accepted), row("one at a time: end of the turn", accepted)
 	for pass := range 2 {
 		for _, c := range all {

@@ -33,15 +33,15 @@ type longChat struct {
 }
 
 // measureLong measures the turns of one conversation of each program as it grows to
-// the given number of turns. The turns of the programs alternate with the limit: a
+// the given number of turns. The turns of the programs alternate with the baseline: a
 // transaction that stores an event, and a server-sent event to a client that waits
 // for it. The CPU time includes the demo model, which reads the whole request.
 func measureLong(database string, all []*bench) (err error) {
-	limit, err := newMinimalServer(all[0].home + "-limit.db")
+	baseline, err := newMinimalServer(all[0].home + "-baseline.db")
 	if err != nil {
 		return err
 	}
-	defer limit.close()
+	defer baseline.close()
 	var chats []*longChat
 	for i, b := range all {
 		l, err := b.startLong([]string{"", "base"}[i])
@@ -51,7 +51,7 @@ func measureLong(database string, all []*bench) (err error) {
 		defer func() { err = errors.Join(err, l.close()) }()
 		chats = append(chats, l)
 	}
-	table := [][]string{{database + ": turn", "program", "CPU of the node per turn, ms", "first event, ms (min)", "end, ms (min)", "limit, ms (min)"}}
+	table := [][]string{{database + ": turn", "program", "CPU of the node per turn, ms", "first event, ms (min)", "end, ms (min)", "baseline, ms (min)"}}
 	turns := 0
 	for _, mark := range marks {
 		if mark > all[0].turns {
@@ -66,7 +66,7 @@ func measureLong(database string, all []*bench) (err error) {
 				}
 			}
 			if measured {
-				took, err := limit.exchange()
+				took, err := baseline.exchange()
 				if err != nil {
 					return err
 				}

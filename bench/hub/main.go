@@ -13,7 +13,7 @@
 //
 // The hub is a `loadout serve` process, once with SQLite and once with a PostgreSQL server that
 // the program starts. The program uploads skills through the API: half of them to the public
-// namespace, a quarter to groups and a quarter to users. It compares each request with a limit
+// namespace, a quarter to groups and a quarter to users. It compares each request with a baseline
 // measured in the same run: an indexed SELECT of as many rows from the same database, served
 // over HTTP; http.ServeFile with the same package; and the same bytes from memory. The
 // measurements alternate. With -turns, it measures only the turns of a conversation that

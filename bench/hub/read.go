@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // driver for the limits
+	_ "github.com/jackc/pgx/v5/stdlib" // driver for the baselines
 	_ "modernc.org/sqlite"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
@@ -30,10 +30,10 @@ const (
 
 // question is a kind of request to measure.
 type question struct {
-	name  string
-	limit string             // name of the question that is its limit
-	url   func(i int) string // URL of request i
-	token string             // "" rotates through the tokens of all users
+	name     string
+	baseline string             // name of the question that is its baseline
+	url      func(i int) string // URL of request i
+	token    string             // "" rotates through the tokens of all users
 }
 
 // skillPage holds the fields of a skills page that the benchmarks use.
@@ -57,27 +57,27 @@ func (b *bench) measureReads() error {
 	if err := json.Unmarshal(page, &public); err != nil {
 		return err
 	}
-	limits, err := b.serveLimits(public.Items[0].ID, map[string][]byte{"/hits": data, "/page": page})
+	baselines, err := b.serveBaselines(public.Items[0].ID, map[string][]byte{"/hits": data, "/page": page})
 	if err != nil {
 		return err
 	}
-	defer limits.Close()
+	defer baselines.Close()
 	r := rand.New(rand.NewPCG(1, 1))
 	words := strings.Fields("tables invoices deploy report images browser python review database schedule")
 	at := func(format string, args ...any) string { return b.node.url + "/api/v1" + fmt.Sprintf(format, args...) }
-	const sel, mem, hits, file = "limit: an indexed SELECT of 50 rows", "limit: the bytes of a list from memory", "limit: the bytes of a search from memory", "limit: http.ServeFile of a package"
+	const sel, mem, hits, file = "baseline: an indexed SELECT of 50 rows", "baseline: the bytes of a list from memory", "baseline: the bytes of a search from memory", "baseline: http.ServeFile of a package"
 	questions := []question{
-		{name: sel, url: func(int) string { return limits.URL + "/select" }},
-		{name: mem, url: func(int) string { return limits.URL + "/page" }},
-		{name: hits, url: func(int) string { return limits.URL + "/hits" }},
-		{name: file, url: func(int) string { return limits.URL + "/package" }},
-		{name: "list: the first 50 that a user can see", limit: sel, url: func(int) string { return at("/skills?limit=50") }},
-		{name: "list: 50 public ones", limit: sel, url: func(int) string { return at("/skills?limit=50&namespace=public") }},
-		{name: "list: 50 with a word", limit: sel, url: func(i int) string { return at("/skills?limit=50&q=%s", words[i%len(words)]) }},
-		{name: "search: 10", limit: hits, url: func(i int) string {
+		{name: sel, url: func(int) string { return baselines.URL + "/select" }},
+		{name: mem, url: func(int) string { return baselines.URL + "/page" }},
+		{name: hits, url: func(int) string { return baselines.URL + "/hits" }},
+		{name: file, url: func(int) string { return baselines.URL + "/package" }},
+		{name: "list: the first 50 that a user can see", baseline: sel, url: func(int) string { return at("/skills?limit=50") }},
+		{name: "list: 50 public ones", baseline: sel, url: func(int) string { return at("/skills?limit=50&namespace=public") }},
+		{name: "list: 50 with a word", baseline: sel, url: func(i int) string { return at("/skills?limit=50&q=%s", words[i%len(words)]) }},
+		{name: "search: 10", baseline: hits, url: func(i int) string {
 			return at("/search?q=%s+%s", words[i%len(words)], words[r.IntN(len(words))])
 		}},
-		{name: "package", limit: file, token: b.admin, url: func(i int) string {
+		{name: "package", baseline: file, token: b.admin, url: func(i int) string {
 			return at("/skills/%s/versions/1/package", public.Items[i%len(public.Items)].ID)
 		}},
 	}
@@ -94,9 +94,9 @@ func (b *bench) measureQuestions(questions []question, clients int) error {
 	var table measure.Table
 	median, high, cpu := map[string]*measure.Row{}, map[string]*measure.Row{}, map[string]*measure.Row{}
 	for _, q := range questions {
-		median[q.name] = table.Row(measure.Row{Name: q.name + ", p50", Unit: "ms", Limit: median[q.limit]})
-		high[q.name] = table.Row(measure.Row{Name: q.name + ", p95", Unit: "ms", Limit: high[q.limit]})
-		if q.limit != "" {
+		median[q.name] = table.Row(measure.Row{Name: q.name + ", p50", Unit: "ms", Baseline: median[q.baseline]})
+		high[q.name] = table.Row(measure.Row{Name: q.name + ", p95", Unit: "ms", Baseline: high[q.baseline]})
+		if q.baseline != "" {
 			cpu[q.name] = table.Row(measure.Row{Name: q.name + ", CPU time of the node", Unit: "ms"})
 		}
 	}
@@ -157,9 +157,9 @@ func questionURL(mu *sync.Mutex, q question, n int) string {
 	return q.url(n)
 }
 
-// serveLimits serves the limits: rows from the same database as JSON, a package from a file,
+// serveBaselines serves the baselines: rows from the same database as JSON, a package from a file,
 // and stored responses by path.
-func (b *bench) serveLimits(skill string, responses map[string][]byte) (*limitServer, error) {
+func (b *bench) serveBaselines(skill string, responses map[string][]byte) (*baselineServer, error) {
 	pkg, _, err := b.send(b.admin, "GET", b.node.url+"/api/v1/skills/"+skill+"/versions/1/package", "", nil)
 	if err != nil {
 		return nil, err
@@ -189,15 +189,15 @@ func (b *bench) serveLimits(skill string, responses map[string][]byte) (*limitSe
 		}
 		json.NewEncoder(w).Encode(rows)
 	})
-	return &limitServer{httptest.NewServer(mux), db}, nil
+	return &baselineServer{httptest.NewServer(mux), db}, nil
 }
 
-type limitServer struct {
+type baselineServer struct {
 	*httptest.Server
 	db *sql.DB
 }
 
-func (l *limitServer) Close() {
+func (l *baselineServer) Close() {
 	l.Server.Close()
 	l.db.Close()
 }

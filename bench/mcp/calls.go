@@ -27,7 +27,7 @@ type call struct {
 	name    string
 	method  string
 	params  func(i int) any
-	minimum func(i int) error // limit; nil means a tool call that does nothing
+	minimum func(i int) error // baseline; nil means a tool call that does nothing
 	goal    float64           // maximum wall time in ms; 0 if none
 }
 
@@ -62,7 +62,7 @@ func measureCalls(ctx context.Context, tmp, program, self, dir string, n int) (e
 		{name: "stdio", to: child, nothing: empty},
 		{name: "HTTP handler", to: handler{server.Handler(nil)}, nothing: handler{nothing}},
 	}
-	r := &report{rows: [][]string{{"call", "over", "wall p50", "p95", "CPU p50", "limit CPU p50", "× limit", "goal"}}}
+	r := &report{rows: [][]string{{"call", "over", "wall p50", "p95", "CPU p50", "baseline CPU p50", "× baseline", "goal"}}}
 	const pageCount = 20
 	if err := warmFiles(rt.Catalog().Snapshot(), pageCount*60); err != nil { // more than the pages contain
 		return err
@@ -90,7 +90,7 @@ type page struct {
 // measureColdPages pages through skills/list for the first time.
 func measureColdPages(r *report, ways []*way, dir string, n int) (pages []page, err error) {
 	var cost [2]costs
-	var limit measure.Row
+	var baseline measure.Row
 	next := make([]string, len(ways))
 	for range n {
 		p := page{cursor: next[0]}
@@ -108,14 +108,14 @@ func measureColdPages(r *report, ways []*way, dir string, n int) (pages []page, 
 		if err != nil {
 			return nil, err
 		}
-		limit.AddTime(took.CPU)
+		baseline.AddTime(took.CPU)
 		pages = append(pages, p)
 		if next[0] == "" {
 			break
 		}
 	}
 	for k, w := range ways {
-		r.addRow("skills/list, a page, first time", w.name, &cost[k], &limit, 0)
+		r.addRow("skills/list, a page, first time", w.name, &cost[k], &baseline, 0)
 	}
 	return pages, nil
 }

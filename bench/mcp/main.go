@@ -7,8 +7,8 @@
 //
 //	go run ./mcp -skills DIR [-idle DIR]…
 //
-// Each call has a limit measured in the same run: reading and hashing the same files with
-// plain system calls. If a call reads no file, the limit is a call to a tool that does nothing,
+// Each call has a baseline measured in the same run: reading and hashing the same files with
+// plain system calls. If a call reads no file, the baseline is a call to a tool that does nothing,
 // on a plain SDK server over the same transport.
 package main
 
@@ -96,8 +96,8 @@ func startServer(tmp, program string, args ...string) (*measure.Process, error) 
 // tools. The first start saves the index for the others.
 func measureIdle(tmp, program, self string, dirs []string) error {
 	var t measure.Table
-	limit := t.Row(measure.Row{Name: "limit: a server of the bare SDK with one tool", Unit: "MB"})
-	limitOwn := t.Row(measure.Row{Name: "of that, anonymous", Unit: "MB"})
+	baseline := t.Row(measure.Row{Name: "baseline: a server of the bare SDK with one tool", Unit: "MB"})
+	baselineOwn := t.Row(measure.Row{Name: "of that, anonymous", Unit: "MB"})
 	add := func(resident, own *measure.Row, program string, args ...string) error {
 		p, err := startServer(tmp, program, args...)
 		if err != nil {
@@ -119,11 +119,11 @@ func measureIdle(tmp, program, self string, dirs []string) error {
 			return err
 		}
 		name := fmt.Sprintf("loadout mcp, %d skills", n)
-		rows[dir] = [2]*measure.Row{t.Row(measure.Row{Name: name, Unit: "MB", Limit: limit}),
-			t.Row(measure.Row{Name: "of that, anonymous", Unit: "MB", Limit: limitOwn})}
+		rows[dir] = [2]*measure.Row{t.Row(measure.Row{Name: name, Unit: "MB", Baseline: baseline}),
+			t.Row(measure.Row{Name: "of that, anonymous", Unit: "MB", Baseline: baselineOwn})}
 	}
 	for range 5 {
-		if err := add(limit, limitOwn, self, "-serve-empty"); err != nil {
+		if err := add(baseline, baselineOwn, self, "-serve-empty"); err != nil {
 			return err
 		}
 		for _, dir := range dirs {

@@ -27,13 +27,13 @@ func (c *costs) addSample(took measure.Cost) {
 // report collects the rows of the table. Times are in µs.
 type report struct{ rows [][]string }
 
-func (r *report) addRow(name, over string, c *costs, limit *measure.Row, goalMillis float64) {
+func (r *report) addRow(name, over string, c *costs, baseline *measure.Row, goalMillis float64) {
 	goal := ""
 	if goalMillis > 0 {
 		goal = measure.FormatVerdict(fmt.Sprintf("≤ %s ms", measure.FormatNumber(goalMillis)), c.wall.Median() <= goalMillis*1000)
 	}
 	r.rows = append(r.rows, []string{name, over, formatMicros(c.wall.Median()), formatMicros(c.wall.Quantile(0.95)), formatMicros(c.cpu.Median()),
-		formatMicros(limit.Median()), measure.FormatNumber(c.cpu.RatioTo(limit)), goal})
+		formatMicros(baseline.Median()), measure.FormatNumber(c.cpu.RatioTo(baseline)), goal})
 }
 
 func formatMicros(v float64) string {
@@ -43,17 +43,17 @@ func formatMicros(v float64) string {
 	return measure.FormatNumber(v) + " µs"
 }
 
-// measure makes the call, and the call that is its limit, n times over each transport.
+// measure makes the call, and the call that is its baseline, n times over each transport.
 func (r *report) measure(c call, ways []*way, n int) error {
 	cost := make([]costs, len(ways))
-	limit := make([]measure.Row, len(ways))
+	baseline := make([]measure.Row, len(ways))
 	for i := range n {
 		for k, w := range ways {
-			took, err := measureLimit(c, w, i)
+			took, err := measureBaseline(c, w, i)
 			if err != nil {
-				return fmt.Errorf("measure limit: %w", err)
+				return fmt.Errorf("measure baseline: %w", err)
 			}
-			limit[k].AddTime(took.CPU)
+			baseline[k].AddTime(took.CPU)
 			took, res, err := w.to.Measure(c.method, c.params(i))
 			if err != nil {
 				return err
@@ -65,13 +65,13 @@ func (r *report) measure(c call, ways []*way, n int) error {
 		}
 	}
 	for k, w := range ways {
-		r.addRow(c.name, w.name, &cost[k], &limit[k], c.goal)
+		r.addRow(c.name, w.name, &cost[k], &baseline[k], c.goal)
 	}
 	return nil
 }
 
-// measureLimit measures the minimum work for the i-th call.
-func measureLimit(c call, w *way, i int) (measure.Cost, error) {
+// measureBaseline measures the minimum work for the i-th call.
+func measureBaseline(c call, w *way, i int) (measure.Cost, error) {
 	if c.minimum != nil {
 		return measure.Run(func() error { return c.minimum(i) })
 	}

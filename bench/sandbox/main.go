@@ -91,8 +91,8 @@ func run(rounds int, cgo bool) error {
 	return b.printMemory()
 }
 
-func (b *bench) add(name string, limit *measure.Row, goal float64, do func() error) *measure.Row {
-	row := b.table.Row(measure.Row{Name: name, Unit: "ms", Limit: limit, Goal: goal, Over: true})
+func (b *bench) add(name string, baseline *measure.Row, goal float64, do func() error) *measure.Row {
+	row := b.table.Row(measure.Row{Name: name, Unit: "ms", Baseline: baseline, Goal: goal, Over: true})
 	b.cases = append(b.cases, benchmark{row, do})
 	return row
 }

@@ -97,8 +97,8 @@ func run(dirs []string, rounds int) error {
 // addAll adds all ways to start. Goals apply to wall time. The goal of `loadout mcp` applies to
 // the first directory, as the excess over `loadout version`.
 func (b *bench) addAll(dirs []string) error {
-	limit := b.add("limit: a Go program that prints a word", nil, func() ([]measure.Cost, error) { return b.runProgram(b.trivial) })
-	version := b.add("loadout version", limit, func() ([]measure.Cost, error) { return b.runProgram(b.loadout, "version") })
+	baseline := b.add("baseline: a Go program that prints a word", nil, func() ([]measure.Cost, error) { return b.runProgram(b.trivial) })
+	version := b.add("loadout version", baseline, func() ([]measure.Cost, error) { return b.runProgram(b.loadout, "version") })
 	version.wall[0].Goal = 10
 	empty := filepath.Join(b.tmp, "empty")
 	if err := os.Mkdir(empty, 0o700); err != nil {
@@ -145,22 +145,22 @@ func (b *bench) addMCP(dir string, skills int, version *start) error {
 	return nil
 }
 
-func (b *bench) add(name string, limit *start, once func() ([]measure.Cost, error)) *start {
+func (b *bench) add(name string, baseline *start, once func() ([]measure.Cost, error)) *start {
 	s := &start{name: name, once: once}
 	b.cases = append(b.cases, s)
-	b.addRow(s, name, limit)
+	b.addRow(s, name, baseline)
 	return s
 }
 
-func (b *bench) addPair(name string, limit *start, once func() ([]measure.Cost, error)) {
-	s := b.add(name+": initialize", limit, once)
-	b.addRow(s, name+": initialize, tools/list", limit)
+func (b *bench) addPair(name string, baseline *start, once func() ([]measure.Cost, error)) {
+	s := b.add(name+": initialize", baseline, once)
+	b.addRow(s, name+": initialize, tools/list", baseline)
 }
 
-func (b *bench) addRow(s *start, name string, limit *start) {
+func (b *bench) addRow(s *start, name string, baseline *start) {
 	wall, cpu := measure.Row{Name: name, Unit: "ms"}, measure.Row{Name: name, Unit: "ms"}
-	if limit != nil {
-		wall.Limit, cpu.Limit = limit.wall[0], limit.cpu[0]
+	if baseline != nil {
+		wall.Baseline, cpu.Baseline = baseline.wall[0], baseline.cpu[0]
 	}
 	s.wall, s.cpu = append(s.wall, b.wall.Row(wall)), append(s.cpu, b.cpu.Row(cpu))
 }

@@ -72,7 +72,7 @@ func newStrategies(n count, all []deliveredSkill) []strategy {
 	catalogText := n(catalog.Format(entries, catalog.FormatOptions{}))
 	strategies := []strategy{
 		{name: "static: every body in the base prompt", system: everything},
-		{name: "limit: bare bodies as tool results, names and descriptions in the base prompt", system: names, load: bare},
+		{name: "baseline: bare bodies as tool results, names and descriptions in the base prompt", system: names, load: bare},
 		{name: "tool result as rendered, catalog text in the base prompt", system: catalogText, load: rendered, goal: 230},
 	}
 	for i, cl := range recordedClients {

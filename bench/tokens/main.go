@@ -98,7 +98,7 @@ func run(ctx context.Context, costDir string, dirs []string) error {
 	}
 	fmt.Println(measure.Environment())
 	fmt.Printf("\nTokens of the o200k vocabulary, %d skills:\n\n", len(all))
-	r := &report{rows: [][]string{{"what", "value", "limit", "× limit", "goal"}}}
+	r := &report{rows: [][]string{{"what", "value", "baseline", "× baseline", "goal"}}}
 	r.addCatalog(n, all)
 	r.addDelivery(n, all)
 	r.addShown(n, few)

@@ -22,11 +22,11 @@ import (
 // report collects the rows of the table.
 type report struct{ rows [][]string }
 
-// addRow adds a row. limit is 0 if there is none, and goal is "" if there is none.
-func (r *report) addRow(what string, value, limit float64, goal string) {
+// addRow adds a row. baseline is 0 if there is none, and goal is "" if there is none.
+func (r *report) addRow(what string, value, baseline float64, goal string) {
 	row := []string{what, measure.FormatNumber(value), "", "", goal}
-	if limit > 0 {
-		row[2], row[3] = measure.FormatNumber(limit), fmt.Sprintf("%.3f", value/limit)
+	if baseline > 0 {
+		row[2], row[3] = measure.FormatNumber(baseline), fmt.Sprintf("%.3f", value/baseline)
 	}
 	r.rows = append(r.rows, row)
 }
@@ -41,7 +41,7 @@ func (r *report) addCatalog(n count, all []deliveredSkill) {
 	}
 	text := n(catalog.Format(entries, catalog.FormatOptions{}))
 	frame := float64(text-bare) / float64(len(all))
-	r.addRow("catalog text of all skills; limit: names and descriptions", float64(text), float64(bare), "")
+	r.addRow("catalog text of all skills; baseline: names and descriptions", float64(text), float64(bare), "")
 	r.addRow("catalog text per skill beyond name and description", frame, 0, measure.FormatVerdict("≤ 3", frame <= 3))
 	for _, budget := range []int{1000, 2000, 5000} {
 		bounded := n(catalog.Format(entries, catalog.FormatOptions{Tokens: budget}))
@@ -60,8 +60,8 @@ func (r *report) addDelivery(n count, all []deliveredSkill) {
 		plain += n(session.Render(&m))
 	}
 	ratio := float64(plain) / float64(bodies)
-	r.addRow("delivered instructions without file names; limit: as written", float64(plain), float64(bodies), measure.FormatVerdict("≤ 1.02", ratio <= 1.02))
-	r.addRow("delivered instructions with file names; limit: as written", float64(rendered), float64(bodies), "")
+	r.addRow("delivered instructions without file names; baseline: as written", float64(plain), float64(bodies), measure.FormatVerdict("≤ 1.02", ratio <= 1.02))
+	r.addRow("delivered instructions with file names; baseline: as written", float64(rendered), float64(bodies), "")
 }
 
 // addShown adds token counts of what clients show after load_skill: of all skills
@@ -77,7 +77,7 @@ func (r *report) addShown(n count, all []deliveredSkill) {
 			}
 		}
 		ratio := float64(shown) / float64(bodies)
-		r.addRow("load_skill as "+cl.name+" shows it; limit: instructions as written", float64(shown), float64(bodies), measure.FormatVerdict("≤ 1.05", ratio <= 1.05))
+		r.addRow("load_skill as "+cl.name+" shows it; baseline: instructions as written", float64(shown), float64(bodies), measure.FormatVerdict("≤ 1.05", ratio <= 1.05))
 		r.addRow("of that, the worst with 1,000 tokens or more", float64(worst), float64(worstBody), "")
 	}
 }

@@ -110,8 +110,10 @@ func descendants(parent int) []int {
 // measureStarts prints the time from starting a program to the first tool result.
 func (s *site) measureStarts(f flags) error {
 	var table measure.Table
-	direct := table.Row(measure.Row{Name: "limit: the server itself", Unit: "ms"})
-	row := func(name string) *measure.Row { return table.Row(measure.Row{Name: name, Unit: "ms", Limit: direct}) }
+	direct := table.Row(measure.Row{Name: "baseline: the server itself", Unit: "ms"})
+	row := func(name string) *measure.Row {
+		return table.Row(measure.Row{Name: name, Unit: "ms", Baseline: direct})
+	}
 	cold, warm := row("`loadout mcp`, nothing saved"), row("`loadout mcp`, saved listing")
 	fiftyCold, fiftyWarm := row("the same with 50 servers, nothing saved"), row("the same with 50 servers, saved listing")
 	var peerRow *measure.Row

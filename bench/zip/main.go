@@ -55,14 +55,14 @@ func run(ctx context.Context, dirs []string, rounds int) error {
 		return fmt.Errorf("no valid skills found below %s", strings.Join(dirs, ", "))
 	}
 	var t measure.Table
-	limit := t.Row(measure.Row{Name: "limit: archive/zip, names, inflate SKILL.md, sha256 of the package", Unit: "ms"})
-	check := t.Row(measure.Row{Name: "check: OpenZIP and parse SKILL.md", Unit: "ms", Limit: limit, Goal: 0.3})
-	whole := t.Row(measure.Row{Name: "the same, inflate and hash every file", Unit: "ms", Limit: limit})
+	baseline := t.Row(measure.Row{Name: "baseline: archive/zip, names, inflate SKILL.md, sha256 of the package", Unit: "ms"})
+	check := t.Row(measure.Row{Name: "check: OpenZIP and parse SKILL.md", Unit: "ms", Baseline: baseline, Goal: 0.3})
+	whole := t.Row(measure.Row{Name: "the same, inflate and hash every file", Unit: "ms", Baseline: baseline})
 	for range rounds {
 		for _, step := range []struct {
 			row *measure.Row
 			do  func(string) error
-		}{{limit, readMinimum}, {check, checkPackage}, {whole, hashFiles}} {
+		}{{baseline, readMinimum}, {check, checkPackage}, {whole, hashFiles}} {
 			took, err := measure.RunClean(func() error { return forEach(packages, step.do) })
 			if err != nil {
 				return fmt.Errorf("%s: %w", step.row.Name, err)

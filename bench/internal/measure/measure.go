@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package measure provides shared code for the programs under bench: CPU clocks, process
-// memory, samples with median and range, and tables that compare them with a limit measured in
+// memory, samples with median and range, and tables that compare them with a baseline measured in
 // the same run. It works only on Linux.
 //
 // Start reading at [Main] and [Table].

@@ -12,11 +12,11 @@ import (
 
 // Row is one measured quantity with its samples.
 type Row struct {
-	Name  string
-	Unit  string  // such as µs, ms or MB
-	Limit *Row    // row to compare with
-	Goal  float64 // maximum value; 0 if none
-	Over  bool    // whether the goal applies to the excess over the limit
+	Name     string
+	Unit     string  // such as µs, ms or MB
+	Baseline *Row    // row to compare with
+	Goal     float64 // maximum value; 0 if none
+	Over     bool    // whether the goal applies to the excess over the baseline
 
 	samples []float64
 }
@@ -49,8 +49,8 @@ func Quantile(values []float64, q float64) float64 {
 	return s[min(int(q*float64(len(s))), len(s)-1)]
 }
 
-// Ratio returns the median, over all rounds, of r divided by its limit.
-func (r *Row) Ratio() float64 { return r.RatioTo(r.Limit) }
+// Ratio returns the median, over all rounds, of r divided by its baseline.
+func (r *Row) Ratio() float64 { return r.RatioTo(r.Baseline) }
 
 // RatioTo returns the median, over all rounds, of r divided by o.
 func (r *Row) RatioTo(o *Row) float64 {
@@ -64,14 +64,14 @@ func (r *Row) RatioTo(o *Row) float64 {
 	return Quantile(ratios, 0.5)
 }
 
-// Excess returns the median, over all rounds, of r minus its limit.
+// Excess returns the median, over all rounds, of r minus its baseline.
 func (r *Row) Excess() float64 {
-	if len(r.samples) != len(r.Limit.samples) {
-		return r.Median() - r.Limit.Median()
+	if len(r.samples) != len(r.Baseline.samples) {
+		return r.Median() - r.Baseline.Median()
 	}
 	d := make([]float64, len(r.samples))
 	for i := range d {
-		d[i] = r.samples[i] - r.Limit.samples[i]
+		d[i] = r.samples[i] - r.Baseline.samples[i]
 	}
 	return Quantile(d, 0.5)
 }
@@ -83,7 +83,7 @@ func (r *Row) Verdict() string {
 	}
 	got, of := r.Median(), ""
 	if r.Over {
-		got, of = r.Excess(), " over the limit"
+		got, of = r.Excess(), " over the baseline"
 	}
 	return FormatVerdict(fmt.Sprintf("≤ %s %s%s", FormatNumber(r.Goal), r.Unit, of), got <= r.Goal)
 }
@@ -108,16 +108,16 @@ func (t *Table) Row(r Row) *Row {
 // Rows returns the rows in the order in which they were added.
 func (t *Table) Rows() []*Row { return t.rows }
 
-// Print writes the table as Markdown with the median, the range and the ratio to the limit of
+// Print writes the table as Markdown with the median, the range and the ratio to the baseline of
 // each row. It omits rows without samples.
 func (t *Table) Print(w io.Writer) {
-	rows := [][]string{{"what", "median", "range", "× limit", "goal"}}
+	rows := [][]string{{"what", "median", "range", "× baseline", "goal"}}
 	for _, r := range t.rows {
 		if len(r.samples) == 0 {
 			continue
 		}
 		ratio := ""
-		if r.Limit != nil {
+		if r.Baseline != nil {
 			ratio = fmt.Sprintf("%.2f", r.Ratio())
 		}
 		rows = append(rows, []string{r.Name, FormatNumber(r.Median()) + " " + r.Unit,

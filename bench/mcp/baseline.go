@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// The limits are measured with plain system calls, one buffer and no checks.
+// The baselines are measured with plain system calls, one buffer and no checks.
 
 var buffer = make([]byte, 1<<20)
 

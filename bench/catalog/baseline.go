@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// The limits are measured with plain system calls, one buffer and no checks.
+// The baselines are measured with plain system calls, one buffer and no checks.
 
 const headSize = 4 << 10
 
