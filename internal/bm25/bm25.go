@@ -169,10 +169,10 @@ func (x *Index) Search(query string, limit int) []Hit {
 }
 
 // SearchAmong is like [Index.Search], but it returns only texts for which keep
-// returns true, and drops texts that score far below the best of them. All
-// texts determine how much a word weighs. keep may be nil. SearchAmong returns
-// an error only if a segment in a file cannot be read or is damaged; see
-// [ErrDamaged].
+// returns true, and drops texts that score far below the best of them. The
+// weight of a word still depends on all texts. keep may be nil. SearchAmong
+// returns an error only if a segment in a file cannot be read or is damaged;
+// see [ErrDamaged].
 func (x *Index) SearchAmong(query string, limit int, keep func(doc int) bool) ([]Hit, error) {
 	if limit <= 0 || x.texts == 0 {
 		return nil, nil
@@ -272,7 +272,7 @@ func (x *Index) addWord(s *queryBuffers, w []byte) (bool, error) {
 }
 
 // addTerm adds the scores for a term of the query. It reports whether the index
-// contains the term. A term counts once.
+// contains the term. A repeated term adds nothing.
 func (x *Index) addTerm(s *queryBuffers, term []byte, weight float32) (bool, error) {
 	for _, t := range s.terms {
 		if string(s.words[t[0]:t[1]]) == string(term) {
@@ -304,7 +304,7 @@ func (x *Index) addTerm(s *queryBuffers, term []byte, weight float32) (bool, err
 
 // addScores adds the scores for the term in s.postings. The score of a text is
 // one of 255 shares of the highest one, so that small differences in length do
-// not decide about the order.
+// not affect the order.
 func (x *Index) addScores(s *queryBuffers, weight float32) {
 	metaTexts := 0
 	for _, p := range s.postings {
@@ -331,8 +331,8 @@ func (x *Index) addScores(s *queryBuffers, weight float32) {
 	}
 }
 
-// wordWeight returns the highest Okapi BM25 score of a word that n texts
-// contain.
+// wordWeight returns the highest possible Okapi BM25 score for a word that
+// occurs in n texts.
 func (x *Index) wordWeight(n int) float64 {
 	df := float64(n)
 	return math.Log1p((x.texts-df+0.5)/(df+0.5)) * (k1 + 1)
@@ -402,7 +402,8 @@ func (x *Index) boostName(s *queryBuffers, key []byte) error {
 	return nil
 }
 
-// forTexts calls f with the positions of the texts that have a name.
+// forTexts calls f with the position of each text in p whose name has the given
+// entry.
 func (x *Index) forTexts(s *queryBuffers, p *part, e entry, f func(doc uint32)) (err error) {
 	s.postings, err = p.Segment.names.appendPostings(s.postings[:0], e, p.At, &s.value)
 	for _, post := range s.postings {
@@ -411,13 +412,14 @@ func (x *Index) forTexts(s *queryBuffers, p *part, e entry, f func(doc uint32)) 
 	return err
 }
 
-// topHits returns up to limit hits with a score of at least low, best first.
-func topHits(scores []float32, low float32, limit int) []Hit {
+// topHits returns up to limit hits with a score of at least minScore, best
+// first.
+func topHits(scores []float32, minScore float32, limit int) []Hit {
 	// Use a heap with the worst hit at its root, so that most texts cost one
 	// comparison. Of equal scores, the first one is better.
 	var heap []Hit
 	for doc, v := range scores {
-		if v <= 0 || v < low {
+		if v <= 0 || v < minScore {
 			continue
 		}
 		if len(heap) < limit {
@@ -425,12 +427,12 @@ func topHits(scores []float32, low float32, limit int) []Hit {
 				for i := limit/2 - 1; i >= 0; i-- {
 					siftDown(heap, i)
 				}
-				low = float32(heap[0].Score)
+				minScore = float32(heap[0].Score)
 			}
-		} else if v > low {
+		} else if v > minScore {
 			heap[0] = Hit{doc, float64(v)}
 			siftDown(heap, 0)
-			low = float32(heap[0].Score)
+			minScore = float32(heap[0].Score)
 		}
 	}
 	slices.SortFunc(heap, compareHits)

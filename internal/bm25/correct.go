@@ -13,7 +13,7 @@ const maxCorrections = 4
 // candidate is a term that an unknown word may stand for.
 type candidate struct {
 	term        string
-	texts, meta int // number of texts that contain it, and of those that do so outside of the body
+	texts, meta int // number of texts that contain it anywhere, and outside of the body
 }
 
 // correct returns the terms that an unknown word may stand for: terms that start
@@ -65,17 +65,17 @@ func (x *Index) termsWithPrefix(s *queryBuffers, prefix []byte) ([]candidate, er
 	return mostFrequent(out), nil
 }
 
-// similarTerms returns the terms with the smallest number of different letters,
-// which is at most allowed.
-func (x *Index) similarTerms(s *queryBuffers, root []byte, allowed int) ([]candidate, error) {
-	near := make([][]string, allowed+1) // by number of different letters
+// similarTerms returns the terms closest to root, if their edit distance is at
+// most maxDistance.
+func (x *Index) similarTerms(s *queryBuffers, root []byte, maxDistance int) ([]candidate, error) {
+	near := make([][]string, maxDistance+1) // by number of different letters
 	for i := range x.parts {
 		err := x.parts[i].Segment.terms.scan(root[:1], &s.block, func(term []byte, e entry) bool {
 			if term[0] != root[0] {
 				return false
 			}
-			if d := len(term) - len(root); e.meta > 0 && d <= allowed && -d <= allowed {
-				if d := editDistance(string(term), root, allowed); d <= allowed {
+			if d := len(term) - len(root); e.meta > 0 && d <= maxDistance && -d <= maxDistance {
+				if d := editDistance(string(term), root, maxDistance); d <= maxDistance {
 					near[d] = append(near[d], string(term))
 				}
 			}
@@ -128,7 +128,8 @@ func (x *Index) addCounts(s *queryBuffers, c *candidate, p *part, e entry) error
 	return nil
 }
 
-// mostFrequent returns the most frequent terms that do not only occur in bodies.
+// mostFrequent returns the most frequent terms that also occur outside of
+// bodies.
 func mostFrequent(cs []candidate) []candidate {
 	cs = slices.DeleteFunc(cs, func(c candidate) bool { return c.meta == 0 })
 	slices.SortFunc(cs, func(a, b candidate) int {
@@ -138,11 +139,11 @@ func mostFrequent(cs []candidate) []candidate {
 }
 
 // editDistance returns the number of letters to insert, delete, replace or swap
-// to turn one word into the other. If the distance exceeds most, the result is
-// some number greater than most.
-func editDistance(a string, b []byte, most int) int {
+// to turn one word into the other. If the distance exceeds limit, the result is
+// some number greater than limit.
+func editDistance(a string, b []byte, limit int) int {
 	if len(a) > maxWord || len(b) > maxWord {
-		return most + 1
+		return limit + 1
 	}
 	var rows [3][maxWord + 1]uint8
 	for j := range len(b) + 1 {
@@ -164,8 +165,8 @@ func editDistance(a string, b []byte, most int) int {
 			row[j] = d
 			least = min(least, d)
 		}
-		if int(least) > most {
-			return most + 1
+		if int(least) > limit {
+			return limit + 1
 		}
 	}
 	return int(rows[len(a)%3][len(b)])

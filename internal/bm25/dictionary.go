@@ -26,7 +26,7 @@ type dictionary struct {
 // entry describes the postings of a word.
 type entry struct {
 	texts  uint32 // number of texts with the word
-	meta   uint32 // number of those that have it outside of the body
+	meta   uint32 // number of texts with the word outside of the body
 	inline []byte // the postings, or nil if they are in the section of values
 	off    int64
 	len    int64
@@ -114,8 +114,8 @@ func (d *dictionary) scan(from []byte, buf *[]byte, yield func(word []byte, e en
 	return nil
 }
 
-// postings returns the encoded postings of an entry. It reads those outside of
-// the block into buf.
+// postings returns the encoded postings of an entry. If they are not stored in
+// the block, it reads them into buf.
 func (d *dictionary) postings(e entry, buf *[]byte) ([]byte, error) {
 	if e.inline != nil {
 		return e.inline, nil
@@ -126,7 +126,8 @@ func (d *dictionary) postings(e entry, buf *[]byte) ([]byte, error) {
 	return d.values.read(e.off, e.len, e.sum, buf)
 }
 
-// appendPostings appends the postings of an entry whose texts have a position.
+// appendPostings appends the postings of an entry to out, omitting texts with a
+// negative position.
 func (d *dictionary) appendPostings(out []posting, e entry, positions []int32, buf *[]byte) ([]posting, error) {
 	b, err := d.postings(e, buf)
 	if err != nil {

@@ -25,7 +25,7 @@ type lexer struct {
 	cuts []int  // offsets at which camelCase divides the word
 }
 
-// reset starts a new text, of which it reads up to max characters.
+// reset starts reading a new text, up to max characters.
 func (l *lexer) reset(text string, max int) {
 	l.text, l.pos, l.left = text, 0, max
 }

@@ -54,11 +54,12 @@ type merger struct {
 	buf     []byte
 }
 
-// merge writes the words of a dictionary of each segment, in order.
-func (m *merger) merge(parts []Part, of func(*Segment) *dictionary) error {
+// merge merges one dictionary of each segment, which dict selects. It writes
+// the words in order.
+func (m *merger) merge(parts []Part, dict func(*Segment) *dictionary) error {
 	cursors := make([]*cursor, 0, len(parts))
 	for _, p := range parts {
-		c := &cursor{d: of(p.Segment), positions: p.At}
+		c := &cursor{d: dict(p.Segment), positions: p.At}
 		if err := c.next(); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ import (
 // have one for each part that is read.
 
 // segmentMagic contains the version of the format. Change it whenever the same
-// texts would produce another segment.
+// texts would produce a different segment.
 const segmentMagic = "loadout search 1"
 
 const (
@@ -48,8 +48,8 @@ const (
 	maxSections = 256 << 20 // maximum length of a section that is read at once
 )
 
-// ErrDamaged is returned for a segment that is damaged, has another format, or
-// has another label.
+// ErrDamaged is returned for a segment that is damaged, or has a different
+// format or label.
 var ErrDamaged = errors.New("damaged search index")
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
@@ -58,7 +58,7 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, crcTable) }
 
 // Segment is an immutable set of texts that were split into words, in memory or
 // in a file. The weights of words depend on other texts and are not part of it,
-// so segments can be combined to an [Index]. A segment does not retain the
+// so segments can be combined into an [Index]. A segment does not retain the
 // texts. It is safe for concurrent use.
 type Segment struct {
 	keys     []uint64
@@ -197,8 +197,8 @@ func (s *section) readAll(sum uint32) ([]byte, error) {
 	return s.read(0, s.len, sum, &buf)
 }
 
-// read returns n bytes at an offset. It reads those of a file into buf and
-// verifies their checksum.
+// read returns n bytes at an offset. If the section is in a file, read uses buf
+// and verifies the checksum.
 func (s *section) read(off, n int64, sum uint32, buf *[]byte) ([]byte, error) {
 	if off < 0 || n < 0 || off > s.len || n > s.len-off {
 		return nil, fmt.Errorf("%w: part outside of its section", ErrDamaged)
@@ -269,8 +269,8 @@ func appendPosting(b []byte, p posting, next uint32) []byte {
 	return append(b, longCode, p.meta, p.full)
 }
 
-// appendPostings decodes b and appends the postings of the texts with a
-// position that is not negative to out. It returns false if b is damaged.
+// appendPostings decodes the postings in b and appends them to out. It omits
+// texts whose position is negative. It returns false if b is damaged.
 func appendPostings(out []posting, b []byte, positions []int32) ([]posting, bool) {
 	next := uint64(0) // previous text plus one
 	for i := 0; i < len(b); {

@@ -70,9 +70,9 @@ func (p *stemmedWord) regions() {
 }
 
 // afterVowelConsonant returns the position after the first consonant that
-// follows a vowel at or after from.
-func afterVowelConsonant(b []byte, from int) int {
-	for i := from + 1; i < len(b); i++ {
+// follows a vowel at or after start.
+func afterVowelConsonant(b []byte, start int) int {
+	for i := start + 1; i < len(b); i++ {
 		if isVowel(b[i-1]) && !isVowel(b[i]) {
 			return i + 1
 		}
