@@ -82,8 +82,9 @@ func (h *Host) Run(ctx context.Context, o *Flags) error {
 	}
 }
 
-// canAsk reports whether the answers to prompts are those of the user. If an agent
-// runs the chat, nobody is asked, as with --approve rules.
+// canAsk reports whether answers to prompts come from the user. If an agent
+// runs the chat, canAsk prints a note and returns false, so nobody is asked, as
+// with --approve rules.
 func (h *Host) canAsk() bool {
 	c := h.Caller()
 	if c.Agent != "" {

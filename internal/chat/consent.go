@@ -81,5 +81,6 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
 	return err
 }
 
-// answeredInChat is the presence of a user who answered a prompt of the chat.
+// answeredInChat is the Presence of a grant that the user approved at a prompt
+// of the chat.
 const answeredInChat = "answered in loadout chat"

@@ -111,8 +111,9 @@ func projectSkillsDigest(dir string) policy.Digest {
 	return policy.Digest("sha256:" + skillfile.Hash([]byte("skills of the project "+dir)))
 }
 
-// skillWait is how long a chat waits for slow skill directories. It is longer
-// than the search of a project, because the user is asked about all its skills.
+// skillWait is how long a chat waits for slow skill directories. The search of
+// a project has a shorter limit. The chat waits longer because it asks the user
+// about all skills in the project.
 const skillWait = 8 * time.Second
 
 // newChatRuntime opens the skills for a chat. They include those in the working

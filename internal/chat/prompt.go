@@ -40,10 +40,10 @@ func (h *Host) readPrompt(ctx context.Context, o *Flags) error {
 	return nil
 }
 
-// isPiped reports whether from is a file or a pipe, as opposed to a terminal or
-// the null device.
-func isPiped(from io.Reader) bool {
-	f, ok := from.(*os.File)
+// isPiped reports whether input is a file or a pipe, as opposed to a terminal
+// or the null device.
+func isPiped(input io.Reader) bool {
+	f, ok := input.(*os.File)
 	if !ok {
 		return true
 	}

@@ -218,7 +218,8 @@ func (t *dialog) completeLoaded(prefix string) []terminal.Choice {
 	return out
 }
 
-// completeNames returns the commands and skills whose names have a prefix.
+// completeNames returns a function that returns the commands and skills whose
+// names have a prefix.
 func (t *dialog) completeNames(ctx context.Context) func(string) []terminal.Choice {
 	return func(prefix string) []terminal.Choice {
 		var out []terminal.Choice

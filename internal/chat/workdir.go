@@ -53,7 +53,7 @@ func (h *Host) openWorkFolder(named, id string) (dir string, rules policy.Rules,
 	return dir, rules, nil
 }
 
-// skillProjectDir returns the project to whose skills a conversation can add:
+// skillProjectDir returns the project to which a conversation can add skills:
 // the given directory, or the current one. It returns "" if the user selected
 // the skills with --skills.
 func (h *Host) skillProjectDir(named string) string {
@@ -71,7 +71,8 @@ func (h *Host) skillProjectDir(named string) string {
 // approveChanges asks the user about the changes of a command.
 type approveChanges func(context.Context, []loadout.HeldChange) (bool, error)
 
-// agree converts the function for the files that an agent writes itself.
+// agree converts ask to a function for changes that an agent makes without a
+// command.
 func (ask approveChanges) agree() execution.Agree {
 	if ask == nil {
 		return nil
