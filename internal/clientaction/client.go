@@ -1,7 +1,7 @@
 // Package clientaction lets tools and MCP servers request actions that only a
 // client of a conversation can perform, such as drawing a diagram in its
-// window. The first answer of a client counts. The package knows no particular
-// client. Start with [Client].
+// window. Only the first client's answer is used. The package knows no
+// particular client. Start with [Client].
 package clientaction
 
 import (

@@ -23,10 +23,10 @@ type fileState struct {
 // Apply writes the change. If Action is [None], it does nothing.
 //
 // Apply replaces the file atomically and preserves its mode and, if permitted,
-// its owner. It does not preserve hard links and extended attributes. A new
-// file has mode 0600, and new directories have mode 0700. If the file has
-// changed since it was read, Apply returns [ErrChanged] and writes nothing. If
-// another program writes the file between that check and the replacement, that
+// its owner. It does not preserve hard links or extended attributes. A new file
+// has mode 0600, and new directories have mode 0700. If the file has changed
+// since it was read, Apply returns [ErrChanged] and writes nothing. If another
+// program writes the file between that check and the replacement, that
 // program's change is lost. After any other error the file is unchanged, except
 // for an error about a backup that could not be deleted. Apply succeeds only
 // once.

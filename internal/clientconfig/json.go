@@ -224,16 +224,16 @@ type markCollector struct {
 	found []mark
 }
 
-// value collects the marks of v. If in is true, v belongs to the entry: it is
-// the value of the entry's member key, or the nth element of that value.
-func (w *markCollector) value(v hujson.Value, in bool, key string, nth int) {
+// value collects the marks of v. If inEntry is true, v belongs to the entry: it
+// is the value of the entry's member key, or the nth element of that value.
+func (w *markCollector) value(v hujson.Value, inEntry bool, key string, nth int) {
 	w.addComments(v.StartOffset-len(v.BeforeExtra), v.BeforeExtra)
 	isEntry := v.StartOffset == w.own
-	in = in || isEntry
+	inEntry = inEntry || isEntry
 	switch x := v.Value.(type) {
 	case hujson.Literal:
-		m := mark{span: span{v.StartOffset, v.EndOffset}, kind: literalKind(x), in: in, key: key, nth: nth}
-		if in {
+		m := mark{span: span{v.StartOffset, v.EndOffset}, kind: literalKind(x), in: inEntry, key: key, nth: nth}
+		if inEntry {
 			m.text = x.String()
 		}
 		w.found = append(w.found, m)
@@ -245,12 +245,12 @@ func (w *markCollector) value(v hujson.Value, in bool, key string, nth int) {
 			if isEntry {
 				below = m.Name.Value.(hujson.Literal).String()
 			}
-			w.value(m.Value, in, below, -1)
+			w.value(m.Value, inEntry, below, -1)
 		}
 		w.addComments(v.EndOffset-1-len(x.AfterExtra), x.AfterExtra)
 	case *hujson.Array:
 		for i, e := range x.Elements {
-			w.value(e, in, key, i)
+			w.value(e, inEntry, key, i)
 		}
 		w.addComments(v.EndOffset-1-len(x.AfterExtra), x.AfterExtra)
 	}

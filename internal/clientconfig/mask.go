@@ -28,8 +28,8 @@ const (
 
 const hidden = redact.Marker
 
-// maskText returns src with all values and comments masked unless show returns
-// a text for them. Line endings are preserved.
+// maskText returns src with each value and comment masked, or replaced with the
+// text that show returns for it, if any. Line endings are preserved.
 func maskText(src []byte, marks []mark, show func(mark) string) string {
 	var b strings.Builder
 	at := 0
@@ -57,8 +57,8 @@ func showNewEntry(src []byte) func(mark) string {
 }
 
 // showOldEntry returns a function for maskText that reveals the parts of an
-// existing entry that cannot be secret: values also in the new entry, the type,
-// the command, flag names, and the host of a URL.
+// existing entry that cannot be secret: values that the new entry also
+// contains, the type, the command, flag names, and the host of a URL.
 func showOldEntry(src []byte, known map[string]bool) func(mark) string {
 	return func(m mark) string {
 		raw := string(src[m.start:m.end])

@@ -1,4 +1,4 @@
-// Package clientname finds out the name of an MCP client from its requests,
+// Package clientname determines the name of an MCP client from its requests,
 // without changing or delaying messages.
 package clientname
 
