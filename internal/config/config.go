@@ -106,15 +106,16 @@ func Load(in Input) (*Config, error) {
 	l.applyFlags()
 	l.applyOperator(administrator)
 	if len(l.faults) > 0 {
-		return nil, &Error{atMost(l.faults, func(more int) string { return fmt.Sprintf("and %d more", more) })}
+		return nil, &Error{truncateList(l.faults, func(more int) string { return fmt.Sprintf("and %d more", more) })}
 	}
-	c.Notes = atMost(c.Notes, func(more int) Note { return Note{"configuration", fmt.Sprintf("%d more settings are ignored", more)} })
+	c.Notes = truncateList(c.Notes, func(more int) Note { return Note{"configuration", fmt.Sprintf("%d more settings are ignored", more)} })
 	return c, nil
 }
 
-// atMost truncates a list, because a malicious file can make it very long. It
-// appends the item returned by rest.
-func atMost[T any](list []T, rest func(more int) T) []T {
+// truncateList truncates a list to 20 items, because a malicious file can make
+// it very long. It appends the item that rest returns for the number of removed
+// items.
+func truncateList[T any](list []T, rest func(more int) T) []T {
 	const most = 20
 	if len(list) <= most {
 		return list
@@ -198,7 +199,7 @@ type loader struct {
 	trusted bool
 	// operator is true while the administrator's file is read.
 	operator bool
-	// named is true while a file is read that the caller named.
+	// named is true while a file that the caller named is read.
 	named bool
 }
 
@@ -207,15 +208,15 @@ func (l *loader) addFault(where, format string, args ...any) {
 }
 
 // applyFile applies a configuration file. root is the project's root for a file
-// of an untrusted project, and "" for a user's file. If must is true, the file
-// must exist.
-func (l *loader) applyFile(path, root string, must bool) {
+// of an untrusted project, and "" for a user's file. If required is true, the
+// file must exist.
+func (l *loader) applyFile(path, root string, required bool) {
 	if path == "" {
 		return
 	}
 	b, err := readFile(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !must:
+	case errors.Is(err, fs.ErrNotExist) && !required:
 		return
 	case err != nil:
 		l.report(root, path, fmt.Sprintf("cannot read the file: %v", trimPath(err)))

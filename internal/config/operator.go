@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// Managed is the value of policy.presence with which only the approvals of the
-// administrator of the machine count.
+// Managed is a value of policy.presence. With it, only approvals by the
+// administrator of the machine are valid.
 const Managed = "managed"
 
 // OperatorFile is the configuration file of the administrator of the machine.
@@ -26,12 +26,12 @@ type OperatorFile interface {
 // operatorKeys lists what the administrator's file can set.
 var operatorKeys = []string{"policy.presence", "policy.approved", "policy.rules", "policy.threshold"}
 
-// Managed reports whether only the approvals of the administrator count.
+// Managed reports whether only approvals by the administrator are valid.
 func (c *Config) Managed() bool { return c.Policy.Presence == Managed }
 
-// IsManaged reports whether only the approvals of the administrator count on
-// this machine. It reads nothing but the administrator's file. If that file
-// cannot be read or is invalid, IsManaged returns true and an [*Error].
+// IsManaged reports whether only approvals by the administrator are valid on
+// this machine. It reads only the administrator's file. If that file cannot be
+// read or is invalid, IsManaged returns true and an [*Error].
 func (in Input) IsManaged() (bool, error) {
 	l := loader{in: in}
 	c := l.readOperator()
@@ -42,8 +42,8 @@ func (in Input) IsManaged() (bool, error) {
 }
 
 // readOperator reads the administrator's file. It returns nil if there is none.
-// A file that somebody else may have written is a fault, so that nothing is
-// permitted.
+// If somebody else may have written the file, that is a fault, so that nothing
+// is permitted.
 func (l *loader) readOperator() *Config {
 	if l.in.Operator == nil {
 		return nil
@@ -107,8 +107,8 @@ func (l *loader) dropApproved(approved []string) []string {
 	return nil
 }
 
-// dropAllowing returns the rules that allow nothing, and adds a note about the
-// others.
+// dropAllowing returns rules without those that allow calls, and adds a note
+// about the removed ones.
 func (l *loader) dropAllowing(rules []string) []string {
 	kept := WithoutAllowing(rules)
 	if n := len(rules) - len(kept); n > 0 {
@@ -122,8 +122,8 @@ func (l *loader) noteManaged(key, what string) {
 	delete(l.c.from, key)
 }
 
-// WithoutAllowing returns the given rules without those that allow calls. For
-// their form, see ParseRules in package policy.
+// WithoutAllowing returns the rules that do not allow calls. ParseRules in
+// package policy describes the syntax of rules.
 func WithoutAllowing(rules []string) []string {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule string) bool {
 		rule = strings.TrimSpace(rule)

@@ -406,7 +406,8 @@ func parseBool(s string) (bool, error) {
 	return false, fmt.Errorf("expected true or false, got %q", s)
 }
 
-// splitList splits a list of paths as in PATH, or another list at commas.
+// splitList splits text at commas or, if paths is true, at the separator of
+// PATH. It drops empty items.
 func splitList(paths bool, text string) []string {
 	parts := strings.Split(text, ",")
 	if paths {

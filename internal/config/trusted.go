@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// trustedMerges contains a merge function for each key that a trusted project
-// file can set. Only the user can set other keys. The functions never weaken
-// isolation.
+// trustedMerges contains, for each key that a trusted project file can set, a
+// function that merges the project's value into the user's. Only the user can
+// set other keys. The functions never weaken isolation.
 var trustedMerges = map[string]func(mine, theirs any) error{
 	"servers.files":            appendList,
 	"servers.dirs":             appendList,
@@ -65,7 +65,8 @@ func shellQuote(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// appendList appends the list theirs to mine.
+// appendList appends the project's items to the user's list, without
+// duplicates.
 func appendList(mine, theirs any) error {
 	m, t := mine.(*[]string), theirs.(*[]string)
 	for _, s := range *t {
@@ -107,8 +108,8 @@ func mergeNumber(mine, theirs any, sign int) error {
 	return nil
 }
 
-// narrowList replaces mine with theirs. It returns an error unless theirs is a
-// subset of mine.
+// narrowList replaces the user's list with the project's. It returns an error
+// unless the project's list is a subset.
 func narrowList(mine, theirs any) error {
 	m, t := mine.(*[]string), theirs.(*[]string)
 	if !slices.Contains(*m, "*") {

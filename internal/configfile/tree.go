@@ -99,8 +99,8 @@ func (n *Node) Get(key string) *Node {
 }
 
 // UniqueFields returns the fields of a map in file order, keeping only the last
-// field for each key. passed lists the other fields.
-func (n *Node) UniqueFields() (fields, passed []Field) {
+// field for each key. overridden lists the other fields.
+func (n *Node) UniqueFields() (fields, overridden []Field) {
 	last := make(map[string]int, len(n.Fields))
 	for i, f := range n.Fields {
 		last[f.Key] = i
@@ -109,10 +109,10 @@ func (n *Node) UniqueFields() (fields, passed []Field) {
 		if last[f.Key] == i {
 			fields = append(fields, f)
 		} else {
-			passed = append(passed, f)
+			overridden = append(overridden, f)
 		}
 	}
-	return fields, passed
+	return fields, overridden
 }
 
 // IsScalar reports whether n is a string, number or boolean.
