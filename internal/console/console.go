@@ -230,7 +230,7 @@ func (c *Console) Confirm(ctx context.Context, question string) (bool, error) {
 	return line == "y" || line == "yes", nil
 }
 
-// ConfirmOn asks a yes-or-no question on other streams than the standard ones.
+// ConfirmOn asks a yes-or-no question on streams other than the standard ones.
 // If in is a terminal, it discards what was typed before.
 func (c *Console) ConfirmOn(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
 	if f, ok := in.(*os.File); ok {
@@ -255,9 +255,9 @@ func (s *StdoutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// FilterOutput returns a writer for the output of an untrusted program to w, and
-// a function that ends the output. If stream is a terminal, only text, colors
-// and changes of the current line pass: see [terminal.Filter].
+// FilterOutput returns a writer that passes the output of an untrusted program
+// to w, and a function that ends the output. If stream is a terminal, only
+// text, colors and changes of the current line pass: see [terminal.Filter].
 func FilterOutput(stream any, w io.Writer) (filtered io.Writer, end func()) {
 	if !IsTerminal(stream) {
 		return w, func() {}

@@ -7,8 +7,8 @@ import (
 )
 
 // SharedInput lets a command use a terminal's input first, and a prompt after
-// it. A command may leave a reader that still waits for input; SharedInput gives
-// what that one reads to the prompt.
+// it. A command may leave behind a reader that is still waiting for input;
+// SharedInput passes what that reader receives to the prompt.
 type SharedInput struct {
 	file   *os.File
 	chunks chan []byte // closed at the end of the input
