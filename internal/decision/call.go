@@ -28,10 +28,10 @@ func ForCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
 	return user.Append(skills).Decide(c)
 }
 
-// ForIsolatedCall decides like [ForCall] on a call that runs the approved code of
-// a skill in a sandbox without network access and secrets. Such a call needs no
-// approval merely because the tool may modify data: it can only modify files of
-// the sandbox. The caller must not use it for tools that are declared
+// ForIsolatedCall decides like [ForCall] on a call that runs the approved code
+// of a skill in a sandbox without network access or secrets. Such a call needs
+// no approval merely because the tool may modify data: it can only modify files
+// of the sandbox. The caller must not use it for tools that are declared
 // destructive.
 func ForIsolatedCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
 	d := ForCall(user, skills, c)
@@ -43,7 +43,7 @@ func ForIsolatedCall(user, skills policy.Rules, c policy.ToolCall) policy.Decisi
 
 // Codes of decisions on calls, in addition to those of package policy.
 const (
-	mayModify policy.Code = "may-change" // of [policy.Rules.Decide]
+	mayModify policy.Code = "may-change" // returned by [policy.Rules.Decide]
 	isolated  policy.Code = "isolated"
 )
 
@@ -55,10 +55,11 @@ func needsUserRule(c policy.ToolCall) bool {
 
 // WithGrants returns the decision d, taking the grants in s into account. If
 // call c needs approval and a grant of principal p covers the tool or these
-// exact arguments, the grant allows the call. The grant may be for one call, for
-// the session or permanent; WithGrants does not use it up. A call without arguments, as in planning, matches only grants
-// for the tool. Denials are unchanged. If the grants cannot be read, WithGrants
-// returns d with a reason that says so.
+// exact arguments, the grant allows the call. The grant may be for one call,
+// for the session or permanent; WithGrants does not use it up. A call without
+// arguments, as in planning, matches only grants for the tool. Denials are
+// unchanged. If the grants cannot be read, WithGrants returns d with a reason
+// that says so.
 func WithGrants(ctx context.Context, d policy.Decision, s policy.Store, c policy.ToolCall, p policy.Principal, session string) policy.Decision {
 	if d.Effect != policy.Ask || s == nil || c.Subject == "" {
 		return d
@@ -140,7 +141,7 @@ func WithArguments(tool policy.Digest, arguments json.RawMessage) policy.Digest 
 
 // ArgumentsDigest returns a digest of a call's arguments, a JSON object.
 // Missing arguments are equal to an empty object. The digest does not depend on
-// white space and the order of members. Ambiguous JSON, such as an object with
+// white space or the order of members. Ambiguous JSON, such as an object with
 // duplicate members, is hashed byte by byte.
 func ArgumentsDigest(arguments json.RawMessage) policy.Digest {
 	text := bytes.TrimSpace(arguments)

@@ -179,26 +179,26 @@ func sorted(needs []policy.Need) []policy.Need {
 	})
 }
 
-// missing lists the permissions in asked that granted does not cover, for
+// missing lists the requested permissions that granted does not cover, for
 // messages.
-func missing(granted, asked policy.Permissions) []string {
+func missing(granted, requested policy.Permissions) []string {
 	var out []string
 	add := func(name string, one policy.Permissions) {
 		if !granted.Covers(one) {
 			out = append(out, name)
 		}
 	}
-	add("running scripts", policy.Permissions{Run: asked.Run})
-	add("calling a tool", policy.Permissions{Call: asked.Call})
-	for _, h := range asked.Network {
+	add("running scripts", policy.Permissions{Run: requested.Run})
+	add("calling a tool", policy.Permissions{Call: requested.Call})
+	for _, h := range requested.Network {
 		add("network "+printable.Text(h, 300), policy.Permissions{Network: []string{h}})
 	}
-	for _, s := range asked.Secrets {
+	for _, s := range requested.Secrets {
 		add("secret "+printable.Text(s, 300), policy.Permissions{Secrets: []string{s}})
 	}
-	add("writing to the workspace", policy.Permissions{WorkspaceWrite: asked.WorkspaceWrite})
-	add("running without a sandbox", policy.Permissions{Unsandboxed: asked.Unsandboxed})
-	add("the network of the host", policy.Permissions{HostNetwork: asked.HostNetwork})
+	add("writing to the workspace", policy.Permissions{WorkspaceWrite: requested.WorkspaceWrite})
+	add("running without a sandbox", policy.Permissions{Unsandboxed: requested.Unsandboxed})
+	add("the network of the host", policy.Permissions{HostNetwork: requested.HostNetwork})
 	return out
 }
 

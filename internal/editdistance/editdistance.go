@@ -16,11 +16,11 @@ func Normalize(name string) []rune {
 }
 
 // Distance returns the edit distance of two short strings. If it is greater
-// than most, the result is any number greater than most. Strings of more than
-// 64 runes are not compared; the result is most+1.
-func Distance(a, b []rune, most int) int {
-	if len(a) > 64 || len(b) > 64 || len(a)-len(b) > most || len(b)-len(a) > most {
-		return most + 1
+// than limit, the result is any number greater than limit. Strings of more than
+// 64 runes are not compared; the result is limit+1.
+func Distance(a, b []rune, limit int) int {
+	if len(a) > 64 || len(b) > 64 || len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
 	}
 	row := make([]int, len(b)+1)
 	for j := range row {

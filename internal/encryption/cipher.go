@@ -46,7 +46,7 @@ func (e *UnknownKeyError) Error() string {
 // useless.
 type Label struct {
 	Owner string // for example user/ID or skill/ID
-	Name  string // of the value
+	Name  string // name of the value
 }
 
 // associatedData returns an unambiguous encoding of the label and the key id,

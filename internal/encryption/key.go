@@ -22,7 +22,7 @@ import (
 const (
 	keySize = 32
 	idSize  = 12      // length in characters
-	maxKeys = 16      // per text
+	maxKeys = 16      // maximum number of keys in a text
 	maxFile = 8 << 10 // maximum size of a key file, in bytes
 )
 
