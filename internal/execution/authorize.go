@@ -111,8 +111,8 @@ func (a *authorizer) isAllowed(ctx context.Context, s *openedSkill, c Caller) bo
 
 // request returns the policy request for running a skill with the requested
 // bounds.
-func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, asked policy.Bounds) decision.RunRequest {
-	allows := asked.Permissions()
+func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, requested policy.Bounds) decision.RunRequest {
+	allows := requested.Permissions()
 	if c.ByUser { // typing the command grants these
 		allows.HostNetwork, allows.WorkspaceWrite = c.HostNetwork, c.WriteWorkspace
 	}

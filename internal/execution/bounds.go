@@ -16,11 +16,11 @@ func RequestedBounds(s *skill.Skill, limit policy.Bounds) (policy.Bounds, []poli
 		return policy.Bounds{}, nil, nil, err
 	}
 	asked, problems := requestedbounds.Parse(front)
-	return withinLimit(asked, limit), requestedbounds.ParseInjections(front), problems, nil
+	return reduceBounds(asked, limit), requestedbounds.ParseInjections(front), problems, nil
 }
 
-// withinLimit reduces the requested bounds to what the operator allows.
-func withinLimit(asked, limit policy.Bounds) policy.Bounds {
+// reduceBounds reduces the requested bounds to what the operator allows.
+func reduceBounds(asked, limit policy.Bounds) policy.Bounds {
 	// If the operator sets no limit, the sandbox's default limits apply.
 	d := sandbox.DefaultLimits()
 	applyDefaultLimit(&asked.MemoryMB, limit.MemoryMB, int(d.Memory>>20))

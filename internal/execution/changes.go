@@ -32,11 +32,12 @@ type HeldChange struct {
 // none.
 type Agree func(ctx context.Context, changes []HeldChange) (bool, error)
 
-// workspace applies what code changed on the overlay of the user's directory.
+// workspace runs code on an overlay of the user's directory and applies the
+// changes.
 type workspace struct {
 	dir    string
 	access Access
-	agree  Agree             // may be nil: nobody can be asked
+	agree  Agree             // nil if nobody can be asked
 	store  *heldchange.Store // for changes that nobody could be asked about; may be nil
 	by     string            // name of the skill, for the store
 	began  time.Time
@@ -101,12 +102,13 @@ func (w *workspace) start(ctx context.Context, b sandbox.Backend, spec *sandbox.
 	return b.Start(ctx, spec)
 }
 
-// isOverlay reports whether changes are kept aside, after start.
+// isOverlay reports whether changes are collected in an overlay. It is valid
+// after start.
 func (w *workspace) isOverlay() bool { return w.access == Overlay || w.access == OverlayOrDirect }
 
 // apply ends the sandbox and applies the changes to the workspace. It asks the
-// user about those of steering files. What was not applied is in held and
-// notes.
+// user about changes to steering files. Changes that were not applied are
+// listed in held and notes.
 func (w *workspace) apply(ctx context.Context, box sandbox.Sandbox) error {
 	if !w.isOverlay() {
 		return nil
@@ -182,9 +184,9 @@ func (w *workspace) keep(ctx context.Context, set *overlay.Set) (next string) {
 	return "the user can review and apply them: loadout changes"
 }
 
-// heldChanges returns the held changes of a set. Of a directory with changes in
-// it, it returns only those. It refuses the changes that cannot be shown whole,
-// because nobody can agree to what they do not see.
+// heldChanges returns the held changes of a set. It omits a directory that
+// contains other held changes. It refuses changes that cannot be shown
+// completely, because nobody can agree to what they do not see.
 func heldChanges(set *overlay.Set) []HeldChange {
 	var held []HeldChange
 	shown := 0
@@ -256,20 +258,20 @@ func (w *workspace) noteLost(set *overlay.Set, failed []overlay.Failure) {
 }
 
 const (
-	// maxDiffed is the maximum size of a file of which a diff is shown.
+	// maxDiffed is the maximum size of a file for which a diff is shown.
 	maxDiffed = 64 << 10
 	// maxHeld and maxShown limit the changes of one question, and their diffs
 	// in bytes.
 	maxHeld  = 500
 	maxShown = 1 << 20
-	// maxDiff is the maximum size of a diff: no line of it may be left out or
-	// cut, because the user agrees to all of it. Escaped characters are longer
-	// than their bytes.
+	// maxDiff is the maximum size of a diff. A diff is never shortened, because
+	// the user agrees to all of it. Escaped characters are longer than their
+	// bytes.
 	maxDiff = 32 << 20
 )
 
 // newHeldChange returns a held change with its diff. The error says why the
-// change cannot be shown whole.
+// change cannot be shown completely.
 func newHeldChange(set *overlay.Set, c *overlay.Change) (HeldChange, error) {
 	h := HeldChange{Path: quotedPath(c.Path), Op: string(c.Op), Reader: c.Reader}
 	if c.Op != overlay.Mode && !c.Mode.IsDir() {
@@ -283,8 +285,8 @@ func newHeldChange(set *overlay.Set, c *overlay.Change) (HeldChange, error) {
 	return h, nil
 }
 
-// modeLines returns the lines with which Git shows permissions, if a change
-// makes a file executable or sets other permissions.
+// modeLines returns lines that show permissions as Git does, if a change makes
+// a file executable or changes its permissions.
 func modeLines(c *overlay.Change) string {
 	old, existed := c.OldMode()
 	switch {
@@ -298,8 +300,8 @@ func modeLines(c *overlay.Change) string {
 	return ""
 }
 
-// quotedPath returns a path to show, in quotes if the user could take it for
-// another one.
+// quotedPath formats a path for display, in quotes if it could be mistaken for
+// another path.
 func quotedPath(name string) string {
 	plain := printable.Text(name, 4*len(name)) == name && !strings.ContainsAny(name, "\"\\")
 	for part := range strings.SplitSeq(name, "/") {
@@ -311,8 +313,8 @@ func quotedPath(name string) string {
 	return strconv.QuoteToASCII(name)
 }
 
-// NewHeldChange returns a held change of a file with the difference between two
-// contents.
+// NewHeldChange returns a held change of a file, with a diff of the contents
+// before and after the change.
 func NewHeldChange(name, op, reader string, before, after []byte) HeldChange {
 	h := HeldChange{Path: quotedPath(name), Op: op, Reader: reader}
 	h.Diff = skilldiff.Unified(before, after, "a/"+h.Path, "b/"+h.Path, &skilldiff.Options{FileBytes: maxDiff, LineBytes: maxDiff})

@@ -108,7 +108,7 @@ type Request struct {
 	Streams   Streams
 	Output    Output
 	Workspace string           // user's directory to mount; "" for none
-	Agree     Agree            // for changes to the workspace; may be nil
+	Agree     Agree            // asks about changes to the workspace; may be nil
 	Secrets   []sandbox.Secret // in addition to those of the runner
 	Timeout   time.Duration    // reduced to the time limit in the bounds; 0 means that limit
 	Progress  Progress

@@ -14,9 +14,9 @@ type Lease struct {
 	Skill  string
 	Digest policy.Digest
 	Bounds policy.Bounds // requested and granted
-	// Isolated is set if servers run in a sandbox without network access and without
-	// secrets, and the caller gives them no workspace. Secrets in the configuration
-	// of a server do not count.
+	// Isolated is set if servers run in a sandbox without network access and
+	// without secrets, and the caller gives them no workspace. Secrets in the
+	// configuration of a server are not considered.
 	Isolated bool
 
 	auth    *authorizer
@@ -49,7 +49,7 @@ func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease
 }
 
 // isolates reports whether the sandbox confines commands with the permission p
-// to files of their own. It does not consider secrets in the configuration of a
+// to their own files. It does not consider secrets in the configuration of a
 // server.
 func (a *authorizer) isolates(ctx context.Context, p *authorization) bool {
 	switch {

@@ -173,15 +173,15 @@ func (o *collector) removeFolder() error {
 	return errors.Join(os.RemoveAll(o.dir), os.Remove(o.dir+".lock"))
 }
 
-// mergeDir copies the files in from to the directory to. It replaces files with
-// the same name and does not follow symlinks.
-func mergeDir(from, to string) error {
-	src, err := os.OpenRoot(from)
+// mergeDir copies the files in srcDir to dstDir. It replaces files with the same
+// name and does not follow symlinks.
+func mergeDir(srcDir, dstDir string) error {
+	src, err := os.OpenRoot(srcDir)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	dst, err := os.OpenRoot(to)
+	dst, err := os.OpenRoot(dstDir)
 	if err != nil {
 		return err
 	}

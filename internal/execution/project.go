@@ -64,7 +64,7 @@ func (t projectTarget) workingDir() string { return path.Join(mountpoint.Workspa
 
 // authorize checks whether the user trusts the project's configuration.
 func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*authorization, error) {
-	a := &authorization{bounds: withinLimit(policy.Bounds{}, t.r.opts.Bounds)}
+	a := &authorization{bounds: reduceBounds(policy.Bounds{}, t.r.opts.Bounds)}
 	a.revokedError = func(ctx context.Context, cause error) error {
 		if err := t.record(context.WithoutCancel(ctx), c, cmd, policy.Deny, cause.Error()); err != nil {
 			return err

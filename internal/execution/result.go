@@ -45,7 +45,7 @@ type Command struct {
 	Timeout time.Duration
 	// Workspace is the user's directory in which the command starts, or "".
 	Workspace string
-	Access    Access // to Workspace
+	Access    Access // access to Workspace
 	Agree     Agree  // may be nil
 	// HeldChanges is as in [Options].
 	HeldChanges *heldchange.Store

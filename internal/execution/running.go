@@ -161,8 +161,8 @@ func (s *Service) closeBox() error {
 	return s.boxErr
 }
 
-// applyChanges applies the changes to the workspace. Nobody is left to agree to
-// those of steering files.
+// applyChanges applies the changes to the workspace. Changes to steering files
+// are not applied, because nobody is left to agree to them.
 func (s *Service) applyChanges() error {
 	started := len(s.workspace.notes)
 	err := s.workspace.apply(context.Background(), s.box)
