@@ -7,9 +7,9 @@ import (
 )
 
 // ParsePrefixes parses addresses and networks such as 10.0.0.5 and 10.0.0.0/8.
-// It converts an IPv4 address mapped to IPv6 to IPv4, and refuses a network of
-// such addresses, because addresses are compared unmapped. On error it also
-// returns the valid ones.
+// An IPv4-mapped IPv6 address becomes an IPv4 address. A network of such
+// addresses is an error, because addresses are compared unmapped. On error it
+// also returns the valid ones.
 func ParsePrefixes(texts []string) (out []netip.Prefix, err error) {
 	for _, text := range texts {
 		p, failed := parsePrefix(text)

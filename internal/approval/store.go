@@ -27,9 +27,9 @@ type Store interface {
 	// such request, the error is [ErrNotFound].
 	Get(ctx context.Context, id string) (Request, *Answer, error)
 	// Resolve stores the answer to a pending request. If the request is already
-	// resolved, it returns the existing answer as stands. Of several concurrent
-	// answers, exactly one is stored.
-	Resolve(ctx context.Context, id string, answer Answer) (stands *Answer, err error)
+	// resolved, it returns the existing answer. Of several concurrent answers,
+	// exactly one is stored.
+	Resolve(ctx context.Context, id string, answer Answer) (existing *Answer, err error)
 	// Pending returns the pending requests of a session, oldest first.
 	Pending(ctx context.Context, session string) ([]Request, error)
 	// Delete removes a request and its answer, if they exist.
@@ -189,16 +189,16 @@ func (f *FileStore) Get(_ context.Context, id string) (Request, *Answer, error) 
 }
 
 // Resolve implements [Store].
-func (f *FileStore) Resolve(ctx context.Context, id string, answer Answer) (stands *Answer, err error) {
+func (f *FileStore) Resolve(ctx context.Context, id string, answer Answer) (existing *Answer, err error) {
 	session, _, err := f.findSession(id)
 	if err != nil {
 		return nil, err
 	}
 	err = f.update(ctx, session, func(all []storedRequest) ([]storedRequest, error) {
-		stands, err = resolveRecord(all, id, answer)
+		existing, err = resolveRecord(all, id, answer)
 		return all, err
 	})
-	return stands, err
+	return existing, err
 }
 
 // Pending implements [Store].

@@ -12,9 +12,9 @@ import (
 )
 
 // NewForChanges returns a function that submits requests to apply held changes
-// to a queue, for the given session and principal. The message has the whole
-// difference. If that is too long, the changes are declined with an error, so
-// that nobody agrees to what they cannot see.
+// to a queue, for the given session and principal. The message contains the
+// whole diff. If that is too long to show, the function declines the changes
+// and returns an error, because nobody can agree to what they cannot see.
 func NewForChanges(queue *approval.Queue, session string, who policy.Principal) func(context.Context, []loadout.HeldChange) (bool, error) {
 	return func(ctx context.Context, changes []loadout.HeldChange) (bool, error) {
 		msg, err := ChangesMessage(changes)
@@ -30,8 +30,8 @@ func NewForChanges(queue *approval.Queue, session string, who policy.Principal) 
 	}
 }
 
-// ChangesMessage returns the question whether held changes are to be applied,
-// with the whole difference. It returns an error if that is too long to show.
+// ChangesMessage returns a question that asks whether to apply held changes and
+// shows their whole diff. It returns an error if the diff is too long to show.
 func ChangesMessage(changes []loadout.HeldChange) (string, error) {
 	var b strings.Builder
 	b.WriteString("Apply changes to files that steer programs or agents?\n")

@@ -20,8 +20,8 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// WriteFunc is like [Write], but write writes the content. If write returns an
-// error, WriteFunc returns it and the old file is unchanged.
+// WriteFunc is like [Write], but calls write to write the content. If write
+// returns an error, WriteFunc returns it and the old file is unchanged.
 func WriteFunc(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".loadout-*.tmp") // mode 0600
 	if err != nil {

@@ -32,8 +32,8 @@ type Error struct {
 	Hint string
 }
 
-// Error returns the text of Err without the hint, or a text that says that the
-// problem was printed if Err is nil.
+// Error returns the text of Err without the hint. If Err is nil, it returns a
+// text that says the problem was already printed.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return "problem already reported"

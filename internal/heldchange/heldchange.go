@@ -1,7 +1,7 @@
-// Package heldchange stores changes of steering files that nobody could be asked
-// about, until the user applies or discards them. There is one file for each
-// directory of the user. A change that was stored is not applied if its file
-// changed since.
+// Package heldchange stores changes to steering files about which nobody could
+// be asked, until the user applies or discards them. It uses one file for each
+// directory of the user. A stored change is not applied if its file has changed
+// since.
 package heldchange
 
 import (
@@ -25,8 +25,8 @@ import (
 
 const (
 	version   = 1
-	maxCount  = 200     // changes of a directory
-	maxBytes  = 8 << 20 // of a file with the changes of a directory
+	maxCount  = 200     // maximum number of changes in a directory
+	maxBytes  = 8 << 20 // maximum size of a file in a [Store]
 	retention = 30 * 24 * time.Hour
 )
 
@@ -37,7 +37,8 @@ type Change struct {
 	Time time.Time `json:"time"`
 }
 
-// file is the content of a file.
+// file is the JSON content of a file in a [Store]: the changes in one
+// directory.
 type file struct {
 	Version int      `json:"version"`
 	Dir     string   `json:"dir"`
@@ -60,7 +61,7 @@ func (s *Store) file(workspace string) *privatefile.File {
 	return privatefile.New(filepath.Join(s.dir, hex.EncodeToString(sum[:12])+".json"), maxBytes)
 }
 
-// resolve returns a directory without symlinks.
+// resolve resolves the symlinks in the path of a directory.
 func resolve(workspace string) string {
 	if real, err := filepath.EvalSymlinks(workspace); err == nil {
 		return real
@@ -68,8 +69,8 @@ func resolve(workspace string) string {
 	return filepath.Clean(workspace)
 }
 
-// Add stores changes of a directory, all or none. A change replaces an older
-// one of the same file. Add returns an error if there would be too many.
+// Add stores changes in a directory, all or none. A change replaces an older
+// change of the same file. Add returns an error if there would be too many.
 func (s *Store) Add(ctx context.Context, workspace, by string, changes []overlay.Stored) error {
 	now := s.now().UTC().Round(time.Second)
 	err := s.change(ctx, workspace, func(all []Change) ([]Change, error) {
@@ -90,7 +91,8 @@ func (s *Store) Add(ctx context.Context, workspace, by string, changes []overlay
 	return nil
 }
 
-// Remove removes changes of a directory, unless they were replaced meanwhile.
+// Remove removes changes in a directory, unless they were replaced in the
+// meantime.
 func (s *Store) Remove(ctx context.Context, workspace string, changes []Change) error {
 	err := s.change(ctx, workspace, func(all []Change) ([]Change, error) {
 		return slices.DeleteFunc(all, func(c Change) bool {
@@ -131,7 +133,7 @@ func (s *Store) change(ctx context.Context, workspace string, edit func([]Change
 	})
 }
 
-// List returns the changes of a directory in the last 30 days.
+// List returns the changes in a directory that are at most 30 days old.
 func (s *Store) List(workspace string) ([]Change, error) {
 	f, err := s.read(s.file(resolve(workspace)))
 	if err != nil {
