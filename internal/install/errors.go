@@ -31,7 +31,7 @@ const (
 	Downgrade                     // the version is older than the highest one seen
 	WrongClock                    // the version is signed in the future
 	KeyExpired                    // the key of the signature has expired
-	CounterMismatch               // the signature has another counter than the lockfile
+	CounterMismatch               // the counter in the signature differs from the lockfile
 )
 
 // SkillError reports why a skill cannot be installed.

@@ -58,7 +58,7 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	if there && st.State == StateUnchanged && key == have.Key && slices.Contains(pinned.Previous, key) {
 		return newPublisher(signed, false), nil // installed before its key was replaced
 	}
-	if there && have.Key != "" && have.Key != key && !pinned.succeeds(signed, have.Key) {
+	if there && have.Key != "" && have.Key != key && !pinned.isSuccessor(signed, have.Key) {
 		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: have.Key, CurrentKey: key}
 	}
 	first := pinned.Key == "" && key != "" && !st.isCommit() && len(from) <= signature.MaxSourceBytes
@@ -72,7 +72,7 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	wasUnsigned := key == "" && there && have.Key == ""
 	out := newPublisher(signed, first)
 	if pinned.Key != "" && pinned.Key != key && !wasUnsigned {
-		if !pinned.succeeds(signed, pinned.Key) {
+		if !pinned.isSuccessor(signed, pinned.Key) {
 			return nil, &signature.ChangedKeyError{Source: from, PinnedKey: pinned.Key, CurrentKey: key}
 		}
 		out.Replaces = signature.Fingerprint(pinned.Key)
@@ -88,12 +88,13 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 // also serve commits of forks.
 func (st *Step) isCommit() bool { return st.From.Kind == remote.Git && st.Entry.Ref == "" }
 
-// pin is the pin of a source, or zero.
+// pin is the pinned key of a source. The zero value means that no key is
+// pinned.
 type pin struct{ signature.Pin }
 
-// succeeds reports whether the owner of an earlier key stated that the key of a
-// signature replaces it.
-func (k pin) succeeds(signed *signature.Signature, earlier string) bool {
+// isSuccessor reports whether the owner of an earlier key declared the key of a
+// signature as its replacement.
+func (k pin) isSuccessor(signed *signature.Signature, earlier string) bool {
 	if signed == nil {
 		return false
 	}

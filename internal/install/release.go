@@ -17,9 +17,9 @@ import (
 const clockTolerance = 24 * time.Hour
 
 // checkRelease compares the counter in a skill's signature with the highest one
-// seen from its source, and records both in the step's entry. A lower counter,
-// a missing one, and the same one on other files are downgrades. The installed
-// version itself is never one.
+// seen from its source, and records both in the step's entry. A version is a
+// downgrade if its counter is lower or missing, or if the same counter was seen
+// with other files. The installed version itself is never a downgrade.
 func (p *Plan) checkRelease(st *Step) error {
 	now := releaseOf(st.Publisher)
 	seen, err := p.highestSeen(st)
@@ -84,8 +84,9 @@ func releaseOf(p *Publisher) signature.Release {
 	return p.Release
 }
 
-// isDowngrade reports whether a version is older than the highest one seen. Of
-// two versions with the same counter, the one that was seen first counts.
+// isDowngrade reports whether a version is older than the highest one seen. If
+// two versions have the same counter, the one that was not seen first is a
+// downgrade.
 func isDowngrade(seen signature.Seen, counter uint64, digest string) bool {
 	return counter < seen.Counter || counter > 0 && counter == seen.Counter && seen.Digest != "" && seen.Digest != digest
 }
@@ -151,7 +152,7 @@ func (p *Plan) recordReleases(ctx context.Context) error {
 	var all []signature.Seen
 	for _, st := range p.Steps {
 		e := st.Entry
-		if e.HighestCounter == 0 || p.ofUnknownKey(st) {
+		if e.HighestCounter == 0 || p.hasUnknownKey(st) {
 			continue
 		}
 		s := signature.Seen{Scope: scope(p.dir), Source: e.From.CanonicalURL(), Name: st.Name, Counter: e.HighestCounter, Digest: e.Digest}
@@ -169,15 +170,17 @@ func (p *Plan) recordReleases(ctx context.Context) error {
 	return nil
 }
 
-// ofUnknownKey reports whether a step's signature says nothing about its source:
-// the key is not pinned, because anyone may have pushed the commit.
-func (p *Plan) ofUnknownKey(st *Step) bool {
+// hasUnknownKey reports whether a step's signature says nothing about its
+// source. The key of a skill fetched by commit may not be pinned, because
+// anyone may have pushed the commit.
+func (p *Plan) hasUnknownKey(st *Step) bool {
 	return st.isCommit() && p.pins[st.From.CanonicalURL()].Key == ""
 }
 
-// ChosenVersions returns the digests of the versions that the user chose for this
-// plan: by naming a tag or a commit, or with [Options.Downgrade]. What a lockfile
-// says is not the user's choice, because anyone may have written it.
+// ChosenVersions returns the digests of the versions that the user chose for
+// this plan: by naming a tag or a commit, or with [Options.Downgrade]. The
+// content of a lockfile is not the user's choice, because anyone may have
+// written it.
 func (p *Plan) ChosenVersions() []string {
 	var all []string
 	for _, st := range p.Steps {

@@ -6,10 +6,11 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// findNewerTag returns the highest version tag that is newer than have and has
-// the same prefix. It returns "" if there is none, or if have is not a version.
-func findNewerTag(have string, tags map[string]string) string {
-	prefix, now, ok := parseTagVersion(have)
+// findNewerTag returns the highest version tag that is newer than current and
+// has the same prefix. It returns "" if there is none, or if current is not a
+// version.
+func findNewerTag(current string, tags map[string]string) string {
+	prefix, now, ok := parseTagVersion(current)
 	if !ok {
 		return ""
 	}
