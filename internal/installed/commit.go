@@ -261,7 +261,7 @@ func (c *Change) finishInterrupted(steps []step) error {
 }
 
 func (c *Change) readJournal() ([]step, error) {
-	data, err := readPlain(c.root, journalPath, maxJournal)
+	data, err := readNoFollow(c.root, journalPath, maxJournal)
 	if err != nil {
 		return nil, err
 	}

@@ -86,9 +86,9 @@ func listAccepted(files fs.FS) (skill.Manifest, error) {
 	return manifest, nil
 }
 
-// copyFile copies a file of at most most bytes to a new file. It returns the
+// copyFile copies a file of at most limit bytes to a new file. It returns the
 // size and hash of the copy.
-func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p string, most int64) (int64, string, error) {
+func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p string, limit int64) (int64, string, error) {
 	in, err := files.Open(p)
 	if err != nil {
 		return 0, "", err
@@ -111,11 +111,11 @@ func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p 
 	}
 	defer out.Close()
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(out, h), &contextReader{ctx, io.LimitReader(in, most+1)})
+	n, err := io.Copy(io.MultiWriter(out, h), &contextReader{ctx, io.LimitReader(in, limit+1)})
 	if err = errors.Join(err, out.Close()); err != nil {
 		return 0, "", err
 	}
-	if n > most {
+	if n > limit {
 		return 0, "", fmt.Errorf("%w (limit %d bytes)", skill.ErrTooLarge, int64(skill.MaxBytes))
 	}
 	return n, hex.EncodeToString(h.Sum(nil)), nil

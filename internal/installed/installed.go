@@ -128,7 +128,7 @@ func isSkill(root *os.Root, name string) bool {
 	if strings.HasPrefix(name, ".") || skillpath.IsIgnored(name) {
 		return false
 	}
-	sub, err := openPlain(root, name)
+	sub, err := openDirNoFollow(root, name)
 	if err != nil {
 		return false
 	}
@@ -137,12 +137,12 @@ func isSkill(root *os.Root, name string) bool {
 	return err == nil
 }
 
-// errNotPlain is returned if a path is not a directory, even if it is a symlink
+// errNotPlain is returned for a path that is not a directory, such as a symlink
 // to a directory.
 var errNotPlain = errors.New("not a directory (symbolic links are not allowed)")
 
-// openPlain opens a directory below root. It rejects symlinks.
-func openPlain(root *os.Root, name string) (*os.Root, error) {
+// openDirNoFollow opens a directory below root. It rejects symlinks.
+func openDirNoFollow(root *os.Root, name string) (*os.Root, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
 		return nil, err

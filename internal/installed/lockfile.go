@@ -68,9 +68,9 @@ type lockfileJSON struct {
 }
 
 // Encode returns the text of the lockfile. Equal lockfiles have equal texts. A
-// text has one line per file and no times, so that version control systems can
-// merge it. The error is the same that [ParseLockfile] would return for the
-// text.
+// text has one line per file and no installation times, so that version control
+// systems can merge it. If [ParseLockfile] would reject the text, Encode
+// returns the same error.
 func (l *Lockfile) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -132,7 +132,7 @@ func (d *Dir) parse(text []byte) (*Lockfile, error) {
 }
 
 func readLockAt(root *os.Root, path string, parse func([]byte) (*Lockfile, error)) (*Lockfile, []byte, error) {
-	data, err := readPlain(root, path, MaxLockfileBytes)
+	data, err := readNoFollow(root, path, MaxLockfileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Lockfile{Skills: map[string]Entry{}}, nil, nil
 	}
@@ -143,9 +143,9 @@ func readLockAt(root *os.Root, path string, parse func([]byte) (*Lockfile, error
 	return l, data, err
 }
 
-// readPlain reads at most most+1 bytes of a file below root. It rejects
+// readNoFollow reads at most limit+1 bytes of a file below root. It rejects
 // symlinks.
-func readPlain(root *os.Root, path string, most int64) ([]byte, error) {
+func readNoFollow(root *os.Root, path string, limit int64) ([]byte, error) {
 	info, err := root.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func readPlain(root *os.Root, path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most+1))
+	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
 // ParseLockfile parses a lockfile. If any part is invalid, it returns no

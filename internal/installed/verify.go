@@ -134,7 +134,7 @@ func verify(ctx context.Context, root *os.Root, lock *Lockfile, names []string) 
 
 // compare returns how a skill's directory differs from its lockfile entry.
 func compare(root *os.Root, name string, e Entry) []Difference {
-	sub, err := openPlain(root, name)
+	sub, err := openDirNoFollow(root, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return []Difference{{Name: name, Kind: Absent}}
@@ -173,7 +173,7 @@ func compare(root *os.Root, name string, e Entry) []Difference {
 
 // digest returns the digest of the files in a plain directory.
 func (c *Change) digest(p string) (string, error) {
-	sub, err := openPlain(c.root, p)
+	sub, err := openDirNoFollow(c.root, p)
 	if err != nil {
 		return "", err
 	}
