@@ -37,8 +37,8 @@ type step struct {
 	failed   bool
 }
 
-// readTurn extracts what the rules need from a conversation. Of earlier turns, these
-// are only the loaded skills.
+// readTurn extracts what the rules need from a conversation. From earlier
+// turns, they need only the loaded skills.
 func readTurn(r *llm.Request) *turn {
 	t := &turn{has: map[string]bool{}}
 	for _, tool := range r.Tools {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// tongue holds the demo's texts in a language.
-type tongue struct {
+// phrases holds the demo's texts in one language.
+type phrases struct {
 	none, next                         string
 	noWords, noTools                   string
 	searched, found, listed, nothing   string
@@ -17,7 +17,7 @@ type tongue struct {
 	noFit, empty                       string
 }
 
-var english = tongue{
+var english = phrases{
 	none:         "This is Loadout's demonstration: no language model, but a few fixed rules that find a skill, load it, and call what you name.",
 	next:         "For real answers, configure a model of Anthropic or OpenAI with a key, or any compatible server; Ollama on this machine needs none.",
 	noWords:      "There was nothing to go by.",
@@ -42,7 +42,7 @@ var english = tongue{
 	empty:        "no arguments",
 }
 
-var chineseTongue = tongue{
+var chinesePhrases = phrases{
 	none:         "这是 Loadout 的演示：我不是语言模型，只按几条固定规则查找技能、加载技能，并调用您点名的脚本或工具。",
 	next:         "要得到真正的回答，请配置带密钥的 Anthropic 或 OpenAI 模型，或任何兼容的服务器；本机的 Ollama 不需要密钥。",
 	noWords:      "没有可以处理的内容。",
@@ -68,8 +68,8 @@ var chineseTongue = tongue{
 }
 
 const (
-	maxTold   = 400  // bytes of instructions
-	maxShown  = 4000 // bytes of a result
+	maxTold   = 400  // maximum number of bytes of instructions in a response
+	maxShown  = 4000 // maximum number of bytes of a result in a response
 	maxListed = 20
 )
 
@@ -78,7 +78,7 @@ const (
 func (t *turn) finalAnswer(next string) string {
 	l := &english
 	if isChinese(t.words) {
-		l = &chineseTongue
+		l = &chinesePhrases
 	}
 	if next == "" {
 		next = l.next
@@ -86,7 +86,7 @@ func (t *turn) finalAnswer(next string) string {
 	return strings.Join(append(t.report(l), l.none+" "+next), "\n\n")
 }
 
-func (t *turn) report(l *tongue) []string {
+func (t *turn) report(l *phrases) []string {
 	switch {
 	case len(t.steps) == 0 && t.words == "":
 		return []string{l.noWords}
@@ -109,7 +109,7 @@ func (t *turn) report(l *tongue) []string {
 }
 
 // describeStep describes a step and its result.
-func (t *turn) describeStep(l *tongue, s *step) []string {
+func (t *turn) describeStep(l *phrases, s *step) []string {
 	switch {
 	case !s.answered:
 		return []string{fmt.Sprintf(l.unanswered, s.name), l.notAgain}
@@ -145,7 +145,7 @@ func (t *turn) callSubject(s *step) string {
 	return s.name
 }
 
-func (t *turn) describeSearch(l *tongue, s *step) []string {
+func (t *turn) describeSearch(l *phrases, s *step) []string {
 	hits := readHits(s.result)
 	query := s.text("query")
 	if query != "" {
@@ -158,7 +158,7 @@ func (t *turn) describeSearch(l *tongue, s *step) []string {
 	return []string{describeList(l, hits)}
 }
 
-func describeList(l *tongue, hits []hit) string {
+func describeList(l *phrases, hits []hit) string {
 	if len(hits) == 0 {
 		return l.listed + " " + l.nothing
 	}
@@ -169,7 +169,7 @@ func describeList(l *tongue, hits []hit) string {
 	return text
 }
 
-func (t *turn) describeLoad(l *tongue, s *step) []string {
+func (t *turn) describeLoad(l *phrases, s *step) []string {
 	out := []string{fmt.Sprintf(l.loaded, s.text("name"))}
 	k := findOrAdd(t.skills, s.text("name"))
 	if k == nil || t.hasActed() {
@@ -224,7 +224,7 @@ func quote(result string) string {
 }
 
 // formatArgument formats an argument as JSON.
-func (l *tongue) formatArgument(v any) string {
+func (l *phrases) formatArgument(v any) string {
 	if text := asJSON(v); text != "null" && text != "{}" {
 		return truncate(text, maxTold)
 	}
