@@ -31,7 +31,8 @@ func Files(t testing.TB, n int, f func()) {
 // of its own, which is smaller.
 const MaxFileSize = 4 << 20
 
-// FullDisk calls f while a write beyond [MaxFileSize] bytes of a file fails.
+// FullDisk calls f with a limit on the file size: writes beyond the first
+// [MaxFileSize] bytes of a file fail.
 func FullDisk(t testing.TB, f func()) {
 	t.Helper()
 	signal.Ignore(unix.SIGXFSZ) // the write returns an error instead
@@ -58,12 +59,13 @@ func limit(t testing.TB, resource int, n uint64, f func()) {
 	f()
 }
 
-// setTo sets a limit, whose type differs between systems.
+// setTo sets *current to n. The type of a limit differs between systems.
 func setTo[T int64 | uint64](current *T, n uint64) { *current = T(n) }
 
-// EachOpen calls f again and again, first with no free file, then with one more
-// each time, until f succeeds. After each failure it calls check. f fails the
-// test if it still fails with 64 files.
+// EachOpen calls f repeatedly until it succeeds. The first time, f cannot open
+// any files; each time after that, it can open one more. After each failure,
+// EachOpen calls check with the error. It fails the test if f still fails with
+// 63 files.
 func EachOpen(t testing.TB, f func() error, check func(failed error)) {
 	t.Helper()
 	for n := range 64 {
@@ -74,5 +76,5 @@ func EachOpen(t testing.TB, f func() error, check func(failed error)) {
 		}
 		check(err)
 	}
-	t.Fatal("fails with 64 free files")
+	t.Fatal("fails with 63 free files")
 }

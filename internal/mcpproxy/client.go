@@ -144,10 +144,10 @@ func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNot
 }
 
 // askClient sends an input request to a legacy client and waits for the
-// response until ctx is done. It uses the stream of the client's request whose
-// context is at.
-func (s *Server) askClient(ctx, at context.Context, ss *mcp.ServerSession, method string, p mcp.Params) (mcp.Result, error) {
-	at, cancel := context.WithCancel(at)
+// response until ctx is done. It uses the stream of the client's request with
+// the context requestCtx.
+func (s *Server) askClient(ctx, requestCtx context.Context, ss *mcp.ServerSession, method string, p mcp.Params) (mcp.Result, error) {
+	requestCtx, cancel := context.WithCancel(requestCtx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
@@ -160,7 +160,7 @@ func (s *Server) askClient(ctx, at context.Context, ss *mcp.ServerSession, metho
 	case *mcp.ListRootsParams:
 		req = &mcp.ServerRequest[*mcp.ListRootsParams]{Session: ss, Params: p}
 	}
-	res, err := s.send(at, method, req)
+	res, err := s.send(requestCtx, method, req)
 	if response, ok := res.(mcp.InputResponse); ok {
 		res, _ = upstream.ForwardedResponse(response).(mcp.Result)
 	}

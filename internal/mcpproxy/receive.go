@@ -193,36 +193,36 @@ func (s *Server) notifyWhenConnected(in *inboundRequest, u *upstreamServer) {
 // define no methods, so they need no support in the proxy.
 var forwardedExtensions = map[string]bool{"io.modelcontextprotocol/ui": true}
 
-// addCapabilities adds the capabilities of a server to all.
-func addCapabilities(all, c *mcp.ServerCapabilities) {
+// addCapabilities adds the capabilities of a server to merged.
+func addCapabilities(merged, c *mcp.ServerCapabilities) {
 	if c.Tools != nil {
-		if all.Tools == nil {
-			all.Tools = &mcp.ToolCapabilities{}
+		if merged.Tools == nil {
+			merged.Tools = &mcp.ToolCapabilities{}
 		}
-		all.Tools.ListChanged = all.Tools.ListChanged || c.Tools.ListChanged
+		merged.Tools.ListChanged = merged.Tools.ListChanged || c.Tools.ListChanged
 	}
 	if c.Prompts != nil {
-		if all.Prompts == nil {
-			all.Prompts = &mcp.PromptCapabilities{}
+		if merged.Prompts == nil {
+			merged.Prompts = &mcp.PromptCapabilities{}
 		}
-		all.Prompts.ListChanged = all.Prompts.ListChanged || c.Prompts.ListChanged
+		merged.Prompts.ListChanged = merged.Prompts.ListChanged || c.Prompts.ListChanged
 	}
 	if c.Resources != nil {
-		if all.Resources == nil {
-			all.Resources = &mcp.ResourceCapabilities{}
+		if merged.Resources == nil {
+			merged.Resources = &mcp.ResourceCapabilities{}
 		}
-		all.Resources.ListChanged = all.Resources.ListChanged || c.Resources.ListChanged
-		all.Resources.Subscribe = all.Resources.Subscribe || c.Resources.Subscribe
+		merged.Resources.ListChanged = merged.Resources.ListChanged || c.Resources.ListChanged
+		merged.Resources.Subscribe = merged.Resources.Subscribe || c.Resources.Subscribe
 	}
-	all.Completions = cmp.Or(all.Completions, c.Completions)
-	all.Logging = cmp.Or(all.Logging, c.Logging)
+	merged.Completions = cmp.Or(merged.Completions, c.Completions)
+	merged.Logging = cmp.Or(merged.Logging, c.Logging)
 	for id, settings := range c.Extensions {
-		if forwardedExtensions[id] && all.Extensions[id] == nil {
-			all.Extensions = maps.Clone(all.Extensions)
-			if all.Extensions == nil {
-				all.Extensions = map[string]any{}
+		if forwardedExtensions[id] && merged.Extensions[id] == nil {
+			merged.Extensions = maps.Clone(merged.Extensions)
+			if merged.Extensions == nil {
+				merged.Extensions = map[string]any{}
 			}
-			all.Extensions[id] = settings
+			merged.Extensions[id] = settings
 		}
 	}
 }
