@@ -47,7 +47,7 @@ func listen(redirect string) (*callback, error) {
 }
 
 // flow is a sign-in that awaits the browser's response. Only the first response
-// counts.
+// is used.
 type flow struct {
 	state  string
 	once   sync.Once

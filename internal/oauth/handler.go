@@ -107,16 +107,16 @@ func missingScopes(h http.Header) []string {
 	return nil
 }
 
-// usableGrant returns a grant with a valid token other than the rejected token
-// refused. It refreshes the token if necessary, and returns nil if there is no
+// usableGrant returns a grant whose token is valid and differs from the token
+// rejected. It refreshes the token if necessary, and returns nil if there is no
 // usable grant.
-func (h *Handler) usableGrant(ctx context.Context, refused string) (*grant, error) {
+func (h *Handler) usableGrant(ctx context.Context, rejected string) (*grant, error) {
 	if h.store == nil {
 		return nil, nil
 	}
 	g, err := h.store.read(ctx, h.server) // not cached, so that signing out takes effect immediately
-	if err == nil && g != nil && !g.isFresh(refused) {
-		g, err = h.refresh(ctx, refused)
+	if err == nil && g != nil && !g.isFresh(rejected) {
+		g, err = h.refresh(ctx, rejected)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("use stored sign-in: %w; %s", err, h.next)
@@ -127,7 +127,7 @@ func (h *Handler) usableGrant(ctx context.Context, refused string) (*grant, erro
 // refresh refreshes the token, one caller at a time. If ctx is done, the
 // refresh continues in the background, because a refresh token may work only
 // once.
-func (h *Handler) refresh(ctx context.Context, refused string) (*grant, error) {
+func (h *Handler) refresh(ctx context.Context, rejected string) (*grant, error) {
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -143,7 +143,7 @@ func (h *Handler) refresh(ctx context.Context, refused string) (*grant, error) {
 		defer func() { <-h.turn }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
-		g, err = h.refreshLocked(ctx, refused)
+		g, err = h.refreshLocked(ctx, rejected)
 	}()
 	select {
 	case <-done:
@@ -153,12 +153,12 @@ func (h *Handler) refresh(ctx context.Context, refused string) (*grant, error) {
 	}
 }
 
-func (h *Handler) refreshLocked(ctx context.Context, refused string) (*grant, error) {
-	if refused != "" && refused == h.refreshedToken {
+func (h *Handler) refreshLocked(ctx context.Context, rejected string) (*grant, error) {
+	if rejected != "" && rejected == h.refreshedToken {
 		return nil, nil // the refreshed token was rejected too
 	}
-	g, err := h.store.refreshGrant(ctx, h.server, refused)
-	if err == nil && g != nil && refused != "" {
+	g, err := h.store.refreshGrant(ctx, h.server, rejected)
+	if err == nil && g != nil && rejected != "" {
 		h.refreshedToken = g.Access
 	}
 	return g, err
@@ -167,7 +167,7 @@ func (h *Handler) refreshLocked(ctx context.Context, refused string) (*grant, er
 // refreshGrant refreshes the stored grant, unless another process has already
 // refreshed it. If the authorization server rejects the refresh token,
 // refreshGrant deletes the tokens. It returns nil if there is no usable grant.
-func (s *Store) refreshGrant(ctx context.Context, server, refused string) (*grant, error) {
+func (s *Store) refreshGrant(ctx context.Context, server, rejected string) (*grant, error) {
 	client, guard, err := newClient(server, s.bounds)
 	if err != nil {
 		return nil, err
@@ -175,12 +175,12 @@ func (s *Store) refreshGrant(ctx context.Context, server, refused string) (*gran
 	var out *grant
 	err = s.change(ctx, server, func(g *grant) (*grant, error) {
 		switch {
-		case g.isFresh(refused):
+		case g.isFresh(rejected):
 			out = g
 			return g, nil
 		case g == nil:
 			return nil, nil
-		case g.Refresh == "" && refused != "" && g.Access == refused:
+		case g.Refresh == "" && rejected != "" && g.Access == rejected:
 			return g.withoutTokens(), nil
 		case g.Refresh == "":
 			return g, nil

@@ -81,10 +81,10 @@ type grant struct {
 	Expiry        time.Time        `json:"expiry,omitzero"`
 }
 
-// isFresh reports whether the token is valid and differs from the rejected
-// token refused. g may be nil.
-func (g *grant) isFresh(refused string) bool {
-	return g != nil && g.Access != "" && g.Access != refused && (g.Expiry.IsZero() || time.Until(g.Expiry) > leeway)
+// isFresh reports whether the token is valid and differs from the token
+// rejected. g may be nil.
+func (g *grant) isFresh(rejected string) bool {
+	return g != nil && g.Access != "" && g.Access != rejected && (g.Expiry.IsZero() || time.Until(g.Expiry) > leeway)
 }
 
 // withoutTokens returns a copy of g without its invalid tokens and the data to

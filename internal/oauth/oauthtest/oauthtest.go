@@ -70,9 +70,9 @@ func (i *Issuer) change(f func()) {
 // SetLifetime sets the reported lifetime of tokens issued from now on.
 func (i *Issuer) SetLifetime(d time.Duration) { i.change(func() { i.life = d }) }
 
-// Deny makes the issuer deny sign-ins with the error code why, such as
-// access_denied. If why is "", sign-ins succeed again.
-func (i *Issuer) Deny(why string) { i.change(func() { i.deny = why }) }
+// Deny makes the issuer deny sign-ins with an error code, such as
+// access_denied. If code is "", sign-ins succeed again.
+func (i *Issuer) Deny(code string) { i.change(func() { i.deny = code }) }
 
 // RejectRefresh makes the issuer reject refresh tokens.
 func (i *Issuer) RejectRefresh() { i.change(func() { i.refuses = true }) }
