@@ -1,7 +1,7 @@
 // Package operator reads the configuration file of the administrator of this
 // machine.
 //
-// The file counts only if nobody else could have written it: it and the
+// The file is used only if nobody else could have written it: it and the
 // directories above it must belong to the administrator, nobody else may write
 // to them, and none of them may be a symlink. The path does not depend on the
 // environment, which an agent controls.
@@ -21,7 +21,7 @@ import (
 // maxBytes is the maximum size of the file.
 const maxBytes = 1 << 20
 
-// File is the administrator's configuration file. The zero value is that of
+// File is the administrator's configuration file. The zero value is the file of
 // this machine.
 type File struct {
 	// Root replaces the directory that contains the file, and the part of the
@@ -29,8 +29,8 @@ type File struct {
 	Root string
 }
 
-// UnsafeError is returned if somebody else may have written the file. Its
-// content was not read.
+// UnsafeError is returned if somebody else may have written the file. The
+// content of the file was not read.
 type UnsafeError struct {
 	Path   string // the file, or a directory above it
 	Reason string

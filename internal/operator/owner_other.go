@@ -4,7 +4,8 @@ package operator
 
 import "io/fs"
 
-// systemDir returns "": on this system, nobody can check who wrote a file.
+// systemDir returns "", because there is no way to check who wrote a file on
+// this system.
 func systemDir() string { return "" }
 
 func checkedFrom() string { return "" }

@@ -17,11 +17,12 @@ func systemDir() string {
 	return "/etc"
 }
 
-// checkedFrom returns the directory from which the path is checked.
+// checkedFrom returns the topmost directory that is checked for the
+// configuration file.
 func checkedFrom() string { return "/" }
 
-// programsCheckedFrom returns the directory from which the path of a directory
-// of programs is checked.
+// programsCheckedFrom returns the topmost directory that is checked for a
+// directory of programs.
 func programsCheckedFrom(string) string { return "/" }
 
 // unsafeReason returns why somebody other than root could have written the

@@ -19,13 +19,15 @@ func systemDir() string {
 	return dir
 }
 
-// checkedFrom returns the directory from which the path is checked. Every user
-// can create directories in that of the system, but not rename those of others.
+// checkedFrom returns the topmost directory that is checked for the
+// configuration file. The directories above it are not checked: every user can
+// create directories in the system's, but cannot rename those of others.
 func checkedFrom() string { return filepath.Join(systemDir(), "loadout") }
 
-// programsCheckedFrom returns the directory from which the path of a directory
-// of programs is checked. Every user can create directories at the top of a
-// volume, but not rename those of others.
+// programsCheckedFrom returns the topmost directory that is checked for a
+// directory of programs. The directories above it are not checked: every user
+// can create directories at the top of a volume, but cannot rename those of
+// others.
 func programsCheckedFrom(dir string) string { return dir }
 
 // writing lists the rights to change a file, a directory or its permissions.

@@ -25,7 +25,7 @@ const maxFile = 16 << 20
 // ErrTooLarge is returned for a file larger than 16 MiB.
 var ErrTooLarge = errors.New("file too large for a resource (limit 16 MiB)")
 
-// Read reads the file of a link.
+// Read reads the file that a link refers to.
 func Read(rt *loadout.Runtime, link string) ([]byte, error) {
 	rest, ok := strings.CutPrefix(link, Scheme)
 	handle, name, _ := strings.Cut(rest, "/")
