@@ -48,8 +48,8 @@ func (b *Builder) build(ctx context.Context, j *job, st *store, progress func(st
 	return st.publish(d)
 }
 
-// install runs the installer and passes the installed files to in.
-func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.Tree, in *fileCollector) error {
+// install runs the installer and passes the installed files to collector.
+func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.Tree, collector *fileCollector) error {
 	seen := newWatch(b.log)
 	spec := &sandbox.Spec{
 		Trees: []sandbox.Tree{tree}, Mounts: r.mounts, Limits: b.limits.Sandbox,
@@ -74,7 +74,7 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 			return err
 		}
 	}
-	err = s.Collect(ctx, in.collectFile)
+	err = s.Collect(ctx, collector.collectFile)
 	switch {
 	case errors.Is(err, errRejected):
 		return &FailedError{Tool: r.tool, Needs: j.names, Reason: strings.TrimPrefix(err.Error(), errRejected.Error()+": ")}
@@ -83,7 +83,7 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 			return context.Cause(ctx)
 		}
 		return fmt.Errorf("collect installed packages: %w", err)
-	case !in.sawLast:
+	case !collector.sawLast:
 		return &FailedError{Tool: r.tool, Needs: j.names, Reason: "it wrote more files than the sandbox can collect"}
 	}
 	return nil

@@ -176,10 +176,10 @@ type Packages struct {
 	Digest string
 }
 
-// Ensure returns the packages in needs for a script with the given plan,
-// installing them if necessary. skill contains the files that declare the
-// needs. If needs is nil, no packages are required. progress receives status
-// lines for the user and may be nil.
+// Ensure returns the packages that a script needs, installing them if
+// necessary. skill contains the files that declare the packages, and plan is
+// the script's plan. If needs is nil, the script needs no packages. progress
+// receives status lines for the user and may be nil.
 func (b *Builder) Ensure(ctx context.Context, needs *script.Needs, skill fs.FS, plan *script.Plan, progress func(string)) (*Packages, error) {
 	if needs == nil {
 		return noPackages(), nil
@@ -236,10 +236,10 @@ func (b *Builder) Lookup(needs *script.Needs, skill fs.FS, plan *script.Plan) (*
 
 // Prune removes the least recently used packages until at most maxBytes remain,
 // and the files of killed builds. It keeps packages that were used within the
-// duration keep, because a script may still be using them. It returns the
+// last retention, because a script may still be using them. It returns the
 // number of removed entries.
-func (b *Builder) Prune(ctx context.Context, maxBytes int64, keep time.Duration) (int, error) {
-	return (&store{dir: b.opts.Dir, log: b.log}).prune(ctx, maxBytes, keep)
+func (b *Builder) Prune(ctx context.Context, maxBytes int64, retention time.Duration) (int, error) {
+	return (&store{dir: b.opts.Dir, log: b.log}).prune(ctx, maxBytes, retention)
 }
 
 func noPackages() *Packages { return &Packages{Env: map[string]string{}} }

@@ -245,7 +245,7 @@ func removeAll(dir string) error {
 }
 
 // prune implements [Builder.Prune]. It returns the number of removed entries.
-func (s *store) prune(ctx context.Context, maxBytes int64, keep time.Duration) (int, error) {
+func (s *store) prune(ctx context.Context, maxBytes int64, retention time.Duration) (int, error) {
 	dirs, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -285,7 +285,7 @@ func (s *store) prune(ctx context.Context, maxBytes int64, keep time.Duration) (
 		entry, isBuild := strings.CutPrefix(o.name, buildPrefix)
 		if isBuild {
 			entry = entry[:max(0, strings.LastIndexByte(entry, '-'))]
-		} else if total <= maxBytes || time.Since(o.used) < keep {
+		} else if total <= maxBytes || time.Since(o.used) < retention {
 			continue
 		}
 		ok, err := s.removeIdle(entry, o.name, isBuild)
