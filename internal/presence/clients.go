@@ -3,11 +3,11 @@ package presence
 // marker is an environment variable that a client sets for the commands its
 // agent runs. Variables that a user sets to configure a client, such as
 // CODEX_HOME, and those that an editor sets in each terminal, such as
-// CURSOR_TRACE_ID and TERM_PROGRAM, are no markers.
+// CURSOR_TRACE_ID and TERM_PROGRAM, are not markers.
 type marker struct {
 	variable string
 	client   string
-	values   []string // values that count; nil means any
+	values   []string // values that indicate the client; nil means any
 }
 
 var markers = []marker{
@@ -80,20 +80,20 @@ var valueOptions = []string{
 	"-W", "-X", "--check-hash-based-pycs", "--preload", "--config",
 }
 
-// shells run commands. A user's own shell has no argument but options.
+// shells run commands. A user's own shell has only options as arguments.
 var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "nu", "cmd", "powershell", "pwsh"}
 
-// launchers start the program that their arguments name, such as the packages
-// of Loadout.
+// launchers start the program that their arguments name, such as a package of
+// Loadout.
 var launchers = []string{
 	"env", "npx", "npm", "pnpm", "yarn", "bunx", "uv", "uvx", "pipx", "loadout",
 	"sudo", "nice", "nohup", "setsid", "timeout", "mise", "direnv",
 }
 
-// notClients lists programs that may start loadout mcp although the commands
-// below them are typed by the user: programs that start shells, and editors with
-// a terminal, without the 64 at the end of some names. An agent that types into
-// an editor's terminal is not detected by its parents.
+// notClients lists programs that may start loadout mcp although the user types
+// the commands that run below them: programs that start shells, and editors
+// with a terminal. The suffix 64 of some names is omitted. An agent that types
+// into an editor's terminal is not detected by its parents.
 var notClients = []string{
 	"init", "systemd", "launchd", "explorer", "sshd", "sshd-session", "login", "tmux", "tmux: server", "screen", "zellij",
 	"gnome-terminal-", "gnome-terminal-server", "konsole", "xterm", "kitty", "alacritty", "wezterm-gui", "ghostty", "foot", "tilix", "terminator",

@@ -1,9 +1,10 @@
 // Package presence determines whether an agent or the user runs this program.
 //
-// It looks for an environment variable that a client of agents sets, for such
-// a client among the parent processes, and for a controlling terminal. This
-// stops an agent that a skill's text persuades, and leaves a trace. It is not a
-// boundary: a process with the user's rights can remove all of these signs.
+// It looks for an environment variable that a client of agents sets, for such a
+// client among the parent processes, and for a controlling terminal. This stops
+// an agent that the text of a skill has persuaded, and leaves a trace. It is
+// not a boundary: a process with the user's rights can remove all of these
+// signs.
 //
 // Start with [Detect]. The tables of known clients are in clients.go.
 package presence
@@ -28,7 +29,7 @@ type Caller struct {
 // IsUser reports whether no agent was detected and there is a terminal.
 func (c Caller) IsUser() bool { return c.Agent == "" && c.Terminal != "" }
 
-// Reason says why the caller does not count as the user. It is "" for the user.
+// Reason says why the caller is not considered the user. It is "" for the user.
 func (c Caller) Reason() string {
 	switch {
 	case c.Agent != "":
@@ -65,8 +66,9 @@ type Options struct {
 	Terminal func() string
 }
 
-// assumed is the terminal of a user that [Detect] reports without looking. Only
-// the linker can set it, for programs that run commands of the documentation:
+// assumed is the terminal of a user that [Detect] reports without checking.
+// Only the linker can set it, for programs that run commands of the
+// documentation:
 //
 //	go build -ldflags "-X github.com/loadout-dev/loadout/internal/presence.assumed=test"
 var assumed string
@@ -75,7 +77,8 @@ var assumed string
 // while a PID is reused.
 const maxAncestors = 64
 
-// Detect determines who runs the process o.Self.
+// Detect determines whether an agent or the user runs the process with the PID
+// o.Self.
 func Detect(o Options) Caller {
 	if assumed != "" {
 		return Caller{Terminal: assumed, Assumed: true}
@@ -178,10 +181,10 @@ func isInterpreter(path string) bool {
 	return slices.Contains(interpreters, name)
 }
 
-// Callers returns the PIDs of the processes that started the process pid, up to
-// the first one that is neither a shell with a command nor a launcher of
-// packages: one of them is the client. It returns only the parent if the parent
-// cannot be read.
+// Callers returns the PIDs of the ancestors of the process pid, nearest first.
+// It stops at the first ancestor that does not merely launch another program,
+// as npx and a shell with a command do. One of the ancestors is the client. If
+// the parent cannot be read, Callers returns only the parent.
 func Callers(pid int, lookup func(int) (Process, bool)) []int {
 	if lookup == nil {
 		lookup = lookupProcess
@@ -201,7 +204,8 @@ func Callers(pid int, lookup func(int) (Process, bool)) []int {
 const maxCallers = 8
 
 // isLauncher reports whether a process only starts the program that its
-// arguments name. A shell without arguments is the user's.
+// arguments name. A shell without a command is the user's own shell, not a
+// launcher.
 func isLauncher(p Process) bool {
 	if slices.Contains(shells, strings.ToLower(baseName(p.Name))) {
 		return len(p.Args) == 0 || slices.ContainsFunc(p.Args[1:], func(a string) bool { return !strings.HasPrefix(a, "-") })
@@ -210,8 +214,9 @@ func isLauncher(p Process) bool {
 }
 
 // mayBeClient reports whether a process that started loadout mcp can be an
-// agent's client. A shell in which the user typed the command is none. An
-// editor is one, but its terminals are the user's.
+// agent's client. A shell in which the user typed the command cannot be a
+// client. Neither can an editor with a terminal, because the user may have
+// typed the command there.
 func mayBeClient(p Process) bool {
 	for _, n := range []string{baseName(p.Name), baseName(p.Path)} {
 		n = strings.ToLower(n)
@@ -222,7 +227,7 @@ func mayBeClient(p Process) bool {
 	return p.PID > 1
 }
 
-// baseName returns the last part of a path without an extension for programs.
+// baseName returns the last part of a path, without the extension of a program.
 func baseName(p string) string {
 	name := path.Base(slashed(p))
 	for _, ext := range []string{".exe", ".cmd", ".js", ".mjs", ".cjs", ".py"} {

@@ -2,6 +2,6 @@
 
 package presence
 
-// lookupProcess knows no processes on this system. Only environment variables
-// and the terminal are checked.
+// lookupProcess always returns false on this system, so only environment
+// variables and the terminal are checked.
 func lookupProcess(int) (Process, bool) { return Process{}, false }

@@ -25,7 +25,7 @@ func lookupProcess(pid int) (Process, bool) {
 	return Process{}, false
 }
 
-// OpenTerminal opens the console, whatever standard input and output are. The
+// OpenTerminal opens the console, regardless of standard input and output. The
 // caller must close both files.
 func OpenTerminal() (in, out *os.File, err error) {
 	if in, err = os.OpenFile("CONIN$", os.O_RDWR, 0); err != nil {
@@ -39,7 +39,7 @@ func OpenTerminal() (in, out *os.File, err error) {
 }
 
 // controllingTerminal opens the console. A client may start its commands with a
-// hidden console, which cannot be told from a visible one.
+// hidden console, which cannot be distinguished from a visible one.
 func controllingTerminal() string {
 	in, out, err := OpenTerminal()
 	if err != nil {

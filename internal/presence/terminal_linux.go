@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// terminalName returns the name of the controlling terminal, or "" if it is
-// none that has a usual name.
+// terminalName returns the name of the controlling terminal, or "" if there is
+// none or its name is unknown.
 func terminalName() string {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenTerminal opens the controlling terminal, whatever standard input and
-// output are. It returns an error in the background, where the system would stop
+// OpenTerminal opens the controlling terminal, regardless of standard input and
+// output. It returns an error in the background, where the system would stop
 // the program when it reads. in and out may be the same file; the caller must
 // close both.
 func OpenTerminal() (in, out *os.File, err error) {

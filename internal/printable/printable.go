@@ -11,16 +11,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// Text returns s with unprintable characters escaped. If s has more than most
+// Text returns s with unprintable characters escaped. If s has more than limit
 // bytes, the rest is replaced with the number of omitted bytes.
-func Text(s string, most int) string {
+func Text(s string, limit int) string {
 	cut := ""
-	if len(s) <= most && isASCII(s) {
+	if len(s) <= limit && isASCII(s) {
 		return s
 	}
-	if len(s) > most {
-		end := most
-		for end > most-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+	if len(s) > limit {
+		end := limit
+		for end > limit-utf8.UTFMax && !utf8.RuneStart(s[end]) {
 			end--
 		}
 		cut = fmt.Sprintf("… (%d bytes more)", len(s)-end)

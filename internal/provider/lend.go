@@ -14,16 +14,16 @@ func Offers(s *skill.Skill, name string) bool {
 	return s.Provider != nil && (s.Name == name || slices.ContainsFunc(s.Tools, func(t skill.Tool) bool { return t.Provider == name }))
 }
 
-// Lend returns a copy of owner with the tools in declared, which are declared
-// by the skill to. The tools run in owner's provider. The configuration of to
-// provides defaults for each tool. Lend modifies neither skill.
-func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
+// Lend returns a copy of owner with the tools in declared, which the skill
+// borrower declares. The tools run in owner's provider. The configuration of
+// borrower provides defaults for each tool. Lend modifies neither skill.
+func Lend(owner, borrower *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
 	borrowed := *owner
 	borrowed.Tools = nil
 	for _, t := range declared {
-		config, err := mergeSettings(to.Config, t.Config)
+		config, err := mergeSettings(borrower.Config, t.Config)
 		if err != nil {
-			return nil, fmt.Errorf("skill %s: tool %s: %w", to.Name, t.Name, err)
+			return nil, fmt.Errorf("skill %s: tool %s: %w", borrower.Name, t.Name, err)
 		}
 		t.Provider = "" // the copy's provider serves the tool under any name
 		if t.Config, err = json.Marshal(config); err != nil {
