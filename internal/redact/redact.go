@@ -190,11 +190,11 @@ func (s *Stream) partialLength(b []byte) int {
 	return 0
 }
 
-// Lines returns a reader that passes each line of from through redactLine as
-// soon as the line is complete. Lines longer than 1 MiB are split, so a secret
+// Lines returns a reader that passes each line of r through redactLine as soon
+// as the line is complete. Lines longer than 1 MiB are split, so a secret
 // across a split is not found.
-func Lines(from io.Reader, redactLine func([]byte) []byte) io.Reader {
-	return &lineReader{from: bufio.NewReaderSize(from, maxLine), redactLine: redactLine}
+func Lines(r io.Reader, redactLine func([]byte) []byte) io.Reader {
+	return &lineReader{from: bufio.NewReaderSize(r, maxLine), redactLine: redactLine}
 }
 
 type lineReader struct {

@@ -110,8 +110,8 @@ func (l *archiveListing) readTar(ctx context.Context, r io.ReaderAt, size int64)
 	}
 }
 
-// addTarEntry adds an entry whose content starts at offset from.
-func (l *archiveListing) addTarEntry(h *tar.Header, r io.ReaderAt, from int64) error {
+// addTarEntry adds an entry whose content starts at offset.
+func (l *archiveListing) addTarEntry(h *tar.Header, r io.ReaderAt, offset int64) error {
 	name := h.Name
 	for strings.HasPrefix(name, "./") { // tar writes paths this way for the current directory
 		name = name[2:]
@@ -120,7 +120,7 @@ func (l *archiveListing) addTarEntry(h *tar.Header, r io.ReaderAt, from int64) e
 		return err
 	}
 	e := entry{path: name, size: h.Size, executable: h.Mode&0o111 != 0, open: func() (io.ReadCloser, error) {
-		return io.NopCloser(io.NewSectionReader(r, from, h.Size)), nil
+		return io.NopCloser(io.NewSectionReader(r, offset, h.Size)), nil
 	}}
 	switch h.Typeflag {
 	case tar.TypeReg:

@@ -39,8 +39,8 @@ func (e *AddressError) Error() string {
 	return fmt.Sprintf("connection to %s blocked: its address %s is %s", e.Host, e.Address, e.Reason)
 }
 
-// UntrustedError is returned if a location is allowed only when the user named
-// it. See Options.Untrusted.
+// UntrustedError is returned for a location that only the user may name. See
+// Options.Untrusted.
 type UntrustedError struct {
 	Location Location
 	Reason   string // why only the user may name the location

@@ -188,7 +188,7 @@ func (g *gitSession) fetchRef(ctx context.Context, depth string, specs ...string
 	})
 }
 
-// init creates the empty repository. Its object format is that of the object
+// init creates the empty repository. It uses the object format of the object
 // name sample.
 func (g *gitSession) init(ctx context.Context, sample string) error {
 	format := "sha1"

@@ -64,7 +64,7 @@ func (g *gitSession) get(ctx context.Context) (*http.Response, error) {
 // name of the service. Each following line has an object and a ref. The first
 // of them also lists the capabilities after a NUL byte, including the target of
 // HEAD.
-func parseAdvertised(r io.Reader, also string) (*gitRefs, error) {
+func parseAdvertised(r io.Reader, wanted string) (*gitRefs, error) {
 	limited := &io.LimitedReader{R: r, N: maxRefBytes + 1}
 	in := bufio.NewReader(limited)
 	out := &gitRefs{objects: map[string]string{}}
@@ -92,7 +92,7 @@ func parseAdvertised(r io.Reader, also string) (*gitRefs, error) {
 			}
 		}
 		id, name, _ := strings.Cut(text, " ")
-		if err := out.add(id, name, also); err != nil {
+		if err := out.add(id, name, wanted); err != nil {
 			return nil, err
 		}
 	}

@@ -148,8 +148,8 @@ const (
 	cacheOverhead = 128     // overhead of a cached object, in bytes
 )
 
-// objectCache caches the most recently read objects. A skill is hashed, parsed
-// and scanned; each of these steps reads all files in order.
+// objectCache caches the most recently read objects, because hashing, parsing
+// and scanning a skill each read all of its files.
 type objectCache struct {
 	content map[string][]byte // content by object name; never modified
 	names   []string          // object names in the order of insertion

@@ -67,8 +67,8 @@ func (g *gitSession) listRefs(ctx context.Context) (*gitRefs, error) {
 
 // parseRefs parses the output of git ls-remote. Each line has an object, a tab
 // and a name. The line for the target of HEAD comes before HEAD. Refs that are
-// neither branches nor tags are dropped, except also.
-func parseRefs(r io.Reader, also string) (*gitRefs, error) {
+// neither branches nor tags are dropped, except the ref wanted.
+func parseRefs(r io.Reader, wanted string) (*gitRefs, error) {
 	limited := &io.LimitedReader{R: r, N: maxRefBytes + 1}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(nil, 64<<10)
@@ -79,7 +79,7 @@ func parseRefs(r io.Reader, also string) (*gitRefs, error) {
 			out.setHead(target)
 			continue
 		}
-		if err := out.add(id, name, also); err != nil {
+		if err := out.add(id, name, wanted); err != nil {
 			return nil, err
 		}
 	}
@@ -102,12 +102,12 @@ func (r *gitRefs) setHead(target string) {
 
 // add adds a ref. It drops names that git does not accept, because they cannot
 // be requested.
-func (r *gitRefs) add(id, name, also string) error {
+func (r *gitRefs) add(id, name, wanted string) error {
 	plain := strings.TrimSuffix(name, "^{}")
 	if !isCommit(id) || checkRef(plain) != nil {
 		return nil
 	}
-	if name != "HEAD" && (also == "" || plain != also) && !strings.HasPrefix(name, "refs/heads/") && !strings.HasPrefix(name, "refs/tags/") {
+	if name != "HEAD" && (wanted == "" || plain != wanted) && !strings.HasPrefix(name, "refs/heads/") && !strings.HasPrefix(name, "refs/tags/") {
 		return nil
 	}
 	if r.objects[name] = id; len(r.objects) > maxRefs {

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// checkTrusted returns an error if a location is allowed only when the user
-// named it. See Options.Untrusted.
+// checkTrusted returns an error if locations are untrusted and only the user
+// may name this one. See Options.Untrusted.
 func (c *Client) checkTrusted(l Location) error {
 	if !c.opts.Untrusted {
 		return nil

@@ -62,12 +62,12 @@ func escapeParts(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// openMirror opens a repository from its archive at the URL from.
-func (c *Client) openMirror(ctx context.Context, l Location, from string) (*Collection, error) {
+// openMirror opens a repository from the archive at a URL.
+func (c *Client) openMirror(ctx context.Context, l Location, archive string) (*Collection, error) {
 	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok {
-		t.mirror = strings.ToLower(urlHost(from))
+		t.mirror = strings.ToLower(urlHost(archive))
 	}
-	d, err := c.download(ctx, from)
+	d, err := c.download(ctx, archive)
 	if err != nil {
 		if missing, ok := errors.AsType[*NotFoundError](err); ok {
 			missing.What = "repository " + l.displayURL()

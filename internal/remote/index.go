@@ -227,11 +227,11 @@ func (r *indexReader) refuse(label, code, message string) {
 	}
 }
 
-// truncate returns s shortened to at most most bytes.
-func truncate(s string, most int) string {
+// truncate returns s shortened to at most limit bytes.
+func truncate(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "…"
 	}
 	return s
 }

@@ -318,9 +318,9 @@ func (l Location) CanonicalURL() string {
 }
 
 // Identity returns the normalized form of an address. It is the same for the
-// https and ssh addresses of a repository, whatever their user, ssh port, letter
-// case and extension. Two repositories whose names differ only in case count as
-// one: what is remembered about one then applies to the other, too.
+// https and ssh addresses of a repository, whatever their user, ssh port,
+// letter case and extension. Two repositories whose names differ only in case
+// are treated as one: data stored about one also applies to the other.
 func Identity(address string) string {
 	text := address
 	if before, p, ok := strings.Cut(address, ":"); ok && !strings.HasPrefix(p, "//") && strings.Contains(before, "@") {
@@ -346,7 +346,7 @@ func Identity(address string) string {
 	return out
 }
 
-// sshHosts maps the hosts that accept ssh on port 443 to those of the web
+// sshHosts maps the hosts that accept ssh on port 443 to the hosts in web
 // addresses.
 var sshHosts = map[string]string{"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com", "altssh.bitbucket.org": "bitbucket.org"}
 

@@ -326,8 +326,8 @@ var userName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 // dnsName matches an ASCII DNS name.
 var dnsName = lazyregexp.New(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
 
-// numberName matches a host whose last label some programs interpret as part of
-// an IPv4 address.
+// numberName matches a host whose last label is a number, because some programs
+// interpret such a host as an IPv4 address.
 var numberName = lazyregexp.New(`(^|\.)(0x[0-9a-f]*|[0-9]+)$`)
 
 // secretKey matches query parameters that usually contain a secret.

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// Hidden lists the lines of a skill that have characters which a user does not
-// see. Approving the skill lets models read them.
+// Hidden lists the lines in a skill that contain hidden characters: a user does
+// not see them, but models read them if the skill is approved.
 type Hidden struct {
 	Lines  []HiddenLine `json:"lines"`
 	Others int          `json:"others,omitempty"` // number of further lines

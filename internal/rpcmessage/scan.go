@@ -25,7 +25,7 @@ func Members(text []byte, at int, visit func(name string, at int) int) int {
 	if at >= len(text) || text[at] != '{' {
 		return -1
 	}
-	return list(text, at, '}', func(at int) int {
+	return skipContainer(text, at, '}', func(at int) int {
 		end := skipString(text, at)
 		if end < 0 {
 			return -1
@@ -46,7 +46,7 @@ func Elements(text []byte, at int, visit func(at int) int) int {
 	if at >= len(text) || text[at] != '[' {
 		return -1
 	}
-	return list(text, at, ']', visit)
+	return skipContainer(text, at, ']', visit)
 }
 
 // Skip returns the end of the JSON value at text[at:], or -1 if it is not valid.
@@ -78,9 +78,9 @@ func skip(text []byte, at, depth int) int {
 	case '"':
 		return skipString(text, at)
 	case '[':
-		return list(text, at, ']', func(at int) int { return skip(text, at, depth+1) })
+		return skipContainer(text, at, ']', func(at int) int { return skip(text, at, depth+1) })
 	case '{':
-		return list(text, at, '}', func(at int) int {
+		return skipContainer(text, at, '}', func(at int) int {
 			if at = skipString(text, at); at < 0 {
 				return -1
 			}
@@ -99,9 +99,9 @@ func skip(text []byte, at, depth int) int {
 	return skipNumber(text, at)
 }
 
-// list skips an array or object that begins at text[at]. item returns the end of the
-// item at a position, or -1.
-func list(text []byte, at int, last byte, item func(at int) int) int {
+// skipContainer skips an array or object that begins at text[at]. item returns
+// the end of the item at a position, or -1.
+func skipContainer(text []byte, at int, last byte, item func(at int) int) int {
 	at = skipSpace(text, at+1)
 	if at < len(text) && text[at] == last {
 		return at + 1

@@ -141,9 +141,9 @@ func (g *Git) Private(tokens ...string) { g.change(func() { g.tokens = tokens })
 // Forbid makes the server answer all requests with 403 while on.
 func (g *Git) Forbid(on bool) { g.change(func() { g.forbids = on }) }
 
-// Redirect redirects requests whose path starts with from to another address, followed
-// by the rest of the path.
-func (g *Git) Redirect(from, to string) { g.change(func() { g.redirects[from] = to }) }
+// Redirect redirects requests whose path starts with prefix to the address
+// target, followed by the rest of the path.
+func (g *Git) Redirect(prefix, target string) { g.change(func() { g.redirects[prefix] = target }) }
 
 // Cut makes the server close a connection after this many bytes of a fetch. 0
 // means never.
