@@ -17,8 +17,9 @@ import (
 // contains no processes.
 const leafName = prefix + "self"
 
-// delegatedGroup returns the group that was delegated, given the group of this
-// process: its parent if an earlier call of [enableControllers] moved it.
+// delegatedGroup returns the delegated group, given the group own of this
+// process. That is the parent of own if an earlier call of [enableControllers]
+// moved the process, and own otherwise.
 func delegatedGroup(own string) string {
 	if filepath.Base(own) == leafName {
 		return filepath.Dir(own)

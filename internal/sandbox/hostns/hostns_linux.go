@@ -102,7 +102,8 @@ func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, err
 	return s, nil
 }
 
-// command returns the command for the guard, which starts the stage.
+// command returns the command that starts the guard. The guard then starts the
+// stage.
 func command(exe string, uid int) *exec.Cmd {
 	if exe == "" {
 		exe = "/proc/self/exe"

@@ -71,13 +71,13 @@ func attachTree(g *cgroup.Group, pid int) error {
 	return nil
 }
 
-// MemoryWatch describes how a stage limits memory without a control group,
-// including what it does not limit.
+// MemoryWatch is the text that describes how a stage limits memory without a
+// control group. It also says what is not limited.
 const MemoryWatch = "RLIMIT_DATA, seccomp, watch every 2 to 50 ms" + memoryGap
 
 const memoryGap = " of pages, page tables and sockets, not of small kernel objects, with bursts of several processes until the next check"
 
-// AddEnforced adds the limits that control groups enforce to e.
+// AddEnforced adds to e the limits that control groups enforce.
 func AddEnforced(e map[string]string, g *cgroup.Group) {
 	if g == nil {
 		return

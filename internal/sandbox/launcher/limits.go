@@ -52,9 +52,9 @@ func Rlimits(l sandbox.Limits, processes bool) []stage.Rlimit {
 	return out
 }
 
-// SocketSize returns how many bytes a socket can hold: its buffers, whose
-// default sizes seccomp makes fixed, and its options. In the network of the
-// host, TCP connections can hold more.
+// SocketSize returns the maximum number of bytes that a socket can hold in its
+// buffers and options. Seccomp keeps code from changing the default sizes of
+// the buffers. On the host's network, TCP connections can hold more.
 func SocketSize() int64 {
 	const usual = 208 << 10 // the kernel's default
 	var n int64

@@ -15,7 +15,7 @@ import (
 
 var _ sandbox.Overlayer = (*instance)(nil)
 
-// changes is the place where an overlay stores its changes.
+// changes is the directory in which an overlay stores its changes.
 type changes struct {
 	dir *rundir.Dir // nil if there is none
 	err error       // why there is no overlay

@@ -26,10 +26,10 @@ import (
 const timeout = 10 * time.Second
 
 // Run probes the backend with the executable exe, which must link package
-// stage; "" means the current executable. must lists what the tier of the backend
-// requires: file, process, network, namespaces, mount, privileges,
+// stage; "" means the current executable. required lists what the tier of the
+// backend must contain: file, process, network, namespaces, mount, privileges,
 // syscalls, survivors. Run returns an error if any of these is not contained.
-func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sandbox.Report, error) {
+func Run(ctx context.Context, b sandbox.Backend, exe string, required []string) (*sandbox.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if exe == "" {
@@ -65,7 +65,7 @@ func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sa
 	s.Close()
 	leaked := map[string]bool{"file": p.File, "process": p.Process, "network": p.Network || c.wasReached(), "namespaces": p.Namespaces, "mount": p.Mount,
 		"privileges": p.Privileges, "syscalls": !p.Seccomp, "survivors": !p.LeftBehind || c.processSurvived()}
-	return report(b, s.State(), leaked, must)
+	return report(b, s.State(), leaked, required)
 }
 
 // leakTexts maps each kind of leak to its description.
