@@ -20,10 +20,10 @@ const (
 	maxConfigs   = 1000    // Git configurations
 )
 
-// aliases finds the files of a directory to which others refer: targets of
-// symlinks with the names of steering files, such as CLAUDE.md to
-// docs/guide.md, and what configurations of Git name. Changing such a file
-// changes the instructions that a program follows.
+// aliases finds the files in a directory that others refer to: targets of
+// symlinks with the names of steering files, such as docs/guide.md if CLAUDE.md
+// is a symlink to it, and files named in Git configurations. Changing such a
+// file changes the instructions that a program follows.
 type aliases struct {
 	top     top
 	dir     string // path of the directory on the host, without symlinks
@@ -36,8 +36,8 @@ type aliases struct {
 	configs int
 }
 
-// aliasDir is a directory in which symlinks are searched: those at steering
-// positions or, if reader is set, all.
+// aliasDir is a directory to search for symlinks. If reader is set, all
+// symlinks are followed, and otherwise only those at steering positions.
 type aliasDir struct {
 	path   string
 	at     steering.Position
@@ -45,7 +45,7 @@ type aliasDir struct {
 }
 
 // findAliases finds the references in a directory. With an upper directory, it
-// follows symlinks as they are on the overlay too.
+// also follows symlinks as they are on the overlay.
 func findAliases(lower, upper *os.Root, top top) *aliases {
 	a := &aliases{top: top, dir: lower.Name(), lower: lower, upper: upper, readers: map[string]string{}, scanned: map[string]bool{}}
 	if abs, err := filepath.Abs(a.dir); err == nil {
@@ -127,7 +127,8 @@ func (a *aliases) scanDir(d aliasDir) {
 	}
 }
 
-// addSymlink adds what a symlink leads to, now and on the overlay.
+// addSymlink adds the files that a symlink leads to, in the lower directory and
+// on the overlay.
 func (a *aliases) addSymlink(name, reader string) {
 	for _, merged := range []bool{false, true} {
 		if _, target, ok := a.lstat(a.host(name), merged); ok && target != "" {
@@ -136,9 +137,9 @@ func (a *aliases) addSymlink(name, reader string) {
 	}
 }
 
-// follow adds the symlinks by which a target leads on, and its end, which need
-// not exist. Paths outside of the directory are followed but not added, because
-// they can lead back.
+// follow adds the symlinks on the way to a symlink's final target, and that
+// target, which need not exist. Paths outside of the directory are followed but
+// not added, because they can lead back.
 func (a *aliases) follow(dir, target, reader string, merged bool) {
 	at, rest := start(dir, target)
 	for links := 0; len(rest) > 0; {
@@ -171,8 +172,8 @@ func (a *aliases) follow(dir, target, reader string, merged bool) {
 	}
 }
 
-// start returns the directory in which a target starts, and the names in the
-// target.
+// start returns the directory that a symlink's target is relative to, and the
+// names in the target.
 func start(dir, target string) (at string, names []string) {
 	target = filepath.FromSlash(target)
 	if filepath.IsAbs(target) {
@@ -231,8 +232,8 @@ func (a *aliases) rel(host string) (string, bool) {
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
-// addRepository adds what the configuration of a repository names. The
-// directory of the repository may be a file with its path.
+// addRepository adds the files that the configuration of a repository names.
+// gitDir may be a file that contains the path of the repository's directory.
 func (a *aliases) addRepository(worktree, gitDir string) {
 	if data, err := readConfig(gitDir); err == nil {
 		to, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
@@ -248,8 +249,7 @@ func (a *aliases) addRepository(worktree, gitDir string) {
 	}
 }
 
-// addConfig adds what a configuration file names, and the files that it
-// includes.
+// addConfig adds the files that a Git configuration names or includes.
 func (a *aliases) addConfig(worktree, file string) {
 	if a.configs >= maxConfigs {
 		return

@@ -109,7 +109,7 @@ func content(dir *os.Root, name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// pathless returns the reason of an error of a system call.
+// pathless returns the cause of a file error, without the path.
 func pathless(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
@@ -187,8 +187,8 @@ func (a *applier) checkUnchanged(dir *os.Root, name string, c *Change) error {
 	return nil
 }
 
-// chmod sets the permissions of a file. A directory keeps the bit by which its
-// files get its group, whether it has the bit or inherits it from its parent.
+// chmod sets the permissions of a file. A directory keeps its setgid bit, which
+// it may have inherited from its parent.
 func chmod(dir *os.Root, name string, perm fs.FileMode) error {
 	fi, err := dir.Lstat(name)
 	if err != nil {
@@ -271,12 +271,12 @@ func replace(dir *os.Root, temp, name string) error {
 	return nil
 }
 
-// cursor is a position in a directory tree. It keeps the directories above open,
-// because consecutive changes are mostly in the same one.
+// cursor is a position in a directory tree. It keeps the directories on the
+// path open, because consecutive changes are mostly in the same directory.
 type cursor struct {
 	top   *os.Root
 	names []string
-	open  []*os.Root // of names
+	open  []*os.Root // the directories in names
 }
 
 // dir opens a directory, "." for the top. It follows no symlink.

@@ -1,9 +1,10 @@
-// Package overlay applies to a directory what a sandboxed command changed on an
-// overlay of it. The kernel stores the changes in the upper directory of an
-// overlay file system; the user's directory, the lower one, stays as it was.
-// When the command and all its processes have ended, [Read] compares the two,
-// and [Set.Apply] applies the changes that the caller selects: ordinary ones at
-// once, and those of steering files (package steering) if the user agrees.
+// Package overlay applies the changes that a sandboxed command made on an
+// overlay of a directory to the directory itself. The kernel stores the changes
+// in the upper directory of an overlay file system; the user's directory, the
+// lower one, stays as it was. When the command and all its processes have
+// ended, [Read] compares the two, and [Set.Apply] applies the changes that the
+// caller selects: ordinary changes at once, and changes to steering files
+// (package steering) if the user agrees.
 //
 // The content of the upper directory is untrusted. The package follows no
 // symlink in either directory.
@@ -21,8 +22,8 @@ type Op string
 // Operations.
 const (
 	Create Op = "create"
-	Modify Op = "modify" // other content
-	Mode   Op = "mode"   // other permissions
+	Modify Op = "modify" // different content
+	Mode   Op = "mode"   // different permissions
 	Delete Op = "delete"
 )
 

@@ -11,11 +11,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/steering"
 )
 
-// Classify returns the class of a file in a directory, and the program that
-// reads a steering file, if a program other than a sandboxed command is about
-// to write the file. In contrast to [steering.Classify], it knows the path, the
-// symlinks and the repositories of the directory. The file need not exist. It is
-// as strict as [Read].
+// Classify classifies a file that a program other than a sandboxed command is
+// about to write. It returns the class and, for a steering file, the program
+// that reads it. Unlike [steering.Classify], it considers the path, the
+// symlinks and the repositories of the directory. The file need not exist. It
+// is as strict as [Read].
 func Classify(dir *os.Root, name string) (steering.Class, string) {
 	top := newTop(dir.Name())
 	at := top.at
@@ -46,10 +46,11 @@ func listDir(dir *os.Root, name string) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-// inRepository returns the position of a directory that has the entries names,
-// some of them old, if it is that of a Git repository, whatever its name is. If
-// the directory becomes a repository with old entries that Git obeys, such as a
-// configuration that nobody reviewed, everything in it is held.
+// inRepository returns the position of a Git directory if the entries of a
+// directory show that it is one, whatever its name is. Otherwise, it returns
+// at. If the directory becomes a repository and Git would obey entries that
+// already existed, such as a configuration that nobody reviewed, everything in
+// the directory is held.
 func inRepository(at steering.Position, old, names []string) steering.Position {
 	repository := at.GitDir()
 	obeys := func(name string) bool { return repository.Child(name).Class() == steering.Steering }
@@ -63,7 +64,7 @@ func inRepository(at steering.Position, old, names []string) steering.Position {
 }
 
 // isGitDir reports whether Git would treat a directory with these entries, or
-// with a few more, as that of a repository.
+// with a few more, as a repository.
 func isGitDir(names []string) bool {
 	has := map[string]bool{}
 	for _, n := range names {
@@ -72,9 +73,9 @@ func isGitDir(names []string) bool {
 	return has["head"] && (has["objects"] || has["commondir"]) || has["objects"] && has["refs"]
 }
 
-// holdAliases holds the changes of files to which symlinks or configurations
-// refer, before or after the changes.
-func (r *reader) holdAliases() {
+// holdAliases holds the changes to files that symlinks or Git configurations
+// refer to, before or after the changes.
+func (r *comparer) holdAliases() {
 	if len(r.set.List) == 0 {
 		return
 	}
@@ -100,7 +101,7 @@ func (r *reader) holdAliases() {
 }
 
 // hold makes a change need the user's agreement.
-func (r *reader) hold(c *Change, reader string) {
+func (r *comparer) hold(c *Change, reader string) {
 	c.Class, c.Reader = steering.Steering, reader
 	if c.Mode.Type() != fs.ModeSymlink || c.Op == Delete {
 		return
@@ -119,8 +120,8 @@ func (r *reader) hold(c *Change, reader string) {
 	c.Refused = leadsOut // in a directory of dependencies
 }
 
-// addReferences adds what a held change refers to.
-func (r *reader) addReferences(a *aliases, c *Change) {
+// addReferences adds the files that a held change refers to.
+func (r *comparer) addReferences(a *aliases, c *Change) {
 	switch {
 	case c.Mode.Type() == fs.ModeSymlink:
 		a.addSymlink(c.Path, c.Reader)
@@ -132,8 +133,8 @@ func (r *reader) addReferences(a *aliases, c *Change) {
 	}
 }
 
-// holdParents holds the deletions of directories with files that are held.
-func (r *reader) holdParents() {
+// holdParents holds the deletions of directories that contain held changes.
+func (r *comparer) holdParents() {
 	parents := map[string]string{}
 	for i := range r.set.List {
 		if c := &r.set.List[i]; c.Op == Delete && c.Held() {

@@ -38,17 +38,17 @@ type Set struct {
 }
 
 // Read returns the changes in an upper directory to the lower directory. No
-// process may change the upper directory any more. Files that another program
-// changed in the lower directory after since, or moved there, are not to be
-// overwritten: their changes are refused.
-func Read(lower, upper string, since time.Time) (*Set, error) {
+// process may still change the upper directory. Read refuses changes to files
+// in the lower directory that another program changed or moved there after the
+// time start, so that they are not overwritten.
+func Read(lower, upper string, start time.Time) (*Set, error) {
 	s := &Set{}
 	var err error
 	if s.lower, err = os.OpenRoot(lower); err == nil {
 		s.upper, err = os.OpenRoot(upper)
 	}
 	if err == nil {
-		r := &reader{set: s, top: newTop(lower), since: since, now: time.Now()}
+		r := &comparer{set: s, top: newTop(lower), since: start, now: time.Now()}
 		err = r.readTop()
 	}
 	if err != nil {
@@ -68,14 +68,16 @@ func (s *Set) Close() {
 	}
 }
 
-// reader compares the directories.
-type reader struct {
+// comparer compares the upper and the lower directory, and adds the changes to
+// a set.
+type comparer struct {
 	set        *Set
 	top        top
 	since, now time.Time
 }
 
-// pair is a directory of the overlay.
+// pair is a directory in the upper directory and its counterpart in the lower
+// one.
 type pair struct {
 	path  string // "" for the top
 	at    steering.Position
@@ -88,7 +90,7 @@ type pair struct {
 	moved bool // another program moved lower, or a directory above
 }
 
-func (r *reader) readTop() error {
+func (r *comparer) readTop() error {
 	top := &pair{at: r.top.at, upper: r.set.upper, lower: r.set.lower}
 	names, err := readNames(top.upper)
 	if err != nil || len(names) == 0 {
@@ -103,7 +105,7 @@ func (r *reader) readTop() error {
 
 func (p *pair) child(name string) string { return path.Join(p.path, name) }
 
-func (r *reader) add(c Change) error {
+func (r *comparer) add(c Change) error {
 	if len(r.set.List) >= maxChanges {
 		return errTooMany
 	}
@@ -112,13 +114,13 @@ func (r *reader) add(c Change) error {
 }
 
 // refuse adds a change that is never applied.
-func (r *reader) refuse(p string, op Op, mode fs.FileMode, reason string) error {
+func (r *comparer) refuse(p string, op Op, mode fs.FileMode, reason string) error {
 	return r.add(Change{Path: p, Op: op, Mode: mode, Refused: reason})
 }
 
 // readDir adds the changes in a directory: first deletions, then the others by
 // name.
-func (r *reader) readDir(p *pair) error {
+func (r *comparer) readDir(p *pair) error {
 	names, err := readNames(p.upper)
 	if err != nil {
 		return err
@@ -145,7 +147,7 @@ func (r *reader) readDir(p *pair) error {
 
 // deleteOthers adds the deletions of the entries that an opaque directory
 // hides.
-func (r *reader) deleteOthers(p *pair, old, names []string) error {
+func (r *comparer) deleteOthers(p *pair, old, names []string) error {
 	for _, name := range old {
 		if !slices.Contains(names, name) {
 			if _, err := r.deleteEntry(p.lower, name, p.child(name), p.at.Child(name), p.depth); err != nil {
@@ -157,7 +159,7 @@ func (r *reader) deleteOthers(p *pair, old, names []string) error {
 }
 
 // readEntry adds the changes of an entry of an upper directory.
-func (r *reader) readEntry(p *pair, name string) error {
+func (r *comparer) readEntry(p *pair, name string) error {
 	is, err := p.upper.Lstat(name)
 	if err != nil {
 		return err
@@ -202,7 +204,7 @@ func (r *reader) readEntry(p *pair, name string) error {
 	return r.refuse(full, Create, is.Mode(), special)
 }
 
-func (r *reader) readSubdir(p *pair, name string, is, was fs.FileInfo, at steering.Position) error {
+func (r *comparer) readSubdir(p *pair, name string, is, was fs.FileInfo, at steering.Position) error {
 	full := p.child(name)
 	if p.depth >= maxDepth {
 		return r.refuse(full, Create, is.Mode(), tooDeep)
@@ -252,7 +254,7 @@ func (r *reader) readSubdir(p *pair, name string, is, was fs.FileInfo, at steeri
 	return nil
 }
 
-func (r *reader) readFile(p *pair, name string, is, was fs.FileInfo, at steering.Position) error {
+func (r *comparer) readFile(p *pair, name string, is, was fs.FileInfo, at steering.Position) error {
 	full := p.child(name)
 	c := Change{Path: full, Op: Create, Mode: is.Mode().Perm(), Class: at.Class(), Reader: at.Reader(), was: was}
 	if was != nil {
@@ -292,7 +294,7 @@ func isNewRepository(p *pair, name string) bool {
 	return err == nil && steering.IsPlainGitConfig(data)
 }
 
-func (r *reader) readSymlink(p *pair, name string, is, was fs.FileInfo, at steering.Position) error {
+func (r *comparer) readSymlink(p *pair, name string, is, was fs.FileInfo, at steering.Position) error {
 	full := p.child(name)
 	target, err := p.upper.Readlink(name)
 	if err != nil {
@@ -312,24 +314,24 @@ func (r *reader) readSymlink(p *pair, name string, is, was fs.FileInfo, at steer
 	case c.Class == steering.Dependency: // environments have symlinks to interpreters
 	case !ok:
 		return r.refuse(full, c.Op, is.Mode(), leadsOut)
-	case c.Class == steering.Ordinary && (bringsSkills(full) || entersDependencies(to)):
+	case c.Class == steering.Ordinary && (addsSkills(full) || isInDependencies(to)):
 		c.Class, c.Reader = steering.Steering, "coding agents"
 	}
 	return r.add(c)
 }
 
-// fate is what becomes of a deletion.
+// fate says whether a deletion is applied.
 type fate int
 
 const (
-	goes  fate = iota // nobody must agree
+	goes  fate = iota // no agreement is needed
 	waits             // the user must agree
 	stays             // refused
 )
 
 // deleteEntry adds the deletion of an entry of a lower directory and of
 // everything below it.
-func (r *reader) deleteEntry(in *os.Root, name, full string, at steering.Position, depth int) (fate, error) {
+func (r *comparer) deleteEntry(in *os.Root, name, full string, at steering.Position, depth int) (fate, error) {
 	was, err := in.Lstat(name)
 	if err != nil {
 		return stays, r.refuse(full, Delete, 0, unreadable)
@@ -363,8 +365,8 @@ func (r *reader) deleteEntry(in *os.Root, name, full string, at steering.Positio
 }
 
 // deleteBelow adds the deletions of the entries of a lower directory, and
-// returns the worst fate of one.
-func (r *reader) deleteBelow(in *os.Root, name, full string, at steering.Position, depth int) (fate, error) {
+// returns the most restrictive fate among them.
+func (r *comparer) deleteBelow(in *os.Root, name, full string, at steering.Position, depth int) (fate, error) {
 	dir, err := openSubdir(in, name)
 	if err != nil {
 		return stays, r.refuse(full, Delete, fs.ModeDir, unreadable)
@@ -386,19 +388,20 @@ func (r *reader) deleteBelow(in *os.Root, name, full string, at steering.Positio
 	return all, nil
 }
 
-// isNewer reports whether another program changed a file of the lower directory
-// while the command ran, or put another file there. Programs can set the
-// modification time to any value, as cp -p does, but not the change time. A
-// modification time in the future says nothing.
-func (r *reader) isNewer(was fs.FileInfo) bool {
+// isNewer reports whether another program changed or replaced a file in the
+// lower directory while the command ran. Programs can set the modification time
+// to any value, as cp -p does, but not the change time. A modification time in
+// the future is ignored.
+func (r *comparer) isNewer(was fs.FileInfo) bool {
 	mod := was.ModTime()
 	return changeTime(was).After(r.since) || mod.After(r.since) && !mod.After(r.now)
 }
 
-// isMoved reports whether another program moved a directory of the lower
-// directory while the command ran: unlike a change of its entries, this sets
-// only the change time. Files that come with it keep their times.
-func (r *reader) isMoved(was fs.FileInfo) bool {
+// isMoved reports whether another program moved a directory in the lower
+// directory while the command ran. A move sets only the change time of the
+// directory, unlike adding or removing entries. The files in it keep their
+// times.
+func (r *comparer) isMoved(was fs.FileInfo) bool {
 	at := changeTime(was)
 	return at.After(r.since) && at.After(was.ModTime())
 }
@@ -421,15 +424,15 @@ func resolve(dir, target string) (string, bool) {
 	return to, to != ".." && !strings.HasPrefix(to, "../")
 }
 
-// bringsSkills reports whether a symlink at path would add skills of another
-// directory to one that agents search.
-func bringsSkills(p string) bool {
+// addsSkills reports whether a symlink at p would add another directory's
+// skills to a directory that agents search.
+func addsSkills(p string) bool {
 	return slices.ContainsFunc(strings.Split(p, "/"), func(name string) bool { return strings.EqualFold(name, "skills") })
 }
 
-// entersDependencies reports whether a path is in a directory of dependencies,
-// to which changes need no agreement.
-func entersDependencies(p string) bool {
+// isInDependencies reports whether a path is in a directory of dependencies.
+// Changes in such a directory need no agreement.
+func isInDependencies(p string) bool {
 	return slices.ContainsFunc(strings.Split(p, "/"), func(name string) bool { return steering.IsDependencyDir(strings.ToLower(name)) })
 }
 

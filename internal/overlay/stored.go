@@ -26,8 +26,8 @@ type Stored struct {
 	Mode    fs.FileMode `json:"mode"`              // as in [Change]
 	Reader  string      `json:"reader"`            // as in [Change]
 	Before  string      `json:"before,omitempty"`  // state of the file before the change; "" if there was none
-	Content []byte      `json:"content,omitempty"` // of a file
-	Target  string      `json:"target,omitempty"`  // of a symlink
+	Content []byte      `json:"content,omitempty"` // content of a file
+	Target  string      `json:"target,omitempty"`  // target of a symlink
 }
 
 // Store returns a change in a form that outlives the set. The error says why
