@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -23,10 +25,12 @@ func (h *Hub) Handler() http.Handler {
 		v := &api.Request{ID: h.requestID(r), Began: time.Now(), Client: h.gate.Client(r)}
 		r = r.WithContext(api.WithRequest(r.Context(), v))
 		v.HTTP = r
-		answer := &responseRecorder{ResponseWriter: w}
+		body := &requestBody{ReadCloser: r.Body}
+		body.ended.Store(r.ContentLength == 0)
+		answer := &responseRecorder{ResponseWriter: w, body: body}
 		h.setHeaders(answer.Header(), v)
 		http.NewResponseController(w).SetWriteDeadline(v.Began.Add(api.ResponseTimeout)) // not supported by every server
-		r.Body = http.MaxBytesReader(answer, r.Body, api.MaxBody)
+		r.Body = http.MaxBytesReader(answer, body, api.MaxBody)
 		answer.streaming = func() func() { return h.metrics.CountStream(v.Route) }
 		h.metrics.Running.Inc()
 		defer h.metrics.Running.Dec()
@@ -67,9 +71,7 @@ func (h *Hub) finishRequest(w *responseRecorder, r *http.Request, v *api.Request
 			h.server.WriteProblem(w, r, &api.Problem{Status: 500, Code: "internal", Detail: "the hub failed", Next: "tell the operator the ID of the request"})
 		}
 	}
-	if r.ContentLength != 0 {
-		api.LimitBodyRest(w)
-	}
+	api.LimitBodyRest(w)
 	if w.status == 0 {
 		w.status = http.StatusOK // as net/http does
 	}
@@ -117,15 +119,40 @@ func (h *Hub) setHeaders(header http.Header, v *api.Request) {
 	}
 }
 
+// requestBody notes whether a body has been read to its end.
+type requestBody struct {
+	io.ReadCloser
+	ended atomic.Bool
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.ended.Store(true)
+	}
+	return n, err
+}
+
 // responseRecorder records the status and size of a response.
 type responseRecorder struct {
 	http.ResponseWriter
+	body   *requestBody
 	status int
 	bytes  int64
 
 	streaming func() (done func()) // called when the response turns out to be a stream
 	stream    sync.Once
 	done      func()
+}
+
+// SetReadDeadline sets the deadline for reading the body. It has no effect once the
+// body has ended: net/http then waits for the client to close the connection, and
+// an expired deadline would cancel this request and all later ones of the connection.
+func (a *responseRecorder) SetReadDeadline(deadline time.Time) error {
+	if a.body.ended.Load() {
+		return nil
+	}
+	return http.NewResponseController(a.ResponseWriter).SetReadDeadline(deadline)
 }
 
 // FlushError flushes the response. A response that is flushed counts as a stream.

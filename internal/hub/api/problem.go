@@ -308,9 +308,7 @@ func (s *Server) WriteProblem(w http.ResponseWriter, r *http.Request, err error)
 		w.Header().Set("WWW-Authenticate", s.mcpChallenge(r, p))
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	if r.ContentLength != 0 {
-		LimitBodyRest(w)
-	}
+	LimitBodyRest(w)
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
 		json.NewEncoder(w).Encode(p) // fails only if the client has disconnected
