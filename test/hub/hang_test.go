@@ -30,7 +30,7 @@ const turnsEach = 24
 // turns, and takes new ones of the same user. When the first one runs again, nothing
 // is done or said twice.
 func TestHungNodeStopsNobody(t *testing.T) {
-	testFailedNode(t, func(n *node) *node {
+	testFailedNode(t, onPostgres(t), nil, func(n *node) *node {
 		n.cmd.Process.Signal(syscall.SIGSTOP)
 		return n
 	}, func(n *node) *node {
@@ -42,7 +42,7 @@ func TestHungNodeStopsNobody(t *testing.T) {
 // A killed node that restarts with its directory continues its turns at once, if the
 // other one has not.
 func TestRestartedNodeContinuesItsTurns(t *testing.T) {
-	testFailedNode(t, func(n *node) *node {
+	testFailedNode(t, onPostgres(t), nil, func(n *node) *node {
 		n.kill()
 		return n.startIn(n.dir)
 	}, func(n *node) *node { return n })
@@ -50,17 +50,36 @@ func TestRestartedNodeContinuesItsTurns(t *testing.T) {
 
 // TestKilledNodeWithManyTurns is the same for a node that does not come back.
 func TestKilledNodeWithManyTurns(t *testing.T) {
-	testFailedNode(t, func(n *node) *node {
+	testFailedNode(t, onPostgres(t), nil, func(n *node) *node {
 		n.kill()
 		return n
 	}, func(n *node) *node { return n.start() })
 }
 
-// testFailedNode has a node fail in the middle of its turns and recover after them, as
-// often as trials says.
-func testFailedNode(t *testing.T, fail, recover func(*node) *node) {
-	h, m, l := onPostgres(t), newModel(t, 15*time.Millisecond), newLedger(t)
-	one, two := h.start(), h.start()
+// TestDisconnectedNode is the same for a node whose packets to the database are lost,
+// and for one whose connections are reset.
+func TestDisconnectedNode(t *testing.T) {
+	for state, name := range map[relayState]string{lost: "lost packets", reset: "reset connections"} {
+		t.Run(name, func(t *testing.T) {
+			h := onPostgres(t)
+			r := newRelay(t, h.database)
+			testFailedNode(t, h, []string{"--database", r.url}, func(n *node) *node {
+				r.set(state)
+				return n
+			}, func(n *node) *node {
+				r.set(forwarding)
+				n.eventually("it is ready again", func() bool { ok, _ := n.ready(); return ok })
+				return n
+			})
+		})
+	}
+}
+
+// testFailedNode has a node, started with args, fail in the middle of its turns and
+// recover after them, as often as trials says.
+func testFailedNode(t *testing.T, h *hub, args []string, fail, recover func(*node) *node) {
+	m, l := newModel(t, 15*time.Millisecond), newLedger(t)
+	one, two := h.start(args...), h.start()
 	one.hire(m, l)
 	var silences, fresh []time.Duration
 	for trial := range trials() {

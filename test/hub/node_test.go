@@ -37,6 +37,8 @@ type hub struct {
 	args   []string
 	client *http.Client
 	token  string // of its administrator
+
+	database string // its address
 }
 
 // newHub is a hub on a database, that wakes nodes by a Redis, or "". No node runs yet.
@@ -50,7 +52,7 @@ func newHub(t testing.TB, database, redis string, args ...string) *hub {
 	}
 	var key [32]byte
 	rand.Read(key[:])
-	h := &hub{t: t, exe: must(command())(t), client: &http.Client{Transport: transport}}
+	h := &hub{t: t, exe: must(command())(t), client: &http.Client{Transport: transport}, database: database}
 	h.args = append([]string{"serve", "--json", "--addr", "127.0.0.1:0", "--accounts", "--admin-password-file", password, "--private", "127.0.0.0/8", "--log", "json"}, args...)
 	h.env = []string{"LOADOUT_DATABASE=" + database, "LOADOUT_REDIS=" + redis, "LOADOUT_HUB_RATE=100000",
 		"LOADOUT_HUB_KEY=" + base64.StdEncoding.EncodeToString(key[:])}
@@ -132,6 +134,8 @@ func (h *hub) startIn(dir string, args ...string) *node {
 		n.kill()
 		if log := n.log.String(); strings.Contains(log, "DATA RACE") || strings.Contains(log, "panic: ") {
 			h.t.Errorf("a node says\n%s", log)
+		} else if h.t.Failed() {
+			h.t.Logf("the node at %s says\n%s", n.url, log)
 		}
 	})
 	if err != nil {
@@ -240,6 +244,11 @@ func (n *node) send(method, path string, body any) reply {
 
 // ask sends a request with a token.
 func (n *node) ask(token, method, path string, body any) (reply, error) {
+	return n.askOnce(token, "", method, path, body)
+}
+
+// askOnce is like ask, with an Idempotency-Key unless key is "".
+func (n *node) askOnce(token, key, method, path string, body any) (reply, error) {
 	var in io.Reader
 	kind := "application/json"
 	switch b := body.(type) {
@@ -260,6 +269,9 @@ func (n *node) ask(token, method, path string, body any) (reply, error) {
 	req.Header.Set("Content-Type", kind)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
 	}
 	res, err := (&http.Client{Transport: n.client.Transport, Timeout: patience}).Do(req)
 	if err != nil {

@@ -91,11 +91,18 @@ func New(o Options) (*Gate, error) {
 	return d, err
 }
 
+// admitTimeout is the timeout for authenticating a request. A database that hangs
+// does not end its connections.
+const admitTimeout = 5 * time.Second
+
 // Admit authenticates a request and sets its principal in v. If it returns a
 // cookie, the response must set it. A request without credentials or with an
-// invalid cookie is anonymous.
+// invalid cookie is anonymous. Admit fails with [store.ErrUnavailable] if the
+// database does not answer within 5 s.
 func (d *Gate) Admit(r *http.Request, v *api.Request) (*http.Cookie, error) {
-	cookie, err := d.identify(r, v)
+	ctx, stop := context.WithTimeoutCause(r.Context(), admitTimeout, store.ErrUnavailable)
+	defer stop()
+	cookie, err := d.identify(r.WithContext(ctx), v)
 	if limit := d.CountRequest(v); limit != nil {
 		return nil, limit
 	}
