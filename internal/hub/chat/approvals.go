@@ -209,7 +209,8 @@ func (e *Engine) answerApproval(ctx context.Context, p account.Principal, id str
 	return approval.NewQueue(approvalStore{e: e}).Resolve(ctx, id, answer)
 }
 
-// isSameAnswer reports whether a user gave the same answer twice.
+// isSameAnswer reports whether two answers are equal, apart from their times.
+// An empty scope equals [policy.Once].
 func isSameAnswer(a, b approval.Answer) bool {
 	normalize := func(a approval.Answer) string {
 		a.ResolvedAt = time.Time{}

@@ -57,7 +57,7 @@ const (
 	maxTries  = 5    // maximum number of nodes that try the same turn
 )
 
-// Errors that a caller can handle, in addition to those of packages store,
+// Errors that a caller can handle, in addition to errors from packages store,
 // account and approval.
 var (
 	// ErrClosed is returned if the node is shutting down. Another node can handle
@@ -326,15 +326,15 @@ func (e *Engine) removeWorker() {
 // hang without an error.
 const roundTimeout = 5 * time.Second
 
-// runEvery calls do at interval d until the engine closes. It logs only the first
-// of consecutive failures.
-func (e *Engine) runEvery(d time.Duration, do func(context.Context) error) {
+// runEvery calls task at interval d until the engine closes. It logs only the
+// first of consecutive failures.
+func (e *Engine) runEvery(d time.Duration, task func(context.Context) error) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	failing := false
 	for {
 		ctx, stop := context.WithTimeout(e.ctx, max(d, roundTimeout))
-		err := do(ctx)
+		err := task(ctx)
 		stop()
 		if err != nil && !failing && e.ctx.Err() == nil {
 			e.opts.Logger.Warn("cannot maintain conversations", "error", err)

@@ -23,11 +23,12 @@ import (
 )
 
 // folder is the directory with the files of a conversation that is active on a
-// node. It is created at its first use in a turn, and then has the files in the
-// database. Changed files are stored before the result of each call.
+// node. It is created at its first use in a turn and then contains the
+// conversation's files from the database. Changed files are stored before the
+// result of each call.
 type folder struct {
 	w   *worker
-	dir string // its path; unique, even before it exists
+	dir string // path of the directory; unique, even before the directory exists
 
 	mu       sync.Mutex // guards the fields below; held during file access
 	root     *os.Root   // nil until the folder is used

@@ -65,7 +65,7 @@ func (e *Engine) History(ctx context.Context, p account.Principal, id string, af
 }
 
 // historyMessages returns the messages in a transcript. The last answer of a turn
-// lists the skills that were loaded in the turn (W13).
+// lists the skills that were loaded in the turn.
 func historyMessages(steps []step) []Line {
 	var (
 		out    []Line
@@ -123,8 +123,7 @@ func historyMessage(s step) Line {
 }
 
 // loadedSkills returns the skills that the model loaded or used in the current
-// turn, without those that the user named (W14); see
-// [session.Session.LoadedSkills].
+// turn, without those that the user named; see [session.Session.LoadedSkills].
 func loadedSkills(s *session.State, named []session.ID) []string {
 	used := slices.DeleteFunc(s.Active(), func(a session.ActiveSkill) bool {
 		return slices.Contains(named, a.Skill) || a.Used != s.Turn || a.Retention != session.RetainUsed || a.Direct && a.Turn == s.Turn

@@ -63,8 +63,8 @@ type Message struct {
 
 // SendMessage adds a message to a conversation's inbox and returns its number,
 // which its events have in [Event.Input]. It does not wait for the turn. It fails
-// with [ErrQueueFull] if [MaxQueued] inputs are waiting, and with [ErrKeyUsed] if
-// a different message was sent with the key, and with a [*quota.ExceededError] if
+// with [ErrQueueFull] if [MaxQueued] inputs are waiting, with [ErrKeyUsed] if a
+// different message was sent with the key, and with a [*quota.ExceededError] if
 // the owner of the conversation may not store the message.
 func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
 	switch {
@@ -142,15 +142,15 @@ func (e *Engine) Cancel(ctx context.Context, p account.Principal, id string) err
 }
 
 // submit authorizes an input, adds it to the inbox and records it in the audit
-// log. It calls with in the same transaction.
-func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in input, with func(c *conversationTx, seq int64) error) (int64, error) {
+// log. If fn is not nil, submit calls it in the same transaction.
+func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in input, fn func(c *conversationTx, seq int64) error) (int64, error) {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return 0, err
 	}
 	in.Scopes, in.Token = p.Scopes.String(), p.Token
 	return e.enqueue(ctx, id, in, func(c *conversationTx, seq int64) error {
-		if with != nil {
-			if err := with(c, seq); err != nil {
+		if fn != nil {
+			if err := fn(c, seq); err != nil {
 				return err
 			}
 		}
@@ -158,11 +158,11 @@ func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in 
 	})
 }
 
-// enqueue adds an input to the inbox and calls with in the same transaction. If
+// enqueue adds an input to the inbox and calls fn in the same transaction. If
 // no node holds the conversation's lease, the transaction also acquires it for
 // this node, so that some node processes the input. If no other input waits, it
 // then also takes the input, which saves a transaction before the turn.
-func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *conversationTx, seq int64) error) (int64, error) {
+func (e *Engine) enqueue(ctx context.Context, id string, in input, fn func(c *conversationTx, seq int64) error) (int64, error) {
 	if !e.addWorker() {
 		return 0, ErrClosed
 	}
@@ -184,7 +184,7 @@ func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *
 		if seq, first, err = c.addInput(ctx, in, lease != nil); err != nil {
 			return err
 		}
-		return with(c, seq)
+		return fn(c, seq)
 	})
 	if err != nil || lease == nil {
 		e.removeWorker()

@@ -199,20 +199,20 @@ func (j *journal) write(ctx context.Context, f func(c *conversationTx) error) er
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer stop()
-	words := j.takePending()
+	events := j.takePending()
 	err := j.e.update(ctx, j.id, func(c *conversationTx) error {
 		if err := c.Leases.Check(ctx, j.lease()); errors.Is(err, store.ErrLeaseHeld) {
 			return errLeaseLost
 		} else if err != nil {
 			return err
 		}
-		if err := c.publish(ctx, words...); err != nil || f == nil {
+		if err := c.publish(ctx, events...); err != nil || f == nil {
 			return err
 		}
 		return f(c)
 	})
 	if err != nil {
-		j.restorePending(words)
+		j.restorePending(events)
 		if mustHandOver(err) {
 			j.broken = err
 		}
@@ -260,7 +260,7 @@ func (j *journal) hasMessage(in int64) bool {
 
 // Limits for pending events.
 const (
-	maxWords      = 32 << 10 // bytes in one event
+	maxEventText  = 32 << 10 // bytes in one event
 	maxPending    = 1 << 20  // bytes; further text is published only with the step
 	flushInterval = 50 * time.Millisecond
 )
@@ -290,13 +290,13 @@ func (j *journal) queueAgentEvent(a agent.Event) {
 func (j *journal) queueEvent(r eventRow) {
 	j.pendingMu.Lock()
 	defer j.pendingMu.Unlock()
-	words := r.Type == Text || r.Type == Thinking || r.Type == ToolProgress
-	if words && j.size+len(r.Text) > maxPending {
+	isText := r.Type == Text || r.Type == Thinking || r.Type == ToolProgress
+	if isText && j.size+len(r.Text) > maxPending {
 		return
 	}
 	r.Input = j.input
 	j.size += len(r.Text)
-	if last := len(j.pending) - 1; words && r.Type != ToolProgress && last >= 0 && j.pending[last].Type == r.Type && len(j.pending[last].Text)+len(r.Text) <= maxWords {
+	if last := len(j.pending) - 1; isText && r.Type != ToolProgress && last >= 0 && j.pending[last].Type == r.Type && len(j.pending[last].Text)+len(r.Text) <= maxEventText {
 		j.pending[last].Text += r.Text
 	} else {
 		j.pending = append(j.pending, r)
@@ -310,9 +310,9 @@ func (j *journal) queueEvent(r eventRow) {
 func (j *journal) takePending() []eventRow {
 	j.pendingMu.Lock()
 	defer j.pendingMu.Unlock()
-	words := j.pending
+	events := j.pending
 	j.pending, j.size = nil, 0
-	return words
+	return events
 }
 
 func (j *journal) hasPending() bool {
@@ -321,11 +321,11 @@ func (j *journal) hasPending() bool {
 	return len(j.pending) > 0
 }
 
-func (j *journal) restorePending(words []eventRow) {
+func (j *journal) restorePending(events []eventRow) {
 	j.pendingMu.Lock()
 	defer j.pendingMu.Unlock()
-	j.pending = append(words, j.pending...)
-	for _, w := range words {
+	j.pending = append(events, j.pending...)
+	for _, w := range events {
 		j.size += len(w.Text)
 	}
 }

@@ -31,13 +31,13 @@ type listener struct {
 	subscription *bus.Subscription
 
 	// The following fields are guarded by notifier.mu.
-	seen   int64   // number of the last event that its user has read
+	seen   int64   // number of the last event that its goroutine has read
 	fresh  []Event // consecutive events that this node has added to the stream
 	behind bool    // whether the stream may have more events than fresh, or was deleted
 }
 
-// maxFresh is the maximum number of events that wait for a slow listener. It reads
-// further ones from the database.
+// maxFresh is the maximum number of events that wait for a slow listener. The
+// listener reads further events from the database.
 const maxFresh = 32
 
 func (b *notifier) listen(stream string, seen int64) *listener {

@@ -42,7 +42,7 @@ func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelC
 // checkRights returns an error if the turn must end because the principal has
 // lost permissions since the turn started. It returns nil if the current
 // permissions cannot be read.
-func (w *worker) checkRights(ctx context.Context, j *job, then account.Principal) error {
+func (w *worker) checkRights(ctx context.Context, j *job, initial account.Principal) error {
 	now, err := w.principal(ctx, j)
 	switch {
 	case ctx.Err() != nil, errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
@@ -51,12 +51,12 @@ func (w *worker) checkRights(ctx context.Context, j *job, then account.Principal
 		return err
 	case err != nil:
 		return errUserRefused
-	case then.Scopes&^now.Scopes != 0: // only a token limits scopes
+	case initial.Scopes&^now.Scopes != 0: // only a token limits scopes
 		return errTokenNarrowed
-	case then.Admin && !now.Admin:
+	case initial.Admin && !now.Admin:
 		return errUserNarrowed
 	}
-	for group, role := range then.Groups {
+	for group, role := range initial.Groups {
 		if now.Groups[group] < role {
 			return errUserNarrowed
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// snapshot is the state of a conversation after a step of its transcript. It is
-// computed only from stored steps, so it is the same on each node, and whether it
-// was computed from all steps, from an earlier snapshot or from a stored one.
+// snapshot is the state of a conversation after a step of its transcript. It
+// depends only on the stored steps: it is the same on each node, no matter
+// whether it was computed from all steps or from an earlier snapshot.
 type snapshot struct {
 	Conversation string `json:"conversation"` // its ID
 	// Last is the hash of the last step. A snapshot is valid only for a
@@ -30,8 +30,8 @@ type snapshot struct {
 	stored int64 // number of the last step in the stored snapshot; 0 if there is none
 }
 
-// snapshotFormat is the version of the stored form. Change it whenever a snapshot
-// of the previous version would differ from one that is computed again.
+// snapshotFormat is the version of the stored form. Change it whenever a stored
+// snapshot could differ from the snapshot computed anew from the same steps.
 const snapshotFormat = 1<<16 + fold.Format
 
 func newSnapshot(id string) *snapshot { return &snapshot{Conversation: id, Agent: &fold.State{}} }
@@ -106,8 +106,8 @@ func (s *snapshot) advance(ctx context.Context, from store.Events) error {
 }
 
 // readSnapshot returns the state of a conversation at the end of its transcript.
-// It reads only the steps after the snapshot in memory, or else after the stored
-// one. The caller must hold the lease.
+// It reads only the steps after the snapshot in memory or, without one, after
+// the stored snapshot. The caller must hold the lease.
 func (e *Engine) readSnapshot(ctx context.Context, id string) (*snapshot, error) {
 	for _, find := range []func(context.Context, string) *snapshot{e.cachedSnapshot, e.storedSnapshot} {
 		s := find(ctx, id)
@@ -158,7 +158,7 @@ func (e *Engine) storedSnapshot(ctx context.Context, id string) *snapshot {
 	return s
 }
 
-// maxSeq is larger than any number of a step.
+// maxSeq is larger than the number of any step.
 const maxSeq = 1 << 62
 
 // minUnstored is the minimum number of steps after which a snapshot is stored
@@ -193,13 +193,13 @@ func (e *Engine) storeSnapshot(ctx context.Context, id string) {
 // maxSnapshotBytes is the maximum size of all snapshots in memory.
 const maxSnapshotBytes = 64 << 20
 
-// snapshotCache holds the snapshots of the conversations that this node used last.
-// It is safe for concurrent use.
+// snapshotCache holds the snapshots of the conversations that this node used most
+// recently. It is safe for concurrent use.
 type snapshotCache struct {
 	mu   sync.Mutex
 	size int
 	max  int
-	used *list.List               // of *cachedSnapshot, last used first
+	used *list.List               // of *cachedSnapshot, most recently used first
 	byID map[string]*list.Element // by conversation ID
 }
 
@@ -231,8 +231,8 @@ func (c *snapshotCache) get(id string) *snapshot {
 	return nil
 }
 
-// put adds a snapshot, which the caller must not change any more. It removes those
-// used least recently until all fit.
+// put adds a snapshot, which the caller must no longer change. It removes the
+// least recently used snapshots until the others fit.
 func (c *snapshotCache) put(id string, s *snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

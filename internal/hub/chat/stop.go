@@ -20,14 +20,15 @@ func (e *stoppedError) Error() string { return "turn was stopped" }
 // errCancelled is the cancellation cause of a turn that the user cancelled.
 var errCancelled = &stoppedError{reason: Cancelled, toModel: "The user cancelled the turn."}
 
-// StopTurns stops the turns on this node for which the function which returns
-// true, for example those of a disabled agent. The turns fail with the given
-// reason. Waiting inputs are processed next; [Options.Setup] may refuse them.
-func (e *Engine) StopTurns(which func(Conversation) bool, reason string) {
+// StopTurns stops the turns on this node of the conversations for which match
+// returns true, for example those of a disabled agent. The turns fail with the
+// given reason. Waiting inputs are processed next; [Options.Setup] may refuse
+// them.
+func (e *Engine) StopTurns(match func(Conversation) bool, reason string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, t := range e.liveTurns {
-		if which(t.conversation) {
+		if match(t.conversation) {
 			t.cancel(&stoppedError{Failed, reason, "The turn was ended: " + reason + "."})
 		}
 	}

@@ -64,8 +64,8 @@ func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx
 	}
 }
 
-// deliver gives the watchers on this node the events that a transaction has added,
-// so that they need not read them from the database.
+// deliver passes the events that a transaction has added to this node's watchers,
+// which then need not read them from the database.
 func (e *Engine) deliver(id string, written map[string][]store.Event) {
 	stream := eventStream(id)
 	rows := written[stream]

@@ -39,10 +39,10 @@ type watchMode struct {
 	asClient bool // receive requests to clients
 }
 
-func (e *Engine) watch(ctx context.Context, p account.Principal, id string, after int64, how watchMode) iter.Seq2[Event, error] {
+func (e *Engine) watch(ctx context.Context, p account.Principal, id string, after int64, mode watchMode) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		_, err := e.authorize(ctx, p, account.SessionRead, id)
-		if err == nil && how.asClient {
+		if err == nil && mode.asClient {
 			_, err = e.authorize(ctx, p, account.ApprovalAnswer, id)
 		}
 		if err != nil {
@@ -59,7 +59,7 @@ func (e *Engine) watch(ctx context.Context, p account.Principal, id string, afte
 				if read = len(events) == eventPage; err == nil && len(events) == 0 && woken {
 					_, err = e.db.Sessions.Get(ctx, id) // fails if it was deleted
 				}
-			} else if how.follow {
+			} else if mode.follow {
 				events, read, err = e.waitForEvents(ctx, l, after)
 				woken = true
 			} else {
@@ -71,7 +71,7 @@ func (e *Engine) watch(ctx context.Context, p account.Principal, id string, afte
 			}
 			for _, ev := range events {
 				after = ev.Seq
-				if how.asClient && ev.Type == ApprovalRequested && ev.ApprovalRequest.Kind == approval.KindAction {
+				if mode.asClient && ev.Type == ApprovalRequested && ev.ApprovalRequest.Kind == approval.KindAction {
 					ev.NeedsResponse, err = e.markDelivered(ctx, id, ev.ApprovalRequest.ID)
 				}
 				if !yield(ev, err) || err != nil {

@@ -240,11 +240,11 @@ func (c *conversationTx) takeInput(ctx context.Context, s store.Session, st stat
 }
 
 // adoptBatch is the maximum number of conversations that a node adopts at once, so
-// that the nodes share those of a crashed one.
+// that several nodes share the conversations of a crashed node.
 const adoptBatch = 8
 
-// adoptExpired continues the conversations of nodes that crashed or hang, all at the
-// same time.
+// adoptExpired concurrently continues the conversations of nodes that crashed or
+// hang.
 func (e *Engine) adoptExpired(ctx context.Context) error {
 	for {
 		reserved := 0
@@ -269,8 +269,8 @@ func (e *Engine) adoptExpired(ctx context.Context) error {
 	}
 }
 
-// reclaimLeases ends the leases of the process that ran on this node before. If it
-// fails, they expire.
+// reclaimLeases ends the leases of the process that ran on this node before. If
+// that fails, the leases expire.
 func (e *Engine) reclaimLeases(ctx context.Context) {
 	if e.opts.Predecessor == "" {
 		return
