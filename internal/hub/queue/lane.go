@@ -20,10 +20,10 @@ type userQueue struct {
 	element *list.Element
 }
 
-// call is an operation that waits for a slot.
+// call is an operation that is waiting for a slot.
 type call struct {
 	caller  Caller
-	called  chan struct{} // closed when a slot is granted
+	granted chan struct{} // closed when a slot is granted
 	element *list.Element // in the user's queue
 }
 

@@ -16,7 +16,7 @@ var ErrFull = errors.New("too many queued operations; try again later")
 
 // Queue shares slots between users. It is safe for concurrent use.
 type Queue struct {
-	places, maxWaiting int // number of slots, and maximum number of waiting operations
+	slots, maxWaiting int // number of slots, and maximum number of waiting operations
 
 	mu    sync.Mutex // guards the fields below
 	free  int
@@ -43,10 +43,10 @@ type Caller struct {
 	Lane int
 }
 
-// New returns a queue with places slots and up to waiting waiting operations. It
-// panics if places is less than 1.
-func New(places, waiting int) *Queue {
-	return NewWith(Options{Slots: places, Waiting: waiting, EachUser: waiting, EachGroup: waiting})
+// New returns a queue with the given number of slots, in which up to maxWaiting
+// operations can wait. It panics if slots is less than 1.
+func New(slots, maxWaiting int) *Queue {
+	return NewWith(Options{Slots: slots, Waiting: maxWaiting, EachUser: maxWaiting, EachGroup: maxWaiting})
 }
 
 // NewWith returns a queue. It panics if there are no slots.
@@ -54,7 +54,7 @@ func NewWith(o Options) *Queue {
 	if o.Slots < 1 {
 		panic("queue: no slots")
 	}
-	q := &Queue{places: o.Slots, free: o.Slots}
+	q := &Queue{slots: o.Slots, free: o.Slots}
 	for range max(o.Lanes, 1) {
 		q.maxWaiting += max(o.Waiting, 0)
 		q.lanes = append(q.lanes, newLane(o))
@@ -70,20 +70,20 @@ func (q *Queue) Stats() (taken, waiting int) {
 	for _, l := range q.lanes {
 		waiting -= l.room
 	}
-	return q.places - q.free, waiting
+	return q.slots - q.free, waiting
 }
 
 // Acquire waits for a slot and returns a function that releases it. The caller
-// must call leave; further calls to leave do nothing. Acquire fails with
-// [ErrFull] if too many operations of the user or of all users are waiting, and
-// with the cause of ctx if ctx is done first.
-func (q *Queue) Acquire(ctx context.Context, user string) (leave func(), err error) {
+// must call release; further calls do nothing. Acquire fails with [ErrFull] if
+// too many operations of the user or of all users are waiting, and with the
+// cause of ctx if ctx is done first.
+func (q *Queue) Acquire(ctx context.Context, user string) (release func(), err error) {
 	return q.AcquireFor(ctx, Caller{User: user})
 }
 
 // AcquireFor is like [Queue.Acquire], but waits in the lane of a caller and also
 // fails with [ErrFull] if too many operations of the caller's group are waiting.
-func (q *Queue) AcquireFor(ctx context.Context, c Caller) (leave func(), err error) {
+func (q *Queue) AcquireFor(ctx context.Context, c Caller) (release func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -92,7 +92,7 @@ func (q *Queue) AcquireFor(ctx context.Context, c Caller) (leave func(), err err
 		return nil, err
 	}
 	select {
-	case <-call.called:
+	case <-call.granted:
 	case <-ctx.Done():
 		q.cancel(call)
 		return nil, context.Cause(ctx)
@@ -104,10 +104,10 @@ func (q *Queue) AcquireFor(ctx context.Context, c Caller) (leave func(), err err
 func (q *Queue) acquireOrEnqueue(c Caller) (*call, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	one := &call{caller: c, called: make(chan struct{})}
+	one := &call{caller: c, granted: make(chan struct{})}
 	if q.free > 0 { // no operation is waiting
 		q.free--
-		close(one.called)
+		close(one.granted)
 		return one, nil
 	}
 	return one, q.lanes[c.Lane].enqueue(one)
@@ -119,7 +119,7 @@ func (q *Queue) cancel(c *call) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
-	case <-c.called:
+	case <-c.granted:
 		q.grantNext()
 	default:
 		q.lanes[c.caller.Lane].remove(c)
@@ -139,7 +139,7 @@ func (q *Queue) grantNext() {
 		l := q.lanes[q.next]
 		q.next = (q.next + 1) % len(q.lanes)
 		if c := l.pop(); c != nil {
-			close(c.called)
+			close(c.granted)
 			return
 		}
 	}
