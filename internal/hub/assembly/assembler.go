@@ -110,16 +110,16 @@ type Assembler struct {
 	services serviceLimits
 	bundled  *staticSource
 	layers   filteredLayers
-	// toolLists holds the definitions of the tools of conversations, by toolList.
-	// They never change.
+	// toolLists caches the tool definitions of conversations, by toolList. They
+	// never change.
 	toolLists sync.Map
 
 	bundledDigests func() (map[string]bool, error)
 	bundledCatalog func() (*catalog.Catalog, error)
 
 	mu sync.Mutex // guards the fields below and the counters of bases
-	// folderRefused is whether sandboxes may not have the working directories of
-	// conversations; nil means unknown.
+	// folderRefused reports whether the sandbox refuses the working directories
+	// of conversations; nil means unknown.
 	folderRefused *bool
 	bases         map[string]*base
 	closed        bool

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// NewGrantStore returns a principal's grants in a hub's database; the zero value
-// selects all principals. Reviews are not included.
+// NewGrantStore returns the store of a principal's grants in a hub's database,
+// or of all grants if p is the zero value. It does not include reviews.
 func NewGrantStore(db *store.DB, p policy.Principal) policy.Store {
 	return policy.NewStore(&grantRows{db, p})
 }
@@ -26,7 +26,7 @@ type grantRows struct {
 }
 
 // policyPrincipals lists the prefixes of stored principals that belong to package
-// policy. The table also contains others.
+// policy. The table also contains other principals.
 var policyPrincipals = []string{policy.UserPrincipal + ":", policy.AgentPrincipal + ":", policy.ServicePrincipal + ":"}
 
 func principalKey(p policy.Principal) string { return p.Kind + ":" + p.ID }

@@ -10,16 +10,17 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 )
 
-// toolList identifies the tools that all conversations of a node have in common.
-// Their definitions depend on nothing else.
+// toolList identifies a list of tools whose definitions are the same in all
+// conversations of a node.
 type toolList struct {
-	folder bool // the tools for the working directory, and otherwise those for skills
+	folder bool // whether the list has the tools for the working directory; otherwise it has those for skills
 	runs   bool // whether code can run
 }
 
 // lazyTools returns the tools that open returns. It calls open only once, with ctx:
-// at the first call of a tool, or at once if no conversation of this node has opened
-// the list yet. Most turns call few tools, and open creates and connects MCP servers.
+// immediately if no conversation of this node has opened the list yet, and
+// otherwise at the first call of a tool. This saves time, because most turns call
+// few tools, while open creates and connects MCP servers.
 func (t *conversation) lazyTools(ctx context.Context, list toolList, open func(context.Context) ([]agent.Tool, error)) ([]agent.Tool, error) {
 	if defined, ok := t.assembler.toolLists.Load(list); ok {
 		// Not with the context of the call, because a connection serves later calls too.

@@ -25,7 +25,7 @@ type plan struct {
 	profile            *agents.Profile      // nil if there is no agent
 	draft              *library.DraftSource // takes precedence over all other skills; may be nil
 	refs               []ref                // named skills; no other skills may have their names
-	withheld           []string             // names of skills that the agent names, but that no skill may have
+	withheld           []string             // names that the agent selects, but that no skill may have
 	selected           []string             // names of the available skills; nil means all
 	settingsNamespaces []store.Namespace
 	servers            []agents.Server
@@ -183,7 +183,8 @@ func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namesp
 // refer to an agent.
 func AgentName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// boundNames returns the names that only the skills of references may have.
+// boundNames returns the names that only the referenced skills, or none, may
+// have.
 func (p *plan) boundNames() []string {
 	names := slices.Clone(p.withheld)
 	for _, r := range p.refs {

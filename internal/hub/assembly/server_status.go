@@ -88,8 +88,8 @@ func (k *Assembler) findVisible(p account.Principal) visibleBases {
 	return out
 }
 
-// addConversation counts a conversation's setup as active until over is called.
-func (b *base) addConversation(id string) (over func()) {
+// addConversation counts a conversation's setup as active until done is called.
+func (b *base) addConversation(id string) (done func()) {
 	if id == "" {
 		return func() {}
 	}

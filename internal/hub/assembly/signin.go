@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// planSignIns adds the fingerprints of the user's sign-ins to the plan. They
-// prevent sharing connections to servers with a sign-in.
+// planSignIns adds the fingerprints of the user's sign-ins to the plan. The
+// fingerprints prevent connections to servers with a sign-in from being shared.
 func (k *Assembler) planSignIns(ctx context.Context, p *plan) error {
 	if k.o.SignIns == nil || len(p.servers) == 0 {
 		return nil

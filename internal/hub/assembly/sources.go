@@ -48,9 +48,9 @@ func (b *base) newSources(ctx context.Context, p *plan) ([]catalog.Source, error
 	return append(all, withoutNames(b.assembler.bundled, bound)), nil
 }
 
-// withoutNames returns a source that omits the skills with the given names. A skill
-// that an agent names must not be replaced by another one of that name if it cannot
-// be resolved.
+// withoutNames returns a source that omits the skills with the given names. If a
+// skill that an agent names cannot be resolved, no other skill with that name may
+// replace it.
 func withoutNames(s catalog.Source, names []string) catalog.Source {
 	if len(names) == 0 {
 		return s
@@ -131,7 +131,8 @@ type filteredSource struct {
 	filter  atomic.Pointer[sourceFilter]
 }
 
-// sourceFilter is a filter of a source. hides returns why it hides a skill.
+// sourceFilter is a filter of a source. hides returns why the filter hides a
+// skill, or "" if it does not.
 type sourceFilter struct {
 	key   string // identifies the filter; "" hides nothing
 	hides func(*catalog.Entry) string
@@ -213,15 +214,15 @@ type filteredLayer struct {
 const maxFilteredLayers = 64
 
 // get returns the skills of a layer that a filter allows.
-func (c *filteredLayers) get(of *catalog.Layer, f *sourceFilter) *catalog.Layer {
+func (c *filteredLayers) get(layer *catalog.Layer, f *sourceFilter) *catalog.Layer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := filteredLayer{of, f.key}
+	key := filteredLayer{layer, f.key}
 	if l := c.all[key]; l != nil {
 		return l
 	}
 	var allowed []*catalog.Entry
-	for e := range of.All() {
+	for e := range layer.All() {
 		if f.hides(e) == "" {
 			allowed = append(allowed, e)
 		}
