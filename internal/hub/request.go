@@ -76,7 +76,7 @@ func (h *Hub) finishRequest(w *responseRecorder, r *http.Request, v *api.Request
 		w.status = http.StatusOK // as net/http does
 	}
 	took := time.Since(v.Began)
-	h.metrics.CountAnswer(v.Route, w.status, took, w.finish())
+	h.metrics.CountRequest(v.Route, w.status, took, w.finish())
 	h.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request", v.ID), slog.String("method", r.Method), slog.String("route", v.Route),
 		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("user", string(v.Principal.User)), slog.String("client", v.Client.String()))
 	if cause == http.ErrAbortHandler || cause != nil && begun {

@@ -29,9 +29,9 @@ func RecordDecision(ctx context.Context, r policy.Record) {
 
 // RecordRefusal records in ctx whether a call was denied. A later record replaces
 // an earlier one.
-func RecordRefusal(ctx context.Context, is bool) {
+func RecordRefusal(ctx context.Context, denied bool) {
 	if refused, ok := ctx.Value(verdictKey{}).(*atomic.Bool); ok {
-		refused.Store(is)
+		refused.Store(denied)
 	}
 }
 

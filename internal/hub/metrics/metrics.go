@@ -63,9 +63,9 @@ func New(version string) *Metrics {
 	return m
 }
 
-// CountAnswer counts an HTTP request and records its duration. It counts unknown
+// CountRequest counts an HTTP request and records its duration. It counts unknown
 // routes together, so that clients cannot create labels.
-func (m *Metrics) CountAnswer(route string, status int, took time.Duration, stream bool) {
+func (m *Metrics) CountRequest(route string, status int, took time.Duration, stream bool) {
 	route = routeLabel(route)
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	if !stream {
@@ -88,10 +88,10 @@ func routeLabel(route string) string {
 }
 
 // CountSignIn counts a sign-in attempt by method and result.
-func (m *Metrics) CountSignIn(by string, err error) {
+func (m *Metrics) CountSignIn(method string, err error) {
 	result := "ok"
 	if err != nil {
 		result = "refused"
 	}
-	m.signIns.WithLabelValues(by, result).Inc()
+	m.signIns.WithLabelValues(method, result).Inc()
 }

@@ -80,9 +80,9 @@ func (s State) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-func collectPool(tell func(stateMetric, float64, ...string), pool string, st sql.DBStats) {
-	tell(dbOpen, float64(st.OpenConnections), pool)
-	tell(dbInUse, float64(st.InUse), pool)
-	tell(dbWaits, float64(st.WaitCount), pool)
-	tell(dbWaited, st.WaitDuration.Seconds(), pool)
+func collectPool(emit func(stateMetric, float64, ...string), pool string, st sql.DBStats) {
+	emit(dbOpen, float64(st.OpenConnections), pool)
+	emit(dbInUse, float64(st.InUse), pool)
+	emit(dbWaits, float64(st.WaitCount), pool)
+	emit(dbWaited, st.WaitDuration.Seconds(), pool)
 }
