@@ -34,7 +34,7 @@ func Name(host string) string {
 }
 
 // hostOfName returns the host for the name of a secret. It is the inverse of Name:
-// one _ in a row is a dot, three are a colon, and an even number are hyphens.
+// a single _ is a dot, three in a row are a colon, and an even number are hyphens.
 func hostOfName(name string) string {
 	var host strings.Builder
 	for rest := strings.TrimPrefix(name, prefix); rest != ""; {

@@ -21,8 +21,8 @@ import (
 )
 
 // pagePolicy is the content security policy of the web page. It permits only
-// resources of the hub itself. Editors and diagrams need inline styles, but these
-// cannot load resources of other hosts, either.
+// resources of the hub itself. Editors and diagrams need inline styles, which
+// cannot load resources from other hosts either.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 

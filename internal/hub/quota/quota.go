@@ -3,8 +3,8 @@
 //
 // An administrator sets the limits, for all users, for all groups, or for one
 // namespace. A caller checks them in the transaction that adds something, so
-// that concurrent requests cannot exceed them together. Limits that are lower
-// than what is stored already delete nothing; they refuse additions.
+// that concurrent requests cannot exceed them together. If a limit is lower
+// than what is already stored, nothing is deleted, but additions are refused.
 package quota
 
 import (

@@ -19,17 +19,17 @@ type Meter struct {
 // NewMeter returns a meter for a user's conversations with an agent and its
 // model. calls are the calls in the model's last message so far.
 func NewMeter(owner string, agent string, in store.Namespace, model string, calls []session.Call) *Meter {
-	return &Meter{template: store.MeterEntry{Owner: owner, Agent: agent, Namespace: in, Model: modelName(model)}, calls: toolNames(calls)}
+	return &Meter{template: store.MeterEntry{Owner: owner, Agent: agent, Namespace: in, Model: truncateModelName(model)}, calls: toolNames(calls)}
 }
 
-// modelName truncates a model name for use in a [store.MeterEntry].
-func modelName(name string) string {
+// truncateModelName truncates a model name for use in a [store.MeterEntry].
+func truncateModelName(name string) string {
 	const most = 512
 	return strings.ToValidUTF8(name[:min(len(name), most)], "")
 }
 
-// Count returns the counts for new steps. Turns, loads and calls count for the
-// conversation's model, tokens for the model that used them.
+// Count returns the counts for new steps. Turns, loads and calls are attributed
+// to the conversation's model, and tokens to the model that used them.
 func (m *Meter) Count(events []*session.Event) []store.MeterEntry {
 	if m == nil {
 		return nil
@@ -75,10 +75,10 @@ func IsReported(u *session.Usage) bool { return u != nil && *u != (session.Usage
 // addUsage adds the usage of a response to the entry of its model.
 func addUsage(at func(string, *session.Event) *store.MeterEntry, model string, u *session.Usage, e *session.Event) {
 	if !IsReported(u) {
-		at(modelName(model), e).Unreported++
+		at(truncateModelName(model), e).Unreported++
 		return
 	}
-	at(modelName(model), e).Add(store.MeterEntry{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite)})
+	at(truncateModelName(model), e).Add(store.MeterEntry{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite)})
 }
 
 // Apply updates the meter's state with stored steps.

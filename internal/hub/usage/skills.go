@@ -20,8 +20,8 @@ type SkillCounter struct {
 
 // NewSkillCounter returns a counter that finds skill IDs with skillID, or nil if
 // skillID is nil. A nil counter counts nothing. The counter continues after a
-// stored step: state is the state of the session there, which the counter takes
-// over, and calls are the calls in the model's last message.
+// stored step: state is the session's state after that step, which the counter
+// takes over, and calls are the calls in the model's last message.
 func NewSkillCounter(skillID func(session.ID) string, state session.State, calls []session.Call) *SkillCounter {
 	if skillID == nil {
 		return nil
