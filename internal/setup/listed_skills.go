@@ -24,6 +24,7 @@ type listedSkills map[string]*listedSet
 type listedSet struct {
 	skills     map[string]bool
 	incomplete bool      // see listedDir
+	unread     bool      // see listedDir
 	used       time.Time // see listedDir
 }
 
@@ -35,6 +36,29 @@ func (l listedSkills) add(dir string, skills []string) {
 	for _, skill := range skills {
 		l[dir].skills[skill] = true
 	}
+}
+
+// hasProject reports whether directories in the root of a project are listed.
+// They are, in whatever subdirectory Loadout started first.
+func (l listedSkills) hasProject(root string) bool {
+	for dir := range l {
+		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) && !isSubdirectory(root, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSubdirectory reports whether a directory with skills belongs to a
+// subdirectory of a project, in contrast to skills, .agents/skills and so on in
+// its root.
+func isSubdirectory(root, dir string) bool {
+	rel, err := filepath.Rel(root, dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	above := filepath.Dir(rel)
+	return filepath.Base(rel) != "skills" || above != "." && (above[0] != '.' || filepath.Dir(above) != ".")
 }
 
 // A project determines how many directories and skills it has, and how long their
@@ -67,6 +91,10 @@ type listedDir struct {
 	// Incomplete means that the directory may have had more skills: too many,
 	// or they were removed from the file to make room for other directories.
 	Incomplete bool `json:"incomplete,omitempty"`
+	// Unread means that the directory could not be listed completely when its
+	// project was first listed. An older Loadout does not know the field: the
+	// skills of the directory are pending there.
+	Unread bool `json:"unread,omitempty"`
 }
 
 // listedPath returns the path of the file, or "" without a state directory.
@@ -102,14 +130,15 @@ func (f *listedFile) listed() listedSkills {
 	out := make(listedSkills, len(f.Dirs))
 	for _, d := range f.Dirs {
 		out.add(d.Dir, d.Skills)
-		out[d.Dir].incomplete, out[d.Dir].used = d.Incomplete, d.Used
+		out[d.Dir].incomplete, out[d.Dir].unread, out[d.Dir].used = d.Incomplete, d.Unread, d.Used
 	}
 	return out
 }
 
 // storeListedSkills adds skills of directories in a project to the file, and
-// records that the directories were used. It returns what the file contains then.
-func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string) (listedSkills, error) {
+// records that the directories were used. It also stores that the directories in
+// unread are still to be listed. It returns what the file contains then.
+func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string, unread ...string) (listedSkills, error) {
 	path := s.listedPath()
 	if path == "" {
 		return nil, nil
@@ -123,7 +152,7 @@ func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string)
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
 		}
-		f.add(more, time.Now().UTC().Round(time.Second))
+		f.add(more, unread, time.Now().UTC().Round(time.Second))
 		data, err := f.encode()
 		out = f.listed()
 		return data, err
@@ -134,18 +163,28 @@ func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string)
 	return out, nil
 }
 
-// add adds skills of directories in a project, as far as the limits permit.
-func (f *listedFile) add(more map[string][]string, now time.Time) {
+// add adds skills of directories in a project, as far as the limits permit, and
+// directories that are still to be listed.
+func (f *listedFile) add(more map[string][]string, unread []string, now time.Time) {
 	budget := maxListedProjectBytes
 	for _, dir := range slices.Sorted(maps.Keys(more)) {
-		i := slices.IndexFunc(f.Dirs, func(d listedDir) bool { return d.Dir == dir })
+		i := f.find(dir)
 		if i < 0 {
 			i = len(f.Dirs)
 			f.Dirs = append(f.Dirs, listedDir{Dir: dir, Listed: now, Skills: []string{}})
 		}
-		f.Dirs[i].Used = now
+		f.Dirs[i].Used, f.Dirs[i].Unread = now, false
 		budget -= f.Dirs[i].add(more[dir], budget)
 	}
+	for _, dir := range unread {
+		if f.find(dir) < 0 {
+			f.Dirs = append(f.Dirs, listedDir{Dir: dir, Listed: now, Used: now, Skills: []string{}, Unread: true})
+		}
+	}
+}
+
+func (f *listedFile) find(dir string) int {
+	return slices.IndexFunc(f.Dirs, func(d listedDir) bool { return d.Dir == dir })
 }
 
 // add adds skills that need at most the given number of bytes. It returns the number

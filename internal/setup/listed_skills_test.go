@@ -100,6 +100,84 @@ func TestPathsOfProjectHaveOneList(t *testing.T) {
 	p.wantPending(t, "planted")
 }
 
+// in returns the subdirectory of a project.
+func (p listedProject) in(t *testing.T, name string) listedProject {
+	t.Helper()
+	p.dir = filepath.Join(p.dir, name)
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Once a project is listed, a skill in one of its subdirectories may have been
+// added, also if nobody started there before.
+func TestSubdirectoryOfListedProject(t *testing.T) {
+	p := newListedProject(t, t.TempDir())
+	p.add(t, "own", "own")
+	p.wantPending(t)
+	sub := p.in(t, "sub/deep")
+	sub.add(t, "planted", "planted")
+	sub.wantPending(t, "planted")
+	sub.wantPending(t, "planted")
+	above := p.in(t, "sub")
+	above.add(t, "planted2", "planted2")
+	sub.wantPending(t, "planted", "planted2")
+	p.wantPending(t)
+
+	skills := filepath.Join(p.in(t, "mine").dir, ".agents", "skills")
+	p.in(t, "mine").add(t, "mine", "mine")
+	p.setup(t).RecordListed(t.Context(), skills, []string{"mine"})
+	p.in(t, "mine").wantPending(t)
+}
+
+// A clone in which Loadout starts first in a subdirectory has the skills of that
+// subdirectory and of those above. Other projects in it are listed by themselves.
+func TestCloneListedFirstInSubdirectory(t *testing.T) {
+	p := newListedProject(t, t.TempDir())
+	sub, other, nested := p.in(t, "sub"), p.in(t, "other"), p.in(t, "nested/clone")
+	for _, p := range []listedProject{p, sub, other, nested} {
+		p.add(t, filepath.Base(p.dir), strings.ToLower(filepath.Base(p.dir)))
+	}
+	if err := os.Mkdir(filepath.Join(nested.dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	nested.wantPending(t)
+	sub.wantPending(t)
+	p.wantPending(t)
+	other.wantPending(t, "other")
+}
+
+// A home directory that is a repository is not the project of the directories
+// below it.
+func TestProjectsInListedHome(t *testing.T) {
+	home := newListedProject(t, t.TempDir())
+	home.home = home.dir
+	home.add(t, "own", "own")
+	home.wantPending(t)
+	sub := home.in(t, "work/sub")
+	sub.add(t, "theirs", "theirs")
+	sub.wantPending(t)
+	sub.add(t, "planted", "planted")
+	sub.wantPending(t, "planted")
+}
+
+// A directory that could not be listed completely with its project is listed the
+// next time.
+func TestUnreadDirectoryIsListedLater(t *testing.T) {
+	p := newListedProject(t, t.TempDir())
+	sub := p.in(t, "sub")
+	unread := filepath.Join(sub.dir, ".agents", "skills")
+	if _, err := p.setup(t).storeListedSkills(t.Context(), map[string][]string{filepath.Join(p.dir, "skills"): nil}, unread); err != nil {
+		t.Fatal(err)
+	}
+	sub.add(t, "own", "own")
+	p.setup(t).RecordListed(t.Context(), unread, []string{"mine"})
+	sub.wantPending(t)
+	sub.add(t, "planted", "planted")
+	sub.wantPending(t, "planted")
+}
+
 // A clone with long names, of which many fill the file, does not keep the
 // skills of other projects out of it.
 func TestCloneDoesNotFillListedSkills(t *testing.T) {

@@ -22,13 +22,15 @@ import (
 
 // projectSkills decides which skills of an untrusted project are pending until
 // the user confirms them: those that would replace another skill, and those that
-// were added after the directory was first listed. An agent or a script may have
-// added them. It is safe for concurrent use.
+// were added after the project or the directory was first listed. An agent or a
+// script may have added them. It is safe for concurrent use.
 type projectSkills struct {
 	s      *Setup
 	config *config.Config
+	root   string            // of the project; see listedRoot
 	roots  map[string]string // directories of the sources in projects by origin
 	dirs   map[string]string // the same as in the file; see listedDirectory
+	later  map[string]bool   // origins of directories that the project may not have had when it was first listed
 
 	mu      sync.Mutex
 	listed  listedSkills
@@ -51,7 +53,7 @@ func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *pr
 	if s.ShowPending || len(s.Skills) > 0 {
 		return nil
 	}
-	p := &projectSkills{s: s, config: c, roots: map[string]string{}, dirs: map[string]string{}, changed: map[string][]string{}}
+	p := &projectSkills{s: s, config: c, roots: map[string]string{}, dirs: map[string]string{}, later: map[string]bool{}, changed: map[string][]string{}}
 	for _, source := range sources {
 		if at, ok := source.(interface{ Root() string }); ok && source.Scope() == catalog.Project {
 			p.roots[source.Origin()], p.dirs[source.Origin()] = at.Root(), s.listedDirectory(at.Root())
@@ -61,6 +63,12 @@ func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *pr
 		s.Note("cannot tell which skills were added to a project: %v", err)
 		if _, unsafe := errors.AsType[*privatefile.UnsafeError](err); !unsafe && !errors.Is(err, fs.ErrPermission) {
 			p.unknown = err // the file exists, but its content is not understood
+		}
+	}
+	if _, p.root = s.listedRoot(); s.isProjectListed(p.root, p.listed) {
+		for origin, dir := range p.dirs {
+			_, ok := p.listed[dir]
+			p.later[origin] = !ok && isSubdirectory(p.root, dir)
 		}
 	}
 	return p
@@ -105,20 +113,27 @@ func (p *projectSkills) confirm(r catalog.ProjectSkill, manifest func() (skill.M
 	if r.Replaced != nil {
 		return fmt.Sprintf("pending: the project's skill would replace %s until you confirm it with `%s`", r.Replaced.Key(), command)
 	}
-	if set := p.listed[p.dirs[r.Entry.Origin]]; set == nil || set.incomplete {
+	dir := p.dirs[r.Entry.Origin]
+	switch set := p.listed[dir]; {
+	case isSubdirectory(p.root, dir) && (set == nil || !set.incomplete):
+		return fmt.Sprintf("pending: it may have been added after Loadout first listed the project, until you confirm it with `%s`", command)
+	case set == nil || set.incomplete:
 		return fmt.Sprintf("pending: Loadout has no complete list of the skills that the project had, until you confirm it with `%s`", command)
 	}
 	return fmt.Sprintf("pending: it was added after Loadout first listed the project, until you confirm it with `%s`", command)
 }
 
-// isAdded reports whether a skill was added after its directory was first
-// listed, or may have been.
+// isAdded reports whether a skill was added after its project or its directory
+// was first listed, or may have been.
 func (p *projectSkills) isAdded(e *catalog.Entry) bool {
 	if p.unknown != nil {
 		return true
 	}
 	set, ok := p.listed[p.dirs[e.Origin]]
-	return ok && !set.skills[listedKey(e)]
+	if !ok {
+		return p.later[e.Origin]
+	}
+	return !set.unread && !set.skills[listedKey(e)]
 }
 
 // keySeparator separates the folder of a skill from its name. A folder never
@@ -169,12 +184,18 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 		}
 	}
 	first := map[string][]string{} // by origin
+	var unread []string
 	for origin, dir := range p.dirs {
 		set, ok := p.listed[dir]
 		switch {
-		case !ok && !slices.Contains(incomplete, origin):
+		case !ok && p.later[origin]:
+			p.listed.add(dir, nil)
+			p.changed[dir] = nil
+		case (!ok || set.unread) && !slices.Contains(incomplete, origin):
 			first[origin] = []string{}
-		case ok && time.Since(set.used) > listedUseInterval:
+		case !ok && isSubdirectory(p.root, dir): // without this, its skills would be pending from now on
+			unread = append(unread, dir)
+		case ok && !set.unread && time.Since(set.used) > listedUseInterval:
 			if _, ok := p.changed[dir]; !ok {
 				p.changed[dir] = nil // stores the time
 			}
@@ -189,15 +210,16 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 		for origin, found := range first {
 			dir := p.dirs[origin]
 			p.listed.add(dir, found)
+			p.listed[dir].unread = false
 			p.changed[dir] = append(p.changed[dir], found...)
 		}
 	}
-	if len(p.changed) == 0 {
+	if len(p.changed)+len(unread) == 0 {
 		return false
 	}
 	changed := p.changed
 	p.changed = map[string][]string{}
-	stored, err := p.s.storeListedSkills(ctx, changed)
+	stored, err := p.s.storeListedSkills(ctx, changed, unread...)
 	if err != nil {
 		p.s.Note("cannot store which skills the project has: %v", err)
 	}
@@ -219,13 +241,8 @@ var incompleteCodes = []string{"still-reading", "unreadable", "directory-limit",
 // skills. It is the same by whatever path the user enters the project, but does
 // not depend on symlinks in the project, which a script or a pull can change.
 func (s *Setup) listedDirectory(dir string) string {
-	workDir := s.ConfigInput().WorkDir
-	_, root := config.ProjectFile(workDir)
-	if root == "" {
-		root = workDir
-	}
-	real, err := filepath.EvalSymlinks(root)
-	if err != nil {
+	root, real := s.listedRoot()
+	if real == "" {
 		return dir
 	}
 	rel, err := filepath.Rel(root, dir)
@@ -233,6 +250,28 @@ func (s *Setup) listedDirectory(dir string) string {
 		return dir
 	}
 	return filepath.Join(real, rel)
+}
+
+// listedRoot returns the root of the project around the working directory, also
+// without symlinks. Outside of a Git repository, it is the working directory.
+func (s *Setup) listedRoot() (root, real string) {
+	workDir := s.ConfigInput().WorkDir
+	if _, root = config.ProjectFile(workDir); root == "" {
+		root = workDir
+	}
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return root, ""
+	}
+	return root, real
+}
+
+// isProjectListed reports whether a project was listed, by its root without
+// symlinks. The home directory does not count: if it is a repository, the
+// directories below it are projects of their own.
+func (s *Setup) isProjectListed(root string, listed listedSkills) bool {
+	home, err := filepath.EvalSymlinks(s.Home())
+	return root != "" && (err != nil || home != root) && listed.hasProject(root)
 }
 
 // isProjectTrusted reports whether the user trusts the project around the working
@@ -275,9 +314,13 @@ func (p *projectSkills) isApproved(name string, manifest func() (skill.Manifest,
 // are not pending. skills are names of folders.
 func (s *Setup) RecordListed(ctx context.Context, dir string, skills []string) {
 	dir = s.listedDirectory(dir)
+	_, root := s.listedRoot()
 	listed, err := s.readListedSkills()
-	if _, ok := listed[dir]; !ok || err != nil {
-		return // it will be listed for the first time, or the error was reported
+	switch set, ok := listed[dir]; {
+	case err != nil: // reported
+		return
+	case ok && set.unread, !ok && !(s.isProjectListed(root, listed) && isSubdirectory(root, dir)):
+		return // it will be listed for the first time
 	}
 	if _, err := s.storeListedSkills(ctx, map[string][]string{dir: skills}); err != nil {
 		s.Note("cannot store which skills the project has: %v", err)
