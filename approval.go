@@ -88,7 +88,7 @@ func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*Approva
 	if w.Services, err = r.requestedServices(e, s); err != nil && !errors.Is(err, errNoServers) {
 		return nil, err
 	}
-	w.Needs = append(w.Needs, r.installedPackages(e, w.Services)...)
+	w.Needs = append(w.Needs, r.setPackages(e, w.Services)...)
 	w.Services = append(w.Services, borrowedProviders(s, order[:len(order)-1])...)
 	var limit policy.Bounds
 	if r.scripts != nil {

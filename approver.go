@@ -123,10 +123,10 @@ func (a Approver) Ask(ctx context.Context, r *ApprovalRequest, e *RefusedError) 
 // Approver returns the runtime's [Options.Approve], which may be nil.
 func (r *Runtime) Approver() Approver { return r.approve }
 
-// withApproval calls use. If use is refused, it asks the user to approve the
-// skill and calls use again. script is "" for servers.
-func withApproval[T any](ctx context.Context, r *Runtime, skill, script string, c execution.Caller, use func() (T, error)) (T, error) {
-	out, err := use()
+// withApproval calls fn. If policy refuses the operation, withApproval asks
+// the user to approve the skill and calls fn again. script is "" for servers.
+func withApproval[T any](ctx context.Context, r *Runtime, skill, script string, c execution.Caller, fn func() (T, error)) (T, error) {
+	out, err := fn()
 	e, ok := errors.AsType[*RefusedError](err)
 	if !ok || !e.NeedsApproval || r.approve == nil || skill == "" {
 		return out, err
@@ -134,10 +134,11 @@ func withApproval[T any](ctx context.Context, r *Runtime, skill, script string, 
 	if err := r.requestApproval(ctx, e, skill, script, c); err != nil {
 		return out, err
 	}
-	return use()
+	return fn()
 }
 
-// answeredRequest is the presence of a user who answered an approval request.
+// answeredRequest is the evidence of presence of a user who answered an
+// approval request.
 const answeredRequest = "answered an approval request"
 
 // requestApproval asks the user to approve a skill and stores the grant. The

@@ -24,9 +24,9 @@ func heldChanges(list []execution.HeldChange) (out []HeldChange) {
 	return out
 }
 
-// agreement converts a function that asks the user about held changes. It
-// returns nil if approve is nil.
-func agreement(approve func(context.Context, []HeldChange) (bool, error)) execution.Agree {
+// toAgree converts approve, which asks the user about held changes. It returns
+// nil if approve is nil.
+func toAgree(approve func(context.Context, []HeldChange) (bool, error)) execution.Agree {
 	if approve == nil {
 		return nil
 	}

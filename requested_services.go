@@ -223,10 +223,10 @@ func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func
 	return errors.Join(errs...)
 }
 
-// installedPackages sets the installed packages of services and returns them as
-// dependencies for an approval. It ignores errors; starting a service reports
-// them.
-func (r *Runtime) installedPackages(e *catalog.Entry, all []RequestedService) []policy.Need {
+// setPackages sets Package of each service whose package is installed, and
+// returns these packages as dependencies for an approval. It ignores errors,
+// because starting a service reports them.
+func (r *Runtime) setPackages(e *catalog.Entry, all []RequestedService) []policy.Need {
 	if r.scripts == nil {
 		return nil
 	}

@@ -132,7 +132,7 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	req := &execution.Request{
 		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: run.inputs(), Caller: c, Streams: run.streams(run.ByUser || run.FullOutput),
 		Output:    execution.Output{FolderDir: r.scripts.FolderDir, Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir},
-		Workspace: run.Workspace, Agree: agreement(run.ApproveChanges), Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
+		Workspace: run.Workspace, Agree: toAgree(run.ApproveChanges), Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
 	}
 	return withApproval(ctx, r, run.Skill, run.Script, c, func() (*RunResult, error) {
 		out, err := r.runner().Run(ctx, req)
@@ -221,7 +221,7 @@ func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	case c.Writable:
 		access = execution.Overlay
 	}
-	out, err := execution.RunCommand(ctx, r.scripts.Sandbox, &execution.Command{Args: c.Args, Timeout: c.Timeout, Workspace: c.Folder, Access: access, Agree: agreement(c.ApproveChanges), HeldChanges: r.scripts.heldChanges(),
+	out, err := execution.RunCommand(ctx, r.scripts.Sandbox, &execution.Command{Args: c.Args, Timeout: c.Timeout, Workspace: c.Folder, Access: access, Agree: toAgree(c.ApproveChanges), HeldChanges: r.scripts.heldChanges(),
 		Streams: execution.Streams{Stdout: c.Stdout, Stderr: c.Stderr, Unlimited: true}})
 	if err != nil {
 		return nil, err

@@ -83,8 +83,9 @@ const (
 )
 
 // Message is a message in a conversation. The results of tool calls are parts
-// of the user message that follows the calls. A response to be sent back must
-// keep the parts and order of [Answer.Message].
+// of the user message that follows the calls. When a response is sent back to
+// the model, the parts of [Answer.Message] must be unchanged and in the same
+// order.
 type Message struct {
 	Role  Role
 	Parts []Part

@@ -184,8 +184,8 @@ type answer struct {
 	keep    policy.Scope  // scope of a grant for further calls; "" for none
 }
 
-// readAnswer returns the user's answer about a call, or the zero value if there
-// is none.
+// readAnswer returns the user's answer to the approval question about a call,
+// or the zero value if there is none.
 func (a *approvals) readAnswer(ctx context.Context, tool string, args json.RawMessage, text string, responses mcp.InputResponseMap) answer {
 	st := a.decode(tool, args, text)
 	if st == nil {
@@ -356,8 +356,8 @@ func (s *Server) applyAnswer(ctx context.Context, c *tools.Call, name string, a 
 	return nil
 }
 
-// howToApprove returns how the user can approve what err refused, or "" if err
-// itself says so.
+// howToApprove returns how the user can approve the operation that err
+// refused, or "" if err itself says so.
 func (s *Server) howToApprove(err error) string {
 	if s.opts.HowToApprove == nil {
 		return ""
@@ -366,8 +366,8 @@ func (s *Server) howToApprove(err error) string {
 }
 
 // isStep reports whether how completes a sentence that starts with "The user
-// can". A refusal starts with it, because clients and models truncate or summarize
-// the end of an error.
+// can". A refusal starts with this sentence, because clients and models
+// truncate or summarize the end of an error.
 func isStep(how string) bool { return how != "" && !strings.HasPrefix(how, "to ") }
 
 // presenceOf returns the [policy.Grant.Presence] of a user who answers in the

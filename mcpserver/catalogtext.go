@@ -42,7 +42,8 @@ type catalogTexts struct {
 	conns map[*mcp.ServerSession]*conn
 }
 
-// conn is what a connection was sent at first. text and textOnly do not change.
+// conn records the catalog text and the variant of the tools that a connection
+// was sent first. They do not change.
 type conn struct {
 	text     catalogText
 	textOnly bool              // see isTextOnly
@@ -65,8 +66,8 @@ func (t *catalogTexts) isTextOnly(s *Server, req mcp.Request) bool {
 	return isStructuredOnly(req)
 }
 
-// conn returns what the connection of req was sent at first, or nil if the
-// connection does not outlive the request.
+// conn returns the record of the connection of req, or nil if the connection
+// does not outlive the request.
 func (t *catalogTexts) conn(s *Server, req mcp.Request) *conn {
 	ss := lastingSession(req)
 	if ss == nil {

@@ -16,8 +16,8 @@ import (
 // deliver texts declare no output schema and send the text alone. Other clients get
 // both. There are only these two variants of the tools.
 
-// structuredOnly lists the names of clients, as they introduce themselves, that
-// show a model only the structured content if there is any.
+// structuredOnly lists the names, as sent by the clients, of clients that show
+// a model only the structured content of a result if there is any.
 var structuredOnly = []string{
 	"claude-code",                   // anthropics/claude-code#79944; recorded with 2.1.197
 	"codex-mcp-client",              // as_function_call_output_payload in openai/codex; recorded with 0.169
@@ -30,10 +30,10 @@ var structuredOnly = []string{
 // textTools lists the tools that send text alone to such clients.
 var textTools = []string{toolname.LoadSkill, toolname.ReadSkillFile}
 
-// userAgents lists how the User-Agent of such clients begins. A request over HTTP
-// without a session, in protocol versions before 2026-07-28, does not name its
-// client otherwise. The agent of Visual Studio Code is NAME/VERSION, with the name
-// above (extHostMcp.ts).
+// userAgents lists the prefixes of the User-Agent headers of such clients. In
+// protocol versions before 2026-07-28, an HTTP request without a session
+// identifies its client only by this header. The agent of Visual Studio Code
+// is NAME/VERSION, with the name above (extHostMcp.ts).
 var userAgents = []string{"claude-code/", "codex", "Visual Studio Code", "Code - OSS/"}
 
 // isStructuredOnly reports whether the client of a request shows a model only the

@@ -168,9 +168,9 @@ type serverKey struct{}
 // serverOf returns the server that handles the request of ctx.
 func serverOf(ctx context.Context) *Server { return ctx.Value(serverKey{}).(*Server) }
 
-// session returns the session that stands for the clients of stateless requests with
-// a protocol version. The SDK's handlers need a session. Nothing is sent or received
-// on its connection.
+// session returns the session that represents the clients of all stateless
+// requests with a protocol version. The SDK's handlers need a session. Nothing
+// is sent or received on its connection.
 func (d *definitions) session(version string) (*mcp.ServerSession, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -51,7 +51,7 @@ func (s *Server) newGrowth(sdk *mcp.Server) *toolGrowth {
 			if method == "initialize" {
 				g.forget()
 			}
-			if !mayGrow(req) {
+			if !canGrow(req) {
 				return next(ctx, method, req)
 			}
 			if call, ok := req.(*mcp.CallToolRequest); ok {
@@ -67,8 +67,8 @@ func (s *Server) newGrowth(sdk *mcp.Server) *toolGrowth {
 	return g
 }
 
-// mayGrow reports whether the request's connection may get additional tools.
-func mayGrow(req mcp.Request) bool {
+// canGrow reports whether the tool list of the request's connection may grow.
+func canGrow(req mcp.Request) bool {
 	ss := lastingSession(req)
 	versioned, ok := req.(interface{ ProtocolVersion() string })
 	return ok && ss != nil && ss.InitializeParams() != nil && versioned.ProtocolVersion() < modernVersion
@@ -88,9 +88,9 @@ func (s *Server) callWithGrowth(ctx context.Context, next mcp.MethodHandler, req
 	if req.Params.Name != s.loadTool {
 		return next(ctx, method, req)
 	}
-	var brought broughtTools
-	res, err := next(context.WithValue(ctx, broughtKey{}, &brought), method, req)
-	if err == nil && s.growth.add(req.Session, brought.tools) {
+	var loaded loadedTools
+	res, err := next(context.WithValue(ctx, loadedKey{}, &loaded), method, req)
+	if err == nil && s.growth.add(req.Session, loaded.tools) {
 		if err := s.growth.announce(ctx, req.Session); err != nil {
 			s.log.Warn("a client was not notified of new tools", "error", err)
 		}
@@ -122,16 +122,16 @@ func asCallTool(req *mcp.CallToolRequest) (*mcp.CallToolRequest, error) {
 	return &routed, nil
 }
 
-type broughtKey struct{}
+type loadedKey struct{}
 
-// broughtTools collects the tools provided by a load during a request.
-type broughtTools struct{ tools []tools.Tool }
+// loadedTools collects the tools that a load provides during a request.
+type loadedTools struct{ tools []tools.Tool }
 
-// noteBrought records the tools of a load if the connection of ctx may get
-// additional tools.
-func noteBrought(ctx context.Context, brought []tools.Tool) {
-	if b, ok := ctx.Value(broughtKey{}).(*broughtTools); ok {
-		b.tools = append(b.tools, brought...)
+// noteLoaded records the tools of a load if the tool list of the connection of
+// ctx may grow.
+func noteLoaded(ctx context.Context, loaded []tools.Tool) {
+	if b, ok := ctx.Value(loadedKey{}).(*loadedTools); ok {
+		b.tools = append(b.tools, loaded...)
 	}
 }
 

@@ -135,11 +135,11 @@ func isModern(r *http.Request) bool {
 func (o *HTTPOptions) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ip, port := localAddress(r)
-		if !o.host(r.Host, port) {
+		if !o.allowsHost(r.Host, port) {
 			http.Error(w, fmt.Sprintf("forbidden host %q: not an address of this server; to accept it, require a token", r.Host), http.StatusForbidden)
 			return
 		}
-		if origin := r.Header.Get("Origin"); origin != "" && !o.origin(origin, r.Host, ip, port) {
+		if origin := r.Header.Get("Origin"); origin != "" && !o.allowsOrigin(origin, r.Host, ip, port) {
 			http.Error(w, fmt.Sprintf("forbidden origin %s: not a page of this server; to accept pages of other local servers, require a token", origin), http.StatusForbidden)
 			return
 		}
@@ -163,9 +163,9 @@ func (o *HTTPOptions) Protect(next http.Handler) http.Handler {
 	})
 }
 
-// host reports whether a Host header names this server. port is the server's
-// port, or "" if it is unknown.
-func (o *HTTPOptions) host(hostport, port string) bool {
+// allowsHost reports whether a Host header names this server. port is the
+// server's port, or "" if it is unknown.
+func (o *HTTPOptions) allowsHost(hostport, port string) bool {
 	host, given := splitHostPort(hostport, "80")
 	if address.IsLoopback(host) {
 		return o.Token != "" || port == "" || given == port
@@ -178,23 +178,23 @@ func (o *HTTPOptions) host(hostport, port string) bool {
 	return o.Token != "" && len(o.Hosts) == 0
 }
 
-// isJSON reports whether a request's body is JSON by its header.
+// isJSON reports whether a request's Content-Type is JSON.
 func isJSON(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/json"
 }
 
-// origin reports whether an Origin header names this server or, if a token is
-// required, any server on loopback. ip and port are the server's address, or "" if
-// it is unknown.
-func (o *HTTPOptions) origin(origin, host, ip, port string) bool {
+// allowsOrigin reports whether an Origin header names this server or, if a
+// token is required, any server on loopback. ip and port are the server's
+// address, or "" if it is unknown.
+func (o *HTTPOptions) allowsOrigin(origin, host, ip, port string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host) || u.Scheme != "http" && u.Scheme != "https" {
 		return false
 	}
 	name, given := splitHostPort(u.Host, map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	if !address.IsLoopback(name) {
-		return strings.EqualFold(u.Host, host) || len(o.Hosts) > 0 && o.host(u.Host, port)
+		return strings.EqualFold(u.Host, host) || len(o.Hosts) > 0 && o.allowsHost(u.Host, port)
 	}
 	if o.Token != "" {
 		return true
@@ -203,12 +203,12 @@ func (o *HTTPOptions) origin(origin, host, ip, port string) bool {
 	return u.Scheme == "http" && own
 }
 
-// splitHostPort splits an address into a lower-case host and a port, which is
-// ordinary if the address has none.
-func splitHostPort(hostport, ordinary string) (host, port string) {
+// splitHostPort splits an address into a lower-case host and a port. If the
+// address has no port, it returns defaultPort.
+func splitHostPort(hostport, defaultPort string) (host, port string) {
 	host, port, err := net.SplitHostPort(hostport)
 	if err != nil {
-		host, port = hostport, ordinary
+		host, port = hostport, defaultPort
 	}
 	return strings.Trim(strings.ToLower(host), "[]"), port
 }

@@ -55,9 +55,9 @@ func (s *Server) serveSkills(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// completePrompt returns a result that says that it is complete, as the modern
-// protocol requires. The SDK sets this only in the results of its own prompts, and
-// otherwise only when it decodes a result.
+// completePrompt returns a copy of a result with the type "complete", as the
+// modern protocol requires. The SDK sets the type only in the results of its
+// own prompts and in results that it decodes.
 func completePrompt(of *mcp.GetPromptResult) *mcp.GetPromptResult {
 	res := &mcp.GetPromptResult{}
 	if err := json.Unmarshal([]byte(`{"resultType":"complete","messages":[]}`), res); err != nil {
@@ -144,14 +144,14 @@ func skillOffset(cursor string) (skip int, ours bool, err error) {
 	return skip, true, nil
 }
 
-// pageOf returns up to most skills after the first skip ones, and the cursor of
-// the next page.
-func pageOf(all iter.Seq[*catalog.Entry], skip, most int) (page []*catalog.Entry, next string) {
+// pageOf skips the given number of skills and returns up to limit of the
+// following ones, and the cursor of the next page.
+func pageOf(all iter.Seq[*catalog.Entry], skip, limit int) (page []*catalog.Entry, next string) {
 	i := 0
 	for e := range all {
 		switch i++; {
 		case i <= skip:
-		case len(page) < most:
+		case len(page) < limit:
 			page = append(page, e)
 		default:
 			return page, encodeCursor(i - 1)

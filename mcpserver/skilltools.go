@@ -93,9 +93,9 @@ func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(*Server, 
 	})
 }
 
-// withStructured adds the structured content out to a result, unless it is nil or
-// the client gets text alone. The SDK would encode it now, and decode it again to
-// validate it.
+// withStructured adds out to a result as structured content, unless out is nil
+// or the client gets only text. The SDK would encode out now, and decode it
+// again to validate it.
 func withStructured[Out any](ctx context.Context, res *mcp.CallToolResult, out *Out, err error) (*mcp.CallToolResult, any, error) {
 	if err == nil && out != nil && !isTextOnly(ctx) {
 		res.StructuredContent = out
@@ -124,21 +124,21 @@ func singleTypes(sch *jsonschema.Schema) *jsonschema.Schema {
 	})
 }
 
-// walkSchema applies do to a schema and all its subschemas.
-func walkSchema(sch *jsonschema.Schema, do func(*jsonschema.Schema)) *jsonschema.Schema {
-	do(sch)
+// walkSchema applies fn to a schema and all its subschemas.
+func walkSchema(sch *jsonschema.Schema, fn func(*jsonschema.Schema)) *jsonschema.Schema {
+	fn(sch)
 	for _, p := range sch.Properties {
-		walkSchema(p, do)
+		walkSchema(p, fn)
 	}
 	if sch.Items != nil {
-		walkSchema(sch.Items, do)
+		walkSchema(sch.Items, fn)
 	}
 	return sch
 }
 
-// schemas has the resolved schemas of tools, and sharedSchemas the schemas
-// themselves, by schemaKey. They are shared by all servers, because a hub creates
-// one for each conversation.
+// schemas holds the resolved schemas of tools, and sharedSchemas the schemas
+// themselves, by schemaKey. All servers share them, because a hub creates one
+// for each conversation.
 var (
 	schemas       = mcp.NewSchemaCache()
 	sharedSchemas sync.Map
@@ -346,23 +346,23 @@ func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *lo
 	if len(entries) == 0 {
 		return ""
 	}
-	brought := set.ConnectSkills(ctx, entries)
-	s.markApprovals(ctx, brought.Tools)
-	noteBrought(ctx, brought.Tools)
-	out.Problems = append(out.Problems, untrusted.List(brought.Problems)...)
+	connected := set.ConnectSkills(ctx, entries)
+	s.markApprovals(ctx, connected.Tools)
+	noteLoaded(ctx, connected.Tools)
+	out.Problems = append(out.Problems, untrusted.List(connected.Problems)...)
 	var b strings.Builder
-	if len(brought.Tools) > 0 {
+	if len(connected.Tools) > 0 {
 		var schemas bool
-		out.Tools, schemas = toolInfos(brought.Tools, nil)
+		out.Tools, schemas = toolInfos(connected.Tools, nil)
 		b.WriteString("\nTools of this skill, to be called with call_tool:\n")
 		writeTools(&b, out.Tools)
 		if !schemas {
 			fmt.Fprintf(&b, "For their arguments: find_tools with a query and skill %q.\n", out.Name)
 		}
 	}
-	if len(brought.Problems) > 0 {
+	if len(connected.Problems) > 0 {
 		b.WriteString("\nProblems:\n")
-		for _, p := range brought.Problems {
+		for _, p := range connected.Problems {
 			b.WriteString("- " + untrusted.New(p).ForModel() + "\n")
 		}
 	}
@@ -498,14 +498,14 @@ func (s *Server) errorText(err error) string {
 	return msg
 }
 
-// namesOf joins the names of entries. It lists no more than most of them.
-func namesOf(entries []*catalog.Entry, most int) string {
+// namesOf joins the names of up to limit entries.
+func namesOf(entries []*catalog.Entry, limit int) string {
 	var names []string
-	for _, e := range entries[:min(len(entries), most)] {
+	for _, e := range entries[:min(len(entries), limit)] {
 		names = append(names, untrusted.New(e.Name).ForModel())
 	}
 	s := strings.Join(names, ", ")
-	if rest := len(entries) - most; rest > 0 {
+	if rest := len(entries) - limit; rest > 0 {
 		s += fmt.Sprintf(" and %d more", rest)
 	}
 	return s

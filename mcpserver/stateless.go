@@ -137,9 +137,10 @@ func (h *statelessHandler) request(defs *definitions, r *http.Request, body []by
 // paramNames lists the members of the parameters of the calls below.
 var paramNames = []string{"_meta", "name", "arguments", "uri", "cursor", "inputResponses", "requestState"}
 
-// decodeParams decodes params, which may be missing, into p. It returns false for
-// other and for repeated members: package json ignores the case of names, but the
-// SDK does not, nor do gateways that inspect a message.
+// decodeParams decodes params, which may be missing, into p. It returns false
+// if params has an unknown or a repeated member. It compares names exactly,
+// like the SDK and gateways that inspect messages; package json alone would
+// ignore case.
 func decodeParams(params json.RawMessage, p any) bool {
 	if len(params) == 0 {
 		return true
@@ -227,7 +228,7 @@ func errorStatus(err error) int {
 	return 0
 }
 
-// complete adds what the modern protocol requires in each result.
+// complete adds the fields that the modern protocol requires in each result.
 func complete(res mcp.Result, impl *mcp.Implementation) {
 	switch r := res.(type) {
 	case *mcp.ListToolsResult:
@@ -275,7 +276,7 @@ func (c *statelessCalls) begin() bool {
 	return !c.closed
 }
 
-// close waits for running calls. No others begin.
+// close waits for running calls. Later calls of begin return false.
 func (c *statelessCalls) close() {
 	c.mu.Lock()
 	c.closed = true
@@ -293,8 +294,8 @@ var statelessParams = func() map[string]*mcp.InitializeParams {
 	return out
 }()
 
-// isStatelessSession reports whether a session stands for the clients of stateless
-// requests.
+// isStatelessSession reports whether a session represents the clients of
+// stateless requests.
 func isStatelessSession(ss *mcp.ServerSession) bool {
 	p := ss.InitializeParams()
 	return p != nil && statelessParams[p.ProtocolVersion] == p

@@ -38,7 +38,8 @@ func (s *Server) addUpstreamTools(sdk *mcp.Server) {
 		})
 }
 
-// hasTools reports whether a request may have tools of other servers.
+// hasTools reports whether the tools of other servers may be available to a
+// request.
 func (s *Server) hasTools() bool { return s.opts.Tools != nil || s.opts.ToolsFor != nil }
 
 var callSchema = &jsonschema.Schema{Type: "object", Required: []string{"name"}, Properties: map[string]*jsonschema.Schema{
@@ -160,13 +161,13 @@ func oneLine(s string) string {
 	return truncate(untrusted.New(s).ForModel(), 160)
 }
 
-// truncate returns s, truncated if it is longer than most characters.
-func truncate(s string, most int) string {
-	if len(s) <= most {
+// truncate truncates s to limit characters.
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most-1]) + "…"
+	if r := []rune(s); len(r) > limit {
+		s = string(r[:limit-1]) + "…"
 	}
 	return s
 }

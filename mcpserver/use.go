@@ -15,7 +15,7 @@ import (
 // reported by [tools.Options].
 type Use struct {
 	// Kind is "load" if the skill was loaded, "file" if one of its files was
-	// read, and "script" if one of its scripts was to run.
+	// read, and "script" if a client requested a run of one of its scripts.
 	Kind string
 	// Skill is the skill's name, and Key its [catalog.Entry.Key]. Both are ""
 	// for an unknown skill.

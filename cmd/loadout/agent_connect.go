@@ -231,7 +231,8 @@ func (a *app) printChange(c clientconfig.Client, change *clientconfig.Change, o 
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// flags formats the options that selected the file and the entry as flags.
+// flags formats, as command-line flags, the options that select the file and
+// the entry.
 func (o connectOptions) flags() string {
 	s := ""
 	if o.scope != "" {
@@ -294,8 +295,9 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 	return e, nil
 }
 
-// installedCommand returns a path of this program that stays valid. For a
-// temporary build, such as that of go run, it returns the loadout in PATH.
+// installedCommand returns a path to this program that stays valid. If this
+// program is a temporary build, such as that of go run, it returns the path to
+// the loadout in PATH.
 func installedCommand() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

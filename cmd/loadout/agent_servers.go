@@ -158,9 +158,9 @@ func (a *app) acceptServer(ctx context.Context, name string, files []string) err
 // server's own start timeout expires first.
 const connectAllTimeout = time.Hour
 
-// withServers calls do with the user's servers. If connect is set, it first
+// withServers calls fn with the user's servers. If connect is set, it first
 // connects to the named server, or to all servers if name is empty.
-func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(set *setup.Toolset, wrong map[string]string, findings []string) error) error {
+func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, fn func(set *setup.Toolset, wrong map[string]string, findings []string) error) error {
 	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 			return context.Cause(ctx)
 		}
 	}
-	return do(set, wrong, findings)
+	return fn(set, wrong, findings)
 }
 
 func (a *app) listServers(ctx context.Context, files []string, offline bool) error {

@@ -18,8 +18,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// processesDir returns the directory in which processes publish the state of
-// their servers. It returns "" if there is no state directory.
 // statePublisher publishes the state of this process's servers to other
 // processes. A nil publisher does nothing.
 type statePublisher struct {
@@ -97,7 +95,7 @@ func (p *statePublisher) currentState() (string, []serverstate.Server) {
 }
 
 // runningProcesses returns this user's processes with running servers. It
-// returns none if the directory cannot be read.
+// returns nil if the directory cannot be read.
 func (a *app) runningProcesses() []serverstate.Process {
 	all := []serverstate.Process{}
 	if dir := a.ProcessesDir(); dir != "" {

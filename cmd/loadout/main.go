@@ -4,8 +4,8 @@
 //
 // Each command is in FAMILY_COMMAND.go, with its flags, texts and output. The
 // help lists the families, and app.go adds their commands. The commands call
-// the packages that implement their features; internal/setup opens what the
-// user has.
+// the packages that implement their features; internal/setup opens the user's
+// configuration, skills and servers.
 package main
 
 import (

@@ -238,7 +238,7 @@ func TestManagedAdministratorApproves(t *testing.T) {
 	if n := strings.Count(list, `"presence": "stated by the administrator"`); n != 2 || strings.Count(list, `"configured": true`) != 2 {
 		t.Errorf("listed are\n%s", list)
 	}
-	if out, code := d.unattended(d.vars, "approve", "--revoke", "task", "--skills", "skills"); code != exit.Refused || !strings.Contains(out, "stated in policy.approved") {
+	if out, code := d.unattended(d.vars, "approve", "--revoke", "task", "--skills", "skills"); code != exit.Refused || !strings.Contains(out, "set in policy.approved") {
 		t.Errorf("revoked, exit code %d:\n%s", code, out)
 	}
 	d.write(filepath.Join(d.home, "skills", "task", "task.sh"), "echo other\n")

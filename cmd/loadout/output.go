@@ -18,7 +18,7 @@ func safe(s string) string { return terminal.Safe(s) }
 // text cannot forge delimiters of prompts.
 func plain(s string) string { return untrusted.New(s).ForModel() }
 
-// describe is like plain, but keeps lines.
+// describe is like plain, but keeps line breaks.
 func describe(s string) string { return untrusted.New(s).ForModelLines() }
 
 // printProblems prints skill errors to standard error, and the number of other

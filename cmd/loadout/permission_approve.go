@@ -20,7 +20,7 @@ import (
 // approveFlags holds the flags of the approve command.
 type approveFlags struct {
 	list, pending, revoke, dryRun, yes, workspace, host, unsandboxed bool
-	digests                                                          []string // stated with --digest
+	digests                                                          []string // given with --digest
 	expires                                                          time.Duration
 }
 
@@ -128,7 +128,7 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 	if err != nil {
 		return err
 	}
-	if err := checkStated(r, o.digests); err != nil {
+	if err := checkDigests(r, o.digests); err != nil {
 		return err
 	}
 	out := approvalOutput{Review: r}
@@ -155,8 +155,8 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 	return nil
 }
 
-// printForOperator prints the lines with which the administrator of the machine
-// approves a skill.
+// printForOperator prints the configuration with which the administrator of
+// the machine can approve a skill.
 func (a *app) printForOperator(r *review.Review) {
 	fmt.Fprintf(a.Stdout, "\nAn administrator can approve it in %s:\n\npolicy:\n  approved:\n    - %s=%s\n", a.Operator.Path(), plain(r.Name), r.Digest)
 	for _, n := range r.Needs {
@@ -206,7 +206,7 @@ func (a *app) confirmApproval(ctx context.Context, r *review.Review, c setup.Con
 }
 
 // grantReviewed records the approval of a skill. It expires after the given
-// time, or never if that is 0. presence says how it is known that the user
+// time, or never if that is 0. presence is the evidence that the user
 // approved.
 func (a *app) grantReviewed(ctx context.Context, r *review.Review, expires time.Duration, presence string) (*policy.Grant, error) {
 	g := r.Grant()

@@ -17,8 +17,8 @@ import (
 type listedGrant struct {
 	policy.Grant
 	Changed bool `json:"changed,omitempty"` // the skill or one of its dependencies changed since, so that the grant does not apply
-	// Configured is set if the grant is stated in policy.approved. Its ID and time
-	// are those of this listing.
+	// Configured is set if the grant comes from policy.approved. Each listing
+	// gives such a grant a new ID and the current time.
 	Configured bool `json:"configured,omitempty"`
 	// SupersededBy is the digest of the newer version that was approved. The
 	// grant applies only in projects where the user chose its version.
@@ -141,8 +141,8 @@ func (a *app) changedGrants(ctx context.Context, grants []policy.Grant) map[stri
 func (a *app) revokeGrants(ctx context.Context, what string) error {
 	gone, err := a.GrantStore().Revoke(ctx, what)
 	switch {
-	case errors.Is(err, policy.ErrNotGranted) && a.isStated(ctx, what):
-		return exit.Errorf(exit.Refused, "remove it from the file that loadout config show names", "approval of %s is stated in policy.approved", what)
+	case errors.Is(err, policy.ErrNotGranted) && a.isConfigured(ctx, what):
+		return exit.Errorf(exit.Refused, "remove it from the file that loadout config show names", "approval of %s is set in policy.approved", what)
 	case errors.Is(err, policy.ErrNotGranted):
 		return exit.Errorf(exit.NotFound, "list the approvals: loadout approve --list", "no approval for %s", what)
 	case err != nil:
@@ -162,8 +162,8 @@ func (a *app) revokeGrants(ctx context.Context, what string) error {
 	return nil
 }
 
-// isStated reports whether the configuration states the approval of a skill.
-func (a *app) isStated(ctx context.Context, name string) bool {
+// isConfigured reports whether policy.approved approves a skill.
+func (a *app) isConfigured(ctx context.Context, name string) bool {
 	stated, err := a.StatedApprovals(ctx)
 	return err == nil && slices.ContainsFunc(stated, func(g policy.Grant) bool { return g.Name == name || strings.HasPrefix(string(g.Subject), name) })
 }

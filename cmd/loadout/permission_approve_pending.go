@@ -42,8 +42,9 @@ func (a *app) listPending() error {
 	return nil
 }
 
-// howToApprove returns [setup.Setup.HowToApprove] for an MCP server, which also
-// lists the request as pending.
+// howToApprove returns a function for an MCP server that is like
+// [setup.Setup.HowToApprove], but also records a request to approve a skill as
+// pending.
 func (a *app) howToApprove(ctx context.Context) func(error) string {
 	return func(err error) string {
 		if e, ok := errors.AsType[*loadout.RefusedError](err); ok && e.Call == nil && e.NeedsApproval {

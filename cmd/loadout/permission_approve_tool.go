@@ -133,8 +133,9 @@ var spellings = []func(joined, server, tool string) []string{
 	func(_, _, tool string) []string { return withClientPrefix(tool) },
 }
 
-// withClientPrefix returns names, with and without what clients put before them:
-// "mcp", and the name of Loadout as their server.
+// withClientPrefix returns each name as given and with the prefixes that
+// clients add to it: "mcp" and the name that they gave to Loadout as their
+// server.
 func withClientPrefix(names ...string) []string {
 	var out []string
 	for _, n := range names {
@@ -146,8 +147,8 @@ func withClientPrefix(names ...string) []string {
 	return out
 }
 
-// spellingRank returns the index of the first of spellings that contains name, or
-// their number if none does. long is SERVER.TOOL.
+// spellingRank returns the index of the first element of spellings that name
+// matches, or len(spellings) if it matches none. long is SERVER.TOOL.
 func spellingRank(name, joined, long string) int {
 	server, tool, _ := strings.Cut(long, ".")
 	for i, of := range spellings {

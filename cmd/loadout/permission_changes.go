@@ -170,8 +170,8 @@ func (a *app) printChanges(out *changesOutput) {
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// resolveChanges applies or discards the shown changes. presence is how the
-// presence of the user who applies them was established.
+// resolveChanges applies or discards the shown changes. presence is the
+// evidence that the user applies them.
 func (a *app) resolveChanges(ctx context.Context, store *heldchange.Store, out *changesOutput, o *changesFlags, presence string) error {
 	if o.apply {
 		yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: fmt.Sprintf("Apply %s?", console.Pluralize(len(out.Changes), "change")),

@@ -11,19 +11,19 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// digestStated is the presence of a user who stated what they reviewed, on a
-// machine without a terminal.
-const digestStated = "digest stated"
+// digestGiven is the evidence of presence that is recorded if a user without a
+// terminal gave the digest of what they reviewed.
+const digestGiven = "digest stated"
 
-// requireApprover returns how it is known that the user approves a skill. An
-// unattended machine states the digests. It returns an error if an agent runs
-// the command, also with digests: an agent can compute them.
+// requireApprover returns the evidence that the user approves a skill, which
+// is digestGiven on an unattended machine. It returns an error if an agent
+// runs the command, even with digests, because an agent can compute them.
 func (a *app) requireApprover(ctx context.Context, name string, o *approveFlags) (string, error) {
 	if o.yes && len(o.digests) == 0 {
 		a.Note("--yes without --digest is deprecated and will be removed")
 	}
 	if c := a.Caller(); !a.IsManaged() && c.Agent == "" && (c.Terminal == "" || !console.IsTerminal(a.Stdin)) && o.yes && len(o.digests) > 0 {
-		return digestStated, nil
+		return digestGiven, nil
 	}
 	return a.RequireUser(ctx, unattendedHint(name), a.approveArgs(name, o)...)
 }
@@ -55,27 +55,27 @@ func unattendedHint(name string) string {
 	return "on an unattended machine, state the reviewed digest: loadout approve " + console.ShellQuote(name) + " --digest sha256:… --yes"
 }
 
-// checkStated returns an error if digests are stated, and they are not those of
-// the skill and everything that it needs.
-func checkStated(r *review.Review, stated []string) error {
-	if len(stated) == 0 {
+// checkDigests returns an error if digests are given and they are not those of
+// the skill and of everything that it needs.
+func checkDigests(r *review.Review, given []string) error {
+	if len(given) == 0 {
 		return nil
 	}
-	hint := "review it, then state its digests: loadout approve " + console.ShellQuote(r.Name) + " --dry-run"
+	hint := "review it, then give its digests: loadout approve " + console.ShellQuote(r.Name) + " --dry-run"
 	current := []string{string(r.Digest)}
 	for _, n := range r.Needs {
 		current = append(current, string(n.Digest))
 	}
-	for _, s := range stated {
+	for _, s := range given {
 		if policy.Digest(s).Check() != nil {
 			return exit.Errorf(exit.Usage, hint, "--digest %s: want sha256: and 64 hexadecimal digits", s)
 		}
 		if !slices.Contains(current, s) {
-			return exit.Errorf(exit.Refused, hint, "skill %s not approved: digest mismatch: stated %s, current %s", r.Name, s, strings.Join(current, ", "))
+			return exit.Errorf(exit.Refused, hint, "skill %s not approved: digest mismatch: given %s, current %s", r.Name, s, strings.Join(current, ", "))
 		}
 	}
 	for i, d := range current {
-		if slices.Contains(stated, d) {
+		if slices.Contains(given, d) {
 			continue
 		}
 		what := "skill " + r.Name

@@ -20,7 +20,7 @@ import (
 
 type trustFlags struct {
 	list, remove, dryRun, yes bool
-	digest                    string // stated with --digest
+	digest                    string // given with --digest
 }
 
 // trustOutput is the JSON output of the trust command.
@@ -134,7 +134,7 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 		return err
 	}
 	yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: "Trust this project?", Show: func() { a.printTrust(p, out) }, Args: trustArgs(p.Dir, o),
-		Hint: statedTrustHint(p.Dir), Ask: true, Yes: o.yes, Stated: o.digest != ""})
+		Hint: unattendedTrustHint(p.Dir), Ask: true, Yes: o.yes, Stated: o.digest != ""})
 	if err != nil {
 		return err
 	}
@@ -158,19 +158,19 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	return nil
 }
 
-// requireTruster returns how it is known that the user trusts the project in
-// dir. An unattended machine states its digest.
+// requireTruster returns the evidence that the user trusts the project in dir,
+// which is digestGiven on an unattended machine.
 func (a *app) requireTruster(ctx context.Context, dir string, digest policy.Digest, o *trustFlags) (string, error) {
 	if o.yes && o.digest == "" {
 		a.Note("--yes without --digest is deprecated and will be removed")
 	}
 	if o.digest != "" && o.digest != string(digest) {
-		return "", exit.Errorf(exit.Refused, "review it: loadout trust "+console.ShellQuote(dir)+" --dry-run", "%s not trusted: digest mismatch: stated %s, current %s", dir, o.digest, digest)
+		return "", exit.Errorf(exit.Refused, "review it: loadout trust "+console.ShellQuote(dir)+" --dry-run", "%s not trusted: digest mismatch: given %s, current %s", dir, o.digest, digest)
 	}
 	if c := a.Caller(); !a.IsManaged() && c.Agent == "" && (c.Terminal == "" || !console.IsTerminal(a.Stdin)) && o.yes && o.digest != "" {
-		return digestStated, nil
+		return digestGiven, nil
 	}
-	return a.RequireUser(ctx, statedTrustHint(dir), trustArgs(dir, o)...)
+	return a.RequireUser(ctx, unattendedTrustHint(dir), trustArgs(dir, o)...)
 }
 
 // trustArgs returns the arguments of the command that trusts a project. It omits
@@ -182,8 +182,8 @@ func trustArgs(dir string, o *trustFlags) []string {
 	return []string{"trust", dir, "--digest", o.digest}
 }
 
-// statedTrustHint says how to trust a project without a terminal.
-func statedTrustHint(dir string) string {
+// unattendedTrustHint says how to trust a project without a terminal.
+func unattendedTrustHint(dir string) string {
 	return "on an unattended machine, state the reviewed digest: loadout trust " + console.ShellQuote(dir) + " --digest sha256:… --yes"
 }
 

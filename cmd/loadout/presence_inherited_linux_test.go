@@ -58,7 +58,7 @@ func TestYesNeedsTerminalOrDigest(t *testing.T) {
 		}
 	}
 	out, code := d.inTerminal(nil, nil, "loadout-detecting approve task --skills skills --yes --digest "+d.digest("task")+" </dev/null", "")
-	if g := d.grants(); code != exit.OK || len(g) != 1 || g[0].Presence != digestStated {
+	if g := d.grants(); code != exit.OK || len(g) != 1 || g[0].Presence != digestGiven {
 		t.Errorf("exit code %d, %+v:\n%s", code, g, out)
 	}
 	if out, code := d.inTerminal(nil, nil, "loadout-detecting trust project --yes", ""); code != exit.OK {

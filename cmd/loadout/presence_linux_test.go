@@ -249,7 +249,7 @@ func TestUnattendedApprovalStatesDigest(t *testing.T) {
 	}{
 		"no digest":               {nil, approve("task", "--yes"), exit.Refused, "loadout approve task --digest sha256:… --yes"},
 		"no --yes":                {nil, approve("task", "--digest", task), exit.Refused, "no controlling terminal"},
-		"another digest":          {nil, approve("task", "--digest", other, "--yes"), exit.Refused, "digest mismatch: stated " + other + ", current " + task},
+		"another digest":          {nil, approve("task", "--digest", other, "--yes"), exit.Refused, "digest mismatch: given " + other + ", current " + task},
 		"no digest of dependency": {nil, approve("needy", "--digest", needy, "--yes"), exit.Refused, "no --digest for needed task (" + task + ")"},
 		"not a digest":            {nil, approve("task", "--digest", "latest", "--yes"), exit.Usage, "--digest latest: want sha256:"},
 		"an agent":                {[]string{"CODEX_THREAD_ID=1"}, approve("task", "--digest", task, "--yes"), exit.Refused, "Codex runs this command"},

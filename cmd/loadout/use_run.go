@@ -136,8 +136,8 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	return cmp.Or(a.printRun(res, o), ctx.Err()) // ctx: applying the changes was interrupted
 }
 
-// filterRun removes terminal control sequences from the output of a run where
-// it goes to a terminal. The caller must call end after the run.
+// filterRun removes control sequences from the streams of a run that go to a
+// terminal. The caller must call end after the run.
 func (a *app) filterRun(r *loadout.Run) (end func()) {
 	if a.JSON {
 		return func() {}

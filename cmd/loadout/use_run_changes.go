@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
-// askAboutChanges makes a run ask the user about changes of files that steer
+// askAboutChanges makes a run ask the user about changes to files that steer
 // programs or agents, if the user is at a terminal.
 func (a *app) askAboutChanges(r *loadout.Run, line *console.ProgressLine) {
 	in, ok := a.Stdin.(*os.File)

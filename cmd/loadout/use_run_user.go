@@ -28,8 +28,8 @@ func (a *app) isRunByUser(ctx context.Context, rt *loadout.Runtime, args []strin
 }
 
 // mayUseWorkspace reports whether the user approved the skill with access to a
-// workspace. An approval without it does not let an agent show any directory to
-// the skill.
+// workspace. Without such an approval, an agent must not give the skill access
+// to a directory.
 func (a *app) mayUseWorkspace(ctx context.Context, rt *loadout.Runtime, name string) bool {
 	r, err := rt.ReadApprovalRequest(ctx, name)
 	if err != nil {
@@ -39,8 +39,8 @@ func (a *app) mayUseWorkspace(ctx context.Context, rt *loadout.Runtime, name str
 	return err == nil && g.Permissions.WorkspaceWrite
 }
 
-// confirmUnapproved returns nil if the user lets a skill run once that is not
-// approved.
+// confirmUnapproved returns nil if the user agrees to run a skill once that is
+// not approved.
 func (a *app) confirmUnapproved(ctx context.Context, args []string, o *runFlags, e *loadout.RefusedError) error {
 	command := append([]string{"approve", e.Skill}, a.SkillArgs()...)
 	if _, err := a.RequireUser(ctx, unattendedHint(e.Skill), command...); err != nil {
@@ -59,7 +59,7 @@ func (a *app) confirmRun(ctx context.Context, command []string, question string)
 	return err
 }
 
-// runArgs returns the arguments of the command that makes the same run.
+// runArgs returns the arguments of a command that repeats the run.
 func (a *app) runArgs(args []string, o *runFlags) []string {
 	out := append([]string{"run", args[0], args[1]}, a.SkillArgs()...)
 	if a.ProfileName != "" {

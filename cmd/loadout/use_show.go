@@ -161,8 +161,8 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest, sta
 }
 
 // writeFileList lists a skill's files except SKILL.md. On a terminal it lists
-// no more than most files.
-func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, most int) {
+// at most limit files.
+func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, limit int) {
 	longest, others := 0, skill.Manifest{}
 	for _, f := range m {
 		if !skillpath.IsSkillFile(f.Path) {
@@ -171,8 +171,8 @@ func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, most int) {
 		}
 	}
 	for i, f := range others {
-		if i == most && a.TerminalWidth() > 0 && len(others) > most+1 {
-			fmt.Fprintf(b, "  … and %d more; --json lists them\n", len(others)-most)
+		if i == limit && a.TerminalWidth() > 0 && len(others) > limit+1 {
+			fmt.Fprintf(b, "  … and %d more; --json lists them\n", len(others)-limit)
 			return
 		}
 		kind := ""

@@ -201,8 +201,9 @@ func (a *app) signSkills(paths []string, o *signFlags) error {
 	return nil
 }
 
-// signDir signs the skill in a directory and returns the public key. If counter
-// is 0, it uses the next one. It keeps a signature of the same files.
+// signDir signs the skill in a directory and returns the public key. If
+// counter is 0, it uses the next one. If the files have not changed, it keeps
+// an existing signature.
 func signDir(dir string, key signature.PrivateKey, counter uint64) (s signedSkill, public string, err error) {
 	if skillpath.IsSkillFile(filepath.Base(dir)) {
 		dir = filepath.Dir(dir)
@@ -249,8 +250,8 @@ func signDir(dir string, key signature.PrivateKey, counter uint64) (s signedSkil
 	return signedSkill{parsed.Name, path, m.Digest(), next.Counter}, public, nil
 }
 
-// nextRelease returns the release after the one in an existing signature, which
-// is nil if it is missing or damaged.
+// nextRelease returns the release that follows the one in the existing
+// signature. was is nil if that signature is missing or damaged.
 func nextRelease(was *signature.Signature, counter uint64) (signature.Release, error) {
 	var last signature.Release
 	if was != nil {

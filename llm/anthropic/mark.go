@@ -6,8 +6,8 @@ import (
 
 // setBreakpoints sets up to three cache breakpoints: after the tools and
 // instructions, which all conversations of a program share; at the end of this
-// prompt; and at the end of the previous prompt, which is the last user message
-// but one.
+// prompt; and at the end of the previous prompt, which is the second-to-last
+// user message.
 //
 // For short steps, the last breakpoint would be enough, because the vendor
 // searches its cache up to 20 blocks before a breakpoint. If a step has more

@@ -106,10 +106,10 @@ func effortFor(tokens int) sdk.OutputConfigEffort {
 	return sdk.OutputConfigEffortHigh
 }
 
-// renderMessages converts the messages. It merges those between two responses
-// into one user message, because the vendor requires alternating roles. Notices
-// follow it in one message, because a notice must not come first or before a
-// user message.
+// renderMessages converts the messages. It merges the messages between two
+// responses into one user message, because the vendor requires alternating
+// roles. The notices among them follow in one message, because a notice must
+// not come first or before a user message.
 func (m *model) renderMessages(all []llm.Message) []sdk.MessageParam {
 	var out []sdk.MessageParam
 	all = slices.DeleteFunc(slices.Clone(all), func(msg llm.Message) bool {

@@ -30,10 +30,10 @@ var (
 
 // Stream implements [llm.Model]. It does not retry; see [llm.Retry].
 //
-// A response is limited to 64 MiB, and a line of it to 32 MiB. A tool name must
-// be 1 to 128 of a-z, A-Z, 0-9, _ and -, and at least one message must have
-// content; otherwise nothing is sent. Images other than JPEG, PNG, GIF and WebP
-// are replaced by a note.
+// A response is limited to 64 MiB, and each of its lines to 32 MiB. A tool
+// name must be 1 to 128 of a-z, A-Z, 0-9, _ and -, and at least one message
+// must have content; otherwise nothing is sent. Images other than JPEG, PNG,
+// GIF and WebP are replaced by a note.
 //
 // [llm.Request.Thinking] is raised to 1,024 and limited to three quarters of the
 // response limit. From version 4.6 on, models get an effort instead: low up to

@@ -119,12 +119,12 @@ func (r *run) counts(scenario string) bool {
 	return r.scored == nil || slices.Contains(r.scored, scenario)
 }
 
-// figures formats the number of scenarios that passed, of other scenarios
-// expected to fail, and of checks that passed in the scored scenarios.
+// figures formats three numbers: scenarios that passed, other scenarios that
+// were expected to fail, and checks that passed in the scenarios that count.
 func (r *run) figures() string {
 	var passed, expected, others, otherPassed, checks int
 	for name, all := range r.scenarios {
-		ok := !slices.ContainsFunc(all, func(c check) bool { return r.bad(name, c) })
+		ok := !slices.ContainsFunc(all, func(c check) bool { return r.failed(name, c) })
 		if !r.counts(name) {
 			others++
 			if ok {
@@ -135,7 +135,7 @@ func (r *run) figures() string {
 		switch {
 		case ok:
 			passed++
-		case !slices.ContainsFunc(all, func(c check) bool { return r.bad(name, c) && r.expects(name, c) == "" }):
+		case !slices.ContainsFunc(all, func(c check) bool { return r.failed(name, c) && r.expects(name, c) == "" }):
 			expected++
 		}
 		for _, c := range all {
@@ -169,8 +169,9 @@ func (r *run) expects(scenario string, c check) string {
 	return ""
 }
 
-// bad reports whether a check did not pass, or was skipped without permission.
-func (r *run) bad(scenario string, c check) bool {
+// failed reports whether a check did not pass, or was skipped without
+// permission.
+func (r *run) failed(scenario string, c check) bool {
 	switch c.Status {
 	case "SUCCESS", "INFO":
 		return false
@@ -189,7 +190,7 @@ func (r *run) problems() []string {
 		succeeded := false
 		for _, c := range all {
 			succeeded = succeeded || c.Status == "SUCCESS"
-			if !r.bad(name, c) {
+			if !r.failed(name, c) {
 				continue
 			}
 			if e := r.expects(name, c); e != "" {
@@ -217,11 +218,11 @@ func (r *run) problems() []string {
 	return out
 }
 
-// cut returns s on a single line, truncated to most characters.
-func cut(s string, most int) string {
+// cut returns s on a single line, truncated to limit characters.
+func cut(s string, limit int) string {
 	line := []rune(strings.Join(strings.Fields(s), " "))
-	if len(line) <= most {
+	if len(line) <= limit {
 		return string(line)
 	}
-	return string(line[:most-1]) + "…"
+	return string(line[:limit-1]) + "…"
 }

@@ -56,7 +56,7 @@ func (d *dialogue) next(caps *mcp.ClientCapabilities, args map[string]string, gi
 	if at.Round >= len(rounds) {
 		return nil, "", "", invalid("the state is of another version of %s", d.name)
 	}
-	questions, err := d.askable(rounds[at.Round], caps)
+	questions, err := d.supported(rounds[at.Round], caps)
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -73,7 +73,7 @@ func (d *dialogue) next(caps *mcp.ClientCapabilities, args map[string]string, gi
 		if at.Round == len(rounds) {
 			return nil, "", d.say(at.Answers), nil
 		}
-		if questions, err = d.askable(rounds[at.Round], caps); err != nil {
+		if questions, err = d.supported(rounds[at.Round], caps); err != nil {
 			return nil, "", "", err
 		}
 	}
@@ -83,9 +83,10 @@ func (d *dialogue) next(caps *mcp.ClientCapabilities, args map[string]string, gi
 	return questions, sealed, "", nil
 }
 
-// askable returns the questions that the client supports. It returns an error
-// if there are others, unless the dialogue is lenient.
-func (d *dialogue) askable(questions mcp.InputRequestMap, caps *mcp.ClientCapabilities) (mcp.InputRequestMap, error) {
+// supported returns the questions that the client supports. If it does not
+// support all of them, supported returns an error, unless the dialogue is
+// lenient.
+func (d *dialogue) supported(questions mcp.InputRequestMap, caps *mcp.ClientCapabilities) (mcp.InputRequestMap, error) {
 	out := mcp.InputRequestMap{}
 	for key, q := range questions {
 		needed := needs(q, caps)
