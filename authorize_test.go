@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -333,7 +334,7 @@ func TestApprovalRequestListsPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := sandbox.DefaultLimits()
+	d := prepare.DefaultLimits()
 	if !slices.Equal(w.Requested.Network, []string{"a.example"}) || !slices.Equal(w.Requested.Secrets, []string{"KEY"}) || w.Requested.MemoryMB != 10 ||
 		w.Requested.Seconds != int(d.Wall.Seconds()) || w.Requested.Processes > 2*d.Processes {
 		t.Errorf("it asks for %+v", w.Requested)

@@ -170,6 +170,8 @@ var banned = map[string]map[string]string{
 		"os/exec":    "backends start processes",
 	},
 	"sandbox/auto":               backendBans,
+	"internal/sandbox/execute":   backendBans,
+	"internal/sandbox/prepare":   backendBans,
 	"internal/sandbox/selection": backendBans,
 	"internal/sandbox/native":    backendBans,
 	"internal/sandbox/bwrap":     backendBans,
@@ -487,7 +489,8 @@ var leaves = []string{"internal/toolname", "internal/printable", "internal/untru
 
 // excepted lists our packages that a ban of the whole module still allows.
 var excepted = map[string][]string{
-	"sandbox":               {"internal/redact"},
+	".":                     {"internal/sandbox/execute", "internal/sandbox/prepare"},
+	"internal/execution":    {"internal/sandbox/execute", "internal/sandbox/prepare"},
 	"internal/upstream":     {"skill", "internal/configfile", "internal/rpcmessage", "internal/toolresult", "internal/lazyregexp", "internal/redact"},
 	"internal/spawn":        {"skill", "internal/configfile", "internal/rpcmessage", "internal/toolresult", "internal/upstream", "internal/lazyregexp", "internal/redact"},
 	"internal/profile":      {"skill", "internal/upstream", "internal/configfile", "internal/rpcmessage", "internal/toolresult", "internal/lazyregexp", "internal/redact"},
@@ -505,7 +508,7 @@ var excepted = map[string][]string{
 	"internal/llm/demo":     {"llm", "internal/lazyregexp"},
 	"internal/llm/replay":   {"llm", "internal/lazyregexp"},
 	"internal/script":       {"skill", "internal/editdistance", "internal/lazyregexp"},
-	"internal/packages":     {"skill", "sandbox", "internal/script", "internal/editdistance", "internal/filelock", "internal/lazyregexp", "internal/redact"},
+	"internal/packages":     {"skill", "sandbox", "internal/sandbox/execute", "internal/sandbox/prepare", "internal/script", "internal/editdistance", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientconfig": {"internal/linediff", "internal/lazyregexp", "internal/redact"},
 	"internal/clientimport": {"skill", "policy", "internal/privatefile", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/rpcmessage", "internal/toolresult", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientname":   {"skill"},

@@ -143,8 +143,9 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 // RunCommand runs a host command in a sandbox, to show users what scripts can
 // see. args must not be empty. It uses only Inputs, OutputDir, Timeout and the
 // streams of run. If run has a working folder, the error matches [ErrNoFolder]. The
-// command has no network access, no secrets and [sandbox.DefaultLimits].
-// Results and other errors are those of [sandbox.Run].
+// command has no network access, no secrets and the default [sandbox.Limits].
+// A command that fails, is killed or cannot be started is a result. Errors come from
+// starting the sandbox, see [sandbox.Backend], or from collecting the files.
 func RunCommand(ctx context.Context, b sandbox.Backend, args []string, run Run) (*RunResult, error) {
 	out, err := execution.RunCommand(ctx, b, &execution.Command{Args: args, Inputs: run.inputs(), Streams: run.streams(true), Timeout: run.Timeout,
 		Output: execution.Output{Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir}})
@@ -204,7 +205,7 @@ type Command struct {
 // mean that nothing ran. The error matches [ErrWorkspace] if the folder is not
 // accepted, and [ErrNoScripts] if the runtime has no sandbox. Command does not
 // ask for approval and records no decision. [Scripts.Bounds] do not apply, but
-// [sandbox.DefaultLimits] do.
+// the default [sandbox.Limits] do.
 func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts

@@ -23,6 +23,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -281,7 +282,7 @@ func ask(what string) files {
 
 // The requested bounds of a skill reduce what it gets and never extend it.
 func TestLimits(t *testing.T) {
-	d := sandbox.DefaultLimits()
+	d := prepare.DefaultLimits()
 	wall := func(n time.Duration) func(*sandbox.Limits) {
 		return func(l *sandbox.Limits) { l.Wall, l.CPU = n*time.Second, n*time.Second }
 	}

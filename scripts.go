@@ -31,7 +31,7 @@ type Scripts struct {
 	Audit Auditor
 	// Bounds limits what any skill is granted, whatever it requests. The zero
 	// value allows no network access and no secrets, and applies
-	// [sandbox.DefaultLimits].
+	// the default [sandbox.Limits].
 	Bounds policy.Bounds
 	// Getenv returns the environment variables used to find interpreters:
 	// PATH, HOME and those of version managers. If it is nil, only system

@@ -21,9 +21,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/requestedbounds"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/internal/testprogram"
-	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -405,7 +405,7 @@ func TestLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := sandbox.DefaultLimits()
+	l := prepare.DefaultLimits()
 	mib := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 	want := map[string]string{
 		"time":                            fmt.Sprintf("%d s (`sandbox.seconds`)", c.Sandbox.Seconds),

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrDisabled is the cause with which the caller of [Run] cancels its context
-// if the permission to run is revoked. The result then has reason [Disabled].
+// ErrDisabled is the reason for the end of a service or a lease whose permission
+// was revoked. A command that it ends has the reason [Disabled].
 var ErrDisabled = errors.New("permission to run was revoked")
 
 // ErrEnded indicates that a sandbox ended before an operation finished. Methods

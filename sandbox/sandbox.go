@@ -1,6 +1,6 @@
 // Package sandbox runs untrusted code in isolation. A [Backend] starts a
-// [Sandbox] as described by a [Spec], with [Limits] and a [Network]. [Run] is
-// the simplest way to run a [Cmd] and get its [Result]. Start there.
+// [Sandbox] as described by a [Spec], with [Limits] and a [Network]. Start
+// with [Backend].
 //
 // Each backend isolates code in a different way; package sandbox/auto probes
 // the backends and chooses one. Code sees the same layout in all of them:
@@ -69,7 +69,7 @@ type Backend interface {
 	Probe(ctx context.Context) (*Report, error)
 	// Start starts a sandbox. ctx applies only to the start. The error may be
 	// an [*UnavailableError], [*ChangedError] or [*UnsupportedError], or that
-	// of [Spec.Check]. The caller must close the sandbox, and must not modify
+	// about an invalid spec. The caller must close the sandbox, and must not modify
 	// the spec before that.
 	Start(ctx context.Context, spec *Spec) (Sandbox, error)
 }
@@ -146,7 +146,7 @@ type State struct {
 type Exit struct {
 	Code   int           // 128 + signal number after a signal
 	Signal string        // such as SIGKILL; "" if the command exited normally
-	Reason Reason        // [Run] replaces it if it killed the command
+	Reason Reason        // replaced if the caller killed the command
 	CPU    time.Duration // CPU time of the command and its reaped children
 	MaxRSS int64         // in bytes, of the largest of these processes
 	Detail string        // explains Reason, for display

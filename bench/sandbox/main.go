@@ -26,6 +26,7 @@ import (
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 	"github.com/loadout-dev/loadout/internal/sandbox/bwrap"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -138,18 +139,18 @@ func (b *bench) prepare(be sandbox.Backend, spec *sandbox.Spec) (sandbox.Sandbox
 
 // runNew runs a command in a new sandbox.
 func runNew(be sandbox.Backend, args []string) error {
-	res, err := sandbox.Run(context.Background(), be, &sandbox.Spec{}, &sandbox.Cmd{Args: args}, nil)
+	res, err := execute.Run(context.Background(), be, &sandbox.Spec{}, &sandbox.Cmd{Args: args}, nil)
 	return checkResult(res, err)
 }
 
 // runIn runs a command in a prepared sandbox.
 func runIn(s sandbox.Sandbox, spec *sandbox.Spec, args []string) error {
-	res, err := sandbox.RunIn(context.Background(), s, spec, &sandbox.Cmd{Args: args}, nil)
+	res, err := execute.RunIn(context.Background(), s, spec, &sandbox.Cmd{Args: args}, nil)
 	return checkResult(res, err)
 }
 
 // checkResult returns an error if the command could not be run or failed.
-func checkResult(res *sandbox.Result, err error) error {
+func checkResult(res *execute.Result, err error) error {
 	if err == nil && res.Reason != sandbox.OK {
 		err = fmt.Errorf("sandbox: %s, exit code %d: %s%s", res.Reason, res.ExitCode, res.Detail, res.Stderr)
 	}

@@ -2,8 +2,8 @@ package execution
 
 import (
 	"github.com/loadout-dev/loadout/internal/requestedbounds"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -22,7 +22,7 @@ func RequestedBounds(s *skill.Skill, limit policy.Bounds) (policy.Bounds, []poli
 // reduceBounds reduces the requested bounds to what the operator allows.
 func reduceBounds(asked, limit policy.Bounds) policy.Bounds {
 	// If the operator sets no limit, the sandbox's default limits apply.
-	d := sandbox.DefaultLimits()
+	d := prepare.DefaultLimits()
 	applyDefaultLimit(&asked.MemoryMB, limit.MemoryMB, int(d.Memory>>20))
 	applyDefaultLimit(&asked.Seconds, limit.Seconds, int(d.Wall.Seconds()))
 	applyDefaultLimit(&asked.Processes, limit.Processes, nodeProcesses*d.Processes)

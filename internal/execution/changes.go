@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/heldchange"
 	"github.com/loadout-dev/loadout/internal/overlay"
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/skilldiff"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -45,15 +46,15 @@ type workspace struct {
 	held   []HeldChange // not applied
 }
 
-// run is like [sandbox.Run], and applies the changes to the workspace, unless
+// run is like [execute.Run], and applies the changes to the workspace, unless
 // the permission was revoked.
-func (w *workspace) run(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd, opts *sandbox.RunOptions) (*sandbox.Result, error) {
+func (w *workspace) run(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd, opts *execute.Options) (*execute.Result, error) {
 	box, err := w.start(ctx, b, spec)
 	if err != nil {
 		return nil, err
 	}
 	defer box.Close()
-	res, err := sandbox.RunIn(ctx, box, spec, cmd, opts)
+	res, err := execute.RunIn(ctx, box, spec, cmd, opts)
 	if res == nil {
 		return nil, err
 	}

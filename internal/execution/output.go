@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -119,7 +120,7 @@ func (o *collector) collect(f sandbox.File, r io.Reader) (bool, error) {
 }
 
 // commit moves the files to the destination.
-func (o *collector) commit(res *sandbox.Result) error {
+func (o *collector) commit(res *execute.Result) error {
 	defer o.unlock()
 	for i := range res.Files {
 		if o.handle == "" {

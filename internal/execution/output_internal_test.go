@@ -7,17 +7,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // saveFiles saves files as a run with this output would.
-func saveFiles(t *testing.T, out Output, files map[string]string) (*collector, *sandbox.Result) {
+func saveFiles(t *testing.T, out Output, files map[string]string) (*collector, *execute.Result) {
 	t.Helper()
 	o, err := newCollector(t.Context(), out, &sandbox.Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res := &sandbox.Result{}
+	res := &execute.Result{}
 	for p, text := range files {
 		f := sandbox.File{Path: p, Exec: strings.HasSuffix(p, ".sh")}
 		saved, err := o.collect(f, strings.NewReader(text))

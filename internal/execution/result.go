@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/heldchange"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
@@ -27,7 +28,7 @@ type Streams struct {
 
 // Result is the outcome of a run.
 type Result struct {
-	*sandbox.Result
+	*execute.Result
 	Skill, Script string // "" for a host command
 	Digest        policy.Digest
 	Folder        string       // handle of the working folder, or ""
@@ -79,7 +80,7 @@ func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cm
 	if err != nil {
 		return nil, err
 	}
-	res, err := ws.run(ctx, b, spec, cmd, &sandbox.RunOptions{
+	res, err := ws.run(ctx, b, spec, cmd, &execute.Options{
 		Stdin: std.Stdin, Stdout: std.Stdout, Stderr: std.Stderr, Unlimited: std.Unlimited && std.Stdout != nil, Collect: files.collect})
 	switch {
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -176,7 +177,7 @@ func (s *Service) applyChanges() error {
 
 // Stderr returns the last 64 KiB of standard error, with secrets redacted.
 func (s *Service) Stderr() string {
-	return strings.ToValidUTF8(string(sandbox.Redact(s.stderr.bytes(), s.secrets...)), "\uFFFD")
+	return strings.ToValidUTF8(string(execute.Redact(s.stderr.bytes(), s.secrets...)), "\uFFFD")
 }
 
 // Done returns a channel that is closed when the service has exited.

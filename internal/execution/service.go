@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/internal/redact"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/policy"
@@ -228,7 +229,7 @@ func (s *Service) redactOutput(spec *sandbox.Spec, more []sandbox.Secret) {
 	}
 	s.stdout = s.process.Stdout()
 	if len(s.secrets) > 0 {
-		s.stdout = redact.Lines(s.stdout, func(line []byte) []byte { return sandbox.Redact(line, s.secrets...) })
+		s.stdout = redact.Lines(s.stdout, func(line []byte) []byte { return execute.Redact(line, s.secrets...) })
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -98,7 +99,7 @@ func (b *specBuilder) access() Access {
 // [RequestedBounds] ensures that none exceeds the operator's limit or the
 // default.
 func (b *specBuilder) limits() sandbox.Limits {
-	l := sandbox.DefaultLimits()
+	l := prepare.DefaultLimits()
 	bounds := b.auth.bounds
 	if bounds.MemoryMB > 0 {
 		l.Memory = int64(bounds.MemoryMB) << 20

@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -70,7 +72,7 @@ func (w *wasmRunner) command(ctx context.Context, s *sandbox.Spec, m wasmModule,
 func wasmDirs(s *sandbox.Spec) []string {
 	args := []string{"--dir", mountpoint.Work + "=" + mountpoint.Work, "--dir", mountpoint.Tmp + "=" + mountpoint.Tmp}
 	for _, t := range s.Trees {
-		if !t.Writable() {
+		if !prepare.IsWritable(t.Path) {
 			args = append(args, "--dir", t.Path+"="+t.Path+":ro")
 		}
 	}
@@ -142,8 +144,8 @@ func (w *wasmRunner) compileInto(ctx context.Context, dir string, run *sandbox.S
 			spec.Trees = append(spec.Trees, t)
 		}
 	}
-	res, err := sandbox.Run(ctx, w.sandbox, spec, &sandbox.Cmd{Args: []string{w.executable, WASMCommand, "--compile", "--cache", mountpoint.Out, "--", file}},
-		&sandbox.RunOptions{Collect: func(f sandbox.File, r io.Reader) (bool, error) { return saveCompiled(root, f, r) }})
+	res, err := execute.Run(ctx, w.sandbox, spec, &sandbox.Cmd{Args: []string{w.executable, WASMCommand, "--compile", "--cache", mountpoint.Out, "--", file}},
+		&execute.Options{Collect: func(f sandbox.File, r io.Reader) (bool, error) { return saveCompiled(root, f, r) }})
 	if err != nil {
 		return fresh, fmt.Errorf("compile %s: %w", file, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -61,7 +62,7 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 	}
 	defer s.Close()
 	said := &outputTail{}
-	res, err := sandbox.RunIn(ctx, s, spec, &sandbox.Cmd{Args: r.argv, Env: r.env, Dir: appDir}, &sandbox.RunOptions{Stdout: said, Stderr: said})
+	res, err := execute.RunIn(ctx, s, spec, &sandbox.Cmd{Args: r.argv, Env: r.env, Dir: appDir}, &execute.Options{Stdout: said, Stderr: said})
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 		return b.installError(j, r, res, said.String(), seen.unreached())
 	}
 	if r.after != nil {
-		if _, err := sandbox.RunIn(ctx, s, spec, &sandbox.Cmd{Args: r.after, Env: maps.Clone(r.env), Timeout: time.Minute}, nil); err != nil {
+		if _, err := execute.RunIn(ctx, s, spec, &sandbox.Cmd{Args: r.after, Env: maps.Clone(r.env), Timeout: time.Minute}, nil); err != nil {
 			return err
 		}
 	}
@@ -90,7 +91,7 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 }
 
 // installError returns the error for a failed installer.
-func (b *Builder) installError(j *job, r *recipe, res *sandbox.Result, output string, unreached []string) error {
+func (b *Builder) installError(j *job, r *recipe, res *execute.Result, output string, unreached []string) error {
 	if res.Reason == sandbox.StartFailed {
 		return &FailedError{Tool: r.tool, Needs: j.names, Reason: res.Detail}
 	}

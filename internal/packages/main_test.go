@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
@@ -183,7 +184,7 @@ func (s *scene) run(t *testing.T, skill fstest.MapFS, plan *script.Plan, p *pack
 		spec.Mounts = append(spec.Mounts, sandbox.Mount{Host: prefix, Path: prefix})
 	}
 	var stderr bytes.Buffer
-	res, err := sandbox.Run(t.Context(), s.backend, spec, &sandbox.Cmd{Args: plan.Command(mountpoint.Skill + "/" + plan.Script)}, &sandbox.RunOptions{Stderr: &stderr})
+	res, err := execute.Run(t.Context(), s.backend, spec, &sandbox.Cmd{Args: plan.Command(mountpoint.Skill + "/" + plan.Script)}, &execute.Options{Stderr: &stderr})
 	if err != nil {
 		t.Fatal(err)
 	}

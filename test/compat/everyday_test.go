@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/sandboxtest"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/internal/testprogram"
@@ -98,9 +100,9 @@ func testEveryday(t *testing.T) {
 			}
 			spec := &sandbox.Spec{Trees: []sandbox.Tree{skill, given}}
 			if p.by == "node" {
-				spec.Limits.Processes = 2 * sandbox.DefaultLimits().Processes // as scripts in it have
+				spec.Limits.Processes = 2 * prepare.DefaultLimits().Processes // as scripts in it have
 			}
-			res, err := sandbox.Run(t.Context(), b, spec, &sandbox.Cmd{Args: args}, nil)
+			res, err := execute.Run(t.Context(), b, spec, &sandbox.Cmd{Args: args}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

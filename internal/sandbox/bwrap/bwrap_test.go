@@ -23,8 +23,10 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/layout"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -54,11 +56,11 @@ func skill(files map[string]string) sandbox.Tree {
 	return t
 }
 
-func run(t *testing.T, b *Backend, spec *sandbox.Spec, args ...string) *sandbox.Result {
+func run(t *testing.T, b *Backend, spec *sandbox.Spec, args ...string) *execute.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	res, err := sandbox.Run(ctx, b, spec, &sandbox.Cmd{Args: args}, nil)
+	res, err := execute.Run(ctx, b, spec, &sandbox.Cmd{Args: args}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestRun(t *testing.T) {
 	var got []string
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	res, err := sandbox.Run(ctx, b, spec, &sandbox.Cmd{Args: []string{"/skill/scripts/run.sh"}}, &sandbox.RunOptions{
+	res, err := execute.Run(ctx, b, spec, &sandbox.Cmd{Args: []string{"/skill/scripts/run.sh"}}, &execute.Options{
 		Collect: func(f sandbox.File, r io.Reader) (bool, error) {
 			got = append(got, f.Path)
 			return true, nil
@@ -164,7 +166,7 @@ func TestBwrapFailure(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	spec := &sandbox.Spec{Secrets: []sandbox.Secret{sandbox.NewSecret("KEY", "value")}}
-	setup := layout.View(spec, sandbox.DefaultLimits())
+	setup := layout.View(spec, prepare.DefaultLimits())
 	args, texts := arguments(&program{"bwrap", 0, 8}, &setup, spec, "/stage")
 	line := strings.Join(args, " ")
 	for _, want := range []string{

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -54,7 +55,7 @@ func killed(t *testing.T, bwrap, cache string, after time.Duration) []string {
 func victim(dir string) {
 	b := New(&Options{Stage: stageFile, Program: os.Getenv(bwrapVariable), Cache: os.Getenv(cacheVariable)})
 	spec := &sandbox.Spec{Mounts: []sandbox.Mount{{Host: dir, Path: mountpoint.Workspace}}}
-	sandbox.Run(context.Background(), b, spec, &sandbox.Cmd{Args: []string{"/bin/sleep", "20"}}, nil)
+	execute.Run(context.Background(), b, spec, &sandbox.Cmd{Args: []string{"/bin/sleep", "20"}}, nil)
 }
 
 // with lists the processes that have a directory among their arguments or mounts.

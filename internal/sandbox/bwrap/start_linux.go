@@ -24,6 +24,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/layout"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/network"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/seccomp"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -42,7 +43,7 @@ func (b *instance) State() sandbox.State {
 
 // Start starts a sandbox in namespaces created by bubblewrap.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
-	if err := spec.Check(); err != nil {
+	if err := prepare.Check(spec); err != nil {
 		return nil, err
 	}
 	prog, err := b.findProgram(ctx)
@@ -50,7 +51,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		return nil, err
 	}
 	var held bundles
-	limits := spec.Limits.WithDefaults()
+	limits := prepare.Limits(spec)
 	setup := layout.View(spec, limits)
 	exe, err := b.addCopies(spec, &setup, &held)
 	if err != nil {
@@ -127,7 +128,7 @@ func (b *Backend) addCopies(spec *sandbox.Spec, setup *stage.Setup, held *bundle
 	}
 	for i := range spec.Trees {
 		t := &spec.Trees[i]
-		if t.Writable() {
+		if prepare.IsWritable(t.Path) {
 			continue
 		}
 		c, err := bundle.Open(cache, t)
@@ -187,7 +188,7 @@ func (b *Backend) stageExecutable(cache string, held *bundles) (string, error) {
 func writableTrees(spec *sandbox.Spec) []sandbox.Tree {
 	var out []sandbox.Tree
 	for _, t := range spec.Trees {
-		if t.Writable() {
+		if prepare.IsWritable(t.Path) {
 			out = append(out, t)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -36,7 +37,7 @@ type bind struct {
 // createArguments returns the arguments of the engine command that creates a
 // container.
 func (b *Backend) createArguments(e *engine, name string, spec *sandbox.Spec, binds []bind) []string {
-	l := spec.Limits.WithDefaults()
+	l := prepare.Limits(spec)
 	memory := strconv.FormatInt(memoryLimit(l), 10)
 	cpu := int64((l.CPU + time.Second - 1) / time.Second)
 	same := func(name string, n int64) string {
@@ -88,7 +89,7 @@ func workSize(spec *sandbox.Spec, l sandbox.Limits) int64 {
 	size := l.Work
 	for _, t := range spec.Trees {
 		for _, f := range t.Files {
-			if t.Writable() {
+			if prepare.IsWritable(t.Path) {
 				size += f.Size + 4096
 			}
 		}

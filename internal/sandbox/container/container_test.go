@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/container/containertest"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -55,7 +56,7 @@ func TestRun(t *testing.T) {
 	got := map[string]string{}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	res, err := sandbox.Run(ctx, b, spec, &sandbox.Cmd{Args: []string{"/skill/scripts/run.sh"}}, &sandbox.RunOptions{
+	res, err := execute.Run(ctx, b, spec, &sandbox.Cmd{Args: []string{"/skill/scripts/run.sh"}}, &execute.Options{
 		Collect: func(f sandbox.File, r io.Reader) (bool, error) {
 			data, err := io.ReadAll(r)
 			got[f.Path] = string(data)
@@ -83,8 +84,8 @@ func TestRun(t *testing.T) {
 func TestTimeoutKeepsFiles(t *testing.T) {
 	b, engine := backend(t)
 	got := 0
-	res, err := sandbox.Run(t.Context(), b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"sh", "-c", "echo x > /work/out/x; setsid sleep 1000 & sleep 1000"}, Timeout: 300 * time.Millisecond},
-		&sandbox.RunOptions{Collect: func(sandbox.File, io.Reader) (bool, error) { got++; return true, nil }})
+	res, err := execute.Run(t.Context(), b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"sh", "-c", "echo x > /work/out/x; setsid sleep 1000 & sleep 1000"}, Timeout: 300 * time.Millisecond},
+		&execute.Options{Collect: func(sandbox.File, io.Reader) (bool, error) { got++; return true, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/bundle"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -52,7 +54,7 @@ func writeArchive(w io.Writer, spec *sandbox.Spec) error {
 	for i := range spec.Trees {
 		t := &spec.Trees[i]
 		for _, f := range t.Files {
-			if !t.Writable() {
+			if !prepare.IsWritable(t.Path) {
 				break
 			}
 			name := t.Path[1:] + "/" + f.Path
@@ -115,7 +117,7 @@ func (s *instance) spool(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := s.engine.command(ctx, "exec", "--user", user, s.name, "tar", "-c", "-f", "-", "-C", mountpoint.Work, "--exclude", "./in", ".")
-	l := s.spec.Limits.WithDefaults()
+	l := prepare.Limits(s.spec)
 	room := &limitedWriter{w, workSize(s.spec, l) + 2048*int64(l.Inodes) + 1<<20}
 	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = room, &limitedWriter{&stderr, 4 << 10}
@@ -192,7 +194,7 @@ func isSparse(h *tar.Header) bool {
 	return false
 }
 
-func report(b *Backend, e *engine, res *sandbox.Result) *sandbox.Report {
+func report(b *Backend, e *engine, res *execute.Result) *sandbox.Report {
 	r := &sandbox.Report{Backend: b.Name(), Tier: res.Tier, Version: e.kind + " " + e.version}
 	for _, name := range slices.Sorted(maps.Keys(res.Enforced)) {
 		l := sandbox.Layer{Name: name, Enforced: res.Enforced[name] != "", By: res.Enforced[name]}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -213,7 +214,7 @@ func startTime(stat string) string {
 // enforcedLayers returns, for each limit and layer, the mechanism observed to enforce
 // it.
 func (b *Backend) enforcedLayers(e *engine, f *facts, spec *sandbox.Spec) map[string]string {
-	l := spec.Limits.WithDefaults()
+	l := prepare.Limits(spec)
 	seen := func(is bool, by string) string {
 		if !is {
 			return ""

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -93,7 +94,7 @@ func (s *instance) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process,
 	p := &process{s: s, id: stateDir + "/" + strconv.Itoa(s.next), done: make(chan struct{})}
 	s.mu.Unlock()
 	args := []string{"exec", "-i", "--user", user, "--workdir", dir}
-	env, files, err := environmentArguments(s.spec.Environment(cmd, nil))
+	env, files, err := environmentArguments(prepare.Environment(s.spec, cmd, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +193,7 @@ func (p *process) wait() {
 		code = exitCode(err)
 	}
 	p.exit = sandbox.Exit{Code: code, Reason: sandbox.Exited}
-	l := p.s.spec.Limits.WithDefaults()
+	l := prepare.Limits(p.s.spec)
 	if p.killed.Load() {
 		code = -1 // it does not matter whether the command exited first
 	}

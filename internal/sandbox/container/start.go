@@ -12,13 +12,15 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/bundle"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // Start creates a container and waits until commands can run in it.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
-	if err := spec.Check(); err != nil {
+	if err := prepare.Check(spec); err != nil {
 		return nil, err
 	}
 	if spec.Network.Mode == sandbox.ProxyNetwork {
@@ -115,7 +117,7 @@ func (s *instance) binds() ([]bind, error) {
 	var out []bind
 	for i := range s.spec.Trees {
 		t := &s.spec.Trees[i]
-		if t.Writable() {
+		if prepare.IsWritable(t.Path) {
 			continue
 		}
 		c, err := bundle.Open(cache, t)
@@ -202,7 +204,7 @@ func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := sandbox.Run(ctx, b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"true"}}, nil)
+	res, err := execute.Run(ctx, b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"true"}}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -66,7 +67,7 @@ func Start(spec *sandbox.Spec, opts Options) (*Sandbox, error) {
 	s := &Sandbox{opts: opts, spec: spec, box: x, ended: make(chan struct{}), watched: make(chan struct{}), running: map[*process]bool{}}
 	go func() {
 		defer close(s.watched)
-		x.Watch(spec.Limits.WithDefaults(), s.ended, s.isBusy, s.stopAll)
+		x.Watch(prepare.Limits(spec), s.ended, s.isBusy, s.stopAll)
 	}()
 	return s, nil
 }
@@ -142,8 +143,8 @@ func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	args := cmd.Arguments(s.box.HostPath)
-	env := s.spec.Environment(cmd, s.box.HostPath)
+	args := prepare.Arguments(cmd, s.box.HostPath)
+	env := prepare.Environment(s.spec, cmd, s.box.HostPath)
 	path, err := lookPath(args[0], env)
 	if err != nil {
 		return nil, &sandbox.StartError{Program: cmd.Args[0], Err: err}
@@ -157,7 +158,7 @@ func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, 
 		dir.Args[0] = mountpoint.Work
 	}
 	p := &process{s: s, done: make(chan struct{})}
-	p.cmd = &exec.Cmd{Path: args[0], Args: args, Env: env, Dir: dir.Arguments(s.box.HostPath)[0], SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	p.cmd = &exec.Cmd{Path: args[0], Args: args, Env: env, Dir: prepare.Arguments(&dir, s.box.HostPath)[0], SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if uid := s.opts.Dir.UID; uid != 0 {
 		p.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
 	}

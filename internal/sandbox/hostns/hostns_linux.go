@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -67,7 +68,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, err
 	if err != nil {
 		return nil, err
 	}
-	limits := spec.Limits.WithDefaults()
+	limits := prepare.Limits(spec)
 	cfg := &launcher.Config{
 		Backend: opts.Backend, Command: command(opts.Stage, uid), Setup: stage.Setup{Reap: true}, Filter: opts.Filter, HostPath: x.HostPath, Graceful: true,
 		Restrictions: stage.Restrictions{

@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/hostns"
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
@@ -57,7 +59,7 @@ func TestSandboxRunsAsUser(t *testing.T) {
 	opts := options(t)
 	var dir *rundir.Dir
 	opts.Restrict = func(r *stage.Restrictions, d *rundir.Dir) {
-		if r.Work != d.HostPath(mountpoint.Work) || r.Memory != 64<<20 || r.CPU != int64(sandbox.DefaultLimits().CPU.Seconds()) {
+		if r.Work != d.HostPath(mountpoint.Work) || r.Memory != 64<<20 || r.CPU != int64(prepare.DefaultLimits().CPU.Seconds()) {
 			t.Errorf("restrictions %+v", r)
 		}
 		dir = d
@@ -67,7 +69,7 @@ func TestSandboxRunsAsUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := sandbox.RunIn(t.Context(), s, spec, shell("id -u; ulimit -n; ulimit -c; pwd"), nil)
+	res, err := execute.RunIn(t.Context(), s, spec, shell("id -u; ulimit -n; ulimit -c; pwd"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func TestSandboxRunsAsUser(t *testing.T) {
 // A command that writes more than its limit ends with the reason.
 func TestDiskIsWatched(t *testing.T) {
 	spec := &sandbox.Spec{Limits: sandbox.Limits{Work: 1 << 20, FileSize: 64 << 20}}
-	res, err := sandbox.Run(t.Context(), backend{options(t)}, spec, shell("i=0; while :; do i=$((i+1)); head -c 100000 /dev/zero >$i; done"), nil)
+	res, err := execute.Run(t.Context(), backend{options(t)}, spec, shell("i=0; while :; do i=$((i+1)); head -c 100000 /dev/zero >$i; done"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,7 @@ func TestControlGroups(t *testing.T) {
 		group = g
 		return nil
 	}
-	res, err := sandbox.Run(t.Context(), backend{opts}, &sandbox.Spec{}, shell("cat /proc/self/cgroup; ulimit -u"), nil)
+	res, err := execute.Run(t.Context(), backend{opts}, &sandbox.Spec{}, shell("cat /proc/self/cgroup; ulimit -u"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
@@ -47,11 +48,11 @@ func skill(files map[string]string) sandbox.Tree {
 	return t
 }
 
-func run(t *testing.T, b *Backend, spec *sandbox.Spec, args ...string) *sandbox.Result {
+func run(t *testing.T, b *Backend, spec *sandbox.Spec, args ...string) *execute.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	res, err := sandbox.Run(ctx, b, spec, &sandbox.Cmd{Args: args}, nil)
+	res, err := execute.Run(ctx, b, spec, &sandbox.Cmd{Args: args}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestRun(t *testing.T) {
 	var got []string
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	res, err := sandbox.Run(ctx, b, spec, &sandbox.Cmd{Args: []string{"/skill/scripts/run.sh", "/work/in/a/data"}}, &sandbox.RunOptions{
+	res, err := execute.Run(ctx, b, spec, &sandbox.Cmd{Args: []string{"/skill/scripts/run.sh", "/work/in/a/data"}}, &execute.Options{
 		Collect: func(f sandbox.File, r io.Reader) (bool, error) {
 			got = append(got, f.Path)
 			return true, nil

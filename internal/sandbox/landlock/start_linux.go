@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/internal/sandbox/layout"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
 	"github.com/loadout-dev/loadout/internal/sandbox/seccomp"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
@@ -20,7 +21,7 @@ import (
 
 // Start starts a sandbox confined by Landlock and seccomp.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
-	if err := spec.Check(); err != nil {
+	if err := prepare.Check(spec); err != nil {
 		return nil, err
 	}
 	if spec.Network.Mode != sandbox.NoNetwork {

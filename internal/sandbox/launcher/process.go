@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -124,7 +125,7 @@ func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, 
 			ours[i], theirs[i] = w, r
 		}
 	}
-	args := cmd.Arguments(s.cfg.HostPath)
+	args := prepare.Arguments(cmd, s.cfg.HostPath)
 	dir := cmd.Dir
 	if dir == "" {
 		dir = mountpoint.Work
@@ -141,7 +142,7 @@ func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, 
 		s.mu.Unlock()
 		closeAll(ours)
 	}
-	err := s.send(stage.KindExec, &stage.Exec{ID: id, Path: args[0], Args: args, Env: s.spec.Environment(cmd, s.cfg.HostPath), Dir: translateDir(dir, s.cfg.HostPath)}, theirs[:]...)
+	err := s.send(stage.KindExec, &stage.Exec{ID: id, Path: args[0], Args: args, Env: prepare.Environment(s.spec, cmd, s.cfg.HostPath), Dir: translateDir(dir, s.cfg.HostPath)}, theirs[:]...)
 	closeAll(theirs)
 	if err != nil {
 		forget()
@@ -171,7 +172,7 @@ func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, 
 
 func translateDir(dir string, at func(string) string) string {
 	c := sandbox.Cmd{Args: []string{dir}}
-	return c.Arguments(at)[0]
+	return prepare.Arguments(&c, at)[0]
 }
 
 // finishCommand finishes a command after the stage reported that it exited.
@@ -208,7 +209,7 @@ func (s *Sandbox) finishCommand(m *stage.Exited) {
 
 // endReason returns why a signal killed a command.
 func (s *Sandbox) endReason(m *stage.Exited) (sandbox.Reason, string) {
-	l := s.spec.Limits.WithDefaults()
+	l := prepare.Limits(s.spec)
 	switch sig := syscall.Signal(m.Signal); {
 	case m.OOM:
 		return sandbox.OOM, fmt.Sprintf("memory limit exceeded (%d MiB)", l.Memory>>20)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -39,7 +40,7 @@ func config(dir string) *launcher.Config {
 		Graceful: true,
 		Restrictions: stage.Restrictions{
 			Memory: 1 << 30, CPU: 60, Socket: launcher.SocketSize(), NetShared: true, Work: hostPath(mountpoint.Work), Skip: "in", Threads: launcher.IdleThreads,
-			Rlimits: launcher.Rlimits((&sandbox.Limits{}).WithDefaults(), false),
+			Rlimits: launcher.Rlimits(prepare.DefaultLimits(), false),
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -43,7 +44,7 @@ func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	}
 	work := stage.Tmpfs{Path: mountpoint.Work, Size: l.Work, Inodes: l.Inodes, Mode: 0o755}
 	for _, t := range spec.Trees {
-		if t.Writable() {
+		if prepare.IsWritable(t.Path) {
 			size, inodes := launcher.TreeSize(&t)
 			if t.Path == mountpoint.Work { // the size of a working directory is fixed between runs
 				work.Size, work.Inodes = max(work.Size, size), max(work.Inodes, inodes)

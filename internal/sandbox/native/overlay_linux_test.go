@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/internal/sandbox/sandboxtest"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -54,7 +55,7 @@ func testOverlay(t *testing.T) {
 	if err := o.OverlayError(); err != nil {
 		t.Skipf("no overlay here: %v", err)
 	}
-	res, err := sandbox.RunIn(t.Context(), box, spec, &sandbox.Cmd{Dir: "/workspace", Args: []string{"/bin/sh", "-ec",
+	res, err := execute.RunIn(t.Context(), box, spec, &sandbox.Cmd{Dir: "/workspace", Args: []string{"/bin/sh", "-ec",
 		`echo new > a; rm d/b; mkdir .claude; echo x > .claude/x; cat a; ls -A d .claude; ls -A / | grep -e lower -e data || true; grep -c workspace /proc/self/mountinfo`}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestNoOverlay(t *testing.T) {
 	if _, err := box.(sandbox.Overlayer).Changes(); err == nil {
 		t.Error("there are changes")
 	}
-	res, err := sandbox.RunIn(t.Context(), box, spec, &sandbox.Cmd{Args: []string{"/bin/sh", "-c", "cat /workspace/a; echo new > /workspace/a"}}, nil)
+	res, err := execute.RunIn(t.Context(), box, spec, &sandbox.Cmd{Args: []string{"/bin/sh", "-c", "cat /workspace/a; echo new > /workspace/a"}}, nil)
 	if err != nil || string(res.Stdout) != "a" || res.ExitCode == 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -122,7 +123,7 @@ func TestOverlayRefusedByKernel(t *testing.T) {
 	if err := box.(sandbox.Overlayer).OverlayError(); err == nil {
 		t.Skip("this kernel mounts overlays of /proc")
 	}
-	res, err := sandbox.RunIn(t.Context(), box, spec, &sandbox.Cmd{Args: []string{"/bin/sh", "-c", "test -d /workspace && ! touch /workspace/x && ! ls -A / | grep '^[.]'"}}, nil)
+	res, err := execute.RunIn(t.Context(), box, spec, &sandbox.Cmd{Args: []string{"/bin/sh", "-c", "test -d /workspace && ! touch /workspace/x && ! ls -A / | grep '^[.]'"}}, nil)
 	if err != nil || res.ExitCode != 0 {
 		t.Errorf("%+v, %v", res, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/internal/sandbox/sandboxtest"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -36,7 +37,7 @@ func TestRuntimesStart(t *testing.T) {
 			if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 				t.Skipf("does not run on this machine: %v: %.200s", err, out)
 			}
-			res, err := sandbox.Run(t.Context(), b, &sandbox.Spec{}, &sandbox.Cmd{Args: args}, nil)
+			res, err := execute.Run(t.Context(), b, &sandbox.Spec{}, &sandbox.Cmd{Args: args}, nil)
 			if err != nil || res.Reason != sandbox.OK {
 				t.Fatalf("%+v, %v", res, err)
 			}

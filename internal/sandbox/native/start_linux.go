@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/layout"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/network"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/seccomp"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -37,10 +38,10 @@ func (b *instance) State() sandbox.State {
 
 // Start starts a sandbox in new namespaces.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
-	if err := spec.Check(); err != nil {
+	if err := prepare.Check(spec); err != nil {
 		return nil, err
 	}
-	limits := spec.Limits.WithDefaults()
+	limits := prepare.Limits(spec)
 	proxy, err := network.New(spec)
 	if err != nil {
 		return nil, err

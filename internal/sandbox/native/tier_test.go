@@ -5,6 +5,7 @@ package native_test
 import (
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -15,7 +16,7 @@ func TestUnlimitedMemoryLowersTier(t *testing.T) {
 	backend(t)
 	b := native.New(&native.Options{Stage: stagePath, NoGroups: true})
 	for mode, want := range map[sandbox.NetworkMode]sandbox.Tier{sandbox.NoNetwork: sandbox.Isolated, sandbox.HostNetwork: sandbox.Confined} {
-		res, err := sandbox.Run(t.Context(), b, &sandbox.Spec{Network: sandbox.Network{Mode: mode}}, &sandbox.Cmd{Args: []string{"true"}}, nil)
+		res, err := execute.Run(t.Context(), b, &sandbox.Spec{Network: sandbox.Network{Mode: mode}}, &sandbox.Cmd{Args: []string{"true"}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

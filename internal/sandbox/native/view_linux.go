@@ -6,6 +6,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/internal/sandbox/layout"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -18,7 +19,7 @@ func newView(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 	for _, t := range spec.Trees {
 		size, inodes := launcher.TreeSize(&t)
 		switch {
-		case t.Writable():
+		case prepare.IsWritable(t.Path):
 		case strings.HasPrefix(t.Path, mountpoint.Needs+"/"):
 			needs.Size, needs.Inodes = needs.Size+size, needs.Inodes+inodes
 		default:

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/proxy"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -47,8 +48,8 @@ func New(spec *sandbox.Spec) (*Proxy, error) {
 	}
 	if n.Log != nil {
 		opts.Log = func(d proxy.Decision) {
-			n.Log.LogAttrs(context.Background(), slog.LevelInfo, "network of a sandbox", slog.String("host", spec.Redact(d.Host)), slog.Int("port", int(d.Port)),
-				slog.String("method", d.Method), slog.Bool("allowed", d.Allowed), slog.String("reason", spec.Redact(d.Reason)), slog.Int64("bytes", d.Bytes))
+			n.Log.LogAttrs(context.Background(), slog.LevelInfo, "network of a sandbox", slog.String("host", execute.RedactText(spec, d.Host)), slog.Int("port", int(d.Port)),
+				slog.String("method", d.Method), slog.Bool("allowed", d.Allowed), slog.String("reason", execute.RedactText(spec, d.Reason)), slog.Int64("bytes", d.Bytes))
 		}
 	}
 	server, err := proxy.New(opts)

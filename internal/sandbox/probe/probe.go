@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -53,7 +54,7 @@ func Run(ctx context.Context, b sandbox.Backend, exe string, required []string) 
 	if err != nil {
 		return nil, err
 	}
-	res, err := sandbox.RunIn(ctx, s, spec, &sandbox.Cmd{Args: []string{exe, stage.ProbeName, string(input)}, Timeout: timeout}, nil)
+	res, err := execute.RunIn(ctx, s, spec, &sandbox.Cmd{Args: []string{exe, stage.ProbeName, string(input)}, Timeout: timeout}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("probe sandbox %s: %w", b.Name(), err)
 	}

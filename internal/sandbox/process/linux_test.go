@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/sandboxtest"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -32,7 +33,7 @@ func backend(t *testing.T) host {
 
 func TestRun(t *testing.T) {
 	t.Setenv("LOADOUT_TEST_SECRET", "x")
-	res, err := sandbox.Run(t.Context(), backend(t), &sandbox.Spec{Digest: digest}, &sandbox.Cmd{Args: []string{"sh", "-c", "id -u; env; ulimit -n; grep NoNewPrivs /proc/self/status"}}, nil)
+	res, err := execute.Run(t.Context(), backend(t), &sandbox.Spec{Digest: digest}, &sandbox.Cmd{Args: []string{"sh", "-c", "id -u; env; ulimit -n; grep NoNewPrivs /proc/self/status"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -16,7 +17,7 @@ func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	mine := New(&b.opts)
 	mine.opts.Allow = func(string) bool { return true } // only the probe's command runs in it
 	spec := &sandbox.Spec{Digest: "probe", Network: sandbox.Network{Mode: sandbox.HostNetwork}}
-	res, err := sandbox.Run(ctx, mine, spec, &sandbox.Cmd{Args: []string{"true"}}, nil)
+	res, err := execute.Run(ctx, mine, spec, &sandbox.Cmd{Args: []string{"true"}}, nil)
 	if err != nil {
 		return nil, err
 	}

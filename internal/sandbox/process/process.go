@@ -11,6 +11,7 @@ package process
 import (
 	"fmt"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -71,7 +72,7 @@ func (e *NotAllowedError) Error() string {
 
 // check returns an error if the spec is not approved or not supported.
 func (b *Backend) check(spec *sandbox.Spec) error {
-	if err := spec.Check(); err != nil {
+	if err := prepare.Check(spec); err != nil {
 		return err
 	}
 	if spec.Digest == "" || b.opts.Allow == nil || !b.opts.Allow(spec.Digest) {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -155,7 +156,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	l := sandbox.DefaultLimits()
+	l := prepare.DefaultLimits()
 	if why, _ := b.CheckLimits(l); why != "" {
 		t.Errorf("empty: %s", why)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/sandbox/bundle"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -58,7 +59,7 @@ func Empty(opts Options) (*Dir, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	if err := prepare(opts); err != nil {
+	if err := prepareParent(opts); err != nil {
 		return nil, opts.unavailable("a directory for sandboxes", err)
 	}
 	b, err := create(opts)
@@ -113,9 +114,9 @@ func (b *Dir) checkReachable() error {
 	return err
 }
 
-// prepare creates the parent directory. The first call also removes abandoned
+// prepareParent creates the parent directory. The first call also removes abandoned
 // directories in it.
-func prepare(opts Options) error {
+func prepareParent(opts Options) error {
 	perm := os.FileMode(0o700)
 	if opts.UID != 0 {
 		perm = 0o711
@@ -214,7 +215,7 @@ func (b *Dir) createLayout(opts Options, spec *sandbox.Spec) error {
 	}
 	for i := range spec.Trees {
 		var err error
-		if t := &spec.Trees[i]; t.Writable() {
+		if t := &spec.Trees[i]; prepare.IsWritable(t.Path) {
 			err = b.copyTree(t)
 		} else {
 			err = b.linkTree(opts.Cache, t)

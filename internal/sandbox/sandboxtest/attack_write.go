@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
-	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // writeAttacks returns the attacks that change protected files, and attacks on
@@ -62,7 +62,7 @@ func writeAttacks() []attack {
 	}
 }
 
-func (x *trial) outputHasText(res *sandbox.Result, s string) bool {
+func (x *trial) outputHasText(res *execute.Result, s string) bool {
 	return bytes.Contains(res.Stdout, []byte(s))
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -64,15 +65,15 @@ func (s *scene) checkBehaviour(t *testing.T, b sandbox.Backend, c behaviour) err
 }
 
 // run runs the payload in the test's sandbox and returns its result.
-func (k *check) run(opts *sandbox.RunOptions, command string, args ...string) (*sandbox.Result, error) {
+func (k *check) run(opts *execute.Options, command string, args ...string) (*execute.Result, error) {
 	return k.runCmd(opts, payloadCmd(command, k.mark, args...))
 }
 
-func (k *check) runCmd(opts *sandbox.RunOptions, cmd *sandbox.Cmd) (*sandbox.Result, error) {
+func (k *check) runCmd(opts *execute.Options, cmd *sandbox.Cmd) (*execute.Result, error) {
 	if err := k.start(); err != nil {
 		return nil, err
 	}
-	return sandbox.RunIn(k.ctx, k.box, k.spec, cmd, opts)
+	return execute.RunIn(k.ctx, k.box, k.spec, cmd, opts)
 }
 
 func (k *check) start() error {
@@ -155,7 +156,7 @@ func exitBehaviours() []behaviour {
 			ctx, cancel := context.WithCancelCause(k.ctx)
 			stop := errors.New("cancelled by the test")
 			started := writerFunc(func([]byte) { cancel(stop) })
-			res, err := sandbox.RunIn(ctx, k.box, k.spec, payloadCmd("sleep", k.mark), &sandbox.RunOptions{Stdout: started})
+			res, err := execute.RunIn(ctx, k.box, k.spec, payloadCmd("sleep", k.mark), &execute.Options{Stdout: started})
 			if !errors.Is(err, stop) || res == nil || !res.Killed {
 				return fmt.Errorf("got result %+v, error %v, want error %v", res, err, stop)
 			}

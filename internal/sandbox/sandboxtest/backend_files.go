@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -45,7 +46,7 @@ func fileBehaviours() []behaviour {
 				change(m)
 				spec.Trees = slices.Clone(spec.Trees)
 				spec.Trees[0].FS = m
-				res, err := sandbox.Run(k.ctx, k.b, &spec, payloadCmd("exit", k.mark, "0"), nil)
+				res, err := execute.Run(k.ctx, k.b, &spec, payloadCmd("exit", k.mark, "0"), nil)
 				changed, ok := errors.AsType[*sandbox.ChangedError](err)
 				if !ok || res != nil || changed.Path != "data/table.csv" {
 					return fmt.Errorf("got result %+v, error %v, want a ChangedError for data/table.csv", res, err)

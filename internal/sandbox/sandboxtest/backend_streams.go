@@ -15,7 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -34,14 +36,14 @@ func streamBehaviours() []behaviour {
 			data := make([]byte, 10<<20)
 			rnd := rand.NewChaCha8([32]byte{1})
 			rnd.Read(data)
-			res, err := k.run(&sandbox.RunOptions{Stdin: bytes.NewReader(data)}, "sum")
+			res, err := k.run(&execute.Options{Stdin: bytes.NewReader(data)}, "sum")
 			if want := fmt.Sprintf("%d %x", len(data), sha256.Sum256(data)); err != nil || string(res.Stdout) != want {
 				return fmt.Errorf("got result %+v, error %v, want stdout %s", res, err, want)
 			}
 			return nil
 		}},
 		{"unread input", func(k *check) error {
-			res, err := k.run(&sandbox.RunOptions{Stdin: bytes.NewReader(make([]byte, 1<<20))}, "exit", "4")
+			res, err := k.run(&execute.Options{Stdin: bytes.NewReader(make([]byte, 1<<20))}, "exit", "4")
 			if err != nil || res.ExitCode != 4 {
 				return fmt.Errorf("got result %+v, error %v, want exit code 4", res, err)
 			}
@@ -59,7 +61,7 @@ func streamBehaviours() []behaviour {
 			cmd := payloadCmd("sleep", k.mark)
 			cmd.Timeout = 3 * time.Second
 			go func() {
-				_, err := sandbox.RunIn(k.ctx, k.box, k.spec, cmd, &sandbox.RunOptions{Stdout: tee})
+				_, err := execute.RunIn(k.ctx, k.box, k.spec, cmd, &execute.Options{Stdout: tee})
 				done <- err
 			}()
 			select {
@@ -106,7 +108,7 @@ func streamBehaviours() []behaviour {
 }
 
 func (k *check) echo(text string) error {
-	res, err := sandbox.RunIn(k.ctx, k.box, k.spec, payloadCmd("cat", k.mark), &sandbox.RunOptions{Stdin: strings.NewReader(text)})
+	res, err := execute.RunIn(k.ctx, k.box, k.spec, payloadCmd("cat", k.mark), &execute.Options{Stdin: strings.NewReader(text)})
 	if err != nil || string(res.Stdout) != text {
 		return fmt.Errorf("received %d of %d bytes: result %+.200v, error %v", len(res.Stdout), len(text), res, err)
 	}
@@ -265,7 +267,7 @@ func cleanEnvironment(k *check) error {
 		return err
 	}
 	want := map[string]string{"OF_SPEC": "a b", "OF_CMD": "c\nd", "BOTH": "cmd"}
-	known := k.spec.Environment(cmd, nil)
+	known := prepare.Environment(k.spec, cmd, nil)
 	for name, value := range want {
 		if v, _ := lookup(got, name); v != value {
 			return fmt.Errorf("variable %s: got %q, want %q", name, v, value)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -81,9 +82,9 @@ func (b *plainBox) copy(t sandbox.Tree) error {
 }
 
 func (b *plainBox) Exec(_ context.Context, cmd *sandbox.Cmd) (sandbox.Process, error) {
-	args := cmd.Arguments(b.at)
+	args := prepare.Arguments(cmd, b.at)
 	p := &plainProcess{cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), b.spec.Environment(cmd, b.at)...)
+	p.cmd.Env = append(os.Environ(), prepare.Environment(b.spec, cmd, b.at)...)
 	p.cmd.Dir = b.at(mountpoint.Work)
 	if cmd.Dir != "" {
 		p.cmd.Dir = b.at(cmd.Dir)

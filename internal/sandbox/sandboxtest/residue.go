@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -95,9 +96,9 @@ func (x *trial) runOnce(way string, after time.Duration) {
 		}
 	case "cancel":
 		time.AfterFunc(after, cancel)
-		sandbox.Run(ctx, x.backend, spec, cmd, nil)
+		execute.Run(ctx, x.backend, spec, cmd, nil)
 	case "itself", "timeout":
-		if _, err := sandbox.Run(ctx, x.backend, spec, cmd, nil); err != nil {
+		if _, err := execute.Run(ctx, x.backend, spec, cmd, nil); err != nil {
 			x.t.Errorf("%s: %v", way, err)
 		}
 	default:

@@ -25,7 +25,7 @@ var plainContains = map[string]string{
 	"D18":  "the files' modes",
 	"E01":  "timeout",
 	"E02":  "timeout, and SIGKILL",
-	"E10":  "sandbox.Run",
+	"E10":  "execute.Run",
 	"E17":  "os.RemoveAll gets 2000 deep",
 }
 

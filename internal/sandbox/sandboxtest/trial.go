@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -69,12 +70,12 @@ func (x *trial) start() sandbox.Sandbox {
 
 // exec runs the payload, copying its output to tee. It fails the test if the
 // payload does not start.
-func (x *trial) exec(tee io.Writer, command string, args ...string) *sandbox.Result {
+func (x *trial) exec(tee io.Writer, command string, args ...string) *execute.Result {
 	x.t.Helper()
 	x.start()
 	ctx, cancel := context.WithTimeout(context.Background(), x.spec.Limits.Wall+hangTimeout)
 	defer cancel()
-	res, err := sandbox.RunIn(ctx, x.box, x.spec, payloadCmd(command, x.mark, args...), &sandbox.RunOptions{Stdout: tee})
+	res, err := execute.RunIn(ctx, x.box, x.spec, payloadCmd(command, x.mark, args...), &execute.Options{Stdout: tee})
 	if res == nil {
 		x.t.Fatalf("%s: %v", command, err)
 	}
@@ -87,7 +88,7 @@ func (x *trial) exec(tee io.Writer, command string, args ...string) *sandbox.Res
 
 // attack runs the payload's part of an attack. It returns the result and
 // whether the payload reported success.
-func (x *trial) attack(id string, args ...string) (*sandbox.Result, bool) {
+func (x *trial) attack(id string, args ...string) (*execute.Result, bool) {
 	x.t.Helper()
 	res := x.exec(nil, id, args...)
 	x.requireStart(res)
@@ -110,7 +111,7 @@ func (x *trial) attack(id string, args ...string) (*sandbox.Result, bool) {
 // mayBeKilled reports whether the sandbox stopped an attacker that printed no
 // result. This can happen in resource attacks and after forbidden system calls.
 // Otherwise the attacker crashed.
-func mayBeKilled(id string, res *sandbox.Result) bool {
+func mayBeKilled(id string, res *execute.Result) bool {
 	if bytes.Contains(res.Stderr, []byte("panic: ")) {
 		return false
 	}
@@ -119,7 +120,7 @@ func mayBeKilled(id string, res *sandbox.Result) bool {
 
 // requireStart fails the test if the payload did not start, because then the
 // result proves nothing.
-func (x *trial) requireStart(res *sandbox.Result) {
+func (x *trial) requireStart(res *execute.Result) {
 	x.t.Helper()
 	if !bytes.HasPrefix(res.Stdout, []byte("ready\n")) {
 		x.t.Fatalf("payload did not start: %+v\nstdout: %.500s\nstderr: %.500s", res, res.Stdout, res.Stderr)
@@ -139,7 +140,7 @@ func (x *trial) note(s string) {
 }
 
 // outputHasSecret reports whether the output contains a secret of the scene.
-func (x *trial) outputHasSecret(res *sandbox.Result, names ...string) bool {
+func (x *trial) outputHasSecret(res *execute.Result, names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return bytes.Contains(res.Stdout, []byte(x.secrets[n])) })
 }
 

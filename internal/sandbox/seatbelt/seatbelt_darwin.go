@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -26,7 +27,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 
 // Probe runs a command in a sandbox and reports what is enforced.
 func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
-	res, err := sandbox.Run(ctx, b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"true"}}, nil)
+	res, err := execute.Run(ctx, b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"true"}}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -146,8 +147,8 @@ func TestRun(t *testing.T) {
 		Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Allow: []string{"example.com"}},
 	}
 	collected := map[string]string{}
-	res, err := sandbox.Run(t.Context(), b, spec, &sandbox.Cmd{Args: []string{"sh", "-c", "cat /skill/SKILL.md $1; echo $https_proxy; mkfifo pipe; ln -s /etc/passwd link; echo x > out/x", "sh", "/skill/SKILL.md"}},
-		&sandbox.RunOptions{Collect: func(f sandbox.File, r io.Reader) (bool, error) {
+	res, err := execute.Run(t.Context(), b, spec, &sandbox.Cmd{Args: []string{"sh", "-c", "cat /skill/SKILL.md $1; echo $https_proxy; mkfifo pipe; ln -s /etc/passwd link; echo x > out/x", "sh", "/skill/SKILL.md"}},
+		&execute.Options{Collect: func(f sandbox.File, r io.Reader) (bool, error) {
 			data, err := io.ReadAll(r)
 			collected[f.Path] = string(data)
 			return true, err
@@ -184,11 +185,11 @@ func TestChangedFileIsNotRun(t *testing.T) {
 func TestTimeoutKillsProcessGroup(t *testing.T) {
 	exe, _ := stub(t)
 	b := stubbed{New(&Options{Cache: stagetest.OpenDir(t), UID: 65534}), exe}
-	res, err := sandbox.Run(t.Context(), b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"sh", "-c", "sleep 1000 & sleep 1000"}, Timeout: 200 * time.Millisecond}, nil)
+	res, err := execute.Run(t.Context(), b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"sh", "-c", "sleep 1000 & sleep 1000"}, Timeout: 200 * time.Millisecond}, nil)
 	if err != nil || res.Reason != sandbox.Timeout {
 		t.Errorf("%+v %v", res, err)
 	}
-	res, err = sandbox.Run(t.Context(), b, &sandbox.Spec{Limits: sandbox.Limits{Work: 1 << 20}}, &sandbox.Cmd{Args: []string{"sh", "-c", "head -c 8000000 /dev/zero > big; sleep 1000"}}, nil)
+	res, err = execute.Run(t.Context(), b, &sandbox.Spec{Limits: sandbox.Limits{Work: 1 << 20}}, &sandbox.Cmd{Args: []string{"sh", "-c", "head -c 8000000 /dev/zero > big; sleep 1000"}}, nil)
 	if err != nil || res.Reason != sandbox.FileSize {
 		t.Errorf("%+v %v", res, err)
 	}

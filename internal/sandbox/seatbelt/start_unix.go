@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/sandbox/direct"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/network"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -18,7 +19,7 @@ import (
 // start starts a sandbox. It also builds on Linux, where tests replace
 // sandbox-exec.
 func (b *Backend) start(spec *sandbox.Spec, exe string) (sandbox.Sandbox, error) {
-	if err := spec.Check(); err != nil {
+	if err := prepare.Check(spec); err != nil {
 		return nil, err
 	}
 	if len(spec.Network.Inject) > 0 && spec.Network.Mode == sandbox.ProxyNetwork {

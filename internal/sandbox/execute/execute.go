@@ -1,4 +1,6 @@
-package sandbox
+// Package execute runs a command in a sandbox until it exits, and returns its
+// output, its files and the reason for its end. Start with [Run].
+package execute
 
 import (
 	"cmp"
@@ -13,14 +15,16 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/redact"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
+	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Result is the result of running a command. See [Exit] and [State] for fields
+// Result is the result of running a command. See [sandbox.Exit] and [sandbox.State] for fields
 // without a comment.
 type Result struct {
-	ExitCode  int // 127 with the reason [StartFailed]
+	ExitCode  int // 127 with the reason [sandbox.StartFailed]
 	Signal    string
-	Reason    Reason
+	Reason    sandbox.Reason
 	Detail    string        // explains Reason, for display
 	Stdout    []byte        // truncated to Limits.Output, with secrets redacted
 	Stderr    []byte        // like Stdout
@@ -29,16 +33,16 @@ type Result struct {
 	Duration  time.Duration // wall time, without the start of the sandbox
 	CPU       time.Duration
 	MaxRSS    int64
-	Backend   string // name of the backend; not set by [RunIn]
-	Tier      Tier   // tier of the sandbox; not set by [RunIn]
+	Backend   string       // name of the backend; not set by [RunIn]
+	Tier      sandbox.Tier // tier of the sandbox; not set by [RunIn]
 	Enforced  map[string]string
-	Denied    []string // with secrets redacted
-	Files     []File   // collected files, with their hashes
+	Denied    []string       // with secrets redacted
+	Files     []sandbox.File // collected files, with their hashes
 }
 
-// RunOptions configures [Run]. The zero value means no input, no streaming and
+// Options configures [Run]. The zero value means no input, no streaming and
 // no collected files.
-type RunOptions struct {
+type Options struct {
 	// Stdin is the command's input; nil means none. A goroutine reads it, and
 	// may still block in Read after the run. Run does not close it.
 	Stdin io.Reader
@@ -52,20 +56,20 @@ type RunOptions struct {
 	// the result is still limited, but [Result.Truncated] is not set.
 	Unlimited bool
 	// Collect is called for each file in the command's output; see
-	// [Sandbox.Collect]. The result lists the files for which it returns true.
+	// [sandbox.Sandbox.Collect]. The result lists the files for which it returns true.
 	// It need not read the whole file.
-	Collect func(File, io.Reader) (bool, error)
+	Collect func(sandbox.File, io.Reader) (bool, error)
 }
 
 // Run starts a sandbox, runs a command in it until it exits, collects its files
 // and closes the sandbox. opts may be nil. A command that fails, is killed or
 // cannot be started is not an error. Errors come from starting the sandbox, see
-// [Backend.Start], or collecting the files.
+// [sandbox.Backend.Start], or collecting the files.
 //
 // If ctx is done, Run kills the command and returns the cause and a partial or
-// nil result. If the cause matches [ErrDisabled], a running command's result
-// has the reason [Disabled], and the cause is not returned.
-func Run(ctx context.Context, b Backend, spec *Spec, cmd *Cmd, opts *RunOptions) (*Result, error) {
+// nil result. If the cause matches [sandbox.ErrDisabled], a running command's result
+// has the reason [sandbox.Disabled], and the cause is not returned.
+func Run(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd, opts *Options) (*Result, error) {
 	s, err := b.Start(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -81,23 +85,23 @@ func Run(ctx context.Context, b Backend, spec *Spec, cmd *Cmd, opts *RunOptions)
 // RunIn is like [Run], but uses a running sandbox that was started with spec.
 // It does not close the sandbox. It may be called concurrently for the same
 // sandbox.
-func RunIn(ctx context.Context, s Sandbox, spec *Spec, cmd *Cmd, opts *RunOptions) (*Result, error) {
+func RunIn(ctx context.Context, s sandbox.Sandbox, spec *sandbox.Spec, cmd *sandbox.Cmd, opts *Options) (*Result, error) {
 	if opts == nil {
-		opts = &RunOptions{}
+		opts = &Options{}
 	}
-	limits := spec.Limits.WithDefaults()
+	limits := prepare.Limits(spec)
 	began := time.Now()
 	p, err := s.Exec(ctx, cmd)
 	if err != nil {
-		if se, ok := errors.AsType[*StartError](err); ok {
-			return &Result{ExitCode: 127, Reason: StartFailed, Detail: se.Error(), Enforced: s.State().Enforced}, nil
+		if se, ok := errors.AsType[*sandbox.StartError](err); ok {
+			return &Result{ExitCode: 127, Reason: sandbox.StartFailed, Detail: se.Error(), Enforced: s.State().Enforced}, nil
 		}
 		return nil, err
 	}
 	r := &killable{p: p}
-	redactor := spec.redactor()
-	stdout := &capture{max: limits.Output, tee: opts.Stdout, unlimited: opts.Unlimited, redact: redactor.Stream(), full: func() { r.kill(Output) }}
-	stderr := &capture{max: limits.Output, tee: opts.Stderr, unlimited: opts.Unlimited, redact: redactor.Stream(), full: func() { r.kill(Output) }}
+	secrets := redactor(spec)
+	stdout := &capture{max: limits.Output, tee: opts.Stdout, unlimited: opts.Unlimited, redact: secrets.Stream(), full: func() { r.kill(sandbox.Output) }}
+	stderr := &capture{max: limits.Output, tee: opts.Stderr, unlimited: opts.Unlimited, redact: secrets.Stream(), full: func() { r.kill(sandbox.Output) }}
 
 	stopWatching := context.AfterFunc(ctx, func() { r.kill(cancelReason(ctx)) })
 	defer stopWatching()
@@ -106,7 +110,7 @@ func RunIn(ctx context.Context, s Sandbox, spec *Spec, cmd *Cmd, opts *RunOption
 		timeout = limits.Wall
 	}
 	if timeout > 0 {
-		t := time.AfterFunc(timeout, func() { r.kill(Timeout) })
+		t := time.AfterFunc(timeout, func() { r.kill(sandbox.Timeout) })
 		defer t.Stop()
 	}
 	feedInput(p, opts.Stdin)
@@ -122,69 +126,69 @@ func RunIn(ctx context.Context, s Sandbox, spec *Spec, cmd *Cmd, opts *RunOption
 	}
 	// A command that succeeded just before it was killed counts as a success,
 	// unless it exceeded the output limit.
-	if why := r.killReason(); why == Output || why != "" && (exit.Signal != "" || exit.Code != 0) {
+	if why := r.killReason(); why == sandbox.Output || why != "" && (exit.Signal != "" || exit.Code != 0) {
 		res.Reason, res.Killed = why, true
 		switch why {
-		case Timeout:
+		case sandbox.Timeout:
 			res.Detail = fmt.Sprintf("timeout of %v exceeded", timeout)
-		case Output:
+		case sandbox.Output:
 			res.Detail = fmt.Sprintf("output limit exceeded (%d bytes)", 4*limits.Output)
 		}
-	} else if exit.Reason != OK && exit.Reason != Exited {
+	} else if exit.Reason != sandbox.OK && exit.Reason != sandbox.Exited {
 		res.Killed = true
 	}
-	if err := context.Cause(ctx); err != nil && res.Reason != Disabled && res.Killed {
+	if err := context.Cause(ctx); err != nil && res.Reason != sandbox.Disabled && res.Killed {
 		fillState(res, s, spec)
 		return res, err
 	}
 	err = collectFiles(context.WithoutCancel(ctx), s, opts, res)
-	if errors.Is(err, ErrEnded) && res.Reason != OK {
+	if errors.Is(err, sandbox.ErrEnded) && res.Reason != sandbox.OK {
 		err, res.Files = nil, nil // the command ended the sandbox
 	}
 	fillState(res, s, spec)
 	return res, err
 }
 
-func fillState(res *Result, s Sandbox, spec *Spec) {
+func fillState(res *Result, s sandbox.Sandbox, spec *sandbox.Spec) {
 	st := s.State()
 	res.Enforced = st.Enforced
 	for _, host := range st.Denied {
-		res.Denied = append(res.Denied, spec.Redact(host))
+		res.Denied = append(res.Denied, RedactText(spec, host))
 	}
 }
 
 // killable is a process that can be killed. It records the first reason for
 // killing it.
 type killable struct {
-	p      Process
-	reason atomic.Pointer[Reason]
+	p      sandbox.Process
+	reason atomic.Pointer[sandbox.Reason]
 }
 
-func (r *killable) kill(why Reason) {
+func (r *killable) kill(why sandbox.Reason) {
 	r.reason.CompareAndSwap(nil, &why)
 	r.p.Kill()
 }
 
-func (r *killable) killReason() Reason {
+func (r *killable) killReason() sandbox.Reason {
 	if p := r.reason.Load(); p != nil {
 		return *p
 	}
 	return ""
 }
 
-func cancelReason(ctx context.Context) Reason {
+func cancelReason(ctx context.Context) sandbox.Reason {
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, ErrDisabled):
-		return Disabled
+	case errors.Is(cause, sandbox.ErrDisabled):
+		return sandbox.Disabled
 	case errors.Is(cause, context.DeadlineExceeded):
-		return Timeout
+		return sandbox.Timeout
 	}
-	return Exited
+	return sandbox.Exited
 }
 
 // feedInput copies input to a command in the background. A reader that blocks,
 // such as a terminal, must not delay the command's exit.
-func feedInput(p Process, in io.Reader) {
+func feedInput(p sandbox.Process, in io.Reader) {
 	if in == nil {
 		p.Stdin().Close()
 		return
@@ -195,11 +199,11 @@ func feedInput(p Process, in io.Reader) {
 	}()
 }
 
-func collectFiles(ctx context.Context, s Sandbox, opts *RunOptions, res *Result) error {
+func collectFiles(ctx context.Context, s sandbox.Sandbox, opts *Options, res *Result) error {
 	if opts.Collect == nil {
 		return nil
 	}
-	err := s.Collect(ctx, func(f File, r io.Reader) error {
+	err := s.Collect(ctx, func(f sandbox.File, r io.Reader) error {
 		h := sha256.New()
 		r = io.TeeReader(r, h)
 		keep, err := opts.Collect(f, r)

@@ -1,13 +1,14 @@
-package sandbox
+package execute
 
 import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/redact"
+	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // redactor returns a redactor for all secrets of the spec.
-func (s *Spec) redactor() *redact.Redactor {
+func redactor(s *sandbox.Spec) *redact.Redactor {
 	all := slices.Clone(s.Secrets)
 	for _, in := range s.Network.Inject {
 		all = append(all, in.Secret)
@@ -17,11 +18,11 @@ func (s *Spec) redactor() *redact.Redactor {
 
 // newRedactor returns a redactor that replaces the value of each secret with
 // its name. Values shorter than six bytes are not replaced.
-func newRedactor(secrets []Secret) *redact.Redactor {
+func newRedactor(secrets []sandbox.Secret) *redact.Redactor {
 	var all []redact.Secret
 	for _, s := range secrets {
-		if len(s.value) >= redact.MinLength {
-			all = append(all, redact.Secret{Value: s.value, Replacement: "[" + s.String() + "]"})
+		if len(s.Reveal()) >= redact.MinLength {
+			all = append(all, redact.Secret{Value: s.Reveal(), Replacement: "[" + s.String() + "]"})
 		}
 	}
 	return redact.New(all...)
@@ -30,10 +31,10 @@ func newRedactor(secrets []Secret) *redact.Redactor {
 // Redact returns b with the value of each secret replaced by its name in
 // brackets. Values shorter than six bytes are not replaced. Redact does not
 // modify b, but the result may share memory with it.
-func Redact(b []byte, secrets ...Secret) []byte { return newRedactor(secrets).Bytes(b) }
+func Redact(b []byte, secrets ...sandbox.Secret) []byte { return newRedactor(secrets).Bytes(b) }
 
-// Redact returns text with each secret value of the spec replaced by its name
+// RedactText returns text with each secret value of the spec replaced by its name
 // in brackets. It ignores case. The secrets are those in Secrets and
-// Network.Inject. Redact is for short texts such as host names and log
+// Network.Inject. RedactText is for short texts such as host names and log
 // messages.
-func (s *Spec) Redact(text string) string { return s.redactor().FoldString(text) }
+func RedactText(s *sandbox.Spec, text string) string { return redactor(s).FoldString(text) }
