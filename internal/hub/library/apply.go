@@ -25,7 +25,7 @@ type SkillText struct {
 type Applied struct {
 	Result  ApplyResult
 	Before  []byte // previous SKILL.md; nil if there was none
-	Pending int64  // number of the version with the text if it waits for a review, or 0
+	Pending int64  // number of the version with the text if it is awaiting review, or 0
 }
 
 // ApplyResult is the kind of change that [Library.Apply] made.
@@ -101,7 +101,7 @@ func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principa
 }
 
 // applyVersion adds a version. If a version with these files already exists, it
-// makes that version current, unless it waits for a review.
+// makes that version current, unless it is awaiting review.
 func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, t SkillText) (ApplyResult, int64, error) {
 	c, err := l.textContent(ctx, tx, t)
 	if err != nil {

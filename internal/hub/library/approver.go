@@ -57,9 +57,9 @@ func (h *skillRecord) checkApprovers(ctx context.Context, tx *store.Tx, in Names
 }
 
 // addApproval adds the principal's approval to those of a version. It returns the
-// users who approved the version, and Pending if more of them are required. Earlier
-// approvals count only if the user may still review. If several are required, the
-// uploader's approval is refused, also from an administrator.
+// users who approved the version, and Pending if more approvals are required.
+// Earlier approvals count only if the user may still review. If several are
+// required, the uploader's approval is refused, even from an administrator.
 func (h *skillRecord) addApproval(ctx context.Context, tx *store.Tx, p account.Principal, v store.Version) (approvers []string, r Review, err error) {
 	required, err := h.requiredApprovers(ctx, &tx.Tables)
 	if err != nil {

@@ -43,7 +43,7 @@ func (l *Library) bundle(ctx context.Context, name string, v store.Version) (*sk
 	return l.treeBundle(ctx, name, t), nil
 }
 
-// treeBundle is like bundle, but takes the files.
+// treeBundle is like bundle, but takes the version's file tree.
 func (l *Library) treeBundle(ctx context.Context, name string, t fileTree) *skill.Bundle {
 	read := func(f skill.File) ([]byte, error) { return l.files.read(ctx, f.SHA256, f.Size) }
 	return skill.NewBundle(&manifestFS{read, t}, name, nil)

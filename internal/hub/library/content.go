@@ -170,7 +170,8 @@ func (c *content) versionRow(skillID, by string, source json.RawMessage) (store.
 	}, files, nil
 }
 
-// mapDiskFull wraps [ErrFull] if err reports a full disk; otherwise it returns err.
+// mapDiskFull returns an error that wraps [ErrFull] if err reports a full disk, and
+// otherwise err.
 func mapDiskFull(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("write temporary file: %w", ErrFull)

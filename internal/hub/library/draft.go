@@ -178,8 +178,8 @@ func (l *Library) PackVersion(ctx context.Context, p account.Principal, id strin
 	return &DraftPackage{Name: h.Name, FileName: h.Name + ".zip", Digest: v.Digest, Of: id, Data: data}, nil
 }
 
-// packFiles returns a ZIP archive of the files of a skill, as an upload has it. It
-// returns the same errors as an upload.
+// packFiles returns the files of a skill as a ZIP archive in the format of an
+// upload. It returns the same errors as an upload.
 func (l *Library) packFiles(files fs.FS, name string) ([]byte, error) {
 	var out bytes.Buffer
 	if _, _, err := skill.WriteZIP(&limitedWriter{to: &out, left: l.opts.Limits.PackedBytes}, files, name); err != nil {

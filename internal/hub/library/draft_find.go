@@ -15,7 +15,7 @@ import (
 type DraftSearchResult struct {
 	Query string
 	Hits  []DraftHit
-	Rank  int // rank of the draft, from 1; 0 if it is not in the top hundred
+	Rank  int // rank of the draft, starting at 1; 0 if it is not in the top hundred
 }
 
 // DraftHit is a skill or the draft that matches a query.
@@ -106,15 +106,15 @@ type searchIndex struct {
 }
 
 // withDraft returns an overlay that adds a draft to a search. The draft replaces
-// any skill that has the ID in of or the draft's name.
-func (s *skillIndex) withDraft(e *catalog.Entry, of string, in []Namespace) *draftOverlay {
+// any skill that has the ID skillID or the draft's name.
+func (s *skillIndex) withDraft(e *catalog.Entry, skillID string, in []Namespace) *draftOverlay {
 	t := &draftOverlay{draft: &indexedSkill{id: draftID, entry: e}, in: in, indexes: map[Namespace]searchIndex{}}
 	for _, n := range in {
 		order := []*indexedSkill{t.draft}
 		s.mu.Lock()
 		if sh := s.namespaces[n]; sh != nil {
 			for _, k := range sh.byName {
-				if !k.hidden && k.id != of && k.entry.Name != e.Name {
+				if !k.hidden && k.id != skillID && k.entry.Name != e.Name {
 					order = append(order, k)
 				}
 			}

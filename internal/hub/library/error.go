@@ -11,7 +11,7 @@ import (
 )
 
 // Errors that callers can handle, in addition to [account.DeniedError],
-// [skill.RefusedError] for an archive, and the errors of packages remote and store.
+// [skill.RefusedError] for an archive, and errors from packages remote and store.
 var (
 	// ErrNotFound means that an item does not exist or that the principal is not
 	// allowed to see it.

@@ -40,7 +40,7 @@ type SourceSkill struct {
 // with the same names. The source is in the syntax of package remote. The
 // principal must be allowed to upload to the namespace. Inspect refuses local
 // paths, private networks and ssh, except for hosts that [Options.Private]
-// permits. It also returns errors of package remote.
+// permits. It also returns errors from package remote.
 func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace, source string) (*SourceListing, error) {
 	var out *SourceListing
 	err := l.openSourceFor(ctx, p, in, source, "", func(offer *remote.Collection) error {
@@ -131,7 +131,7 @@ type ImportSelection struct {
 	// Overwrite lists the names of existing skills that get a new version.
 	Overwrite []string `json:"overwrite"`
 	// Downgrade also imports signed skills that are older than a version of the
-	// existing skill, or signed by another key or one that expired.
+	// existing skill, or signed with another or an expired key.
 	Downgrade bool `json:"downgrade,omitempty"`
 }
 
@@ -307,11 +307,11 @@ func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s r
 // errUnchanged means that a skill has the same files as its source.
 var errUnchanged = errors.New("already up to date")
 
-// errPending means that a version with the files of the source waits for a review.
+// errPending means that a version with the files of the source is awaiting review.
 var errPending = errors.New("waits for a review")
 
-// unchangedError returns why a source whose files are those of v, which has the given
-// state, changes nothing.
+// unchangedError returns why an import changes nothing if the source has the files
+// of v, a version with the given state.
 func unchangedError(v store.Version, state skillstate.State, pending bool) error {
 	switch {
 	case state == skillstate.ChangesRequested:
@@ -327,12 +327,12 @@ func unchangedError(v store.Version, state skillstate.State, pending bool) error
 }
 
 // updateFromSource adds a version with the files of a source, or makes an existing
-// version with these files current. It reports whether the version waits for a
-// review. If it is already current, waits already or was rejected, updateFromSource
-// only records the source and returns an unchangedError. It also returns one for a
-// withdrawn version, so that an update does not undo a reversion. The files must not
-// be those of an older version, and a signed skill must not be older than the stored
-// versions, unless downgrade is set.
+// version with these files current. It reports whether the version is awaiting
+// review. If the version is already current, is already awaiting review or was
+// rejected, updateFromSource only records the source and returns the error from
+// unchangedError. It does the same for a withdrawn version, so that an update does
+// not undo a reversion. Unless downgrade is set, the files must not be those of an
+// older version, and a signed skill must not be older than the stored versions.
 func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source, downgrade bool) (number int64, pending bool, err error) {
 	h, err := l.authorizeChange(ctx, p, id)
 	if err == nil {

@@ -287,8 +287,8 @@ func (sh *namespaceIndex) entryFor(k *indexedSkill, origin string, scope catalog
 }
 
 // locateEntry returns a copy of an entry with the origin, scope and path set.
-func locateEntry(of *catalog.Entry, origin string, scope catalog.Scope) *catalog.Entry {
-	e := *of
+func locateEntry(entry *catalog.Entry, origin string, scope catalog.Scope) *catalog.Entry {
+	e := *entry
 	e.Origin, e.Scope, e.Dir, e.Path = origin, scope, e.Name, origin+"/"+e.Name
 	return &e
 }

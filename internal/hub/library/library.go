@@ -183,10 +183,10 @@ func (l *Library) NotifyChanged() {
 }
 
 // acquireSlot waits for a free slot. It returns a function that releases the slot.
-func acquireSlot(ctx context.Context, turns chan struct{}) (func(), error) {
+func acquireSlot(ctx context.Context, slots chan struct{}) (func(), error) {
 	select {
-	case turns <- struct{}{}:
-		return func() { <-turns }, nil
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for other package operations: %w", context.Cause(ctx))
 	}

@@ -20,7 +20,7 @@ type Order string
 // Orders of a list. All but [ByName] and [ByTitle] put the highest value first.
 const (
 	ByName      Order = "name"
-	ByTitle     Order = "title"     // the display name, else the name, in any case
+	ByTitle     Order = "title"     // the display name, or else the name, ignoring case
 	ByRelevance Order = "relevance" // matches of a search for the text, then skills that contain it
 	ByUpdate    Order = "updated"
 	ByUses      Order = "used" // loads and calls since Query.Since
@@ -42,7 +42,7 @@ type Query struct {
 	// namespace.
 	Shadowed bool
 
-	// The following fields select skills of the above, unless they are zero.
+	// The following fields restrict the selection, unless they are zero.
 	OnlyHidden bool
 	Code       *bool  // whether the current version has code
 	Review     Review // of a current version with code
@@ -65,8 +65,8 @@ type Listing struct {
 	Facets Facets
 }
 
-// Facets counts the skills that a query selects without the fields that select from
-// them, such as Code and Tag.
+// Facets counts the skills that a query selects, ignoring the fields that restrict
+// the selection, such as Code and Tag.
 type Facets struct {
 	Total      int               `json:"total" doc:"Number of skills without the filters"`
 	Namespaces map[Namespace]int `json:"namespaces" doc:"Number by own namespace"`
@@ -89,7 +89,8 @@ const maxListText = 256
 // maxTags is the maximum number of tags in [Facets].
 const maxTags = 100
 
-// summary holds what lists need of a skill, besides its catalog entry.
+// summary holds the data about a skill that lists need in addition to its
+// catalog entry.
 type summary struct {
 	home      Namespace
 	author    string
@@ -155,12 +156,12 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*List
 	return out, l.loadListed(ctx, out, found, uses)
 }
 
-// maxRanked is the maximum number of skills that a list sorts by relevance. Others
-// follow by name.
+// maxRanked is the maximum number of skills that a list sorts by relevance. The
+// other skills follow by name.
 const maxRanked = 500
 
-// contains reports whether the skill's name, title, tags or description contain a text
-// in any case.
+// contains reports whether the skill's name, title, tags or description contain
+// text, ignoring case.
 func (k *indexedSkill) contains(text string) bool {
 	if text == "" {
 		return true
@@ -178,11 +179,11 @@ func (k *indexedSkill) canSeeHidden(p account.Principal) bool {
 	return account.Can(p, account.SkillRead, at)
 }
 
-// title returns the display name, else the name.
+// title returns the display name, or the name if there is none.
 func (k *indexedSkill) title() string { return cmp.Or(k.entry.DisplayName, k.entry.Name) }
 
-// selects reports whether the fields of the query that select from a list select the
-// skill.
+// selects reports whether the skill matches the fields of the query that restrict
+// the selection, such as Code and Tag.
 func (q *Query) selects(k *indexedSkill, uses map[string]int64) bool {
 	switch {
 	case q.OnlyHidden && !k.concealed,
@@ -198,7 +199,8 @@ func (q *Query) selects(k *indexedSkill, uses map[string]int64) bool {
 	return true
 }
 
-// collect returns the skills in the namespaces that match, each once.
+// collect returns the skills in the namespaces for which matches returns true,
+// each once.
 func (s *skillIndex) collect(in []Namespace, shadowed bool, matches func(*indexedSkill) bool) []*indexedSkill {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,8 +323,9 @@ func encodeListCursor(c listCursor) string {
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// startOfPage returns the index of the first skill after a cursor. If the last skill
-// of the previous page is gone, it is the position at which that skill was.
+// startOfPage returns the index of the first skill after a cursor. If the last
+// skill of the previous page is gone, startOfPage returns the position of that
+// skill.
 func startOfPage(after string, in []*indexedSkill) (int, error) {
 	if after == "" {
 		return 0, nil

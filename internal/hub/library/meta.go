@@ -69,8 +69,8 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 	return m
 }
 
-// readMeta decodes metadata. If data is invalid, the result is incomplete, and counts
-// as the metadata of a skill with code.
+// readMeta decodes metadata. If data is invalid, the result is incomplete, and its
+// hasCode returns true.
 func readMeta(data json.RawMessage) meta {
 	var m meta
 	m.undecodable = json.Unmarshal(data, &m) != nil

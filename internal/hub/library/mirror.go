@@ -18,18 +18,19 @@ import (
 const (
 	// mirrorInterval is the interval at which a mirror looks for changed files.
 	mirrorInterval = time.Second
-	// mirrorRest is how long a mirror rests between two passes, in durations of a
-	// pass, so that many files do not occupy a processor.
+	// mirrorRest is how long a mirror rests between two passes, as a multiple of
+	// the duration of a pass, so that many files do not occupy a processor.
 	mirrorRest = 20
-	// maxMirrored is the number of versions that a mirror keeps of a skill, in
-	// addition to those that were reviewed, that a reference pins, or that are current.
+	// maxMirrored is the number of versions that a mirror keeps of each skill, in
+	// addition to those that were reviewed, that a reference pins, or that are
+	// current.
 	maxMirrored = 50
 )
 
 // Mirror keeps the skills of a read-only namespace equal to those of a catalog. A
-// changed skill becomes a version, which becomes current as an uploaded one does: at
-// once, or after a review of its code. A skill that disappears, or whose SKILL.md breaks,
-// is hidden, so that its reviews remain valid if it comes back.
+// changed skill becomes a new version, which becomes current like an uploaded one:
+// at once, or after a review of its code. A skill that disappears, or whose
+// SKILL.md breaks, is hidden, so that its reviews remain valid if it comes back.
 //
 // Several nodes may mirror the same directories into one database.
 type Mirror struct {
@@ -89,9 +90,10 @@ func (m *Mirror) Run(ctx context.Context) error {
 	}
 }
 
-// Update reads the catalog and makes the skills of the namespace those of the catalog.
-// Unchanged files are not read again. A skill of the catalog whose files cannot be read
-// or stored is logged and left as it is. Update must not be called during [Mirror.Run].
+// Update reads the catalog and makes the skills of the namespace equal to those of
+// the catalog. Unchanged files are not read again. A skill of the catalog whose
+// files cannot be read or stored is logged and left as it is. Update must not be
+// called during [Mirror.Run].
 func (m *Mirror) Update(ctx context.Context) error {
 	if err := m.skills.Reload(ctx); err != nil {
 		return err
@@ -178,9 +180,9 @@ func (m *Mirror) stored(ctx context.Context) (map[string]store.Skill, error) {
 	}
 }
 
-// put stores the files of an entry, unless a version of the skill has them, and makes
-// that version current if it may be. s is the stored skill; its ID is "" if there is
-// none.
+// put stores the files of an entry, unless a version of the skill already has them.
+// It makes the version with these files current if it may be. s is the stored
+// skill; its ID is "" if there is none.
 func (m *Mirror) put(ctx context.Context, s store.Skill, e *catalog.Entry, digest string) error {
 	if s.ID != "" {
 		_, err := m.l.db.Versions.GetByDigest(ctx, s.ID, digest)
@@ -287,7 +289,7 @@ func (m *Mirror) change(ctx context.Context, f func(*store.Tx) (id string, detai
 	return err
 }
 
-// prune deletes old versions that nobody needs.
+// prune deletes old versions; see maxMirrored.
 func (m *Mirror) prune(ctx context.Context, tx *store.Tx, h *skillRecord) error {
 	rows, err := tx.Versions.List(ctx, h.ID, 0, store.MaxPage)
 	if err != nil || len(rows) <= maxMirrored {

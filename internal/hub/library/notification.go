@@ -42,15 +42,15 @@ func (a recipients) add(id string) {
 	}
 }
 
-// notify adds a notification for each recipient except one user, usually the one who
-// caused the event.
-func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, but account.UserID, kind, subject string, news NotificationDetails) error {
+// notify adds a notification for each recipient other than except, who is usually
+// the user that caused the event.
+func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, except account.UserID, kind, subject string, news NotificationDetails) error {
 	data, err := json.Marshal(news)
 	if err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(to)) {
-		if id == string(but) {
+		if id == string(except) {
 			continue
 		}
 		if _, err := tx.Notifications.Add(ctx, store.Notification{UserID: id, Kind: kind, Subject: subject, Data: data}); err != nil {
@@ -69,7 +69,7 @@ func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Princ
 	return l.notifyVersion(ctx, tx, to, p, h, v)
 }
 
-// notifyManagers notifies the managers of a skill of a version that waits for a
+// notifyManagers notifies the managers of a skill of a version that is awaiting
 // review.
 func (l *Library) notifyManagers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
 	to := recipients{}
@@ -132,16 +132,16 @@ func (l *Library) affectedUsers(ctx context.Context, tx *store.Tx, h *skillRecor
 // ranks lists the group roles, lowest first.
 var ranks = []store.Role{store.Reporter, store.Developer, store.Maintainer, store.Owner}
 
-// addMembers adds the user who owns a namespace, or the group members with
-// the role least or a higher one. It reads up to maxRecipients members.
-func (l *Library) addMembers(ctx context.Context, tx *store.Tx, to recipients, n Namespace, least store.Role) error {
+// addMembers adds the user who owns a namespace, or the group members whose
+// role is at least minRole. It reads up to maxRecipients members.
+func (l *Library) addMembers(ctx context.Context, tx *store.Tx, to recipients, n Namespace, minRole store.Role) error {
 	to.add(n.User())
 	if n.Group() == "" {
 		return nil
 	}
 	members, _, err := tx.Groups.Members(ctx, n.Group(), store.Page{Limit: maxRecipients})
 	for _, m := range members {
-		if slices.Index(ranks, m.Role) >= slices.Index(ranks, least) {
+		if slices.Index(ranks, m.Role) >= slices.Index(ranks, minRole) {
 			to.add(m.UserID)
 		}
 	}

@@ -22,17 +22,17 @@ func newScore(s store.Score) *Score {
 	return &Score{Count: s.Count, Stars: float64(s.Stars) / float64(s.Count)}
 }
 
-// Rate sets the principal's rating of a skill: 1 to 5 stars and up to 8 KiB of
-// text. Users cannot rate their own skills.
-func (l *Library) Rate(ctx context.Context, p account.Principal, id string, stars int, words string) error {
+// Rate sets the principal's rating of a skill: 1 to 5 stars and a review of up
+// to 8 KiB. Users cannot rate their own skills.
+func (l *Library) Rate(ctx context.Context, p account.Principal, id string, stars int, review string) error {
 	if stars < 1 || stars > 5 {
 		return invalidf("invalid rating (%d stars, want 1 to 5)", stars)
 	}
-	if len(words) > maxTextBytes {
-		return invalidf("review text too long (%d bytes, limit %d)", len(words), maxTextBytes)
+	if len(review) > maxTextBytes {
+		return invalidf("review text too long (%d bytes, limit %d)", len(review), maxTextBytes)
 	}
 	return l.update(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *skillRecord) (any, error) {
-		r := store.Rating{SkillID: id, UserID: string(p.User), Stars: int64(stars), Review: words}
+		r := store.Rating{SkillID: id, UserID: string(p.User), Stars: int64(stars), Review: review}
 		return ratingDetails{h.Name, stars}, tx.Ratings.Put(ctx, r)
 	})
 }

@@ -72,7 +72,9 @@ func (r *References) summarize() string {
 	return strings.Join(parts, ", ")
 }
 
-func (r *References) hasRemovable() bool { return slices.ContainsFunc(r.all, Reference.isRemovable) }
+func (r *References) containsRemovable() bool {
+	return slices.ContainsFunc(r.all, Reference.isRemovable)
+}
 
 // filter returns the references for which keep returns true.
 func (r *References) filter(keep func(Reference) bool) References {
@@ -113,8 +115,8 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 
 // maxReferences is the maximum number of references read by ID, and of those read
 // by name. If there are more by ID, the skill cannot be deleted. If there are more
-// by name, it can be deleted with unbind: every user can write names, and they are
-// resolved at use.
+// by name, it can be deleted with unbind, because every user can refer to a name,
+// and names are resolved at use.
 const maxReferences = store.MaxPage
 
 // loadRows reads the references by ID and by name.
@@ -259,14 +261,14 @@ func (l *Library) UnbindAll(ctx context.Context, p account.Principal, id string)
 	return l.References(ctx, p, id)
 }
 
-func (l *Library) unbindAll(ctx context.Context, p account.Principal, id string, which func(Reference) bool, must bool) error {
+func (l *Library) unbindAll(ctx context.Context, p account.Principal, id string, match func(Reference) bool, required bool) error {
 	return l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		refs, err := l.loadReferences(ctx, &tx.Tables, p, h)
 		if err != nil {
 			return nil, err
 		}
-		chosen := refs.filter(which)
-		if must && chosen.Total() == 0 {
+		chosen := refs.filter(match)
+		if required && chosen.Total() == 0 {
 			return nil, fmt.Errorf("remove reference: %w", ErrNotFound)
 		}
 		return unbindDetails{h.Name, chosen.all}, l.unbind(ctx, tx, h, chosen.all)
@@ -340,7 +342,7 @@ func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dr
 		if err != nil {
 			return nil, err
 		}
-		if !refs.More || !refs.hasRemovable() {
+		if !refs.More || !refs.containsRemovable() {
 			break
 		}
 		if err := l.unbindAll(ctx, p, id, Reference.isRemovable, false); err != nil {

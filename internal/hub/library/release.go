@@ -32,7 +32,8 @@ func (c *content) signature() (*signature.Signature, error) {
 	return s, nil
 }
 
-// DowngradeReason tells why the files of a source must not replace a version.
+// DowngradeReason is the reason why the files of a source must not replace a
+// version.
 type DowngradeReason string
 
 // Reasons of a [DowngradeError].
@@ -44,7 +45,7 @@ const (
 
 // DowngradeError reports that the files of a source may be older than the versions
 // of the skill, or not from their publisher. Downgrade in the request permits them.
-// It is an [ErrInvalid].
+// It matches [ErrInvalid].
 type DowngradeError struct {
 	Reason  DowngradeReason
 	Message string
@@ -101,8 +102,8 @@ func (c *content) checkFirstRelease(downgrade bool) error {
 	return checkClock(c.skill.Name, now, now.KeyExpires)
 }
 
-// checkClock returns an error if a signature is dated in the future, or if its key,
-// which expires at the given time, has expired by now.
+// checkClock returns an error if a signature is dated in the future, or if its key
+// has expired. expires is when the key expires, or zero for never.
 func checkClock(name string, s *signature.Signature, expires time.Time) error {
 	switch now := time.Now(); {
 	case s.Time.After(now.Add(clockTolerance)):
@@ -120,11 +121,12 @@ type release struct {
 }
 
 // signedVersions returns the signature of the newest signed version of a skill,
-// or nil, and the version with the highest counter of those that the owner of the
-// key in now signed. Versions of other owners do not raise the floor: they were
-// imported in spite of their key. Only imports count that are cleared for use or
-// current: otherwise, whoever may upload could replace the key or stop updates.
-func (l *Library) signedVersions(ctx context.Context, h *skillRecord, now *signature.Signature) (last *signature.Signature, highest release, err error) {
+// or nil, and, of the versions signed by the owner of the key of incoming, the
+// one with the highest counter. It ignores the counters of other owners, whose
+// versions were imported in spite of their key. It considers only imported
+// versions that are cleared for use or current, because otherwise anybody who may
+// upload could replace the key or stop updates.
+func (l *Library) signedVersions(ctx context.Context, h *skillRecord, incoming *signature.Signature) (last *signature.Signature, highest release, err error) {
 	const page = 100
 	for before := int64(0); ; {
 		versions, err := l.db.Versions.List(ctx, h.ID, before, page)
@@ -146,7 +148,7 @@ func (l *Library) signedVersions(ctx context.Context, h *skillRecord, now *signa
 			if last == nil {
 				last = s
 			}
-			if now != nil && isSameOwner(s, now) && s.Counter > highest.counter {
+			if incoming != nil && isSameOwner(s, incoming) && s.Counter > highest.counter {
 				highest = release{s.Counter, v.Digest}
 			}
 		}
@@ -156,8 +158,9 @@ func (l *Library) signedVersions(ctx context.Context, h *skillRecord, now *signa
 	}
 }
 
-// isSameOwner reports whether one publisher owns the keys of two signatures: they
-// are the same, or its statements lead from one to the other.
+// isSameOwner reports whether the keys of two signatures belong to the same
+// publisher: the keys are equal, or the publisher's statements lead from one to
+// the other.
 func isSameOwner(a, b *signature.Signature) bool {
 	return a.Key == b.Key || b.Succeeds(a.Key, a.KeyExpires) || a.Succeeds(b.Key, b.KeyExpires)
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// SourceError wraps an error of package remote that was caused by a source or the
-// network.
+// SourceError wraps an error from package remote that was caused by a source or
+// the network.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return e.Err.Error() }
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// wrapSourceError wraps an error of package remote in a [*SourceError]. It does
-// not wrap local errors, because they would reveal paths of this machine.
+// wrapSourceError wraps an error from package remote in a [*SourceError]. It
+// does not wrap local errors, because they would reveal paths on this machine.
 func wrapSourceError(err error) error {
 	if err == nil {
 		return nil

@@ -35,8 +35,8 @@ func (l *Library) parseSource(text string) (remote.Location, error) {
 
 // checkLocation returns an error if the hub must not use a location. The user does
 // not own this machine, so its files, private networks and ssh keys must not be
-// used, except those of [Options.ImportFrom]. Package remote checks addresses again
-// when it connects.
+// used, except as [Options.ImportFrom] permits. Package remote checks addresses
+// again when it connects.
 func (l *Library) checkLocation(at remote.Location) error {
 	refuse := func(why string) error { return &remote.LocationError{Text: at.String(), Reason: why} }
 	u, err := url.Parse(at.URL)
@@ -78,8 +78,8 @@ func (l *Library) checkLocation(at remote.Location) error {
 	return nil
 }
 
-// mayReadDir reports whether the operator allows imports from a path on this machine.
-// Symlinks count as what they lead to.
+// mayReadDir reports whether the operator allows imports from a path on this
+// machine. It resolves symlinks first.
 func (l *Library) mayReadDir(path string) bool {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -104,7 +104,8 @@ func isSSH(address string) bool {
 	return strings.HasPrefix(address, "ssh://") || !strings.Contains(address, "://") && strings.Contains(address, "@")
 }
 
-// sshHost returns the host of such a repository, without a port.
+// sshHost returns the host of a repository that is read through ssh, without a
+// port.
 func sshHost(address string) string {
 	host, _, _ := strings.Cut(strings.TrimPrefix(address, "ssh://"), "/")
 	host = host[strings.LastIndexByte(host, '@')+1:]
@@ -113,14 +114,14 @@ func sshHost(address string) string {
 }
 
 // newClient returns a client that uses the user's credentials and the given timeout.
-func (l *Library) newClient(user account.UserID, limit time.Duration) *remote.Client {
+func (l *Library) newClient(user account.UserID, timeout time.Duration) *remote.Client {
 	return remote.New(&remote.Options{
 		Credential: func(ctx context.Context, host string) (*remote.Credential, error) {
 			return l.opts.Credential(ctx, user, host)
 		},
 		Private: l.opts.Private, Git: l.opts.Git, TempDir: l.opts.TempDir,
 		Limits: remote.Limits{
-			Download: maxDownload, Unpacked: maxUnpacked, Entries: maxEntries, Skills: maxOffered, Time: limit, Skill: l.opts.Limits,
+			Download: maxDownload, Unpacked: maxUnpacked, Entries: maxEntries, Skills: maxOffered, Time: timeout, Skill: l.opts.Limits,
 		},
 	})
 }

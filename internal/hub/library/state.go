@@ -38,10 +38,10 @@ func isWithheld(s store.Skill) bool { return s.Review == Rejected }
 
 // checkVersion returns a [*ReviewError] if the principal must not get the version v
 // of the skill, which it may read. Everybody may get a version that is cleared, and
-// the current version unless it was rejected. All others are for their uploader and
-// for the reviewers of the skill, whatever the scopes of their tokens. Each
-// function that returns the contents of a version must call checkVersion or
-// [isWithheld].
+// the current version unless it was rejected. All other versions are only for their
+// uploader and for the reviewers of the skill, regardless of the scopes of their
+// tokens. Each function that returns the contents of a version must call
+// checkVersion or [isWithheld].
 func (h *skillRecord) checkVersion(p account.Principal, v store.Version) error {
 	released := isCleared(v) || v.Number == h.Number && v.Review == Pending
 	if released || h.isAuthorOrReviewer(p, v) {

@@ -19,7 +19,7 @@ const maxUpdated = 1000
 // UpdateSelection selects the skills to update.
 type UpdateSelection struct {
 	IDs []string // at most 1,000; if there are none, all imported skills
-	// Downgrade is that of [ImportSelection].
+	// Downgrade has the same meaning as in [ImportSelection].
 	Downgrade bool
 }
 
@@ -141,8 +141,9 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 	return errors.Join(err, failed)
 }
 
-// describeUnchanged returns the result for a skill whose source has no newer commit.
-// The version of that commit may wait for a review, or was rejected or withdrawn.
+// describeUnchanged returns the result for a skill whose source has no newer
+// commit. The version of that commit may be awaiting review, or may have been
+// rejected or withdrawn.
 func (l *Library) describeUnchanged(ctx context.Context, s *Skill) (ImportChange, error) {
 	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir, Reason: errUnchanged.Error()}
 	newest, err := l.db.Versions.List(ctx, s.ID, 0, 1)

@@ -63,8 +63,8 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 // AddVersion adds a version to a skill and returns it. The version becomes current
 // at once if it has no code to review, or if the current version has code that
 // nobody approved. Otherwise it becomes current when it is approved. The package
-// must contain a skill with the same name. AddVersion returns [ErrExists]
-// if a version already has the same files. Other errors are those of
+// must contain a skill with the same name. AddVersion returns [ErrExists] if a
+// version already has the same files. It also returns the same errors as
 // [Library.Upload].
 func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string, pkg Package) (*Version, error) {
 	h, err := l.authorizeChange(ctx, p, id)
@@ -206,8 +206,8 @@ type uploadDetails struct {
 }
 
 // appendVersion adds a version to a skill. It notifies the users of the skill, or
-// only its managers if the version waits for a review. It returns the number of the
-// version and whether it waits.
+// only its managers if the version is awaiting review. It returns the number of the
+// version and whether it is awaiting review.
 func (l *Library) appendVersion(ctx context.Context, p account.Principal, id string, c *content, from *Source) (number int64, pending bool, err error) {
 	err = l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := l.appendVersionInTx(ctx, tx, p, h, c, from)

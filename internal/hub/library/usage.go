@@ -17,24 +17,24 @@ func (l *Library) RecordUsage(ctx context.Context, uses ...Usage) error {
 	return l.db.Usage.Add(ctx, uses...)
 }
 
-// Usage returns the usage of skills by ID from the day of since. It accepts up to
-// [store.MaxPage] IDs. It omits unused skills and those whose usage the principal
-// is not allowed to see.
-func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, since time.Time) (map[string]Usage, error) {
+// Usage returns the usage of skills, by ID, from the day of start on. It accepts
+// up to [store.MaxPage] IDs. It omits unused skills and those whose usage the
+// principal is not allowed to see.
+func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, start time.Time) (map[string]Usage, error) {
 	seen, err := l.filterAllowed(ctx, p, account.UsageRead, ids)
 	if err != nil {
 		return nil, err
 	}
-	return l.db.Usage.Sum(ctx, seen, since)
+	return l.db.Usage.Sum(ctx, seen, start)
 }
 
-// UsageDays returns the daily usage of a skill from the day of since, oldest
+// UsageDays returns the daily usage of a skill from the day of start on, oldest
 // first. It omits days without usage and returns up to [store.MaxPage] days.
-func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string, since time.Time) ([]store.UsageDay, error) {
+func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string, start time.Time) ([]store.UsageDay, error) {
 	if _, err := l.authorize(ctx, p, account.UsageRead, id); err != nil {
 		return nil, err
 	}
-	return l.db.Usage.ListDays(ctx, id, since)
+	return l.db.Usage.ListDays(ctx, id, start)
 }
 
 // SkillUsage is a skill with its usage.
@@ -44,10 +44,10 @@ type SkillUsage struct {
 }
 
 // ListUsage returns the skills in the given namespaces sorted by name, with their
-// usage from the day of since, and the cursor of the next page. It includes unused
-// skills. The principal must be allowed to see the usage in each namespace. If in
-// is empty, ListUsage uses all such namespaces.
-func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]SkillUsage, string, error) {
+// usage from the day of start on, and the cursor of the next page. It includes
+// unused skills. The principal must be allowed to see the usage in each namespace.
+// If in is empty, ListUsage uses all such namespaces.
+func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Namespace, start time.Time, page store.Page) ([]SkillUsage, string, error) {
 	in, err := usageNamespaces(p, in)
 	if err != nil {
 		return nil, "", err
@@ -60,7 +60,7 @@ func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Names
 	for i, s := range rows {
 		ids[i] = s.ID
 	}
-	uses, err := l.db.Usage.Sum(ctx, ids, since)
+	uses, err := l.db.Usage.Sum(ctx, ids, start)
 	if err != nil {
 		return nil, "", err
 	}
@@ -85,15 +85,15 @@ func usageNamespaces(p account.Principal, in []Namespace) ([]Namespace, error) {
 	return namespaces(p, account.UsageRead)
 }
 
-// ListUnused returns the skills that were created before since and have not been
+// ListUnused returns the skills that were created before start and have not been
 // used from that day on, sorted by ID, and the cursor of the next page. It selects
 // namespaces like [Library.ListUsage].
-func (l *Library) ListUnused(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]*Skill, string, error) {
+func (l *Library) ListUnused(ctx context.Context, p account.Principal, in []Namespace, start time.Time, page store.Page) ([]*Skill, string, error) {
 	in, err := usageNamespaces(p, in)
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := l.db.Usage.ListUnused(ctx, in, since, page)
+	rows, next, err := l.db.Usage.ListUnused(ctx, in, start, page)
 	if err != nil {
 		return nil, "", err
 	}

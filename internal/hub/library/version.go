@@ -117,16 +117,16 @@ func (l *Library) getVersion(ctx context.Context, h *skillRecord, number int64) 
 	return l.db.Versions.Get(ctx, h.ID, number)
 }
 
-// Versions returns the versions of a skill whose number is below before, newest
-// first. If before is 0, it starts with the newest version. It returns up to limit
-// versions, and never more than [store.MaxPage]. They have no texts where
-// [Library.Version] returns none.
-func (l *Library) Versions(ctx context.Context, p account.Principal, id string, before int64, limit int) ([]*Version, error) {
+// Versions returns the versions of a skill with numbers less than end, newest
+// first. If end is 0, it starts with the newest version. It returns up to limit
+// versions, and never more than [store.MaxPage]. Like [Library.Version], it
+// returns some of them without texts.
+func (l *Library) Versions(ctx context.Context, p account.Principal, id string, end int64, limit int) ([]*Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.db.Versions.List(ctx, id, before, limit)
+	rows, err := l.db.Versions.List(ctx, id, end, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ type currentDetails struct {
 
 // DeleteVersion deletes a version that is not current. It returns a
 // [*ReferencedError] if a reference pins the version. If unbind is set, it removes
-// such references, also those that the principal may not see. The version must then
+// such references, even those that the principal may not see; the version must then
 // be rejected.
 func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id string, number int64, unbind bool) error {
 	return l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {
