@@ -77,7 +77,7 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 		return nil, err
 	}
 	defer h.endpoints.release(e)
-	set := e.kit.Tools
+	set := e.setup.Tools
 	if in.Connect {
 		set.OpenPermittedServers(ctx)
 		set.Connect(ctx, "") // failures are reported as problems
@@ -86,7 +86,7 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	out := planningJSON{Skills: plan.Skills, Tools: plan.Tools, Hints: hintsJSON{[]capabilityJSON{}}, Problems: append(plan.Problems, e.kit.Problems...)}
+	out := planningJSON{Skills: plan.Skills, Tools: plan.Tools, Hints: hintsJSON{[]capabilityJSON{}}, Problems: append(plan.Problems, e.setup.Problems...)}
 	for _, c := range plan.Hints.Capabilities {
 		out.Hints.Capabilities = append(out.Hints.Capabilities, newCapabilityJSON(c))
 	}

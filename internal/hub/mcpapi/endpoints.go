@@ -40,13 +40,13 @@ type endpoint struct {
 	user    account.UserID
 	scopes  account.Scopes
 	at      agentRef
-	kit     *assembly.Setup
+	setup   *assembly.Setup
 	server  *mcpserver.Server
 	handler http.Handler
 	gone    chan struct{} // closed when the endpoint is removed
 
 	// Guarded by endpoints.
-	current state // as made, with the last revision of secrets that was compared
+	current state // state at creation, with the revision of secrets that was compared last
 	users   int   // number of running requests
 	kept    bool
 	idle    *time.Timer
@@ -98,7 +98,7 @@ type state struct {
 	secretsRevision  int64  // before the fingerprints were computed
 }
 
-// equal reports whether endpoints with the states are the same.
+// equal reports whether endpoints made from the two states are the same.
 func (m state) equal(other state) bool {
 	m.secretsRevision = other.secretsRevision
 	return m == other
@@ -268,7 +268,7 @@ func (s *endpoints) remove(e *endpoint) {
 
 // end closes an endpoint that has no running requests.
 func (s *endpoints) end(e *endpoint) {
-	if err := errors.Join(e.server.Close(), e.kit.Close()); err != nil {
+	if err := errors.Join(e.server.Close(), e.setup.Close()); err != nil {
 		s.h.Log.Warn("couldn't close an MCP endpoint", "at", e.at.String(), "error", err)
 	}
 }

@@ -117,7 +117,7 @@ func (h *Handlers) createGrant(ctx context.Context, in *struct{ Body grantReques
 	}
 	defer h.endpoints.release(e)
 	c := &tools.Call{Name: want.Tool, Arguments: want.Arguments, Subject: policy.Digest(want.Subject), Principal: userPrincipal(p.User), Session: want.Session, Presence: "request to the hub"}
-	if err := e.kit.Tools.Grant(ctx, c, want.Scope, len(want.Arguments) > 0, c.Principal); err != nil {
+	if err := e.setup.Tools.Grant(ctx, c, want.Scope, len(want.Arguments) > 0, c.Principal); err != nil {
 		return nil, grantProblem(err)
 	}
 	g, err := h.findGranted(ctx, p.User, want)

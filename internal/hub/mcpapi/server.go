@@ -28,7 +28,7 @@ func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slo
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, current: made, kit: k, gone: make(chan struct{})}
+	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, current: made, setup: k, gone: make(chan struct{})}
 	o := &mcpserver.Options{Tools: k.Tools, Remote: true, Principal: k.Principal, Refresh: k.Refresh, SharedAnswers: h.sharedAnswers(p.User, key.at), HowToApprove: key.at.howToApprove,
 		OnUse: func(u mcpserver.Use) { h.Metrics.CountUse(u); h.countUse(e, u) }, Version: h.Version, Logger: h.Log}
 	if k.Profile != nil {
@@ -47,8 +47,8 @@ func userPrincipal(u account.UserID) policy.Principal {
 
 // settingNamespaces returns the namespaces whose settings apply to an endpoint.
 func (e *endpoint) settingNamespaces() []store.Namespace {
-	if e.kit.Profile != nil {
-		return e.kit.Profile.SettingsNamespaces
+	if e.setup.Profile != nil {
+		return e.setup.Profile.SettingsNamespaces
 	}
 	return []store.Namespace{store.UserNamespace(string(e.user))}
 }

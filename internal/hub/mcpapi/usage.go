@@ -20,10 +20,10 @@ import (
 // usageTime is how long uses are collected before they are stored.
 const usageTime = 200 * time.Millisecond
 
-// usageBuffer collects the uses of skills and stores those of usageTime in one
-// transaction, because a transaction for each call took a seventh of its time. A node
-// that is killed loses the uses that were not stored yet. A usageBuffer is safe for
-// concurrent use.
+// usageBuffer collects the uses of skills and stores all uses within usageTime in
+// one transaction, because a separate transaction took a seventh of the time of
+// each call. A node that is killed loses the uses that were not stored yet. A
+// usageBuffer is safe for concurrent use.
 type usageBuffer struct {
 	db  *store.DB
 	log *slog.Logger
@@ -36,8 +36,8 @@ type usageBuffer struct {
 	storing sync.Mutex // held while uses are stored
 }
 
-// add adds a use of a skill to the sums of the skill and of entry, which has no
-// counts.
+// add adds a use of a skill to the sum of the skill and to the sum of the day,
+// owner and agent in entry, which must have no counts.
 func (b *usageBuffer) add(use store.SkillUsage, entry store.MeterEntry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,12 +89,12 @@ func (b *usageBuffer) flush() {
 
 // countUse counts the use of a library skill.
 func (h *Handlers) countUse(e *endpoint, u mcpserver.Use) {
-	s, err := e.kit.Runtime.Catalog().Snapshot().Get(u.Key)
+	s, err := e.setup.Runtime.Catalog().Snapshot().Get(u.Key)
 	if err != nil {
 		return
 	}
 	now := time.Now()
-	use := store.SkillUsage{SkillID: e.kit.SkillID(session.ID{Name: s.Name, Origin: s.Origin, Dir: s.Dir}), Tokens: int64(u.Tokens), LastUsed: now}
+	use := store.SkillUsage{SkillID: e.setup.SkillID(session.ID{Name: s.Name, Origin: s.Origin, Dir: s.Dir}), Tokens: int64(u.Tokens), LastUsed: now}
 	if use.SkillID == "" {
 		return
 	}
@@ -107,8 +107,8 @@ func (h *Handlers) countUse(e *endpoint, u mcpserver.Use) {
 		use.Errors = 1
 	}
 	// The model of an MCP client is unknown.
-	entry := store.MeterEntry{Date: now.UTC().Truncate(24 * time.Hour), Owner: e.kit.Principal.ID}
-	if p := e.kit.Profile; p != nil {
+	entry := store.MeterEntry{Date: now.UTC().Truncate(24 * time.Hour), Owner: e.setup.Principal.ID}
+	if p := e.setup.Profile; p != nil {
 		entry.Namespace, entry.Agent = p.In, assembly.AgentName(p.Kind, cmp.Or(p.Namespace, api.OwnNamespace), p.Name)
 	}
 	h.uses.add(use, entry)
