@@ -101,9 +101,9 @@ func (t ApprovalRequests) ListPendingFor(ctx context.Context, principal string) 
 }
 
 // ListOverdue returns up to [MaxPage] pending requests whose deadline is not
-// after the time by, sorted by deadline.
-func (t ApprovalRequests) ListOverdue(ctx context.Context, by time.Time) ([]ApprovalRequest, error) {
-	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE settled = 0 AND deadline > 0 AND deadline <= $1 ORDER BY deadline, id LIMIT $2", timestamp(by), MaxPage)
+// after now, sorted by deadline.
+func (t ApprovalRequests) ListOverdue(ctx context.Context, now time.Time) ([]ApprovalRequest, error) {
+	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE settled = 0 AND deadline > 0 AND deadline <= $1 ORDER BY deadline, id LIMIT $2", timestamp(now), MaxPage)
 	if err != nil {
 		return nil, fmt.Errorf("list overdue approval requests: %w", err)
 	}

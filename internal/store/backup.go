@@ -32,10 +32,10 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 	return nil
 }
 
-// backUpOlder saves a copy of an SQLite database whose schema is older than the
+// backUpBeforeMigration saves a copy of an SQLite database whose schema is older than the
 // given version. The copy is named after the database and its schema version,
 // such as hub.db.schema-8, and replaces an earlier one of that name.
-func (db *DB) backUpOlder(ctx context.Context, newest int) error {
+func (db *DB) backUpBeforeMigration(ctx context.Context, newest int) error {
 	if db.path == "" {
 		return nil
 	}

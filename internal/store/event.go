@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Event is an entry in a stream. The events in a stream are numbered from 1
-// without gaps.
+// Event is an entry in a stream. The events in a stream are numbered without
+// gaps, starting at 1.
 type Event struct {
 	Seq     int64 // set by Append
 	Kind    string
@@ -30,8 +30,9 @@ const (
 	MaxRead   = 1000 // events per Read
 )
 
-// Events stores append-only streams, each identified by its name. The streams of a
-// session have its id as their name, alone or before a slash: [Storage] counts them.
+// Events stores append-only streams, each identified by its name. The name of a
+// session's stream is the session's id, or starts with this id and a slash;
+// [Storage] counts these streams.
 type Events struct{ c conn }
 
 // Append adds events to a stream, all or none, and returns the number of the
@@ -54,7 +55,7 @@ type NewEvents struct {
 
 // AppendAll adds events to several streams, all or none. Each stream must be named
 // only once. AppendAll fails as [Events.Append] does if one of the streams does not
-// end at the expected event. There may be [MaxAppend] events in all.
+// end at the expected event. It accepts up to [MaxAppend] events in total.
 func (t Events) AppendAll(ctx context.Context, all ...NewEvents) error {
 	n := 0
 	for _, a := range all {

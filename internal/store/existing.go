@@ -26,8 +26,8 @@ var ErrTooOld = errors.New("database was created by an older version of this pro
 
 // OpenExisting opens a database like [Open], but neither creates nor migrates
 // it. It fails with [ErrTooOld] if the schema is older than the program, unless
-// older is set. A caller that reads no tables may set it.
-func OpenExisting(ctx context.Context, address string, older bool) (*DB, error) {
+// allowOlder is set. A caller that reads no tables may set it.
+func OpenExisting(ctx context.Context, address string, allowOlder bool) (*DB, error) {
 	if path := SQLitePath(address); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("open database: %w", err)
@@ -37,15 +37,15 @@ func OpenExisting(ctx context.Context, address string, older bool) (*DB, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := db.checkSchema(ctx, older); err != nil {
+	if err := db.checkSchema(ctx, allowOlder); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s database: %w", db.dialect.name, err), db.Close())
 	}
 	return db, nil
 }
 
 // checkSchema returns an error if the schema differs from the one that this
-// program creates. If older is set, it accepts an older schema too.
-func (db *DB) checkSchema(ctx context.Context, older bool) error {
+// program creates. If allowOlder is set, it accepts an older schema too.
+func (db *DB) checkSchema(ctx context.Context, allowOlder bool) error {
 	known, err := readMigrations(migrations)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (db *DB) checkSchema(ctx context.Context, older bool) error {
 	if err := compareMigrations(known, applied); err != nil {
 		return err
 	}
-	if len(applied) < len(known) && !older {
+	if len(applied) < len(known) && !allowOlder {
 		return fmt.Errorf("%w: schema version %d, this program needs %d", ErrTooOld, len(applied), len(known))
 	}
 	return nil

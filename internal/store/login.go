@@ -75,7 +75,7 @@ func (t Logins) ListByUser(ctx context.Context, userID string) ([]Login, error) 
 // old cookie succeeds; the others fail with [ErrNotFound].
 func (t Logins) Replace(ctx context.Context, old, hash []byte) error {
 	if err := t.c.execAffecting(ctx, "UPDATE logins SET hash = $2 WHERE hash = $1", old, hash); err != nil {
-		return fmt.Errorf("replace cookie of login: %w", err)
+		return fmt.Errorf("replace login cookie: %w", err)
 	}
 	return nil
 }
@@ -110,10 +110,10 @@ func (t Logins) DeleteByUser(ctx context.Context, userID string, keep []byte) (i
 	return n, nil
 }
 
-// Prune deletes logins whose expiry is not after the time expired or that were
-// last used before the time idle. It returns their number.
-func (t Logins) Prune(ctx context.Context, expired, idle time.Time) (int64, error) {
-	n, err := t.c.exec(ctx, "DELETE FROM logins WHERE expires <= $1 OR used < $2", timestamp(expired), timestamp(idle))
+// Prune deletes logins that expire at or before expiry, or that were last used
+// before lastUse. It returns their number.
+func (t Logins) Prune(ctx context.Context, expiry, lastUse time.Time) (int64, error) {
+	n, err := t.c.exec(ctx, "DELETE FROM logins WHERE expires <= $1 OR used < $2", timestamp(expiry), timestamp(lastUse))
 	if err != nil {
 		return 0, fmt.Errorf("delete old logins: %w", err)
 	}

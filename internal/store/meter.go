@@ -135,8 +135,9 @@ const meterRows = "(SELECT " + meterColumns + " FROM meter UNION ALL SELECT " + 
 // MaxSums is the maximum number of totals that [Meter.Sum] returns.
 const MaxSums = 10_000
 
-// Sum returns up to [MaxSums] totals, one for each key and model. It sorts days
-// from the oldest, and other keys by tokens in descending order.
+// Sum returns up to [MaxSums] totals, one for each model and value of
+// q.GroupBy. With [ByDay], the oldest day comes first; otherwise, the totals
+// are sorted by tokens in descending order.
 func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]MeterEntry, error) {
 	keys := map[GroupBy]string{
 		ByDay: "m.day, '', '', ''", ByModel: "CAST(0 AS BIGINT), '', '', ''",

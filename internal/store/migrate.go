@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// migrations holds the SQL files that build the schema, numbered from 1 without
-// gaps. A released file never changes: each schema change adds a file.
+// migrations holds the SQL files that build the schema, numbered without gaps,
+// starting at 1. A released file never changes: each schema change adds a file.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -73,7 +73,7 @@ func (db *DB) migrate(ctx context.Context, files fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if err := db.backUpOlder(ctx, len(known)); err != nil {
+	if err := db.backUpBeforeMigration(ctx, len(known)); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {

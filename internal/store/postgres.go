@@ -16,7 +16,7 @@ import (
 
 // Timeouts of connections to PostgreSQL. They limit how long a node that hangs,
 // or that lost its network, holds up the others. The database URL can override
-// those of the server.
+// the timeouts of the server.
 const (
 	// lockTimeout is how long a statement waits for a lock before its transaction
 	// starts over; see [Options.Wait].

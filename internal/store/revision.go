@@ -10,7 +10,7 @@ const (
 	SkillsRevision   = "skills"
 	KindsRevision    = "kinds"
 	SettingsRevision = "settings"
-	SecretsRevision  = "secrets" // and sign-ins, and grants for all sessions
+	SecretsRevision  = "secrets" // secrets, sign-ins, and grants for all sessions
 )
 
 // revision is a named counter.

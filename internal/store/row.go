@@ -22,7 +22,7 @@ import (
 var lastID atomic.Int64
 
 // NewID returns a version 7 UUID. IDs from one process sort in order of
-// creation, IDs from different processes by time.
+// creation; IDs from different processes sort by time.
 func NewID() string {
 	now := time.Now().UnixNano()
 	at := now/1e6<<12 | now%1e6>>8

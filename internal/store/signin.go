@@ -98,7 +98,7 @@ func (t SignIns) StartTimes(ctx context.Context, userID string) (map[string]time
 		return nil
 	}, "SELECT server, began FROM signins WHERE user_id = $1 ORDER BY server LIMIT $2", userID, MaxPage)
 	if err != nil {
-		return nil, fmt.Errorf("get start times of sign-ins of user %q: %w", userID, err)
+		return nil, fmt.Errorf("get sign-in times of user %q: %w", userID, err)
 	}
 	return out, nil
 }

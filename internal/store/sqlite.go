@@ -57,14 +57,14 @@ func createPrivateFile(path string) error {
 }
 
 // sqliteURL returns the URL with which the driver opens a file. A statement
-// waits for other processes for up to wait.
-func sqliteURL(path string, wait time.Duration, more ...string) string {
+// waits for other processes until timeout.
+func sqliteURL(path string, timeout time.Duration, pragmas ...string) string {
 	settings := append([]string{
-		"_pragma=busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")",
+		"_pragma=busy_timeout(" + strconv.FormatInt(timeout.Milliseconds(), 10) + ")",
 		"_pragma=journal_mode(WAL)",
 		"_pragma=synchronous(NORMAL)",
 		"_pragma=foreign_keys(1)",
-	}, more...)
+	}, pragmas...)
 	return "file:" + escapePath(path) + "?" + strings.Join(settings, "&")
 }
 

@@ -178,9 +178,9 @@ func (db *DB) Ping(ctx context.Context) error {
 	return classifyError(ctx, db.reader.PingContext(ctx))
 }
 
-// CheckWrite commits a small change for a node, which leaves no rows, and fails if
-// the database does not complete it: for example with [ErrBusy] while another
-// transaction locks a table that conversations need.
+// CheckWrite commits a small change on behalf of a node, which leaves no rows. It
+// fails if the database does not complete the change, for example with [ErrBusy]
+// while another transaction locks a table that conversations need.
 func (db *DB) CheckWrite(ctx context.Context, node string) error {
 	err := db.retry(ctx, func() error {
 		// Not serializable, so that it does not conflict with appended events.

@@ -57,14 +57,14 @@ func (c conn) inTransaction(ctx context.Context, f func(conn) error) error {
 	return c.db.retry(ctx, func() error { return c.runTx(ctx, sql.LevelSerializable, f) })
 }
 
-// retry calls do again after temporary failures, for up to [Options.Wait]. The
-// limit is a duration rather than a number of attempts, because PostgreSQL
-// reports conflicts between transactions that merely use the same index page.
-// Under load, a dozen in a row are normal.
-func (db *DB) retry(ctx context.Context, do func() error) error {
+// retry calls fn until it succeeds, fails permanently, or has failed
+// temporarily for [Options.Wait]. The limit is a duration rather than a number
+// of attempts, because PostgreSQL reports conflicts between transactions that
+// merely use the same index page. Under load, a dozen in a row are normal.
+func (db *DB) retry(ctx context.Context, fn func() error) error {
 	start := time.Now()
 	for try := 1; ; try++ {
-		err := do()
+		err := fn()
 		if !isTemporary(err) || time.Since(start) > db.wait {
 			return err
 		}
@@ -139,9 +139,9 @@ func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error
 	return n, err
 }
 
-// query calls each for every row that a statement returns. If write is set, the
+// query calls fn for every row that a statement returns. If write is set, the
 // statement may modify data.
-func (c conn) query(ctx context.Context, write bool, each func(*sql.Rows) error, query string, args ...any) error {
+func (c conn) query(ctx context.Context, write bool, fn func(*sql.Rows) error, query string, args ...any) error {
 	args, err := bindArgs(args)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (c conn) query(ctx context.Context, write bool, each func(*sql.Rows) error,
 		}
 		defer rows.Close()
 		for rows.Next() {
-			if err := each(rows); err != nil {
+			if err := fn(rows); err != nil {
 				return err
 			}
 		}

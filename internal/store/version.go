@@ -185,12 +185,12 @@ func (t Versions) ListByDigest(ctx context.Context, digest string) ([]Version, e
 	return found, nil
 }
 
-// List returns the versions of a skill with a number below before, newest
-// first. If before is 0, it starts with the newest version. It returns up to
-// limit versions, but no more than [MaxPage].
-func (t Versions) List(ctx context.Context, skillID string, before int64, limit int) ([]Version, error) {
+// List returns the versions of a skill with numbers less than end, newest
+// first. If end is 0, it starts with the newest version. It returns up to limit
+// versions, but no more than [MaxPage].
+func (t Versions) List(ctx context.Context, skillID string, end int64, limit int) ([]Version, error) {
 	found, err := queryAll[Version](ctx, t.c, versionSelect+`WHERE v.skill_id = $1 AND (CAST($2 AS BIGINT) = 0 OR v.number < $2)
-		ORDER BY v.number DESC LIMIT $3`, skillID, before, Page{Limit: limit}.Size())
+		ORDER BY v.number DESC LIMIT $3`, skillID, end, Page{Limit: limit}.Size())
 	if err != nil {
 		return nil, fmt.Errorf("list versions of skill %q: %w", skillID, err)
 	}
