@@ -23,8 +23,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Errors that a caller can handle, in addition to those of packages account and
-// store.
+// Errors that a caller can handle, in addition to errors from packages account
+// and store.
 var (
 	// ErrLastAdmin is returned if the hub would lose its last administrator.
 	ErrLastAdmin = errors.New("cannot remove the last administrator who can sign in")

@@ -59,20 +59,20 @@ func accountRole(r store.Role) account.Role {
 // SetRole adds a member, changes a member's role, or removes a member if the role
 // is [account.Outsider]. It fails with [ErrLastOwner] if the group would lose its
 // last owner.
-func (g Groups) SetRole(ctx context.Context, p account.Principal, id account.GroupID, who account.UserID, to account.Role) error {
-	a := g.newAction(p, account.GroupMembers, id, map[string]any{"user": who, "role": to.String()})
-	if err := g.authorizeChange(ctx, a, id, who, to); err != nil {
+func (g Groups) SetRole(ctx context.Context, p account.Principal, id account.GroupID, user account.UserID, role account.Role) error {
+	a := g.newAction(p, account.GroupMembers, id, map[string]any{"user": user, "role": role.String()})
+	if err := g.authorizeChange(ctx, a, id, user, role); err != nil {
 		return err
 	}
 	err := g.b.commit(ctx, &a, func(tx *store.Tx) error {
-		from, err := memberRole(ctx, tx, id, who)
+		from, err := memberRole(ctx, tx, id, user)
 		switch {
 		case err != nil:
 			return err
-		case !account.CanSetRole(p, id, who, from, to):
+		case !account.CanSetRole(p, id, user, from, role):
 			return &account.DeniedError{Action: account.GroupMembers}
 		}
-		if err := setRole(ctx, tx, id, who, from, to); err != nil {
+		if err := setRole(ctx, tx, id, user, from, role); err != nil {
 			return err
 		}
 		return checkHasOwner(ctx, tx, string(id), storeRole(from))
@@ -86,8 +86,8 @@ func (g Groups) SetRole(ctx context.Context, p account.Principal, id account.Gro
 // authorizeChange returns an error if the principal may not change a membership. A
 // user who may manage the members may change any membership. Every member may
 // leave.
-func (g Groups) authorizeChange(ctx context.Context, a auditedAction, id account.GroupID, who account.UserID, to account.Role) error {
-	if who == a.by.User && to == account.Outsider && a.by.Groups[id] != account.Outsider {
+func (g Groups) authorizeChange(ctx context.Context, a auditedAction, id account.GroupID, user account.UserID, role account.Role) error {
+	if user == a.by.User && role == account.Outsider && a.by.Groups[id] != account.Outsider {
 		return nil
 	}
 	return g.b.authorize(ctx, a, account.OwnedByGroup(id, ""))
@@ -95,8 +95,8 @@ func (g Groups) authorizeChange(ctx context.Context, a auditedAction, id account
 
 // memberRole returns a user's current role in a group, or [account.Outsider] if the
 // user is not a member.
-func memberRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.UserID) (account.Role, error) {
-	memberships, err := tx.Groups.ListMemberships(ctx, string(who))
+func memberRole(ctx context.Context, tx *store.Tx, id account.GroupID, user account.UserID) (account.Role, error) {
+	memberships, err := tx.Groups.ListMemberships(ctx, string(user))
 	if err != nil {
 		return account.Outsider, err
 	}
@@ -110,22 +110,22 @@ func memberRole(ctx context.Context, tx *store.Tx, id account.GroupID, who accou
 
 // setRole changes a user's role in a group. It fails with [store.ErrNotFound] if it
 // must remove a user who is not a member.
-func setRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.UserID, from, to account.Role) error {
-	if to == account.Outsider {
-		return tx.Groups.RemoveMember(ctx, string(id), string(who))
+func setRole(ctx context.Context, tx *store.Tx, id account.GroupID, user account.UserID, oldRole, newRole account.Role) error {
+	if newRole == account.Outsider {
+		return tx.Groups.RemoveMember(ctx, string(id), string(user))
 	}
-	if from == to {
+	if oldRole == newRole {
 		return nil
 	}
-	return tx.Groups.SetMember(ctx, store.Member{GroupID: string(id), UserID: string(who), Role: storeRole(to)})
+	return tx.Groups.SetMember(ctx, store.Member{GroupID: string(id), UserID: string(user), Role: storeRole(newRole)})
 }
 
 func storeRole(r account.Role) store.Role { return store.Role(r.String()) }
 
 // checkHasOwner fails with [ErrLastOwner] if a group has no owner after a change.
-// was is the previous role of the changed member.
-func checkHasOwner(ctx context.Context, tx *store.Tx, group string, was store.Role) error {
-	if was != store.Owner {
+// oldRole is the previous role of the changed member.
+func checkHasOwner(ctx context.Context, tx *store.Tx, group string, oldRole store.Role) error {
+	if oldRole != store.Owner {
 		return nil
 	}
 	n, err := tx.Groups.CountWithRole(ctx, group, store.Owner)

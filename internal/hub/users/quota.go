@@ -49,10 +49,10 @@ func (q Quotas) SetSettings(ctx context.Context, p account.Principal, s QuotaSet
 	return s, err
 }
 
-// checkQuotas returns an error if a limit is negative, or an override has a
-// duplicate namespace, or an unknown one that is not in the settings before: its
-// owner may have been deleted since.
-func checkQuotas(ctx context.Context, tx *store.Tx, before, s quota.Settings) error {
+// checkQuotas returns an error if a limit is negative, or if an override has a
+// duplicate or unknown namespace. It accepts an unknown namespace that is in
+// old, because its owner may have been deleted.
+func checkQuotas(ctx context.Context, tx *store.Tx, old, s quota.Settings) error {
 	if len(s.Overrides) > quota.MaxOverrides {
 		return &InvalidError{"overrides", fmt.Sprintf("too many overrides (%d, limit %d)", len(s.Overrides), quota.MaxOverrides)}
 	}
@@ -66,7 +66,7 @@ func checkQuotas(ctx context.Context, tx *store.Tx, before, s quota.Settings) er
 			continue
 		}
 		seen[o.Namespace] = true
-		if before.HasOverride(o.Namespace) {
+		if old.HasOverride(o.Namespace) {
 			continue
 		}
 		switch known, err := isNamespace(ctx, tx, o.Namespace); {
@@ -113,7 +113,7 @@ type StorageUse struct {
 }
 
 // Usage returns what a namespace stores. Users may see their own namespace,
-// members that of their group, and administrators all of them.
+// members the namespaces of their groups, and administrators all namespaces.
 func (q Quotas) Usage(ctx context.Context, p account.Principal, n store.Namespace) (StorageUse, error) {
 	action, resource := account.SettingsRead, account.Resource{}
 	switch {

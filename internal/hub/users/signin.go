@@ -68,10 +68,11 @@ func (s SignIns) groups(ctx context.Context, id account.UserID) (map[account.Gro
 var errPasswordChanged = errors.New("password changed during the sign-in")
 
 // ByPassword signs in the user with the given name and password: it stores login
-// with that user, whom it returns. It fails with [account.ErrWrongPassword] if name
-// or password is wrong, even if the password was right when the check began, and
-// with [ErrDisabled] if both are right but the user is disabled. It records attempts
-// for existing users. If there are many checks at once, clients take turns.
+// for this user and returns the user. It fails with [account.ErrWrongPassword] if
+// name or password is wrong, even if the password was right when the check began,
+// and with [ErrDisabled] if both are right but the user is disabled. It records
+// attempts for existing users. If there are many checks at once, clients take
+// turns.
 func (s SignIns) ByPassword(ctx context.Context, client account.Client, name, password string, login account.Login) (account.UserID, error) {
 	for range 2 { // the second time if the password was changed, or only its hash
 		user, err := s.tryPassword(ctx, client, name, password, login)
@@ -104,10 +105,11 @@ func (s SignIns) tryPassword(ctx context.Context, client account.Client, name, p
 	return s.startLogin(ctx, row, hash, login)
 }
 
-// startLogin stores the sign-in of a user whose password was checked. If hash is not
-// "", it becomes the user's password hash. startLogin fails with errPasswordChanged
-// if row.Password is no longer the user's password hash: checks wait and take time,
-// and a change of the password ends the sign-ins that exist then.
+// startLogin stores the sign-in of a user whose password was checked. If hash is
+// not "", it becomes the user's password hash. startLogin fails with
+// errPasswordChanged if row.Password is no longer the user's password hash: the
+// password may have changed during the check, and such a change ends only the
+// sign-ins that exist at that time.
 func (s SignIns) startLogin(ctx context.Context, row store.User, hash string, login account.Login) (account.UserID, error) {
 	login.User = account.UserID(row.ID)
 	a := auditedAction{by: account.Principal{User: login.User}, action: signIn, in: store.UserNamespace(row.ID), subject: row.ID, details: map[string]any{"by": "password"}}
@@ -128,11 +130,11 @@ func (s SignIns) startLogin(ctx context.Context, row store.User, hash string, lo
 	return login.User, nil
 }
 
-// checkPasswordIs fails with errPasswordChanged if the user has another password
-// hash than was, or was deleted.
-func checkPasswordIs(ctx context.Context, tx *store.Tx, was store.User) error {
-	row, err := tx.Users.Get(ctx, was.ID)
-	if errors.Is(err, store.ErrNotFound) || err == nil && row.Password != was.Password {
+// checkPasswordIs fails with errPasswordChanged if the user's password hash
+// differs from that in old, or if the user was deleted.
+func checkPasswordIs(ctx context.Context, tx *store.Tx, old store.User) error {
+	row, err := tx.Users.Get(ctx, old.ID)
+	if errors.Is(err, store.ErrNotFound) || err == nil && row.Password != old.Password {
 		return errPasswordChanged
 	}
 	return err

@@ -41,8 +41,9 @@ func userFor(p account.Principal, u store.User) User {
 type Users struct{ b *core }
 
 // List returns the users sorted by name, and the cursor of the next page.
-// Administrators see all details, other users only names, and no administrators
-// except those in a group of theirs. Pages may therefore have fewer users.
+// Administrators see all details. Other users see only names, and no
+// administrators except those in one of their groups. Their pages may therefore
+// have fewer users.
 func (u Users) List(ctx context.Context, p account.Principal, page store.Page) ([]User, string, error) {
 	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
 		return nil, "", err
@@ -208,9 +209,9 @@ func (c UserChange) apply(ctx context.Context, tx *store.Tx, id account.UserID) 
 }
 
 // checkAdminLeft fails with [ErrLastAdmin] if no administrator remains after a
-// change. was reports whether the changed user was an administrator.
-func checkAdminLeft(ctx context.Context, tx *store.Tx, was bool) error {
-	if !was {
+// change. wasAdmin reports whether the changed user was an administrator.
+func checkAdminLeft(ctx context.Context, tx *store.Tx, wasAdmin bool) error {
+	if !wasAdmin {
 		return nil
 	}
 	n, err := tx.Users.CountAdmins(ctx)
@@ -254,10 +255,10 @@ type PasswordChange struct {
 	RevokeTokens bool
 }
 
-// SetPassword changes a user's password, ends all of the user's browser sign-ins, and
-// stores c.Login. Principals who change their own password must pass the current
-// one; otherwise SetPassword fails with [account.ErrWrongPassword], also if the
-// password was changed in the meantime.
+// SetPassword changes a user's password, ends all of the user's browser sign-ins,
+// and stores c.Login. Principals who change their own password must pass the
+// current one. If it is wrong, or if the password was changed in the meantime,
+// SetPassword fails with [account.ErrWrongPassword].
 func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.UserID, c PasswordChange) error {
 	details := map[string]any{"change": "password"}
 	if c.RevokeTokens {
