@@ -61,7 +61,7 @@ func (h *Handlers) loadSessionSkill(ctx context.Context, in *struct {
 	}
 	loaded, err := load(ctx, account.FromContext(ctx), in.Session, in.Body.Name, keep)
 	if err != nil || loaded == nil {
-		return nil, waitsProblem(err)
+		return nil, queuedProblem(err)
 	}
 	return api.BodyOf(*loaded, nil)
 }
@@ -75,11 +75,11 @@ func (h *Handlers) unloadSessionSkill(ctx context.Context, in *struct {
 	if gone == nil {
 		gone = []string{}
 	}
-	return api.BodyOf(unloadedSkills{gone}, waitsProblem(err))
+	return api.BodyOf(unloadedSkills{gone}, queuedProblem(err))
 }
 
-// waitsProblem converts a timeout. The command remains queued and still runs.
-func waitsProblem(err error) error {
+// queuedProblem converts a timeout. The command remains queued and still runs.
+func queuedProblem(err error) error {
 	if !errors.Is(err, api.ErrTimeout) {
 		return err
 	}

@@ -119,7 +119,7 @@ func serveSocket(h *Handlers, conn *websocket.Conn, open context.Context, p acco
 	select {
 	case <-s.ctx.Done():
 	case <-h.Draining:
-		s.closeWith()
+		s.sendBye()
 		s.end(&closeError{websocket.StatusGoingAway, "node is shutting down"})
 	}
 	if why, ok := errors.AsType[*closeError](context.Cause(s.ctx)); ok {
@@ -129,7 +129,7 @@ func serveSocket(h *Handlers, conn *websocket.Conn, open context.Context, p acco
 	s.work.Wait()
 }
 
-func (s *socket) closeWith() {
+func (s *socket) sendBye() {
 	ctx, stop := context.WithTimeout(s.open, closeFrameTimeout)
 	defer stop()
 	s.write(ctx, reply{Type: "bye"})
@@ -189,7 +189,7 @@ func (s *socket) read() {
 			s.end(&closeError{websocket.StatusUnsupportedData, "messages must be text"})
 			return
 		}
-		answer, then := s.handleMessages(data)
+		answer, then := s.handleMessage(data)
 		s.send(answer)
 		if s.ctx.Err() != nil {
 			return

@@ -22,19 +22,19 @@ type clientMessage struct {
 	chat.Response
 }
 
-// maxHeardID is the maximum length of a message ID, in bytes.
-const maxHeardID = 200
+// maxMessageID is the maximum length of a message ID, in bytes.
+const maxMessageID = 200
 
-// handleMessages handles a message. It returns the reply, and a function to call
+// handleMessage handles a message. It returns the reply, and a function to call
 // after sending it, or nil.
-func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
+func (s *socket) handleMessage(data []byte) (answer reply, then func()) {
 	ctx, stop := context.WithTimeoutCause(s.ctx, api.OperationTimeout, api.ErrTimeout)
 	defer stop()
 	if err := s.h.Gate.CountRequest(api.RequestFrom(s.ctx)); err != nil {
 		return s.refusal(readMessageID(data), err), nil
 	}
 	var m clientMessage
-	if err := json.Unmarshal(data, &m); err != nil || len(m.ID) > maxHeardID {
+	if err := json.Unmarshal(data, &m); err != nil || len(m.ID) > maxMessageID {
 		return s.refusal("", &api.Problem{Status: 400, Code: "malformed", Detail: "malformed message", Next: "see the expected format: GET /openapi.json, path /ws"}), nil
 	}
 	answer = reply{Type: "ok", To: m.ID, Success: m.Type == "skill:response"}
@@ -45,7 +45,7 @@ func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
 	case "message":
 		answer.Input, err = s.h.Chat.SendMessage(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Key: m.Key})
 	default:
-		err = s.do(ctx, m)
+		err = s.execute(ctx, m)
 	}
 	if err != nil {
 		return s.refusal(m.ID, err), nil
@@ -58,14 +58,14 @@ func readMessageID(data []byte) string {
 	var m struct {
 		ID string `json:"id"`
 	}
-	if json.Unmarshal(data, &m) != nil || len(m.ID) > maxHeardID {
+	if json.Unmarshal(data, &m) != nil || len(m.ID) > maxMessageID {
 		return ""
 	}
 	return m.ID
 }
 
-// do handles a message whose reply contains no data.
-func (s *socket) do(ctx context.Context, m clientMessage) error {
+// execute handles a message whose reply contains no data.
+func (s *socket) execute(ctx context.Context, m clientMessage) error {
 	switch m.Type {
 	case "detach":
 		s.detach(m.Session)

@@ -99,12 +99,12 @@ func (h *Handlers) totals(found []store.MeterEntry, by store.GroupBy) ([]totalJS
 			i = len(items)
 			at[k], items = i, append(items, item)
 		}
-		h.spend(&items[i].SumJSON, s)
-		h.spend(&total, s)
+		h.addEntry(&items[i].SumJSON, s)
+		h.addEntry(&total, s)
 	}
-	total.reported()
+	total.normalizeTokens()
 	for i := range items {
-		items[i].reported()
+		items[i].normalizeTokens()
 	}
 	slices.SortStableFunc(items, func(a, b totalJSON) int {
 		if a.Day != b.Day {
@@ -132,8 +132,9 @@ func (s *SumJSON) parts() []**int64 {
 	return []**int64{&s.Input, &s.Output, &s.CacheRead, &s.CacheWrite}
 }
 
-// reported removes unknown token counts, because reporting 0 would be wrong.
-func (s *SumJSON) reported() {
+// normalizeTokens sets missing token counts to 0, or removes all of them if they are
+// unknown, because 0 would be wrong.
+func (s *SumJSON) normalizeTokens() {
 	unknown := s.Unreported > 0 && s.tokens() == 0
 	for _, part := range s.parts() {
 		switch {
@@ -145,8 +146,8 @@ func (s *SumJSON) reported() {
 	}
 }
 
-// spend adds an entry for one model to a sum.
-func (h *Handlers) spend(to *SumJSON, s store.MeterEntry) {
+// addEntry adds an entry for one model to a sum.
+func (h *Handlers) addEntry(to *SumJSON, s store.MeterEntry) {
 	for _, n := range []struct {
 		to *int64
 		by int64
