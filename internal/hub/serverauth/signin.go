@@ -222,7 +222,7 @@ func attemptLabel(user account.UserID, state []byte) encryption.Label {
 
 // Finish completes a sign-in with the query parameters of the redirect. It returns
 // the path to which the user returns, even with some errors. It fails with
-// [ErrNoAttempt] and the errors of [Servers.Begin].
+// [ErrNoAttempt] or with the errors of [Servers.Begin].
 func (s *Servers) Finish(ctx context.Context, p account.Principal, browser string, answer url.Values) (back string, err error) {
 	b, err := s.useAttempt(ctx, p, browser, answer.Get("state"))
 	if err != nil {

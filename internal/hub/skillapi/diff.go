@@ -90,7 +90,8 @@ func (h *Handlers) getDiff(ctx context.Context, in *struct {
 }
 
 // previousVersion returns the number of the previous version that the principal may
-// get. If there are only others, it returns [library.NoVersion].
+// get. If the principal may get none of the previous versions, it returns
+// [library.NoVersion].
 func (h *Handlers) previousVersion(ctx context.Context, p account.Principal, v *VersionPath) (int64, error) {
 	number, err := h.resolveNumber(ctx, p, v)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-// waitingJSON is a version that is pending review.
+// waitingJSON is a version that is awaiting review.
 type waitingJSON struct {
 	Name      string       `json:"name" doc:"Name of the skill"`
 	Namespace string       `json:"namespace" doc:"Namespace of the skill: user:ID, group:ID, public or hub"`

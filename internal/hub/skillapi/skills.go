@@ -15,7 +15,7 @@ type skillDetail struct {
 	library.Skill
 	Listings []string      `json:"listings" nullable:"false" doc:"Namespaces that list it, of those that you may see"`
 	Version  *SkillVersion `json:"currentVersion,omitempty" doc:"Current version; absent if you may not read it"`
-	// Publisher may be read by whoever may read the current version.
+	// Publisher is visible to everybody who may read the current version.
 	Publisher *library.Publisher `json:"publisher,omitempty" doc:"Who signed the current version; absent if it has no valid signature"`
 	Can       []string           `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
 }
@@ -103,9 +103,9 @@ func yesOrNo(text string) *bool {
 }
 
 // namespaces resolves namespace names and removes duplicates.
-func (h *Handlers) namespaces(ctx context.Context, p account.Principal, written []string) ([]store.Namespace, error) {
+func (h *Handlers) namespaces(ctx context.Context, p account.Principal, names []string) ([]store.Namespace, error) {
 	var out []store.Namespace
-	for _, w := range written {
+	for _, w := range names {
 		n, err := h.Agents.ResolveNamespace(ctx, p, w)
 		if err != nil {
 			return nil, err

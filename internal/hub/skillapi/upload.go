@@ -103,8 +103,9 @@ func (h *Handlers) addVersion(ctx context.Context, in *struct {
 	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", api.Prefix, v.SkillID, v.Number), newSkillVersion(v)}, nil
 }
 
-// receivePackage passes the uploaded package to keep as it is received.
-func receivePackage(ctx context.Context, q PackageQuery, keep func(library.Package) error) error {
+// receivePackage calls store with the uploaded package, which it receives while
+// store reads it.
+func receivePackage(ctx context.Context, q PackageQuery, store func(library.Package) error) error {
 	r := api.RequestFrom(ctx).HTTP
 	data, name, err := attachedPackage(r)
 	if err != nil {
@@ -117,7 +118,7 @@ func receivePackage(ctx context.Context, q PackageQuery, keep func(library.Packa
 	}
 	in := &uploadReader{from: data}
 	pkg.Data = in
-	err = keep(pkg)
+	err = store(pkg)
 	if in.failed != nil {
 		return uploadProblem(in.failed)
 	}

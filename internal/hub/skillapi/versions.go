@@ -20,8 +20,8 @@ func (v VersionPath) number() int64 { return versionNumber(v.Version) }
 
 // versionNumber parses the version in a [VersionPath]. It returns 0 if the version
 // is not a number.
-func versionNumber(written string) int64 {
-	n, err := strconv.ParseInt(written, 10, 64)
+func versionNumber(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0
 	}
