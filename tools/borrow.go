@@ -111,8 +111,8 @@ func (s *Set) borrowedConfig(ctx context.Context, l *borrowedTools, to *skill.Sk
 	return c, nil, notes, err
 }
 
-// callMeta returns the _meta of a call: what the server may get of the caller's
-// meta, and the tool's settings.
+// callMeta returns the _meta of a call: the fields of the caller's meta that
+// the server may get, and the tool's settings.
 func (sv *server) callMeta(tool string, meta mcp.Meta) mcp.Meta {
 	out := upstream.ForwardedMeta(meta, "elicitation")
 	if settings, ok := sv.settings[tool]; ok {

@@ -157,12 +157,12 @@ func (s *Set) toolCapability(t *Tool) Capability {
 	return k
 }
 
-// schemaOr returns a server's schema as JSON, or none if the server declares no
-// schema.
-func schemaOr(stated any, none json.RawMessage) json.RawMessage {
-	b, err := json.Marshal(stated)
+// schemaOr returns a server's schema as JSON, or fallback if the server
+// declares no schema.
+func schemaOr(declared any, fallback json.RawMessage) json.RawMessage {
+	b, err := json.Marshal(declared)
 	if err != nil || string(b) == "null" {
-		return none
+		return fallback
 	}
 	return b
 }

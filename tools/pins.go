@@ -274,10 +274,11 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 }
 
 // Accept connects to a server and accepts its current tool definitions with
-// [Options.Pins]. It returns the server's names of the tools that changed, and
-// none if it has never been listed before. It waits for the server until ctx is
-// done. It returns an error if the server is unknown, lacks a variable or cannot
-// be listed. Without a store, it returns an error too.
+// [Options.Pins]. It returns the server's own names for the tools that
+// changed, or nil if the server has never been listed before. It waits for the
+// server until ctx is done. It returns an error if the server is unknown,
+// lacks a variable or cannot be listed. Without a store, it returns an error
+// too.
 func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
 	sv := s.findServer(ctx, name)
 	if sv == nil {

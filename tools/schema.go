@@ -40,7 +40,8 @@ func newSchema(t *mcp.Tool) *schema {
 	return s
 }
 
-// check returns the problems with the arguments, one for each property.
+// check returns the problems with the arguments, at most one for each
+// property.
 func (s *schema) check(args json.RawMessage) []string {
 	var in any = map[string]any{}
 	if len(args) > 0 {

@@ -33,7 +33,7 @@ type (
 )
 
 // NewPool returns a pool without connections. o may be nil. The caller must
-// close the pool, after the sets that use it.
+// close the sets that use the pool, then the pool.
 func NewPool(o *PoolOptions) *Pool { return upstream.NewPool(o) }
 
 // NewSpawner returns a spawner for the user's own servers. It starts their

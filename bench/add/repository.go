@@ -113,11 +113,11 @@ func (r *repository) commit() error {
 	if _, err := r.run("repack", "-a", "-d", "--quiet"); err != nil {
 		return err
 	}
-	return r.setMain(r.before)
+	return r.setMainBranch(r.before)
 }
 
-// setMain moves the main branch to a commit.
-func (r *repository) setMain(commit string) error {
+// setMainBranch makes the main branch point to a commit.
+func (r *repository) setMainBranch(commit string) error {
 	_, err := r.run("update-ref", "refs/heads/main", commit)
 	return err
 }

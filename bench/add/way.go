@@ -78,13 +78,14 @@ func (w *way) runRound(record bool) error {
 	return errors.Join(w.withHome(func(home string) error { return w.measureGit(home, baselines) }), w.withHome(w.installAll), w.withHome(w.installOne), w.measurePeer())
 }
 
-// withHome calls do with a new home directory and removes it afterwards.
-func (w *way) withHome(do func(home string) error) error {
+// withHome calls fn with a new home directory and removes the directory
+// afterwards.
+func (w *way) withHome(fn func(home string) error) error {
 	home, err := w.newHome()
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(home), os.RemoveAll(home))
+	return errors.Join(fn(home), os.RemoveAll(home))
 }
 
 // measureBaselines measures, in this process, the minimum work that any program must do with the
@@ -108,8 +109,9 @@ func (w *way) measureBaselines() (all measure.Cost, err error) {
 	return all, nil
 }
 
-// measureGit measures git alone, and a start of loadout that does nothing. Together with
-// baselines, they are the budgets for installing all skills and for checking for updates.
+// measureGit measures git alone, and a start of loadout that does nothing.
+// Together with the given baselines, their costs are the budgets for
+// installing all skills and for checking for updates.
 func (w *way) measureGit(home string, baselines measure.Cost) error {
 	clone, err := w.run(command{home: home, args: []string{w.repo.git, "clone", "--quiet", "--depth", "1", w.url, "clone"}})
 	if err != nil {
@@ -146,10 +148,10 @@ func (w *way) installAll(home string) error {
 	if err := errors.Join(do(w.list, 0, "list"), do(w.verify, 0, "verify"), do(w.current, 0, "update", "--check")); err != nil {
 		return err
 	}
-	if err := w.repo.setMain(w.repo.after); err != nil {
+	if err := w.repo.setMainBranch(w.repo.after); err != nil {
 		return err
 	}
-	if err := errors.Join(do(w.changed, 1, "update", "--check"), w.repo.setMain(w.repo.before)); err != nil {
+	if err := errors.Join(do(w.changed, 1, "update", "--check"), w.repo.setMainBranch(w.repo.before)); err != nil {
 		return err
 	}
 	return w.withHome(func(other string) error { return w.installFrozen(other, filepath.Join(installed, "loadout.lock")) })
@@ -175,9 +177,9 @@ func (w *way) installOne(home string) error {
 	return w.measure(w.addOne, command{home: home, args: []string{w.loadout, "add", w.url, "--skill", w.repo.skill}})
 }
 
-// measurePeer measures the same operations with the peer. It installs into a project, because
-// only there the peer records repositories of any host. The peer cannot check for updates
-// without installing them.
+// measurePeer measures the same operations with the peer. It installs into a
+// project, because the peer records repositories of arbitrary hosts only in
+// projects. The peer cannot check for updates without installing them.
 func (w *way) measurePeer() error {
 	if w.peer == nil {
 		return nil

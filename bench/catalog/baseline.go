@@ -11,8 +11,8 @@ import (
 
 const headSize = 4 << 10
 
-// eachHead calls do with the first 4 KiB of every SKILL.md.
-func (b *bench) eachHead(do func(head []byte)) error {
+// forEachHead calls fn with the first 4 KiB of every SKILL.md.
+func (b *bench) forEachHead(fn func(head []byte)) error {
 	root, err := syscall.Open(b.dir, syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -29,21 +29,22 @@ func (b *bench) eachHead(do func(head []byte)) error {
 		if err != nil {
 			return err
 		}
-		do(buf[:n])
+		fn(buf[:n])
 	}
 	return nil
 }
 
-func (b *bench) readHeads() error { return b.eachHead(func([]byte) {}) }
+func (b *bench) readHeads() error { return b.forEachHead(func([]byte) {}) }
 
-// level1 holds the minimum that a catalog stores for a skill.
-type level1 struct{ name, description string }
+// metadata is the minimum that a catalog stores for a skill.
+type metadata struct{ name, description string }
 
-// parseAll finds each name and description by searching for lines with these prefixes.
-func (b *bench) parseAll() ([]level1, error) {
-	all := make([]level1, 0, len(b.names))
-	err := b.eachHead(func(head []byte) {
-		all = append(all, level1{lineValue(head, "\nname: "), lineValue(head, "\ndescription: ")})
+// parseAll returns the name and the description of each skill, which it finds
+// by searching for lines that begin with the names of these fields.
+func (b *bench) parseAll() ([]metadata, error) {
+	all := make([]metadata, 0, len(b.names))
+	err := b.forEachHead(func(head []byte) {
+		all = append(all, metadata{lineValue(head, "\nname: "), lineValue(head, "\ndescription: ")})
 	})
 	return all, err
 }

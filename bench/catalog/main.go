@@ -136,8 +136,8 @@ func measureMemory(self, mode, dir string) (m memory, err error) {
 	return m, err
 }
 
-// scanOnce scans a directory and prints the heap growth and the peak memory before a forced
-// garbage collection.
+// scanOnce scans a directory and prints the growth of the heap, and the peak
+// memory before a forced garbage collection.
 func scanOnce(mode, dir string) error {
 	b, err := newBench(dir)
 	if err != nil {

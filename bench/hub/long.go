@@ -24,7 +24,7 @@ var marks = []int{20, 50, 200, 400, 1000}
 // window is the number of turns that are measured at each mark.
 const window = 24
 
-// longChat is a conversation of a program that grows.
+// longChat is a growing conversation in one of the compared programs.
 type longChat struct {
 	*bench
 	name            string
@@ -32,10 +32,11 @@ type longChat struct {
 	cpu, first, end []float64 // of the turns at the current mark, in ms
 }
 
-// measureLong measures the turns of one conversation of each program as it grows to
-// the given number of turns. The turns of the programs alternate with the baseline: a
-// transaction that stores an event, and a server-sent event to a client that waits
-// for it. The CPU time includes the demo model, which reads the whole request.
+// measureLong measures turns of a growing conversation: one in each program,
+// up to the configured number of turns. The turns of the programs alternate
+// with those of the baseline, which stores an event in a transaction and sends
+// it to a waiting client as a server-sent event. The CPU time includes the
+// demo model, which reads the whole request.
 func measureLong(database string, all []*bench) (err error) {
 	baseline, err := newMinimalServer(all[0].home + "-baseline.db")
 	if err != nil {
@@ -110,9 +111,9 @@ func (l *longChat) close() error {
 	return l.node.stop()
 }
 
-// turn runs a turn and records its costs if it is measured. The node goes on for a
-// moment after the last event, which the next turn of another program includes, so
-// turn waits for it.
+// turn runs a turn and records its costs if measured is set. The node keeps
+// working for a moment after the last event. turn waits for that, because the
+// work would otherwise disturb the next turn, which runs in another program.
 func (l *longChat) turn(measured bool) error {
 	cpu := measure.CPUOf(l.node.pid())
 	s, err := l.chat.sendMessage(l.bench)

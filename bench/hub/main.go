@@ -138,8 +138,9 @@ func createDatabase(server, name string) (string, error) {
 	return u.String(), errors.Join(err, db.Close())
 }
 
-// measure measures the MCP endpoint alone, a long conversation, or everything else.
-// other, if it has a program, is compared in a long conversation.
+// measure measures the MCP endpoint alone, a long conversation, or everything
+// else. A long conversation is also measured with the program of other, if it
+// has one.
 func (b *bench) measure(name, skills string, mcp bool, other *bench) error {
 	switch {
 	case mcp:

@@ -44,8 +44,8 @@ func (b *bench) runMCP(name string) (err error) {
 	return b.measureChats()
 }
 
-// fill writes the skills to the database: of four skills, two to the public namespace, one to a
-// group and one to a user.
+// fill writes the skills to the database. Of every four skills, two go to the
+// public namespace, one to a group and one to a user.
 func (b *bench) fill() (err error) {
 	ctx := context.Background()
 	db, err := store.Open(ctx, b.database, nil)

@@ -28,9 +28,10 @@ type cluster struct {
 	cpu         [2][]float64
 }
 
-// measureNodes measures the CPU time of two nodes per turn while one of them has all
-// conversations, and while both have half of them. The rounds of the programs and of
-// both cases alternate. The database and Redis are not counted.
+// measureNodes measures the CPU time per turn of two nodes in two cases: one
+// node has all conversations, or each node has half of them. The rounds of the
+// programs and of both cases alternate. The time of the database and of Redis
+// is not included.
 func measureNodes(all []*bench) (err error) {
 	var clusters []*cluster
 	for i, b := range all {

@@ -99,8 +99,8 @@ func (b *bench) upload(dir string) (time.Duration, error) {
 	return took, err
 }
 
-// uploadSkill uploads skill i. Of four skills, two go to the public namespace, one to a group
-// and one to a user.
+// uploadSkill uploads skill i. Of every four skills, two go to the public
+// namespace, one to a group and one to a user.
 func (b *bench) uploadSkill(dir string, i int) error {
 	var data bytes.Buffer
 	if _, _, err := skill.WriteZIP(&data, os.DirFS(dir), filepath.Base(dir)); err != nil {

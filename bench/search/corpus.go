@@ -26,8 +26,9 @@ type corpus struct {
 // tasksOrigin is the origin of the task skills, which dropHalf keeps.
 const tasksOrigin = "tasks"
 
-// openCorpus reads the skills in the directories, of which the first contains the tasks. If
-// keep is not nil, the corpus contains only the skills for which it returns true.
+// openCorpus reads the skills in the directories. The first directory contains
+// the tasks. If keep is not nil, the corpus contains only the skills for which
+// it returns true.
 func openCorpus(ctx context.Context, dirs []string, keep func(*catalog.Entry) bool) (*corpus, error) {
 	var sources []catalog.Source
 	for i, dir := range dirs {

@@ -98,7 +98,8 @@ func score(at []int, wanted int) figures {
 	return f
 }
 
-// findRanks returns the ranks of the right skills in the fused results, from 1.
+// findRanks returns the ranks of the right skills in the fused results. The
+// first rank is 1.
 func findRanks(search searcher, c *corpus, q question, depth int) []int {
 	var at []int
 	for i, doc := range searchFused(search, q, depth) {

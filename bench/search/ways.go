@@ -22,7 +22,7 @@ type way struct {
 }
 
 var ways = []way{
-	{"number of words contained", countWords},
+	{"number of words contained", rankByWordCount},
 	{"BM25, name + description", indexMetadata},
 	{"BM25, with the body in one text", indexAll},
 	{"both, fused by rank", fuseByRank},
@@ -95,8 +95,9 @@ func fuseByRank(c *corpus) (searcher, error) {
 	}, err
 }
 
-// countWords ranks by the number of query words in the name and description.
-func countWords(c *corpus) (searcher, error) {
+// rankByWordCount ranks skills by the number of query words in the name and
+// description.
+func rankByWordCount(c *corpus) (searcher, error) {
 	texts := make([]string, len(c.docs))
 	for i, d := range c.docs {
 		texts[i] = strings.ToLower(d.Name + " " + d.Description)

@@ -15,8 +15,9 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// client is an MCP client as it introduces itself. structured means that it shows a
-// model only the structured content of a result, if there is any.
+// client is an MCP client, identified by the name that it sends. structured is
+// set if it shows a model only the structured content of a result that has
+// any.
 type client struct {
 	name       string
 	structured bool
@@ -41,7 +42,8 @@ func connect(ctx context.Context, rt *loadout.Runtime, name string) (*mcp.Client
 	return c, func() error { return errors.Join(c.Close(), stop()) }, nil
 }
 
-// addShown sets what each client shows a model after load_skill.
+// addShown sets shown of each skill to the texts that the clients show a model
+// after load_skill.
 func addShown(ctx context.Context, rt *loadout.Runtime, all []deliveredSkill) error {
 	for _, cl := range recordedClients {
 		c, stop, err := connect(ctx, rt, cl.name)

@@ -64,8 +64,9 @@ func (r *report) addDelivery(n count, all []deliveredSkill) {
 	r.addRow("delivered instructions with file names; baseline: as written", float64(rendered), float64(bodies), "")
 }
 
-// addShown adds token counts of what clients show after load_skill: of all skills
-// together, and of the worst with instructions of at least 1,000 tokens.
+// addShown adds token counts of the texts that clients show after load_skill:
+// for all skills together, and for the worst skill with at least 1,000 tokens
+// of instructions.
 func (r *report) addShown(n count, all []deliveredSkill) {
 	for i, cl := range recordedClients {
 		var bodies, shown, worst, worstBody int

@@ -97,8 +97,8 @@ func (w *way) readLines(out *bufio.Reader) {
 	}
 }
 
-// close closes the program's input, and interrupts the program if it serves SSE. It kills the
-// program if it has not exited after ten seconds.
+// close closes the program's input, and interrupts the program if it serves
+// SSE. If the program does not exit within ten seconds, close kills it.
 func (w *way) close() {
 	if w.cmd == nil || w.cmd.Process == nil {
 		return

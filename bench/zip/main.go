@@ -178,8 +178,9 @@ func hashFiles(file string) error {
 	})
 }
 
-// withBundle checks a package as `loadout inspect` does and calls do with its files.
-func withBundle(file string, do func(*skill.Bundle) error) error {
+// withBundle checks a package as `loadout inspect` does and calls fn with its
+// files.
+func withBundle(file string, fn func(*skill.Bundle) error) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -197,5 +198,5 @@ func withBundle(file string, do func(*skill.Bundle) error) error {
 	if _, _, err := skill.Parse(b.FS, b.Folder); err != nil {
 		return err
 	}
-	return do(b)
+	return fn(b)
 }
