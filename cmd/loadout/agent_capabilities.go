@@ -27,13 +27,13 @@ func (a *app) capabilitiesCommand() *cobra.Command {
 		Use:   "capabilities",
 		Short: "List what an agent can do, and what needs approval",
 		Long: `List the skills and MCP tools available to an agent, with the safety level of each and
-whether it needs approval. Calling a tool or running the code of a skill can need
-approval; loading instructions never does. Your rules and approvals apply. Each call is
-checked again with its arguments.
+whether it needs your approval. Tool calls and the code of skills may need approval;
+loading the instructions of a skill never does. The list takes your rules and approvals
+into account. Each call is checked again, with its arguments.
 
-Only known tools are listed. Servers that were never connected are reported separately:
-use --connect to connect to them first. The --json output is for planners:
-available_skills, available_mcp_tools and planning_hints.`,
+Only tools from earlier connections are listed. Servers that were never connected are
+reported separately: to connect to all servers first, use --connect. The --json output
+is for planners: available_skills, available_mcp_tools and planning_hints.`,
 		Example: `  loadout capabilities
   loadout capabilities --connect
   loadout capabilities --json | jq '.planning_hints.capabilities[] | select(.requires_approval)'`,

@@ -82,12 +82,12 @@ not listed; show one with loadout servers test SKILL_SERVER.`,
 		},
 	}
 	cmd.PersistentFlags().StringArrayVar(&files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")
-	cmd.Flags().BoolVar(&offline, "offline", false, "show what is known without connecting")
+	cmd.Flags().BoolVar(&offline, "offline", false, "list the servers and their known tools without connecting")
 	cmd.AddCommand(a.loginCommands(&files)...)
 	a.profileFlag(cmd.PersistentFlags())
 	cmd.AddCommand(&cobra.Command{
 		Use:     "test NAME",
-		Short:   "Connect to an MCP server and show its tools and output",
+		Short:   "Connect to an MCP server and show its tools and errors",
 		Example: "  loadout servers test files",
 		Args:    argCount(1, 1, "NAME"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.testServer(cmd.Context(), args[0], files) },

@@ -34,10 +34,10 @@ func (a *app) applyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Create or update hub resources from files",
-		Long: `Create or update the resources of a hub from documents: Skill, Ghost, Bot, Team, Model
-and MCPServer, as YAML (several per file) or JSON. Either all documents are applied or
-none. Applying them again changes nothing. Wegent documents are accepted as they are;
-documents of other kinds are skipped.
+		Long: `Create or update resources of a hub from documents of the kinds Skill, Ghost, Bot,
+Team, Model and MCPServer. A file is YAML, with one or several documents, or JSON.
+Either all documents are applied, or none. Applying them again changes nothing. Wegent
+documents are accepted as they are; documents of other kinds are skipped.
 
   kind: Ghost
   metadata: {name: analyst}
@@ -45,8 +45,8 @@ documents of other kinds are skipped.
     systemPrompt: You read numbers.
     skills: [spreadsheets]
 
-metadata.namespace selects the owner of a resource: you by default, a group, or
-everyone with public. LOADOUT_HUB names the hub; by default it is the hub on this
+metadata.namespace is the owner of a resource: by default you, or the name of a group,
+or public for everyone. LOADOUT_HUB names the hub; by default it is the hub on this
 machine. LOADOUT_HUB_TOKEN authenticates you.`,
 		Example: "  loadout apply -f team.yaml --dry-run      show the changes\n  loadout apply -f ghosts.yaml -f bots.yaml --hub https://hub.example.com\n  cat team.yaml | loadout apply -f -",
 		Args:    argCount(0, 0, ""),

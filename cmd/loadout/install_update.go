@@ -53,7 +53,7 @@ asks for confirmation. Without NAME it updates all skills.
 Skills you edited are reported and not changed. A skill pinned to a commit or tag stays
 at that version; a tag that moved is reported and not followed. A signed version older
 than one seen before is refused. Code of a new version needs a new approval. --check
-changes nothing, and exits with 1 if there are updates.`,
+changes nothing, and exits with status 1 if there are updates.`,
 		Example: `  loadout update --check
   loadout update
   loadout update pdf --diff
@@ -71,7 +71,7 @@ changes nothing, and exits with 1 if there are updates.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "update all skills (default without a NAME)")
-	f.BoolVar(&o.check, "check", false, "only check, and exit with 1 if updates are available")
+	f.BoolVar(&o.check, "check", false, "only check, and exit with status 1 if updates are available")
 	registerInstallFlags(&o.InstallFlags, f, true)
 	f.BoolVar(&o.downgrade, "downgrade", false, "also install signed versions older than those seen before")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the changes without installing them")

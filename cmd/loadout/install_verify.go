@@ -49,9 +49,10 @@ func (a *app) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [NAME|PATH...]",
 		Short: "Verify installed skills and signatures",
-		Long: `Compare the files of installed skills with loadout.lock, and their signatures with the
-remembered keys. Exits with 1 if something differs. With --key, check the signature of
-the skill at PATH or with NAME against that public key, however it was installed.`,
+		Long: `Compare the files of installed skills with loadout.lock, and verify their signatures
+with the remembered keys. Exits with status 1 if something differs. With --key, verify
+the signature of the skill with the given NAME, or in the directory PATH, with that
+public key, even if the skill was not installed with loadout add.`,
 		Example: `  loadout verify
   loadout verify pdf --scope project --json
   loadout verify ./pdf --key publisher+1234abcd+AY…

@@ -37,22 +37,22 @@ func (a *app) approveCommand() *cobra.Command {
 		Short: "Approve the scripts and servers of a skill, or a tool",
 		Long: `Show what a skill runs and which permissions it requests, and allow agents to run it.
 
-An approval covers the exact files of the skill and of the skills it depends on. If
-any of them changes, the skill needs a new approval. approve asks for confirmation. If
+An approval covers the exact files of the skill and of the skills it depends on. If any
+of them changes, the skill needs a new approval. approve asks for confirmation. If
 standard input or standard error is redirected, it asks on the controlling terminal. It
-does not ask with --yes if standard input is a terminal or the digest is stated, and
-with --json if nothing is redirected but the output. --yes without --digest is
-deprecated.
+does not ask with --yes if standard input is a terminal or you give the digest, nor
+with --json if only the output is redirected. --yes without --digest is deprecated.
 
 Only you can approve: approve refuses if an agent runs it, or if it has no controlling
 terminal. --pending lists the commands refused in this way. On an unattended machine,
-state what you reviewed: --digest with the digest of the skill and of everything that
---dry-run lists as needed, and --yes. This does not let an agent approve. On a managed
+give the digests of what you reviewed: --digest for the skill and for everything that
+--dry-run lists as needed, and --yes. Even so, an agent cannot approve. On a managed
 machine, only its administrator approves; --dry-run shows how.
 
-You approve tool calls when an agent makes them, or before, with the NAME of a tool of
-an MCP server in any spelling, such as github__create_issue. --list also shows the tool calls you
-allowed for a session or always; --revoke NAME revokes them by tool name.`,
+You approve tool calls when an agent makes them, or in advance with this command: NAME
+is then that of an MCP tool, in any spelling, such as github__create_issue. --list also
+shows the tool calls that you allowed for a session or always; --revoke NAME revokes
+them by tool name.`,
 		Example: `  loadout approve pdf
   loadout approve pdf --dry-run             show what would be approved
   loadout approve pdf --expires 24h

@@ -53,13 +53,13 @@ func (a *app) changesCommand() *cobra.Command {
 		Use:   "changes [DIR]",
 		Short: "Review changes to files that steer programs or agents",
 		Long: `Show the changes that scripts and agents made in a directory to files that steer
-programs or agents, such as CLAUDE.md, new skills or .git/hooks, and that nobody
-could be asked about. They are held until you apply or discard them, at most 30 days.
-DIR is the workspace; the default is the current directory.
+programs or agents, such as CLAUDE.md, new skills or .git/hooks, when Loadout could not
+ask you. Loadout holds them for up to 30 days, until you apply or discard them. DIR is
+the workspace; the default is the current directory.
 
 --apply applies the changes that it shows, after a confirmation. A change is stale if
-its file changed since; it is never applied. Only you can apply changes: --apply
-refuses if an agent runs it, or if it has no controlling terminal.`,
+its file has changed since; a stale change is never applied. Only you can apply
+changes: --apply refuses if an agent runs it, or if it has no controlling terminal.`,
 		Example: `  loadout changes
   loadout changes ~/src/project --apply
   loadout changes --discard`,

@@ -49,8 +49,8 @@ func (a *app) sandboxProbeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "probe",
 		Short: "Test the sandbox backends",
-		Long: `Test every sandbox backend: start each one and try forbidden actions from inside. Exits
-with 5 if none isolates enough.`,
+		Long: `Test every sandbox backend on this machine: start it, and try forbidden actions from
+inside the sandbox. Exits with status 5 if no backend isolates enough.`,
 		Example: "  loadout sandbox probe\n  loadout sandbox probe --json | jq -r .chosen",
 		Args:    argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -73,7 +73,7 @@ refuses if an agent runs it, or if it has no controlling terminal.`,
 			return a.grantSecret(cmd.Context(), args[0], skill)
 		},
 	}
-	grant.Flags().BoolVar(&remove, "remove", false, "revoke the permission of the skill")
+	grant.Flags().BoolVar(&remove, "remove", false, "revoke the permission instead of granting it")
 	grant.Flags().StringVar(&skill, "skill", "", "`SKILL` that may use the secret")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "set NAME",

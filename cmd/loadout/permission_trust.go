@@ -58,11 +58,11 @@ directories inside itself and rules that deny. No project can loosen the sandbox
 
 trust asks for confirmation. If standard input or standard error is redirected, it asks
 on the controlling terminal. It does not ask with --yes if standard input is a terminal
-or the digest is stated, and with --json if nothing is redirected but the output. --yes
-without --digest is deprecated.
+or you give the digest, nor with --json if only the output is redirected. --yes without
+--digest is deprecated.
 
 Only you can trust a project: trust refuses if an agent runs it, or if it has no
-controlling terminal. On an unattended machine, state the digest that --dry-run shows:
+controlling terminal. On an unattended machine, give the digest that --dry-run shows:
 --digest DIGEST --yes.`,
 		Example: `  loadout trust . --dry-run                show what would apply
   loadout trust ~/src/project

@@ -48,8 +48,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Diagnose your setup without connecting to anything. doctor shows the configuration
 files, where skills are searched for, and which skills are broken, repaired, shadowed
 or not available as MCP resources, with a fix for each. It also checks the sandbox for
-scripts, and your MCP servers, profiles and secrets. Exits with 1 if a skill does not
-load.`,
+scripts, and your MCP servers, profiles and secrets. Exits with status 1 if a skill
+does not load.`,
 		Example: "  loadout doctor\n  loadout doctor --json | jq .problems",
 		Args:    argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

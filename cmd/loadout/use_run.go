@@ -36,14 +36,15 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a script of a skill in the sandbox",
 		Long: `Run a script of a skill in the sandbox. The script sees its skill, an empty working
 directory (/work), the files given with --in, and only the network hosts that the skill
-requests. Files it writes to /work/out (LOADOUT_OUT) are its output. On a terminal, only
-text, colors and changes of the current line are shown; a pipe receives all. Typing this
-command approves this one run. If standard input or standard error is redirected, and
-the skill is not approved, it asks on the controlling terminal. If an agent runs it, or
-there is no terminal, the skill must be approved: loadout approve NAME.
+requests. The files that it writes to /work/out (LOADOUT_OUT) are its output. A
+terminal shows only text, colors and changes to the current line; a pipe receives
+everything. Typing this command approves this one run. If standard input or standard
+error is redirected, and the skill is not approved, the command asks on the controlling
+terminal. If an agent runs the command, or there is no terminal, the skill must be
+approved: loadout approve NAME.
 
-Exits with 0 if the script succeeds and with 1 if it fails. --json includes the exit
-code of the script.`,
+Exits with status 0 if the script succeeds and with status 1 if it fails. --json
+includes the exit code of the script.`,
 		Example: `  loadout run pdf scripts/extract.py --in report.pdf --out texts -- /work/in/report.pdf
   echo '{"a":1}' | loadout run data check.py
   loadout run charts draw.js --json -- --width 800`,

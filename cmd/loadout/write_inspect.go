@@ -25,8 +25,8 @@ func (a *app) inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect ZIP",
 		Short: "Inspect a skill archive without unpacking it",
-		Long: `Check an archive as a hub does on upload: its size, entries and paths, and the skill
-in it, which must load. Nothing is unpacked or run. Exits with 1 if the archive is
+		Long: `Check an archive as a hub does on upload: its size, entries and paths, and the skill in
+it, which must load. Nothing is unpacked or run. Exits with status 1 if the archive is
 refused.`,
 		Example: `  loadout inspect pdf.zip
   loadout inspect download.zip --any-folder --json`,

@@ -47,8 +47,8 @@ that the frontmatter does not declare. PATH is the directory, SKILL.md or archiv
 skill, or a directory with skills below it. NAME is the name of an available skill.
 
 A scan is not a guarantee: a skill without findings can be harmful, and a finding can
-be harmless. The sandbox limits what scripts can do. Exits with 1 if a finding has at
-least the given severity.`,
+be harmless. The sandbox limits what scripts can do. Exits with status 1 if a finding
+has at least the given severity.`,
 		Example: `  loadout scan skills
   loadout scan pdf --severity medium
   loadout scan skills --sarif > scan.sarif

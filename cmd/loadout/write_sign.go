@@ -47,16 +47,17 @@ func (a *app) signCommand() *cobra.Command {
 		Short: "Sign skills that you publish",
 		Long: `Sign the files of skills to prove that they come from you. The signature is written
 beside SKILL.md as SKILL.sig. Sign again after every change, and keep SKILL.sig: its
-counter increases by one each time, so that users notice if somebody offers them an
-older version. If SKILL.sig is lost, give the next number with --counter. When users install your
-skill, Loadout remembers your key for its source, and warns them if the key later
-changes or is missing. Create a key with --new-key. Keep the file secret, and back it
-up: a lost key cannot be restored.
+counter increases by one each time, so Loadout refuses an older version that somebody
+offers to your users. If SKILL.sig is lost, give the next number with --counter. When
+users install your skill, Loadout remembers your key for its source, and refuses later
+versions that are unsigned or signed with another key. Create a key with --new-key.
+Keep the file secret, and back it up: a lost key cannot be restored.
 
-A key expires two years after its creation, or at --expires. From then on, users keep
-what they installed, but get no updates. Before that, create the next key with
---replaces OLD: the old key signs a statement that the new one replaces it, every
-signature of the new key contains it, and users accept the new key without a warning.`,
+A key expires two years after its creation, or on the date given with --expires. After
+that, users keep what they installed, but get no updates. Before it expires, create the
+next key with --replaces OLD. The old key then signs a statement that the new key
+replaces it. Every signature of the new key contains this statement, so users accept
+the new key without a warning.`,
 		Example: `  loadout sign --new-key example.com --key ~/publisher.key
   loadout sign skills/pdf skills/docx --key ~/publisher.key
   loadout sign --new-key example.com --key ~/next.key --replaces ~/publisher.key
@@ -86,8 +87,8 @@ signature of the new key contains it, and users accept the new key without a war
 		},
 	}
 	cmd.Flags().StringVar(&o.key, "key", "", "read your private key from `FILE`")
-	cmd.Flags().StringVar(&o.newKey, "new-key", "", "create a key for the publisher `NAME`, such as your domain, in the --key file")
-	cmd.Flags().StringVar(&o.expires, "expires", "", "let the new key expire on `DATE`, or never (default: in two years)")
+	cmd.Flags().StringVar(&o.newKey, "new-key", "", "create a key for publisher `NAME`, such as your domain, and write it to the --key file")
+	cmd.Flags().StringVar(&o.expires, "expires", "", "expiry `DATE` of the new key, or never (default: in two years)")
 	cmd.Flags().StringVar(&o.replaces, "replaces", "", "state that the new key replaces the key in `FILE`")
 	cmd.Flags().Uint64Var(&o.counter, "counter", 0, "sign as version `N` (default: one more than in SKILL.sig)")
 	return cmd

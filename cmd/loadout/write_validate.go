@@ -22,8 +22,9 @@ func (a *app) validateCommand() *cobra.Command {
 		Use:   "validate PATH...",
 		Short: "Check skills against the specification",
 		Long: `Check a skill (its directory, SKILL.md or archive), or all skills below a directory,
-by the rules of the specification's reference validator. An invalid skill may still
-load; repairs are listed. Exits with 1 if a skill is invalid.`,
+against the rules of the specification's reference validator. Loadout can load some
+invalid skills; the output lists the repairs. Exits with status 1 if a skill is
+invalid.`,
 		Example: `  loadout validate my-skill
   loadout validate skills --json | jq '.results[] | select(.valid | not)'`,
 		Args: argCount(1, -1, "the PATH of a skill or of a directory with skills"),
