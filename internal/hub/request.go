@@ -61,8 +61,8 @@ func (h *Hub) serveRequest(w http.ResponseWriter, r *http.Request, v *api.Reques
 	end()
 }
 
-// finishRequest logs a request. If the handler panicked before writing anything, it sends
-// an error response.
+// finishRequest logs a request. If the handler panicked before writing anything, it
+// sends an error response.
 func (h *Hub) finishRequest(w *responseRecorder, r *http.Request, v *api.Request) {
 	cause, begun := recover(), w.status != 0
 	if cause != nil && cause != http.ErrAbortHandler {

@@ -124,7 +124,8 @@ type dirs struct {
 	lock                string // identifies the lock file; see lockDir
 }
 
-// createNodeDirs creates a node's directories and removes their previous content.
+// createNodeDirs creates a node's directories and removes their previous
+// content.
 func createNodeDirs(data string) (dirs, error) {
 	base := filepath.Join(data, "node")
 	unlock, lock, err := lockDir(data)

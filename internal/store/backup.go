@@ -32,9 +32,9 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 	return nil
 }
 
-// backUpBeforeMigration saves a copy of an SQLite database whose schema is older than the
-// given version. The copy is named after the database and its schema version,
-// such as hub.db.schema-8, and replaces an earlier one of that name.
+// backUpBeforeMigration saves a copy of an SQLite database whose schema is older
+// than the given version. The copy is named after the database and its schema
+// version, such as hub.db.schema-8, and replaces an earlier one of that name.
 func (db *DB) backUpBeforeMigration(ctx context.Context, newest int) error {
 	if db.path == "" {
 		return nil

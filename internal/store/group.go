@@ -24,8 +24,8 @@ type Group struct {
 	Display     string
 	Description string
 	Created     time.Time // set by Create if zero
-	// RequiredApprovers is how many reviewers must approve a version of the
-	// group's skills, from 1 to [MaxRequiredApprovers]. Create sets it to 1 if it is 0.
+	// RequiredApprovers is how many reviewers must approve a version of the group's
+	// skills, from 1 to [MaxRequiredApprovers]. Create sets it to 1 if it is 0.
 	RequiredApprovers int64
 }
 

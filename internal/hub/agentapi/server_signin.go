@@ -100,8 +100,8 @@ func (h *Handlers) startServerSignIn(ctx context.Context, subject agents.Subject
 	return &signInStarted{*cookie, signInStartedJSON{page, time.Now().Add(serverauth.Timeout)}}, nil
 }
 
-// redirectURL returns the redirect URL for a browser: at the hub's public address, or
-// at its loopback address.
+// redirectURL returns the redirect URL for a browser, at the hub's public address
+// or at its loopback address.
 func (h *Handlers) redirectURL(r *http.Request) (string, error) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -115,8 +115,8 @@ func (h *Handlers) redirectURL(r *http.Request) (string, error) {
 	return h.Server.Origin(r) + serverCallback, nil
 }
 
-// browserCookie returns a new cookie that identifies the browser. It reuses the value
-// of an earlier sign-in's cookie.
+// browserCookie returns a new cookie that identifies the browser. It reuses the
+// value of an earlier sign-in's cookie.
 func (h *Handlers) browserCookie(r *http.Request) *http.Cookie {
 	c := &http.Cookie{Name: "loadout-servers", Path: "/", MaxAge: int(serverauth.Timeout.Seconds()), Secure: h.Gate.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if c.Secure {

@@ -29,8 +29,8 @@ const RequestRetention = 24 * time.Hour
 // repeatWait is how long a repeated request waits for the response to the first one.
 const repeatWait = 10 * time.Second
 
-// withoutKeys lists the POST operations whose Idempotency-Key is ignored, because
-// they store nothing, and say, which keeps the key as long as the conversation.
+// withoutKeys lists the POST operations that need no recorded request: most store
+// nothing, and say stores the key with the conversation.
 var withoutKeys = map[string]bool{"say": true, "check-draft": true, "find-draft": true, "pack-draft": true, "look-at-source": true, "test-server": true}
 
 // keyParameter describes the header of the other POST operations.
@@ -200,8 +200,8 @@ func (q Requests) isSame(r store.Request, digest []byte) (bool, error) {
 	return bytes.Equal(recorded, digest), err
 }
 
-// repeat responds to a repeated request with the given digest. It waits for a first
-// one that still runs.
+// repeat responds to a repeated request with the given digest. If the first request
+// is still running, repeat waits for it.
 func (s *Server) repeat(w http.ResponseWriter, r *http.Request, request store.Request, digest []byte) {
 	late := time.After(repeatWait)
 	for {

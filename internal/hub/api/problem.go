@@ -70,8 +70,8 @@ type condition struct {
 	next    string
 }
 
-// conditions maps errors of lower-level packages. Hidden and missing items get the
-// same response.
+// conditions maps errors from lower-level packages. Hidden and missing items get
+// the same response.
 var conditions = []condition{
 	{store.ErrNotFound, 404, "not_found", notFoundProblem, "check the id; what you may see is in the lists"},
 	{account.ErrInvalidCredentials, 401, "bad_token", "invalid token", "create another one: POST /api/v1/tokens"},

@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// sourceProblem converts errors of skill sources.
+// sourceProblem converts errors from skill sources.
 func sourceProblem(err error) *Problem {
 	for _, of := range []func(error) *Problem{sourceInvalidProblem, sourceDeniedProblem, sourceLimitProblem, sourceFailedProblem} {
 		if p := of(err); p != nil {

@@ -68,9 +68,9 @@ func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id strin
 	return out, nil
 }
 
-// findLoadReason returns why a skill is active. before holds the steps before the
-// skill was loaded.
-func findLoadReason(before []step, a session.ActiveSkill) LoadReason {
+// findLoadReason returns why a skill is active. earlier holds the steps before
+// the skill was loaded.
+func findLoadReason(earlier []step, a session.ActiveSkill) LoadReason {
 	c := LoadReason{By: loadCause(a)}
 	switch c.By {
 	case session.ByDependency:
@@ -84,7 +84,7 @@ func findLoadReason(before []step, a session.ActiveSkill) LoadReason {
 	case session.ByUser:
 		c.Why = "the user loaded it"
 	case session.ByModel:
-		c.findCall(before, a)
+		c.findCall(earlier, a)
 		c.Why = "the model loaded it"
 		if c.Query != "" {
 			c.Why += fmt.Sprintf(" after a search for %q", c.Query)
@@ -116,8 +116,8 @@ func loadCause(a session.ActiveSkill) session.Cause {
 // findCall sets the call with which the model loaded a skill, the last search
 // before that call in the same turn, and the matching words of the user's
 // message.
-func (c *LoadReason) findCall(before []step, a session.ActiveSkill) {
-	for _, s := range slices.Backward(before) {
+func (c *LoadReason) findCall(earlier []step, a session.ActiveSkill) {
+	for _, s := range slices.Backward(earlier) {
 		switch {
 		case s.Message == nil:
 			continue

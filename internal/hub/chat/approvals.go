@@ -135,12 +135,12 @@ func (k approvalStore) Pending(ctx context.Context, session string) ([]approval.
 	return decodeApprovals(kept, err)
 }
 
-func decodeApprovals(kept []store.ApprovalRequest, err error) ([]approval.Request, error) {
+func decodeApprovals(rows []store.ApprovalRequest, err error) ([]approval.Request, error) {
 	if err != nil {
 		return nil, err
 	}
 	var out []approval.Request
-	for _, one := range kept {
+	for _, one := range rows {
 		a, _, err := decodeApproval(one)
 		if err != nil {
 			return nil, err

@@ -367,9 +367,9 @@ func (s *skillIndex) index(n Namespace) (*bm25.Index, []*indexedSkill) {
 	return index, order
 }
 
-func searchDocs(of []*indexedSkill) iter.Seq[bm25.Doc] {
+func searchDocs(skills []*indexedSkill) iter.Seq[bm25.Doc] {
 	return func(yield func(bm25.Doc) bool) {
-		for _, k := range of {
+		for _, k := range skills {
 			if !yield(bm25.Doc{Name: k.entry.Name, Description: k.entry.Description, Tags: k.entry.Tags}) {
 				return
 			}

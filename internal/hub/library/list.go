@@ -228,13 +228,13 @@ func (s *skillIndex) collect(in []Namespace, shadowed bool, matches func(*indexe
 
 // usesSince returns the number of uses by ID for the skills whose usage the principal
 // may see.
-func (l *Library) usesSince(ctx context.Context, p account.Principal, since time.Time, of []*indexedSkill) (map[string]int64, error) {
+func (l *Library) usesSince(ctx context.Context, p account.Principal, since time.Time, skills []*indexedSkill) (map[string]int64, error) {
 	all, err := l.db.Usage.Totals(ctx, since)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]int64{}
-	for _, k := range of {
+	for _, k := range skills {
 		if account.Can(p, account.UsageRead, accountResource(k.home, k.author)) {
 			out[k.id] = all[k.id]
 		}
@@ -282,10 +282,10 @@ func (l *Library) order(ctx context.Context, by Order, ranks map[string]int, use
 	return nil, invalidf("unknown order %.40q", string(by))
 }
 
-func countFacets(of []*indexedSkill) Facets {
-	f := Facets{Total: len(of), Namespaces: map[Namespace]int{}, Reviews: map[Review]int{}, Tags: []TagCount{}}
+func countFacets(skills []*indexedSkill) Facets {
+	f := Facets{Total: len(skills), Namespaces: map[Namespace]int{}, Reviews: map[Review]int{}, Tags: []TagCount{}}
 	tags := map[string]int{}
-	for _, k := range of {
+	for _, k := range skills {
 		f.Namespaces[k.home]++
 		if k.code {
 			f.Code++

@@ -22,13 +22,13 @@ type Decision struct {
 }
 
 // ReviewVersion stores a review of the version with the decision's digest. A
-// version is approved when as many reviewers have approved it as the groups that own
-// or list the skill require; until then, it remains pending. Any other decision discards the
-// approvals. An approved version becomes current if it is newer than the current
-// one. If the current version loses its approval, the newest approved one before it
-// becomes current. Only administrators may review their own uploads, and only if
-// one approver is required. ReviewVersion returns [ErrConflict] if the version with
-// the given number has another digest.
+// version is approved when as many reviewers have approved it as the groups that
+// own or list the skill require; until then, it remains pending. Any other decision
+// discards the approvals. An approved version becomes current if it is newer than
+// the current one. If the current version loses its approval, the newest approved
+// one before it becomes current. Only administrators may review their own uploads,
+// and only if one approver is required. ReviewVersion returns [ErrConflict] if the
+// version with the given number has another digest.
 func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id string, d Decision) error {
 	switch d.Review {
 	case Approved, Rejected, Pending:

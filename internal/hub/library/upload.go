@@ -29,8 +29,8 @@ type Package struct {
 //
 // Upload returns a [*TooLargeError], a [*skill.RefusedError] with all reasons, a
 // [*BrokenError], a [*NameError], [ErrExists] if the name is taken, [ErrFull], a
-// [*quota.ExceededError], an [account.DeniedError], or an error reading the package. [Library.Sweep] removes
-// files that were stored before an error.
+// [*quota.ExceededError], an [account.DeniedError], or an error from reading the
+// package. [Library.Sweep] removes files that were stored before an error.
 func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace, pkg Package) (*Skill, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, pkg.FileName); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
-// Package page contains the built web page and serves it. The sources are in the directory
-// web; dist is in Git so that building the program needs no npm. The page is a client of
-// the public API: this package knows nothing of the hub. Start reading at [Site.OrElse].
+// Package page contains the built web page and serves it. The sources are in the
+// directory web; dist is in Git so that building the program needs no npm. The page
+// is a client of the public API: this package does not depend on the hub. Start
+// reading at [Site.OrElse].
 package page
 
 import (
