@@ -44,7 +44,7 @@ func (a *app) listGrants(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stated, err := a.StatedApprovals(ctx)
+	stated, err := a.ConfiguredApprovals(ctx)
 	if err != nil {
 		a.Note("cannot read the approvals in the configuration: %v", err)
 	}
@@ -164,6 +164,6 @@ func (a *app) revokeGrants(ctx context.Context, what string) error {
 
 // isConfigured reports whether policy.approved approves a skill.
 func (a *app) isConfigured(ctx context.Context, name string) bool {
-	stated, err := a.StatedApprovals(ctx)
+	stated, err := a.ConfiguredApprovals(ctx)
 	return err == nil && slices.ContainsFunc(stated, func(g policy.Grant) bool { return g.Name == name || strings.HasPrefix(string(g.Subject), name) })
 }

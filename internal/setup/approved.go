@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// currentGrants is the user's grant store as it currently counts: the
-// administrator can make a machine managed while servers run.
+// currentGrants is the grant store that is in effect at the time of each call,
+// because the administrator can make a machine managed while servers run.
 type currentGrants struct{ setup *Setup }
 
 var _ policy.Store = currentGrants{}
@@ -35,16 +35,16 @@ func (g currentGrants) Revoke(ctx context.Context, what string) ([]policy.Grant,
 	return g.setup.GrantStore().Revoke(ctx, what)
 }
 
-// configuredGrants is a grant store that also finds the approvals stated in the
-// configuration. They cannot be revoked: whoever writes the configuration
-// removes them there.
+// configuredGrants is a grant store that also finds the approvals in the
+// configuration. They cannot be revoked, but only removed from the
+// configuration.
 type configuredGrants struct {
 	currentGrants
 
-	mu     sync.Mutex
-	rt     *loadout.Runtime // nil while it opens
-	stamps map[string]fileState
-	stated policy.Store // in memory; as of stamps
+	mu       sync.Mutex
+	rt       *loadout.Runtime // nil while it opens
+	stamps   map[string]fileState
+	approved policy.Store // approvals in the configuration files with these stamps
 }
 
 // Find implements [policy.Store]. A stored grant has precedence.
@@ -63,30 +63,32 @@ func (g *configuredGrants) Find(ctx context.Context, p policy.Principal, subject
 func (g *configuredGrants) open(ctx context.Context, rt *loadout.Runtime, c *config.Config) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.rt, g.stated = rt, g.setup.readStated(ctx, c, rt)
+	g.rt, g.approved = rt, g.setup.readApproved(ctx, c, rt)
 }
 
-// current returns the stated approvals. It reads the configuration again if a
-// file changed since, so that a removed approval ends the code that it permits.
+// current returns the approvals in the configuration. It reads the
+// configuration again if a file has changed, so that removing an approval stops
+// the code that it permits.
 func (g *configuredGrants) current(ctx context.Context) policy.Store {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.setup.statConfigFiles()
 	if g.rt == nil || maps.Equal(now, g.stamps) {
-		return g.stated
+		return g.approved
 	}
-	g.stamps, g.stated = now, policy.NewMemoryStore()
+	g.stamps, g.approved = now, policy.NewMemoryStore()
 	quiet := *g.setup
 	quiet.Quiet = true
 	if c, err := quiet.LoadConfig(nil); err == nil { // otherwise nothing is approved
-		g.stated = quiet.readStated(ctx, c, g.rt)
+		g.approved = quiet.readApproved(ctx, c, g.rt)
 	}
-	return g.stated
+	return g.approved
 }
 
-// readStated returns the approvals stated with policy.approved. It prints a note
-// about each skill that has another digest, or a dependency that is not stated.
-func (s *Setup) readStated(ctx context.Context, c *config.Config, rt *loadout.Runtime) policy.Store {
+// readApproved returns the approvals in policy.approved. It prints a note about
+// each skill that has a different digest, or a dependency that is not approved
+// there.
+func (s *Setup) readApproved(ctx context.Context, c *config.Config, rt *loadout.Runtime) policy.Store {
 	stated := policy.NewMemoryStore()
 	var digests []string
 	for _, entry := range c.Policy.Approved {
@@ -121,9 +123,9 @@ func (s *Setup) readStated(ctx context.Context, c *config.Config, rt *loadout.Ru
 	return stated
 }
 
-// StatedApprovals returns the approvals that the configuration states, and that
-// apply to the current versions of the skills.
-func (s *Setup) StatedApprovals(ctx context.Context) ([]policy.Grant, error) {
+// ConfiguredApprovals returns the approvals in the configuration that apply to
+// the current versions of the skills.
+func (s *Setup) ConfiguredApprovals(ctx context.Context) ([]policy.Grant, error) {
 	c, err := s.LoadConfig(nil)
 	if err != nil || len(c.Policy.Approved) == 0 {
 		return nil, err
@@ -133,6 +135,6 @@ func (s *Setup) StatedApprovals(ctx context.Context) ([]policy.Grant, error) {
 		return nil, err
 	}
 	defer rt.Close()
-	grants, _, err := s.readStated(ctx, c, rt).List(ctx)
+	grants, _, err := s.readApproved(ctx, c, rt).List(ctx)
 	return grants, err
 }

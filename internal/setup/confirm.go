@@ -9,7 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
-// Confirmation is what the user confirms before a command gives permissions.
+// Confirmation describes what the user confirms before a command grants
+// permissions.
 type Confirmation struct {
 	Question string   // a yes-or-no question
 	Show     func()   // prints to Stdout what is confirmed; may be nil
@@ -17,7 +18,7 @@ type Confirmation struct {
 	Hint     string   // next step after a refusal; "" names the list of requests
 	Ask      bool     // ask also if standard input and standard error are terminals
 	Yes      bool     // --yes
-	Stated   bool     // the user stated the digest of what they confirm
+	Stated   bool     // the user gave the digest of what they confirm
 }
 
 // IsAttended reports whether standard input and standard error are terminals, so

@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// GrantStore returns the store of the user's grants that count. In managed mode,
-// there are none.
+// GrantStore returns the store of the user's grants that are in effect. In
+// managed mode, there are none.
 func (s *Setup) GrantStore() policy.Store {
 	if s.IsManaged() {
 		return closedGrants{s.operatorFile()}
@@ -25,9 +25,9 @@ func (s *Setup) GrantStore() policy.Store {
 	return s.UserGrants()
 }
 
-// UserGrants returns the store of the user's grants, whether they count or not.
-// The approval of a version of a skill supersedes those of older versions.
-// Without a state directory, grants are kept only in memory.
+// UserGrants returns the store of the user's grants, even if managed mode makes
+// them ineffective. The approval of a version of a skill supersedes those of
+// older versions. Without a state directory, grants are kept only in memory.
 func (s *Setup) UserGrants() policy.Store {
 	if store := s.supersedingStore(); store != nil {
 		return store
@@ -35,8 +35,8 @@ func (s *Setup) UserGrants() policy.Store {
 	return policy.NewMemoryStore()
 }
 
-// SupersededApprovals returns the approvals that those of newer versions
-// superseded.
+// SupersededApprovals returns the approvals that were superseded by approvals
+// of newer versions.
 func (s *Setup) SupersededApprovals() ([]superseded.Approval, error) {
 	if store := s.supersedingStore(); store != nil {
 		return store.Superseded()
@@ -73,7 +73,7 @@ func (s *Setup) supersedingStore() *superseded.Store {
 func (s *Setup) projectScope() string { return "project " + s.projectRoot() }
 
 // givenScope returns the scope of the skills in the directories of --skills,
-// whatever the working directory, or "" without that flag.
+// regardless of the working directory, or "" without that flag.
 func (s *Setup) givenScope() string {
 	if len(s.Skills) == 0 {
 		return ""
@@ -92,7 +92,7 @@ func (s *Setup) givenScope() string {
 	return "skills " + strings.Join(dirs, "\n")
 }
 
-// ReinstateApprovals lets superseded approvals count again for versions that the
+// ReinstateApprovals reinstates the superseded approvals of versions that the
 // user chose in a directory. It returns those versions. If an agent runs the
 // command, it does nothing. It ignores directories given with --dir.
 func (s *Setup) ReinstateApprovals(ctx context.Context, in SkillsDir, versions []string) ([]string, error) {

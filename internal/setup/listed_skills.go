@@ -20,7 +20,7 @@ import (
 // when it was first listed, and those confirmed since.
 type listedSkills map[string]*listedSet
 
-// listedSet holds skills of a directory: see listedKey.
+// listedSet holds the skills in one directory, by [listedKey].
 type listedSet struct {
 	skills     map[string]bool
 	incomplete bool      // see listedDir
@@ -28,7 +28,7 @@ type listedSet struct {
 	used       time.Time // see listedDir
 }
 
-// add adds skills of a directory.
+// add adds skills to the set of a directory.
 func (l listedSkills) add(dir string, skills []string) {
 	if l[dir] == nil {
 		l[dir] = &listedSet{skills: make(map[string]bool, len(skills)), used: time.Now()}
@@ -67,13 +67,13 @@ func isSubdirectory(root, dir string) bool {
 const (
 	listedVersion         = 2
 	maxListedBytes        = 4 << 20
-	maxListedProjectBytes = maxListedBytes / 8  // for directories that are added at a time
-	maxListedDirBytes     = maxListedBytes / 16 // for the skills of a directory
-	maxListedSkills       = 10_000              // in a directory
-	maxListedDirs         = 10_000              // the one used longest ago is removed, and then listed anew
+	maxListedProjectBytes = maxListedBytes / 8  // for all directories that are added at once
+	maxListedDirBytes     = maxListedBytes / 16 // for the skills in a directory
+	maxListedSkills       = 10_000              // in one directory
+	maxListedDirs         = 10_000              // the least recently used one is removed, and listed anew when used again
 
-	// listedUseInterval is how long the time of the last use stays as it is. It
-	// keeps most commands from writing the file.
+	// listedUseInterval is the minimum time between updates of the time of the
+	// last use, so that most commands need not write the file.
 	listedUseInterval = 24 * time.Hour
 )
 
@@ -85,8 +85,8 @@ type listedFile struct {
 
 type listedDir struct {
 	Dir    string    `json:"dir"`
-	Listed time.Time `json:"listed"`        // first
-	Used   time.Time `json:"used,omitzero"` // last, within listedUseInterval
+	Listed time.Time `json:"listed"`        // time of the first listing
+	Used   time.Time `json:"used,omitzero"` // time of the last use, accurate to listedUseInterval
 	Skills []string  `json:"skills"`
 	// Incomplete means that the directory may have had more skills: too many,
 	// or they were removed from the file to make room for other directories.
@@ -105,7 +105,8 @@ func (s *Setup) listedPath() string {
 	return ""
 }
 
-// readListedSkills reads the file. It returns no error if there is none.
+// readListedSkills reads the file. If the file does not exist, it returns no
+// skills.
 func (s *Setup) readListedSkills() (listedSkills, error) {
 	path := s.listedPath()
 	if path == "" {
@@ -135,9 +136,10 @@ func (f *listedFile) listed() listedSkills {
 	return out
 }
 
-// storeListedSkills adds skills of directories in a project to the file, and
-// records that the directories were used. It also stores that the directories in
-// unread are still to be listed. It returns what the file contains then.
+// storeListedSkills adds the skills in directories of a project to the file,
+// and records that the directories were used. It also stores that the
+// directories in unread are still to be listed. It returns the new content of
+// the file.
 func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string, unread ...string) (listedSkills, error) {
 	path := s.listedPath()
 	if path == "" {
@@ -163,8 +165,8 @@ func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string,
 	return out, nil
 }
 
-// add adds skills of directories in a project, as far as the limits permit, and
-// directories that are still to be listed.
+// add adds the skills in directories of a project, as far as the limits permit,
+// and the directories that are still to be listed.
 func (f *listedFile) add(more map[string][]string, unread []string, now time.Time) {
 	budget := maxListedProjectBytes
 	for _, dir := range slices.Sorted(maps.Keys(more)) {
@@ -187,14 +189,14 @@ func (f *listedFile) find(dir string) int {
 	return slices.IndexFunc(f.Dirs, func(d listedDir) bool { return d.Dir == dir })
 }
 
-// add adds skills that need at most the given number of bytes. It returns the number
-// of bytes used.
-func (d *listedDir) add(skills []string, most int) int {
+// add adds skills as long as they fit in maxBytes. It returns the number of
+// bytes used.
+func (d *listedDir) add(skills []string, maxBytes int) int {
 	size := 0
 	for _, known := range d.Skills {
 		size += jsonSize(known)
 	}
-	most = min(most, maxListedDirBytes-size)
+	maxBytes = min(maxBytes, maxListedDirBytes-size)
 	used := 0
 	for _, skill := range slices.Sorted(slices.Values(skills)) {
 		i, known := slices.BinarySearch(d.Skills, skill)
@@ -202,7 +204,7 @@ func (d *listedDir) add(skills []string, most int) int {
 			continue
 		}
 		n := jsonSize(skill)
-		if used+n > most || len(d.Skills) >= maxListedSkills {
+		if used+n > maxBytes || len(d.Skills) >= maxListedSkills {
 			d.Incomplete = true
 			continue
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// IsManaged reports whether only the approvals of the administrator of this
-// machine count. It also returns true if the administrator's file cannot be
-// read: then nothing that the user approved counts.
+// IsManaged reports whether only approvals by the administrator of this machine
+// are valid. It also returns true if the administrator's file cannot be read;
+// the user's approvals then have no effect.
 func (s *Setup) IsManaged() bool {
 	managed, err := config.Input{Operator: &s.Operator}.IsManaged()
 	return managed || err != nil

@@ -16,7 +16,7 @@ import (
 )
 
 // PendingRequest is a command that was refused because the user did not type
-// it, and that waits for them.
+// it. It is pending until the user runs it.
 type PendingRequest struct {
 	Args   []string  `json:"args"`   // arguments of loadout
 	Dir    string    `json:"dir"`    // working directory

@@ -29,13 +29,13 @@ type projectSkills struct {
 	config *config.Config
 	root   string            // of the project; see listedRoot
 	roots  map[string]string // directories of the sources in projects by origin
-	dirs   map[string]string // the same as in the file; see listedDirectory
+	dirs   map[string]string // names of these directories in the file; see listedDirectory
 	later  map[string]bool   // origins of directories that the project may not have had when it was first listed
 
 	mu      sync.Mutex
 	listed  listedSkills
-	stamp   time.Time           // of the file with listed
-	unknown error               // why it is not known what is listed
+	stamp   time.Time           // modification time of the file with listed
+	unknown error               // why the listed skills are unknown
 	changed map[string][]string // directories and skills to store
 	checked time.Time           // when the fields below were read
 	trusted bool
@@ -91,7 +91,7 @@ func (p *projectSkills) readListed() error {
 	return err
 }
 
-// confirm is for [catalog.Options.Confirm].
+// confirm implements [catalog.Options.Confirm].
 func (p *projectSkills) confirm(r catalog.ProjectSkill, manifest func() (skill.Manifest, error)) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,8 +140,8 @@ func (p *projectSkills) isAdded(e *catalog.Entry) bool {
 // contains it.
 const keySeparator = "//"
 
-// listedKey returns how a skill is stored: its folder, and its name if that is
-// another one. A skill with a new name is a new skill.
+// listedKey returns the key under which a skill is stored: its folder, and its
+// name if that differs. A skill with a new name is a new skill.
 func listedKey(e *catalog.Entry) string {
 	if e.Name == path.Base(e.Dir) {
 		return e.Dir
@@ -155,7 +155,7 @@ func (p *projectSkills) add(dir, skill string) {
 	p.changed[dir] = append(p.changed[dir], skill)
 }
 
-// refresh reads whether the project is trusted and what is approved.
+// refresh reads whether the project is trusted and which skills are approved.
 func (p *projectSkills) refresh() {
 	if time.Since(p.checked) < confirmInterval {
 		return
@@ -238,8 +238,9 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 var incompleteCodes = []string{"still-reading", "unreadable", "directory-limit", "entry-limit", "time-limit"}
 
 // listedDirectory returns the name of a directory in the file with the listed
-// skills. It is the same by whatever path the user enters the project, but does
-// not depend on symlinks in the project, which a script or a pull can change.
+// skills. It is the same regardless of the path by which the user enters the
+// project, but does not depend on symlinks in the project, which a script or a
+// pull can change.
 func (s *Setup) listedDirectory(dir string) string {
 	root, real := s.listedRoot()
 	if real == "" {

@@ -79,7 +79,7 @@ func (s *Setup) SecretSkills(ctx context.Context) (map[string][]SecretSkill, err
 
 // GrantSecret lets the skill version described by w use a secret. Its other
 // permissions are unchanged, unless a skill that it depends on changed.
-// presence is that of the new grant.
+// presence is the Presence of the new grant.
 func (s *Setup) GrantSecret(ctx context.Context, w *loadout.ApprovalRequest, name, presence string) (policy.Grant, error) {
 	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Needs: w.Needs, Scope: policy.Always, Presence: presence}
 	had, err := s.GrantStore().Find(ctx, policy.LocalUser(), w.Digest, "")

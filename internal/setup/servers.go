@@ -215,13 +215,13 @@ func (s *Setup) policyRules(c *config.Config, p *profile.Profile) policy.Rules {
 	return rules.Append(more)
 }
 
-// auditAppender returns a function that appends to an audit log, or nil if to
+// auditAppender returns a function that appends to an audit log, or nil if log
 // is nil.
-func auditAppender(to loadout.Auditor) func(context.Context, policy.Record) error {
-	if to == nil {
+func auditAppender(log loadout.Auditor) func(context.Context, policy.Record) error {
+	if log == nil {
 		return nil
 	}
-	return to.Append
+	return log.Append
 }
 
 // ServerVariables returns the variables for use in the user's own server

@@ -44,14 +44,14 @@ type Setup struct {
 	// MoreSources are sources of skills besides those of the configuration. Only
 	// tests set it.
 	MoreSources []catalog.Source
-	// ShowPending makes skills available that would replace others and are not
-	// confirmed. Set it only to review and approve them.
+	// ShowPending makes skills available even if they would replace others and are
+	// not confirmed. Set it only to review and approve them.
 	ShowPending bool
 	// SkillWait is the maximum wait for slow skill directories, as in
 	// [loadout.Options]; 0 means no limit.
 	SkillWait time.Duration
 
-	answered []string // arguments of the command for which RequireUser found the user
+	answered []string // arguments of the command that RequireUser accepted
 }
 
 // SkillArgs returns the flags that select the skills, as arguments.

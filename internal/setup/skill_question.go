@@ -103,7 +103,8 @@ func formatSkillQuestion(r *review.Review, sk *skill.Skill, textRefused bool, c 
 	return b.String()
 }
 
-// SkillReviewer returns [mcpserver.Options.ReviewSkill] for the skills of rt.
+// SkillReviewer returns a function for [mcpserver.Options.ReviewSkill] and the
+// skills of rt.
 func (s *Setup) SkillReviewer(rt *loadout.Runtime, c *config.Config, format FormatReview) func(context.Context, string) (*mcpserver.SkillReview, error) {
 	return func(ctx context.Context, name string) (*mcpserver.SkillReview, error) {
 		q, err := s.ReviewSkill(ctx, rt, c, format, name, "")

@@ -47,7 +47,7 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 	if err != nil {
 		return nil, err
 	}
-	grants := &configuredGrants{currentGrants: currentGrants{s}, stamps: s.statConfigFiles(), stated: policy.NewMemoryStore()}
+	grants := &configuredGrants{currentGrants: currentGrants{s}, stamps: s.statConfigFiles(), approved: policy.NewMemoryStore()}
 	if scripts != nil {
 		scripts.Grants = grants
 	}
