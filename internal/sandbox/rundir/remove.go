@@ -67,7 +67,8 @@ type remover struct {
 	err    error
 }
 
-// remove removes an entry of the top directory, moving nested directories up.
+// remove removes an entry of the top directory. It moves directories in the
+// entry to the top directory, to be removed later.
 func (r *remover) remove(name string) {
 	if unix.Unlinkat(r.top, name, 0) == nil {
 		r.done++

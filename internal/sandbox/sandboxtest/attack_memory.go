@@ -15,8 +15,8 @@ import (
 )
 
 // memoryAttacks returns the attacks that take more of the machine's memory than
-// the limit, each with another kind of memory. They are not counted, so that
-// the number of attacks remains comparable.
+// the limit, each with a different kind of memory. They are not counted, so
+// that the number of attacks remains comparable.
 func memoryAttacks() []attack {
 	memory, filter := []string{"memory"}, []string{"syscalls"}
 	return []attack{
@@ -36,11 +36,11 @@ func memoryAttacks() []attack {
 	}
 }
 
-// takesMemory runs an attack that tries to take three times the limit, and
-// reports whether it had more than one and a half times the limit at once and
-// was not ended for it. Where a watch enforces the limit, a burst of several
-// processes can have more until the next check, which the state of the sandbox
-// says. The limit is low, so that a success costs the machine little.
+// takesMemory runs an attack that tries to take three times the limit. It
+// reports whether the attack had more than one and a half times the limit at
+// once and was not killed for that. If a watch enforces the limit, a burst of
+// several processes can exceed it until the next check, as the state of the
+// sandbox says. The limit is low, so that a success costs the machine little.
 func takesMemory(id string) func(*trial) bool {
 	return func(x *trial) bool {
 		const limit, children = 128, 8 // MiB

@@ -32,7 +32,7 @@ func TestResidue(t *testing.T, b sandbox.Backend, n int) {
 	}
 }
 
-// isSubsetOf reports whether nothing was left behind since before.
+// isSubsetOf reports whether tr contains no traces in addition to before.
 func (tr traces) isSubsetOf(before traces) bool {
 	for _, f := range tr.files {
 		if !slices.Contains(before.files, f) {
@@ -45,7 +45,7 @@ func (tr traces) isSubsetOf(before traces) bool {
 // endings lists the ways to end a run.
 var endings = []string{"itself", "kill", "close", "cancel", "start", "timeout"}
 
-// runMany runs n commands, at most limit of them if limit is not 0.
+// runMany runs n commands, or only the first limit of them if limit is not 0.
 func (x *trial) runMany(n int, rnd *rand.Rand, limit int) {
 	x.t.Helper()
 	for i := range n {

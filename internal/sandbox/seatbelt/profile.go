@@ -24,7 +24,7 @@ type access struct {
 	host  bool     // whether network access is unrestricted
 }
 
-// profile returns a profile for sandbox-exec that denies everything except a.
+// profile returns a profile for sandbox-exec that permits only the access in a.
 // The paths must not contain symlinks, because the kernel compares resolved
 // paths.
 func profile(a access) (string, error) {

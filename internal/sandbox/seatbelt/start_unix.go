@@ -73,8 +73,8 @@ func (b *Backend) confine(spec *sandbox.Spec, exe string, a access, proxy *netwo
 	return s, nil
 }
 
-// resolveSymlinks returns a with all symlinks resolved, because /tmp and /var are
-// symlinks on macOS.
+// resolveSymlinks returns the same access with all symlinks in paths resolved,
+// because /tmp and /var are symlinks on macOS.
 func (a access) resolveSymlinks() access {
 	resolve := func(paths []string) []string {
 		out := make([]string, 0, len(paths))

@@ -33,7 +33,7 @@ var sharedAnonymous = seccomp.PerArg{
 	seccomp.MaskedEqual(unix.MAP_SHARED|unix.MAP_ANONYMOUS, unix.MAP_SHARED|unix.MAP_ANONYMOUS), // includes MAP_SHARED_VALIDATE
 }
 
-// bufferSizes matches requests for other sizes of socket buffers. They are
+// bufferSizes matches requests to change the sizes of socket buffers. They are
 // ignored rather than denied, because the sizes are hints to the kernel and
 // programs do not expect an error.
 var bufferSizes = func() seccomp.Or {

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// usedMemory returns the memory of all commands: that of their processes, their
-// page tables, and what their sockets can hold. Seccomp denies other memory
-// that belongs to no process. The result is an upper bound; it is exact only
-// near the limit, because that takes longer.
+// usedMemory returns the memory used by all commands: by their processes and
+// page tables, and by the buffers of their sockets if these were full. Seccomp
+// denies other memory that belongs to no process. The result is an upper bound;
+// it is exact only near the limit, because that takes longer.
 func (s *stage) usedMemory() (int64, error) {
 	pids, err := commandProcesses()
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *stage) usedMemory() (int64, error) {
 	return all.pages + kernel, nil
 }
 
-// usage is the memory of a process in bytes.
+// usage holds how much memory a process uses, in bytes.
 type usage struct {
 	pages  int64 // anonymous and shared pages, resident or swapped
 	tables int64 // page tables
@@ -147,7 +147,7 @@ func countDescriptors(of []usage) (n int64) {
 }
 
 // countSockets returns the number of sockets that processes have open. If a
-// process hides its descriptors, all of them count.
+// process hides its descriptors, all of them are counted.
 func countSockets(of []usage) (n int64) {
 	sockets := map[string]bool{} // a socket can be open in several processes
 	for _, u := range of {

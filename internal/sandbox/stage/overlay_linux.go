@@ -31,9 +31,9 @@ const (
 	dataPoint  = "/.data"
 )
 
-// mount mounts the overlay below root, or the lower directory alone if the
-// kernel refuses: for example, because a file system does not support it. Then
-// it returns the reason.
+// mount mounts the overlay below root. If the kernel refuses, for example
+// because a file system does not support overlays, mount mounts only the lower
+// directory and returns the reason.
 func (o *Overlay) mount(root string, t overlayTrees) (reason string, err error) {
 	at := root + o.Path
 	if err := makePoint(at, false); err != nil {
@@ -72,12 +72,12 @@ func (o *Overlay) mount(root string, t overlayTrees) (reason string, err error) 
 	return reason, nil
 }
 
-// bindTree makes the mounts at from also visible at to.
-func bindTree(from, to string) error {
-	fd, err := openTree(from)
+// bindTree makes the mounts at src also visible at dst.
+func bindTree(src, dst string) error {
+	fd, err := openTree(src)
 	if err != nil {
 		return err
 	}
 	defer syscall.Close(fd)
-	return moveMount(fd, to)
+	return moveMount(fd, dst)
 }

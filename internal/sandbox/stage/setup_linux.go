@@ -245,13 +245,13 @@ func limitTCP(proc string) error {
 	return nil
 }
 
-// coverPath mounts from over to, read-only, if to exists.
-func coverPath(from, to string) error {
+// coverPath mounts src read-only over dst, if dst exists.
+func coverPath(src, dst string) error {
 	var st syscall.Stat_t
-	if syscall.Lstat(to, &st) == syscall.ENOENT {
+	if syscall.Lstat(dst, &st) == syscall.ENOENT {
 		return nil
 	}
-	fd, err := openTree(from)
+	fd, err := openTree(src)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func coverPath(from, to string) error {
 	if err := setAttr(fd, attrReadOnly|attrNoSUID|attrNoExec); err != nil {
 		return err
 	}
-	return moveMount(fd, to)
+	return moveMount(fd, dst)
 }
 
 // makePoint creates a directory or an empty file as a mount point.

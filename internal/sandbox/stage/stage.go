@@ -87,9 +87,9 @@ type Bind struct {
 	File     bool // a file, not a directory
 }
 
-// Overlay is a host directory to make visible at Path, with changes in another
-// one. If the kernel cannot, the directory is read-only and [Ready] has the
-// reason.
+// Overlay is a host directory to make visible at Path, with changes stored in
+// another directory. If the kernel cannot mount it, the directory is read-only
+// and [Ready] contains the reason.
 type Overlay struct {
 	Host string
 	Path string
@@ -121,10 +121,10 @@ type Restrictions struct {
 	Seccomp  bool // install the filter sent before
 	Caps     bool // drop all capabilities
 	Memory   int64
-	Socket   int64 // most bytes that a socket can hold
-	// GrowingTCP means that buffers of TCP connections can grow beyond Socket.
-	// The memory that all connections of the machine took since the start
-	// then counts.
+	Socket   int64 // maximum number of bytes that a socket can hold
+	// GrowingTCP means that buffers of TCP connections can grow beyond Socket. The
+	// memory that all connections of the machine took since the start is then
+	// counted.
 	GrowingTCP bool
 	NetShared  bool  // the network namespace has sockets of other programs
 	CPU        int64 // limit in seconds, to explain why a command was killed

@@ -56,10 +56,10 @@ func forkBomb(t *tally) {
 	t.try(fmt.Sprintf("%d processes", n), errorIfExceeded(n, 80, e))
 }
 
-// errorIfExceeded returns nil if n exceeds most, the policy's limit plus a
-// tolerance. Otherwise it returns an error that wraps e.
-func errorIfExceeded(n, most int, e unix.Errno) error {
-	if n > most {
+// errorIfExceeded returns nil if n exceeds limit, which is the policy's limit
+// plus a tolerance. Otherwise it returns an error that wraps e.
+func errorIfExceeded(n, limit int, e unix.Errno) error {
+	if n > limit {
 		return nil
 	}
 	return fmt.Errorf("created only %d: %w", n, e)
@@ -116,20 +116,20 @@ func bigFile(t *tally) {
 	t.try(fmt.Sprintf("%d MB in a file", n), err)
 }
 
-// writeMegabytes writes a file of size MB. It returns how many MB were written.
-func writeMegabytes(path string, size int) (int, error) {
+// writeMegabytes writes a file of count MB, and returns how many MB it wrote.
+func writeMegabytes(path string, count int) (int, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
 	buf := make([]byte, mib)
-	for i := range size {
+	for i := range count {
 		if _, err := f.Write(buf); err != nil {
 			return i, err
 		}
 	}
-	return size, nil
+	return count, nil
 }
 
 // writeManyFiles writes much more than the limit, because a watcher reacts late

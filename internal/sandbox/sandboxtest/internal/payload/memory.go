@@ -25,10 +25,10 @@ var memoryKinds = map[string]func() error{
 	"M12": takeSplicedPages, "M13": takeSentPages,
 }
 
-// takeMemory starts children that each take an equal part of the MiB in the
-// first argument. Each writes + for each MiB. If a child ends early, takeMemory
-// writes ! and stops, because its memory is free again. The second argument is
-// the number of children.
+// takeMemory starts children that each take an equal part of the memory. The
+// first argument is the size in MiB, and the second the number of children. A
+// child writes + for each MiB. If a child exits early, takeMemory writes ! and
+// stops, because the child's memory is free again.
 func takeMemory(t *tally) {
 	kind := os.Args[1]
 	total, children := number(t.args[0]), number(t.args[1])
@@ -290,11 +290,11 @@ func takePipe() error {
 
 var pipeWriter, pipeRoom int
 
-// fillDescriptor writes up to most bytes and returns how many fit.
-func fillDescriptor(fd, most int) (n int) {
+// fillDescriptor writes up to limit bytes and returns how many fit.
+func fillDescriptor(fd, limit int) (n int) {
 	buf := make([]byte, 64<<10)
-	for n < most {
-		m, err := unix.Write(fd, buf[:min(len(buf), most-n)])
+	for n < limit {
+		m, err := unix.Write(fd, buf[:min(len(buf), limit-n)])
 		if err != nil {
 			break
 		}

@@ -11,7 +11,7 @@ import (
 const pageSize = 4096
 
 // takeSplicedPages moves one byte of each page of a file through a pipe into
-// sockets, which keep the pages.
+// sockets. The sockets keep the whole pages in memory.
 func takeSplicedPages() error {
 	const atOnce = 16 // the pages that a pipe can hold
 	var pipe [2]int
@@ -48,8 +48,8 @@ func takeSentPages() error {
 // sender is the socket that is not full yet.
 var sender = -1
 
-// takeFilePages calls send for each group of pages of a file of one MiB, with a
-// socket and the offset of the group, and truncates the file.
+// takeFilePages calls send for each group of pages in a file of one MiB, with a
+// socket and the offset of the group. Then it truncates the file.
 func takeFilePages(group int, send func(socket, file int, at int64) (int, error)) error {
 	f, err := os.CreateTemp("", "")
 	if err != nil {
