@@ -15,13 +15,13 @@ const (
 	maxPath    = 512
 )
 
-// escapeText returns s on one line, truncated to most characters. Control and
+// escapeText returns s on one line, truncated to limit characters. Control and
 // invisible characters are escaped as \u{…}.
-func escapeText(s string, most int) string {
+func escapeText(s string, limit int) string {
 	var b strings.Builder
 	n, blank := 0, true
 	for i, r := range s {
-		if n >= most {
+		if n >= limit {
 			b.WriteString("…")
 			break
 		}

@@ -158,7 +158,8 @@ func isPrivateHost(host string) bool {
 	return host == "localhost" || !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || isIdentifierHost(host)
 }
 
-// isHiddenCommand reports whether word is a command without its embedded quotes.
+// isHiddenCommand reports whether removing the empty quotes from word yields
+// the name of a command.
 func isHiddenCommand(word string) bool {
 	word = strings.ToLower(strings.NewReplacer("''", "", `""`, "").Replace(word))
 	return slices.Contains([]string{"sh", "bash", "zsh", "dash", "curl", "wget", "eval", "exec", "base64", "python", "python3", "perl", "node", "nc", "ncat", "netcat", "sudo", "cat", "rm", "chmod", "crontab", "ssh"}, word)

@@ -57,8 +57,8 @@ type (
 
 // WriteSARIF writes reports as a single SARIF 2.1.0 log for code hosts and
 // editors. version is the version of this program. Findings with a severity
-// below from are omitted.
-func WriteSARIF(w io.Writer, version string, from Severity, scanned []PathReport) error {
+// below minimum are omitted.
+func WriteSARIF(w io.Writer, version string, minimum Severity, scanned []PathReport) error {
 	rules, index := []sarifRule{}, map[string]int{}
 	for i, r := range Rules() {
 		index[r.ID] = i
@@ -68,7 +68,7 @@ func WriteSARIF(w io.Writer, version string, from Severity, scanned []PathReport
 	results := []sarifResult{}
 	for _, s := range scanned {
 		for _, f := range s.Report.Findings {
-			if f.Severity >= from {
+			if f.Severity >= minimum {
 				results = append(results, newSARIFResult(s.Path, f, index[f.Rule]))
 			}
 		}

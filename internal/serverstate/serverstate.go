@@ -71,7 +71,7 @@ type record struct {
 	Process
 }
 
-// caller is a process that started the one that wrote the record.
+// caller is an ancestor of the process that wrote the record.
 type caller struct {
 	PID     int    `json:"pid"`
 	Started string `json:"started"`
