@@ -37,9 +37,9 @@ var ErrNotPinned = errors.New("no pinned key")
 // is damaged, all methods return an error. Pins is safe for concurrent use.
 type Pins struct {
 	Path string // path of the file; Check and Set create it and its directory
-	// Identity returns the same text for all spellings of a source. If two
-	// stored spellings have different keys, the one stored first counts. If
-	// Identity is nil, sources are compared as they are.
+	// Identity returns the same text for all spellings of a source. If two stored
+	// spellings have different keys, the one stored first is used. If Identity is
+	// nil, sources are compared as they are.
 	Identity func(source string) string
 }
 
@@ -120,7 +120,7 @@ func (p Pins) Check(ctx context.Context, source, key string) (Pin, error) {
 
 // Advance stores what a verified signature of a source's skill says about its
 // key: the expiry of the pinned key, which never becomes later, and a key that
-// replaces it. The caller must check with [Signature.Succeeds] that it does.
+// replaces it. The caller must check the replacement with [Signature.Succeeds].
 func (p Pins) Advance(ctx context.Context, source string, s *Signature) error {
 	err := p.update(ctx, func(all pinSet) error {
 		k, ok := all[p.identity(source)]
@@ -149,8 +149,8 @@ func (k Pin) advance(s *Signature) Pin {
 	return k
 }
 
-// ExpiryOf returns when the key of a signature expires. Who has stolen a key
-// cannot make that later.
+// ExpiryOf returns when the key of a signature expires. A thief of the key
+// cannot make it expire later.
 func (k Pin) ExpiryOf(s *Signature) time.Time {
 	if k.Key == s.Key && !k.Expires.IsZero() && (s.KeyExpires.IsZero() || k.Expires.Before(s.KeyExpires)) {
 		return k.Expires

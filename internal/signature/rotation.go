@@ -13,7 +13,8 @@ import (
 // MaxRotations is the maximum number of rotations in a signature.
 const MaxRotations = 32
 
-// Rotation states that a key replaces another one. The replaced key signed it.
+// Rotation is a statement that one key replaces another. It is signed by the
+// replaced key.
 type Rotation struct {
 	Old, New string    // public keys
 	Time     time.Time // when it was signed, according to the publisher's clock
@@ -27,17 +28,18 @@ const (
 	never           = "never"
 )
 
-// PrivateKey is a publisher's private key with what the publisher states about
-// it in each signature.
+// PrivateKey is a publisher's private key, with the statements about it that
+// the publisher includes in each signature.
 type PrivateKey struct {
 	Private   string     // created by [GenerateKey]
 	Expires   time.Time  // zero means never
 	Rotations []Rotation // from the publisher's first key to this one
 }
 
-// Replace returns the key next, which expires at a time or never, with a
-// statement signed by k that it replaces k. now is the time of the statement. It
-// returns an error if k has expired, because such a statement does not count.
+// Replace returns the key next with a statement, signed by k, that next
+// replaces k. expires is when next expires; zero means never. now is the time
+// of the statement. If k has expired, Replace returns an error, because the
+// statement would be ignored.
 func (k PrivateKey) Replace(next string, expires, now time.Time) (PrivateKey, error) {
 	if isExpired(k.Expires, now) {
 		return PrivateKey{}, fmt.Errorf("replace key: the old key expired on %s, so it cannot name a new one", k.Expires.Format(time.DateOnly))
@@ -127,7 +129,7 @@ func checkRotations(all []Rotation, key string, expires time.Time) error {
 
 // Succeeds reports whether the publisher's statements in a signature lead from
 // an earlier key to that of the signature. expires is when the earlier key
-// expires, or zero. A statement made after its key expired does not count.
+// expires, or zero. A statement made after its key expired is ignored.
 func (s *Signature) Succeeds(key string, expires time.Time) bool {
 	found := false
 	for _, r := range s.Rotations {

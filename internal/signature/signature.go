@@ -7,9 +7,9 @@
 // Ed25519 signature covers the name of the skill and the hash of each file. The
 // note contains the public key, so that [Pins] can store the key of a new
 // publisher. It also contains a counter and a time, so that an older version
-// can be told from a newer one: [History] stores the highest counter seen.
-// Signatures of earlier programs have neither; they stay valid, but have no
-// history.
+// can be distinguished from a newer one: [History] stores the highest counter
+// seen. Signatures of earlier programs have neither; they stay valid, but have
+// no history.
 //
 // A signature says who published the files, not what they do, and grants no
 // permission to run them. The package makes no connections, uses no certificate
@@ -47,8 +47,8 @@ const MaxBytes = 1 << 20
 const MaxCounter = 1<<53 - 1
 
 // The first line of a signature, and the prefixes of the other lines before the
-// list of files. A signature with a counter has another first line, because
-// earlier programs would take the line of the counter for a file.
+// list of files. A signature with a counter has a different first line, because
+// earlier programs would mistake the line with the counter for a file.
 const (
 	headingWithoutCounter = "loadout skill signature v1"
 	heading               = "loadout skill signature v2"
@@ -300,7 +300,7 @@ func parseText(text string) (*Signature, error) {
 	return s, s.check()
 }
 
-// lineReader reads the lines of a signed text. The first error stays.
+// lineReader reads the lines of a signed text. It keeps the first error.
 type lineReader struct {
 	lines []string
 	line  int // number of the line read last
