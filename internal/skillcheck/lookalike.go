@@ -8,8 +8,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// AddLookalikes adds a warning to each result whose name is not that of another
-// skill but looks like it. The other skill is in results, or its name in known.
+// AddLookalikes adds a warning to each result whose name looks like, but is
+// not, the name of another skill. The other skill is in results, or its name is
+// in known.
 func AddLookalikes(results []Validation, known []string) {
 	names := map[string]bool{}
 	for _, name := range known {

@@ -207,9 +207,9 @@ func (c *comparison) readText(s *versionFiles, path string) (text string, why st
 }
 
 // readFile returns the content of a file and verifies its hash. It returns nil
-// if the file has more than most bytes.
-func readFile(fsys fs.FS, f skill.File, most int64) ([]byte, error) {
-	if f.Size > most {
+// if the file has more than limit bytes.
+func readFile(fsys fs.FS, f skill.File, limit int64) ([]byte, error) {
+	if f.Size > limit {
 		return nil, nil
 	}
 	file, err := fsys.Open(f.Path)

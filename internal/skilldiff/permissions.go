@@ -249,8 +249,8 @@ type numberChange struct {
 	wider      bool // the new version allows more
 }
 
-// limitChange compares the values of a limit. The host decides about an
-// unspecified limit.
+// limitChange compares the values of a limit. If a limit is unspecified, the
+// host chooses it.
 func limitChange(name string, old, new int) numberChange {
 	return numberChange{Limit, name, old, new, new == 0 || old != 0 && new > old}
 }

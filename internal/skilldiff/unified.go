@@ -53,8 +53,8 @@ func newTexts(old, new string, table int) *textPair {
 	return t
 }
 
-// splitLines splits a text into lines that include their line ends. A line end
-// at the end of the text does not start another line.
+// splitLines splits a text into lines that include their line ends. A final
+// line end does not start another line.
 func splitLines(s string) []string {
 	lines := strings.SplitAfter(s, "\n")
 	if lines[len(lines)-1] == "" {

@@ -10,24 +10,24 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// escapeText returns s on one line. If s has more than most bytes, the rest is
+// escapeText returns s on one line. If s has more than limit bytes, the rest is
 // replaced with the number of missing bytes. Control characters, invisible
 // characters and characters that change the text direction are escaped as
 // \u{…}, and invalid bytes as \x….
-func escapeText(s string, most int) string {
-	if len(s) <= most {
+func escapeText(s string, limit int) string {
+	if len(s) <= limit {
 		return escapeUnsafe(s, "")
 	}
-	head := s[:characterStart(s, most)]
+	head := s[:characterStart(s, limit)]
 	return escapeUnsafe(head, "") + missingNote(len(s)-len(head))
 }
 
-// cutLine truncates an escaped text to most bytes.
-func cutLine(s string, most int) string {
-	if len(s) <= most {
+// cutLine truncates an escaped text to limit bytes.
+func cutLine(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	head := s[:characterStart(s, most)]
+	head := s[:characterStart(s, limit)]
 	return head + missingNote(len(s)-len(head))
 }
 
@@ -43,15 +43,15 @@ func characterStart(s string, at int) int {
 	return at
 }
 
-// escapeUnsafe escapes the unsafe characters of s, except those in keep.
-func escapeUnsafe(s, keep string) string {
+// escapeUnsafe escapes the unsafe characters in s, except those in allowed.
+func escapeUnsafe(s, allowed string) string {
 	out := make([]byte, 0, len(s))
 	for i, r := range s {
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
 			const digits = "0123456789abcdef"
 			out = append(out, '\\', 'x', digits[s[i]>>4], digits[s[i]&15])
-		case isVisible(r) || strings.ContainsRune(keep, r):
+		case isVisible(r) || strings.ContainsRune(allowed, r):
 			out = utf8.AppendRune(out, r)
 		case r == '\n':
 			out = append(out, `\n`...)

@@ -9,7 +9,7 @@ type State string
 
 // States of a version.
 const (
-	Pending  State = "pending"  // its code waits for a review
+	Pending  State = "pending"  // its code is awaiting review
 	Rejected State = "rejected" // a reviewer rejected it
 	// ChangesRequested is the state of a version whose reviewer expects another
 	// version with changes.
@@ -19,7 +19,7 @@ const (
 	Withdrawn        State = "withdrawn"  // cleared for use, but the skill was reverted to an older version
 )
 
-// Version holds the facts that decide about the state of a version.
+// Version holds the facts that determine the state of a version.
 type Version struct {
 	// Number is the position in the history of the skill. Newer versions have
 	// higher ones. 0 means that there is no version.
@@ -58,9 +58,9 @@ func (v Version) State(current int64) State {
 	return Approved
 }
 
-// MayReplace reports whether the version may become the current one. One that
-// waits for a review may do so only while the current one waits too, as in a new
-// skill.
+// MayReplace reports whether the version may become the current one. A version
+// that is awaiting review may do so only while the current version is also
+// awaiting review, as in a new skill.
 func (v Version) MayReplace(current Version) bool {
 	if current.Number == 0 || current.Number == v.Number || v.IsCleared() {
 		return true

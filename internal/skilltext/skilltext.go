@@ -30,8 +30,8 @@ func Body(instructions, location string) string {
 	return fillPlaceholders(strings.Trim(instructions, "\r\n"), location)
 }
 
-// HiddenWarning returns a warning for a model about a text that the report found
-// hidden characters in, or "" if it found none. what names the text.
+// HiddenWarning returns a warning for a model about the hidden characters that
+// the report found in a text, or "" if there are none. what names the text.
 func HiddenWarning(what string, found untrusted.Report) string {
 	if found.Clean() {
 		return ""

@@ -7,10 +7,10 @@ import (
 )
 
 // environment returns the environment of a server process. It consists of the
-// variables in own and the inheritable variables in from.
-func environment(from []string, own map[string]string) []string {
+// variables in own and the inheritable variables in parent.
+func environment(parent []string, own map[string]string) []string {
 	vars := map[string]string{}
-	for _, e := range from {
+	for _, e := range parent {
 		name, v, ok := strings.Cut(e, "=")
 		if ok && name != "" && isInherited(name) {
 			vars[name] = v
