@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
-// A large result of another server is as large as a message may be. Decoding and
-// encoding it again would take several times as long as forwarding it.
+// A result of another server may be as large as a message. Decoding and
+// encoding a large result would take several times as long as forwarding it.
 const (
 	large     = 64 << 10 // bytes from which content stays encoded
 	veryLarge = 1 << 20  // bytes from which the memory is released afterwards
@@ -26,7 +26,7 @@ func WithForwarding(ctx context.Context, m *Memory) context.Context {
 	return context.WithValue(ctx, forwardKey{}, m)
 }
 
-// Forwarding returns the arguments of [WithForwarding] if ctx is from it.
+// Forwarding returns m and true if ctx was created by [WithForwarding].
 func Forwarding(ctx context.Context) (m *Memory, ok bool) {
 	m, ok = ctx.Value(forwardKey{}).(*Memory)
 	return m, ok

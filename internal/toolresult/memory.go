@@ -13,7 +13,7 @@ const (
 	// released.
 	releaseDelay = 2 * time.Second
 
-	// maxLive is the maximum size of the live heap, in bytes, with which memory is
+	// maxLive is the maximum size of the live heap, in bytes, at which memory is
 	// released. In a larger program, a collection costs more than it gives back.
 	maxLive = 256 << 20
 )

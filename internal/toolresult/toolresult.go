@@ -62,7 +62,8 @@ func resultType(r *mcp.CallToolResult) string {
 	return out.ResultType
 }
 
-// Of returns the result of a tool call in res, or nil if res is another result.
+// Of returns the result of a tool call in res, or nil if res is a different
+// kind of result.
 func Of(res mcp.Result) *mcp.CallToolResult {
 	switch r := res.(type) {
 	case *mcp.CallToolResult:

@@ -101,7 +101,7 @@ func unique(list []string) []string {
 }
 
 // mergeMap parses a map of strings or a list of NAME=VALUE strings, and adds
-// the entries that pass check to the map.
+// the entries that check accepts to the map.
 func (e *serverEntry) mergeMap(to *map[string]string, f configfile.Field, check func(name, value string, n *configfile.Node) (string, bool)) {
 	put := func(name, value string, n *configfile.Node) {
 		if v, ok := check(name, value, n); ok {

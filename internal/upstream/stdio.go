@@ -19,7 +19,7 @@ import (
 
 const (
 	maxNoise     = 5   // maximum number of recorded lines
-	maxNoiseLine = 200 // maximum bytes of each
+	maxNoiseLine = 200 // maximum length of a recorded line, in bytes
 	maxBatch     = 1000
 )
 
