@@ -123,8 +123,9 @@ func allowedInContext(r rune, before, after string) bool {
 }
 
 // keepsForm reports whether a joiner changes how the characters around it look
-// in Indic and Arabic scripts: it is before a virama of the script of the letter
-// last, or after a letter that would join the next one if there were one.
+// in Indic and Arabic scripts: it is before a virama of the same script as the
+// letter last, or after a letter that would join the next one if there were
+// one.
 func keepsForm(last rune, before, after string) bool {
 	next, n := utf8.DecodeRuneInString(after)
 	if inRanges(viramas, next) {
@@ -158,8 +159,8 @@ func isKeycap(r rune) bool { return r >= '0' && r <= '9' || r == '#' || r == '*'
 // it belongs to.
 const maxMarks = 8
 
-// joinsNext reports whether before ends with a letter that joins the next one,
-// and any marks.
+// joinsNext reports whether the text before ends with a letter that joins the
+// next one, followed by any marks.
 func joinsNext(before string) bool {
 	for range maxMarks {
 		r, n := utf8.DecodeLastRuneInString(before)
@@ -171,8 +172,8 @@ func joinsNext(before string) bool {
 	return false
 }
 
-// joinsPrevious reports whether after begins with any marks, and a letter that
-// joins the previous one.
+// joinsPrevious reports whether the text after begins with any marks, followed
+// by a letter that joins the previous one.
 func joinsPrevious(after string) bool {
 	for range maxMarks {
 		r, n := utf8.DecodeRuneInString(after)
@@ -189,8 +190,8 @@ func isMark(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me) && !unicode.Is(unicode.Variation_Selector, r)
 }
 
-// endsInPictograph reports whether before ends with an emoji, and an optional
-// selector or skin tone.
+// endsInPictograph reports whether the text before ends with an emoji, followed
+// by an optional selector or skin tone.
 func endsInPictograph(before string) bool {
 	r, n := utf8.DecodeLastRuneInString(before)
 	if r == emojiSelector || r >= 0x1f3fb && r <= 0x1f3ff {

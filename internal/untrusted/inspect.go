@@ -49,10 +49,11 @@ type Line struct {
 // disallowed character.
 const maxLine = 120
 
-// VisibleLines returns the lines of a text file that have disallowed
-// characters, with these made visible. It returns up to most lines, and the
-// number of the others. A byte order mark at the start is allowed.
-func VisibleLines(text string, most int) (lines []Line, others int) {
+// VisibleLines returns the lines of a text file that contain disallowed
+// characters, and makes these characters visible. It returns up to limit lines,
+// and the number of further such lines. A byte order mark at the start is
+// allowed.
+func VisibleLines(text string, limit int) (lines []Line, others int) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	number, from := 1, 0 // of the text up to from
 	end := 0             // of the last line with a disallowed character
@@ -65,7 +66,7 @@ func VisibleLines(text string, most int) (lines []Line, others int) {
 		if end = len(text); strings.IndexByte(text[c.at:], '\n') >= 0 {
 			end = c.at + strings.IndexByte(text[c.at:], '\n')
 		}
-		if len(lines) == most {
+		if len(lines) == limit {
 			others++
 			continue
 		}

@@ -17,8 +17,8 @@ var hostile string
 var legitimate string
 
 // Hostile returns texts with hidden characters, control characters, invalid
-// bytes or delimiters of prompts. In none of them is a joiner, a variation
-// selector or an isolate part of a legitimate sequence only.
+// bytes or delimiters of prompts. A joiner, variation selector or isolate in
+// them never occurs only in a legitimate sequence.
 func Hostile() []string { return parse(hostile) }
 
 // Legitimate returns texts in many scripts, emoji and code, which every reader
