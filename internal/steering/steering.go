@@ -45,7 +45,7 @@ func Classify(path string) (Class, string) {
 	return at.Class(), at.reader
 }
 
-// Position is a place in a tree of directories. It is comparable, and safe for
+// Position is a location in a directory tree. It is comparable, and safe for
 // concurrent use.
 type Position struct {
 	zone   zone
@@ -145,7 +145,7 @@ func namedChild(name string) Position {
 // GitDir returns the position of the directory at p if it is the directory of a
 // Git repository, whatever its name is: one that contains HEAD, objects and
 // refs. Below modules and worktrees of a repository, which contain names of any
-// depth, this tells repositories from the directories above them.
+// depth, this distinguishes repositories from the directories above them.
 func (p Position) GitDir() Position {
 	switch p.zone {
 	case plain:

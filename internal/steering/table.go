@@ -10,10 +10,10 @@ const (
 	ci     = "continuous integration"
 )
 
-// names maps names of files and directories to the program that reads them. A
-// directory counts with everything below it, and each name at any depth: agents
-// and editors also read those of the subdirectory that a user opens. The
-// sources are the documentation of each program.
+// names maps names of files and directories to the program that reads them. The
+// name of a directory also applies to everything below it, and each name
+// applies at any depth: agents and editors also read those of the subdirectory
+// that a user opens. The sources are the documentation of each program.
 var names = map[string]string{
 	// Instructions and settings of coding agents.
 	"agents.md": agents, "agents.override.md": "Codex", "agent.md": agents, "skill.md": agents, // agents.md, agentskills.io

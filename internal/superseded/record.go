@@ -24,8 +24,8 @@ const (
 	minHexDigits = 8 // for a digest given to Revoke, as in package policy
 )
 
-// record says where a version was approved. If another one was approved later, the
-// grant was moved here; otherwise, Grant is a copy.
+// record says where a version was approved. If a different version was approved
+// later, the grant was moved here; otherwise, Grant is a copy.
 type record struct {
 	Grant policy.Grant
 	// Scopes lists where a newer version was approved, and Again where this
@@ -107,19 +107,19 @@ func (r *record) mark(g policy.Grant, scope string) {
 	r.By, r.At = g.Subject, time.Now().UTC().Truncate(time.Second)
 }
 
-// matches reports whether Revoke deletes the record: the grant or the version
-// was revoked, or what names it.
-func (r record) matches(what string, gone []policy.Grant) bool {
+// matches reports whether a call of Revoke with arg, which revoked the grants
+// in gone, also deletes the record.
+func (r record) matches(arg string, gone []policy.Grant) bool {
 	for _, g := range gone {
-		if g.ID == r.Grant.ID || g.Name == what && r.Grant.Name == what {
+		if g.ID == r.Grant.ID || g.Name == arg && r.Grant.Name == arg {
 			return true
 		}
 	}
 	if len(gone) > 0 {
 		return false
 	}
-	hex := strings.TrimPrefix(what, "sha256:")
-	return r.Grant.ID == what || r.Grant.Name == what ||
+	hex := strings.TrimPrefix(arg, "sha256:")
+	return r.Grant.ID == arg || r.Grant.Name == arg ||
 		len(hex) >= minHexDigits && strings.HasPrefix(string(r.Grant.Subject), "sha256:"+hex)
 }
 

@@ -128,7 +128,7 @@ func (s *Store) olderGrants(ctx context.Context, g policy.Grant) ([]policy.Grant
 	return slices.DeleteFunc(all, func(old policy.Grant) bool { return !isOlder(old, g) }), err
 }
 
-// isOlder reports whether old approves another version of g's skill.
+// isOlder reports whether old approves a different version of g's skill.
 func isOlder(old, g policy.Grant) bool {
 	return old.Name == g.Name && old.Origin == g.Origin && old.Principal == g.Principal && old.Subject != g.Subject && !old.Permissions.Call
 }

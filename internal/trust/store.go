@@ -52,10 +52,11 @@ type Store struct{ dir string }
 // NewStore returns the store in dir. Trust creates the directory if necessary.
 func NewStore(dir string) *Store { return &Store{dir: dir} }
 
-// Trust records that by trusts dir while its configuration has this digest. It
-// replaces an earlier record. dir must exist. Trust resolves symlinks in dir.
-func (s *Store) Trust(ctx context.Context, dir string, digest policy.Digest, by policy.Principal) (Record, error) {
-	t := Record{Version: recordVersion, Digest: digest, By: by, Created: time.Now().UTC().Round(0)}
+// Trust records that user trusts dir while its configuration has this digest.
+// It replaces an earlier record. dir must exist. Trust resolves symlinks in
+// dir.
+func (s *Store) Trust(ctx context.Context, dir string, digest policy.Digest, user policy.Principal) (Record, error) {
+	t := Record{Version: recordVersion, Digest: digest, By: user, Created: time.Now().UTC().Round(0)}
 	err := os.MkdirAll(s.dir, 0o700)
 	if err == nil {
 		t.Dir, err = resolveDir(dir)
