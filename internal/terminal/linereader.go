@@ -21,9 +21,9 @@ type LineReader struct {
 // maxLines is the maximum size of the whole input in bytes.
 const maxLines = 64 << 20
 
-// NewLineReader returns a reader for the lines of from.
-func NewLineReader(from io.Reader) *LineReader {
-	return &LineReader{from: from, lines: make(chan string), over: make(chan struct{})}
+// NewLineReader returns a reader for the lines of r.
+func NewLineReader(r io.Reader) *LineReader {
+	return &LineReader{from: r, lines: make(chan string), over: make(chan struct{})}
 }
 
 // ReadLine waits for the next line and returns it without its newline. It

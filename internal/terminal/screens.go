@@ -16,8 +16,8 @@ type renderedScreen struct {
 // frame is the maximum time until a rendered screen is displayed.
 const frame = 50 * time.Millisecond
 
-// recordScreen records a rendered screen and removes those that can no longer
-// be displayed.
+// recordScreen records a rendered screen and forgets older screens that can no
+// longer be displayed.
 func (m *model) recordScreen(d renderedScreen) {
 	m.recent = append(m.recent, d)
 	for len(m.recent) > 1 && d.at.Sub(m.recent[1].at) > frame {

@@ -74,8 +74,8 @@ type Command struct {
 // Choice is a possible value of a command's argument.
 type Choice struct{ Name, Help string }
 
-// End is the error with which a command ends the program. [Run] then returns
-// With.
+// End is an error by which a command ends the program. [Run] then returns the
+// error With.
 type End struct{ With error }
 
 func (e *End) Error() string {

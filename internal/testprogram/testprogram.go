@@ -31,8 +31,9 @@ type Program struct {
 	Values  []string // string variables to set, as PACKAGE.NAME=VALUE relative to the module
 }
 
-// Loadout is the loadout command, built to take its caller for the user: tests
-// have no terminal and may be run by an agent. Only the linker can do that.
+// Loadout is the loadout command, built to assume that its caller is the user,
+// because tests have no terminal and may be run by an agent. Only the linker
+// can set this.
 var Loadout = Program{Package: "cmd/loadout", Values: []string{"internal/presence.assumed=of-a-test"}}
 
 // Build builds the program and returns the path of the executable. Each call
