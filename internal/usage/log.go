@@ -58,8 +58,8 @@ func (l *Log) Note(u Use) {
 }
 
 // append writes a line. It opens the file each time, so that no line is written
-// to a deleted file. If the file was rotated meanwhile, reports still read the
-// line.
+// to a deleted file. If the file was rotated in the meantime, reports still
+// read the line.
 func (l *Log) append(b []byte) error {
 	info, err := os.Lstat(l.path)
 	switch {
@@ -115,8 +115,8 @@ func (l *Log) lock(acquire func(*os.File) error) (*os.File, error) {
 	return f, nil
 }
 
-// Clear deletes all recorded uses. Uses recorded meanwhile go to a new file.
-// Clear waits for another process's rotation until ctx is done.
+// Clear deletes all recorded uses. Uses recorded in the meantime go to a new
+// file. Clear waits for another process's rotation until ctx is done.
 func (l *Log) Clear(ctx context.Context) error {
 	if err := l.clear(ctx); err != nil {
 		return fmt.Errorf("clear usage log: %w", err)

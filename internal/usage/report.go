@@ -84,8 +84,8 @@ type Interface struct {
 	Answers int `json:"answers"`
 }
 
-// Skill summarizes the uses of one skill. Faces holds the number of uses by
-// interface.
+// Skill summarizes the uses of one skill. Interfaces holds the number of uses
+// by interface.
 type Skill struct {
 	Name string `json:"name"`
 	Key  string `json:"key"`
