@@ -28,9 +28,9 @@ func (f *folder) readFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// replaceFile writes the content that change returns to a file, after the user
-// has agreed if the file steers programs or agents. Otherwise no other call
-// changes the file meanwhile.
+// replaceFile writes the content that change returns to a file. If the file
+// steers programs or agents, the user must agree first. For any other file, no
+// other call changes the file while change runs.
 func (f *folder) replaceFile(ctx context.Context, name string, change func() ([]byte, error)) error {
 	if f.opts.Own {
 		if execution.IsProtected(name) {
@@ -48,8 +48,8 @@ func (f *folder) replaceFile(ctx context.Context, name string, change func() ([]
 	return f.writeFile(name, data)
 }
 
-// replaceSteering shows the user the change of a file that reader obeys, and
-// writes the file if the user agrees.
+// replaceSteering shows the user the change to a file that the program reader
+// obeys, and writes the file if the user agrees.
 func (f *folder) replaceSteering(ctx context.Context, name, reader string, change func() ([]byte, error)) error {
 	if f.opts.Agree == nil {
 		return fmt.Errorf("protected, because it steers %s and nobody can be asked; only the user can change it", reader)
