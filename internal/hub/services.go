@@ -158,8 +158,8 @@ func isPrivateHost(allowed []netip.Prefix, host string) bool {
 	return false
 }
 
-// endStreams ends all long-lived connections and waits for them. Each has its own
-// timeout.
+// endStreams ends all long-lived connections and waits for them to close. Each
+// connection has its own timeout.
 func (h *Hub) endStreams() {
 	h.drain.Do(func() { close(h.draining) })
 	if h.sessions != nil {

@@ -114,7 +114,7 @@ func classifyError(ctx context.Context, err error) error {
 	return fmt.Errorf("database: %w", err)
 }
 
-// isKnown reports whether err wraps an error of this package.
+// isKnown reports whether err wraps one of this package's errors.
 func isKnown(err error) bool {
 	for _, k := range []error{ErrNotFound, ErrExists, ErrConflict, ErrLeaseHeld, ErrReferenced, ErrInvalid, ErrTooMany,
 		ErrBusy, ErrFull, ErrUnavailable, ErrCorrupt, ErrTooNew, ErrUnsupported} {

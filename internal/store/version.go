@@ -17,8 +17,8 @@ const (
 	Pending  Review = "pending"
 	Approved Review = "approved"
 	Rejected Review = "rejected"
-	// ChangesRequested is Rejected in stored versions, with the field of the same
-	// name. [Versions.SetReview] accepts it.
+	// ChangesRequested is accepted by [Versions.SetReview]. A version stored with
+	// it is Rejected and has the field ChangesRequested set.
 	ChangesRequested Review = "changes-requested"
 )
 

@@ -83,10 +83,11 @@ type Resource struct {
 	ReadOnly bool
 }
 
-// OwnedBy returns the resource for an item of a user.
+// OwnedBy returns the [Resource] of an item owned by a user.
 func OwnedBy(user UserID) Resource { return Resource{Owner: user} }
 
-// OwnedByGroup returns the resource for an item of a group, created by author.
+// OwnedByGroup returns the [Resource] of an item that is owned by a group and
+// was created by author.
 func OwnedByGroup(group GroupID, author UserID) Resource {
 	return Resource{Group: group, Author: author}
 }

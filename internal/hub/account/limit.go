@@ -67,7 +67,7 @@ func (l *Limiter) Reset(key string) {
 	}
 }
 
-// limit is a limiter for one of its keys.
+// limit is a [Limiter] applied to one key.
 type limit struct {
 	*Limiter
 	key string

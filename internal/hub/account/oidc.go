@@ -22,8 +22,8 @@ import (
 const (
 	// signInTimeout is the maximum time a user may spend at the provider.
 	signInTimeout = 10 * time.Minute
-	// discoveryPause is how long sign-ins fail immediately after the provider could
-	// not be reached.
+	// discoveryPause is how long sign-ins fail without another attempt after the
+	// provider could not be reached.
 	discoveryPause = 5 * time.Second
 	maxGroups      = 1000
 	maxClaim       = 255 // maximum length of a name, a subject or a group, in bytes

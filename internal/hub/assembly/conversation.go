@@ -101,8 +101,8 @@ func (k *Assembler) openModel(ctx context.Context, p account.Principal, profile 
 	return k.o.Model(profile.Model, key)
 }
 
-// onClose registers a function that close calls. If the conversation is closed, it
-// calls the function and returns an error.
+// onClose registers a function to be called by close. If the conversation is
+// already closed, it calls the function and returns an error.
 func (t *conversation) onClose(f func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -28,7 +28,8 @@ import (
 const elicitTimeout = 15 * time.Minute
 
 // folderRules allows an agent to use the working directory of its conversation
-// without approval. The directory contains nothing else.
+// without approval, because the directory contains only the conversation's
+// files.
 var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 
 // folderTools returns the tools for the working directory. run is as in

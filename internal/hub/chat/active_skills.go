@@ -97,8 +97,7 @@ func findLoadReason(earlier []step, a session.ActiveSkill) LoadReason {
 }
 
 // loadCause returns what activated a skill. Older transcripts do not record the
-// cause. For them, it is unknown if the skill was loaded before the first
-// message.
+// cause. In them, the cause of a load before the first message is unknown.
 func loadCause(a session.ActiveSkill) session.Cause {
 	switch {
 	case a.By != "":

@@ -227,8 +227,8 @@ func isSameAnswer(a, b approval.Answer) bool {
 	return text != "" && text == normalize(b)
 }
 
-// expireApprovals resolves overdue requests whose turn no longer waits, and
-// deletes old requests.
+// expireApprovals resolves overdue requests whose turn is no longer waiting,
+// and deletes old requests.
 func (e *Engine) expireApprovals(ctx context.Context) error {
 	overdue, err := e.db.ApprovalRequests.ListOverdue(ctx, time.Now().Add(-e.opts.Poll)) // a waiting turn expires its own requests first
 	if err != nil {

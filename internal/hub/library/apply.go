@@ -131,7 +131,8 @@ func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Prin
 }
 
 // textContent checks t like an upload and stores its file. It does not wait for
-// a package slot: the slot's holder may be waiting for this transaction.
+// a package slot, because the holder of a slot may be waiting for this
+// transaction.
 func (l *Library) textContent(ctx context.Context, tx *store.Tx, t SkillText) (*content, error) {
 	only := skill.Manifest{{Path: skill.FileName, Size: int64(len(t.File)), SHA256: skillfile.Hash(t.File)}}
 	files, err := newManifestFS(only, func(skill.File) ([]byte, error) { return t.File, nil })

@@ -68,7 +68,7 @@ type Options struct {
 	Git string
 	// Quotas limits what each namespace stores. The zero value has no limits.
 	Quotas quota.Quotas
-	// Unbind removes a skill from a resource such as a Ghost, including the
+	// Unbind removes a skill from a resource such as a Ghost, and deletes the
 	// references. If it is nil, references from resources cannot be removed.
 	Unbind func(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error
 }

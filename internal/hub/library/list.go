@@ -226,8 +226,8 @@ func (s *skillIndex) collect(in []Namespace, shadowed bool, matches func(*indexe
 	return out
 }
 
-// usesSince returns the number of uses by ID for the skills whose usage the principal
-// may see.
+// usesSince returns the number of uses, by ID, of those given skills whose usage
+// the principal may see.
 func (l *Library) usesSince(ctx context.Context, p account.Principal, since time.Time, skills []*indexedSkill) (map[string]int64, error) {
 	all, err := l.db.Usage.Totals(ctx, since)
 	if err != nil {

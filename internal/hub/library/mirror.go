@@ -218,7 +218,7 @@ func (m *Mirror) put(ctx context.Context, s store.Skill, e *catalog.Entry, diges
 	})
 }
 
-// addVersion adds a version and shows the skill.
+// addVersion adds a version and unhides the skill.
 func (m *Mirror) addVersion(ctx context.Context, tx *store.Tx, id string, c *content) error {
 	h, err := m.l.getSkill(ctx, &tx.Tables, id)
 	if err != nil {
@@ -244,7 +244,8 @@ func (m *Mirror) addVersion(ctx context.Context, tx *store.Tx, id string, c *con
 	return m.prune(ctx, tx, h)
 }
 
-// restore makes an existing version current if it may be, and shows the skill.
+// restore makes an existing version current if it may be, and unhides the
+// skill.
 func (m *Mirror) restore(ctx context.Context, id, digest string) error {
 	s, err := m.l.db.Skills.Get(ctx, id)
 	if err != nil || !s.Hidden && s.Digest == digest {

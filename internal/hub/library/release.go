@@ -165,8 +165,8 @@ func isSameOwner(a, b *signature.Signature) bool {
 	return a.Key == b.Key || b.Succeeds(a.Key, a.KeyExpires) || a.Succeeds(b.Key, b.KeyExpires)
 }
 
-// versionSignature returns the verified signature of a version, or nil if it has
-// none, or a damaged one.
+// versionSignature returns the verified signature of a version, or nil if the
+// signature is missing or damaged.
 func (l *Library) versionSignature(ctx context.Context, name string, v store.Version) (*signature.Signature, error) {
 	files, err := l.manifest(ctx, v)
 	if err != nil {

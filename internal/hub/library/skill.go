@@ -26,7 +26,7 @@ const (
 )
 
 // Skill describes a skill and its current version, as returned by the API.
-// [store.Skill] is the database row, which holds some of it as JSON.
+// [store.Skill] is the database row, which stores parts of it as JSON.
 type Skill struct {
 	ID          string    `json:"id"`
 	Namespace   Namespace `json:"namespace" doc:"Its own namespace: user:ID, group:ID, public, hub for the directories of the operator, or bundled"`

@@ -119,7 +119,8 @@ type Retention struct {
 	Generation int64 `json:"-"` // see [Rules.Generation]
 }
 
-// maxDays is the maximum retention. A time.Duration could not represent much more.
+// maxDays is the maximum retention in days, because a time.Duration could not
+// represent much more.
 const maxDays = 36500
 
 // Retention returns the current retention. The principal must be an

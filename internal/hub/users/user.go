@@ -65,8 +65,9 @@ func (u Users) List(ctx context.Context, p account.Principal, page store.Page) (
 	return out, next, nil
 }
 
-// isListed reports whether a principal may find a user by listing. Names of
-// administrators would help to attack their accounts.
+// isListed reports whether a principal may find a user by listing. Most
+// administrators are not listed, because their names would help to attack their
+// accounts.
 func (u Users) isListed(ctx context.Context, p account.Principal, row store.User) (bool, error) {
 	if !row.Admin || p.Admin || p.User == account.UserID(row.ID) {
 		return true, nil
