@@ -124,8 +124,8 @@ func (c *toolCaller) call(ctx context.Context, name string, args json.RawMessage
 	return newErrorOutcome(strings.TrimSuffix(err.Error(), ".")+".", denied), nil
 }
 
-// newErrorOutcome returns the outcome of a failed call. It cleans text, which may
-// repeat an argument or a text of a skill or server.
+// newErrorOutcome returns the outcome of a failed call. It cleans text, which
+// may contain arguments or text of a skill or server.
 func newErrorOutcome(text string, denied bool) *Outcome {
 	return &Outcome{Text: untrusted.New(text).ForModelLines(), Error: true, Denied: denied}
 }

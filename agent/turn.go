@@ -63,8 +63,9 @@ type turn struct {
 	over    bool       // whether the turn is over, so that no more events are emitted
 }
 
-// withTurn runs do as a turn. If do fails, withTurn emits the error and returns it.
-func (a *Agent) withTurn(tell func(Event), do func(*turn) error) error {
+// withTurn calls fn for a turn. If fn fails, withTurn emits the error and
+// returns it.
+func (a *Agent) withTurn(tell func(Event), fn func(*turn) error) error {
 	a.turns.Lock()
 	defer a.turns.Unlock()
 	t := &turn{Agent: a, onEvent: tell, lastSeq: a.folded().Seq()}
@@ -75,7 +76,7 @@ func (a *Agent) withTurn(tell func(Event), do func(*turn) error) error {
 			}
 		})()
 	}
-	err := do(t)
+	err := fn(t)
 	if err != nil {
 		t.emit(Event{Type: Error, Text: err.Error(), Session: a.session.ID()})
 	}

@@ -143,8 +143,9 @@ func (b *boundary) openRoot(path string) (*os.Root, error) {
 	return b.root.OpenRoot(rel)
 }
 
-// outside returns the problem of a path that leads out of the boundary.
-func outside(err *outsideError) skill.Diagnostic {
+// outsideProblem returns the problem with a path that leads out of the
+// boundary.
+func outsideProblem(err *outsideError) skill.Diagnostic {
 	d := skill.Diagnostic{Severity: skill.Warning, Code: "outside-project", Message: "not searched: outside of the project " + err.dir,
 		Fix: "copy it into the project, or add it to skills.dirs in your own configuration"}
 	if err.target != "" {

@@ -162,7 +162,7 @@ func (d *dirSource) scan(ctx context.Context, shared *sharedBudget) (Listing, er
 func (d *dirSource) unlisted(err error) (Listing, error) {
 	if out, ok := errors.AsType[*outsideError](err); ok {
 		d.tree = nil
-		return Listing{Problems: []Problem{{Path: d.root, Origin: d.origin, Diagnostic: outside(out)}}}, nil
+		return Listing{Problems: []Problem{{Path: d.root, Origin: d.origin, Diagnostic: outsideProblem(out)}}}, nil
 	}
 	if d.opts.Optional && d.absent() {
 		d.tree = nil

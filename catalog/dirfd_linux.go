@@ -49,9 +49,9 @@ func (b *boundary) openDir(path string) (*dirfd, error) {
 	return &dirfd{fd: int(f.Fd()), path: path, file: f, within: b}, nil
 }
 
-// openInside opens the directory at path, which must be inside of within without
-// symlinks on the way. It returns nil otherwise, or if the kernel is older than
-// Linux 5.6: then openDir tells why.
+// openInside opens the directory at path, which must be inside within and be
+// reached without symlinks. It returns nil if that is not the case, or if the
+// kernel is older than Linux 5.6; openDir then determines the reason.
 func openInside(within, path string) *dirfd {
 	rel, err := filepath.Rel(within, path)
 	if err != nil {
@@ -110,11 +110,11 @@ func (d *dirfd) openSub(name string, flags int) (*dirfd, error) {
 	return &dirfd{fd: fd, path: d.path + "/" + name, within: d.within}, nil
 }
 
-// list returns the directory entries that a scan uses, unsorted, and the number
-// of names it read. It stops after reading more than most names. It must be
-// called only once.
-func (d *dirfd) list(buf []byte, most int) ([]dirent, int, error) {
-	return d.dirents(buf, interesting[[]byte], most)
+// list returns the directory entries that a scan uses, unsorted, and the
+// number of names it read. It stops after reading more than limit names. It
+// must be called only once.
+func (d *dirfd) list(buf []byte, limit int) ([]dirent, int, error) {
+	return d.dirents(buf, interesting[[]byte], limit)
 }
 
 func (d *dirfd) dirents(buf []byte, keep func(name []byte) bool, most int) (out []dirent, read int, err error) {
@@ -137,9 +137,9 @@ func (d *dirfd) dirents(buf []byte, keep func(name []byte) bool, most int) (out 
 }
 
 // appendDirents decodes linux_dirent64 records: inode (8 bytes), offset (8),
-// record length (2), type (1), name with a terminating NUL. It also returns the
-// number of names, and appends none after the first most.
-func appendDirents(out []dirent, b []byte, keep func(name []byte) bool, most int) (_ []dirent, read int) {
+// record length (2), type (1), name with a terminating NUL. It also returns
+// the number of names. It does not append entries after the first limit names.
+func appendDirents(out []dirent, b []byte, keep func(name []byte) bool, limit int) (_ []dirent, read int) {
 	for len(b) >= 20 {
 		size := int(b[16]) | int(b[17])<<8
 		if size < 20 || size > len(b) {
@@ -154,7 +154,7 @@ func appendDirents(out []dirent, b []byte, keep func(name []byte) bool, most int
 		}
 		if k := direntKind(b[18]); len(name) <= 2 && (string(name) == "." || string(name) == "..") {
 			// ignored
-		} else if read++; read > most {
+		} else if read++; read > limit {
 			return out, read
 		} else if k != kindFile || keep(name) {
 			out = append(out, dirent{string(name), k})

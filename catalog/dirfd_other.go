@@ -87,8 +87,8 @@ func (d *dirfd) isLink(name string) bool {
 }
 
 // list returns the directory entries, unsorted, and the number of names it
-// read. It stops after reading more than most names.
-func (d *dirfd) list(_ []byte, most int) ([]dirent, int, error) {
+// read. It stops after reading more than limit names.
+func (d *dirfd) list(_ []byte, limit int) ([]dirent, int, error) {
 	f, err := os.Open(d.path)
 	if err != nil {
 		return nil, 0, err
@@ -98,7 +98,7 @@ func (d *dirfd) list(_ []byte, most int) ([]dirent, int, error) {
 	for read := 0; ; {
 		entries, err := f.ReadDir(1 << 10)
 		for _, e := range entries {
-			if read++; read > most {
+			if read++; read > limit {
 				return out, read, nil
 			}
 			out = append(out, dirent{e.Name(), entryKind(e)})

@@ -80,7 +80,7 @@ func encodeIndex(root string, tree *node) [][]byte {
 	return [][]byte{binary.BigEndian.AppendUint64(indexHead(root), uint64(len(e.numbers))), e.numbers, e.strings}
 }
 
-// indexHead returns how an index of root starts.
+// indexHead returns the bytes with which an index of root begins.
 func indexHead(root string) []byte {
 	return append(binary.AppendUvarint([]byte(indexMagic), uint64(len(root))), root...)
 }
@@ -93,9 +93,10 @@ func (e *encoder) str(s string) {
 	e.strings = append(e.strings, s...)
 }
 
-// suffix encodes s, which often is the end of a string that is encoded before.
-func (e *encoder) suffix(s, of string) {
-	is := s != "" && strings.HasSuffix(of, s)
+// suffix encodes s, which is often a suffix of the string of, which was
+// encoded before.
+func (e *encoder) suffix(s, whole string) {
+	is := s != "" && strings.HasSuffix(whole, s)
 	e.bool(is)
 	if is {
 		e.int(int64(len(s)))
@@ -243,8 +244,8 @@ func decodeIndex(r io.Reader, size int64, root, origin string, scope Scope) (*no
 }
 
 type decoder struct {
-	numbers []byte // what is left
-	text    string // what is left
+	numbers []byte // not decoded yet
+	text    string // not decoded yet
 	bad     bool
 	now     int64
 	origin  string

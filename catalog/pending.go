@@ -39,7 +39,8 @@ func (s *Snapshot) confirmProjectSkills(confirm func(ProjectSkill) string) {
 	}
 }
 
-// confirmName hides those of the skills with the same name that are pending.
+// confirmName hides the pending skills among candidates, which all have the
+// same name.
 func (s *Snapshot) confirmName(candidates []*Entry, confirm func(ProjectSkill) string) {
 	e := s.winner(candidates)
 	for e != nil && e.Scope == Project {
@@ -76,9 +77,9 @@ func (c *Catalog) confirmProjectSkill(r ProjectSkill) string {
 	return c.confirm(r, func() (skill.Manifest, error) { return c.CompleteManifest(context.Background(), r.Entry) })
 }
 
-// recheckProjectSkills asks again which skills are pending, until ctx is done, and
-// publishes a snapshot if that changed. A user can confirm a skill in another
-// process, and a confirmed skill can change.
+// recheckProjectSkills repeatedly calls [Options.Confirm] until ctx is done,
+// and publishes a snapshot whenever the set of pending skills changes. A user
+// can confirm a skill in another process, and a confirmed skill can change.
 func (c *Catalog) recheckProjectSkills(ctx context.Context) {
 	t := time.NewTicker(c.poll)
 	defer t.Stop()

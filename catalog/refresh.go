@@ -130,11 +130,11 @@ func (c *Catalog) read(ctx context.Context, which []int) *reading {
 	return r
 }
 
-// start reads the sources with the given indexes in r.which, up to most at a
-// time and in order.
-func (r *reading) start(ctx context.Context, indexes []int, most int, shared *sharedBudget) {
+// start reads the sources with the given indexes in r.which, in order and up
+// to limit of them concurrently.
+func (r *reading) start(ctx context.Context, indexes []int, limit int, shared *sharedBudget) {
 	var next atomic.Int64
-	for range min(most, len(indexes)) {
+	for range min(limit, len(indexes)) {
 		go func() {
 			for n := next.Add(1); n <= int64(len(indexes)); n = next.Add(1) {
 				at := indexes[n-1]
@@ -242,8 +242,8 @@ func (c *Catalog) storeResult(ctx context.Context, i int, a *listResult) bool {
 	return failed != nil || !same || !slices.Equal(before.problems, now.problems)
 }
 
-// update returns the listing with the result of another read. same reports whether
-// the skills are the same; their index is then that of l.
+// update returns the listing with the result of another read. same reports
+// whether the skills are unchanged; now then has the index of l.
 func (l layered) update(a *listResult) (now layered, same bool) {
 	now = layered{problems: a.listing.Problems}
 	if a.layer != nil {
@@ -263,7 +263,7 @@ func (l layered) update(a *listResult) (now layered, same bool) {
 	return now, false
 }
 
-// stillReading returns the problem of a source that was never read so far.
+// stillReading returns the problem of a source that has not been read yet.
 func stillReading(waited time.Duration) skill.Diagnostic {
 	return skill.Diagnostic{Severity: skill.Warning, Code: "still-reading",
 		Message: fmt.Sprintf("still being searched after %v; its skills are added when they are found", waited),

@@ -36,9 +36,9 @@ type scanGuard struct {
 	done <-chan struct{} // of the scan in progress, or nil
 }
 
-// run waits for a scan until ctx is done or the scan takes longer than limit.
-// The scan then continues in the background, and the error is that of ctx or a
-// [*blockedError].
+// run calls scan and waits for it to end. If ctx is done or the scan takes
+// longer than limit, run stops waiting: the scan continues in the background,
+// and the error is that of ctx or a [*blockedError].
 func (g *scanGuard) run(ctx context.Context, limit time.Duration, scan func() (Listing, error)) (Listing, error) {
 	limit += graceTime
 	timer := time.NewTimer(limit)
@@ -69,8 +69,8 @@ func (g *scanGuard) run(ctx context.Context, limit time.Duration, scan func() (L
 	}
 }
 
-// begin registers a scan that closes done at its end. If another one is in
-// progress, it returns its channel instead.
+// begin registers a scan that closes done when it ends. If another scan is in
+// progress, begin returns the channel of that scan instead.
 func (g *scanGuard) begin(done chan struct{}) (before <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -27,8 +27,8 @@ const (
 	largeSuffix = ".search"
 	smallSuffix = ".recent.search"
 
-	// minSaved is the number of unsaved skills from which on saving them costs
-	// less than reading them in the next process.
+	// minSaved is the number of unsaved skills at which saving them becomes
+	// cheaper than reading them again in the next process.
 	minSaved = 16
 )
 

@@ -31,8 +31,8 @@ type wordSegment struct {
 	live  int     // number of positions
 }
 
-// maxPartShare limits the size of small segments: one with more than a
-// maxPartShare-th of the texts of the large one is merged with it.
+// maxPartShare limits the size of small segments: a segment with more than
+// 1/maxPartShare of the texts of the large one is merged with it.
 const maxPartShare = 8
 
 // wordKey identifies the words of a skill in a saved segment. It is 0 if they

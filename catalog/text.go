@@ -177,12 +177,13 @@ func (t *rows) describe() {
 	}
 }
 
-// lines formats every skill. Descriptions longer than most bytes are truncated.
-func (t *rows) lines(most int) string {
+// lines formats every skill. Descriptions longer than limit bytes are
+// truncated.
+func (t *rows) lines(limit int) string {
 	var b strings.Builder
-	b.Grow(min(t.total, (min(most, t.longest)+64)*len(t.rows)))
+	b.Grow(min(t.total, (min(limit, t.longest)+64)*len(t.rows)))
 	for _, r := range t.rows {
-		r.write(&b, shorten(r.description, most))
+		r.write(&b, shorten(r.description, limit))
 	}
 	return b.String()
 }
@@ -203,13 +204,12 @@ func (t *rows) someNames(o FormatOptions) string {
 	return text(max(n-1, 0))
 }
 
-// shorten truncates s if it is longer than most bytes, at a word boundary if
-// possible.
-func shorten(s string, most int) string {
-	if len(s) <= most {
+// shorten truncates s to limit bytes, at a word boundary if possible.
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	cut := s[:max(most-len("…"), 0)]
+	cut := s[:max(limit-len("…"), 0)]
 	for len(cut) > 0 && !utf8.RuneStart(s[len(cut)]) {
 		cut = cut[:len(cut)-1]
 	}

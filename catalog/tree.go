@@ -253,7 +253,7 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 			return ownMaterial(sub.name) || slices.Contains(links, sub.name) && !d.hasDir(sub.name) // a symlink may lead out of the skill
 		})
 	} else {
-		s.codeManifest(d, n, python, rel)
+		s.reportCodeManifests(d, n, python, rel)
 	}
 	if old != nil {
 		n.reuse(old)
@@ -436,9 +436,10 @@ func (s *scan) parseHead(at location, file, folder string) (*skill.Skill, skill.
 	return sk, ds, st, nil
 }
 
-// codeManifest reports Python modules that declare a skill in code, a format of
-// an earlier system. It parses them as text and never executes them.
-func (s *scan) codeManifest(d *dirfd, n *node, files []string, rel string) {
+// reportCodeManifests reports Python modules that declare a skill in code,
+// which is a format of an earlier system. It parses them as text and never
+// executes them.
+func (s *scan) reportCodeManifests(d *dirfd, n *node, files []string, rel string) {
 	for _, name := range files[:min(len(files), 20)] {
 		size, _, err := d.readHead(name, s.head[:fullHead])
 		if err != nil || !bytes.Contains(s.head[:size], []byte("SKILL_MANIFEST")) {
@@ -460,7 +461,7 @@ func (s *scan) problem(where string, d skill.Diagnostic) {
 
 func unreadable(err error) skill.Diagnostic {
 	if out, ok := errors.AsType[*outsideError](err); ok {
-		return outside(out)
+		return outsideProblem(out)
 	}
 	if blocked, ok := errors.AsType[*blockedError](err); ok {
 		return blocked.diagnostic()

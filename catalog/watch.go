@@ -59,7 +59,7 @@ func watchDirs(ctx context.Context, dirs []*dirSource, changed func(which []int)
 		if x.busy {
 			retry = time.After(maxQuietWait)
 		}
-		if at := x.due(); !at.IsZero() {
+		if at := x.nextDue(); !at.IsZero() {
 			due = time.After(time.Until(at))
 		}
 		select {
@@ -121,7 +121,7 @@ func (x *watching) left() bool {
 	return false
 }
 
-func (x *watching) due() time.Time {
+func (x *watching) nextDue() time.Time {
 	var first time.Time
 	for _, t := range x.trees {
 		if !t.due.IsZero() && (first.IsZero() || t.due.Before(first)) {
@@ -294,17 +294,17 @@ type watchedDir struct {
 
 // watched returns the directories of the last scan, to be watched. If the root
 // does not exist, it returns the nearest existing parent. It returns nil if
-// their number exceeds most. It must be called with d.mu held.
-func (d *dirSource) watched(most int) []watchedDir {
+// their number exceeds limit. It must be called with d.mu held.
+func (d *dirSource) watched(limit int) []watchedDir {
 	var out []watchedDir
 	fi, err := os.Lstat(d.root)
 	if err == nil && d.tree != nil {
-		out = d.tree.watched(out, d.root, most)
+		out = d.tree.watched(out, d.root, limit)
 	}
 	if out == nil || fi.Mode()&fs.ModeSymlink != 0 {
 		out = append(out, above(d.root))
 	}
-	if len(out) > most {
+	if len(out) > limit {
 		return nil
 	}
 	return out
@@ -323,13 +323,13 @@ func above(path string) watchedDir {
 	}
 }
 
-func (n *node) watched(out []watchedDir, path string, most int) []watchedDir {
-	if n.stamp == (stamp{}) || len(out) > most {
+func (n *node) watched(out []watchedDir, path string, limit int) []watchedDir {
+	if n.stamp == (stamp{}) || len(out) > limit {
 		return out // not searched, or too many directories
 	}
 	out = append(out, watchedDir{path: path, id: n.stamp.id})
 	for _, s := range n.subs {
-		out = s.watched(out, filepath.Join(path, s.name), most)
+		out = s.watched(out, filepath.Join(path, s.name), limit)
 	}
 	return out
 }

@@ -22,7 +22,8 @@ type host struct {
 var (
 	label   = `[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?`
 	dnsName = lazyregexp.New(`\A` + label + `(\.` + label + `)*\z`)
-	// Programs interpret such names as IPv4 addresses, in several notations.
+	// numeric matches names that programs interpret as IPv4 addresses, in
+	// several notations.
 	numeric = lazyregexp.New(`(\A|\.)([0-9]+|0x[0-9a-f]*)\z`)
 )
 
@@ -93,9 +94,9 @@ func (h host) String() string {
 }
 
 // covers reports whether h matches everything that o matches.
-func (h host) covers(o host) bool { return (h.port == 0 || h.port == o.port) && h.coversName(o) }
+func (h host) covers(o host) bool { return (h.port == 0 || h.port == o.port) && h.coversNameOf(o) }
 
-func (h host) coversName(o host) bool {
+func (h host) coversNameOf(o host) bool {
 	switch {
 	case h.name == "":
 		return true
@@ -112,9 +113,9 @@ func (h host) coversName(o host) bool {
 func (h host) intersect(o host) (host, bool) {
 	m := h
 	switch {
-	case h.coversName(o):
+	case h.coversNameOf(o):
 		m = o
-	case !o.coversName(h):
+	case !o.coversNameOf(h):
 		return host{}, false
 	}
 	if h.port != 0 && o.port != 0 && h.port != o.port {

@@ -25,7 +25,7 @@ type Permissions struct {
 func (a Permissions) Covers(b Permissions) bool {
 	return (a.Run || !b.Run) && (a.Call || !b.Call) &&
 		!slices.ContainsFunc(b.Network, func(h string) bool { return !coversHost(a.Network, h) }) &&
-		!slices.ContainsFunc(b.Secrets, func(n string) bool { return !coversName(a.Secrets, n) }) &&
+		!slices.ContainsFunc(b.Secrets, func(n string) bool { return !coversNameOf(a.Secrets, n) }) &&
 		(a.WorkspaceWrite || !b.WorkspaceWrite) && (a.Unsandboxed || !b.Unsandboxed) && (a.HostNetwork || !b.HostNetwork)
 }
 
@@ -85,14 +85,14 @@ func (a Permissions) equal(b Permissions) bool {
 // anyName matches every secret in an operator's bounds.
 const anyName = "*"
 
-func coversName(names []string, name string) bool {
+func coversNameOf(names []string, name string) bool {
 	return slices.Contains(names, name) || slices.Contains(names, anyName)
 }
 
 func intersectNames(a, b []string) []string {
 	var out []string
 	for _, n := range slices.Concat(a, b) {
-		if coversName(a, n) && coversName(b, n) {
+		if coversNameOf(a, n) && coversNameOf(b, n) {
 			out = append(out, n)
 		}
 	}

@@ -101,14 +101,14 @@ type Problem struct {
 // String returns the problem on one line.
 func (p Problem) String() string { return p.Where + ": " + p.Message }
 
-// checkText returns an error if the length of s is not between least and most
-// bytes, or if s contains unprintable characters.
-func checkText(what, s string, least, most int) error {
+// checkText returns an error if the length of s is not between minBytes and
+// maxBytes, or if s contains unprintable characters.
+func checkText(what, s string, minBytes, maxBytes int) error {
 	switch {
-	case len(s) < least:
+	case len(s) < minBytes:
 		return fmt.Errorf("%s is missing", what)
-	case len(s) > most:
-		return fmt.Errorf("%s too long (%d bytes, limit %d)", what, len(s), most)
+	case len(s) > maxBytes:
+		return fmt.Errorf("%s too long (%d bytes, limit %d)", what, len(s), maxBytes)
 	case !utf8.ValidString(s):
 		return fmt.Errorf("%s is not valid UTF-8", what)
 	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):

@@ -456,15 +456,15 @@ func sentence(err error) string {
 	return text + "."
 }
 
-// errorText returns the message of err, which may repeat an argument or a text of a
-// skill, for the model and the user.
+// errorText returns the message of err for the model and the user. It is
+// cleaned, because it may contain arguments or text of a skill.
 func errorText(err error) string { return untrusted.ErrorText(err).ForModelLines() }
 
-// Refresh compares every active skill with its current digest. It appends and
-// returns a [SkillUpdate] for each skill that changed since the last check. A
-// skill whose digest cannot be read stays active and unchanged, because its
-// text is already in the conversation. If ctx is done or the log cannot be
-// written, Refresh returns the updates so far and an error.
+// Refresh checks whether the SKILL.md of any active skill has changed. It
+// appends and returns a [SkillUpdate] for each skill that changed since the
+// last check. A skill whose digest cannot be read stays active and unchanged,
+// because its text is already in the conversation. If ctx is done or the log
+// cannot be written, Refresh returns the updates so far and an error.
 func (s *Session) Refresh(ctx context.Context) ([]SkillUpdate, error) {
 	var updated []SkillUpdate
 	for _, a := range s.Active() {

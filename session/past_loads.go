@@ -43,10 +43,10 @@ func lastLoads(history []PastMessage, turns int, text bool) []pastLoad {
 
 // lastTurns returns the last turns of a history, latest first. Each starts with
 // an answered user message.
-func lastTurns(history []PastMessage, most int) [][]PastMessage {
+func lastTurns(history []PastMessage, limit int) [][]PastMessage {
 	var out [][]PastMessage
 	end, answered := len(history), false
-	for i := len(history) - 1; i >= 0 && len(out) != most; i-- {
+	for i := len(history) - 1; i >= 0 && len(out) != limit; i-- {
 		switch p := &history[i]; {
 		case p.isAnswer():
 			answered = true

@@ -100,7 +100,7 @@ func (d *decoder) unexpected(root *yaml.Node) bool {
 		if first == nil {
 			first = key
 		}
-		if extra = append(extra, shown(key.Value)); len(extra) == 100 {
+		if extra = append(extra, shorten(key.Value)); len(extra) == 100 {
 			break // enough reported
 		}
 	}
@@ -126,8 +126,8 @@ func (d *decoder) name(s *Skill) {
 	name := norm.NFKC.String(skillname.Trim(n.Value)) // like the reference validator
 	d.nameShape(n, name)
 	if d.folder != "" && norm.NFKC.String(d.folder) != name {
-		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", shown(d.folder), shown(name)),
-			fmt.Sprintf("rename the folder to %s, or the skill to %s", shown(name), shown(d.folder)))
+		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", shorten(d.folder), shorten(name)),
+			fmt.Sprintf("rename the folder to %s, or the skill to %s", shorten(name), shorten(d.folder)))
 	}
 	switch {
 	case isNull(n): // the reference validator reads ~ and null as text
@@ -150,10 +150,10 @@ func (d *decoder) nameShape(n *yaml.Node, name string) {
 	}
 	rename := "name it " + skillname.Slug(name)
 	if count := utf8.RuneCountInString(name); count > 64 {
-		d.add(Warning, 11, "name-too-long", n, fmt.Sprintf("Skill name '%s' exceeds 64 character limit (%d chars)", shown(name), count), "shorten it to 64 characters")
+		d.add(Warning, 11, "name-too-long", n, fmt.Sprintf("Skill name '%s' exceeds 64 character limit (%d chars)", shorten(name), count), "shorten it to 64 characters")
 	}
 	if name != strings.ToLower(name) {
-		d.add(Warning, 12, "name-case", n, fmt.Sprintf("Skill name '%s' must be lowercase", shown(name)), rename)
+		d.add(Warning, 12, "name-case", n, fmt.Sprintf("Skill name '%s' must be lowercase", shorten(name)), rename)
 	}
 	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") {
 		d.add(Warning, 13, "name-hyphen-edge", n, "Skill name cannot start or end with a hyphen", rename)
@@ -162,7 +162,7 @@ func (d *decoder) nameShape(n *yaml.Node, name string) {
 		d.add(Warning, 14, "name-hyphen-double", n, "Skill name cannot contain consecutive hyphens", rename)
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		d.add(Warning, 15, "name-characters", n, fmt.Sprintf("Skill name '%s' contains invalid characters. Only letters, digits, and hyphens are allowed.", shown(name)), rename)
+		d.add(Warning, 15, "name-characters", n, fmt.Sprintf("Skill name '%s' contains invalid characters. Only letters, digits, and hyphens are allowed.", shorten(name)), rename)
 	} else if !isASCII(name) {
 		d.add(Info, 0, "name-not-portable", n, fmt.Sprintf("the name %s contains characters outside a-z, 0-9 and -, which many programs reject", quote(name)), rename)
 	}
@@ -208,7 +208,7 @@ func (d *decoder) description(s *Skill) {
 	if i, j := strings.IndexByte(raw, '<'), strings.IndexByte(raw, '>'); i >= 0 && j > i {
 		d.add(Warning, 0, "description-angle-brackets", n, "the description contains <…>, which some programs reject or read as markup", "write it without angle brackets")
 	}
-	if placeholder(s.Description) {
+	if isPlaceholder(s.Description) {
 		d.add(Warning, 0, "description-placeholder", n, "the description is a placeholder", "say what the skill does and when to use it")
 	}
 	if found := untrusted.Inspect(raw); !found.Clean() {

@@ -242,12 +242,12 @@ func (m *fixer) shortenDescription() string {
 }
 
 // splitText splits text after a sentence if possible, and otherwise between
-// words. head is not longer than most characters.
-func splitText(text string, most int) (head, rest string) {
-	if utf8.RuneCountInString(text) <= most {
+// words. head has at most limit characters.
+func splitText(text string, limit int) (head, rest string) {
+	if utf8.RuneCountInString(text) <= limit {
 		return text, ""
 	}
-	end := len(string([]rune(text)[:most]))
+	end := len(string([]rune(text)[:limit]))
 	at := strings.LastIndex(text[:end], ". ") + 1
 	if at < end/2 {
 		at = strings.LastIndexByte(text[:end], ' ')

@@ -35,7 +35,7 @@ func repair(block []byte) ([]byte, repairPosition) {
 				return nil, repairPosition{}
 			}
 		}
-		if !ok || !f.broken(lines[i:end]) {
+		if !ok || !f.isBroken(lines[i:end]) {
 			for ; i < end; i++ {
 				out.WriteString(lines[i])
 			}
@@ -90,8 +90,8 @@ func continues(line string, indent int) bool {
 	return line != "" && (len(line)-len(text) > indent || strings.TrimSpace(text) == "")
 }
 
-// broken reports whether the field's lines are not valid YAML on their own.
-func (f field) broken(lines []string) bool {
+// isBroken reports whether the field's lines are not valid YAML on their own.
+func (f field) isBroken(lines []string) bool {
 	_, err := parseYAML([]byte(strings.Join(lines, "")))
 	return err != nil
 }

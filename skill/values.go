@@ -46,8 +46,8 @@ func invalidUTF8(s string) int {
 	return -1
 }
 
-// placeholder reports whether a description is an unedited template.
-func placeholder(s string) bool {
+// isPlaceholder reports whether a description is an unedited template.
+func isPlaceholder(s string) bool {
 	t := strings.ToLower(s[:min(len(s), 40)])
 	for _, p := range []string{"todo", "[todo", "tbd", "fixme", "replace with", "[replace", "your description", "<description", "description here", "lorem ipsum", "placeholder"} {
 		if strings.HasPrefix(t, p) {
@@ -152,10 +152,10 @@ func splitTools(s string) []string {
 	return out
 }
 
-func quote(s string) string { return `"` + shown(s) + `"` }
+func quote(s string) string { return `"` + shorten(s) + `"` }
 
-// shown shortens untrusted text for a message and makes it valid UTF-8.
-func shown(s string) string {
+// shorten shortens untrusted text for a message and makes it valid UTF-8.
+func shorten(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
 	}
