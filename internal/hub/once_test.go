@@ -56,3 +56,42 @@ func TestRequestsAreRepeatedOnAnotherNode(t *testing.T) {
 		nodes[1].with("Idempotency-Key", key).send(t, "POST", c.path, map[string]any{"other": true}).wantProblem(t, 422, "key_used")
 	}
 }
+
+// A user who has lost a permission since, or cannot read the result any more, does
+// not get the recorded response, and the request is not executed again.
+func TestRepetitionNeedsPermission(t *testing.T) {
+	for name, address := range map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			n := start(t, hub.Options{Database: address(t), Keys: []encryption.Key{encryption.NewKey()}, Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}})
+			root := n.signIn(t, "root", secret)
+			id, ann := n.newUser(t, root, "ann")
+			setAdmin := func(admin bool) {
+				t.Helper()
+				root.send(t, "PATCH", "/api/v1/users/"+id, map[string]any{"admin": admin}).want(t, 200)
+			}
+			setAdmin(true)
+			user := map[string]any{"name": "eve", "password": secret}
+			token := map[string]any{"name": "t", "scopes": []string{"read"}}
+			post := func(key, path string, body any) reply {
+				t.Helper()
+				return ann.with("Idempotency-Key", key).send(t, "POST", path, body)
+			}
+			post("user", "/api/v1/users", user).want(t, 201)
+			post("token", "/api/v1/tokens", token).want(t, 201)
+			session := post("session", "/api/v1/sessions", map[string]any{"title": "Tides"}).want(t, 201).header.Get("Location")
+			post("cancel", session+"/cancel", nil).want(t, 204)
+
+			post("user", "/api/v1/users", user).want(t, 201)
+			post("cancel", session+"/cancel", nil).want(t, 204)
+			setAdmin(false)
+			post("user", "/api/v1/users", user).wantProblem(t, 409, "key_hidden")
+			post("token", "/api/v1/tokens", token).wantProblem(t, 409, "key_hidden")
+			setAdmin(true)
+			post("token", "/api/v1/tokens", token).want(t, 201)
+			post("session", "/api/v1/sessions", map[string]any{"title": "Tides"}).want(t, 201)
+			ann.send(t, "DELETE", session, nil).want(t, 204)
+			post("session", "/api/v1/sessions", map[string]any{"title": "Tides"}).wantProblem(t, 409, "key_hidden")
+			post("cancel", session+"/cancel", nil).wantProblem(t, 409, "key_hidden")
+		})
+	}
+}

@@ -2,8 +2,16 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+)
+
+// Limits of the recorded requests of a principal. Requests that are recorded at
+// the same time may exceed them by their number.
+const (
+	MaxRequests      = 10_000
+	MaxResponseBytes = 64 << 20 // of responses as stored, together
 )
 
 // Request records a request that its client may send again, with the response.
@@ -12,8 +20,8 @@ type Request struct {
 	Label     string // chosen by the client, unique for each request
 	Digest    string // of the request, encrypted
 	Created   time.Time
-	Status    int64 // of the response; 0 while there is none
-	Response  string
+	Status    int64  // of the response; 0 while there is none
+	Response  string // "" if it is not stored any more
 }
 
 const requestLogColumns = "principal, label, digest, created, status, response"
@@ -26,13 +34,34 @@ func (r *Request) fields() []any {
 type Requests struct{ c conn }
 
 // Begin records a request without a response. It fails with [ErrExists] if the
-// principal has used the label.
-func (t Requests) Begin(ctx context.Context, r Request) error {
+// principal has used the label, and with [ErrTooMany] if the principal has
+// [MaxRequests] since the given time.
+func (t Requests) Begin(ctx context.Context, r Request, since time.Time) error {
 	r.Created, r.Status, r.Response = now(), 0, ""
-	if err := t.c.insert(ctx, "requests", requestLogColumns, r.fields()); err != nil {
+	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM requests WHERE principal = $1 AND created >= $2", r.Principal, timestamp(since))
+	if err == nil && n >= MaxRequests {
+		if _, err = t.Get(ctx, r.Principal, r.Label); errors.Is(err, ErrNotFound) {
+			err = fmt.Errorf("%w requests of %q (limit %d)", ErrTooMany, r.Principal, MaxRequests)
+		} else if err == nil {
+			err = ErrExists
+		}
+	} else if err == nil {
+		err = t.c.insert(ctx, "requests", requestLogColumns, r.fields())
+	}
+	if err != nil {
 		return fmt.Errorf("record request: %w", err)
 	}
 	return nil
+}
+
+// Oldest returns the time of the oldest request of a principal since the given
+// time.
+func (t Requests) Oldest(ctx context.Context, principal string, since time.Time) (time.Time, error) {
+	r, err := queryOne[Request](ctx, t.c, "SELECT "+requestLogColumns+" FROM requests WHERE principal = $1 AND created >= $2 ORDER BY created LIMIT 1", principal, timestamp(since))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("get oldest request: %w", err)
+	}
+	return r.Created, nil
 }
 
 // Get returns the request of a principal with the given label.
@@ -44,11 +73,19 @@ func (t Requests) Get(ctx context.Context, principal, label string) (Request, er
 	return r, nil
 }
 
-// End adds the response to a request.
+// End adds the response to a request. It deletes the oldest responses of the
+// principal, but not their requests, if all together have more than
+// [MaxResponseBytes].
 func (t Requests) End(ctx context.Context, r Request) error {
 	err := t.c.execAffecting(ctx, "UPDATE requests SET status = $3, response = $4 WHERE principal = $1 AND label = $2", r.Principal, r.Label, r.Status, r.Response)
 	if err != nil {
 		return fmt.Errorf("record response to request: %w", err)
+	}
+	_, err = t.c.exec(ctx, `UPDATE requests SET response = '' WHERE principal = $1 AND label IN (SELECT label FROM
+		(SELECT label, SUM(octet_length(response)) OVER (ORDER BY created DESC, label) AS total FROM requests WHERE principal = $1 AND response <> '') AS t
+		WHERE total > $2)`, r.Principal, MaxResponseBytes)
+	if err != nil {
+		return fmt.Errorf("delete old responses to requests: %w", err)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func apiConfig(cookie string) huma.Config {
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{Title: "Loadout hub", Version: "1", License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
-				Description: "Users, skills, agents and conversations of a hub. Lists are paginated: pass next as after to get the next page. Errors follow RFC 9457, with a stable code. A POST with an Idempotency-Key header, your unique ID of the request of at most 200 bytes, can be repeated for 24 hours on any node: it succeeds at most once, and a repetition gets the response of the success."},
+				Description: "Users, skills, agents and conversations of a hub. Lists are paginated: pass next as after to get the next page. Errors follow RFC 9457, with a stable code. A POST with an Idempotency-Key header, your unique ID of the request of at most 200 bytes, can be repeated for 24 hours on any node: it succeeds at most once, and a repetition gets the response of the success. The status is 409 if you have lost permissions since, if the result is gone, or if the response is no longer stored, and 429 with Retry-After after 10,000 keys in 24 hours."},
 			Components: &huma.Components{Schemas: schemas, SecuritySchemes: map[string]*huma.SecurityScheme{
 				"token":  {Type: "http", Scheme: "bearer", Description: "An API token: POST " + Prefix + "/tokens"},
 				"cookie": {Type: "apiKey", In: "cookie", Name: cookie, Description: "A browser that signed in: POST " + Prefix + "/login"},

@@ -23,7 +23,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// RequestRetention is how long a request with an Idempotency-Key is recorded.
+// RequestRetention is how long a request with an Idempotency-Key is recorded. A
+// user can have at most [store.MaxRequests] of them: others are refused, because
+// a repetition of a request that was forgotten would be executed again. Of the
+// responses, the newest [store.MaxResponseBytes] are stored.
 const RequestRetention = 24 * time.Hour
 
 // repeatWait is how long a repeated request waits for the response to the first one.
@@ -36,7 +39,7 @@ var withoutKeys = map[string]bool{"say": true, "check-draft": true, "find-draft"
 // keyParameter describes the header of the other POST operations.
 var keyParameter = &huma.Param{
 	Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
-	Description: fmt.Sprintf("Your unique ID of the request, at most %d bytes, plain or quoted: a repetition within %d hours on any node gets the response of the success", store.MaxLabel, RequestRetention/time.Hour),
+	Description: fmt.Sprintf("Your unique ID of the request, at most %d bytes, plain or quoted: a repetition within %d hours on any node gets the response of the success, if you may still see it; at most %d in that time", store.MaxLabel, RequestRetention/time.Hour, store.MaxRequests),
 }
 
 // Requests records requests with an Idempotency-Key, so that a client can repeat
@@ -46,17 +49,22 @@ type Requests struct {
 	Cipher *encryption.Cipher // encrypts responses, which may contain secrets
 }
 
-// recordedResponse is the part of a response that is repeated.
+// recordedResponse is the part of a response that is repeated, and the permissions
+// of the user who got it.
 type recordedResponse struct {
 	Type     string `json:"type"`
 	Location string `json:"location,omitempty"`
 	Body     []byte `json:"body,omitempty"`
+
+	Admin  bool                             `json:"admin,omitempty"`
+	Groups map[account.GroupID]account.Role `json:"groups,omitempty"`
 }
 
 // once returns middleware that executes a request with an Idempotency-Key at most
 // once. A repetition gets the recorded response, even on another node. If the first
 // request succeeded, that is its response; if it failed, nothing is recorded. If its
-// node died before the response was recorded, the repetition is refused.
+// node died before the response was recorded, the repetition is refused. So is that
+// of a user who has lost a permission since, or cannot read the result any more.
 func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
@@ -88,11 +96,14 @@ func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context
 		digest := digestRequest(r, p.Scopes, body)
 		request.Digest, err = s.Requests.Cipher.Encrypt(digest, digestLabel(request))
 		if err == nil {
-			err = s.Requests.DB.Requests.Begin(ctx.Context(), request)
+			err = s.Requests.DB.Requests.Begin(ctx.Context(), request, time.Now().Add(-RequestRetention))
 		}
 		switch {
 		case errors.Is(err, store.ErrExists):
-			s.repeat(w, r, request, digest)
+			s.repeat(w, again, op, request, digest)
+			return
+		case errors.Is(err, store.ErrTooMany):
+			s.WriteProblem(w, r, s.tooManyKeys(ctx.Context(), request.Principal))
 			return
 		case err != nil:
 			s.WriteProblem(w, r, err)
@@ -100,7 +111,7 @@ func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context
 		}
 		recorder := &responseCopy{ResponseWriter: w, status: http.StatusOK}
 		finished := false
-		defer func() { s.Requests.end(context.WithoutCancel(ctx.Context()), s, request, recorder, finished) }()
+		defer func() { s.Requests.end(context.WithoutCancel(ctx.Context()), s, p, request, recorder, finished) }()
 		next(humago.NewContext(op, again, recorder))
 		finished = true
 	}
@@ -134,7 +145,7 @@ func digestRequest(r *http.Request, scopes account.Scopes, body []byte) []byte {
 }
 
 // end records the response to a request, or forgets the request if it failed.
-func (q Requests) end(ctx context.Context, s *Server, r store.Request, response *responseCopy, finished bool) {
+func (q Requests) end(ctx context.Context, s *Server, p account.Principal, r store.Request, response *responseCopy, finished bool) {
 	ctx, stop := context.WithTimeout(ctx, OperationTimeout)
 	defer stop()
 	var err error
@@ -144,12 +155,16 @@ func (q Requests) end(ctx context.Context, s *Server, r store.Request, response 
 		err = q.DB.Requests.Delete(ctx, r.Principal, r.Label)
 	default:
 		var text []byte
-		text, err = json.Marshal(recordedResponse{response.Header().Get("Content-Type"), response.Header().Get("Location"), response.body.Bytes()})
+		text, err = json.Marshal(recordedResponse{Type: response.Header().Get("Content-Type"), Location: response.Header().Get("Location"), Body: response.body.Bytes(), Admin: p.Admin, Groups: p.Groups})
 		if err == nil {
 			r.Status = int64(response.status)
 			r.Response, err = q.encrypt(text, r)
 		}
 		if err == nil {
+			err = q.DB.Requests.End(ctx, r)
+		}
+		if errors.Is(err, store.ErrInvalid) { // too large
+			r.Response = ""
 			err = q.DB.Requests.End(ctx, r)
 		}
 	}
@@ -202,7 +217,7 @@ func (q Requests) isSame(r store.Request, digest []byte) (bool, error) {
 
 // repeat responds to a repeated request with the given digest. If the first request
 // is still running, repeat waits for it.
-func (s *Server) repeat(w http.ResponseWriter, r *http.Request, request store.Request, digest []byte) {
+func (s *Server) repeat(w http.ResponseWriter, r *http.Request, op *huma.Operation, request store.Request, digest []byte) {
 	late := time.After(repeatWait)
 	for {
 		first, err := s.Requests.DB.Requests.Get(r.Context(), request.Principal, request.Label)
@@ -217,7 +232,7 @@ func (s *Server) repeat(w http.ResponseWriter, r *http.Request, request store.Re
 		case !same:
 			err = &Problem{Status: 422, Code: "key_used", Detail: "another request was sent with this Idempotency-Key", Next: "send each request with a key of its own, and the same request again with the same key"}
 		case first.Status != 0:
-			if err = s.writeRecorded(w, first); err == nil {
+			if err = s.writeRecorded(w, r, op, first); err == nil {
 				return
 			}
 		}
@@ -237,7 +252,21 @@ func (s *Server) repeat(w http.ResponseWriter, r *http.Request, request store.Re
 	}
 }
 
-func (s *Server) writeRecorded(w http.ResponseWriter, first store.Request) error {
+// tooManyKeys returns the error for a user with too many recorded requests.
+func (s *Server) tooManyKeys(ctx context.Context, principal string) *Problem {
+	now := time.Now()
+	wait := time.Minute
+	if at, err := s.Requests.DB.Requests.Oldest(ctx, principal, now.Add(-RequestRetention)); err == nil {
+		wait = max(wait, at.Add(RequestRetention).Sub(now))
+	}
+	return &Problem{Status: 429, Code: "too_many_keys", Detail: fmt.Sprintf("too many requests with an Idempotency-Key in %d hours (limit %d)", RequestRetention/time.Hour, store.MaxRequests),
+		Next: "send the request later, or without a key", Header: http.Header{"Retry-After": {strconv.Itoa(int(wait.Seconds()) + 1)}}}
+}
+
+func (s *Server) writeRecorded(w http.ResponseWriter, r *http.Request, op *huma.Operation, first store.Request) error {
+	if first.Response == "" {
+		return &Problem{Status: 409, Code: "key_done", Detail: "the request with this Idempotency-Key succeeded, but its response is not stored any more", Next: "read what it created; the lists show it"}
+	}
 	text, err := s.Requests.decrypt(first.Response, first)
 	if err != nil {
 		return err
@@ -245,6 +274,9 @@ func (s *Server) writeRecorded(w http.ResponseWriter, first store.Request) error
 	var response recordedResponse
 	if err := json.Unmarshal(text, &response); err != nil {
 		return err
+	}
+	if !s.maySee(r, op, &response) {
+		return &Problem{Status: 409, Code: "key_hidden", Detail: "the request with this Idempotency-Key succeeded, but you have lost permissions since, or its result is gone", Next: "check what exists; use another key for a new request"}
 	}
 	for name, value := range map[string]string{"Content-Type": response.Type, "Location": response.Location} {
 		if value != "" {

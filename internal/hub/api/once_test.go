@@ -2,11 +2,13 @@ package api_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +23,13 @@ import (
 // asks for, and counts how often they are executed.
 func onceHandler(t *testing.T) (db *store.DB, h http.Handler, executed *int) {
 	t.Helper()
-	db = storetest.Open(t, storetest.SQLite(t))
+	return onceHandlerAt(t, storetest.SQLite(t))
+}
+
+// onceHandlerAt is like onceHandler, but with the given database.
+func onceHandlerAt(t *testing.T, address string) (db *store.DB, h http.Handler, executed *int) {
+	t.Helper()
+	db = storetest.Open(t, address)
 	cipher, err := encryption.New(encryption.NewKey())
 	if err != nil {
 		t.Fatal(err)
@@ -158,5 +166,48 @@ func TestRecordedDigestsAreEncrypted(t *testing.T) {
 	}
 	if a, b := digest("a"), digest("b"); a == b {
 		t.Errorf("equal requests have equal digests: %s", a)
+	}
+}
+
+// A response that is not stored any more is not made a second time, and a user with
+// too many requests learns when to try again.
+func TestKeysAndResponsesAreBounded(t *testing.T) {
+	address := storetest.SQLite(t)
+	db, h, executed := onceHandlerAt(t, address)
+	post := func(key string, body io.Reader) *httptest.ResponseRecorder {
+		return postWithKey(t, h, "/answers", key, body)
+	}
+	if w := post("k", strings.NewReader(`{"size":1}`)); w.Code != http.StatusOK {
+		t.Fatal(w.Code)
+	}
+	if err := db.Requests.End(t.Context(), store.Request{Principal: "u1", Label: "k", Status: 200}); err != nil {
+		t.Fatal(err)
+	}
+	if w := post("k", strings.NewReader(`{"size":1}`)); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "key_done") || *executed != 1 {
+		t.Errorf("status %d, %d executions: %s", w.Code, *executed, w.Body)
+	}
+	if w := post("large", strings.NewReader(fmt.Sprintf(`{"size":%d}`, 20<<20))); w.Code != http.StatusOK {
+		t.Errorf("status %d", w.Code)
+	}
+	if w := post("large", strings.NewReader(fmt.Sprintf(`{"size":%d}`, 20<<20))); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "key_done") || *executed != 2 {
+		t.Errorf("a response that is too large: status %d, %d executions: %s", w.Code, *executed, w.Body)
+	}
+	file, err := sql.Open("sqlite", strings.TrimPrefix(address, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Exec(`INSERT INTO requests (principal, label, digest, created, status, response)
+		WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+		SELECT 'u1', 'l' || i, 'd', (SELECT MIN(created) FROM requests), 0, '' FROM n`, store.MaxRequests); err != nil {
+		t.Fatal(err)
+	}
+	w := post("more", strings.NewReader(`{"size":1}`))
+	wait, err := strconv.Atoi(w.Header().Get("Retry-After"))
+	if w.Code != http.StatusTooManyRequests || err != nil || wait < 86000 || wait > 86401 || *executed != 2 {
+		t.Errorf("status %d, %d executions, Retry-After %q: %s", w.Code, *executed, w.Header().Get("Retry-After"), w.Body)
+	}
+	if w := post("k", strings.NewReader(`{"size":1}`)); w.Code != http.StatusConflict {
+		t.Errorf("a repetition: status %d", w.Code)
 	}
 }

@@ -4426,7 +4426,7 @@ export interface operations {
                 dry?: boolean;
             };
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4494,7 +4494,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4881,7 +4881,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4981,7 +4981,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5634,7 +5634,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5912,7 +5912,7 @@ export interface operations {
                 owner?: string;
             };
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6016,7 +6016,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6055,7 +6055,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6090,7 +6090,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6289,7 +6289,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6330,7 +6330,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6407,7 +6407,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6522,7 +6522,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6657,7 +6657,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6690,7 +6690,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7045,7 +7045,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7441,7 +7441,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -7546,7 +7546,7 @@ export interface operations {
                 namespace?: string;
             };
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -7622,7 +7622,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -7691,7 +7691,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -7832,7 +7832,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8280,7 +8280,7 @@ export interface operations {
                 lenient?: boolean;
             };
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8643,7 +8643,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8710,7 +8710,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8960,7 +8960,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success */
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
                 "Idempotency-Key"?: string;
             };
             path?: never;
