@@ -93,8 +93,8 @@ func (e *encoder) str(s string) {
 	e.strings = append(e.strings, s...)
 }
 
-// suffix encodes s, which is often a suffix of the string of, which was
-// encoded before.
+// suffix encodes s, which is often a suffix of whole, a string that was encoded
+// before.
 func (e *encoder) suffix(s, whole string) {
 	is := s != "" && strings.HasSuffix(whole, s)
 	e.bool(is)
