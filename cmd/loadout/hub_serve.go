@@ -65,7 +65,7 @@ SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
 	f.String("key-file", "", "encrypt secrets with the keys in `FILE`")
 	f.String("public", "", "public `URL` of the hub, such as https://hub.example.com")
 	f.StringArray("proxy", nil, "trust client addresses from reverse proxies at `CIDR` (repeatable)")
-	f.Bool("accounts", false, "enable accounts; required beyond loopback addresses")
+	f.Bool("accounts", false, "enable accounts; required unless the address is loopback")
 	f.String("admin", "", "`NAME` of the first administrator; default admin")
 	f.String("admin-password-file", "", "create the first administrator with the password in `FILE`")
 	f.String("oidc-issuer", "", "sign in with the OpenID Connect provider at `URL`")

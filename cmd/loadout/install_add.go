@@ -94,7 +94,7 @@ until you approve it with loadout approve. Skills are installed for you in
 	f.BoolVar(&o.downgrade, "downgrade", false, "also install signed versions older than those seen before")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan without changing anything")
 	f.BoolVar(&o.force, "force", false, "replace skills of the same name, even if you edited them")
-	f.BoolVar(&o.frozen, "frozen", false, "install exactly what loadout.lock says, or fail")
+	f.BoolVar(&o.frozen, "frozen", false, "install exactly the versions in loadout.lock, or fail")
 	f.BoolVar(&o.trust, "trust", false, "with --frozen, also allow local directories, ssh and private hosts")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd

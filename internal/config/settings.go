@@ -205,8 +205,8 @@ var settings = []setting{
 	{key: "sandbox.build_scripts", env: "LOADOUT_SANDBOX_BUILD_SCRIPTS", value: func(c *Config) any { return &c.Sandbox.BuildScripts },
 		doc: "Allow packages to build from source and to run install scripts, in the sandbox."},
 	{key: "sandbox.direct_workspace", env: "LOADOUT_SANDBOX_DIRECT_WORKSPACE", value: func(c *Config) any { return &c.Sandbox.DirectWorkspace },
-		doc: "Where the sandbox cannot keep changes to the workspace aside, let scripts that may write to it do so\n" +
-			"directly: then nobody reviews changes to files such as CLAUDE.md. If false, it is read-only there."},
+		doc: "If the sandbox has no overlays, let scripts with write access change the workspace directly. Then nobody\n" +
+			"reviews changes to files such as CLAUDE.md. If false, the workspace is read-only without overlays."},
 	{key: "models.default", env: "LOADOUT_MODELS_DEFAULT", value: func(c *Config) any { return &c.Models.Default },
 		doc: "The language model of loadout chat, as anthropic:NAME or openai:NAME; empty means the built-in\ndemo."},
 	{key: "models.base_url", env: "LOADOUT_MODELS_BASE_URL", value: func(c *Config) any { return &c.Models.BaseURL }, check: checkWebAddress,
@@ -232,11 +232,11 @@ var settings = []setting{
 	{key: "hub.data", env: "LOADOUT_HUB_DATA", value: func(c *Config) any { return &c.Hub.Data }, path: true,
 		doc: "Data directory of the hub or of one node: the database and the key, unless configured elsewhere,\nand file copies. Empty means hub in the state directory."},
 	{key: "hub.database", env: "LOADOUT_HUB_DATABASE", also: "LOADOUT_DATABASE", value: func(c *Config) any { return &c.Hub.Database }, hidden: true,
-		doc: "The database, as postgres://user:password@host/name or sqlite:PATH; empty means SQLite in hub.data.\nLOADOUT_DATABASE is the same."},
+		doc: "The database, as postgres://user:password@host/name or sqlite:PATH; empty means SQLite in hub.data.\nLOADOUT_DATABASE has the same effect."},
 	{key: "hub.redis", env: "LOADOUT_HUB_REDIS", also: "LOADOUT_REDIS", value: func(c *Config) any { return &c.Hub.Redis }, hidden: true,
-		doc: "The Redis server that connects several nodes, as redis://host:6379/0; empty means one node.\nLOADOUT_REDIS is the same."},
+		doc: "The Redis server that connects several nodes, as redis://host:6379/0; empty means one node.\nLOADOUT_REDIS has the same effect."},
 	{key: "hub.key_file", env: "LOADOUT_HUB_KEY_FILE", value: func(c *Config) any { return &c.Hub.KeyFile }, path: true,
-		doc: "File with the encryption keys for hub secrets, the first one for new secrets. Create a key with\n" +
+		doc: "File with the encryption keys for hub secrets; the first key encrypts new secrets. Create a key with\n" +
 			"openssl rand -base64 32. LOADOUT_HUB_KEY holds the keys themselves. Empty means a file in\nhub.data with SQLite; PostgreSQL requires one of the two."},
 	{key: "hub.accounts", env: "LOADOUT_HUB_ACCOUNTS", value: func(c *Config) any { return &c.Hub.Accounts },
 		doc: "Require users to sign in. Always on once the hub has an administrator."},
