@@ -138,7 +138,8 @@ func (r *Redis) Close() error {
 }
 
 // dialUntil wraps dial so that its connections are closed when ctx is done.
-// Otherwise a goroutine waiting for a response would not notice.
+// Without this, a goroutine waiting for a response would not notice that ctx is
+// done.
 func dialUntil(ctx context.Context, dial dialer) dialer {
 	return func(c context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(c, network, address)

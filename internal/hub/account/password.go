@@ -111,7 +111,7 @@ func (c Client) caller() queue.Caller {
 	return queue.Caller{User: c.name, Group: c.group, Lane: lane}
 }
 
-// Lanes of the queue of passwords.
+// Lanes of the password queue.
 const (
 	strangersLane = iota
 	knownLane

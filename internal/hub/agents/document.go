@@ -117,7 +117,7 @@ type Member struct {
 	Bot    Ref    `json:"botRef"`
 	Prompt string `json:"prompt,omitempty"` // appended to the Ghost's prompt
 	Role   string `json:"role,omitempty"`   // leader, or any text
-	// Confirm requires the user's approval before it receives a task.
+	// Confirm requires the user's approval before the member receives a task.
 	Confirm bool `json:"requireConfirmation,omitempty"`
 }
 

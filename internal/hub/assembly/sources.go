@@ -121,8 +121,8 @@ func (b *base) addSource(ctx context.Context, s catalog.Source, in store.Namespa
 	return g, err
 }
 
-// filteredSource restricts a source to the skills that the settings allow, or that
-// do not have certain names.
+// filteredSource restricts a source to the skills that the settings allow and
+// whose names are not omitted.
 type filteredSource struct {
 	catalog.Source
 	layers  *filteredLayers

@@ -15,8 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// marshalUnescaped encodes v without HTML escaping. Models read the result and
-// would take \u003csvg literally.
+// marshalUnescaped encodes v without HTML escaping, because models read the
+// result and would take \u003csvg literally.
 func marshalUnescaped(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

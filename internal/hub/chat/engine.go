@@ -112,8 +112,8 @@ type ToolContext struct {
 	ID      string
 	Session *session.Session
 	// Approvals is the queue for approval requests in the conversation. If the
-	// node shuts down, the next one continues pending requests under the same ID;
-	// see [callid.From].
+	// node shuts down, the next node continues pending requests under the same
+	// ID; see [callid.From].
 	Approvals *approval.Queue
 	User      policy.Principal
 	// OpenFolder returns the directory with the conversation's files, whose path

@@ -105,7 +105,7 @@ func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]E
 }
 
 // decodeEvents returns events with their steps. readSteps returns steps of the
-// transcript as [store.Events.Read] does. It is called at most once.
+// transcript as [store.Events.Read] does; decodeEvents calls it at most once.
 func decodeEvents(id string, rows []store.Event, readSteps func(after int64, limit int) ([]store.Event, error)) ([]Event, error) {
 	out := make([]Event, len(rows))
 	first, last := int64(0), int64(0) // range of the steps

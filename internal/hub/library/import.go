@@ -148,7 +148,7 @@ type ImportChange struct {
 	Name   string `json:"name"`
 	Dir    string `json:"dir" doc:"In the source"`
 	Number int64  `json:"number,omitempty" doc:"Number of the version with these files"`
-	// Pending is set in updates and skipped skills.
+	// Pending is set only for updated and skipped skills.
 	Pending bool   `json:"pending,omitempty" doc:"Whether the version waits for a review; until then, users keep the current version"`
 	Reason  string `json:"reason,omitempty" doc:"Why it was skipped"`
 	// Code is set if downgrade in the request would import it.

@@ -75,7 +75,7 @@ type endpoints struct {
 	stop func()
 }
 
-// opening is an endpoint being opened, which requests wait for.
+// opening is an endpoint that is being opened and for which requests wait.
 type opening struct {
 	made state
 	done chan struct{}

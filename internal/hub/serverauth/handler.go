@@ -69,8 +69,8 @@ func (s *Servers) store(user account.UserID, c *upstream.Config) *oauth.Store {
 	return st
 }
 
-// needsNoSignIn reports whether users cannot sign in to a server, because it does
-// not use HTTP or has credentials in its configuration.
+// needsNoSignIn reports whether a server needs no sign-in, because it does not
+// use HTTP or has credentials in its configuration.
 func needsNoSignIn(c *upstream.Config) bool {
 	if len(c.URLs) == 0 || c.Type != "" && c.Type != upstream.HTTP {
 		return true

@@ -93,7 +93,7 @@ func (h *Handlers) listSkills(ctx context.Context, in *struct {
 	return api.BodyOf(out, err)
 }
 
-// yesOrNo returns a pointer to whether text is yes, or nil if it is empty.
+// yesOrNo converts yes to true and other text to false. It returns nil for "".
 func yesOrNo(text string) *bool {
 	if text == "" {
 		return nil

@@ -45,8 +45,8 @@ func (h *Handlers) addUploads() {
 	addUploadOperation(h.Server, api.Operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill. It becomes the current one at once if it has no code to review, else when it is approved"), h.addVersion)
 }
 
-// addUploadOperation adds an operation that streams its request body. The API
-// library would read the body into memory.
+// addUploadOperation adds an operation that streams its request body, because
+// the API library would read the body into memory.
 func addUploadOperation[I, O any](s *api.Server, op huma.Operation, f func(context.Context, *I) (*O, error)) {
 	op.Middlewares = append(op.Middlewares, withUploadLimit)
 	api.AddFor(s, api.WithCreated(op), uploadTime, f)

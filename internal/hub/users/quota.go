@@ -14,7 +14,7 @@ import (
 type Quotas struct {
 	b *core
 	// Quotas checks the limits. Its default applies until an administrator sets
-	// others.
+	// other limits.
 	Quotas quota.Quotas
 }
 
