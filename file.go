@@ -32,7 +32,7 @@ const (
 type Content struct {
 	Path   string // inside the skill, with slashes
 	Size   int64  // size of the whole file in bytes
-	SHA256 string // in hex; empty if the file is larger than [skill.MaxBytes]
+	SHA256 string // in hex; empty if the file is larger than 256 MiB
 	MIME   string // by extension or else by content; for Data always by content
 	// Text is the requested part of a text file, which is UTF-8 without NUL
 	// bytes. Offset is its offset in bytes. It may be up to three bytes before
@@ -176,7 +176,7 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, string
 }
 
 // tooLarge returns the metadata of a file whose content is not returned: its
-// size and, up to skill.MaxBytes, its hash. head is the data already read from
+// size and, up to skillfile.MaxBytes, its hash. head is the data already read from
 // f.
 func tooLarge(f fs.File, name string, head []byte) (*Content, error) {
 	fi, err := f.Stat()
@@ -184,10 +184,10 @@ func tooLarge(f fs.File, name string, head []byte) (*Content, error) {
 		return nil, err
 	}
 	c := &Content{Path: name, Size: fi.Size(), MIME: filetype.Of(name, head), Binary: true, TooLarge: true}
-	if c.Size <= skill.MaxBytes {
+	if c.Size <= skillfile.MaxBytes {
 		h := sha256.New()
 		h.Write(head)
-		rest, err := io.Copy(h, io.LimitReader(f, skill.MaxBytes))
+		rest, err := io.Copy(h, io.LimitReader(f, skillfile.MaxBytes))
 		if err != nil {
 			return nil, err
 		}

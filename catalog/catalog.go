@@ -384,7 +384,7 @@ func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 //
 // Read returns a [*BrokenError] if the skill no longer loads, and a
 // [*NotFoundError] if the filter now hides it. Other errors are those of
-// [Catalog.Open], and one for a SKILL.md over [skill.MaxFileBytes].
+// [Catalog.Open], and one for a SKILL.md over 10 MiB.
 func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, error) {
 	src, ok := c.readDirect(e)
 	file, folder := e.file, path.Base(filepath.ToSlash(e.Path))
@@ -439,13 +439,13 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	buf := make([]byte, 0, min(fi.Size(), skill.MaxFileBytes)+512)
+	buf := make([]byte, 0, min(fi.Size(), skillfile.MaxFileBytes)+512)
 	for {
 		n, err := f.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
-		case len(buf) > skill.MaxFileBytes:
-			return nil, fmt.Errorf("%s too large (limit %d bytes)", name, skill.MaxFileBytes)
+		case len(buf) > skillfile.MaxFileBytes:
+			return nil, fmt.Errorf("%s too large (limit %d bytes)", name, skillfile.MaxFileBytes)
 		case errors.Is(err, io.EOF):
 			return buf, nil
 		case err != nil:

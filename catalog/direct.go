@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -67,11 +68,11 @@ func (c *Catalog) readDirect(e *Entry) ([]byte, bool) {
 	for {
 		n, st, err := d.readHead(e.file, buf)
 		switch {
-		case err != nil || st.size > skill.MaxFileBytes:
+		case err != nil || st.size > skillfile.MaxFileBytes:
 			return nil, false
 		case int64(n) >= st.size && n < len(buf):
 			return bytes.Clone(buf[:n]), true
-		case len(buf) > skill.MaxFileBytes:
+		case len(buf) > skillfile.MaxFileBytes:
 			return nil, false
 		}
 		buf = make([]byte, max(2*len(buf), int(st.size)+1))
@@ -130,7 +131,7 @@ func (c *Catalog) listDirect(e *Entry) (skill.Manifest, bool) {
 	var out skill.Manifest
 	ok, err := d.files("", make([]byte, 4<<10), func(path string, size int64, mode fs.FileMode) bool {
 		out = append(out, skill.File{Path: path, Size: size, Script: skillpath.IsScript(path, mode)})
-		return len(out) < skill.MaxFiles
+		return len(out) < skillfile.MaxFiles
 	})
 	if !ok || err != nil {
 		return nil, false

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -250,7 +251,7 @@ func TestSkillVanishesOrBreaksAfterListing(t *testing.T) {
 			be, ok := errors.AsType[*catalog.BrokenError](err)
 			return ok && be.Name == "pdf" && strings.Contains(err.Error(), "description")
 		}},
-		{"it becomes huge", func(dir string) error { return os.Truncate(filepath.Join(dir, "SKILL.md"), skill.MaxFileBytes+1) }, func(err error) bool { return strings.Contains(err.Error(), "too large") }},
+		{"it becomes huge", func(dir string) error { return os.Truncate(filepath.Join(dir, "SKILL.md"), skillfile.MaxFileBytes+1) }, func(err error) bool { return strings.Contains(err.Error(), "too large") }},
 		{"it becomes a directory", func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, "SKILL.md")), os.Mkdir(filepath.Join(dir, "SKILL.md"), 0o755))
 		}, func(err error) bool { return strings.Contains(err.Error(), "not a regular file") }},

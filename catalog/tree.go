@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/steering"
 	"github.com/loadout-dev/loadout/skill"
@@ -414,7 +415,7 @@ func (f *found) reuseEntry(old *found) {
 
 const (
 	firstRead = 4 << 10
-	fullHead  = skill.MaxFrontmatterBytes + 4<<10
+	fullHead  = skillfile.MaxFrontmatterBytes + 4<<10
 )
 
 func (s *scan) parseHead(at location, file, folder string) (*skill.Skill, skill.Diagnostics, stamp, error) {

@@ -13,19 +13,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
-// Limits on the files of a skill. The largest published skill we know has 1,104
-// files and 15 MB.
-const (
-	MaxFiles = 10_000    // maximum number of files
-	MaxBytes = 256 << 20 // maximum total size of the files in bytes
-	maxDirs  = 2_000
-)
+const maxDirs = 2_000
 
-// ErrTooLarge is returned for a skill with more than [MaxFiles] files,
-// [MaxBytes] bytes or 2,000 directories.
+// ErrTooLarge is returned for a skill with more than 10,000 files, 256 MiB or
+// 2,000 directories.
 var ErrTooLarge = errors.New("skill is too large")
 
 // Bundle holds the files of one version of a skill. Paths are relative, use
@@ -113,7 +108,7 @@ func (m Manifest) Find(path string) (File, bool) {
 // files and directories, special files, and symlinks to a directory, to a file
 // outside the skill or to nothing.
 //
-// The error wraps [ErrTooLarge] if there are more than [MaxFiles] files or 2,000
+// The error wraps [ErrTooLarge] if there are more than 10,000 files or 2,000
 // directories. Any other error means that the root cannot be read.
 func List(fsys fs.FS) (Manifest, Diagnostics, error) {
 	return walk(fsys, func(*File, fs.FileInfo) {})
@@ -160,8 +155,8 @@ func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, er
 			ds.add(Diagnostic{Warning, "file-link", 0, 0, p + " is a symbolic link to something other than a file, and is ignored", "put the files themselves into the skill", 0})
 			return nil
 		}
-		if len(files) == MaxFiles {
-			return fmt.Errorf("%w: more than %d files", ErrTooLarge, MaxFiles)
+		if len(files) == skillfile.MaxFiles {
+			return fmt.Errorf("%w: more than %d files", ErrTooLarge, skillfile.MaxFiles)
 		}
 		f := File{Path: p, Size: info.Size(), Script: skillpath.IsScript(p, info.Mode())}
 		found(&f, info)
@@ -188,8 +183,8 @@ func ReadManifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 
 // hashAll computes the hashes missing from files.
 func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics, error) {
-	tooLarge := fmt.Errorf("hash files of skill: %w: more than %d bytes", ErrTooLarge, MaxBytes)
-	if files.Size() > MaxBytes {
+	tooLarge := fmt.Errorf("hash files of skill: %w: more than %d bytes", ErrTooLarge, skillfile.MaxBytes)
+	if files.Size() > skillfile.MaxBytes {
 		return nil, ds, tooLarge // the sizes are known before any file is read
 	}
 	var total int64
@@ -203,7 +198,7 @@ func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics,
 			}
 			f.Size, f.SHA256 = n, sum
 		}
-		if total += f.Size; total > MaxBytes {
+		if total += f.Size; total > skillfile.MaxBytes {
 			return nil, ds, tooLarge
 		}
 		kept = append(kept, f)
@@ -225,12 +220,12 @@ func hashFile(fsys fs.FS, path string) (int64, string, error) {
 	buf := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buf)
 	h := sha256.New()
-	n, err := io.CopyBuffer(h, io.LimitReader(f, MaxBytes+1), buf[:])
+	n, err := io.CopyBuffer(h, io.LimitReader(f, skillfile.MaxBytes+1), buf[:])
 	if err != nil {
 		return 0, "", err
 	}
-	if n > MaxBytes {
-		return 0, "", fmt.Errorf("hash %s: %w: more than %d bytes", path, ErrTooLarge, MaxBytes)
+	if n > skillfile.MaxBytes {
+		return 0, "", fmt.Errorf("hash %s: %w: more than %d bytes", path, ErrTooLarge, skillfile.MaxBytes)
 	}
 	return n, hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -209,7 +210,7 @@ func TestUnreadableFilesAreReported(t *testing.T) {
 
 func TestTooManyFilesOrDirectoriesAreAnError(t *testing.T) {
 	files, dirs := fstest.MapFS{}, fstest.MapFS{}
-	for i := range skill.MaxFiles + 1 {
+	for i := range skillfile.MaxFiles + 1 {
 		files["f"+strconv.Itoa(i)] = &fstest.MapFile{}
 		dirs["d"+strconv.Itoa(i)] = &fstest.MapFile{Mode: fs.ModeDir}
 	}
@@ -219,7 +220,7 @@ func TestTooManyFilesOrDirectoriesAreAnError(t *testing.T) {
 		}
 	}
 	delete(files, "f0")
-	if m, _, err := skill.List(files); err != nil || len(m) != skill.MaxFiles {
+	if m, _, err := skill.List(files); err != nil || len(m) != skillfile.MaxFiles {
 		t.Errorf("as many files as allowed: %d, %v", len(m), err)
 	}
 }

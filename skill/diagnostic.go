@@ -57,7 +57,7 @@ func (d Diagnostic) String() string {
 type Diagnostics []Diagnostic
 
 // Valid reports whether the skill breaks no rule of the reference validator. A
-// valid skill smaller than [MaxFileBytes] loads, with two exceptions. The
+// valid skill smaller than 10 MiB loads, with two exceptions. The
 // validator treats any "---" as the end of the frontmatter, even inside a line,
 // and ignores the text after it. It also reads a description of null or ~ as
 // text.

@@ -4,15 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"unicode/utf8"
-)
 
-// Limits on a SKILL.md. A typical body has about 10 KB, and typical frontmatter
-// about 500 bytes. The largest known have 73,000 tokens and 4 KB.
-const (
-	// MaxFileBytes is the maximum size of a SKILL.md.
-	MaxFileBytes = 10 << 20
-	// MaxFrontmatterBytes is the maximum size of the YAML between the fences.
-	MaxFrontmatterBytes = 64 << 10
+	"github.com/loadout-dev/loadout/internal/skillfile"
 )
 
 // headSlack is the maximum number of bytes before the YAML and after it on the
@@ -68,7 +61,7 @@ func findLayout(src []byte, whole bool, ds *Diagnostics) (lay layout) {
 	lay.front = len(src) - len(after)
 	lay.line++
 	at := lay.front
-	for at-lay.front <= MaxFrontmatterBytes {
+	for at-lay.front <= skillfile.MaxFrontmatterBytes {
 		line, next := src[at:], len(src)
 		i := bytes.IndexByte(line, '\n')
 		if i >= 0 {
@@ -84,8 +77,8 @@ func findLayout(src []byte, whole bool, ds *Diagnostics) (lay layout) {
 		at = next
 	}
 	size := len(src) - lay.front
-	lay.open = !whole && at-lay.front <= MaxFrontmatterBytes && size <= MaxFrontmatterBytes+headSlack
-	if size > MaxFrontmatterBytes && !lay.open {
+	lay.open = !whole && at-lay.front <= skillfile.MaxFrontmatterBytes && size <= skillfile.MaxFrontmatterBytes+headSlack
+	if size > skillfile.MaxFrontmatterBytes && !lay.open {
 		ds.add(tooLong(lay.line))
 		return lay
 	}
@@ -101,7 +94,7 @@ const (
 
 func tooLong(line int) Diagnostic {
 	return Diagnostic{Error, "frontmatter-too-long", line, 1,
-		msgInvalidYAML + fmt.Sprintf("more than %d bytes", MaxFrontmatterBytes), "move long text below the second ---", 6}
+		msgInvalidYAML + fmt.Sprintf("more than %d bytes", skillfile.MaxFrontmatterBytes), "move long text below the second ---", 6}
 }
 
 // isFence reports whether a line, without its line feed, is a fence: three
@@ -147,7 +140,7 @@ func foreignEncoding(src []byte) string {
 // checkBlock reports frontmatter that must not be passed to a YAML parser. It
 // stops at the first fault.
 func checkBlock(block []byte, line int, ds *Diagnostics) {
-	if len(block) > MaxFrontmatterBytes {
+	if len(block) > skillfile.MaxFrontmatterBytes {
 		ds.add(tooLong(line))
 		return
 	}

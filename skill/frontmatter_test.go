@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -69,9 +70,9 @@ func TestFirstFenceIsFoundNearLimit(t *testing.T) {
 		size int // of the frontmatter
 		want string
 	}{
-		{skill.MaxFrontmatterBytes, ""},
-		{skill.MaxFrontmatterBytes + 1, "frontmatter-too-long"},
-		{skill.MaxFileBytes / 2, "frontmatter-too-long"},
+		{skillfile.MaxFrontmatterBytes, ""},
+		{skillfile.MaxFrontmatterBytes + 1, "frontmatter-too-long"},
+		{skillfile.MaxFileBytes / 2, "frontmatter-too-long"},
 	} {
 		src := "---\n" + ok + "license: " + long(tt.size-len(ok)-len("license: \n")) + "\n---\n# PDF\n"
 		s, ds := skill.ParseBytes([]byte(src), skill.FileName, "pdf")
@@ -79,7 +80,7 @@ func TestFirstFenceIsFoundNearLimit(t *testing.T) {
 			tt.want != "" && (s != nil || len(ds) != 1 || ds[0].Code != tt.want || ds.Valid()) {
 			t.Errorf("frontmatter of %d bytes: %.300v", tt.size, ds)
 		}
-		head := src[:min(len(src), skill.MaxFrontmatterBytes+4<<10)]
+		head := src[:min(len(src), skillfile.MaxFrontmatterBytes+4<<10)]
 		hs, hds, more := skill.ParseHead([]byte(head), len(head) == len(src), skill.FileName, "pdf")
 		if more || (hs == nil) != (s == nil) || len(hds) != len(ds) {
 			t.Errorf("frontmatter of %d bytes, from its head: %.300v, %v", tt.size, hds, more)
@@ -145,10 +146,10 @@ func same(a *skill.Skill, ads skill.Diagnostics, b *skill.Skill, bds skill.Diagn
 
 func TestParseHeadRespectsItsLimit(t *testing.T) {
 	for _, src := range []string{
-		long(skill.MaxFrontmatterBytes + 4<<10),
-		"---\nname: pdf\nlicense: " + long(skill.MaxFrontmatterBytes+4<<10),
-		strings.Repeat("\n", skill.MaxFrontmatterBytes+4<<10),
-		"---\n" + strings.Repeat("a: b\n", skill.MaxFrontmatterBytes/5+1<<10),
+		long(skillfile.MaxFrontmatterBytes + 4<<10),
+		"---\nname: pdf\nlicense: " + long(skillfile.MaxFrontmatterBytes+4<<10),
+		strings.Repeat("\n", skillfile.MaxFrontmatterBytes+4<<10),
+		"---\n" + strings.Repeat("a: b\n", skillfile.MaxFrontmatterBytes/5+1<<10),
 	} {
 		if _, ds, more := skill.ParseHead([]byte(src), false, skill.FileName, "pdf"); more || ds.Loads() {
 			t.Errorf("%.30q…: more %v, %.200v", src, more, ds)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -34,13 +35,13 @@ var hostile = []struct {
 	code string // "" for none
 }{
 	{"body of 10 MB", func() string { return doc(ok) + strings.Repeat("0123456789abcde\n", 10<<20/16-100) }, "body-lines"},
-	{"body of one line of 10 MB", func() string { return doc(ok) + long(skill.MaxFileBytes-100) }, "body-tokens"},
-	{"more than 10 MB", func() string { return doc(ok) + long(skill.MaxFileBytes) }, "file-too-long"},
-	{"10 MB of one line", func() string { return long(skill.MaxFileBytes) }, "frontmatter-missing"},
-	{"10 MB of blank lines", func() string { return strings.Repeat("\n", skill.MaxFileBytes) }, "file-empty"},
-	{"10 MB of one field", func() string { return "---\nname: " + long(skill.MaxFileBytes-10) }, "frontmatter-too-long"},
-	{"10 MB of hyphens", func() string { return strings.Repeat("-", skill.MaxFileBytes) }, "frontmatter-fence"},
-	{"10 MB of lines of two hyphens", func() string { return "---\n" + strings.Repeat("--\n", skill.MaxFileBytes/3-10) }, "frontmatter-too-long"},
+	{"body of one line of 10 MB", func() string { return doc(ok) + long(skillfile.MaxFileBytes-100) }, "body-tokens"},
+	{"more than 10 MB", func() string { return doc(ok) + long(skillfile.MaxFileBytes) }, "file-too-long"},
+	{"10 MB of one line", func() string { return long(skillfile.MaxFileBytes) }, "frontmatter-missing"},
+	{"10 MB of blank lines", func() string { return strings.Repeat("\n", skillfile.MaxFileBytes) }, "file-empty"},
+	{"10 MB of one field", func() string { return "---\nname: " + long(skillfile.MaxFileBytes-10) }, "frontmatter-too-long"},
+	{"10 MB of hyphens", func() string { return strings.Repeat("-", skillfile.MaxFileBytes) }, "frontmatter-fence"},
+	{"10 MB of lines of two hyphens", func() string { return "---\n" + strings.Repeat("--\n", skillfile.MaxFileBytes/3-10) }, "frontmatter-too-long"},
 	{"100,000 keys", func() string { return doc(ok + lines(100_000, "k%d: v\n")) }, "frontmatter-too-long"},
 	{"as many keys as fit", func() string { return doc(ok + lines(7_000, "k%d: v\n")) }, "unexpected-fields"},
 	{"as many metadata as fit", func() string { return doc(ok + "metadata:\n" + lines(5_000, " k%d: 1\n")) }, "metadata-values"},
@@ -117,7 +118,7 @@ func TestHostileFilesAreRefusedOrReadWithinLimits(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			skill.ParseHead(src[:min(len(src), skill.MaxFrontmatterBytes+4<<10)], false, skill.FileName, "pdf")
+			skill.ParseHead(src[:min(len(src), skillfile.MaxFrontmatterBytes+4<<10)], false, skill.FileName, "pdf")
 		})
 	}
 }

@@ -20,7 +20,7 @@ import (
 //
 // folder must have 1 to 256 printable characters and no slash or backslash. If
 // [OpenZIP] would reject a path, the error wraps a [*RefusedError]. If the skill
-// exceeds [MaxFiles] or [MaxBytes], it wraps [ErrTooLarge]. In these cases,
+// exceeds 10,000 files or 256 MiB, it wraps [ErrTooLarge]. In these cases,
 // WriteZIP writes nothing. It does not check [Limits]. If a file changes in the
 // meantime, WriteZIP returns an error, and the archive is incomplete.
 func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, error) {

@@ -144,7 +144,7 @@ func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 //
 // Faults in the file are reported as diagnostics, not errors. The skill is nil
 // if nothing could be parsed. Check [Diagnostics.Loads] before using the skill.
-// A file over [MaxFileBytes] is a fault too. An error means that the file could
+// A file over 10 MiB is a fault too. An error means that the file could
 // not be read. It wraps [fs.ErrNotExist] if there is no SKILL.md in any
 // spelling.
 func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
@@ -157,7 +157,7 @@ func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 		return nil, nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	src, err := io.ReadAll(io.LimitReader(f, skillfile.MaxFileBytes+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", name, err)
 	}
@@ -172,8 +172,8 @@ func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 	p := parser{src: src, whole: true, folder: folder}
 	p.fileName(file)
-	if len(src) > MaxFileBytes {
-		p.ds.add(Diagnostic{Error, "file-too-long", 0, 0, fmt.Sprintf("%s has more than %d bytes", FileName, MaxFileBytes),
+	if len(src) > skillfile.MaxFileBytes {
+		p.ds.add(Diagnostic{Error, "file-too-long", 0, 0, fmt.Sprintf("%s has more than %d bytes", FileName, skillfile.MaxFileBytes),
 			"move material into reference files", 0})
 		return nil, p.ds
 	}
@@ -191,13 +191,13 @@ func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 // does not check the instructions and stores them only if complete is set. more
 // reports whether the frontmatter does not end within head and the file may be
 // longer. In that case, s and ds are nil: read up to a few KiB beyond
-// [MaxFrontmatterBytes] and call ParseHead again. The skill aliases head. The
+// 64 KiB and call ParseHead again. The skill aliases head. The
 // other parameters are as in [ParseBytes].
 func ParseHead(head []byte, complete bool, file, folder string) (s *Skill, ds Diagnostics, more bool) {
 	p := parser{src: head, whole: complete, folder: folder}
 	p.fileName(file)
 	s = p.parse()
-	if p.lay.open && len(head) <= MaxFrontmatterBytes+2*headSlack {
+	if p.lay.open && len(head) <= skillfile.MaxFrontmatterBytes+2*headSlack {
 		return nil, nil, true
 	}
 	if s != nil && complete {

@@ -79,7 +79,7 @@ func (c *Change) Lockfile() *Lockfile { return c.next.clone() }
 // For an invalid name, the error is a [*NameError]; for a conflicting file or
 // directory, a [*ConflictError]; and for an invalid entry, a [*LockfileError].
 // If files is not a skill, or a file cannot be stored on every system, the
-// error is a [*skill.RefusedError]. If the files exceed [skill.MaxBytes], it is
+// error is a [*skill.RefusedError]. If the files exceed [skillfile.MaxBytes], it is
 // [skill.ErrTooLarge]. A failed Put leaves the change as it was.
 func (c *Change) Put(ctx context.Context, name string, e Entry, files fs.FS) (Entry, error) {
 	return c.storeSkill(ctx, name, e, files, false)

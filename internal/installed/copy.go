@@ -12,6 +12,7 @@ import (
 	"path"
 
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -27,7 +28,7 @@ func (c *Change) copySkill(ctx context.Context, files fs.FS) (map[string]string,
 	}
 	out := make(map[string]string, len(manifest))
 	made := map[string]bool{}
-	room := int64(skill.MaxBytes)
+	room := int64(skillfile.MaxBytes)
 	for _, f := range manifest {
 		target := partPath + "/" + f.Path
 		if dir := path.Dir(target); !made[dir] {
@@ -116,7 +117,7 @@ func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p 
 		return 0, "", err
 	}
 	if n > limit {
-		return 0, "", fmt.Errorf("%w (limit %d bytes)", skill.ErrTooLarge, int64(skill.MaxBytes))
+		return 0, "", fmt.Errorf("%w (limit %d bytes)", skill.ErrTooLarge, int64(skillfile.MaxBytes))
 	}
 	return n, hex.EncodeToString(h.Sum(nil)), nil
 }

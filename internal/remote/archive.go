@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
@@ -33,7 +34,7 @@ func (c *Client) openFileURL(ctx context.Context, l Location) (*Collection, erro
 	if err != nil {
 		return nil, err
 	}
-	src, err := readFile(resp.Body, cleanAddress(resp.Request.URL), skill.MaxFileBytes)
+	src, err := readFile(resp.Body, cleanAddress(resp.Request.URL), skillfile.MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}

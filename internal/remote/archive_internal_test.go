@@ -455,7 +455,7 @@ func TestSkillFileAtURL(t *testing.T) {
 		case "/page/SKILL.md":
 			io.WriteString(w, "<!doctype html>")
 		case "/large/SKILL.md":
-			w.Write(make([]byte, skill.MaxFileBytes+1))
+			w.Write(make([]byte, skillfile.MaxFileBytes+1))
 		default:
 			http.NotFound(w, r)
 		}

@@ -69,7 +69,7 @@ func (c *Client) getSkillFile(ctx context.Context, p publishedSkill) (*archive, 
 	if err != nil {
 		return nil, err
 	}
-	src, err := readFile(resp.Body, cleanAddress(p.url), skill.MaxFileBytes)
+	src, err := readFile(resp.Body, cleanAddress(p.url), skillfile.MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}

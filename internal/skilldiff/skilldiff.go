@@ -96,7 +96,7 @@ func (d *Diff) Identical() bool {
 //
 // Faults in a version, such as a missing or invalid SKILL.md, are reported as
 // problems too. Compare returns an error if ctx is done, or if the files cannot
-// be listed or hashed, for example because there are more than [skill.MaxFiles]
+// be listed or hashed, for example because there are more than [skillfile.MaxFiles]
 // ([skill.ErrTooLarge]). It is safe for concurrent use.
 func Compare(ctx context.Context, old, new fs.FS, o *Options) (*Diff, error) {
 	if old == nil && new == nil {

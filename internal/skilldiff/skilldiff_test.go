@@ -314,7 +314,7 @@ func TestCanceled(t *testing.T) {
 
 func TestTooManyFiles(t *testing.T) {
 	fsys := with("")
-	for i := range skill.MaxFiles {
+	for i := range skillfile.MaxFiles {
 		fsys[fmt.Sprintf("d/%d", i)] = &fstest.MapFile{}
 	}
 	if _, err := skilldiff.Compare(t.Context(), with(""), fsys, nil); !errors.Is(err, skill.ErrTooLarge) {

@@ -1,5 +1,5 @@
 // Package skillfile finds the SKILL.md of a skill, hashes content, and states
-// the limits of skills served over MCP. Its callers read the files.
+// the limits of skills. Its callers read the files.
 package skillfile
 
 import (
@@ -9,6 +9,20 @@ import (
 	"io/fs"
 
 	"github.com/loadout-dev/loadout/internal/skillpath"
+)
+
+// Limits on the files of a skill. The largest published skill we know has 1,104
+// files and 15 MB.
+const (
+	MaxFiles = 10_000    // maximum number of files
+	MaxBytes = 256 << 20 // maximum total size of the files in bytes
+)
+
+// Limits on a SKILL.md. A typical body has about 10 KB, and typical frontmatter
+// about 500 bytes. The largest known have 73,000 tokens and 4 KB.
+const (
+	MaxFileBytes        = 10 << 20 // maximum size of a SKILL.md
+	MaxFrontmatterBytes = 64 << 10 // maximum size of the YAML between the fences
 )
 
 // PortableFiles and PortableBytes are the limits that every host of Skills over
