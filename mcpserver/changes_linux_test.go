@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/heldchange"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/mcpserver"
@@ -39,7 +40,7 @@ func newSteerer(t *testing.T, o mcpserver.Options) (w *world, workspace string, 
 		t.Skip(err)
 	}
 	defer trial.Close()
-	if err := trial.(sandbox.Overlayer).OverlayError(); err != nil {
+	if err := trial.(execute.Overlayer).OverlayError(); err != nil {
 		t.Skip(err)
 	}
 	held := filepath.Join(t.TempDir(), "changes")

@@ -58,7 +58,7 @@ type Mount struct {
 	Path     string
 	Writable bool // whether code in the sandbox may write to Host
 	// Overlay lets code change the directory as it sees it, while Host stays
-	// as it is; see [Overlayer]. A backend without overlays makes the mount
+	// as it is. A backend without overlays makes the mount
 	// read-only. At most one mount has it, and it is not Writable.
 	Overlay bool
 }

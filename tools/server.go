@@ -32,10 +32,6 @@ type (
 	Variables = upstream.Variables
 )
 
-// NewPool returns a pool without connections. o may be nil. The caller must
-// close the sets that use the pool, then the pool.
-func NewPool(o *PoolOptions) *Pool { return upstream.NewPool(o) }
-
 // NewSpawner returns a spawner for the user's own servers. It starts their
 // commands as host processes with a minimal environment and without a sandbox.
 // The environment is PATH, HOME and similar variables, and those configured for

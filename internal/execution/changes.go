@@ -74,7 +74,7 @@ func (w *workspace) start(ctx context.Context, b sandbox.Backend, spec *sandbox.
 		return box, err
 	}
 	var reason error = &sandbox.UnsupportedError{Backend: b.Name(), What: "overlays"}
-	if o, ok := box.(sandbox.Overlayer); ok {
+	if o, ok := box.(execute.Overlayer); ok {
 		reason = o.OverlayError()
 	}
 	switch {
@@ -114,7 +114,7 @@ func (w *workspace) apply(ctx context.Context, box sandbox.Sandbox) error {
 	if !w.isOverlay() {
 		return nil
 	}
-	upper, err := box.(sandbox.Overlayer).Changes()
+	upper, err := box.(execute.Overlayer).Changes()
 	if err != nil {
 		return fmt.Errorf("apply changes: %w", err)
 	}

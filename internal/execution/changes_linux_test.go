@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/internal/sandbox/sandboxtest"
 	"github.com/loadout-dev/loadout/internal/steering/steeringtest"
@@ -58,7 +59,7 @@ func newBackend(t *testing.T) sandbox.Backend {
 		t.Skip(err)
 	}
 	defer box.Close()
-	if err := box.(sandbox.Overlayer).OverlayError(); err != nil {
+	if err := box.(execute.Overlayer).OverlayError(); err != nil {
 		t.Skip(err)
 	}
 	return b

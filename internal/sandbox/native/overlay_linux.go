@@ -8,12 +8,13 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-var _ sandbox.Overlayer = (*instance)(nil)
+var _ execute.Overlayer = (*instance)(nil)
 
 // changes is the directory in which an overlay stores its changes.
 type changes struct {
@@ -91,10 +92,10 @@ func (c *changes) close() {
 	}
 }
 
-// OverlayError implements [sandbox.Overlayer].
+// OverlayError implements [execute.Overlayer].
 func (b *instance) OverlayError() error { return b.changes.err }
 
-// Changes implements [sandbox.Overlayer].
+// Changes implements [execute.Overlayer].
 func (b *instance) Changes() (string, error) {
 	if b.changes.err != nil {
 		return "", b.changes.err

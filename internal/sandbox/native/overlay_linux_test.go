@@ -51,7 +51,7 @@ func testOverlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	o := box.(sandbox.Overlayer)
+	o := box.(execute.Overlayer)
 	if err := o.OverlayError(); err != nil {
 		t.Skipf("no overlay here: %v", err)
 	}
@@ -99,10 +99,10 @@ func TestNoOverlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	if err := box.(sandbox.Overlayer).OverlayError(); err == nil || !strings.Contains(err.Error(), dir) {
+	if err := box.(execute.Overlayer).OverlayError(); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("error: %v", err)
 	}
-	if _, err := box.(sandbox.Overlayer).Changes(); err == nil {
+	if _, err := box.(execute.Overlayer).Changes(); err == nil {
 		t.Error("there are changes")
 	}
 	res, err := execute.RunIn(t.Context(), box, spec, &sandbox.Cmd{Args: []string{"/bin/sh", "-c", "cat /workspace/a; echo new > /workspace/a"}}, nil)
@@ -120,7 +120,7 @@ func TestOverlayRefusedByKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	if err := box.(sandbox.Overlayer).OverlayError(); err == nil {
+	if err := box.(execute.Overlayer).OverlayError(); err == nil {
 		t.Skip("this kernel mounts overlays of /proc")
 	}
 	res, err := execute.RunIn(t.Context(), box, spec, &sandbox.Cmd{Args: []string{"/bin/sh", "-c", "test -d /workspace && ! touch /workspace/x && ! ls -A / | grep '^[.]'"}}, nil)
