@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -71,7 +72,7 @@ type RefusedError struct {
 // Error returns a message with the reason, but without the hint of Decision.
 func (e *RefusedError) Error() string {
 	switch {
-	case e.Decision.Code == policy.HiddenText:
+	case e.Decision.Code == decision.HiddenText:
 		return fmt.Sprintf("skill %s needs approval: %s", e.Skill, e.Decision.Reason)
 	case e.Call == nil:
 		return fmt.Sprintf("skill %s may not run scripts: %s", e.Skill, e.Decision.Reason)
@@ -85,7 +86,7 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Declined reports whether the user was asked and declined.
-func (e *RefusedError) Declined() bool { return e.Decision.Code == policy.Declined }
+func (e *RefusedError) Declined() bool { return e.Decision.Code == decision.Declined }
 
 // refused converts a policy refusal to a [*RefusedError]. It returns other
 // errors unchanged.
@@ -95,7 +96,7 @@ func refused(err error) error {
 		return err
 	}
 	code := r.Decision.Code
-	return &RefusedError{Skill: r.Skill, Decision: r.Decision, NeedsApproval: code == policy.NotApproved || code == policy.Changed || code == policy.Expired}
+	return &RefusedError{Skill: r.Skill, Decision: r.Decision, NeedsApproval: code == decision.NotApproved || code == decision.Changed || code == decision.Expired}
 }
 
 // Ask asks the user to approve r. If the request is not approved, Ask returns a
@@ -114,7 +115,7 @@ func (a Approver) Ask(ctx context.Context, r *ApprovalRequest, e *RefusedError) 
 	case !answer.Approved:
 		out := *e
 		out.NeedsApproval, out.Feedback = false, answer.Feedback
-		out.Decision = policy.Decision{Effect: policy.Deny, Code: policy.Declined, Reason: "declined by the user"}
+		out.Decision = policy.Decision{Effect: policy.Deny, Code: decision.Declined, Reason: "declined by the user"}
 		return answer, &out
 	}
 	return answer, nil

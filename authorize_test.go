@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -42,25 +43,25 @@ func TestApprovalAppliesToDigestOnly(t *testing.T) {
 		code   policy.Code // "" if it runs
 		reason string
 	}{
-		{"nothing approved", nil, policy.NotApproved, "skill report may not run scripts: not approved"},
+		{"nothing approved", nil, decision.NotApproved, "skill report may not run scripts: not approved"},
 		{"approved", []func(*shop){approve}, "", ""},
-		{"a byte of the script", []func(*shop){approve, write("report/hi.sh", "echo ho\n")}, policy.Changed, "changed since it was approved"},
-		{"a byte of another file", []func(*shop){approve, write("report/data.txt", "dato")}, policy.Changed, "changed since it was approved"},
-		{"a byte of the instructions", []func(*shop){approve, write("report/SKILL.md", needing+" ")}, policy.Changed, "changed since it was approved"},
-		{"a file more", []func(*shop){approve, write("report/more.txt", "")}, policy.Changed, "changed since it was approved"},
-		{"a file less", []func(*shop){approve, func(s *shop) { os.Remove(filepath.Join(s.dir, "report/data.txt")) }}, policy.Changed, "changed since it was approved"},
-		{"a byte of what it needs", []func(*shop){approve, write("base/part.txt", "port")}, policy.Changed, "dependency base (sha256:"},
+		{"a byte of the script", []func(*shop){approve, write("report/hi.sh", "echo ho\n")}, decision.Changed, "changed since it was approved"},
+		{"a byte of another file", []func(*shop){approve, write("report/data.txt", "dato")}, decision.Changed, "changed since it was approved"},
+		{"a byte of the instructions", []func(*shop){approve, write("report/SKILL.md", needing+" ")}, decision.Changed, "changed since it was approved"},
+		{"a file more", []func(*shop){approve, write("report/more.txt", "")}, decision.Changed, "changed since it was approved"},
+		{"a file less", []func(*shop){approve, func(s *shop) { os.Remove(filepath.Join(s.dir, "report/data.txt")) }}, decision.Changed, "changed since it was approved"},
+		{"a byte of what it needs", []func(*shop){approve, write("base/part.txt", "port")}, decision.Changed, "dependency base (sha256:"},
 		{"changed and approved again", []func(*shop){approve, write("base/part.txt", "port"), approve}, "", ""},
 		{"changed and changed back", []func(*shop){approve, write("report/data.txt", "dato"), write("report/data.txt", "data")}, "", ""},
-		{"approved for another", []func(*shop){func(s *shop) { s.approve(t, "report", func(g *policy.Grant) { g.Principal.ID = "other" }) }}, policy.NotApproved, "not approved"},
+		{"approved for another", []func(*shop){func(s *shop) { s.approve(t, "report", func(g *policy.Grant) { g.Principal.ID = "other" }) }}, decision.NotApproved, "not approved"},
 		{"approved for a person", []func(*shop){func(s *shop) {
 			s.approve(t, "report", func(g *policy.Grant) { g.Principal = policy.Principal{ID: "robot", Kind: policy.UserPrincipal} })
-		}}, policy.NotApproved, "not approved"},
+		}}, decision.NotApproved, "not approved"},
 		{"approved for another session", []func(*shop){func(s *shop) {
 			s.approve(t, "report", func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "other" })
-		}}, policy.NotApproved, "not approved"},
-		{"approved, but not to run", []func(*shop){func(s *shop) { s.approve(t, "report", func(g *policy.Grant) { g.Permissions.Run = false }) }}, policy.NotApproved, "not to run scripts"},
-		{"revoked", []func(*shop){approve, func(s *shop) { s.grants.Revoke(t.Context(), "report") }}, policy.NotApproved, "not approved"},
+		}}, decision.NotApproved, "not approved"},
+		{"approved, but not to run", []func(*shop){func(s *shop) { s.approve(t, "report", func(g *policy.Grant) { g.Permissions.Run = false }) }}, decision.NotApproved, "not to run scripts"},
+		{"revoked", []func(*shop){approve, func(s *shop) { s.grants.Revoke(t.Context(), "report") }}, decision.NotApproved, "not approved"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newShop(t, approvable(), nil)
@@ -96,7 +97,7 @@ func TestGrantForOneUseIsConsumed(t *testing.T) {
 		t.Fatalf("got %+v, %v", res, err)
 	}
 	res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh"})
-	refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
+	refused(t, res, err, decision.NotApproved, "not approved", "approve it after a review")
 }
 
 // If two runs use the last grant at once, one is refused, and that is recorded.
@@ -104,7 +105,7 @@ func TestConsumedGrantIsRefused(t *testing.T) {
 	s := newShop(t, approvable(), func(s *shop, o *loadout.Options) { o.Scripts.Grants = &usedUp{s.grants} })
 	s.approve(t, "report", func(g *policy.Grant) { g.Scope = policy.Once })
 	res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh"})
-	refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
+	refused(t, res, err, decision.NotApproved, "not approved", "approve it after a review")
 	if recs, _ := s.audit.take(); len(recs) != 2 || recs[1].Decision != policy.Deny {
 		t.Errorf("recorded is %+v, want the grant and the refusal", recs)
 	}
@@ -134,9 +135,9 @@ func TestRunsTypedByUserNeedNoGrant(t *testing.T) {
 		t.Errorf("recorded is %+v", recs)
 	}
 	res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh", Principal: robot, ByUser: true})
-	refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
+	refused(t, res, err, decision.NotApproved, "not approved", "approve it after a review")
 	res, err = s.Run(t.Context(), loadout.Run{Skill: "report", Script: "hi.sh"}) // by the user, who did not type the command
-	refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
+	refused(t, res, err, decision.NotApproved, "not approved", "approve it after a review")
 }
 
 func TestBundledSkillsRun(t *testing.T) {
@@ -154,7 +155,7 @@ func TestBundledSkillsRun(t *testing.T) {
 	}
 	// A bundled skill that needs another's skill is not fully bundled.
 	res, err := s.try(t, loadout.Run{Skill: "mixed", Script: "hi.sh"})
-	refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
+	refused(t, res, err, decision.NotApproved, "not approved", "approve it after a review")
 }
 
 type brokenStore struct{ policy.Store }
@@ -168,12 +169,12 @@ func TestPolicyFailsClosed(t *testing.T) {
 		s := newShop(t, approvable(), func(s *shop, o *loadout.Options) { o.Scripts.Grants = brokenStore{s.grants} })
 		s.approve(t, "report")
 		res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh"})
-		refused(t, res, err, policy.Unreadable, "cannot read grants", "")
+		refused(t, res, err, decision.Unreadable, "cannot read grants", "")
 	})
 	t.Run("no store", func(t *testing.T) {
 		s := newShop(t, approvable(), func(s *shop, o *loadout.Options) { o.Scripts.Grants = nil })
 		res, err := s.try(t, loadout.Run{Skill: "report", Script: "hi.sh"})
-		refused(t, res, err, policy.NotApproved, "not approved", "approve it after a review")
+		refused(t, res, err, decision.NotApproved, "not approved", "approve it after a review")
 	})
 	t.Run("an audit log that cannot be written", func(t *testing.T) {
 		s := newShop(t, approvable(), nil)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skilltext"
@@ -18,7 +19,7 @@ import (
 // returns a warning for the model, to be put before the text. If the skill
 // belongs neither to the user nor to this program, and its current version is
 // not approved, the error is a [*RefusedError] with the code
-// [policy.HiddenText]. [Runtime.Fetch] and [Runtime.ReadFile] check their texts.
+// "hidden-text". [Runtime.Fetch] and [Runtime.ReadFile] check their texts.
 func (r *Runtime) CheckText(ctx context.Context, e *catalog.Entry, path, text string) (warning string, err error) {
 	found := untrusted.InspectFile(text)
 	if found.Clean() {
@@ -36,7 +37,7 @@ func (r *Runtime) checkReport(ctx context.Context, e *catalog.Entry, what string
 	if found.Clean() || e.Scope == catalog.User || e.Scope == catalog.Bundled || r.isReviewed(ctx, e, file) {
 		return nil
 	}
-	return &RefusedError{Skill: e.Name, NeedsApproval: true, Decision: policy.Decision{Effect: policy.Deny, Code: policy.HiddenText,
+	return &RefusedError{Skill: e.Name, NeedsApproval: true, Decision: policy.Decision{Effect: policy.Deny, Code: decision.HiddenText,
 		Reason: what + " has " + found.String(), Hint: "approve it after a review"}}
 }
 

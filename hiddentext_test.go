@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -57,7 +58,7 @@ func fileText(text string) string {
 // resolves.
 func isHiddenTextRefusal(err error) bool {
 	refused, ok := errors.AsType[*loadout.RefusedError](err)
-	return ok && refused.NeedsApproval && refused.Decision.Code == policy.HiddenText && untrustedtest.Hidden(err.Error()) == ""
+	return ok && refused.NeedsApproval && refused.Decision.Code == decision.HiddenText && untrustedtest.Hidden(err.Error()) == ""
 }
 
 func TestHiddenTextOfOthersIsRefused(t *testing.T) {

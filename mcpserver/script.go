@@ -20,9 +20,9 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/internal/toolname"
-	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -315,7 +315,7 @@ func (s *Server) runError(err error) string {
 // refusalText returns a message about a refused skill. It begins with what the
 // user can do.
 func (s *Server) refusalText(e *loadout.RefusedError) string {
-	if e.Decision.Code == policy.Unreadable && s.opts.Remote {
+	if e.Decision.Code == decision.Unreadable && s.opts.Remote {
 		return fmt.Sprintf("skill %s may not run scripts: what was approved cannot be read.", e.Skill)
 	}
 	msg := e.Error() + "."

@@ -342,11 +342,11 @@ func (c *ToolCall) Permission() string {
 // tool's safety is unknown or at least the threshold, or if its server is
 // configured to need approval. It also needs approval if the tool may modify
 // something and its server is not the user's own. Invalid rules deny every
-// call, with the code [InvalidRules]. Decide consults no grants and does not
+// call, with the code [invalidRules]. Decide consults no grants and does not
 // record the decision.
 func (r Rules) Decide(c ToolCall) Decision {
 	if len(r.bad) > 0 {
-		return Decision{Effect: Deny, Code: InvalidRules, Reason: "cannot read the policy rules: " + printable.Text(r.bad[0].String(), 500),
+		return Decision{Effect: Deny, Code: invalidRules, Reason: "cannot read the policy rules: " + printable.Text(r.bad[0].String(), 500),
 			Hint: "fix the rule"}
 	}
 	var first *rule
@@ -388,7 +388,7 @@ func (r Rules) Decide(c ToolCall) Decision {
 }
 
 func decideByRule(r *rule, c *ToolCall) Decision {
-	d := Decision{Effect: r.effect, Code: ByRule, Rule: r.String(), Reason: "by the rule " + printable.Text(r.String(), 300)}
+	d := Decision{Effect: r.effect, Code: byRule, Rule: r.String(), Reason: "by the rule " + printable.Text(r.String(), 300)}
 	if r.effect != Allow {
 		d.Hint = "change the rule"
 	}

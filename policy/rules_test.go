@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -83,7 +84,7 @@ func TestRulesFirstMatchAndDenyBeatsAll(t *testing.T) {
 	r := rules(t, "ask mcp.a.x", "allow mcp.a.*", "deny mcp.a.y", "ask mcp.a.z")
 	for tool, want := range map[string]string{"x": "ask", "y": "deny", "z": "allow", "w": "allow"} {
 		d := r.Decide(call("a", tool, ""))
-		if d.Effect != want || d.Code != policy.ByRule || d.Rule == "" {
+		if d.Effect != want || d.Code != decision.ByRule || d.Rule == "" {
 			t.Errorf("%s: %+v, want %s", tool, d, want)
 		}
 	}
@@ -206,7 +207,7 @@ func TestUnreadableRulesDeny(t *testing.T) {
 		if len(problems) != 1 || problems[0].Where != tt.where || !strings.Contains(problems[0].Message, tt.message) {
 			t.Errorf("%.50q: %v, want %s: %s", tt.text, problems, tt.where, tt.message)
 		}
-		if d := r.Decide(call("a", "b", "")); d.Effect != policy.Deny || d.Code != policy.InvalidRules || d.Hint == "" {
+		if d := r.Decide(call("a", "b", "")); d.Effect != policy.Deny || d.Code != decision.InvalidRules || d.Hint == "" {
 			t.Errorf("%.50q: %+v", tt.text, d)
 		}
 		if d := (policy.Rules{}).Append(r.Denials()).Decide(call("a", "b", "")); d.Effect != policy.Deny {

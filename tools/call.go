@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -210,7 +211,7 @@ func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
 
 // recordUnknown records a call to an unknown tool and returns e.
 func (s *Set) recordUnknown(ctx context.Context, c *Call, e *UnknownToolError) error {
-	d := policy.Decision{Effect: policy.Deny, Code: policy.UnknownTool, Reason: "no such tool"}
+	d := policy.Decision{Effect: policy.Deny, Code: decision.UnknownTool, Reason: "no such tool"}
 	s.recordRefusal(ctx, d, policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}, c)
 	return e
 }

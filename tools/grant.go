@@ -80,7 +80,7 @@ func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 			break
 		}
 	}
-	return s.recordDecision(ctx, policy.Decision{Effect: policy.Deny, Code: policy.Declined, Reason: "declined by the user"}, call, c, false)
+	return s.recordDecision(ctx, policy.Decision{Effect: policy.Deny, Code: decision.Declined, Reason: "declined by the user"}, call, c, false)
 }
 
 // ResolveApprovals sets [Tool.NeedsApproval] of each tool for a call like c

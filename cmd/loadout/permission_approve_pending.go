@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/setup"
-	"github.com/loadout-dev/loadout/policy"
 )
 
 // pendingRequest is a pending request in the output of approve --pending --json.
@@ -49,7 +49,7 @@ func (a *app) howToApprove(ctx context.Context) func(error) string {
 	return func(err error) string {
 		if e, ok := errors.AsType[*loadout.RefusedError](err); ok && e.Call == nil && e.NeedsApproval {
 			reason := "an MCP client wants to run its code"
-			if e.Decision.Code == policy.HiddenText {
+			if e.Decision.Code == decision.HiddenText {
 				reason = "an MCP client wants to read it, and it has hidden characters"
 			}
 			a.AddPending(ctx, setup.PendingRequest{Args: append([]string{"approve", e.Skill}, a.SkillArgs()...), Reason: reason})

@@ -67,7 +67,7 @@ func WithGrants(ctx context.Context, d policy.Decision, s policy.Store, c policy
 	g, err := findGrant(ctx, s, c, p, session)
 	switch {
 	case err == nil:
-		return policy.Decision{Effect: policy.Allow, Code: policy.Granted, Reason: "approved by " + g.By.String(), Rule: d.Rule, Grant: g}
+		return policy.Decision{Effect: policy.Allow, Code: Granted, Reason: "approved by " + g.By.String(), Rule: d.Rule, Grant: g}
 	case errors.Is(err, policy.ErrNotGranted):
 		return d
 	}

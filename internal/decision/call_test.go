@@ -173,7 +173,7 @@ func TestL13GrantAllowsRepeatedCall(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, d)
 		}
 		rec := decision.CallRecord(d, c, who, false)
-		if d.Effect == policy.Allow && (rec.Details["grant"] != d.Grant.ID || rec.Details["code"] != string(policy.Granted)) || rec.Subject != c.Subject {
+		if d.Effect == policy.Allow && (rec.Details["grant"] != d.Grant.ID || rec.Details["code"] != string(decision.Granted)) || rec.Subject != c.Subject {
 			t.Errorf("%s: recorded %+v", tt.name, rec)
 		}
 	}

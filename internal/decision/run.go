@@ -49,7 +49,7 @@ const (
 )
 
 // Run is the decision on a [RunRequest]. Its effect is never [policy.Ask]. If
-// the code is not [policy.Granted], its grant is nil or a grant for the same
+// the code is not [Granted], its grant is nil or a grant for the same
 // skill that does not permit the run.
 type Run struct {
 	policy.Decision
@@ -83,7 +83,7 @@ func ForRun(ctx context.Context, s policy.Store, q RunRequest) Run {
 	why, said := errors.AsType[*lease.NotGrantedError](err)
 	switch {
 	case said:
-		return q.deny(policy.NotApproved, printable.Text(why.Reason, 1000), why.Hint)
+		return q.deny(NotApproved, printable.Text(why.Reason, 1000), why.Hint)
 	case errors.Is(err, policy.ErrNotGranted):
 		return q.explainMissing(ctx, s)
 	case err != nil:
@@ -91,15 +91,15 @@ func ForRun(ctx context.Context, s policy.Store, q RunRequest) Run {
 	case g == nil || g.Principal != q.Principal || g.Subject != q.Subject:
 		return q.denyUnreadable(errors.New("grant store returned a grant for another principal or subject"))
 	case !g.NeedsExactly(q.Needs):
-		d := q.deny(policy.Changed, describeChangedNeeds(g.Needs, q.Needs), approveHint)
+		d := q.deny(Changed, describeChangedNeeds(g.Needs, q.Needs), approveHint)
 		d.Grant = g
 		return d
 	case !g.Permissions.Run:
-		d := q.deny(policy.NotApproved, "approved, but not to run scripts", approveHint)
+		d := q.deny(NotApproved, "approved, but not to run scripts", approveHint)
 		d.Grant = g
 		return d
 	}
-	d := q.allow(policy.Granted, "approved by "+g.By.String(), g.Permissions.Intersect(q.Requested))
+	d := q.allow(Granted, "approved by "+g.By.String(), g.Permissions.Intersect(q.Requested))
 	d.Grant = g
 	if d.Denied = missing(g.Permissions, q.Requested); len(d.Denied) > 0 {
 		d.Reason += ", but not " + strings.Join(d.Denied, ", ")
@@ -121,16 +121,16 @@ func (q *RunRequest) explainMissing(ctx context.Context, s policy.Store) Run {
 		}
 		var d Run
 		if g.Subject == q.Subject && g.Expired(now) {
-			d = q.deny(policy.Expired, "approval expired at "+g.Expires.Format(time.RFC3339), approveHint)
+			d = q.deny(Expired, "approval expired at "+g.Expires.Format(time.RFC3339), approveHint)
 		} else if g.Subject != q.Subject {
-			d = q.deny(policy.Changed, "changed since it was approved (was "+g.Subject.Short()+", is "+q.Subject.Short()+")", approveHint)
+			d = q.deny(Changed, "changed since it was approved (was "+g.Subject.Short()+", is "+q.Subject.Short()+")", approveHint)
 		} else {
 			continue // stored after the call to Find
 		}
 		d.Grant = &g
 		return d
 	}
-	d := q.deny(policy.NotApproved, "not approved", approveHint)
+	d := q.deny(NotApproved, "not approved", approveHint)
 	if len(problems) > 0 {
 		d.Reason += fmt.Sprintf("; %d grants are unreadable, the first: %s", len(problems), problems[0])
 	}
@@ -150,7 +150,7 @@ func (q *RunRequest) denyUnreadable(err error) Run {
 	if u, ok := errors.AsType[*privatefile.UnsafeError](err); ok {
 		next = "check the owner and permissions of " + printable.Text(u.Path, 500)
 	}
-	return q.deny(policy.Unreadable, "cannot read grants: "+printable.Text(err.Error(), 1000), next)
+	return q.deny(Unreadable, "cannot read grants: "+printable.Text(err.Error(), 1000), next)
 }
 
 // approveHint is the hint for a denial that the user can resolve by approving

@@ -38,30 +38,30 @@ func TestForRun(t *testing.T) {
 		reason string // in it
 		next   string
 	}{
-		"nothing approved":            {code: policy.NotApproved, reason: "not approved", next: approve},
-		"approved":                    {grants: approved(), allow: true, code: policy.Granted, reason: "person ann"},
+		"nothing approved":            {code: decision.NotApproved, reason: "not approved", next: approve},
+		"approved":                    {grants: approved(), allow: true, code: decision.Granted, reason: "person ann"},
 		"disabled though approved":    {grants: approved(), change: func(q *decision.RunRequest) { q.Enabled = false }, code: "disabled", reason: "disabled", next: "enable it in the configuration"},
 		"disabled though bundled":     {change: func(q *decision.RunRequest) { q.Enabled, q.Bundled = false, true }, code: "disabled", reason: "disabled", next: "enable it in the configuration"},
 		"disabled though typed":       {change: func(q *decision.RunRequest) { q.Enabled, q.ByUser, q.Principal = false, true, ann }, code: "disabled", reason: "disabled", next: "enable it in the configuration"},
 		"bundled":                     {change: func(q *decision.RunRequest) { q.Bundled = true }, allow: true, code: "bundled", reason: "bundled with"},
 		"a person types":              {change: func(q *decision.RunRequest) { q.ByUser, q.Principal = true, ann }, allow: true, code: "typed", reason: "started by"},
-		"an agent types":              {change: func(q *decision.RunRequest) { q.ByUser = true }, code: policy.NotApproved, reason: "not approved", next: approve},
-		"a byte changed":              {grants: approved(), change: func(q *decision.RunRequest) { q.Subject = digestOf("b") }, code: policy.Changed, reason: "changed since it was approved (was sha256:aaaaaaaaaaaa, is sha256:bbbbbbbbbbbb)", next: approve},
-		"another origin of the name":  {grants: approved(), change: func(q *decision.RunRequest) { q.Subject, q.Origin = digestOf("b"), "git" }, code: policy.NotApproved, reason: "not approved", next: approve},
-		"approved for another":        {grants: approved(func(g *policy.Grant) { g.Principal = ann }), code: policy.NotApproved, reason: "not approved", next: approve},
-		"approved in another session": {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *decision.RunRequest) { q.Session = "s2" }, code: policy.NotApproved, reason: "not approved", next: approve},
-		"approved in the session":     {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *decision.RunRequest) { q.Session = "s1" }, allow: true, code: policy.Granted, reason: "person ann"},
-		"approved, but not to run":    {grants: approved(func(g *policy.Grant) { g.Permissions.Run = false }), code: policy.NotApproved, reason: "not to run", next: approve},
-		"with the same needs":         {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), change: func(q *decision.RunRequest) { q.Needs = csv("c") }, allow: true, code: policy.Granted, reason: "person ann"},
-		"a need changed":              {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), change: func(q *decision.RunRequest) { q.Needs = csv("d") }, code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:dddddddddddd) was not approved", next: approve},
-		"a need more":                 {grants: approved(), change: func(q *decision.RunRequest) { q.Needs = csv("c") }, code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:cccccccccccc) was not approved", next: approve},
-		"a need less":                 {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:cccccccccccc) was removed", next: approve},
+		"an agent types":              {change: func(q *decision.RunRequest) { q.ByUser = true }, code: decision.NotApproved, reason: "not approved", next: approve},
+		"a byte changed":              {grants: approved(), change: func(q *decision.RunRequest) { q.Subject = digestOf("b") }, code: decision.Changed, reason: "changed since it was approved (was sha256:aaaaaaaaaaaa, is sha256:bbbbbbbbbbbb)", next: approve},
+		"another origin of the name":  {grants: approved(), change: func(q *decision.RunRequest) { q.Subject, q.Origin = digestOf("b"), "git" }, code: decision.NotApproved, reason: "not approved", next: approve},
+		"approved for another":        {grants: approved(func(g *policy.Grant) { g.Principal = ann }), code: decision.NotApproved, reason: "not approved", next: approve},
+		"approved in another session": {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *decision.RunRequest) { q.Session = "s2" }, code: decision.NotApproved, reason: "not approved", next: approve},
+		"approved in the session":     {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *decision.RunRequest) { q.Session = "s1" }, allow: true, code: decision.Granted, reason: "person ann"},
+		"approved, but not to run":    {grants: approved(func(g *policy.Grant) { g.Permissions.Run = false }), code: decision.NotApproved, reason: "not to run", next: approve},
+		"with the same needs":         {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), change: func(q *decision.RunRequest) { q.Needs = csv("c") }, allow: true, code: decision.Granted, reason: "person ann"},
+		"a need changed":              {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), change: func(q *decision.RunRequest) { q.Needs = csv("d") }, code: decision.Changed, reason: "changed since it was approved: dependency csv (sha256:dddddddddddd) was not approved", next: approve},
+		"a need more":                 {grants: approved(), change: func(q *decision.RunRequest) { q.Needs = csv("c") }, code: decision.Changed, reason: "changed since it was approved: dependency csv (sha256:cccccccccccc) was not approved", next: approve},
+		"a need less":                 {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), code: decision.Changed, reason: "changed since it was approved: dependency csv (sha256:cccccccccccc) was removed", next: approve},
 		"no digest":                   {grants: approved(), change: func(q *decision.RunRequest) { q.Subject = "" }, code: "malformed", reason: "invalid digest"},
 		"no digest though bundled":    {change: func(q *decision.RunRequest) { q.Subject, q.Bundled = "", true }, code: "malformed", reason: "invalid digest"},
 		"no principal":                {grants: approved(), change: func(q *decision.RunRequest) { q.Principal = policy.Principal{} }, code: "malformed", reason: "unknown kind of principal"},
 		"an ask that is none":         {grants: approved(), change: func(q *decision.RunRequest) { q.Requested.Network = []string{"a/b"} }, code: "malformed", reason: "host pattern"},
-		"a name for the shell":        {change: func(q *decision.RunRequest) { q.Name = "pdf; rm -rf ~" }, code: policy.NotApproved, reason: "not approved", next: approve},
-		"a name that is an option":    {change: func(q *decision.RunRequest) { q.Name = "--all" }, code: policy.NotApproved, reason: "not approved", next: approve},
+		"a name for the shell":        {change: func(q *decision.RunRequest) { q.Name = "pdf; rm -rf ~" }, code: decision.NotApproved, reason: "not approved", next: approve},
+		"a name that is an option":    {change: func(q *decision.RunRequest) { q.Name = "--all" }, code: decision.NotApproved, reason: "not approved", next: approve},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := policy.NewMemoryStore()
@@ -126,7 +126,7 @@ func TestExpiredApprovalIsReported(t *testing.T) {
 			t.Errorf("before it expires: %+v", d)
 		}
 		time.Sleep(time.Nanosecond)
-		if d := decision.ForRun(t.Context(), s, request()); d.Effect != policy.Deny || d.Code != policy.Expired || d.Grant == nil {
+		if d := decision.ForRun(t.Context(), s, request()); d.Effect != policy.Deny || d.Code != decision.Expired || d.Grant == nil {
 			t.Errorf("when it expired: %+v", d)
 		}
 	})
@@ -159,7 +159,7 @@ func TestForRunTrustsNoFaultyStore(t *testing.T) {
 		"both are impossible": &faulty{find: broken, list: broken, grant: &other},
 	} {
 		d := decision.ForRun(t.Context(), r, request())
-		if d.Effect != policy.Deny || d.Code != policy.Unreadable || !strings.HasPrefix(d.Reason, "cannot read grants: ") || strings.Contains(d.Reason, "\x1b") {
+		if d.Effect != policy.Deny || d.Code != decision.Unreadable || !strings.HasPrefix(d.Reason, "cannot read grants: ") || strings.Contains(d.Reason, "\x1b") {
 			t.Errorf("%s: decided %+v", name, d)
 		}
 	}
@@ -252,7 +252,7 @@ func TestOtherGrantsExplainNoRefusal(t *testing.T) {
 		change(&g)
 		_, err := s.Put(t.Context(), g)
 		try(t, err)
-		if d := decision.ForRun(t.Context(), s, request()); d.Code != policy.NotApproved || d.Grant != nil || d.Reason != "not approved" {
+		if d := decision.ForRun(t.Context(), s, request()); d.Code != decision.NotApproved || d.Grant != nil || d.Reason != "not approved" {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
@@ -260,7 +260,7 @@ func TestOtherGrantsExplainNoRefusal(t *testing.T) {
 
 func TestUnreadableGrantsAreMentioned(t *testing.T) {
 	s := &faulty{find: policy.ErrNotGranted, problems: []policy.Problem{{}, {}}}
-	if d := decision.ForRun(t.Context(), s, request()); d.Code != policy.NotApproved || !strings.Contains(d.Reason, "; 2 grants are unreadable, the first: ") {
+	if d := decision.ForRun(t.Context(), s, request()); d.Code != decision.NotApproved || !strings.Contains(d.Reason, "; 2 grants are unreadable, the first: ") {
 		t.Errorf("decided %+v", d)
 	}
 	s.problems = s.problems[:1]

@@ -19,7 +19,7 @@ func TestForRunDeniesOnUnreadablePolicy(t *testing.T) {
 	try(t, err)
 	privatefiletest.Tamper["writable by others"](t, dir)
 	d := decision.ForRun(t.Context(), s, request())
-	if d.Effect != policy.Deny || d.Code != policy.Unreadable || !strings.HasPrefix(d.Reason, "cannot read grants: ") || !strings.Contains(d.Hint, dir) {
+	if d.Effect != policy.Deny || d.Code != decision.Unreadable || !strings.HasPrefix(d.Reason, "cannot read grants: ") || !strings.Contains(d.Hint, dir) {
 		t.Errorf("decided %+v, want a refusal that names %s", d, dir)
 	}
 }

@@ -74,7 +74,7 @@ func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*
 	}
 	q := a.request(ctx, s, c, asked)
 	d := decision.ForRun(ctx, a.grants, q)
-	if d.Code == policy.Granted { // the approval also covers these
+	if d.Code == decision.Granted { // the approval also covers these
 		d.Effective.HostNetwork, d.Effective.WorkspaceWrite = d.Grant.Permissions.HostNetwork, d.Grant.Permissions.WorkspaceWrite && a.limit.WorkspaceWrite
 	}
 	if err := a.recordDecision(ctx, d, q); err != nil {
@@ -165,7 +165,7 @@ func (a *authorizer) revokedError(ctx context.Context, s *openedSkill, q decisio
 	q.Enabled = !s.isUnavailable(a.catalog.Snapshot())
 	d := decision.ForRun(ctx, a.grants, q)
 	if d.Effect == policy.Allow { // granted again in the meantime
-		d = decision.Run{Decision: policy.Decision{Effect: policy.Deny, Code: policy.NotApproved, Reason: cause.Error()}}
+		d = decision.Run{Decision: policy.Decision{Effect: policy.Deny, Code: decision.NotApproved, Reason: cause.Error()}}
 	}
 	if err := a.recordDecision(ctx, d, q); err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
@@ -345,7 +346,7 @@ func TestW19UnknownToolsAreSkipped(t *testing.T) {
 func TestP3OnlyApprovedCodeRuns(t *testing.T) {
 	w := newFixture(t)
 	_, err := w.start(t, "notes")
-	if re, ok := errors.AsType[*loadout.RefusedError](err); !ok || re.Decision.Code != policy.NotApproved {
+	if re, ok := errors.AsType[*loadout.RefusedError](err); !ok || re.Decision.Code != decision.NotApproved {
 		t.Errorf("got %v", err)
 	}
 }

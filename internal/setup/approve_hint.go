@@ -6,7 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/console"
-	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/internal/decision"
 )
 
 // ApproveHint returns the command by which the user approves the skill that e
@@ -37,7 +37,7 @@ func (s *Setup) HowToApprove(err error) string {
 		return "ask an administrator for a rule that allows it: policy.rules in " + s.operatorFile()
 	case e.Call != nil && e.NeedsApproval && e.Call.Tool != "":
 		return "run `loadout approve " + console.ShellQuote(e.Call.Tool) + s.SkillFlags() + "` in their own terminal"
-	case e.Call != nil && e.Decision.Code == policy.ByRule:
+	case e.Call != nil && e.Decision.Code == decision.ByRule:
 		return "to find the rule: loadout config show"
 	case e.Call == nil && e.NeedsApproval && s.IsManaged():
 		return "run `" + s.ApproveHint(e) + "` to see what an administrator must approve"

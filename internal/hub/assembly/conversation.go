@@ -13,13 +13,13 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approver"
 	"github.com/loadout-dev/loadout/internal/clientaction"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/mcpserver"
-	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -252,7 +252,7 @@ func approvalHint(err error) string {
 	switch {
 	case !ok:
 		return ""
-	case refused.Decision.Code == policy.Changed || refused.Decision.Code == policy.Expired || refused.Decision.Code == policy.HiddenText:
+	case refused.Decision.Code == decision.Changed || refused.Decision.Code == decision.Expired || refused.Decision.Code == decision.HiddenText:
 		return "ask a reviewer to review it"
 	}
 	return refused.Decision.Hint

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
@@ -218,7 +219,7 @@ func (p *plan) key() (string, error) {
 	if p.draft != nil {
 		draft = []string{p.draft.Session(), p.draft.Digest}
 	}
-	bad := p.rules.Decide(policy.ToolCall{}).Code == policy.InvalidRules
+	bad := p.rules.Decide(policy.ToolCall{}).Code == decision.InvalidRules
 	all, err := json.Marshal([]any{p.principal.User, p.principal.Name, p.principal.Admin, groups, p.principal.Scopes,
 		refs, p.withheld, p.selected == nil, p.selected, p.settingsNamespaces, servers, p.rules.List(), bad, draft})
 	if err != nil {

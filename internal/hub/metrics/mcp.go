@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/toolresult"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -24,7 +25,7 @@ type verdictKey struct{}
 // call's result indicates that only in its text. A call to an unknown tool counts
 // as an error.
 func RecordDecision(ctx context.Context, r policy.Record) {
-	RecordRefusal(ctx, r.Decision != policy.Allow && r.Details["code"] != string(policy.UnknownTool))
+	RecordRefusal(ctx, r.Decision != policy.Allow && r.Details["code"] != string(decision.UnknownTool))
 }
 
 // RecordRefusal records in ctx whether a call was denied. A later record replaces

@@ -1,0 +1,27 @@
+package decision
+
+import "github.com/loadout-dev/loadout/policy"
+
+// Codes of decisions on the code of skills. The user can resolve [NotApproved],
+// [Changed] and [Expired] by approving the skill. A stored grant that allows a
+// tool call also has the code [Granted].
+const (
+	Granted     policy.Code = "granted"      // by Decision.Grant
+	NotApproved policy.Code = "not-approved" // no grant
+	Changed     policy.Code = "changed"      // other bytes were approved
+	Expired     policy.Code = "expired"      // the grant expired
+	Unreadable  policy.Code = "unreadable"   // the grants cannot be read
+)
+
+// HiddenText is the code of the decision that a model must not get a text of a
+// skill, because it has characters that a user does not see. The user can
+// resolve it by approving the skill.
+const HiddenText policy.Code = "hidden-text"
+
+// Codes of decisions on tool calls. [policy.Rules.Decide] returns the first two.
+const (
+	ByRule       policy.Code = "rule"             // by Decision.Rule
+	InvalidRules policy.Code = "unreadable-rules" // the rules have problems
+	UnknownTool  policy.Code = "unknown-tool"     // no such tool
+	Declined     policy.Code = "declined"         // the user declined
+)
