@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// EachCancel calls f with a context that is cancelled when it is used for the
-// first time, then with one that is cancelled at the second use, and so on,
-// until f succeeds. An f that calls a database fails at each call in turn.
+// EachCancel calls f repeatedly until it succeeds. The first time, the context
+// of f is cancelled at its first use, the second time at its second use, and so
+// on. If f calls a database, each of its calls thus fails once.
 func EachCancel(t testing.TB, f func(ctx context.Context) error) {
 	t.Helper()
 	for n := range int64(10_000) {

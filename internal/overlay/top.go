@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/steering"
 )
 
-// top says what the path of a user's directory tells about the files in it.
+// top holds what is known about the files in a user's directory from its path.
 type top struct {
 	at steering.Position
 	// inSkills is set if the directory is in one that agents search for
@@ -17,9 +17,9 @@ type top struct {
 	inSkills bool
 }
 
-// newTop returns what the given path of a directory tells, or the path without
-// symlinks. The directory can be inside of one that steers programs, such as
-// .claude, or a skill.
+// newTop returns what is known from the path of a directory, as given or
+// without symlinks. The directory can be inside of one that steers programs,
+// such as .claude, or a skill.
 func newTop(dir string) top {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -34,10 +34,10 @@ func newTop(dir string) top {
 }
 
 // DirReader returns the program that a directory steers because of its path, or
-// "" if its path tells nothing.
+// "" if none is known.
 func DirReader(dir string) string { return newTop(dir).at.Reader() }
 
-// topAt returns what an absolute path tells.
+// topAt returns what is known from an absolute path.
 func topAt(dir string) top {
 	at := steering.Top
 	var names []string // from the directory that steers programs
@@ -82,10 +82,11 @@ func hasAll(dir string, names ...string) bool {
 	})
 }
 
-// position returns the position of the directory p, which has the entries names,
-// some of them old, if its entries tell more than its name: it is that of a
-// repository or of a skill. The top is a skill only where agents search for
-// skills: Loadout serves none there otherwise, and its user chose the directory.
+// position returns the steering position of the directory p. It differs from at
+// if the entries of p show that p is a repository or a skill. names lists the
+// entries, and old those that existed before the change. The top directory is a
+// skill only where agents search for skills: otherwise Loadout serves no skill
+// there, and the user chose the directory.
 func (t top) position(at steering.Position, p string, old, names []string) steering.Position {
 	if at = inRepository(at, old, names); (cmpPath(p) != "." || t.inSkills) && slices.ContainsFunc(names, steering.IsSkillFile) {
 		return at.SkillDir()
@@ -93,7 +94,8 @@ func (t top) position(at steering.Position, p string, old, names []string) steer
 	return at
 }
 
-// positionOf returns the position of a path in the directory, by its names only.
+// positionOf returns the position of a path in the directory, based only on the
+// names in the path.
 func (t top) positionOf(name string) steering.Position {
 	at := t.at
 	for n := range strings.SplitSeq(name, "/") {
