@@ -1,5 +1,5 @@
 // Package execute runs a command in a sandbox until it exits, and returns its
-// output, its files and the reason for its end. Start with [Run].
+// output, its files and the reason why it ended. Start with [Run].
 package execute
 
 import (

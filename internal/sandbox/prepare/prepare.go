@@ -1,6 +1,6 @@
-// Package prepare contains what all backends do with a description of a sandbox
-// before they start it: they check it, fill in the default limits, and translate
-// the paths of the layout. Start with [Check].
+// Package prepare contains the steps that all backends perform before they
+// start a sandbox: checking its description, filling in the default limits, and
+// translating the paths of the layout. Start with [Check].
 package prepare
 
 import (
