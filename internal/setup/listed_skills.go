@@ -39,7 +39,8 @@ func (l listedSkills) add(dir string, skills []string) {
 }
 
 // hasProject reports whether directories in the root of a project are listed.
-// They are, in whatever subdirectory Loadout started first.
+// They are listed regardless of the subdirectory in which Loadout started
+// first.
 func (l listedSkills) hasProject(root string) bool {
 	for dir := range l {
 		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) && !isSubdirectory(root, dir) {
@@ -50,8 +51,8 @@ func (l listedSkills) hasProject(root string) bool {
 }
 
 // isSubdirectory reports whether a directory with skills belongs to a
-// subdirectory of a project, in contrast to skills, .agents/skills and so on in
-// its root.
+// subdirectory of a project, unlike skills, .agents/skills and so on in its
+// root.
 func isSubdirectory(root, dir string) bool {
 	rel, err := filepath.Rel(root, dir)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -92,8 +93,8 @@ type listedDir struct {
 	// or they were removed from the file to make room for other directories.
 	Incomplete bool `json:"incomplete,omitempty"`
 	// Unread means that the directory could not be listed completely when its
-	// project was first listed. An older Loadout does not know the field: the
-	// skills of the directory are pending there.
+	// project was first listed. Older programs do not know the field; in them, the
+	// skills in the directory are pending.
 	Unread bool `json:"unread,omitempty"`
 }
 

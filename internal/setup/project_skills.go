@@ -27,7 +27,7 @@ import (
 type projectSkills struct {
 	s      *Setup
 	config *config.Config
-	root   string            // of the project; see listedRoot
+	root   string            // root of the project; see listedRoot
 	roots  map[string]string // directories of the sources in projects by origin
 	dirs   map[string]string // names of these directories in the file; see listedDirectory
 	later  map[string]bool   // origins of directories that the project may not have had when it was first listed
@@ -268,8 +268,8 @@ func (s *Setup) listedRoot() (root, real string) {
 }
 
 // isProjectListed reports whether a project was listed, by its root without
-// symlinks. The home directory does not count: if it is a repository, the
-// directories below it are projects of their own.
+// symlinks. The home directory is never considered a listed project: if it is a
+// repository, the directories below it are separate projects.
 func (s *Setup) isProjectListed(root string, listed listedSkills) bool {
 	home, err := filepath.EvalSymlinks(s.Home())
 	return root != "" && (err != nil || home != root) && listed.hasProject(root)
