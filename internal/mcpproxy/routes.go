@@ -198,9 +198,9 @@ func (r *routes) exposedURI(u *upstreamServer, uri string) string {
 	return uri
 }
 
-// onlyUpstream returns the server if there is only one and it has no prefix or
+// singleUpstream returns the server if there is only one and it has no prefix or
 // filter, so that names need no routing. Otherwise, it returns nil.
-func (s *Server) onlyUpstream() *upstreamServer {
+func (s *Server) singleUpstream() *upstreamServer {
 	if len(s.upstreams) == 1 && s.upstreams[0].Prefix == "" && s.upstreams[0].Allow == nil {
 		return s.upstreams[0]
 	}
@@ -238,7 +238,7 @@ func (s *Server) routePrompt(ctx context.Context, in *inboundRequest, name strin
 }
 
 func (s *Server) route(name, kind string, in func() map[string]target, list func() error) (target, error) {
-	if u := s.onlyUpstream(); u != nil {
+	if u := s.singleUpstream(); u != nil {
 		return target{u, name}, nil
 	}
 	find := func() (target, bool) {
@@ -263,7 +263,7 @@ func (s *Server) route(name, kind string, in func() map[string]target, list func
 // or the first server with a matching template. If there is none, it lists the
 // resources and templates again.
 func (s *Server) routeURI(ctx context.Context, in *inboundRequest, uri string) (target, error) {
-	if u := s.onlyUpstream(); u != nil {
+	if u := s.singleUpstream(); u != nil {
 		return target{u, uri}, nil
 	}
 	if t, ok := s.routes.findURI(uri); ok {
