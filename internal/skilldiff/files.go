@@ -38,9 +38,9 @@ type File struct {
 	// Script is set if the file can be run as a script in the new version, or
 	// in the old one if the new version does not contain it.
 	Script bool `json:"script"`
-	// Text is set if the file was compared line by line. In both versions, such
-	// a file has at most MaxTextBytes and no NUL in its first 8,000 bytes.
-	// SKILL.md always counts as text.
+	// Text is set if the file was compared line by line. In both versions, such a
+	// file has at most MaxTextBytes and no NUL in its first 8,000 bytes. SKILL.md
+	// is always treated as text.
 	Text bool `json:"text" doc:"Whether lines were compared"`
 	// Added and Removed are numbers of lines. If the change is too large to
 	// compare, all lines between the first and the last change count as removed

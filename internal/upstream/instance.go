@@ -16,7 +16,7 @@ const (
 	maxFailures     = 5 // a server that was connected before becomes dead after this many failures
 	maxFailedChecks = 2 // failed health checks that make the server degraded
 	checkBound      = 10 * time.Second
-	minLifetime     = 10 * time.Second // a shorter connection counts as a failure
+	minLifetime     = 10 * time.Second // a shorter connection is treated as a failure
 )
 
 var (
