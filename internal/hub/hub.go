@@ -93,8 +93,8 @@ type Options struct {
 	// them. On PostgreSQL, a node without directories leaves their skills to the other
 	// nodes. If Skills is nil, there are none.
 	Skills func(single bool) ([]catalog.Source, error)
-	// BundledSkills lists the skills that ship with the program in the library.
-	// Conversations can use them in any case.
+	// BundledSkills specifies whether the library lists the skills that ship
+	// with the program. Conversations can use them in any case.
 	BundledSkills bool
 	// Servers lists the MCP servers that the operator configured for all users.
 	Servers []*upstream.Config

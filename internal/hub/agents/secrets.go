@@ -331,18 +331,18 @@ func (g *SecretValues) User(name string) (string, bool) { v, ok := g.user[name];
 // Secret returns the value of ${{secrets.NAME}}.
 func (g *SecretValues) Secret(name string) (string, bool) { v, ok := g.secret[name]; return v, ok }
 
-// GrantedValues returns the values that the resource with digest d, in namespace
-// in, may use on behalf of a principal. The principal's own secrets take
+// GrantedValues returns the values that the resource with digest d, in the given
+// namespace, may use on behalf of a principal. The principal's own secrets take
 // precedence over those of the resource, which take precedence over those of its
 // namespace. The caller must authorize the use of the resource.
-func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, resource Owner, in store.Namespace) (*SecretValues, error) {
+func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, resource Owner, namespace store.Namespace) (*SecretValues, error) {
 	a := s.r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {
 		return nil, err
 	}
 	own := NamespaceOwner(store.UserNamespace(string(p.User)))
 	out := &SecretValues{map[string]string{}, map[string]string{}}
-	for _, o := range []Owner{NamespaceOwner(in), resource, own} { // later owners take precedence
+	for _, o := range []Owner{NamespaceOwner(namespace), resource, own} { // later owners take precedence
 		if o == "" {
 			continue
 		}

@@ -91,8 +91,8 @@ func New(o Options) (*Gate, error) {
 	return d, err
 }
 
-// admitTimeout is the timeout for authenticating a request. A database that hangs
-// does not end its connections.
+// admitTimeout is the timeout for authenticating a request, because a database
+// that hangs does not end its connections.
 const admitTimeout = 5 * time.Second
 
 // Admit authenticates a request and sets its principal in v. If it returns a

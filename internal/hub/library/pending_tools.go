@@ -21,8 +21,8 @@ func (l *Library) ListPendingTools(ctx context.Context, p account.Principal, id 
 
 // AcceptTools accepts the tool definitions with the given digests and returns the
 // names of the tools. The tools belong to the skill's servers. The principal must
-// be allowed to review the skill. If a definition has changed since, AcceptTools
-// accepts none and returns [ErrConflict].
+// be allowed to review the skill. If any of the definitions has changed or is
+// already accepted, AcceptTools accepts none and returns [ErrConflict].
 func (l *Library) AcceptTools(ctx context.Context, p account.Principal, id string, digests []string) (names []string, err error) {
 	err = l.update(ctx, p, account.SkillReview, id, func(tx *store.Tx, _ *skillRecord) (any, error) {
 		names, err = tx.ToolDefinitions.AcceptByOwner(ctx, id, digests, string(p.User))
