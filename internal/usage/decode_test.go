@@ -49,3 +49,54 @@ func TestOwnLinesAreReadQuickly(t *testing.T) {
 		}
 	}
 }
+
+// A long name is cut between characters, and is valid UTF-8 whatever it was.
+func TestTruncate(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"", 0, ""}, {"abc", 3, "abc"}, {"abcd", 3, "abc"}, {"aé", 2, "a"}, {"aé", 3, "aé"}, {"é", 1, ""}, {"日", 2, ""}, {"a\xffb", 5, "a\uFFFDb"}, {"a\xff", 3, "a"},
+	} {
+		if got := truncate(tt.in, tt.n); got != tt.want {
+			t.Errorf("truncate(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
+		}
+	}
+}
+
+// A line is a use only if each number is one that a program can count.
+func TestLinesWithImpossibleNumbers(t *testing.T) {
+	const line = `{"time":"2026-03-01T09:00:00Z","face":"mcp","kind":"model","model":"m","outcome":"ok","usage":{"Input":1,"Output":2,"CacheRead":3,"CacheWrite":4}}`
+	valid := func(text string) bool {
+		var l logLine
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatal(err)
+		}
+		_, err := l.validate()
+		return err == nil
+	}
+	var l logLine
+	if err := json.Unmarshal([]byte(line), &l); err != nil || l.Usage == nil {
+		t.Fatal(l, err)
+	}
+	if !valid(line) {
+		t.Error("the line is not valid")
+	}
+	for i := range 4 {
+		bad := l
+		u := *l.Usage
+		*[]*int{&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite}[i] = -1
+		bad.Usage = &u
+		if _, err := bad.validate(); err == nil {
+			t.Errorf("a negative number %d is valid", i)
+		}
+	}
+	noModel, noUsage := l, l
+	noModel.Model, noUsage.Usage = "", nil
+	for _, bad := range []logLine{noModel, noUsage} {
+		if _, err := bad.validate(); err == nil {
+			t.Errorf("%+v is valid", bad)
+		}
+	}
+}
