@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -129,5 +130,39 @@ func TestCheckSecrets(t *testing.T) {
 	}
 	if got := doctor.CheckSecrets(s); got.Count != 0 || !strings.Contains(got.Problem, "not JSON") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A skill at both limits is portable, and one beyond either of them is not.
+func TestLimitsOfPortableSkills(t *testing.T) {
+	files := fstest.MapFS{}
+	skillFile := func(name string) int {
+		data := []byte("---\nname: " + name + "\ndescription: Has files.\n---\n")
+		files[name+"/SKILL.md"] = &fstest.MapFile{Data: data}
+		return len(data)
+	}
+	for name, n := range map[string]int{"most-files": skillfile.PortableFiles, "one-file-more": skillfile.PortableFiles + 1} {
+		skillFile(name)
+		for i := range n - 1 {
+			files[fmt.Sprintf("%s/%d.txt", name, i)] = &fstest.MapFile{Data: []byte("x")}
+		}
+	}
+	for name, n := range map[string]int{"most-bytes": skillfile.PortableBytes, "one-byte-more": skillfile.PortableBytes + 1} {
+		files[name+"/data"] = &fstest.MapFile{Data: make([]byte, n-skillFile(name))}
+	}
+	c, err := catalog.New([]catalog.Source{catalog.NewFS("mine", catalog.User, files)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range doctor.OversizedSkills(t.Context(), c, nil) {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"one-byte-more", "one-file-more"}) {
+		t.Errorf("too large: %v", names)
 	}
 }
