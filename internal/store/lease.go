@@ -52,8 +52,10 @@ func (t Leases) Acquire(ctx context.Context, name, node string, span time.Durati
 }
 
 // Renew extends a lease to span from now. It also renews an expired lease, but
-// fails with [ErrLeaseHeld] if another node has acquired it.
+// fails with [ErrLeaseHeld] if another node has acquired it. With SQLite, it goes
+// before other changes that wait, because a node under load must not lose its leases.
 func (t Leases) Renew(ctx context.Context, l Lease, span time.Duration) (Lease, error) {
+	t.c.urgent = true
 	renewed, err := execReturning[Lease](ctx, t.c, "UPDATE leases SET until = "+t.c.db.dialect.now+` + CAST($4 AS BIGINT), span = $4
 		WHERE name = $1 AND node = $2 AND fence = $3 RETURNING `+leaseColumns, l.Name, l.Node, l.Fence, span.Milliseconds())
 	if err == nil && len(renewed) == 0 {

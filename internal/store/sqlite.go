@@ -13,7 +13,7 @@ import (
 )
 
 // openSQLite opens a database file. It uses a single connection for writing, so
-// that writers in this process take turns instead of failing. The other
+// that writers in this process take turns instead of failing, in order. The other
 // connections are read-only.
 func openSQLite(path string, opts Options) (*DB, error) {
 	if path == "" || strings.HasPrefix(path, ":") {
@@ -39,7 +39,7 @@ func openSQLite(path string, opts Options) (*DB, error) {
 	reader.SetMaxOpenConns(opts.Connections)
 	reader.SetMaxIdleConns(opts.Connections)
 	reader.SetConnMaxIdleTime(5 * time.Minute) // each connection has a page cache
-	return &DB{dialect: sqliteDialect, writer: writer, reader: reader, path: path}, nil
+	return &DB{dialect: sqliteDialect, writer: writer, reader: reader, queue: new(writerQueue), path: path}, nil
 }
 
 // createPrivateFile creates a file that only its owner can read, unless the

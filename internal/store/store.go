@@ -43,8 +43,9 @@ type Options struct {
 	// Connections is the maximum number of open connections; for SQLite, of
 	// those that read. 0 means 16.
 	Connections int
-	// Wait is how long a change waits for other changes and retries after
-	// conflicts before it fails with [ErrBusy]. 0 means 10 s.
+	// Wait is how long a change waits for another one and retries after
+	// conflicts before it fails with [ErrBusy]. 0 means 10 s. With SQLite, changes
+	// of this process take turns: a change waits while those before it succeed.
 	Wait time.Duration
 }
 
@@ -72,8 +73,9 @@ type DB struct {
 	Tables
 	dialect dialect
 	writer  *sql.DB
-	reader  *sql.DB // same as writer for PostgreSQL
-	path    string  // SQLite file; "" for PostgreSQL
+	reader  *sql.DB      // same as writer for PostgreSQL
+	queue   *writerQueue // for the only connection that writes; nil for PostgreSQL
+	path    string       // SQLite file; "" for PostgreSQL
 	wait    time.Duration
 }
 

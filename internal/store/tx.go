@@ -27,8 +27,9 @@ func (db *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 
 // conn executes SQL in a transaction or directly on the database.
 type conn struct {
-	db *DB
-	tx *transaction // nil outside a transaction
+	db     *DB
+	tx     *transaction // nil outside a transaction
+	urgent bool         // whether a change goes before others that wait
 }
 
 // transaction is an SQL transaction that records its first failed change.
@@ -76,11 +77,11 @@ func (db *DB) retry(ctx context.Context, fn func() error) error {
 
 // runTx calls f in a new transaction.
 func (c conn) runTx(ctx context.Context, level sql.IsolationLevel, f func(conn) error) error {
-	single, err := c.db.acquireWriter(ctx)
+	single, release, err := c.db.acquireWriter(ctx, c.urgent)
 	if err != nil {
 		return err
 	}
-	defer single.Close()
+	defer release()
 	tx, err := single.BeginTx(ctx, &sql.TxOptions{Isolation: level})
 	if err != nil {
 		return classifyError(ctx, err)
@@ -97,17 +98,35 @@ func (c conn) runTx(ctx context.Context, level sql.IsolationLevel, f func(conn) 
 	return classifyEnd(ctx, err, errors.Is(err, syscall.EPIPE) || pgconn.SafeToRetry(err)) // then the commit was not sent
 }
 
-// acquireWriter returns a connection for writing. It waits for a limited time,
-// because the function that uses the connection may itself wait for this
-// change.
-func (db *DB) acquireWriter(ctx context.Context) (*sql.Conn, error) {
+// acquireWriter returns a connection for writing, and a function that releases it.
+// It waits for a limited time, because the function that uses the connection may
+// itself wait for this change.
+func (db *DB) acquireWriter(ctx context.Context, urgent bool) (_ *sql.Conn, release func(), err error) {
+	if db.queue != nil {
+		if err := db.queue.acquire(ctx, urgent, db.wait); err != nil {
+			return nil, nil, err
+		}
+		defer func() {
+			if err != nil {
+				db.queue.release()
+			}
+		}()
+	}
 	wait, stop := context.WithTimeoutCause(ctx, db.wait, ErrBusy)
 	defer stop()
 	single, err := db.writer.Conn(wait)
-	if err != nil && wait.Err() != nil {
-		return nil, fmt.Errorf("wait for concurrent changes: %w", context.Cause(wait))
+	switch {
+	case err != nil && wait.Err() != nil:
+		return nil, nil, fmt.Errorf("wait for concurrent changes: %w", context.Cause(wait))
+	case err != nil:
+		return nil, nil, classifyError(ctx, err)
 	}
-	return single, classifyError(ctx, err)
+	return single, func() {
+		single.Close()
+		if db.queue != nil {
+			db.queue.release()
+		}
+	}, nil
 }
 
 // backOff waits for a random time that increases with each try.
@@ -172,11 +191,11 @@ func (c conn) run(ctx context.Context, write bool, f func(querier) error) error 
 		if !write {
 			return classifyError(ctx, f(c.db.reader))
 		}
-		single, err := c.db.acquireWriter(ctx)
+		single, release, err := c.db.acquireWriter(ctx, c.urgent)
 		if err != nil {
 			return err
 		}
-		defer single.Close()
+		defer release()
 		return classifyError(ctx, f(single))
 	})
 }

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// writerQueue admits one writer at a time, in order of arrival. The pool of
+// package sql gives a free connection to any of those that wait for it, so that
+// under load some would wait very long. Urgent writers go first. The zero value is
+// a free queue. It is safe for concurrent use.
+type writerQueue struct {
+	mu      sync.Mutex // guards the fields below
+	writing bool
+	since   time.Time // when the current writer was admitted
+	waiting []chan struct{}
+	urgent  int // how many at the start of waiting are urgent
+}
+
+// acquire waits until the caller may write. It fails with [ErrBusy] if a single
+// writer before it takes longer than limit: it may itself wait for this one. The
+// caller must call release.
+func (q *writerQueue) acquire(ctx context.Context, urgent bool, limit time.Duration) error {
+	q.mu.Lock()
+	if !q.writing {
+		q.writing, q.since = true, time.Now()
+		q.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	if urgent {
+		q.waiting = slices.Insert(q.waiting, q.urgent, turn)
+		q.urgent++
+	} else {
+		q.waiting = append(q.waiting, turn)
+	}
+	left := limit - time.Since(q.since)
+	q.mu.Unlock()
+	t := time.NewTimer(left)
+	defer t.Stop()
+	for {
+		select {
+		case <-turn:
+			return nil
+		case <-ctx.Done():
+			q.leave(turn)
+			return fmt.Errorf("wait for concurrent changes: %w", context.Cause(ctx))
+		case <-t.C:
+		}
+		q.mu.Lock()
+		left = limit - time.Since(q.since)
+		q.mu.Unlock()
+		if left <= 0 {
+			q.leave(turn)
+			return fmt.Errorf("wait for concurrent changes: %w", ErrBusy)
+		}
+		t.Reset(left)
+	}
+}
+
+// leave ends a wait.
+func (q *writerQueue) leave(turn chan struct{}) {
+	q.mu.Lock()
+	i := slices.Index(q.waiting, turn)
+	if i >= 0 {
+		q.remove(i)
+	}
+	q.mu.Unlock()
+	if i < 0 { // admitted meanwhile
+		q.release()
+	}
+}
+
+// release admits the next writer.
+func (q *writerQueue) release() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.writing = false
+		return
+	}
+	close(q.waiting[0])
+	q.remove(0)
+	q.since = time.Now()
+}
+
+// remove removes a waiting writer. The caller must hold q.mu.
+func (q *writerQueue) remove(i int) {
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	if i < q.urgent {
+		q.urgent--
+	}
+}
