@@ -77,8 +77,8 @@ func (s *Server) acquireShared(f features) *definitions {
 	return d
 }
 
-// releaseShared releases shared definitions. The last server that releases them
-// closes them.
+// releaseShared ends the server's use of shared definitions, and closes them if no
+// other server uses them.
 func (s *Server) releaseShared() {
 	s.mu.Lock()
 	d := s.shared

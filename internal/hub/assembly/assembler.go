@@ -110,8 +110,8 @@ type Assembler struct {
 	services serviceLimits
 	bundled  *staticSource
 	layers   filteredLayers
-	// toolLists caches the tool definitions of conversations, by toolList. They
-	// never change.
+	// toolLists maps each toolList to the definitions of its tools, which never
+	// change.
 	toolLists sync.Map
 
 	bundledDigests func() (map[string]bool, error)
