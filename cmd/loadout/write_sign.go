@@ -87,7 +87,7 @@ the new key without a warning.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.key, "key", "", "read your private key from `FILE`")
-	cmd.Flags().StringVar(&o.newKey, "new-key", "", "create a key for publisher `NAME`, such as your domain, and write it to the --key file")
+	cmd.Flags().StringVar(&o.newKey, "new-key", "", "create a key named `NAME`, such as your domain, in the --key file")
 	cmd.Flags().StringVar(&o.expires, "expires", "", "expiry `DATE` of the new key, or never (default: in two years)")
 	cmd.Flags().StringVar(&o.replaces, "replaces", "", "state that the new key replaces the key in `FILE`")
 	cmd.Flags().Uint64Var(&o.counter, "counter", 0, "use the counter `N` (default: one more than in SKILL.sig)")
