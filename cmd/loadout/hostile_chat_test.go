@@ -161,3 +161,29 @@ func TestHostileBodiesAreRefusedOrMarkedInChat(t *testing.T) {
 		})
 	}
 }
+
+// The slash commands print no hidden characters, neither of skills nor of their
+// arguments.
+func TestHostileFieldsAreCleanedInSlashCommands(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	for i, text := range untrustedtest.Hostile() {
+		name := "skill-" + strconv.Itoa(i)
+		skill := writeSkill(t, dir, name, text)
+		text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\ufffd"), func(r rune) bool { return r == '\n' || r == '\r' || r == 0 }), " ")
+		lines := []string{"/help " + name, "/load " + text}
+		if i%8 == 0 { // the others print their arguments in the same way
+			lines = append(lines, "/skills", "/load "+name, "/help "+text, "/unload "+text, "/model "+text, "/resume "+text, "/"+text)
+		}
+		for _, line := range lines {
+			got := chatsAt(t.Context(), t, home, "", "-p", line, "--model", "demo", "--skills", skill)
+			for what, printed := range map[string]string{"standard output": got.stdout, "standard error": got.stderr} {
+				if leak := untrusted.Inspect(printed); !leak.Clean() {
+					t.Errorf("%+q: %s: %s in %.300q", line, what, leak, printed)
+				}
+			}
+			if got.stdout+got.stderr == "" {
+				t.Errorf("%+q prints nothing", line)
+			}
+		}
+	}
+}
