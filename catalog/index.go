@@ -215,36 +215,37 @@ var errIndex = errors.New("damaged index")
 
 // decodeIndex decodes an index of size bytes. The strings of the result share one
 // allocation, so that decoding many skills needs few.
-func decodeIndex(r io.Reader, size int64, root, origin string, scope Scope) (*node, error) {
+func decodeIndex(r io.ReaderAt, size int64, root, origin string, scope Scope) (*node, error) {
 	head := indexHead(root)
 	start := make([]byte, len(head)+8)
-	if _, err := io.ReadFull(r, start); err != nil || !bytes.HasPrefix(start, head) {
+	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil || !bytes.HasPrefix(start, head) {
 		return nil, fmt.Errorf("%w: not for directory %q and this version", errIndex, root)
 	}
 	n := binary.BigEndian.Uint64(start[len(head):])
-	size -= int64(len(start))
-	if size < 0 || n > uint64(size) {
+	at := int64(len(start))
+	if n > uint64(size-at) {
 		return nil, errIndex
 	}
-	d := decoder{numbers: make([]byte, n), now: time.Now().UnixNano(), origin: origin, scope: scope}
-	if _, err := io.ReadFull(r, d.numbers); err != nil {
-		return nil, err
-	}
+	strs := at + int64(n)
+	d := decoder{file: io.NewSectionReader(r, at, int64(n)), unread: int(n), now: time.Now().UnixNano(), origin: origin, scope: scope}
 	var text strings.Builder
-	text.Grow(int(size - int64(n)))
-	if _, err := io.CopyBuffer(&text, io.LimitReader(r, size-int64(n)), make([]byte, 64<<10)); err != nil {
+	text.Grow(int(size - strs))
+	if _, err := io.CopyBuffer(&text, io.NewSectionReader(r, strs, size-strs), make([]byte, 64<<10)); err != nil {
 		return nil, err
 	}
 	d.text = text.String()
 	tree := d.node(0)
-	if d.bad || len(d.numbers) > 0 || len(d.text) > 0 {
+	if d.bad || d.left() > 0 || len(d.text) > 0 {
 		return nil, errIndex
 	}
 	return tree, nil
 }
 
 type decoder struct {
-	numbers []byte // not decoded yet
+	file    io.Reader // the numbers
+	unread  int       // how many bytes of file are not read yet
+	buffer  []byte
+	numbers []byte // read, but not decoded yet
 	text    string // not decoded yet
 	bad     bool
 	now     int64
@@ -252,7 +253,28 @@ type decoder struct {
 	scope   Scope
 }
 
+// fill reads more numbers, so that there is a whole one.
+func (d *decoder) fill() {
+	if len(d.numbers) >= binary.MaxVarintLen64 || d.unread == 0 {
+		return
+	}
+	if d.buffer == nil {
+		d.buffer = make([]byte, min(binary.MaxVarintLen64+d.unread, 64<<10))
+	}
+	n := copy(d.buffer, d.numbers)
+	more := min(d.unread, len(d.buffer)-n)
+	if _, err := io.ReadFull(d.file, d.buffer[n:n+more]); err != nil {
+		d.fail()
+		return
+	}
+	d.numbers, d.unread = d.buffer[:n+more], d.unread-more
+}
+
+// left returns how many bytes of numbers are not decoded yet.
+func (d *decoder) left() int { return len(d.numbers) + d.unread }
+
 func (d *decoder) int() int64 {
+	d.fill()
 	v, n := binary.Varint(d.numbers)
 	if n <= 0 || n > 1 && d.numbers[n-1] == 0 { // not a canonical encoding
 		d.fail()
@@ -262,13 +284,13 @@ func (d *decoder) int() int64 {
 	return v
 }
 
-func (d *decoder) fail() { d.bad, d.numbers, d.text = true, nil, "" }
+func (d *decoder) fail() { d.bad, d.numbers, d.unread, d.text = true, nil, 0, "" }
 
 // count reads the number of items that follow. Each item takes at least one
 // byte.
 func (d *decoder) count() int {
 	n := d.int()
-	if n < 0 || n > int64(len(d.numbers)) {
+	if n < 0 || n > int64(d.left()) {
 		d.fail()
 		return 0
 	}
@@ -303,6 +325,7 @@ func (d *decoder) suffix(of string) string {
 }
 
 func (d *decoder) bool() bool {
+	d.fill()
 	if len(d.numbers) == 0 || d.numbers[0] > 1 {
 		d.fail()
 		return false

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -316,6 +317,19 @@ func TestPersistentProblemDoesNotRewriteIndex(t *testing.T) {
 	}
 	if _, err := os.Stat(index); err == nil {
 		t.Error("it was written again")
+	}
+}
+
+// An index is decoded in parts, at whose ends numbers may be cut.
+func TestLargeIndexIsDecoded(t *testing.T) {
+	tree := &node{}
+	for i := range int64(20_000) {
+		tree.subs = append(tree.subs, &node{name: fmt.Sprint(i), stamp: stamp{i, 1 << (i % 62), fileID{1, uint64(i)}}, seen: -i})
+	}
+	b := slices.Concat(encodeIndex("", tree)...)
+	got, err := decodeIndex(bytes.NewReader(b), int64(len(b)), "", "", Bundled)
+	if err != nil || !reflect.DeepEqual(got, tree) {
+		t.Errorf("%d bytes: %v; the tree is equal: %t", len(b), err, reflect.DeepEqual(got, tree))
 	}
 }
 

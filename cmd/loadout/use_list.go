@@ -32,7 +32,7 @@ on a terminal.`,
 		Args: argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.JSON && a.Getenv("GOGC") == "" {
-				setGCPercent(10) // a catalog is live memory, and the rest of a list is garbage
+				setGCPercent(5) // a catalog is live memory, and the rest of a list is garbage
 			}
 			rt, err := a.OpenRuntime(cmd.Context())
 			if err != nil {
