@@ -9,9 +9,9 @@ import (
 	"net/netip"
 )
 
-// specialNetworks lists networks that contain no public servers, from the IANA
-// registries of special-purpose addresses and the documentation of cloud
-// providers.
+// specialNetworks lists networks that contain no public servers. The sources
+// are the IANA registries of special-purpose addresses and the documentation of
+// cloud providers.
 var specialNetworks = []struct {
 	prefix netip.Prefix
 	what   string

@@ -20,8 +20,8 @@ type Event struct {
 	Answer  *Answer // nil while pending
 }
 
-// Queue stores requests and connects the code that waits for answers with the
-// code that gives them. It is safe for concurrent use.
+// Queue stores requests and delivers each answer to the code that waits for it.
+// It is safe for concurrent use.
 type Queue struct {
 	store Store
 
@@ -37,8 +37,8 @@ func NewQueue(store Store) *Queue {
 }
 
 // Ask submits a request and waits for its answer. If waiting fails, it cancels
-// the request. It deletes the answer to an elicitation from the store, because
-// the answer may contain a secret.
+// the request. After an elicitation, it deletes the request and the answer from
+// the store, because the answer may contain a secret.
 func (d *Queue) Ask(ctx context.Context, a Request) (Answer, error) {
 	id, err := d.Submit(ctx, a)
 	if err != nil {
@@ -194,8 +194,8 @@ func (d *Queue) WakeWaiters(id string) {
 }
 
 // Subscribe calls f for each request that is submitted or resolved through this
-// queue, on the goroutine that does so. f must not block. cancel ends the
-// subscription.
+// queue, on the goroutine that submits or resolves it. f must not block. cancel
+// ends the subscription.
 func (d *Queue) Subscribe(f func(Event)) (cancel func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

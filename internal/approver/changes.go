@@ -11,10 +11,11 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// NewForChanges returns a function that submits requests to apply held changes
-// to a queue, for the given session and principal. The message contains the
-// whole diff. If that is too long to show, the function declines the changes
-// and returns an error, because nobody can agree to what they cannot see.
+// NewForChanges returns a function that asks, through a queue, whether to apply
+// held changes. The request belongs to the given session and principal, and its
+// message contains the whole diff. If the diff is too long to show, the
+// function declines the changes and returns an error, because nobody can agree
+// to what they cannot see.
 func NewForChanges(queue *approval.Queue, session string, who policy.Principal) func(context.Context, []loadout.HeldChange) (bool, error) {
 	return func(ctx context.Context, changes []loadout.HeldChange) (bool, error) {
 		msg, err := ChangesMessage(changes)

@@ -280,8 +280,8 @@ func (t *tailReader) addBlock(b []byte) {
 	}
 }
 
-// addLine parses a line. It ignores the log's last line if that does not end
-// with a line feed.
+// addLine parses a line. It ignores the last line of the log if that line does
+// not end with a line feed.
 func (t *tailReader) addLine(line []byte) {
 	if !t.lineEnded || len(t.records) >= t.want || len(line) == 0 && !t.tooLong {
 		return

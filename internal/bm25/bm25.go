@@ -71,13 +71,13 @@ type Index struct {
 	scratch sync.Pool // of *queryBuffers
 }
 
-// part is a segment of an index.
+// part is a segment that belongs to an index.
 type part struct {
 	Part
 	partial bool // whether the index omits texts of the segment
 }
 
-// lengths holds the penalties for the length of a text.
+// lengths holds the length penalties of a text.
 type lengths struct{ meta, full float64 }
 
 // New indexes docs in order. It reads one text at a time, so the sequence can
@@ -98,8 +98,8 @@ func New(docs iter.Seq[Doc]) *Index {
 }
 
 // Combine returns an index of the texts of several segments. Positions are 0 to
-// n-1, each for at most one text. Hits have the position as their Doc. The
-// result of a search depends only on the texts and their positions.
+// n-1, each for at most one text. The Doc of a hit is the position of its text.
+// The result of a search depends only on the texts and their positions.
 func Combine(n int, parts ...Part) *Index {
 	x := &Index{size: n, norms: make([]lengths, n)}
 	texts, metaWords, fullWords := 0, uint64(0), uint64(0)
@@ -211,8 +211,8 @@ func (x *Index) SearchAmong(query string, limit int, keep func(doc int) bool) ([
 
 func (s *queryBuffers) kept(doc int) bool { return s.keep == nil || s.keep(doc) }
 
-// addQuery splits the query into terms, adds their scores, and concatenates its
-// words.
+// addQuery splits the query into terms, adds the scores for the terms, and
+// concatenates the words of the query.
 func (x *Index) addQuery(s *queryBuffers, query string) (err error) {
 	s.terms, s.words, s.joined, s.ends, s.unknown = s.terms[:0], s.words[:0], s.joined[:0], s.ends[:0], 0
 	s.lex.reset(query, maxQuery)
@@ -302,9 +302,9 @@ func (x *Index) addTerm(s *queryBuffers, term []byte, weight float32) (bool, err
 	return true, nil
 }
 
-// addScores adds the scores for the term in s.postings. The score of a text is
-// one of 255 shares of the highest one, so that small differences in length do
-// not affect the order.
+// addScores adds the scores for the term in s.postings. It rounds each score to
+// a multiple of 1/255 of the highest one, so that small differences in length
+// do not affect the order.
 func (x *Index) addScores(s *queryBuffers, weight float32) {
 	metaTexts := 0
 	for _, p := range s.postings {
@@ -402,8 +402,8 @@ func (x *Index) boostName(s *queryBuffers, key []byte) error {
 	return nil
 }
 
-// forTexts calls f with the position of each text in p whose name has the given
-// entry.
+// forTexts calls f for each text in p to whose name the entry e belongs. It
+// passes the position of the text in the index.
 func (x *Index) forTexts(s *queryBuffers, p *part, e entry, f func(doc uint32)) (err error) {
 	s.postings, err = p.Segment.names.appendPostings(s.postings[:0], e, p.At, &s.value)
 	for _, post := range s.postings {

@@ -14,7 +14,7 @@ import (
 // memory as a posting.
 const maxCounts = 1 << 21
 
-// NewSegment returns a segment of texts in memory, in order. It reads one text
+// NewSegment builds a segment in memory from docs, in order. It reads one text
 // at a time, so the sequence can load bodies on demand. A key identifies a text
 // for the caller; only segments that are saved need unique and sorted keys.
 func NewSegment(docs iter.Seq2[uint64, Doc]) *Segment {
@@ -193,8 +193,9 @@ func (bld *builder) writeNames(w *segmentWriter) {
 	}
 }
 
-// writeTerms reads the counts twice: to compute the size of the postings of
-// each stem, and to write them.
+// writeTerms writes all stems with their postings. It reads the counts twice:
+// first to compute the size of each stem's postings, and then to encode the
+// postings.
 func (bld *builder) writeTerms(w *segmentWriter) {
 	n := len(bld.slot)
 	size := make([]int, n)
@@ -230,7 +231,7 @@ func (bld *builder) writeTerms(w *segmentWriter) {
 	}
 }
 
-// each calls f with every count, in order of texts.
+// each calls f with every count, text by text.
 func (bld *builder) each(f func(c termCount, p posting)) {
 	for text, counts := range bld.counts {
 		for _, c := range counts {

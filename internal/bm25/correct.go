@@ -16,9 +16,10 @@ type candidate struct {
 	texts, meta int // number of texts that contain it anywhere, and outside of the body
 }
 
-// correct returns the terms that an unknown word may stand for: terms that start
-// with the word, or else terms similar to its stem root. It considers only terms
-// in names, descriptions and tags, most frequent first.
+// correct returns the terms that an unknown word may stand for: terms that
+// start with the word, or, if there are none, terms similar to root, the stem
+// of the word. It considers only terms in names, descriptions and tags, and
+// returns the most frequent first.
 func (x *Index) correct(s *queryBuffers, w, root []byte) ([]candidate, error) {
 	if len(w) < 3 {
 		return nil, nil

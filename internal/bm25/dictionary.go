@@ -92,10 +92,11 @@ func (d *dictionary) find(word []byte, buf *[]byte) (e entry, ok bool, err error
 	return entry{}, false, err
 }
 
-// scan calls yield with all words that are not less than from, in order, until
-// it returns false. Words and postings are valid until yield returns.
-func (d *dictionary) scan(from []byte, buf *[]byte, yield func(word []byte, e entry) bool) error {
-	for i := d.blockOf(from); i < len(d.first); i++ {
+// scan calls yield with each word that equals start or sorts after it, in
+// order, until yield returns false. Words and postings are valid until yield
+// returns.
+func (d *dictionary) scan(start []byte, buf *[]byte, yield func(word []byte, e entry) bool) error {
+	for i := d.blockOf(start); i < len(d.first); i++ {
 		b, err := d.block(i, buf)
 		if err != nil {
 			return err
@@ -106,7 +107,7 @@ func (d *dictionary) scan(from []byte, buf *[]byte, yield func(word []byte, e en
 			if word, e, b, err = parseEntry(b); err != nil {
 				return err
 			}
-			if bytes.Compare(word, from) >= 0 && !yield(word, e) {
+			if bytes.Compare(word, start) >= 0 && !yield(word, e) {
 				return nil
 			}
 		}

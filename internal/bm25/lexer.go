@@ -81,7 +81,7 @@ func (l *lexer) scanWord() bool {
 		}
 	}
 	if len(l.word) == 1 {
-		l.languageSign()
+		l.readLanguageSign()
 	}
 	if !folded {
 		l.foldWord()
@@ -95,9 +95,9 @@ func (l *lexer) addCut(at int) {
 	}
 }
 
-// languageSign reads the sign in C++, C# and F#, so that they are not read as C
-// and F.
-func (l *lexer) languageSign() {
+// readLanguageSign reads ++ or # after a word, so that C++, C# and F# are not
+// read as C and F.
+func (l *lexer) readLanguageSign() {
 	for _, sign := range []string{"++", "#"} {
 		if strings.HasPrefix(l.text[l.pos:], sign) && l.left >= len(sign) {
 			l.word = append(l.word, sign...)
@@ -200,8 +200,8 @@ func wideKind(r rune) charKind {
 }
 
 // isUnspaced reports whether a letter is in a script without spaces, or in
-// Hangul, which attaches particles to words. It compares Unicode blocks, not
-// scripts, because ー and 々 are in the script "common".
+// Hangul, which attaches particles to words. It checks Unicode blocks instead
+// of scripts, because Unicode assigns ー and 々 to the script "common".
 func isUnspaced(r rune) bool {
 	return 0x0E00 <= r && r < 0x0F00 || // Thai, Lao
 		0x1000 <= r && r < 0x10A0 || // Myanmar

@@ -54,8 +54,8 @@ type merger struct {
 	buf     []byte
 }
 
-// merge merges one dictionary of each segment, which dict selects. It writes
-// the words in order.
+// merge merges one dictionary of each segment, selected by dict. It writes the
+// words in order.
 func (m *merger) merge(parts []Part, dict func(*Segment) *dictionary) error {
 	cursors := make([]*cursor, 0, len(parts))
 	for _, p := range parts {

@@ -48,8 +48,8 @@ const (
 	maxSections = 256 << 20 // maximum length of a section that is read at once
 )
 
-// ErrDamaged is returned for a segment that is damaged, or has a different
-// format or label.
+// ErrDamaged is returned for a segment that is damaged, or was written in a
+// different format or with a different label.
 var ErrDamaged = errors.New("damaged search index")
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
@@ -235,10 +235,10 @@ type posting struct {
 	meta, full uint8 // occurrences without and with the body; more than 255 count as 255
 }
 
-// Counts of a posting are usually one byte: codes below metaCode are the
-// occurrences in a body. Codes up to longCode stand for up to maxMetaCode
-// occurrences outside of the body and up to 16 in all. The counts follow
-// longCode.
+// The counts of a posting are usually encoded in one byte. A code below
+// metaCode is the number of occurrences if all of them are in the body. Codes
+// from metaCode stand for up to maxMetaCode occurrences outside of the body and
+// up to 16 in all. After the code longCode, two bytes hold the counts.
 const (
 	metaCode    = 0xC0
 	longCode    = 0xFF

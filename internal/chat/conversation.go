@@ -20,7 +20,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// conversation holds the open parts of a chat, created by openConversation.
+// conversation holds the open parts of a chat. Function openConversation
+// creates it.
 type conversation struct {
 	*agent.Agent
 	session *session.Session
@@ -58,7 +59,7 @@ func (t *conversation) explainSkillPath(text string) string {
 }
 
 // markedSkills returns the skills configured to be preloaded into new
-// conversations. Skills of a project need the user's permission.
+// conversations. A project's skills need the user's permission.
 func (h *Host) markedSkills(ctx context.Context, t *conversation, o *Flags) ([]string, error) {
 	if len(t.session.Events(0)) > 0 {
 		return nil, nil // a resumed conversation already has its skills
@@ -99,7 +100,8 @@ func (t *conversation) preloadSkills(ctx context.Context, named []string) error 
 	return nil
 }
 
-// buildInstructions returns the system prompt for an agent. lead comes first.
+// buildInstructions returns the system prompt for an agent. The prompt starts
+// with lead.
 func buildInstructions(rt *loadout.Runtime, lead string) string {
 	text := "You help the user. Read and write the files in your working folder; commands run there, in a sandbox. Skills are instructions for kinds of tasks: before a task that one of them covers, load it with load_skill and follow it. " +
 		"Call the tools it provides with call_tool, and run its scripts with run_skill_script. Say plainly what failed.\n"

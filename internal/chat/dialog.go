@@ -140,7 +140,8 @@ func (h *Host) editorCommand() func(string) *exec.Cmd {
 	}
 }
 
-// maxCompareBytes is the maximum size of a file for which a diff is shown.
+// maxCompareBytes is the maximum size of a file whose changes are shown as a
+// diff.
 const maxCompareBytes = 1 << 20
 
 // readTextFile reads a file in a directory. It returns false if the file does

@@ -77,9 +77,9 @@ func (b *conversationBuilder) openLog(context.Context) error {
 	return nil
 }
 
-// openFolder selects the working directory. It uses the directory that the user
-// specifies now or specified when the conversation began. Otherwise the
-// conversation gets its own.
+// openFolder selects the working directory: the directory that the user
+// specifies now, or specified when the conversation began. If there is neither,
+// the conversation gets a directory of its own.
 func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
 	if b.flags.Workspace == "" {
 		if b.flags.Workspace, err = chatlog.Folder(ctx, b.log); err != nil {
@@ -159,9 +159,8 @@ func (b *conversationBuilder) openSession(ctx context.Context) error {
 	return nil
 }
 
-// connectAgent creates the agent. The agent uses the tools of the MCP server
-// and of its working directory. It loads skills into its own conversation and
-// calls tools itself.
+// connectAgent creates the agent, with the tools from agentTools. If the user
+// can answer prompts, loading a skill asks for consent.
 func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	a := b.host
 	consent := &skillConsent{Host: a, rt: b.runtime, config: b.config, desk: b.desk, id: b.id}

@@ -23,9 +23,9 @@ const workspaceLabel = "workspace"
 
 // confirmProjectSkills asks the user once per project whether its skills may
 // instruct the agent, because someone else may have written them. It excludes
-// the skills of declined projects. It does not ask for a trusted project or if
-// no user can answer. The skills are then available, and rules decide what the
-// agent may do.
+// the skills of declined projects. It does not ask about a trusted project, or
+// if no user can answer. Without a question, the skills are available, and
+// rules decide what the agent may do.
 func (h *Host) confirmProjectSkills(ctx context.Context, c *config.Config, o *Flags) error {
 	if o.confirm == nil || len(h.Skills) > 0 {
 		return nil // no user can answer, or the user selected the skills
@@ -82,8 +82,8 @@ func (h *Host) skillProject(e *catalog.Entry, o *Flags) string {
 	return dir
 }
 
-// projectAllowed reports whether the user allowed the skills of a project or
-// trusts the project.
+// projectAllowed reports whether the user allowed a project's skills or trusts
+// the project.
 func (h *Host) projectAllowed(ctx context.Context, dir string) (bool, error) {
 	_, err := h.UserGrants().Find(ctx, policy.LocalUser(), projectSkillsDigest(dir), "")
 	if err == nil {
@@ -96,7 +96,7 @@ func (h *Host) projectAllowed(ctx context.Context, dir string) (bool, error) {
 	return err == nil && p.Trusted, nil
 }
 
-// allowProject records that the user allows the skills of a project.
+// allowProject records that the user allows a project's skills.
 func (h *Host) allowProject(ctx context.Context, dir string) error {
 	kept, err := h.UserGrants().Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: projectSkillsDigest(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always, Presence: answeredInChat})
 	if err != nil {
@@ -111,8 +111,8 @@ func projectSkillsDigest(dir string) policy.Digest {
 	return policy.Digest("sha256:" + skillfile.Hash([]byte("skills of the project "+dir)))
 }
 
-// skillWait is how long a chat waits for slow skill directories. The search of
-// a project has a shorter limit. The chat waits longer because it asks the user
+// skillWait is how long a chat waits for slow skill directories. It is longer
+// than the usual limit for searching a project, because the chat asks the user
 // about all skills in the project.
 const skillWait = 8 * time.Second
 

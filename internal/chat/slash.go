@@ -15,8 +15,8 @@ import (
 )
 
 // slashCommands returns the commands that the user can type: the built-in ones,
-// then one per skill. If a skill has the name of a built-in command, /load can
-// load it.
+// then one per skill. If a skill has the same name as a built-in command, the
+// user can load it with /load.
 func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 	own := []terminal.Command{
 		{Name: "help", Args: "[NAME]", Help: "show the commands, or help for NAME", Complete: t.completeNames(ctx), Run: t.showHelp},
@@ -31,7 +31,7 @@ func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 		{Name: "compact", Help: "shorten the context with a summary, to save tokens", Run: func(ctx context.Context, _ string, tell func(agent.Event)) (string, error) {
 			return "", t.Compact(ctx, tell)
 		}},
-		{Name: "details", Help: "show the last calls in full, like Ctrl-O", Run: ignoreEvents(t.lastCalls)},
+		{Name: "details", Help: "show the last calls in full, like Ctrl-O", Run: ignoreEvents(t.showLastCalls)},
 		{Name: "quit", Help: "exit, like Ctrl-D", Run: ignoreEvents(func(context.Context, string) (string, error) { return "", &terminal.End{} })},
 	}
 	return append(own, t.skillCommands(ctx, own)...)
@@ -164,9 +164,9 @@ func (t *dialog) formatCost(context.Context, string) (string, error) {
 	return b.String(), nil
 }
 
-// lastCalls shows the last tool calls in full, for terminals that cannot expand
-// them.
-func (t *dialog) lastCalls(context.Context, string) (string, error) {
+// showLastCalls returns the last tool calls in full, for terminals that cannot
+// expand them.
+func (t *dialog) showLastCalls(context.Context, string) (string, error) {
 	var b strings.Builder
 	results := map[string]string{}
 	for _, e := range slices.Backward(t.session.Events(0)) {

@@ -18,7 +18,7 @@ import (
 )
 
 // skillCommands returns a command for each skill that the user may invoke. It
-// omits skills with the name of a built-in command.
+// omits skills that have the same name as a built-in command.
 func (t *dialog) skillCommands(ctx context.Context, own []terminal.Command) []terminal.Command {
 	var out []terminal.Command
 	for _, e := range t.runtime.Catalog().Snapshot().Skills() {

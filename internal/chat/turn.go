@@ -27,8 +27,8 @@ type turnPrinter struct {
 	failed   *agent.Event // the event of a failed turn; nil if none
 }
 
-// deniedCall is a denied call. rule is the rule that would allow it, or "" if
-// none would.
+// deniedCall is a tool call that was denied. rule is the rule that would allow
+// the call, or "" if no rule would.
 type deniedCall struct{ rule string }
 
 // printEvents calls do and prints its events. Its error has an exit code and a

@@ -68,11 +68,11 @@ func (h *Host) skillProjectDir(named string) string {
 	return dir
 }
 
-// approveChanges asks the user about the changes of a command.
+// approveChanges asks the user whether to apply the changes made by a command.
 type approveChanges func(context.Context, []loadout.HeldChange) (bool, error)
 
-// agree converts ask to a function for changes that an agent makes without a
-// command.
+// agree converts ask to an [execution.Agree], for changes that the agent makes
+// without running a command.
 func (ask approveChanges) agree() execution.Agree {
 	if ask == nil {
 		return nil
@@ -87,8 +87,9 @@ func (ask approveChanges) agree() execution.Agree {
 }
 
 // newCommandRunner returns a function that runs an agent's commands in the
-// sandbox, with dir as the working directory. If dir is the conversation's own,
-// commands change it directly. It returns nil if commands cannot be run.
+// sandbox, with dir as the working directory. If own is true, dir was created
+// for the conversation, and commands change it directly. newCommandRunner
+// returns nil if commands cannot be run.
 func newCommandRunner(rt *loadout.Runtime, dir string, own bool, approve approveChanges) func(context.Context, []string, time.Duration) (*workspace.CommandResult, error) {
 	if !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
 		return nil
