@@ -19,8 +19,8 @@ import (
 )
 
 // Action is the payload of a request for an action that only a client can
-// perform, such as drawing a diagram in its window. The content of the reply is
-// an object with success, and result or error.
+// perform, such as drawing a diagram in its window. The content of the answer
+// is an object with the members success, and result or error.
 type Action struct {
 	Request string          `json:"request_id"`
 	Skill   string          `json:"skill_name"`

@@ -13,10 +13,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 )
 
-// actionKey is the key in an elicitation's _meta that marks an actionRequest, a
-// request for an action that only a client can perform. The reply has the
-// action accept. Its content has success, and result or error, as sent by the
-// client. If no client performed the action, success is false.
+// actionKey is the key in an elicitation's _meta that holds an actionRequest, a
+// request for an action that only a client can perform. The elicitation's
+// result always has the action "accept". Its content has the members success,
+// and result or error, as sent by the client. If no client performed the
+// action, success is false.
 const actionKey = "loadout/action"
 
 // actionRequest is a server's request that a client perform an action.

@@ -124,7 +124,7 @@ func newestWithout(c Client, backups []backup, name string) *backup {
 	return nil
 }
 
-// removeBackups deletes the backups made obsolete by an undo.
+// removeBackups deletes the backups that are no longer needed after an undo.
 func (c *Change) removeBackups() error {
 	for _, name := range c.Removes {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -226,7 +226,7 @@ func (c *Change) prepareDiff(before, after document, name string, want object, b
 	return nil
 }
 
-// newObject converts a decoded entry to an object for writing.
+// newObject converts a decoded entry to an object that can be written.
 func newObject(m map[string]any) object {
 	o := object{}
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -99,7 +99,7 @@ func lengthTo(s []byte, end string) int {
 }
 
 // jsonRefusal converts a parser's error to a refusal with its position. It
-// includes the reason only if that cannot quote the file.
+// includes the parser's reason only if the reason cannot quote the file.
 func jsonRefusal(text []byte, err error) error {
 	problem := "invalid JSON"
 	cause := err

@@ -28,8 +28,8 @@ const (
 
 const hidden = redact.Marker
 
-// maskText returns src with each value and comment masked, or replaced with the
-// text that show returns for it, if any. Line endings are preserved.
+// maskText returns src with each mark replaced with the text that show returns
+// for it. The number of lines is preserved.
 func maskText(src []byte, marks []mark, show func(mark) string) string {
 	var b strings.Builder
 	at := 0

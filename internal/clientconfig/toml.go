@@ -117,8 +117,8 @@ func (d *tomlDoc) removeEntry(name string, _ bool) (edit, error) {
 }
 
 // tables returns the lines of the entry: its table and subtables. They include
-// comments inside a table, but not after its last line. It returns an error for
-// an entry that is written in another form.
+// comments inside a table, but not comments after its last line. If the entry
+// is not written as a table, tables returns an error.
 func (d *tomlDoc) tables(name string) ([]span, error) {
 	var spans []span
 	for _, it := range d.scan.items {
@@ -163,8 +163,9 @@ func (d *tomlDoc) mergeSpans(spans []span) []span {
 	return merged
 }
 
-// withGap extends a span by one adjacent empty line if otherwise two empty
-// lines would meet or one would remain at the end.
+// withGap extends a span to delete by one adjacent empty line, if deleting the
+// span alone would leave two empty lines in a row, or one at the end of the
+// document.
 func (d *tomlDoc) withGap(s span) span {
 	before := d.src[bomLen(d.src):s.start]
 	previous := before[bytes.LastIndexByte(bytes.TrimSuffix(before, []byte("\n")), '\n')+1:]

@@ -35,8 +35,9 @@ func parseClientServer(client, name string, value, inputs any) (*upstream.Config
 	return &c, f.Inputs, findings
 }
 
-// mayNeedLogin reports whether a remote server has no configured credentials or
-// has an OAuth client, because the client's own sign-in is not imported.
+// mayNeedLogin reports whether the user may have to sign in to a remote server:
+// it has an OAuth client or no configured credentials. The client's own sign-in
+// is not imported.
 func mayNeedLogin(c *upstream.Config) bool {
 	return len(c.URLs) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Headers)), secretKey().MatchString) &&
 		(c.OAuth != nil || !slices.ContainsFunc(c.URLs, func(u string) bool {

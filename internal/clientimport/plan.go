@@ -164,8 +164,8 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 	return nil
 }
 
-// chooseName returns an unused name for a server, or "" if the same server
-// already exists.
+// chooseName returns an unused name for a server, or "" if the servers file
+// already contains the same server.
 func (im *Importer) chooseName(c *upstream.Config, suffix string) string {
 	name, first := c.Name, c.Name
 	for i := 1; ; i++ {

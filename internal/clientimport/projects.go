@@ -20,9 +20,9 @@ type clientServer struct {
 	value   any
 }
 
-// collectServers returns the servers to import: the user's, and those of the
-// current project or of all projects. others is the number of servers in other
-// projects.
+// collectServers returns the servers to import: the user's servers, and those
+// of the current project or of all projects. others is the number of servers in
+// other projects.
 func (im *Importer) collectServers(allProjects bool) (out []clientServer, others int) {
 	add := func(project string, servers map[string]any) {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {

@@ -20,8 +20,8 @@ type MovedSecret struct {
 	value  string // "" if the user must set it
 }
 
-// tokenText matches tokens with a known prefix. It omits AKIA, which starts a
-// key's ID and not the key itself.
+// tokenText matches tokens with a known prefix. It omits AKIA, because a text
+// with this prefix is the ID of a key and not the key itself.
 const tokenText = `(?:gh[pousr]_|github_pat_|glpat-|sk-|sk_|xox[abeoprs]-|xapp-|AIza|hf_|npm_|eyJ|ntn_|lin_api_|dop_v1_)[A-Za-z0-9._=/+-]{8,}`
 
 var (

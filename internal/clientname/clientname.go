@@ -37,8 +37,9 @@ func (o *Observer) Name() string {
 // Transport wraps t so that the observer sees all requests.
 func (o *Observer) Transport(t mcp.Transport) mcp.Transport { return &transport{t, o} }
 
-// observe searches a request for the client's name. In older protocol versions
-// only the first request contains it, in newer versions every request.
+// observe searches a request for the client's name. In older protocol versions,
+// only the first request contains the name; in newer versions, every request
+// does.
 func (o *Observer) observe(req *jsonrpc.Request) {
 	const (
 		most    = 10 // maximum number of requests to search

@@ -113,8 +113,8 @@ func Load(in Input) (*Config, error) {
 }
 
 // truncateList truncates a list to 20 items, because a malicious file can make
-// it very long. It appends the item that rest returns for the number of removed
-// items.
+// it very long. It appends one more item: the result of calling rest with the
+// number of removed items.
 func truncateList[T any](list []T, rest func(more int) T) []T {
 	const most = 20
 	if len(list) <= most {
@@ -428,9 +428,9 @@ func (l *loader) resolvePath(p, base string) string {
 }
 
 // requireAbsolute reports whether a path from an environment variable is
-// absolute, and adds a note if not. Variables persist across directory changes,
-// so a relative path could turn another project's files into the user's own
-// servers.
+// absolute, and adds a note if not. A variable keeps its value when the user
+// changes to another directory. A relative path could then refer to a project's
+// file, whose servers would be treated as the user's own.
 func (l *loader) requireAbsolute(variable, p string) bool {
 	if filepath.IsAbs(l.resolvePath(p, "")) {
 		return true

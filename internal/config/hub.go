@@ -40,8 +40,8 @@ type Hub struct {
 	Log        string
 }
 
-// checkImportSources returns an error unless v is a list of absolute paths and of ssh
-// hosts.
+// checkImportSources returns an error unless each item of v is an absolute path
+// or an ssh host.
 func checkImportSources(v any) error {
 	for _, text := range *v.(*[]string) {
 		host, ssh := strings.CutPrefix(text, "ssh://")
@@ -53,7 +53,8 @@ func checkImportSources(v any) error {
 	return nil
 }
 
-// checkNetworks returns an error unless v is a list of addresses and networks.
+// checkNetworks returns an error unless each item of v is an address or a
+// network.
 func checkNetworks(v any) error {
 	if _, err := address.ParsePrefixes(*v.(*[]string)); err != nil {
 		return fmt.Errorf("%w: expected addresses or networks such as 10.1.2.0/24", err)

@@ -42,8 +42,8 @@ func (in Input) IsManaged() (bool, error) {
 }
 
 // readOperator reads the administrator's file. It returns nil if there is none.
-// If somebody else may have written the file, that is a fault, so that nothing
-// is permitted.
+// If somebody else may have written the file, it records a fault, which makes
+// Load fail.
 func (l *loader) readOperator() *Config {
 	if l.in.Operator == nil {
 		return nil
@@ -64,8 +64,9 @@ func (l *loader) readOperator() *Config {
 	return c
 }
 
-// applyOperator merges the administrator's settings into the user's, after all
-// others. In managed mode, the user's settings can only be stricter.
+// applyOperator merges the administrator's settings into the configuration. It
+// must be called after all other sources were applied. In managed mode, the
+// user's settings can only be stricter.
 func (l *loader) applyOperator(from *Config) {
 	mine := &l.c.Policy
 	if l.c.Managed() {
@@ -99,7 +100,8 @@ func (l *loader) operatorPath() string {
 	return "the configuration of the machine"
 }
 
-// dropApproved drops approvals that are not the administrator's, with a note.
+// dropApproved drops approvals that are not the administrator's, and adds a
+// note about them.
 func (l *loader) dropApproved(approved []string) []string {
 	if len(approved) > 0 {
 		l.noteManaged("policy.approved", fmt.Sprintf("%d approvals are ignored", len(approved)))

@@ -36,7 +36,7 @@ var trustedMerges = map[string]func(mine, theirs any) error{
 
 var errLooser = errors.New("is ignored: a project file can only make the setting stricter")
 
-// onlyYours ends a note about a key that no project file may set.
+// onlyYours is the end of a note about a key that no project file may set.
 const onlyYours = " is ignored: only you can set it, in your own file"
 
 // untilTrusted returns the end of a note about a key that a project file can

@@ -72,8 +72,8 @@ func atoi(s string) int {
 }
 
 // deepJSON returns the offset at which brackets are nested too deeply, or -1.
-// The library recurses without a limit. Text after a syntax error is
-// irrelevant.
+// The check is needed because the JSON library recurses without a limit. After
+// a syntax error, the result may be wrong.
 func deepJSON(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {

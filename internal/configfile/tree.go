@@ -31,8 +31,8 @@ const (
 	TOML Format = "TOML"
 )
 
-// FormatOf returns the format of a file according to its extension or, if that
-// is unknown, its first characters.
+// FormatOf returns the format of a file. It uses the extension or, if the
+// extension is unknown, the first characters of data.
 func FormatOf(name string, data []byte) Format {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".json", ".jsonc", ".json5":
