@@ -4,6 +4,6 @@ package console
 
 import "os"
 
-// discardInput does nothing: only Linux has the overlays that lead to prompts
-// after a command.
+// discardInput does nothing. Prompts after a command ask about changes in an
+// overlay, and overlays exist only on Linux.
 func discardInput(*os.File) {}

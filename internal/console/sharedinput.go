@@ -26,8 +26,8 @@ func NewSharedInput(f *os.File) *SharedInput {
 func (s *SharedInput) Command() io.Reader { return &sharedReader{s: s, ended: s.ended} }
 
 // Prompt ends the input of the command and returns the input of a prompt. What
-// the user typed before is discarded, because it did not answer the prompt. It
-// must be called once.
+// the user typed before is discarded, because it did not answer the prompt.
+// Prompt must be called at most once.
 func (s *SharedInput) Prompt() io.Reader {
 	close(s.ended)
 	s.start.Do(s.read)

@@ -17,10 +17,10 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ForCall decides on a tool call by the user's rules, followed by those of
-// active skills. The rules of skills can allow only calls that the user's rules
-// do not decide. They cannot allow calls to tools that are marked to need
-// approval, are not rated or are CRITICAL. Their denials always apply.
+// ForCall decides whether a tool call is allowed, by the user's rules and then
+// by those of active skills. The rules of skills can allow only calls that the
+// user's rules do not decide. They cannot allow calls to tools that are marked
+// to need approval, are not rated or are CRITICAL. Their denials always apply.
 func ForCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
 	if needsUserRule(c) || c.Safety == policy.Critical {
 		skills = skills.Denials()
@@ -28,10 +28,10 @@ func ForCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
 	return user.Append(skills).Decide(c)
 }
 
-// ForIsolatedCall decides like [ForCall] on a call that runs the approved code
-// of a skill in a sandbox without network access or secrets. Such a call needs
-// no approval merely because the tool may modify data: it can only modify files
-// of the sandbox. The caller must not use it for tools that are declared
+// ForIsolatedCall is like [ForCall] for a call that runs a skill's approved
+// code in a sandbox without network access or secrets. Such a call needs no
+// approval merely because the tool may modify data: it can only modify files of
+// the sandbox. The caller must not use it for tools that are declared
 // destructive.
 func ForIsolatedCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
 	d := ForCall(user, skills, c)

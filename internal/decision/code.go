@@ -13,9 +13,9 @@ const (
 	Unreadable  policy.Code = "unreadable"   // the grants cannot be read
 )
 
-// HiddenText is the code of the decision that a model must not get a text of a
-// skill, because it has characters that a user does not see. The user can
-// resolve it by approving the skill.
+// HiddenText is the code of a denial: a model must not receive a skill's text,
+// because the text contains characters that are invisible to the user. The user
+// can permit it by approving the skill.
 const HiddenText policy.Code = "hidden-text"
 
 // Codes of decisions on tool calls. [policy.Rules.Decide] returns the first two.

@@ -157,8 +157,8 @@ func (q *RunRequest) denyUnreadable(err error) Run {
 // the skill.
 const approveHint = "approve it after a review"
 
-// describeChangedNeeds describes how the dependencies differ from the approved
-// ones.
+// describeChangedNeeds describes how the current dependencies differ from the
+// approved ones.
 func describeChangedNeeds(approved, now []policy.Need) string {
 	for _, n := range sorted(now) {
 		if !slices.Contains(approved, n) {

@@ -61,8 +61,8 @@ type Oversized struct {
 	Bytes      int64
 }
 
-// OversizedSkills returns the skills with more files or bytes than every MCP
-// client must accept. It omits skills whose paths are in known.
+// OversizedSkills returns the skills that have more files or bytes than MCP
+// clients are required to accept. It omits skills whose paths are in known.
 func OversizedSkills(ctx context.Context, c *catalog.Catalog, known []string) []Oversized {
 	var out []Oversized
 	for e := range c.Snapshot().All() {
