@@ -333,3 +333,15 @@ func TestOperationsFailWithTheirStatements(t *testing.T) {
 		}
 	}
 }
+
+// A change that reports that it was cancelled was not stored.
+func TestCancelledChangeIsNotStored(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	for i := range 300 {
+		name := fmt.Sprint("team", i)
+		limittest.EachCancel(t, func(ctx context.Context) error {
+			_, err := db.Groups.Create(ctx, store.Group{Name: name})
+			return err
+		})
+	}
+}

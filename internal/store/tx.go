@@ -147,7 +147,7 @@ func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error
 		return 0, err
 	}
 	var n int64
-	err = c.run(ctx, true, func(q querier) error {
+	err = c.run(ctx, true, func(ctx context.Context, q querier) error {
 		result, err := q.ExecContext(ctx, query, args...)
 		if err != nil {
 			return err
@@ -165,7 +165,7 @@ func (c conn) query(ctx context.Context, write bool, fn func(*sql.Rows) error, q
 	if err != nil {
 		return err
 	}
-	return c.run(ctx, write, func(q querier) error {
+	return c.run(ctx, write, func(ctx context.Context, q querier) error {
 		rows, err := q.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err
@@ -181,29 +181,36 @@ func (c conn) query(ctx context.Context, write bool, fn func(*sql.Rows) error, q
 }
 
 // run calls f with the transaction, or else with a connection for writing or
-// reading.
-func (c conn) run(ctx context.Context, write bool, f func(querier) error) error {
+// reading. f must use the context that it receives.
+func (c conn) run(ctx context.Context, write bool, f func(context.Context, querier) error) error {
 	if c.tx != nil {
 		return c.tx.run(ctx, f)
 	}
 	// A statement fails temporarily before it returns its first row.
 	return c.db.retry(ctx, func() error {
 		if !write {
-			return classifyError(ctx, f(c.db.reader))
+			return classifyError(ctx, f(ctx, c.db.reader))
 		}
 		single, release, err := c.db.acquireWriter(ctx, c.urgent)
 		if err != nil {
 			return err
 		}
 		defer release()
-		return classifyError(ctx, f(single))
+		if c.db.queue == nil {
+			return classifyError(ctx, f(ctx, single))
+		}
+		// SQLite may store a change and report that it was cancelled.
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return classifyError(ctx, f(context.WithoutCancel(ctx), single))
 	})
 }
 
 // run calls f with the transaction, unless an earlier statement failed.
-func (t *transaction) run(ctx context.Context, f func(querier) error) error {
+func (t *transaction) run(ctx context.Context, f func(context.Context, querier) error) error {
 	if t.failed == nil {
-		err := f(t.Tx)
+		err := f(ctx, t.Tx)
 		t.failed = classifyEnd(ctx, err, err != nil && isDisconnected(err))
 	}
 	return t.failed

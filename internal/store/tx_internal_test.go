@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -19,7 +20,7 @@ func TestEndedTransactionIsTemporary(t *testing.T) {
 		errors.New("conn closed"),
 	} {
 		tx := &transaction{}
-		err := tx.run(t.Context(), func(querier) error { return cause })
+		err := tx.run(t.Context(), func(context.Context, querier) error { return cause })
 		if !errors.Is(err, ErrUnavailable) || !isTemporary(err) {
 			t.Errorf("%v: %v, temporary %t", cause, err, isTemporary(err))
 		}
