@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,5 +23,16 @@ func TestSecretPrintsAsItsName(t *testing.T) {
 	}
 	if s.Reveal() != "hunter2hunter2" {
 		t.Error("the value is lost")
+	}
+}
+
+func TestMissingLayers(t *testing.T) {
+	r := sandbox.Report{Layers: []sandbox.Layer{{Name: "inodes"}, {Name: "memory", Enforced: true}, {Name: "network"}}}
+	if got := r.Missing(); !slices.Equal(got, []string{"inodes", "network"}) {
+		t.Errorf("missing %q", got)
+	}
+	r.Layers = r.Layers[1:2]
+	if got := r.Missing(); got != nil {
+		t.Errorf("missing %q, want none", got)
 	}
 }
