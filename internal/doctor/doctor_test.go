@@ -49,6 +49,25 @@ func TestSources(t *testing.T) {
 	}
 }
 
+func TestSourcesWithPaths(t *testing.T) {
+	here, gone := t.TempDir(), filepath.Join(t.TempDir(), "gone")
+	c, err := catalog.New([]catalog.Source{catalog.NewDir("here", catalog.User, here, nil), catalog.NewDir("gone", catalog.Project, gone, nil)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]doctor.Source{}
+	for _, s := range doctor.Sources(c) {
+		got[s.Origin] = s
+	}
+	want := map[string]doctor.Source{
+		"here": {Origin: "here", Scope: catalog.User, Path: here, Exists: true},
+		"gone": {Origin: "gone", Scope: catalog.Project, Path: gone},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+}
+
 func TestOversizedSkills(t *testing.T) {
 	c := newCatalog(t)
 	got := doctor.OversizedSkills(t.Context(), c, nil)
