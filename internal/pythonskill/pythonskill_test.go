@@ -63,6 +63,8 @@ SKILL_MANIFEST = SkillManifest(
 		"positional":             {"SKILL_MANIFEST = Manifest('y', *rest, name='x', description='a', **more)", named("a")},
 		"dotted call":            {"SKILL_MANIFEST = skills.Manifest (name='x', description='a')", named("a")},
 		"comparison, no keyword": {"SKILL_MANIFEST = Manifest(name == 'y', name='x', description='a')", named("a")},
+		"nested texts":           {"SKILL_MANIFEST = {'name': 'x', 'description': " + strings.Repeat("(", 49) + "'a'" + strings.Repeat(")", 49) + "}", named("a")},
+		"too deeply nested":      {"SKILL_MANIFEST = {'name': 'x', 'description': " + strings.Repeat("(", 50) + "'a'" + strings.Repeat(")", 50) + "}", named("")},
 		"not closed":             {"SKILL_MANIFEST = {'name': 'x', 'description': 'a'", named("a")},
 	}
 	for name, tt := range tests {
@@ -93,6 +95,8 @@ func TestReadDraftWithoutFields(t *testing.T) {
 		"name of another":     {"SKILL_MANIFEST = load\nother(name='x')", false},
 		"computed":            {"SKILL_MANIFEST = build(name='x') | y", false},
 		"name not a literal":  {"SKILL_MANIFEST = {'name': f'x'}", false},
+		"no value":            {"SKILL_MANIFEST =", false},
+		"field without value": {"SKILL_MANIFEST = {'name':", false},
 		"name not closed":     {"SKILL_MANIFEST = {'name': 'x\n}", false},
 		"bomb of brackets":    {"SKILL_MANIFEST = " + strings.Repeat("(", 100_000), false},
 		"bomb of dicts":       {"SKILL_MANIFEST = " + strings.Repeat("{'a':", 100_000), false},
