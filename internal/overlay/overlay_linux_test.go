@@ -427,6 +427,43 @@ func TestApplyConflict(t *testing.T) {
 	}
 }
 
+// A directory that another program put in the place of a file, or where a new file
+// was to be, stays.
+func TestApplyConflictWithDirectory(t *testing.T) {
+	lower, upper := dirs(t, tree{"delete": "f1", "modify": "f1", "mode": "f1"}, tree{"modify": "f2", "mode": "f1", "create": "f2"})
+	tree{"mode": "f1"}.write(t, upper)
+	if err := os.Chmod(filepath.Join(upper, "mode"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := read(t, lower, upper)
+	if diff := cmp.Diff([]string{"create create", "delete delete", "mode mode", "modify modify"}, summary(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want := tree{"create": "d", "delete": "d", "mode": "d", "modify": "d"}
+	for p := range want {
+		if err := errors.Join(os.RemoveAll(filepath.Join(lower, p)), os.Mkdir(filepath.Join(lower, p), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range s.Apply(context.Background(), all) {
+		wantErr := "changed meanwhile by another program"
+		if f.Change.Op == overlay.Create {
+			wantErr = fs.ErrExist.Error()
+		}
+		if f.Err.Error() != wantErr {
+			t.Errorf("%s: %v, want %s", f.Change.Path, f.Err, wantErr)
+		}
+		fi, err := os.Lstat(filepath.Join(lower, f.Change.Path))
+		if err != nil || fi.Mode() != fs.ModeDir|0o700 {
+			t.Errorf("%s is now %v, %v", f.Change.Path, fi, err)
+		}
+		delete(want, f.Change.Path)
+	}
+	if len(want) > 0 {
+		t.Errorf("applied to directories: %v", want)
+	}
+}
+
 // waitForTick waits until the clock of the file system has passed the change
 // time of a file, and returns that time.
 func waitForTick(t testing.TB, file string) time.Time {
