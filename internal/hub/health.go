@@ -22,8 +22,8 @@ const readyTimeout = 2 * time.Second
 // healthy responds with 200 while the process runs.
 func (h *Hub) healthy(w http.ResponseWriter, _ *http.Request) { plainText(w, "ok\n") }
 
-// writeCheckInterval is how long the result of a write check is reused, because
-// anyone may ask whether a node is ready.
+// writeCheckInterval is how long the result of a write check is reused. Anyone
+// may ask whether a node is ready, so the requests must not each cause a write.
 const writeCheckInterval = time.Second
 
 // writeCheck checks whether the database completes writes.
@@ -50,10 +50,10 @@ func (w *writeCheck) check(db *store.DB, node string) error {
 	return db.Ping(ctx)
 }
 
-// ready responds with 200 if the node can accept requests. It cannot if the database
-// does not complete writes or the node is shutting down. Without Redis, nodes still
-// work, but with delays. A full disk makes the node unready only if there can be
-// other nodes.
+// ready responds with 200 if the node can accept requests. A node is not ready if
+// the database does not complete writes or the node is shutting down. Without
+// Redis, nodes still work, but with delays. A full disk makes the node unready only
+// if there can be other nodes.
 func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
 	disk, problem := h.readiness()
 	if problem != nil {
@@ -134,9 +134,9 @@ func plainText(w http.ResponseWriter, text string) {
 	fmt.Fprint(w, text)
 }
 
-// serveMetrics returns the metrics handler. Only operators may use it, because
-// metrics reveal activity.
-func (h *Hub) serveMetrics() http.Handler {
+// metricsHandler returns the handler for metrics. Only operators may use it,
+// because metrics reveal activity.
+func (h *Hub) metricsHandler() http.Handler {
 	metrics := promhttp.HandlerFor(h.metrics.Registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := account.Check(account.FromContext(r.Context()), account.HubOperate, account.Resource{}); err != nil {

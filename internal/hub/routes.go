@@ -29,7 +29,7 @@ func (h *Hub) routes() error {
 	}
 	h.spec = append(spec, '\n')
 	h.mux.HandleFunc("GET /openapi.json", h.serveSpec)
-	h.mux.Handle("GET /metrics", h.serveMetrics())
+	h.mux.Handle("GET /metrics", h.metricsHandler())
 	h.mux.HandleFunc("GET /healthz", h.healthy)
 	h.mux.HandleFunc("GET /readyz", h.ready)
 	site, err := page.New(page.Files())

@@ -32,7 +32,7 @@ func newAppliedJSON(r *agents.Result) appliedJSON {
 }
 
 // visibleChanges returns a copy of changes in which disallowed characters are
-// visible. In the values, which are JSON, they are escaped.
+// made visible. In values, which are JSON, such characters are escaped.
 func visibleChanges(changes []agents.FieldChange) []agents.FieldChange {
 	out := make([]agents.FieldChange, len(changes))
 	for i, c := range changes {
@@ -41,21 +41,21 @@ func visibleChanges(changes []agents.FieldChange) []agents.FieldChange {
 	return out
 }
 
-// maxDocuments is the maximum size of a request's documents, in bytes.
-const maxDocuments = 1 << 20
+// maxDocumentBytes is the maximum size of a request's documents, in bytes.
+const maxDocumentBytes = 1 << 20
 
 func (h *Handlers) applyAPI() {
 	// Set the request bodies after registration. Otherwise the API library would
 	// parse the JSON itself.
 	object := &huma.MediaType{Schema: &huma.Schema{Type: "object"}}
 	apply := api.Operation("apply", "POST", "/apply", "Create or update resources from documents, all or none")
-	apply.MaxBodyBytes = maxDocuments
+	apply.MaxBodyBytes = maxDocumentBytes
 	apply.RequestBody = &huma.RequestBody{Description: "Documents as YAML, one or several, or one as JSON"}
 	api.Add(h.Server, apply, h.applyDocuments)
 	apply.RequestBody.Content["text/yaml"] = apply.RequestBody.Content["application/yaml"]
 	apply.RequestBody.Content["application/json"] = object
 	put := api.Operation("put-kind", "PUT", "/kinds/{kind}/{namespace}/{name}", "Create or update a resource from its document")
-	put.MaxBodyBytes = maxDocuments
+	put.MaxBodyBytes = maxDocumentBytes
 	put.RequestBody = &huma.RequestBody{Description: "The document, as it is read"}
 	api.Add(h.Server, put, h.putKind)
 	put.RequestBody.Content = map[string]*huma.MediaType{"application/json": object}

@@ -130,7 +130,7 @@ func (h *Handlers) browserCookie(r *http.Request) *http.Cookie {
 }
 
 // finishServerSignIn completes a sign-in after the redirect. The page gets only a
-// code, because an attacker could put any text into the URL.
+// status code, because an attacker could put any text into the URL.
 func (h *Handlers) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
 	back, err := h.completeServerSignIn(r)
 	if err != nil && !page.IsPageRequest(r) {
@@ -160,13 +160,13 @@ func (h *Handlers) completeServerSignIn(r *http.Request) (back string, err error
 }
 
 // addSignInStatus adds a status code to a page path.
-func addSignInStatus(back, said string) string {
+func addSignInStatus(back, status string) string {
 	u, err := url.Parse(back)
 	if err != nil || back == "" {
 		u = &url.URL{Path: "/servers"}
 	}
 	q := u.Query()
-	q.Set("signin", said)
+	q.Set("signin", status)
 	u.RawQuery = q.Encode()
 	return u.String()
 }

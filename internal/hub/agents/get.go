@@ -219,14 +219,15 @@ func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, 
 	return by, hidden, nil
 }
 
-// refersTo reports whether the reference ref in one resource resolves to another.
-func (a actor) refersTo(ctx context.Context, from store.Kind, ref store.Reference, to store.Kind) (bool, error) {
+// refersTo reports whether ref, a reference in the resource source, resolves to
+// target.
+func (a actor) refersTo(ctx context.Context, source store.Kind, ref store.Reference, target store.Kind) (bool, error) {
 	if ref.ToNamespace != "" {
-		return ref.ToNamespace == to.Namespace, nil
+		return ref.ToNamespace == target.Namespace, nil
 	}
-	owner := actor{a.Tables, account.Principal{User: account.UserID(from.Namespace.User())}}
-	if from.Namespace.User() != "" {
-		groups, err := a.Groups.ListMemberships(ctx, from.Namespace.User())
+	owner := actor{a.Tables, account.Principal{User: account.UserID(source.Namespace.User())}}
+	if source.Namespace.User() != "" {
+		groups, err := a.Groups.ListMemberships(ctx, source.Namespace.User())
 		if err != nil {
 			return false, err
 		}
@@ -235,12 +236,12 @@ func (a actor) refersTo(ctx context.Context, from store.Kind, ref store.Referenc
 			owner.p.Groups[account.GroupID(m.GroupID)] = account.Reporter
 		}
 	}
-	in := owner.lookupNamespaces(from.Namespace)
-	if from.Namespace.User() == "" {
+	in := owner.lookupNamespaces(source.Namespace)
+	if source.Namespace.User() == "" {
 		in = slices.DeleteFunc(in, func(n store.Namespace) bool { return n.User() != "" })
 	}
-	found, err := a.Kinds.Find(ctx, to.Kind, ref.ToName, in)
-	return len(found) > 0 && found[0].ID == to.ID, err
+	found, err := a.Kinds.Find(ctx, target.Kind, ref.ToName, in)
+	return len(found) > 0 && found[0].ID == target.ID, err
 }
 
 // recordDenied writes an audit record if err is a denial, and returns err.
@@ -252,9 +253,9 @@ func (r *Registry) recordDenied(ctx context.Context, p account.Principal, action
 }
 
 // UnbindSkill removes a skill from the selection of a Ghost or Bot and deletes the
-// references within tx. It neither authorizes nor writes an audit record; the
-// library does both. It returns [store.ErrNotFound] if the resource does not
-// select the skill.
+// references within tx. It neither checks permissions nor writes an audit record,
+// because the library does both. It returns [store.ErrNotFound] if the resource
+// does not select the skill.
 func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error {
 	kept, err := decodeRecord(k)
 	if err != nil {

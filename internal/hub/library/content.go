@@ -111,8 +111,8 @@ func readFile(fsys fs.FS, want skill.File) ([]byte, error) {
 	return data, nil
 }
 
-// maxFindings is the maximum size of the findings stored as JSON, in bytes.
-const maxFindings = 2 << 20
+// maxFindingsBytes is the maximum size of the findings stored as JSON, in bytes.
+const maxFindingsBytes = 2 << 20
 
 // scan scans the files for up to [Options.ScanTime].
 func (l *Library) scan(ctx context.Context, c *content) error {
@@ -129,7 +129,7 @@ func (l *Library) scan(ctx context.Context, c *content) error {
 	if c.findings, err = json.Marshal(report); err != nil {
 		return err
 	}
-	for len(c.findings) > maxFindings {
+	for len(c.findings) > maxFindingsBytes {
 		report.Findings, report.Truncated = report.Findings[:len(report.Findings)/2], true
 		if c.findings, err = json.Marshal(report); err != nil {
 			return err
@@ -144,7 +144,7 @@ func (l *Library) scan(ctx context.Context, c *content) error {
 	return nil
 }
 
-// manifestSize returns the total size of files.
+// manifestSize returns the total size of the files in m.
 func manifestSize(m skill.Manifest) (total int64) {
 	for _, f := range m {
 		total += f.Size

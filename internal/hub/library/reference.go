@@ -47,8 +47,8 @@ type References struct {
 	Hidden  int         `json:"others" doc:"Number of others that you may not see"`
 	More    bool        `json:"more" doc:"Whether there are more than were counted"`
 
-	all     []Reference
-	precise bool // whether more references by ID exist than were read
+	all      []Reference
+	moreByID bool // whether more references by ID exist than were read
 }
 
 // Total returns the number of references, including those that are not visible.
@@ -78,7 +78,7 @@ func (r *References) containsRemovable() bool {
 
 // filter returns the references for which keep returns true.
 func (r *References) filter(keep func(Reference) bool) References {
-	out := References{More: r.More, precise: r.precise}
+	out := References{More: r.More, moreByID: r.moreByID}
 	for _, ref := range r.all {
 		if !keep(ref) {
 			continue
@@ -113,19 +113,19 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 	return &refs, nil
 }
 
-// maxReferences is the maximum number of references read by ID, and of those read
-// by name. If there are more by ID, the skill cannot be deleted. If there are more
-// by name, it can be deleted with unbind, because every user can refer to a name,
-// and names are resolved at use.
+// maxReferences limits two reads: of the references to a skill's ID, and of those
+// to its ID or name. If the limit is reached by references to the ID alone, the
+// skill cannot be deleted. Otherwise it can still be deleted with unbind, because
+// every user can refer to a name, and names are resolved at use.
 const maxReferences = store.MaxPage
 
-// loadRows reads the references by ID and by name.
+// loadRows reads the references to the ID and to the name of a skill.
 func (r *References) loadRows(ctx context.Context, t *store.Tables, h *skillRecord) ([]store.Reference, error) {
 	rows, err := t.Refs.ListTo(ctx, store.SkillKind, h.ID, "", maxReferences) // references by ID only
 	if err != nil {
 		return nil, err
 	}
-	r.precise = len(rows) == maxReferences
+	r.moreByID = len(rows) == maxReferences
 	both, err := t.Refs.ListTo(ctx, store.SkillKind, h.ID, h.Name, maxReferences)
 	r.More = len(both) == maxReferences
 	for _, row := range both {
@@ -355,7 +355,7 @@ func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dr
 		if err != nil {
 			return nil, err
 		}
-		if !unbind && (refs.Total() > 0 || refs.More) || refs.precise {
+		if !unbind && (refs.Total() > 0 || refs.More) || refs.moreByID {
 			return nil, &ReferencedError{Skill: id, Name: h.Name, References: refs}
 		}
 		if err := l.notifyRemoved(ctx, tx, p, h); err != nil {

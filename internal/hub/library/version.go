@@ -222,8 +222,8 @@ func diffOptions(o *skilldiff.Options, name string) *skilldiff.Options {
 
 // SetCurrentVersion makes a version current, for example to revert to an older
 // version. Reviews remain valid. SetCurrentVersion returns a [*ReviewError] if the
-// version was rejected, or if it has code that nobody approved and the current
-// version is not pending too.
+// version was rejected, or if it has code that nobody approved, unless the current
+// version is also pending.
 func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id string, number int64) error {
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
@@ -273,7 +273,7 @@ func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id str
 			return nil, invalidf("version %d of skill %q is not rejected; remove the references to it first", number, h.Name)
 		case unbind: // references that were not read no longer resolve, which their owners see
 			err = l.unbind(ctx, tx, h, pins.all)
-		case pins.Total() > 0 || refs.precise:
+		case pins.Total() > 0 || refs.moreByID:
 			err = &ReferencedError{Skill: id, Name: h.Name, References: pins}
 		}
 		if err != nil {
