@@ -39,10 +39,10 @@ type Options struct {
 }
 
 // Redis is a bus between nodes over a channel of a Redis server. Every node
-// always listens to this channel, so a new subscription misses nothing. A
-// node's own subscriptions get its notifications without Redis. After a
-// reconnect, all subscriptions get a notification with number 0. Create it with
-// [Dial].
+// always listens to this channel, so a new subscription misses nothing.
+// Notifications reach subscriptions on the same node without passing through
+// Redis. After a reconnect, all subscriptions get a notification with number 0.
+// Create it with [Dial].
 type Redis struct {
 	local   *Local
 	client  *redis.Client

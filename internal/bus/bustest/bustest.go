@@ -52,8 +52,8 @@ func Start(t testing.TB) *Server {
 }
 
 // program returns the path of the Redis server. Debian's redis-tools contains
-// it under a different name, without a service. The binary selects its role by
-// the name it is started with.
+// the server under a different name and does not run it as a service. The
+// binary selects its role by the name it is started with.
 func program() (string, error) {
 	for _, name := range []string{"redis-server", "redis-check-rdb"} {
 		if path, err := exec.LookPath(name); err == nil {
