@@ -8,9 +8,9 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Format is the version of the JSON form of a [State], and of how events are
-// folded. It must change whenever a saved state could differ from the state
-// computed anew from the same events.
+// Format is the version of the JSON form of a [State] and of the rules for
+// folding events. It must change whenever a saved state could differ from the
+// state computed anew from the same events.
 const Format = 2
 
 // savedState is the JSON form of a [State].
@@ -60,7 +60,8 @@ type result struct {
 	Error bool   `json:"error,omitempty"`
 }
 
-// MarshalJSON implements [json.Marshaler]. Equal states have the same form.
+// MarshalJSON implements [json.Marshaler]. Equal states have the same JSON
+// form.
 func (s *State) MarshalJSON() ([]byte, error) {
 	r := &s.request
 	out := savedState{

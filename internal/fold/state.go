@@ -122,7 +122,8 @@ func (s *State) addUsage(model string, u *session.Usage) {
 // received.
 const StopCut = "cut"
 
-// ContinuesTurn reports whether the turn goes on after a message of the model.
+// ContinuesTurn reports whether the turn goes on after the given message from
+// the model.
 func ContinuesTurn(m *session.Message) bool {
 	return len(m.Calls) > 0 || m.Stop == string(llm.StopPause) || m.Stop == StopCut
 }
@@ -149,7 +150,7 @@ func (s *State) Request() (instructions string, messages []llm.Message) {
 
 // Recent returns the model's last message and all later messages, calls,
 // results, loads by the model and compactions. If the model has not responded,
-// it returns all of these events. The caller must not modify them.
+// it returns all events of these kinds. The caller must not modify them.
 func (s *State) Recent() []session.Event { return slices.Clip(s.recent) }
 
 // Calls returns the calls in the model's last message.
@@ -171,7 +172,7 @@ func (s *State) HasAnswer() bool { return s.answered }
 func (s *State) Unanswered() string { return s.unanswered }
 
 // OfferedSkills returns the names of the skills that the model was last notified
-// of. It returns none if they are unknown.
+// of. It returns an empty list if the names are unknown.
 func (s *State) OfferedSkills() []string { return s.offered.known }
 
 // Tokens estimates the number of tokens in the next request: the vendor's last
@@ -220,8 +221,8 @@ func (s *State) Size() int {
 	return n
 }
 
-// eventOverhead is the approximate size of an event or a message without its
-// texts, in bytes.
+// eventOverhead is the approximate size, in bytes, of an event or a message
+// without its texts.
 const eventOverhead = 250
 
 // tokenSum estimates the number of tokens in the next request.
