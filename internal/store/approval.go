@@ -65,7 +65,7 @@ func (t ApprovalRequests) Get(ctx context.Context, id string) (ApprovalRequest, 
 
 // Resolve answers a request if it is pending. It returns the stored request and
 // reports whether this call answered it. Only one of several concurrent calls
-// does.
+// answers the request.
 func (t ApprovalRequests) Resolve(ctx context.Context, id string, answer json.RawMessage) (stands ApprovalRequest, first bool, err error) {
 	if len(answer) == 0 {
 		return ApprovalRequest{}, false, fmt.Errorf("answer approval request %q: %w: empty answer", id, ErrInvalid)

@@ -34,7 +34,7 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 
 // backUpBeforeMigration saves a copy of an SQLite database whose schema is older
 // than the given version. The copy is named after the database and its schema
-// version, such as hub.db.schema-8, and replaces an earlier one of that name.
+// version, such as hub.db.schema-8, and replaces an earlier copy with that name.
 func (db *DB) backUpBeforeMigration(ctx context.Context, newest int) error {
 	if db.path == "" {
 		return nil

@@ -87,8 +87,8 @@ func (db *DB) countItems(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// checkReferences looks for references to missing rows that no foreign key
-// covers.
+// checkReferences looks for references to missing rows in columns without a
+// foreign key.
 func (db *DB) checkReferences(ctx context.Context, r *Report) error {
 	for _, q := range []struct{ problem, query string }{
 		{"current version of skill %q not found", `SELECT s.id FROM skills s WHERE s.current <> ''

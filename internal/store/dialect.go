@@ -35,7 +35,8 @@ var (
 	}
 )
 
-// translateDDL replaces the placeholders in a migration for the database.
+// translateDDL replaces the placeholders in a migration with the database's own
+// SQL.
 func (d dialect) translateDDL(text string) string {
 	return strings.NewReplacer("COLLATE BYTES", d.bytes, "AUTONUMBER", d.autonumber).Replace(text)
 }

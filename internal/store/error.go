@@ -85,8 +85,8 @@ func classifyEnd(ctx context.Context, err error, ended bool) error {
 	return err
 }
 
-// isTemporary reports whether a transaction that failed with err can start over:
-// nothing of it was stored.
+// isTemporary reports whether a transaction that failed with err can start over,
+// because none of its changes were stored.
 func isTemporary(err error) bool {
 	_, ended := errors.AsType[endedError](err)
 	return ended || errors.Is(err, errRetry) || errors.Is(err, lockTimeoutError{})

@@ -51,9 +51,10 @@ func (t Leases) Acquire(ctx context.Context, name, node string, span time.Durati
 	return taken[0], nil
 }
 
-// Renew extends a lease to span from now. It also renews an expired lease, but
-// fails with [ErrLeaseHeld] if another node has acquired it. With SQLite, it goes
-// before other changes that wait, because a node under load must not lose its leases.
+// Renew extends a lease so that it ends when span has passed from now. It also
+// renews an expired lease, but fails with [ErrLeaseHeld] if another node has
+// acquired it. With SQLite, Renew takes precedence over other waiting changes,
+// because a node under load must not lose its leases.
 func (t Leases) Renew(ctx context.Context, l Lease, span time.Duration) (Lease, error) {
 	t.c.urgent = true
 	renewed, err := execReturning[Lease](ctx, t.c, "UPDATE leases SET until = "+t.c.db.dialect.now+` + CAST($4 AS BIGINT), span = $4
@@ -91,8 +92,8 @@ func (t Leases) Release(ctx context.Context, l Lease) error {
 	return nil
 }
 
-// AcquireExpired acquires up to limit leases of sessions that expired without
-// being released because their node crashed or hangs. It skips leases that a
+// AcquireExpired acquires up to limit expired leases of sessions. Such leases
+// were not released, because their node crashed or hangs. It skips leases that a
 // transaction of another node locks, so that one node cannot hold up all others.
 func (t Leases) AcquireExpired(ctx context.Context, node string, span time.Duration, limit int) ([]Lease, error) {
 	d := t.c.db.dialect

@@ -66,8 +66,8 @@ func readMigrations(files fs.FS) ([]migration, error) {
 }
 
 // migrate applies the missing migrations, all or none. Before it changes an older
-// SQLite database, it saves a copy. It waits until ctx is done for other nodes that
-// are migrating the same database.
+// SQLite database, it saves a copy. If other nodes are migrating the same database,
+// it waits for them until ctx is done.
 func (db *DB) migrate(ctx context.Context, files fs.FS) error {
 	known, err := readMigrations(files)
 	if err != nil {
@@ -119,8 +119,8 @@ func (c conn) applyMigrations(ctx context.Context, known []migration) error {
 	return nil
 }
 
-// compareMigrations returns an error if the database has applied a migration
-// that the program does not know or that differs from the program's.
+// compareMigrations returns an error if a migration that was applied to the
+// database is unknown to the program or differs from the program's migration.
 func compareMigrations(known []migration, applied []appliedMigration) error {
 	if len(applied) > len(known) {
 		return fmt.Errorf("%w: schema version %d, this program supports %d", ErrTooNew, len(applied), len(known))

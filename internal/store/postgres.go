@@ -28,7 +28,8 @@ const (
 	tcpTimeout = 10 * time.Second
 )
 
-// keepAlive detects connections whose other end is gone, after about 10 s.
+// keepAlive detects within about 10 s that the other end of a connection is
+// gone.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: 2 * time.Second, Count: 3}
 
 // dialer opens connections to the server.
@@ -43,8 +44,9 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
 
 // openPostgres opens a PostgreSQL database. The URL may contain driver and
-// server settings, for example search_path. A pooler that gives each
-// transaction another connection needs default_query_exec_mode=exec.
+// server settings, for example search_path. If a pooler may run each
+// transaction on a different connection, the URL must contain
+// default_query_exec_mode=exec.
 func openPostgres(address string, opts Options) (*DB, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {

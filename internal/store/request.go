@@ -14,7 +14,8 @@ const (
 	MaxResponseBytes = 64 << 20 // of responses as stored, together
 )
 
-// Request records a request that its client may send again, with the response.
+// Request records a request and its response, so that the client can safely
+// repeat the request.
 type Request struct {
 	Principal string // a user id
 	Label     string // chosen by the client, unique for each request
@@ -34,8 +35,8 @@ func (r *Request) fields() []any {
 type Requests struct{ c conn }
 
 // Begin records a request without a response. It fails with [ErrExists] if the
-// principal has used the label, and with [ErrTooMany] if the principal has
-// [MaxRequests] since the given time.
+// principal has already used the label, and with [ErrTooMany] if the principal
+// already has [MaxRequests] requests since the given time.
 func (t Requests) Begin(ctx context.Context, r Request, since time.Time) error {
 	r.Created, r.Status, r.Response = now(), 0, ""
 	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM requests WHERE principal = $1 AND created >= $2", r.Principal, timestamp(since))
@@ -73,9 +74,9 @@ func (t Requests) Get(ctx context.Context, principal, label string) (Request, er
 	return r, nil
 }
 
-// End adds the response to a request. It deletes the oldest responses of the
-// principal, but not their requests, if all together have more than
-// [MaxResponseBytes].
+// End adds the response to a request. If all responses to the principal then
+// exceed [MaxResponseBytes] together, it deletes the oldest ones, but not their
+// requests.
 func (t Requests) End(ctx context.Context, r Request) error {
 	err := t.c.execAffecting(ctx, "UPDATE requests SET status = $3, response = $4 WHERE principal = $1 AND label = $2", r.Principal, r.Label, r.Status, r.Response)
 	if err != nil {
@@ -98,7 +99,7 @@ func (t Requests) Delete(ctx context.Context, principal, label string) error {
 	return nil
 }
 
-// Prune deletes the requests before the given time.
+// Prune deletes the requests created before the given time.
 func (t Requests) Prune(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM requests WHERE created < $1", timestamp(before))
 	if err != nil {

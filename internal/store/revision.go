@@ -37,7 +37,7 @@ func (db *DB) Revisions(ctx context.Context) (map[string]int64, error) {
 }
 
 // changeSecrets calls f in a transaction and increments [SecretsRevision] if f
-// changed rows. It returns their number.
+// changed rows. It returns the number of changed rows.
 func (c conn) changeSecrets(ctx context.Context, f func(conn) (int64, error)) (changed int64, err error) {
 	err = c.inTransaction(ctx, func(c conn) (err error) {
 		if changed, err = f(c); err == nil && changed > 0 {
@@ -48,7 +48,7 @@ func (c conn) changeSecrets(ctx context.Context, f func(conn) (int64, error)) (c
 	return changed, err
 }
 
-// execSecrets is like exec, but for statements of changeSecrets.
+// execSecrets executes a statement in changeSecrets.
 func (c conn) execSecrets(ctx context.Context, query string, args ...any) (int64, error) {
 	return c.changeSecrets(ctx, func(c conn) (int64, error) { return c.exec(ctx, query, args...) })
 }

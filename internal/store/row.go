@@ -40,8 +40,8 @@ func NewID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// row constrains P to a pointer to a struct that holds a result row. Its fields
-// method returns pointers to the columns, in order.
+// row is a constraint for pointers to structs that hold a result row. Its
+// fields method returns pointers to the columns, in order.
 type row[T any] interface {
 	*T
 	fields() []any

@@ -13,7 +13,7 @@ import (
 )
 
 // openSQLite opens a database file. It uses a single connection for writing, so
-// that writers in this process take turns instead of failing, in order. The other
+// that writers in this process take turns instead of failing. The other
 // connections are read-only.
 func openSQLite(path string, opts Options) (*DB, error) {
 	if path == "" || strings.HasPrefix(path, ":") {
@@ -43,8 +43,8 @@ func openSQLite(path string, opts Options) (*DB, error) {
 }
 
 // createPrivateFile creates a file that only its owner can read, unless the
-// file exists. SQLite would create it readable by others. SQLite also uses the
-// file's mode for its journal files.
+// file exists. If SQLite created the file, others could read it. SQLite also
+// uses the file's mode for its journal files.
 func createPrivateFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -57,7 +57,7 @@ func createPrivateFile(path string) error {
 }
 
 // sqliteURL returns the URL with which the driver opens a file. A statement
-// waits for other processes until timeout.
+// waits up to timeout for other processes.
 func sqliteURL(path string, timeout time.Duration, pragmas ...string) string {
 	settings := append([]string{
 		"_pragma=busy_timeout(" + strconv.FormatInt(timeout.Milliseconds(), 10) + ")",

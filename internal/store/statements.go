@@ -113,9 +113,9 @@ func (c *cachingConn) prepare(ctx context.Context, query string) (*cachedStateme
 	return s, nil
 }
 
-// fixedPlan returns a query without limits that consist only of a parameter. The
-// query planner uses the value of such a parameter, and SQLite then prepares the
-// statement again at each execution.
+// fixedPlan rewrites the limits in a query that consist only of a parameter.
+// SQLite would prepare such a statement again at each execution, because its
+// query planner uses the value of the parameter.
 func fixedPlan(query string) string { return strings.ReplaceAll(query, "LIMIT $", "LIMIT 0+$") }
 
 // closeIdle closes the statements that have no open rows.

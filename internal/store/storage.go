@@ -13,8 +13,8 @@ func (t Storage) Skills(ctx context.Context, n Namespace) (int64, error) {
 	return t.measure(ctx, n, "SELECT count(*) FROM skills WHERE namespace = $1", string(n))
 }
 
-// Sessions returns the number of sessions of a user, or 0 for another
-// namespace.
+// Sessions returns the number of sessions of the user who owns a namespace, or
+// 0 if no user owns it.
 func (t Storage) Sessions(ctx context.Context, n Namespace) (int64, error) {
 	return t.measure(ctx, n, "SELECT count(*) FROM sessions WHERE owner = $1", n.User())
 }

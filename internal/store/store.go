@@ -68,7 +68,7 @@ func (o *Options) orDefaults() Options {
 // automatically.
 //
 // With SQLite, a completed change survives a process crash. A power failure may
-// lose the last changes, but never part of one.
+// lose the last changes, but never only a part of a change.
 type DB struct {
 	Tables
 	dialect dialect
@@ -180,9 +180,9 @@ func (db *DB) Ping(ctx context.Context) error {
 	return classifyError(ctx, db.reader.PingContext(ctx))
 }
 
-// CheckWrite commits a small change on behalf of a node, which leaves no rows. It
-// fails if the database does not complete the change, for example with [ErrBusy]
-// while another transaction locks a table that conversations need.
+// CheckWrite commits a small change on behalf of a node. The change leaves no
+// rows. It fails if the database does not complete the change, for example with
+// [ErrBusy] while another transaction locks a table that conversations need.
 func (db *DB) CheckWrite(ctx context.Context, node string) error {
 	err := db.retry(ctx, func() error {
 		// Not serializable, so that it does not conflict with appended events.

@@ -99,8 +99,8 @@ func (c conn) runTx(ctx context.Context, level sql.IsolationLevel, f func(conn) 
 }
 
 // acquireWriter returns a connection for writing, and a function that releases it.
-// It waits for a limited time, because the function that uses the connection may
-// itself wait for this change.
+// It waits only for a limited time, because the function that is using the
+// connection may itself be waiting for the caller's change.
 func (db *DB) acquireWriter(ctx context.Context, urgent bool) (_ *sql.Conn, release func(), err error) {
 	if db.queue != nil {
 		if err := db.queue.acquire(ctx, urgent, db.wait); err != nil {

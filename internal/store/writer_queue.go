@@ -9,9 +9,9 @@ import (
 )
 
 // writerQueue admits one writer at a time, in order of arrival. The pool of
-// package sql gives a free connection to any of those that wait for it, so that
-// under load some would wait very long. Urgent writers go first. The zero value is
-// a free queue. It is safe for concurrent use.
+// package sql gives a free connection to an arbitrary waiting goroutine, so under
+// load some writers would wait very long. Urgent writers go first. The zero value
+// is a free queue. It is safe for concurrent use.
 type writerQueue struct {
 	mu      sync.Mutex // guards the fields below
 	writing bool
@@ -21,8 +21,8 @@ type writerQueue struct {
 }
 
 // acquire waits until the caller may write. It fails with [ErrBusy] if a single
-// writer before it takes longer than limit: it may itself wait for this one. The
-// caller must call release.
+// earlier writer takes longer than limit, because that writer may itself be
+// waiting for the caller. The caller must call release.
 func (q *writerQueue) acquire(ctx context.Context, urgent bool, limit time.Duration) error {
 	q.mu.Lock()
 	if !q.writing {
