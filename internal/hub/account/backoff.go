@@ -18,9 +18,10 @@ const (
 	accountInterval, accountBurst = 2 * time.Minute, 50
 )
 
-// strangerLimits limit the attempts on an account under attack from a network from
-// which the user never signed in. Each further limit applies to a larger network
-// around it, because providers assign neighboring networks to one customer.
+// strangerLimits apply while an account is under attack. They limit the attempts
+// that come from networks from which the user never signed in. Each further limit
+// applies to a larger enclosing network, because providers assign neighboring
+// networks to one customer.
 var strangerLimits = []struct {
 	bits4, bits6 int // length of the network's prefix
 	every        time.Duration
@@ -31,11 +32,11 @@ var strangerLimits = []struct {
 	{16, 32, 20 * time.Second, 30},
 }
 
-// Backoff limits sign-in attempts by account and network together, so that nobody
-// can lock a user out from another network. If an account is guessed from many
-// networks, networks from which the user signed in before are not affected. Other
-// networks have few attempts, so that guessing is slow, but the user can still
-// sign in.
+// Backoff limits the sign-in attempts for each pair of account and network, so
+// that an attacker on one network cannot lock out a user on another. If attempts
+// on an account come from many networks, the networks from which the user signed
+// in before are not affected. All other networks get few attempts, so that
+// guessing a password is slow, but the user can still sign in from there.
 //
 // It counts only attempts in this process. It is safe for concurrent use.
 type Backoff struct {
@@ -69,7 +70,7 @@ type Attempt struct {
 	limits []limit // all except the network's
 }
 
-// Undo discounts an attempt whose password was not checked. The attempt still
+// Undo takes back an attempt whose password was not checked. The attempt still
 // counts against the limit of the network.
 func (a *Attempt) Undo() { undoAll(a.limits...) }
 
@@ -108,8 +109,8 @@ func (b *Backoff) Check(account string, from netip.Addr, known func(netip.Prefix
 	return &Attempt{is, append(limits, pair)}, nil
 }
 
-// Succeed records that an attempt succeeded. It forgets earlier attempts for the
-// account from the network.
+// Succeed records that an attempt succeeded. It forgets earlier attempts to sign
+// in to the account from the network of the address.
 func (b *Backoff) Succeed(account string, from netip.Addr) {
 	b.pairs.Reset(pairKey(account, address.CustomerNetwork(from)))
 }

@@ -259,7 +259,7 @@ func (o *OIDC) connect(ctx context.Context) (*oauth2.Config, *oidc.Provider, err
 }
 
 // discover reads the configuration of the provider. The caller must hold
-// discovering.
+// o.discovering.
 func (o *OIDC) discover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, o.client), providerTimeout)
 	defer cancel()

@@ -77,10 +77,10 @@ type Client struct {
 }
 
 // NetworkClient returns the client for a sign-in that starts now from an address.
-// All checks of the sign-in together wait for at most 8 seconds. Sign-ins from a
-// network share a turn. known reports whether the user signed in from the network
-// before; if so, the user has a separate turn. The known clients together take
-// turns with all other clients together.
+// All checks of the sign-in together wait for at most 8 seconds. Sign-ins from
+// the same network share one turn. If known is set, the user signed in from the
+// network before and has a separate turn. All known clients together take turns
+// with all other clients together.
 func NetworkClient(from netip.Addr, user string, known bool) Client {
 	network, deadline := address.CustomerNetwork(from), time.Now().Add(maxWait)
 	if known {
@@ -120,8 +120,8 @@ const (
 
 // Passwords hashes and verifies passwords. It limits how many passwords it
 // processes at once, because each takes much memory. Further passwords wait: up to
-// six per client and 24 in total, plus as many from known clients. It is safe for
-// concurrent use.
+// six per client, up to 24 from all known clients, and up to 24 from all others.
+// It is safe for concurrent use.
 type Passwords struct {
 	cost   Cost
 	slots  *queue.Queue

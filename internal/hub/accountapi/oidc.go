@@ -9,7 +9,7 @@ import (
 )
 
 // redirectToProvider redirects a browser to the OpenID Connect provider. After
-// sign-in, the user returns to the path in the query parameter back.
+// sign-in, the user returns to the path in the query parameter named back.
 func (h *Handlers) redirectToProvider(w http.ResponseWriter, r *http.Request) {
 	if err := h.Gate.CountAttempt(api.RequestFrom(r.Context())); err != nil {
 		h.showSignInError(w, r, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// quotasJSON holds the limits of what users and groups store.
+// quotasJSON holds the limits on how much users and groups may store.
 type quotasJSON struct {
 	User       quota.Amounts    `json:"user" doc:"Limits of each user; 0 for unlimited"`
 	Group      quota.Amounts    `json:"group" doc:"Limits of each group, and of the public namespace; 0 for unlimited"`

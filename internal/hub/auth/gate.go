@@ -202,7 +202,8 @@ func (d *Gate) CountPasswordGuess(v *api.Request) error {
 	return d.guesses.Allow("user " + string(v.Principal.User))
 }
 
-// ClientNetwork returns the network of a request, as rate limits count it.
+// ClientNetwork returns the client network to which rate limits attribute a
+// request.
 func (d *Gate) ClientNetwork(v *api.Request) string {
 	return address.CustomerNetwork(v.Client).String()
 }

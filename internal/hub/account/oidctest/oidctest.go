@@ -137,8 +137,8 @@ func (p *Provider) Impersonate(t testing.TB) {
 	p.key = key
 }
 
-// frozenKeys serves the current keys permanently and returns the URL. The caller
-// must hold mu.
+// frozenKeys starts a server that always returns the current keys, even after
+// they are replaced, and returns its URL. The caller must hold mu.
 func (p *Provider) frozenKeys(t testing.TB) string {
 	keys := p.keySet()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, keys) }))
