@@ -211,7 +211,7 @@ func (h *Handlers) starter(ctx context.Context, s agents.Server) (upstream.Spawn
 	return start, func() { rt.Close(); end() }, nil
 }
 
-// checkApproved returns an error if the command's approval has been revoked.
+// checkApproved returns an error if the server's command is no longer approved.
 func (h *Handlers) checkApproved(ctx context.Context, s agents.Server) error {
 	said, err := h.Agents.ReviewState(ctx, s.PolicyDigest())
 	if err == nil && said != store.Approved {

@@ -90,7 +90,8 @@ func (a actor) formatNamespace(ctx context.Context, in store.Namespace) (string,
 }
 
 // visibleNamespaces returns the namespaces in which the actor's names are resolved,
-// nearest first: its own, its groups', the public one, and the operator's.
+// nearest first: the actor's own namespace, those of its groups, the public one,
+// and the operator's.
 func (a actor) visibleNamespaces() []store.Namespace {
 	out := []store.Namespace{store.UserNamespace(string(a.p.User))}
 	for _, id := range sortedIDs(a.p.Groups) {
@@ -181,7 +182,7 @@ func (a actor) refNamespaces(ctx context.Context, home store.Namespace, namespac
 
 // findSkill resolves a skill name in a document, trying the nearest namespace
 // first. bound reports whether the document already refers to the skill with the
-// given ID; such a skill may be hidden.
+// given ID; findSkill finds such a skill even if it is hidden.
 func (a actor) findSkill(ctx context.Context, action account.Action, home store.Namespace, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
 	if ref.ID != "" {
 		return a.getSkillByID(ctx, action, name, ref, bound)

@@ -287,7 +287,8 @@ func (r *Registry) isBundled(name string, ref SkillRef) bool {
 	return ref == SkillRef{} && slices.Contains(r.opts.Bundled, name)
 }
 
-// addSettings applies the skill settings of a namespace to a profile, once.
+// addSettings applies the skill settings of a namespace to a profile. Applying
+// the same namespace again changes nothing.
 func (r *Registry) addSettings(ctx context.Context, p *Profile, in store.Namespace) error {
 	if !slices.Contains(p.SettingsNamespaces, in) {
 		p.SettingsNamespaces = append(p.SettingsNamespaces, in)

@@ -414,8 +414,8 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 	return upstream.Variables{User: g.User, Secret: g.Secret, HowToSet: HowToSet}, nil
 }
 
-// HowToSet returns how a user sets a server variable on a hub. Use it as
-// HowToSet in [upstream.Variables].
+// HowToSet returns instructions for setting a server variable on a hub. Use it
+// as HowToSet in [upstream.Variables].
 func HowToSet(_ upstream.Owner, _, name string) string {
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }

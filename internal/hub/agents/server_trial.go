@@ -91,8 +91,8 @@ func (a actor) listDefinitions(ctx context.Context, kind string, page store.Page
 }
 
 // ServerForTest returns a server and its variables for a connection test. The
-// principal must be allowed to change the definition. If the subject has no kind, it
-// names an operator server. The server need not be [Server.Usable].
+// principal must be allowed to change the definition. If the subject has no kind,
+// it names an operator server. The server may still be awaiting review.
 func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, subject Subject) (Server, upstream.Variables, error) {
 	a := r.newActor(p)
 	s, err := r.serverToTest(ctx, a, subject)

@@ -162,10 +162,10 @@ func (r *Registry) refresh(ctx context.Context, seen int64) (int64, error) {
 	return revisions[store.SettingsRevision], nil
 }
 
-// WatchFilter calls f with the result of [Registry.Filter], and again after each
-// change from the goroutine of [Registry.Run]. If the settings cannot be read, f
-// receives the error and a filter that disables all skills. f must not block or
-// call stop. It is not called after stop returns.
+// WatchFilter calls f with the result of [Registry.Filter]. After each change,
+// the goroutine of [Registry.Run] calls f again. If the settings cannot be read,
+// f receives the error and a filter that disables all skills. f must not block
+// or call stop. It is not called after stop returns.
 func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func(catalog.Filter, error)) (stop func(), err error) {
 	w := &watcher{in: slices.Clone(in), notify: f}
 	r.watch.mu.Lock()
