@@ -113,9 +113,9 @@ var schemaNames = map[string]string{
 	"users.Rules":                "Rules",
 }
 
-// schemaName returns the name in [schemaNames]. Otherwise it returns the type name
-// without our suffixes, prefixed with the package name unless isOwnType
-// reports true.
+// schemaName returns the name of a type's schema. If the type is not in
+// [schemaNames], this is the name of the type without the suffixes JSON and
+// Struct, prefixed with the package name unless isOwnType reports true.
 func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

@@ -12,14 +12,14 @@ import (
 // mcpOperations lists the operations that the scope mcp permits, by ID. MCP
 // clients use the MCP endpoints, which serve skills and tools; here they need
 // only the list of what the endpoints offer. All other operations require
-// another scope, even if the authorization rules permit mcp for their action:
-// the MCP endpoints perform the same actions.
+// another scope. The authorization rules may still permit mcp for their
+// actions, because the MCP endpoints perform the same actions.
 var mcpOperations = map[string]bool{
 	"list-capabilities": true,
 }
 
-// limitMCP removes the scope mcp from requests for operations that it does not
-// permit. It rejects a request if its token has no other scope.
+// limitMCP removes the scope mcp from requests for operations that this scope
+// does not permit. It rejects a request if its token has no other scope.
 func (s *Server) limitMCP(ctx huma.Context, next func(huma.Context)) {
 	p := account.FromContext(ctx.Context())
 	if p.Scopes&account.ScopeMCP == 0 || p.Token == "" || mcpOperations[ctx.Operation().OperationID] {
@@ -36,8 +36,8 @@ func (s *Server) limitMCP(ctx huma.Context, next func(huma.Context)) {
 	next(huma.WithContext(ctx, account.NewContext(ctx.Context(), p)))
 }
 
-// withoutMCP removes the scope mcp from the scopes listed in an authorization
-// error, because it does not permit the operation.
+// withoutMCP removes mcp from the scopes listed in an authorization error,
+// because this scope does not permit the operation.
 func withoutMCP(operation string, err error) error {
 	if d, ok := errors.AsType[*account.DeniedError](err); ok && !mcpOperations[operation] && d.Scopes&^account.ScopeMCP != 0 {
 		limited := *d

@@ -24,9 +24,9 @@ import (
 )
 
 // RequestRetention is how long a request with an Idempotency-Key is recorded. A
-// user can have at most [store.MaxRequests] of them: others are refused, because
-// a repetition of a request that was forgotten would be executed again. Of the
-// responses, the newest [store.MaxResponseBytes] are stored.
+// user can have at most [store.MaxRequests] recorded requests. Further requests
+// are refused, because forgetting an older one would allow it to be executed
+// again. Of a user's responses, the newest [store.MaxResponseBytes] are stored.
 const RequestRetention = 24 * time.Hour
 
 // repeatWait is how long a repeated request waits for the response to the first one.
@@ -36,7 +36,8 @@ const repeatWait = 10 * time.Second
 // nothing, and say stores the key with the conversation.
 var withoutKeys = map[string]bool{"say": true, "check-draft": true, "find-draft": true, "pack-draft": true, "look-at-source": true, "test-server": true}
 
-// keyParameter describes the header of the other POST operations.
+// keyParameter describes the Idempotency-Key header of the POST operations that
+// are not in withoutKeys.
 var keyParameter = &huma.Param{
 	Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
 	Description: fmt.Sprintf("Your unique ID of the request, at most %d bytes, plain or quoted: a repetition within %d hours on any node gets the response of the success, if you may still see it; at most %d in that time", store.MaxLabel, RequestRetention/time.Hour, store.MaxRequests),
@@ -61,10 +62,10 @@ type recordedResponse struct {
 }
 
 // once returns middleware that executes a request with an Idempotency-Key at most
-// once. A repetition gets the recorded response, even on another node. If the first
-// request succeeded, that is its response; if it failed, nothing is recorded. If its
-// node died before the response was recorded, the repetition is refused. So is that
-// of a user who has lost a permission since, or cannot read the result any more.
+// once. It records the response if the request succeeds, and nothing if the request
+// fails. A repetition gets the recorded response, even on another node. It is
+// refused if the first node died before it recorded the response, or if the user
+// has since lost a permission or can no longer read the result.
 func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
@@ -124,7 +125,8 @@ func isDryRun(op *huma.Operation, r *http.Request) bool {
 	return op.OperationID == "apply" && dry && err == nil
 }
 
-// maxBodyBytes returns the size from which an operation rejects the body of a request.
+// maxBodyBytes returns the size at which an operation starts to reject request
+// bodies.
 func maxBodyBytes(op *huma.Operation) int64 {
 	switch {
 	case op.MaxBodyBytes < 0:
@@ -135,8 +137,8 @@ func maxBodyBytes(op *huma.Operation) int64 {
 	return op.MaxBodyBytes
 }
 
-// digestRequest returns the hash of a request. It is stored encrypted, because the
-// body may contain a password, which the hash would help to guess.
+// digestRequest returns the hash of a request. The hash is stored encrypted,
+// because the body may contain a password, which the hash would help to guess.
 func digestRequest(r *http.Request, scopes account.Scopes, body []byte) []byte {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q %q %q %q ", r.URL.Path, r.URL.RawQuery, scopes.String(), r.Header.Get("Content-Type"))
@@ -200,7 +202,7 @@ func (q Requests) decrypt(response string, r store.Request) ([]byte, error) {
 	return text, nil
 }
 
-// partLabel is the label of one of n encrypted parts of the response.
+// partLabel returns the label of part i of the n encrypted parts of a response.
 func partLabel(r store.Request, i, n int) encryption.Label {
 	return encryption.Label{Owner: "request/" + r.Principal, Name: fmt.Sprintf("part %d of %d of %s", i+1, n, r.Label)}
 }
@@ -308,7 +310,7 @@ func (c *responseCopy) Write(b []byte) (int, error) {
 // Unwrap gives [http.ResponseController] access to the wrapped writer.
 func (c *responseCopy) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// failingReader fails with an error.
+// failingReader is a reader that always fails with err.
 type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }

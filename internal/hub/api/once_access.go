@@ -42,7 +42,8 @@ func changedPath(path, template string) string {
 	return ""
 }
 
-// isReadable reports whether an operation reads the item at the given path.
+// isReadable reports whether the API has an operation that reads the item at
+// the given path.
 func (s *Server) isReadable(path string) bool {
 	names := strings.Split(path, "/")
 	for template, item := range s.OpenAPI().Paths {
@@ -76,7 +77,8 @@ func (s *Server) canRead(r *http.Request, path string) bool {
 	return answer.status < 300
 }
 
-// discarded is a response of which only the status is of interest.
+// discarded is a response writer that discards the body and keeps only the
+// status.
 type discarded struct {
 	header http.Header
 	status int

@@ -199,7 +199,7 @@ func rateLimitProblem(err error) *Problem {
 	return &Problem{Status: 429, Code: "too_often", Detail: l.Error(), Next: "wait for " + seconds + " s", Header: http.Header{"Retry-After": {seconds}}}
 }
 
-// Quota describes a limit of what a user or group stores.
+// Quota describes a limit on how much a user or group may store.
 type Quota struct {
 	Namespace store.Namespace `json:"namespace" doc:"user:ID, group:ID or public"`
 	Measure   quota.Measure   `json:"measure" enum:"bytes,skills,sessions"`
@@ -208,8 +208,8 @@ type Quota struct {
 	Added     int64           `json:"added" doc:"By the request"`
 }
 
-// quotaProblem reports an exceeded limit as a client error: the hub works, and
-// alerts on server errors must not fire.
+// quotaProblem reports an exceeded limit as a client error, because the hub
+// works and alerts on server errors must not fire.
 func quotaProblem(err error) *Problem {
 	e, ok := errors.AsType[*quota.ExceededError](err)
 	if !ok {

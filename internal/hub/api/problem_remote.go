@@ -122,8 +122,8 @@ func libraryInputProblem(err error) *Problem {
 	return &Problem{Status: 422, Code: "invalid", Detail: e.Why, Next: "see what is expected: GET /openapi.json"}
 }
 
-// PartialImport returns an import error that also states the changes made
-// before it.
+// PartialImport adds the number of changes made before the failure to an import
+// error.
 func PartialImport(done *library.ImportResult, err error) error {
 	if done == nil || len(done.Created)+len(done.Updated) == 0 {
 		return err
