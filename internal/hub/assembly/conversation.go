@@ -155,8 +155,9 @@ func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 	})
 }
 
-// maxAnnounced is the maximum number of skills for which added and removed skills
-// are announced to the model. If there are more, the model searches for them.
+// maxAnnounced is the maximum size of a catalog whose added and removed skills
+// are announced to the model. In a larger catalog, the model must search for
+// skills.
 const maxAnnounced = 1000
 
 func (t *conversation) agentOptions() agent.Options {
@@ -167,7 +168,7 @@ func (t *conversation) agentOptions() agent.Options {
 	return o
 }
 
-// instructions returns the system prompt: that of the agent, the general
+// instructions returns the system prompt: the agent's own prompt, the general
 // instructions and the skill catalog.
 func (t *conversation) instructions() string {
 	text := "You help the user. Your working directory contains the files of this conversation. Read and write them, and run commands there in a sandbox. " +

@@ -58,9 +58,10 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, run runFu
 // runFunc runs a command in the working directory.
 type runFunc = func(ctx context.Context, args []string, timeout time.Duration) (*workspace.CommandResult, error)
 
-// runsCommands reports whether commands can run in the working directory: whether
-// there is a sandbox, the user may run code, and the sandbox may have the
-// directory. The last is the same for all conversations of a node.
+// runsCommands reports whether commands can run in the working directory. This
+// requires a sandbox, a user who may run code, and a directory that may be passed
+// to the sandbox. The last condition has the same result for all conversations of
+// a node.
 func (t *conversation) runsCommands(ctx context.Context, c *chat.ToolContext) (bool, error) {
 	rt, k := t.setup.Runtime, t.assembler
 	if t.principal.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() {

@@ -184,8 +184,8 @@ func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namesp
 // refer to an agent.
 func AgentName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// boundNames returns the names that only the referenced skills, or none, may
-// have.
+// boundNames returns the names that are reserved for the referenced skills,
+// even if such a skill is missing.
 func (p *plan) boundNames() []string {
 	names := slices.Clone(p.withheld)
 	for _, r := range p.refs {
