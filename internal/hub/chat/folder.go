@@ -245,7 +245,8 @@ func (f *folder) writeFile(name string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// readFile reads up to one byte more than [MaxFile] from a file.
+// readFile reads a file up to its first [MaxFile]+1 bytes, so that the caller
+// can detect a file that is too large.
 func (f *folder) readFile(name string) ([]byte, error) {
 	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -61,11 +61,12 @@ type Message struct {
 	Key string
 }
 
-// SendMessage adds a message to a conversation's inbox and returns its number,
-// which its events have in [Event.Input]. It does not wait for the turn. It fails
-// with [ErrQueueFull] if [MaxQueued] inputs are waiting, with [ErrKeyUsed] if a
-// different message was sent with the key, and with a [*quota.ExceededError] if
-// the owner of the conversation may not store the message.
+// SendMessage adds a message to a conversation's inbox and returns the message's
+// number, which [Event.Input] of its events also contains. It does not wait for
+// the turn. It fails with [ErrQueueFull] if [MaxQueued] inputs are waiting, with
+// [ErrKeyUsed] if a different message was sent with the key, and with a
+// [*quota.ExceededError] if the owner of the conversation may not store the
+// message.
 func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
 	switch {
 	case m.Text == "" && m.Skill == "":
@@ -222,8 +223,8 @@ func (c *conversationTx) notifyTurn(ctx context.Context, kind InputKind, about s
 	return err
 }
 
-// appendInput adds an input to the inbox. If take is set, it also takes it; no
-// other input may wait.
+// appendInput adds an input to the inbox. If take is set, it also takes the
+// input; in that case, no other input may be waiting.
 func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st state, in input, take bool) (int64, error) {
 	if n := st.Wanted - st.Taken; n >= maxNotes || !in.Kind.isNote() && n >= MaxQueued {
 		return 0, ErrQueueFull

@@ -61,9 +61,9 @@ func (l *listener) close() {
 	}
 }
 
-// wait waits for events after the number seen, and returns those that this node
-// has added to the stream. If grown is set, the stream may have further events in
-// the database, or may have been deleted.
+// wait waits for events with numbers greater than seen, and returns those that
+// this node has added to the stream. If grown is set, the stream may have further
+// events in the database, or may have been deleted.
 func (l *listener) wait(ctx context.Context, seen int64) (fresh []Event, grown bool, err error) {
 	for {
 		fresh, grown = l.take(seen)
@@ -82,8 +82,8 @@ func (l *listener) wait(ctx context.Context, seen int64) (fresh []Event, grown b
 	}
 }
 
-// take returns the events after the number seen that this node has added to the
-// stream, without a gap.
+// take returns the events that this node has added to the stream and whose
+// numbers follow seen without a gap.
 func (l *listener) take(seen int64) (fresh []Event, grown bool) {
 	l.notifier.mu.Lock()
 	defer l.notifier.mu.Unlock()
@@ -120,7 +120,7 @@ func (b *notifier) deliver(stream string, events []Event) {
 	}
 }
 
-// wake makes wait look for events. The caller must hold notifier.mu.
+// wake makes [listener.wait] look for events. The caller must hold notifier.mu.
 func (l *listener) wake() {
 	select {
 	case l.wakeup <- struct{}{}:

@@ -75,7 +75,7 @@ func (s *snapshot) size() int {
 // errForeign is returned for a snapshot of another transcript.
 var errForeign = errors.New("snapshot does not belong to transcript")
 
-// advance adds the steps that follow in the transcript.
+// advance applies the steps that follow the snapshot in the transcript.
 func (s *snapshot) advance(ctx context.Context, from store.Events) error {
 	const page = 100
 	for check := s.seq() > 0; ; check = false {
@@ -232,7 +232,7 @@ func (c *snapshotCache) get(id string) *snapshot {
 }
 
 // put adds a snapshot, which the caller must no longer change. It removes the
-// least recently used snapshots until the others fit.
+// least recently used snapshots until the remaining ones fit.
 func (c *snapshotCache) put(id string, s *snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,7 +245,7 @@ func (c *snapshotCache) put(id string, s *snapshot) {
 	}
 }
 
-// setStored records the position of the stored snapshot.
+// setStored records the number of the last step in the stored snapshot.
 func (c *snapshotCache) setStored(id string, seq int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

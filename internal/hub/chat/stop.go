@@ -55,8 +55,8 @@ func (e *Engine) registerTurn(c Conversation, cancel context.CancelCauseFunc) (d
 	}
 }
 
-// closeCalls adds a result to the transcript for each call without one, so that
-// no later turn makes the call.
+// closeCalls adds a result to the transcript for each call that has none, so
+// that no later turn makes the call.
 func (w *worker) closeCalls(ctx context.Context, why string) error {
 	var events []session.Event
 	if w.active != nil {

@@ -64,8 +64,8 @@ func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx
 	}
 }
 
-// deliver passes the events that a transaction has added to this node's watchers,
-// which then need not read them from the database.
+// deliver passes the events of a transaction to this node's watchers, which then
+// need not read the events from the database.
 func (e *Engine) deliver(id string, written map[string][]store.Event) {
 	stream := eventStream(id)
 	rows := written[stream]
@@ -186,7 +186,7 @@ func (s *streamEnds) get(stream string) (int64, bool) {
 	return seq, ok
 }
 
-// set records the last event of a stream. The largest number means that the stream
+// set records the last event of a stream. If seq is [math.MaxInt64], the stream
 // was deleted.
 func (s *streamEnds) set(stream string, seq int64) {
 	s.mu.Lock()
