@@ -21,7 +21,8 @@ type Default struct {
 	Exceptions []Exception `json:"exceptions,omitempty"`
 }
 
-// Exception selects conversations by mode, agent or project.
+// Exception selects, by mode, agent or project, the conversations in which a
+// default does not apply.
 type Exception struct {
 	Type  string `json:"type" enum:"mode,agent,project"`
 	Value string `json:"value" minLength:"1" maxLength:"128"` // at most 128 bytes

@@ -262,8 +262,9 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 	return nil
 }
 
-// isSkipReason reports whether err skips only one skill. An exceeded quota does so
-// if something was changed before it, because the result lists the changes.
+// isSkipReason reports whether err causes the import to skip only one skill. This
+// includes an exceeded quota if the import has already changed something, because
+// the result must list the changes.
 func (i *ImportResult) isSkipReason(err error) bool {
 	_, full := errors.AsType[*quota.ExceededError](err)
 	return isSkillError(err) || full && len(i.Created)+len(i.Updated) > 0

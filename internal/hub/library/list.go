@@ -199,8 +199,9 @@ func (q *Query) selects(k *indexedSkill, uses map[string]int64) bool {
 	return true
 }
 
-// collect returns the skills in the namespaces for which matches returns true,
-// each once.
+// collect returns the matching skills in the namespaces, without duplicates.
+// Unless shadowed is set, it omits skills whose names resolve to other skills
+// in these namespaces.
 func (s *skillIndex) collect(in []Namespace, shadowed bool, matches func(*indexedSkill) bool) []*indexedSkill {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,8 +227,8 @@ func (s *skillIndex) collect(in []Namespace, shadowed bool, matches func(*indexe
 	return out
 }
 
-// usesSince returns the number of uses, by ID, of those given skills whose usage
-// the principal may see.
+// usesSince returns the number of uses of skills, by ID. It omits skills whose
+// usage the principal may not see.
 func (l *Library) usesSince(ctx context.Context, p account.Principal, since time.Time, skills []*indexedSkill) (map[string]int64, error) {
 	all, err := l.db.Usage.Totals(ctx, since)
 	if err != nil {
@@ -242,7 +243,7 @@ func (l *Library) usesSince(ctx context.Context, p account.Principal, since time
 	return out, nil
 }
 
-// order returns the comparison for an order.
+// order returns the comparison function for sorting skills in the order by.
 func (l *Library) order(ctx context.Context, by Order, ranks map[string]int, uses map[string]int64) (func(a, b *indexedSkill) int, error) {
 	byName := func(a, b *indexedSkill) int {
 		return cmp.Or(strings.Compare(a.entry.Name, b.entry.Name), strings.Compare(a.id, b.id))
@@ -324,8 +325,8 @@ func encodeListCursor(c listCursor) string {
 }
 
 // startOfPage returns the index of the first skill after a cursor. If the last
-// skill of the previous page is gone, startOfPage returns the position of that
-// skill.
+// skill of the previous page is gone, startOfPage returns the index that this
+// skill had.
 func startOfPage(after string, in []*indexedSkill) (int, error) {
 	if after == "" {
 		return 0, nil

@@ -91,9 +91,9 @@ func (m *Mirror) Run(ctx context.Context) error {
 }
 
 // Update reads the catalog and makes the skills of the namespace equal to those of
-// the catalog. Unchanged files are not read again. A skill of the catalog whose
-// files cannot be read or stored is logged and left as it is. Update must not be
-// called during [Mirror.Run].
+// the catalog. Unchanged files are not read again. If the files of a skill in the
+// catalog cannot be read or stored, Update logs the error and leaves that skill
+// unchanged. Update must not be called during [Mirror.Run].
 func (m *Mirror) Update(ctx context.Context) error {
 	if err := m.skills.Reload(ctx); err != nil {
 		return err
@@ -153,7 +153,8 @@ func (m *Mirror) update(ctx context.Context) error {
 	return nil
 }
 
-// report logs a problem of a skill, once until it changes.
+// report logs a problem with a skill, unless it is the problem that was last
+// logged for that skill.
 func (m *Mirror) report(name string, err error) {
 	if m.reported[name] != err.Error() {
 		m.reported[name] = err.Error()
@@ -181,8 +182,8 @@ func (m *Mirror) stored(ctx context.Context) (map[string]store.Skill, error) {
 }
 
 // put stores the files of an entry, unless a version of the skill already has them.
-// It makes the version with these files current if it may be. s is the stored
-// skill; its ID is "" if there is none.
+// It makes the version with these files current if mayBeCurrent permits that. s is
+// the stored skill; its ID is "" if there is none.
 func (m *Mirror) put(ctx context.Context, s store.Skill, e *catalog.Entry, digest string) error {
 	if s.ID != "" {
 		_, err := m.l.db.Versions.GetByDigest(ctx, s.ID, digest)
@@ -244,8 +245,8 @@ func (m *Mirror) addVersion(ctx context.Context, tx *store.Tx, id string, c *con
 	return m.prune(ctx, tx, h)
 }
 
-// restore makes an existing version current if it may be, and unhides the
-// skill.
+// restore makes an existing version current if mayBeCurrent permits that, and
+// unhides the skill.
 func (m *Mirror) restore(ctx context.Context, id, digest string) error {
 	s, err := m.l.db.Skills.Get(ctx, id)
 	if err != nil || !s.Hidden && s.Digest == digest {

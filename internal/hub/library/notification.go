@@ -60,7 +60,7 @@ func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, excep
 	return nil
 }
 
-// notifyUsers notifies the users and managers of a skill of a new version.
+// notifyUsers notifies the users and managers of a skill about a new version.
 func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
 	to, err := l.affectedUsers(ctx, tx, h)
 	if err != nil {
@@ -69,8 +69,8 @@ func (l *Library) notifyUsers(ctx context.Context, tx *store.Tx, p account.Princ
 	return l.notifyVersion(ctx, tx, to, p, h, v)
 }
 
-// notifyManagers notifies the managers of a skill of a version that is awaiting
-// review.
+// notifyManagers notifies the managers of a skill about a version that is
+// awaiting review.
 func (l *Library) notifyManagers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
 	to := recipients{}
 	if err := l.addMembers(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {

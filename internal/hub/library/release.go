@@ -63,8 +63,8 @@ func downgradef(r DowngradeReason, format string, args ...any) error {
 // checkRelease returns an error if the files of a source must not replace the
 // current version of a skill: their signature is invalid, its key does not belong
 // to the owner of the earlier one or has expired, or its counter is lower than
-// that of a stored version of the same owner. The error is a [*DowngradeError] if
-// downgrade permits the files.
+// that of a stored version of the same owner. If setting downgrade would permit
+// the files, the error is a [*DowngradeError].
 func (l *Library) checkRelease(ctx context.Context, h *skillRecord, c *content, downgrade bool) error {
 	now, err := c.signature()
 	if err != nil || downgrade {
@@ -121,11 +121,11 @@ type release struct {
 }
 
 // signedVersions returns the signature of the newest signed version of a skill,
-// or nil, and, of the versions signed by the owner of the key of incoming, the
-// one with the highest counter. It ignores the counters of other owners, whose
-// versions were imported in spite of their key. It considers only imported
-// versions that are cleared for use or current, because otherwise anybody who may
-// upload could replace the key or stop updates.
+// or nil if there is none. From the versions signed by the same owner as
+// incoming, it also returns the one with the highest counter. It ignores the
+// counters of other owners, whose versions were imported despite the change of
+// key. It considers only imported versions that are cleared for use or current,
+// because otherwise anybody who may upload could replace the key or stop updates.
 func (l *Library) signedVersions(ctx context.Context, h *skillRecord, incoming *signature.Signature) (last *signature.Signature, highest release, err error) {
 	const page = 100
 	for before := int64(0); ; {
@@ -159,8 +159,8 @@ func (l *Library) signedVersions(ctx context.Context, h *skillRecord, incoming *
 }
 
 // isSameOwner reports whether the keys of two signatures belong to the same
-// publisher: the keys are equal, or the publisher's statements lead from one to
-// the other.
+// publisher: the keys are equal, or the publisher has stated that one key
+// succeeds the other, directly or through other keys.
 func isSameOwner(a, b *signature.Signature) bool {
 	return a.Key == b.Key || b.Succeeds(a.Key, a.KeyExpires) || a.Succeeds(b.Key, b.KeyExpires)
 }

@@ -36,9 +36,9 @@ func mayBeCurrent(s store.Skill, v store.Version) bool {
 // because a reviewer rejected it and no version is cleared.
 func isWithheld(s store.Skill) bool { return s.Review == Rejected }
 
-// checkVersion returns a [*ReviewError] if the principal must not get the version v
-// of the skill, which it may read. Everybody may get a version that is cleared, and
-// the current version unless it was rejected. All other versions are only for their
+// checkVersion returns a [*ReviewError] if the principal, who may read the skill,
+// must not get its version v. Everybody may get a version that is cleared, and the
+// current version unless it was rejected. All other versions are only for their
 // uploader and for the reviewers of the skill, regardless of the scopes of their
 // tokens. Each function that returns the contents of a version must call
 // checkVersion or [isWithheld].
@@ -70,9 +70,9 @@ func (h *skillRecord) newReviewError(p account.Principal, v store.Version) *Revi
 	return e
 }
 
-// CheckVersion returns a [*ReviewError] if the principal must not get a version of
-// a skill that it may use, and [ErrNotFound] if there is no version with the digest.
-// If digest is "", it checks the current version.
+// CheckVersion returns a [*ReviewError] if the principal, who may use the skill,
+// must not get the version with the given digest, and [ErrNotFound] if there is no
+// such version. If digest is "", it checks the current version.
 func (l *Library) CheckVersion(ctx context.Context, p account.Principal, s store.Skill, digest string) error {
 	if current := digest == "" || digest == s.Digest; current && !isWithheld(s) {
 		return nil
@@ -121,7 +121,8 @@ func (l *Library) applyReview(ctx context.Context, tx *store.Tx, p account.Princ
 }
 
 // findCleared returns the newest cleared version of the same skill before v. If
-// there is none, it returns the newest one after v, which was withdrawn, or nil.
+// there is none, it returns the newest cleared version after v, which was
+// withdrawn earlier, or nil.
 func findCleared(ctx context.Context, tx *store.Tx, v store.Version) (*store.Version, error) {
 	var newer *store.Version
 	for before := int64(0); ; {

@@ -238,8 +238,8 @@ func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account
 	return v, l.notifyUsers(ctx, tx, p, h, v)
 }
 
-// insertVersion adds a version and makes it current if it may be. Its files must
-// already be stored.
+// insertVersion adds a version and makes it current if mayBeCurrent permits
+// that. Its files must already be stored.
 func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Principal, s store.Skill, c *content, from *Source) (store.Version, error) {
 	row, files, err := c.versionRow(s.ID, string(p.User), from.encode())
 	if err != nil {
