@@ -11,8 +11,9 @@ import (
 type Audit struct{ b *core }
 
 // List returns records, newest first. Administrators may read all records. Other
-// users may read the records of actions in their own namespace and of their own
-// actions. Group owners may also read those of actions in their groups.
+// users may read the records of their own actions and of all actions in their
+// own namespace. Group owners may also read the records of actions in their
+// groups.
 func (l Audit) List(ctx context.Context, p account.Principal, q store.AuditQuery) ([]store.AuditRecord, error) {
 	r := account.Resource{}
 	switch n := q.Namespace; {

@@ -133,8 +133,8 @@ func appendAudit(ctx context.Context, audit store.Audit, a auditedAction, decisi
 // reserved lists names that users and groups must not have.
 var reserved = []string{"public", "default", "bundled", "system", "hub", "me", "local"}
 
-// checkName returns an error if the name of a user or group is invalid. Names are
-// used in URLs and on command lines, so they are lower-case.
+// checkName returns an error if the name of a user or group is invalid. Names
+// must be lower-case, because they are used in URLs and on command lines.
 func checkName(name string) error {
 	const why = "must have 1 to 64 of the characters a–z, 0–9, . _ and -, and start with a letter or digit"
 	for i, r := range name {

@@ -100,7 +100,8 @@ func (g Groups) Create(ctx context.Context, p account.Principal, name string, c 
 	return out, nil
 }
 
-// auditDetails returns the details of an audit record about the values.
+// auditDetails returns the audit record details for the values, with an
+// additional entry.
 func (c GroupChange) auditDetails(key, value string) map[string]any {
 	details := map[string]any{key: value}
 	if c.RequiredApprovers != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Quotas manages the limits of what users and groups store.
+// Quotas manages the limits on how much users and groups may store.
 type Quotas struct {
 	b *core
 	// Quotas checks the limits. Its default applies until an administrator sets

@@ -147,7 +147,7 @@ func (l Audit) SetRetention(ctx context.Context, p account.Principal, r Retentio
 }
 
 // Prune deletes the records that are older than the retention and returns their
-// number. It does not authorize: only the hub itself calls it.
+// number. It checks no permissions, because only the hub itself calls it.
 func (l Audit) Prune(ctx context.Context) (int64, error) {
 	var r Retention
 	if _, err := readSetting(ctx, l.b.db.Settings, auditSetting, &r); err != nil || r.Days <= 0 {

@@ -86,9 +86,9 @@ func (s SignIns) CreateFirstAdminAsOperator(ctx context.Context, name, password 
 	})
 }
 
-// EnsureLocalUser creates the user of a hub without accounts unless the user
-// exists, because other rows refer to it. The user has no password, and no
-// administrator rights once there are accounts.
+// EnsureLocalUser creates the user of a hub without accounts if the user does
+// not exist yet. Other rows of the database refer to this user. The user has no
+// password, and no administrator rights once there are accounts.
 func (s SignIns) EnsureLocalUser(ctx context.Context) error {
 	p := account.SinglePrincipal()
 	_, err := s.b.db.Users.Create(ctx, store.User{ID: string(p.User), Name: p.Name})

@@ -268,8 +268,9 @@ func ruledGroups(rules []account.GroupRule) map[account.GroupID]bool {
 	return out
 }
 
-// Valid returns which of up to [store.MaxPage] sign-ins, given by the hashes of their
-// cookies, have not ended. It does not authorize: the hub calls it to end connections.
+// Valid returns which of up to [store.MaxPage] sign-ins, given by the hashes of
+// their cookies, have not ended. It checks no permissions, because the hub itself
+// calls it to end connections.
 func (s SignIns) Valid(ctx context.Context, hashes ...string) (map[string]bool, error) {
 	keys := make([][]byte, len(hashes))
 	for i, hash := range hashes {
