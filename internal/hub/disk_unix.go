@@ -20,7 +20,8 @@ func diskFree(dir string) (free uint64, known bool) {
 	return st.Bavail * uint64(st.Bsize), true
 }
 
-// fileID identifies a file on this machine, if the system can.
+// fileID returns a string that identifies a file on this machine, or "" if the
+// system provides none.
 func fileID(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -20,9 +20,9 @@ const closeTimeout = 5 * time.Second
 // maintenanceInterval is the interval at which expired data is deleted.
 const maintenanceInterval = time.Hour
 
-// Serve serves the hub on l until ctx is done, then closes l. At shutdown, it
-// reports that it is not ready and accepts no more connections. It gives running
-// requests [Options.Drain] to finish, then cancels them and waits up to
+// Serve serves the hub on l until ctx is done, then closes l. At shutdown, the
+// hub reports that it is not ready and accepts no more connections. It gives
+// running requests [Options.Drain] to finish, then cancels them and waits up to
 // closeTimeout. The error is nil unless serving failed.
 func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 	// The context for requests outlives ctx. It is cancelled after the drain time.

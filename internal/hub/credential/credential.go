@@ -63,7 +63,7 @@ func hostOfName(name string) string {
 	return host.String()
 }
 
-// Store returns the credentials that users have stored as secrets.
+// Store provides access to the credentials that users have stored as secrets.
 type Store struct {
 	DB     *store.DB
 	Cipher *encryption.Cipher

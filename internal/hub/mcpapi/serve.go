@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
-// mcpScopes are the principal's scopes that apply to MCP clients. Running code also
-// requires that scope in the token.
+// mcpScopes are the principal's scopes that apply to MCP clients. Running code
+// requires a token with [account.ScopeRun].
 const mcpScopes = account.ScopeMCP | account.ScopeRun
 
 // mountEndpoints registers the MCP endpoints. Clients send a token with each

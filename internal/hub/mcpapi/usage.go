@@ -36,8 +36,8 @@ type usageBuffer struct {
 	storing sync.Mutex // held while uses are stored
 }
 
-// add adds a use of a skill to the sum of the skill and to the sum of the day,
-// owner and agent in entry, which must have no counts.
+// add adds a use of a skill to the total of the skill, and to the total of the
+// day, owner and agent in entry. The counts in entry must be zero.
 func (b *usageBuffer) add(use store.SkillUsage, entry store.MeterEntry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +56,8 @@ func (b *usageBuffer) add(use store.SkillUsage, entry store.MeterEntry) {
 	}
 }
 
-// flush stores the collected uses and waits for another flush that is running.
+// flush stores the collected uses. If another flush is running, it first waits
+// for that one.
 func (b *usageBuffer) flush() {
 	b.storing.Lock()
 	defer b.storing.Unlock()

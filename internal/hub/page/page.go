@@ -40,7 +40,7 @@ func Files() fs.FS {
 }
 
 // ownAssets is the directory of the page's own code, whose files have no hash in
-// their names. Its URL contains a hash of all of them in place of "page".
+// their names. In its URL, a hash of all these files replaces "page".
 const ownAssets = "assets/page/"
 
 // Site serves the files of the web page. For other paths that a browser opens, it
@@ -181,7 +181,8 @@ func AcceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// IsPageRequest reports whether a browser opens a page with a request.
+// IsPageRequest reports whether a request comes from a browser that is opening
+// a page.
 func IsPageRequest(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -189,8 +190,8 @@ func IsPageRequest(r *http.Request) bool {
 	return strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
 }
 
-// notPages lists the first elements of paths that are not pages. Errors there have
-// the format for programs.
+// notPages lists the first elements of paths that are not pages. Error responses
+// for such paths are meant for programs.
 var notPages = map[string]bool{"api": true, "mcp": true, "ws": true, "assets": true, ".well-known": true, "metrics": true, "healthz": true, "readyz": true, "openapi.json": true}
 
 // OrElse returns a handler that serves the web page to browsers and calls next for

@@ -105,8 +105,8 @@ type Status struct {
 }
 
 // States returns the status of a user's sign-ins to servers, by server digest. If a
-// server has several addresses, the worst state counts. States omits servers that
-// need no sign-in and servers whose addresses contain variables.
+// server has several addresses, States returns the worst of their states. States
+// omits servers that need no sign-in and servers whose addresses contain variables.
 func (s *Servers) States(ctx context.Context, user account.UserID, servers []*upstream.Config) (map[string]Status, error) {
 	seen, err := s.readKnown(ctx, user, servers)
 	if err != nil {
@@ -174,10 +174,10 @@ func (s *Servers) readKnown(ctx context.Context, user account.UserID, servers []
 	return out, err
 }
 
-// Fingerprints returns a string for each server that changes when the user signs in
-// or out. The string is "" if the server is not known to require a sign-in;
-// otherwise users must not share connections to it. The servers' variables must be
-// resolved.
+// Fingerprints returns one string for each server; the string changes when the user
+// signs in or out. It is "" if the server is not known to require a sign-in. If it
+// is not "", users must not share connections to the server. The servers' variables
+// must be resolved.
 func (s *Servers) Fingerprints(ctx context.Context, user account.UserID, servers []*upstream.Config) ([]string, error) {
 	known, err := s.readKnown(ctx, user, servers)
 	if err != nil {

@@ -108,8 +108,8 @@ type attempt struct {
 	Back    string         `json:"back"`
 }
 
-// authorize returns an error if a principal may not sign in and out. Signing in
-// requires the same permission as storing one's own secret.
+// authorize returns an error if a principal may not sign in to and out of
+// servers. Signing in requires the same permission as storing one's own secret.
 func authorize(p account.Principal) error {
 	return account.Check(p, account.SecretWrite, account.OwnedBy(p.User))
 }
@@ -319,7 +319,7 @@ func (s *Servers) appendAudit(ctx context.Context, p account.Principal, action a
 }
 
 // Prune deletes expired attempts and old records of servers that require a sign-in.
-// It does not authorize: the hub itself calls it.
+// It checks no permissions, because the hub itself calls it.
 func (s *Servers) Prune(ctx context.Context) error {
 	return s.o.DB.SignIns.Prune(ctx, time.Now().AddDate(0, -1, 0))
 }

@@ -127,7 +127,7 @@ func (s *SumJSON) tokens() (n int64) {
 	return n
 }
 
-// parts returns the token counts. Unknown counts are nil.
+// parts returns pointers to the token counts. A count is nil if it is unknown.
 func (s *SumJSON) parts() []**int64 {
 	return []**int64{&s.Input, &s.Output, &s.CacheRead, &s.CacheWrite}
 }
