@@ -11,7 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// modernVersion is the first protocol version of the modern era.
+// modernVersion is the first version of the modern protocol. Older versions are
+// legacy.
 const modernVersion = "2026-07-28"
 
 // legacyClient holds the session of a legacy client and its own connection to
@@ -108,8 +109,8 @@ func (s *Server) setLogLevel(ctx context.Context, ss *mcp.ServerSession, level m
 	}
 }
 
-// conn returns a connection for requests during which the server cannot send
-// input requests to the client.
+// conn returns a connection for requests that never need input from the client,
+// such as list requests.
 func (in *inboundRequest) conn(ctx context.Context, u *upstreamServer) (*upstreamConn, error) {
 	if in.client != nil {
 		return in.client.slots[u].get(ctx)
@@ -118,7 +119,7 @@ func (in *inboundRequest) conn(ctx context.Context, u *upstreamServer) (*upstrea
 }
 
 // forwardRootsChange notifies the servers connected for a legacy client that
-// its roots have changed.
+// the client's roots have changed.
 func (s *Server) forwardRootsChange(ss *mcp.ServerSession) {
 	c := s.clientFor(ss)
 	for _, sl := range c.slots {
@@ -131,7 +132,8 @@ func (s *Server) forwardRootsChange(ss *mcp.ServerSession) {
 
 // forwardClientProgress forwards a progress notification from a client to the
 // server whose request it concerns. With several servers, it drops the
-// notification: each server chooses its own tokens, so the target is unknown.
+// notification, because each server chooses its own tokens and the target is
+// unknown.
 func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNotificationParams) {
 	if len(s.upstreams) != 1 || p == nil {
 		return
@@ -144,8 +146,8 @@ func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNot
 }
 
 // askClient sends an input request to a legacy client and waits for the
-// response until ctx is done. It uses the stream of the client's request with
-// the context requestCtx.
+// response until ctx is done. It sends on the stream of the client's request
+// that has the context requestCtx.
 func (s *Server) askClient(ctx, requestCtx context.Context, ss *mcp.ServerSession, method string, p mcp.Params) (mcp.Result, error) {
 	requestCtx, cancel := context.WithCancel(requestCtx)
 	defer cancel()

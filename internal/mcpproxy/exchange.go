@@ -35,12 +35,12 @@ type exchange struct {
 	call func(ctx context.Context, l *upstreamConn, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error)
 	// newQuestion returns a result that requests input from the client.
 	newQuestion func(mcp.InputRequestMap, string) mcp.Result
-	// convertResult converts a result to the client's era.
+	// convertResult converts a result to the client's protocol.
 	convertResult func(mcp.Result, bool) mcp.Result
 }
 
-// Empty results with a result type. The SDK provides no other way to set this
-// type.
+// Results that are empty except for the result type. They are decoded from
+// JSON, because the SDK provides no other way to set this type.
 var (
 	toolComplete, toolInputRequired         = newResults[mcp.CallToolResult]()
 	promptComplete, promptInputRequired     = newResults[mcp.GetPromptResult]()
@@ -116,7 +116,8 @@ func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err e
 	s.opts.OnCall(t.up.Name, t.name, err != nil || r.IsError, elapsed)
 }
 
-// completeResult converts a final result to the client's era.
+// completeResult converts a final result to the protocol of the client: modern,
+// or else legacy.
 func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	var c mcp.CallToolResult
 	if modern {
@@ -130,9 +131,9 @@ func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 }
 
 // authorizeCall checks whether the tool is allowed to be called. If not, it
-// returns a result to send instead. It converts input requests for the user to
-// the client's era. The returned function wraps the request state of later
-// input requests.
+// returns a result to send instead. It sends input requests for the user in the
+// form that the client's protocol requires. The returned function wraps the
+// request state of later input requests.
 func (s *Server) authorizeCall(in *inboundRequest, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
 	same := func(state string) string { return state }
 	if s.opts.AuthorizeCall == nil {
@@ -310,7 +311,8 @@ func (s *Server) completeArgument(ctx context.Context, in *inboundRequest, req *
 	return c, nil
 }
 
-// forward forwards a client's request to a server, for any combination of eras.
+// forward forwards a client's request to a server. Each of them may use the
+// legacy or the modern protocol.
 func (s *Server) forward(ctx context.Context, in *inboundRequest, x *exchange) (mcp.Result, error) {
 	if in.client != nil {
 		return s.forwardLegacyToModern(ctx, in, x)

@@ -121,9 +121,9 @@ func (l *upstreamConn) listTemplates(ctx context.Context, meta map[string]any) (
 	return r, err
 }
 
-// listAll reads lists from all servers in parallel and stores the items in the
-// lists returned by last. If a server fails, listAll reports the error and
-// keeps the server's last items.
+// listAll reads one list from every server in parallel. For each server, it
+// stores the items in the list that last returns. If a server fails, listAll
+// reports the error and keeps the server's last items.
 func listAll[T any](ctx context.Context, s *Server, in *inboundRequest, read func(*upstreamConn, context.Context, map[string]any) (listResult[T], error), last func(*lists) *[]T) (mcp.Cacheable, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no answer within %v", s.opts.ListTimeout))
 	defer cancel()

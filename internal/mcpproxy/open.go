@@ -65,7 +65,8 @@ func (d dialOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 
 // NewTransportOpener returns an opener that connects over SDK transports.
 // transport must return a new transport on each call. If era is
-// [upstream.Legacy], the opener does not negotiate the era.
+// [upstream.Legacy], the opener uses the legacy protocol without trying the
+// modern one.
 func NewTransportOpener(transport func(context.Context) (mcp.Transport, error), era string) Opener {
 	return transportOpener{transport, era}
 }

@@ -130,7 +130,7 @@ func requestMeta(req any) map[string]any {
 }
 
 // mergeServers returns the combined capabilities and instructions of the
-// servers. A server that does not connect in time counts as having tools,
+// servers. A server that does not connect in time is assumed to have tools,
 // prompts and resources; its lists are empty until it connects.
 func (s *Server) mergeServers(ctx context.Context, in *inboundRequest) (*mcp.ServerCapabilities, string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no connection within %v", s.opts.ListTimeout))
@@ -237,7 +237,8 @@ func unwrapError(err error) error {
 	return err
 }
 
-// isSDKCode reports whether the SDK uses an error code for connection errors.
+// isSDKCode reports whether code is an error code that the SDK uses for
+// connection errors.
 func isSDKCode(code int64) bool { return code == -32003 || code == -32004 || code == -32005 }
 
 // requestError converts the error of a failed request to a protocol error for

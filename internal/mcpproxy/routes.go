@@ -44,7 +44,7 @@ type template struct {
 // already in use, assignNames prefixes it with the server's name. Of duplicates
 // within a server, it keeps the first. Names with a server's prefix are
 // reserved for that server.
-func assignNames[T any](ups []*upstreamServer, items func(*upstreamServer) []T, name func(T) string, with func(T, string) T) ([]T, map[string]target) {
+func assignNames[T any](ups []*upstreamServer, items func(*upstreamServer) []T, name func(T) string, rename func(T, string) T) ([]T, map[string]target) {
 	out, to := []T{}, map[string]target{}
 	prefixed := map[string]bool{}
 	for _, u := range ups {
@@ -78,7 +78,7 @@ func assignNames[T any](ups []*upstreamServer, items func(*upstreamServer) []T, 
 			}
 			to[as] = target{u, n}
 			if as != n {
-				item = with(item, as)
+				item = rename(item, as)
 			}
 			out = append(out, item)
 		}
@@ -306,9 +306,9 @@ func (t template) matches(uri string) bool {
 	return t.pattern != nil && len(uri) < 8<<10 && t.pattern.Regexp().MatchString(uri)
 }
 
-// syncHeaders registers the tools that have arguments in headers with the SDK,
-// which checks such headers before our handlers run. The SDK's own tool list is
-// never served.
+// syncHeaders registers with the SDK the tools that take arguments from HTTP
+// headers, because the SDK checks such headers before our handlers run. The
+// SDK's own tool list is never served.
 func (s *Server) syncHeaders(tools []*mcp.Tool) {
 	now := map[string]string{}
 	with := map[string]*mcp.Tool{}

@@ -2,12 +2,13 @@
 
 // Package mcpproxy serves several MCP servers as a single server, with all
 // their tools, prompts, resources, templates and completions. It supports
-// clients and servers of both protocol eras. Start reading at [Server].
+// clients and servers that use the legacy protocol or the modern one (version
+// 2026-07-28 and later). Start reading at [Server].
 //
 // It changes messages as little as possible: it does not validate schemas
 // again, it forwards results as far as the SDK's types preserve them, and it
 // keeps the servers' error codes and data. Input requests from a server
-// (elicitation, sampling, roots) are converted to the client's era:
+// (elicitation, sampling, roots) are converted to the client's protocol:
 //
 //	client   server   what happens
 //	legacy   legacy   one connection to the server per client session; requests and notifications pass through both ways

@@ -78,7 +78,7 @@ func (u *upstreamServer) setReachable(ok bool) {
 	u.away = !ok
 }
 
-// resubscribe renews the modern clients' subscriptions if l is a new shared
+// resubscribe renews the subscriptions of modern clients if l is a new shared
 // connection.
 func (u *upstreamServer) resubscribe(l *upstreamConn) {
 	if !l.shared {

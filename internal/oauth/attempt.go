@@ -62,10 +62,10 @@ type Attempt struct {
 	Private       bool             `json:"private,omitempty"`
 }
 
-// Begin discovers the authorization server of a server and, if necessary,
-// registers a client with it. The error is an [*IssuerError] if the server
-// names an unacceptable authorization server, or a [*NotRequiredError] if the
-// server requires no sign-in.
+// Begin discovers the authorization server of the target and, if necessary,
+// registers a client there. The error is an [*IssuerError] if the target names
+// an unacceptable authorization server, or a [*NotRequiredError] if the target
+// requires no sign-in.
 func (s *Store) Begin(ctx context.Context, t *Target) (*Attempt, error) {
 	client, guard, err := newClient(t.Server, s.bounds)
 	if err != nil {

@@ -101,7 +101,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // originalError returns the error of the last request, because err may contain
-// only the text of that error. If the last request succeeded, it returns err.
+// only the text of that error. If the last request did not fail, it returns
+// err.
 func (t *transport) originalError(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,8 +152,8 @@ func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, e
 }
 
 // setAddress records whether the server's address is private. a must be the
-// address of the connection, because host name lookups may differ each time. A
-// server that had a public or unknown address stays public.
+// address of the connection, because host name lookups may differ each time.
+// Once the server had a public or unknown address, it stays public.
 func (t *transport) setAddress(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

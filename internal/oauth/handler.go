@@ -107,9 +107,9 @@ func missingScopes(h http.Header) []string {
 	return nil
 }
 
-// usableGrant returns a grant whose token is valid and differs from the token
-// rejected. It refreshes the token if necessary, and returns nil if there is no
-// usable grant.
+// usableGrant returns a grant with a valid token other than rejected, a token
+// that the server no longer accepts. It refreshes the token if necessary, and
+// returns nil if there is no usable grant.
 func (h *Handler) usableGrant(ctx context.Context, rejected string) (*grant, error) {
 	if h.store == nil {
 		return nil, nil

@@ -42,8 +42,8 @@ type Store struct {
 }
 
 // NewStore returns a store for a principal's sign-ins.
-func NewStore(keep Storage, principal string) *Store {
-	return &Store{storage: keep, principal: principal}
+func NewStore(storage Storage, principal string) *Store {
+	return &Store{storage: storage, principal: principal}
 }
 
 // bounds restricts requests to public addresses and the listed private
@@ -58,9 +58,9 @@ func (s *Store) PublicOnly(private []netip.Prefix) *Store {
 	return &out
 }
 
-// grant is a stored token with the data to refresh and revoke it. Its key
-// consists of the principal and the server, because the issuer is unknown until
-// the server is contacted. The endpoints belong to the issuer. A permanently
+// grant is a stored token with the data to refresh and revoke it. It is stored
+// under the principal and the server, because the issuer is unknown until the
+// server is contacted. The endpoints are those of the issuer. A permanently
 // rejected token is removed from its grant.
 type grant struct {
 	Version       int              `json:"version"`
@@ -81,8 +81,8 @@ type grant struct {
 	Expiry        time.Time        `json:"expiry,omitzero"`
 }
 
-// isFresh reports whether the token is valid and differs from the token
-// rejected. g may be nil.
+// isFresh reports whether the token is valid and differs from rejected, a token
+// that the server no longer accepts. g may be nil.
 func (g *grant) isFresh(rejected string) bool {
 	return g != nil && g.Access != "" && g.Access != rejected && (g.Expiry.IsZero() || time.Until(g.Expiry) > leeway)
 }
@@ -184,8 +184,9 @@ func (s *Store) read(ctx context.Context, server string) (*grant, error) {
 	return s.decode(server, data)
 }
 
-// decode decodes a grant. It returns an error unless the grant belongs to the
-// principal and the server, and nil if data is nil.
+// decode decodes a grant. If data is nil, it returns a nil grant and no error.
+// If the grant does not belong to the principal and the server, it returns an
+// error.
 func (s *Store) decode(server string, data []byte) (*grant, error) {
 	if data == nil {
 		return nil, nil
