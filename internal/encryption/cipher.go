@@ -20,11 +20,12 @@ import (
 // MaxValue is the maximum size of a plaintext value, in bytes.
 const MaxValue = 64 << 10
 
-// formatPrefix starts each encrypted value. It is followed by the key id, and
-// the base64 of the nonce and the ciphertext.
+// formatPrefix starts each encrypted value. After it come the key id, and the
+// nonce and ciphertext in base64.
 const formatPrefix = "lo1."
 
-// ErrFormat is returned for a text that [Cipher.Encrypt] did not produce.
+// ErrFormat is returned for a text that is not in the format produced by
+// [Cipher.Encrypt].
 var ErrFormat = errors.New("not an encrypted value")
 
 // ErrAltered is returned if an encrypted value was modified, or was encrypted
@@ -100,7 +101,7 @@ func (k Key) newAEAD() (cipher.AEAD, error) {
 func (s *Cipher) KeyID() string { return s.current }
 
 // Encrypt encrypts a value and returns printable text, about 60 bytes longer
-// than the value's base64. Each call returns a different text. Encrypt returns
+// than the value in base64. Each call returns a different text. Encrypt returns
 // an error if the value has more than [MaxValue] bytes, or if the label lacks
 // an owner or a name.
 func (s *Cipher) Encrypt(value []byte, l Label) (string, error) {

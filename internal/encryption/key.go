@@ -153,7 +153,7 @@ func readMountedKeys(path string) ([]Key, error) {
 	return ParseKeys(string(data))
 }
 
-// errFileExists is returned if the key file does not have to be created.
+// errFileExists is returned if a key file to create already exists.
 var errFileExists = errors.New("key file already exists")
 
 // LoadOrCreateKeys is like [LoadKeys], but creates a missing file with a new

@@ -153,7 +153,7 @@ func (s *Store) read(in *privatefile.File) (file, error) {
 	return s.decode(data)
 }
 
-// decode returns the content of a file without changes that are too old.
+// decode decodes the content of a file and drops the changes that have expired.
 func (s *Store) decode(data []byte) (file, error) {
 	var head struct {
 		Version int `json:"version"`

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Match returns the skills of a collection that a name refers to: the skill in
-// exactly that directory, or else all skills with that name or install
+// Match returns the skills in a collection that match a name: the skill whose
+// directory is exactly the name, or else all skills with that name or install
 // directory.
 func Match(c *remote.Collection, name string) []remote.Skill {
 	var found []remote.Skill

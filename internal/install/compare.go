@@ -83,7 +83,7 @@ func (p *Plan) verifyInstalled(ctx context.Context, names []string) error {
 	return nil
 }
 
-// localEdits returns the differences between an installed skill and the
+// localEdits returns the differences between an installed skill's files and the
 // lockfile.
 func (p *Plan) localEdits(ctx context.Context, name string) ([]installed.Difference, error) {
 	if _, known := p.editsByName[name]; !known {

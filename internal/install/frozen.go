@@ -89,8 +89,9 @@ func (p *Plan) newLockedStep(ctx context.Context, name string, c *remote.Collect
 	return nil
 }
 
-// checkInstalledRelease checks the counter of an installed skill that matches
-// the lockfile. Someone may have changed both.
+// checkInstalledRelease checks the counter of an installed skill whose files
+// match the lockfile. A match is not enough, because someone may have changed
+// both.
 func (p *Plan) checkInstalledRelease(name string, e installed.Entry) error {
 	if e.Key == "" {
 		return nil

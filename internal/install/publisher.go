@@ -35,8 +35,8 @@ func newPublisher(s *signature.Signature, first bool) *Publisher {
 }
 
 // checkPublisher verifies a skill's signature before installation. The files
-// must match the signature, and the key must be the first one seen from the
-// source, or replace it with the consent of its owner.
+// must match the signature. The key must be the first key seen from the source,
+// or a successor declared by the owner of the previous key.
 func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	signed, err := st.verifySignature()
 	if err != nil {
@@ -83,9 +83,9 @@ func (p *Plan) checkPublisher(st *Step) (*Publisher, error) {
 	return out, nil
 }
 
-// isCommit reports whether a skill is fetched by commit. Such a skill does not
-// determine the key of its source: anyone may have pushed the commit, because hosts
-// also serve commits of forks.
+// isCommit reports whether a skill is fetched by commit. The key of such a
+// skill is not pinned for its source: anyone may have pushed the commit,
+// because a host also serves the commits of a repository's forks.
 func (st *Step) isCommit() bool { return st.From.Kind == remote.Git && st.Entry.Ref == "" }
 
 // pin is the pinned key of a source. The zero value means that no key is
@@ -132,7 +132,8 @@ func (p *Plan) pinOf(source string) (pin, error) {
 }
 
 // pinKeys pins the keys of sources from which signed skills are installed for
-// the first time, and stores what the signatures say about their keys.
+// the first time. For sources with a pinned key, it stores the rotations and
+// expiry dates of keys that are in the signatures.
 func (p *Plan) pinKeys(ctx context.Context) error {
 	for _, st := range p.Steps {
 		if st.Publisher == nil || st.From.Kind == remote.Local {

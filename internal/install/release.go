@@ -19,7 +19,7 @@ const clockTolerance = 24 * time.Hour
 // checkRelease compares the counter in a skill's signature with the highest one
 // seen from its source, and records both in the step's entry. A version is a
 // downgrade if its counter is lower or missing, or if the same counter was seen
-// with other files. The installed version itself is never a downgrade.
+// before with other files. The installed version itself is never a downgrade.
 func (p *Plan) checkRelease(st *Step) error {
 	now := releaseOf(st.Publisher)
 	seen, err := p.highestSeen(st)
@@ -135,7 +135,8 @@ func (p *Plan) highestSeen(st *Step) (signature.Seen, error) {
 	return seen, nil
 }
 
-// findSeen returns what this machine has seen of a skill for this lockfile.
+// findSeen returns the highest version of a skill that this machine has
+// recorded for this lockfile.
 func (p *Plan) findSeen(name string, e installed.Entry) (signature.Seen, error) {
 	if p.options.History == nil {
 		return signature.Seen{}, nil
@@ -143,8 +144,8 @@ func (p *Plan) findSeen(name string, e installed.Entry) (signature.Seen, error) 
 	return p.options.History.Find(scope(p.dir), e.From.CanonicalURL(), name)
 }
 
-// recordReleases stores the counters of the skills in the plan, including
-// unchanged ones of a lockfile.
+// recordReleases stores the counters of the skills in the plan, including those
+// of unchanged skills.
 func (p *Plan) recordReleases(ctx context.Context) error {
 	if p.options.History == nil {
 		return nil
@@ -170,9 +171,9 @@ func (p *Plan) recordReleases(ctx context.Context) error {
 	return nil
 }
 
-// hasUnknownKey reports whether a step's signature says nothing about its
-// source. The key of a skill fetched by commit may not be pinned, because
-// anyone may have pushed the commit.
+// hasUnknownKey reports whether a step's signature cannot be attributed to the
+// publisher of its source. The key of a skill fetched by commit may not be
+// pinned, because anyone may have pushed the commit.
 func (p *Plan) hasUnknownKey(st *Step) bool {
 	return st.isCommit() && p.pins[st.From.CanonicalURL()].Key == ""
 }
@@ -192,7 +193,8 @@ func (p *Plan) ChosenVersions() []string {
 	return all
 }
 
-// isPinned reports whether a step's entry is a tag or a commit.
+// isPinned reports whether an entry refers to a tag or a commit, as opposed to
+// a branch.
 func isPinned(e installed.Entry) bool {
 	return e.From.Kind == remote.Git && (strings.HasPrefix(e.Ref, "refs/tags/") || e.Ref == "" && e.From.Ref != "")
 }

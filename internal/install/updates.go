@@ -77,8 +77,8 @@ func (p *Plan) Step(name string) *Step {
 	return nil
 }
 
-// checkSource checks the installed skills of one source. It returns an error
-// only if ctx is done. Each update reports problems of the source.
+// checkSource checks the skills installed from one source. It returns an error
+// only if ctx is done. If the source has a problem, each update reports it.
 func (p *Plan) checkSource(ctx context.Context, at remote.Location, names []string) ([]Update, error) {
 	updates := make([]Update, len(names))
 	for i, name := range names {
@@ -138,8 +138,8 @@ func markUnreadable(ctx context.Context, updates []Update, err error) ([]Update,
 	return updates, nil
 }
 
-// compareRevision sets the state from the source's revision: Current, PinnedTo,
-// Moved, or Newer if the files must be compared.
+// compareRevision derives the state from the source's revision: Current,
+// PinnedTo or Moved. If the files must be compared as well, it sets Newer.
 func (u *Update) compareRevision(e installed.Entry, rev *remote.Revision) {
 	u.State, u.Latest = Newer, rev.Commit
 	at := func(ref string) *remote.Location {
@@ -208,9 +208,9 @@ func formatUpdate(e installed.Entry, st *Step) string {
 	return "changed files"
 }
 
-// findSkill finds an installed skill in its source by directory. It only
-// reports a skill of the same name in another directory, because that may be a
-// different skill.
+// findSkill finds an installed skill in its source by directory. If only
+// another directory contains a skill with the same name, findSkill sets the
+// state but does not return the skill, because it may be a different one.
 func (u *Update) findSkill(all []remote.Skill, e installed.Entry) (remote.Skill, bool) {
 	at := func(s remote.Skill) *remote.Location {
 		l := e.From

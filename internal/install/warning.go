@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/signature"
 )
 
-// Warning describes what the signature of an installed skill means for its
-// updates.
+// Warning describes a problem with the signature of an installed skill, such as
+// an expired key.
 type Warning struct {
 	Name string `json:"name"`
 	Text string `json:"text"`

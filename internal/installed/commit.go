@@ -176,8 +176,8 @@ func (c *Change) syncDirs(dirs ...string) error {
 	return nil
 }
 
-// revert calls the undo functions and then removes the journal. Otherwise the
-// next change would repeat the moves.
+// revert calls the undo functions and then removes the journal, because with a
+// journal the next change would repeat the moves.
 func (c *Change) revert(undo []func() error, why error) error {
 	c.unreverted = true
 	for _, back := range slices.Backward(undo) {
@@ -197,8 +197,8 @@ func (c *Change) revert(undo []func() error, why error) error {
 }
 
 // removeJournal syncs the moves and then removes the journal. Replaced files
-// must not be removed before that. Otherwise a stale journal could remove
-// skills that were added later.
+// must not be removed before the journal: a stale journal could remove skills
+// that were added later.
 func (c *Change) removeJournal() error {
 	if err := c.syncDirs(".", newPath, oldPath); err != nil {
 		return err

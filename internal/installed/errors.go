@@ -70,7 +70,8 @@ func (e *NotInstalledError) Error() string {
 	return s
 }
 
-// DigestError is returned if files do not have the expected digest.
+// DigestError is returned if the digest of a skill's files differs from the
+// expected one.
 type DigestError struct{ Name, Want, Got string }
 
 func (e *DigestError) Error() string {

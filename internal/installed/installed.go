@@ -178,7 +178,8 @@ func listNames(root *os.Root) ([]string, error) {
 	return names, nil
 }
 
-// foldName maps names that some file system treats as equal to the same string.
+// foldName folds the letter case of a name. Two names have the same result if
+// some file system treats them as equal.
 func foldName(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 // checkName returns an error if name is not a valid directory name on every

@@ -89,7 +89,7 @@ func (l *Lockfile) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// version returns the lowest version of the format that can hold the skills.
+// version returns the lowest format version that can represent the skills.
 func (l *Lockfile) version() int {
 	for _, e := range l.Skills {
 		if e.HighestCounter > 0 || e.Counter > 0 || !e.Signed.IsZero() {

@@ -123,8 +123,8 @@ func (c *Change) checkLock() error {
 	return nil
 }
 
-// missingError wraps err in errStagingRemoved if err means that a file does not
-// exist.
+// missingError adds errStagingRemoved to err if err reports a missing file. It
+// returns other errors unchanged.
 func missingError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", errStagingRemoved, err)
@@ -132,8 +132,8 @@ func missingError(err error) error {
 	return err
 }
 
-// removeStaging removes the staging directory, unless a commit is unfinished.
-// The next change then needs the directory.
+// removeStaging removes the staging directory, unless the next change needs it
+// to finish this commit.
 func (c *Change) removeStaging() error {
 	var err error
 	if !c.unreverted {

@@ -34,8 +34,9 @@ func Check(ctx context.Context, s policy.Store, g policy.Grant) error {
 	return nil
 }
 
-// NeedsFinder is an optional interface of a [policy.Store] that approves skills
-// individually. Such a store needs to know the dependencies of a run.
+// NeedsFinder is an optional interface of a [policy.Store] in which each skill
+// is approved individually. To find a grant, such a store must know the
+// dependencies of a run.
 type NeedsFinder interface {
 	// FindWith is like Find of [policy.Store] for a run with the given
 	// dependencies. If all of them are approved, the grant lists them.
@@ -61,9 +62,10 @@ func Find(ctx context.Context, s policy.Store, p policy.Principal, subject polic
 }
 
 // Acquire starts a run that g permits. The returned context is cancelled when g
-// expires, and within interval (0 means 200 ms) after [Check] fails. Its cause
-// is the reason. The caller must call stop when the run ends; stop waits for
-// the goroutine to finish. Until then, the caller must not modify g.
+// expires, and within interval (0 means 200 ms) after [Check] fails. The cause
+// of the context then says why. The caller must call stop when the run ends,
+// and must not modify g before stop returns; stop waits for the goroutine that
+// checks the grant.
 //
 // If g is valid for a single run, Acquire consumes it: it revokes the grant, or
 // returns [policy.ErrNotGranted] if another run consumed it. Such a run is
@@ -86,10 +88,10 @@ func Acquire(ctx context.Context, s policy.Store, g policy.Grant, interval time.
 	return held, func() { cancel(context.Canceled); <-done }, nil
 }
 
-// Consume starts a run or call that g permits. It returns an error if [Check]
-// does. If g is valid for a single use, Consume revokes it: of several
-// concurrent callers, only one succeeds and the others get
-// [policy.ErrNotGranted].
+// Consume must be called at the start of a run or call that g permits. It
+// returns an error if [Check] does. If g is valid for a single use, Consume
+// revokes it: of several concurrent callers, only one succeeds and the others
+// get [policy.ErrNotGranted].
 func Consume(ctx context.Context, s policy.Store, g policy.Grant) error {
 	if err := Check(ctx, s, g); err != nil || g.Scope != policy.Once {
 		return err

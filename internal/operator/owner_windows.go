@@ -20,18 +20,19 @@ func systemDir() string {
 }
 
 // checkedFrom returns the topmost directory that is checked for the
-// configuration file. The directories above it are not checked: every user can
-// create directories in the system's, but cannot rename those of others.
+// configuration file. The directories above it are not checked: users can
+// create directories there, but cannot rename those of other users.
 func checkedFrom() string { return filepath.Join(systemDir(), "loadout") }
 
 // programsCheckedFrom returns the topmost directory that is checked for a
-// directory of programs. The directories above it are not checked: every user
-// can create directories at the top of a volume, but cannot rename those of
-// others.
+// directory of programs. The directories above it are not checked: users can
+// create directories at the top of a volume, but cannot rename those of other
+// users.
 func programsCheckedFrom(dir string) string { return dir }
 
-// writing lists the rights to change a file, a directory or its permissions.
-const writing = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | windows.DELETE | windows.WRITE_DAC | windows.WRITE_OWNER |
+// writeRights lists the rights to change a file or a directory, including its
+// permissions.
+const writeRights = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | windows.DELETE | windows.WRITE_DAC | windows.WRITE_OWNER |
 	windows.GENERIC_WRITE | windows.GENERIC_ALL | 0x40 // FILE_DELETE_CHILD
 
 // unsafeReason returns why somebody other than an administrator could have
@@ -61,15 +62,15 @@ func unsafeReason(path string, _ fs.FileInfo) string {
 			return fmt.Sprintf("unknown kind of permission (%d)", ace.Header.AceType)
 		}
 		who := (*windows.SID)(unsafe.Pointer(&ace.SidStart))
-		if ace.Mask&writing != 0 && !isAdministrator(who) {
+		if ace.Mask&writeRights != 0 && !isAdministrator(who) {
 			return "writable by " + who.String()
 		}
 	}
 	return ""
 }
 
-// isAdministrator reports whether a user or group is the administrators, the
-// system or its installer.
+// isAdministrator reports whether sid is the group of administrators, the
+// system, or the system's installer.
 func isAdministrator(sid *windows.SID) bool {
 	return sid.IsWellKnown(windows.WinBuiltinAdministratorsSid) || sid.IsWellKnown(windows.WinLocalSystemSid) ||
 		sid.String() == "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"

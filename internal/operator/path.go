@@ -6,8 +6,8 @@ import (
 )
 
 // SafePath returns the directories of a search path, such as the value of PATH,
-// in which only the administrator can place programs. It resolves symlinks, and
-// leaves out relative and missing directories.
+// to which only the administrator can add programs. It resolves symlinks, and
+// omits relative and missing directories.
 func SafePath(list string) string {
 	var out []string
 	for _, dir := range filepath.SplitList(list) {
