@@ -16,7 +16,7 @@ import (
 )
 
 // Caller describes who starts a run: the principal, the session, and the
-// permissions granted by typing the command.
+// permissions that the user granted by typing the command.
 type Caller struct {
 	Principal policy.Principal
 	Session   string
@@ -65,8 +65,8 @@ type authorization struct {
 	revokedError func(ctx context.Context, cause error) error
 }
 
-// authorize checks the policy and returns a permission, which ends when the
-// grant is revoked. The caller must release the permission.
+// authorize checks the policy and returns an authorization, which ends when the
+// grant is revoked. The caller must release the authorization.
 func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*authorization, error) {
 	asked, inject, problems, err := RequestedBounds(s.skill, a.limit)
 	if err != nil {

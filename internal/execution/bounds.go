@@ -7,9 +7,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// RequestedBounds returns the bounds that a skill requests, reduced to the
-// operator's limit. It also returns the secrets to inject and any problems in
-// the request.
+// RequestedBounds returns the bounds that a skill requests, reduced to what the
+// operator's limit allows. It also returns the secrets to inject and any
+// problems in the request.
 func RequestedBounds(s *skill.Skill, limit policy.Bounds) (policy.Bounds, []policy.Injection, []policy.Problem, error) {
 	front, err := s.FrontmatterJSON()
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// HeldChange is a change of a file in the user's workspace that steers programs
-// or agents. It is applied only if the user agrees.
+// HeldChange is a change to a steering file in the user's workspace: a file
+// that makes programs run commands, or instructs agents. It is applied only if
+// the user agrees.
 type HeldChange struct {
 	Path   string // relative to the workspace; printable
 	Op     string // create, modify, mode or delete
@@ -145,8 +146,9 @@ func (w *workspace) apply(ctx context.Context, box sandbox.Sandbox) error {
 	return nil
 }
 
-// ask asks the user about held changes. It returns why they are not applied, or
-// "" if the user agreed, and whether the user declined.
+// ask asks the user whether to apply held changes. why is the reason for not
+// applying them, or "" if the user agreed. declined reports whether the user
+// declined.
 func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string, declined bool) {
 	if w.agree == nil {
 		return "nobody could be asked", false
@@ -161,8 +163,8 @@ func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string, dec
 	return "", false
 }
 
-// keep stores the held changes of a set for the user. It returns what the user
-// can do next.
+// keep stores the held changes of a set for the user. next says what the user
+// can do with them.
 func (w *workspace) keep(ctx context.Context, set *overlay.Set) (next string) {
 	const byHand = "the user can make them, or run this with loadout run in their own terminal"
 	if w.store == nil {
@@ -217,7 +219,7 @@ func heldChanges(set *overlay.Set) []HeldChange {
 	return held
 }
 
-// maxNamed is the number of paths in a note.
+// maxNamed is the maximum number of paths in a note.
 const maxNamed = 5
 
 // heldNote returns a note that lists held changes.
@@ -286,8 +288,8 @@ func newHeldChange(set *overlay.Set, c *overlay.Change) (HeldChange, error) {
 	return h, nil
 }
 
-// modeLines returns lines that show permissions as Git does, if a change makes
-// a file executable or changes its permissions.
+// modeLines returns lines like those of git diff for a change that makes a file
+// executable or changes its permissions. For other changes, it returns "".
 func modeLines(c *overlay.Change) string {
 	old, existed := c.OldMode()
 	switch {
@@ -301,8 +303,8 @@ func modeLines(c *overlay.Change) string {
 	return ""
 }
 
-// quotedPath formats a path for display, in quotes if it could be mistaken for
-// another path.
+// quotedPath formats a path for display. It quotes a path that could be
+// mistaken for another one.
 func quotedPath(name string) string {
 	plain := printable.Text(name, 4*len(name)) == name && !strings.ContainsAny(name, "\"\\")
 	for part := range strings.SplitSeq(name, "/") {

@@ -202,8 +202,8 @@ func (r *Runner) planner(o owner, s *openedSkill) *planner {
 	return &planner{owner: o, skill: s, host: r.opts.Host, runsWASM: r.opts.Executable != ""}
 }
 
-// chooseBackend returns the sandbox backend for a run. If the configured
-// backend chooses among several, it chooses now.
+// chooseBackend returns the sandbox backend for a run. A configured backend
+// that chooses among others is replaced with its current choice.
 func (r *Runner) chooseBackend(ctx context.Context) (sandbox.Backend, error) {
 	if c, ok := r.opts.Sandbox.(interface {
 		Choose(context.Context) (sandbox.Backend, *sandbox.Report, error)

@@ -15,8 +15,8 @@ import (
 )
 
 // verifiedFS is a file system with the files listed in a skill's manifest.
-// Opening a file fails if its content differs from the manifest, so decisions
-// based on a file use the approved bytes.
+// Opening a file fails if its content differs from the manifest, so every
+// decision based on a file's content uses the approved bytes.
 type verifiedFS struct {
 	fsys    fs.FS
 	files   skill.Manifest

@@ -17,10 +17,10 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Project is a directory with its own command configuration. Its other files
-// have not been reviewed, so its commands can only read the directory, which is
-// mounted at /workspace. They have no network access, no secrets, and only the
-// environment variables in the configuration.
+// Project is a directory that contains a configuration of commands. Only the
+// configuration is trusted, so the commands can read the directory, mounted at
+// /workspace, but not change it. They have no network access, no secrets, and
+// only the environment variables in the configuration.
 type Project struct {
 	Dir    string        // absolute path
 	Name   string        // display name of the command's owner; "" means Dir
@@ -94,8 +94,8 @@ func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*
 	return a, nil
 }
 
-// watchTrust checks trust periodically until held is done. check must cancel
-// held when trust is revoked.
+// watchTrust calls check periodically until held is done. check must cancel
+// held if the project is no longer trusted.
 func watchTrust(held context.Context, check func() error) {
 	tick := time.NewTicker(trustInterval)
 	defer tick.Stop()

@@ -110,8 +110,9 @@ func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cm
 // missingModule matches Python's error for a package that is not installed.
 var missingModule = lazyregexp.New(`ModuleNotFoundError: No module named '([A-Za-z0-9_]+)`)
 
-// missingModuleNote returns a note about a Python module that was not found. It
-// returns nil if the script declares packages.
+// missingModuleNote returns a note about a Python module that the script
+// imports but that is not installed. It returns nil if every module was found,
+// or if the script declares packages.
 func missingModuleNote(plan *script.Plan, res *Result) []string {
 	if plan.Kind != script.Python || plan.Needs != nil || res.ExitCode == 0 {
 		return nil

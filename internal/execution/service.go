@@ -221,7 +221,7 @@ func startProcess(ctx context.Context, ws *workspace, b sandbox.Backend, spec *s
 	return box, p, nil
 }
 
-// redactOutput arranges for secrets to be redacted from the service's output.
+// redactOutput makes the service redact secrets from its output.
 func (s *Service) redactOutput(spec *sandbox.Spec, more []sandbox.Secret) {
 	s.secrets = slices.Concat(more, spec.Secrets)
 	for _, in := range spec.Network.Inject {

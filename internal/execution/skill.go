@@ -130,16 +130,17 @@ func (s *openedSkill) findScript(name string) (string, error) {
 	return file, s.checkUnchanged(err)
 }
 
-// findFile returns the path in the skill that word refers to, and reports
-// whether the file exists.
+// findFile returns the path of the file in the skill that word refers to, and
+// reports whether the file exists.
 func (s *openedSkill) findFile(word string) (string, bool) {
 	p := path.Clean(strings.TrimPrefix(word, mountpoint.Skill+"/"))
 	_, ok := s.main().manifest.Find(p)
 	return p, ok
 }
 
-// checkUnchanged returns an error if a file differs from the manifest, because
-// err may be a consequence of that. Otherwise, it adds the skill's name to err.
+// checkUnchanged returns an error about a file that differs from the manifest,
+// if there is one, because err may be a consequence of the difference. If no
+// file differs, it adds the skill's name to err.
 func (s *openedSkill) checkUnchanged(err error) error {
 	if s.files.changed != nil {
 		err = s.files.changed

@@ -84,7 +84,7 @@ func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Sp
 	return s, b.configureNetwork(ctx, s, tier)
 }
 
-// access returns how code may use the workspace.
+// access returns the kind of access that the code has to the workspace.
 func (b *specBuilder) access() Access {
 	switch {
 	case b.workspace == "" || !b.auth.bounds.WorkspaceWrite:
@@ -96,7 +96,7 @@ func (b *specBuilder) access() Access {
 }
 
 // limits returns the sandbox's default limits, adjusted to the bounds.
-// [RequestedBounds] ensures that none exceeds the operator's limit or the
+// [RequestedBounds] ensures that no bound exceeds the operator's limit or the
 // default.
 func (b *specBuilder) limits() sandbox.Limits {
 	l := prepare.DefaultLimits()

@@ -78,7 +78,7 @@ func IsProtected(name string) bool {
 	return false
 }
 
-// Access says how code may use the user's directory.
+// Access is the kind of access that code has to the user's directory.
 type Access int
 
 // Kinds of access.

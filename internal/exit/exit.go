@@ -54,7 +54,8 @@ func Errorf(code int, hint, format string, args ...any) error {
 // exit code.
 var Reported = &Error{Code: Failure}
 
-// FileCause returns the cause of a file error, which does not contain the path.
+// FileCause returns the cause of a file error, without the operation and the
+// path. It returns other errors unchanged.
 func FileCause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

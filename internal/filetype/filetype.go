@@ -27,7 +27,7 @@ func Of(name string, data []byte) string {
 func ByName(name string) string { return typesByExtension[strings.ToLower(path.Ext(name))] }
 
 // IsText reports whether data is UTF-8 text without NUL bytes. It checks all of
-// data, because encoding other bytes as JSON would change them.
+// data, because encoding invalid UTF-8 as JSON would change it.
 func IsText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
 }

@@ -27,8 +27,8 @@ func Files(t testing.TB, n int, f func()) {
 	limit(t, unix.RLIMIT_NOFILE, uint64(next+n), f)
 }
 
-// MaxFileSize is the size of a full disk, in bytes. Package testing writes a log
-// of its own, which is smaller.
+// MaxFileSize is the maximum size of a file in [FullDisk], in bytes. It is
+// large enough for the log that package testing writes.
 const MaxFileSize = 4 << 20
 
 // FullDisk calls f with a limit on the file size: writes beyond the first

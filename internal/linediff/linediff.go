@@ -25,10 +25,11 @@ func (s Step) Line(a, b []string) string {
 	return a[s.A]
 }
 
-// Compare returns a shortest list of steps from a to b. It skips the common start and end,
-// which are nearly everything after a single edit. If the table for the rest would have
-// more than maxTable entries, it treats the rest as replaced. Each entry takes about 3 ns
-// and 4 bytes.
+// Compare returns a shortest list of steps from a to b. It skips the lines that
+// the texts have in common at the start and at the end; after a single edit,
+// these are nearly all lines. If the table for the remaining lines would have
+// more than maxTable entries, Compare replaces all of them. Each entry takes
+// about 3 ns and 4 bytes.
 func Compare(a, b []string, maxTable int) []Step {
 	steps := make([]Step, 0, max(len(a), len(b)))
 	i, j := 0, 0
@@ -202,7 +203,7 @@ const (
 	maxContext = 30  // characters of a common prefix or suffix that Elide preserves
 )
 
-// Ellipsis replaces text that [Elide] removed.
+// Ellipsis is written in place of text that [Elide] removes.
 const Ellipsis = "…"
 
 // Elide shortens the common prefix and suffix of two lines if one of them is long, for

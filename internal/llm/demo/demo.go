@@ -93,8 +93,8 @@ func (m *Model) answer(r *llm.Request) llm.Answer {
 	return out
 }
 
-// limitTokens truncates a text to at most limit tokens; 0 means no limit. cut
-// reports whether the text was truncated.
+// limitTokens truncates a text to at most limit tokens. A limit of 0 means no
+// limit. cut reports whether the text was truncated.
 func limitTokens(text string, limit int) (short string, cut bool) {
 	if limit <= 0 {
 		return text, false
@@ -180,8 +180,8 @@ func partTokens(parts []llm.Part) int {
 func textTokens(text string) int { return (len(text) + tokenBytes - 1) / tokenBytes }
 
 // tokenBytes is the estimated number of bytes of UTF-8 in a token. Counting
-// characters would be more accurate in some languages, but a hub would spend more
-// time on it in a long conversation than on everything else.
+// characters would be more accurate in some languages, but in a long
+// conversation a hub would spend most of its time on counting.
 const tokenBytes = 4
 
 // isWide reports whether a character belongs to a script without spaces between

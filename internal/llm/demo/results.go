@@ -16,7 +16,7 @@ type hit struct {
 	Score       float64 `json:"score"`
 }
 
-// skill holds what a load result says about a skill.
+// skill describes a skill, as parsed from a load result.
 type skill struct {
 	name           string
 	instructions   string

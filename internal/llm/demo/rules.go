@@ -37,8 +37,8 @@ type step struct {
 	failed   bool
 }
 
-// readTurn extracts what the rules need from a conversation. From earlier
-// turns, they need only the loaded skills.
+// readTurn returns the last turn of a conversation. From earlier turns, it
+// keeps only the loaded skills.
 func readTurn(r *llm.Request) *turn {
 	t := &turn{has: map[string]bool{}}
 	for _, tool := range r.Tools {
@@ -113,9 +113,9 @@ func (t *turn) addResult(s *step) {
 	}
 }
 
-// removeSkill returns the known skills except k. If k has no details, it copies
-// them from the older entry, because a repeated load may only refer to the
-// first load.
+// removeSkill returns the known skills except k. It copies details that k lacks
+// from the older entry, because the result of a repeated load may only refer to
+// the first load.
 func removeSkill(known []*skill, k *skill) []*skill {
 	var out []*skill
 	for _, old := range known {
@@ -181,8 +181,8 @@ func (t *turn) hasActed() bool {
 	return t.findStep(runScript) != nil || t.findStep(callTool) != nil || t.findStep(readFile) != nil
 }
 
-// finalCall returns a call to a script, file or tool that the user names. It
-// prefers skills named by the user, then newer skills.
+// finalCall returns a call that uses a script, file or tool named by the user.
+// It prefers skills named by the user, then newer skills.
 func (t *turn) finalCall() (string, map[string]any, bool) {
 	for _, named := range []bool{true, false} {
 		for i := len(t.skills) - 1; i >= 0; i-- {

@@ -217,8 +217,8 @@ func results(calls ...llm.Call) llm.Message {
 	return out
 }
 
-// testCutByLength checks that a call truncated by the token limit is not made
-// with incomplete arguments.
+// testCutByLength checks that a tool call truncated by the token limit is
+// dropped, so that no tool receives incomplete arguments.
 func testCutByLength(t *testing.T, v *Vendor) {
 	cut := llm.Call{ID: "call_1", Name: "weather", Arguments: `{"place": "Ro`}
 	m, s := open(t, v, Turn{Calls: []llm.Call{cut}, Stop: llm.StopLength}, Turn{Text: []string{"Sorry."}})
@@ -247,8 +247,8 @@ func testCutStream(t *testing.T, v *Vendor) {
 	}
 }
 
-// testNothingCame checks that a request is retried if no part of the response
-// was shown.
+// testNothingCame checks that a request is retried if the response fails before
+// any part of it was shown.
 func testNothingCame(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Cut: true}, Turn{Text: []string{"Sunny."}})
 	a, err := llm.Ask(t.Context(), llm.Retry(m, &llm.RetryOptions{Wait: time.Millisecond}), conversation(), nil)

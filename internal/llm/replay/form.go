@@ -162,8 +162,8 @@ func newAnswer(a *llm.Answer) *answer {
 	return &answer{newMessage(&a.Message), a.Stop, a.Usage, validText(a.Model)}
 }
 
-// fail records the error of a stream. It returns false if errors of its kind
-// are not recorded.
+// fail records the error of a stream. It returns false for a kind of error that
+// is not recorded.
 func (r *recording) fail(err error) bool {
 	if cut, ok := errors.AsType[*llm.CutError](err); ok {
 		r.Answer, r.Failed = newAnswer(&cut.Answer), &failure{}

@@ -43,8 +43,8 @@ const (
 	maxAll   = 512 << 20 // bytes of all files together
 )
 
-// fileName matches the file names of recordings. They contain only half of a
-// digest, which is enough to distinguish them.
+// fileName matches the file names of recordings. A name contains only half of a
+// digest, which is enough to distinguish recordings.
 var fileName = lazyregexp.New(`^[0-9a-f]{32}\.json$`)
 
 // recording is the JSON content of a file: a request and its response.
