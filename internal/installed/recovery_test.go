@@ -262,6 +262,46 @@ func TestFailedStepIsAtomic(t *testing.T) {
 	}
 }
 
+// A commit that fails is reverted and reported, even if the disk never works again.
+func TestFailedCommitOnABrokenDisk(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	for n := 1; ; n++ {
+		dir := scene(t)
+		steps, begun := 0, ""
+		c, err := dir.Begin(t.Context())
+		must(t, err)
+		must(t, update(t.Context(), c))
+		dir.At(func(step string) error {
+			if steps++; steps < n {
+				return nil
+			}
+			if begun == "" {
+				begun = step
+			}
+			return broken
+		})
+		err = c.Commit(t.Context())
+		c.Close()
+		dir.At(nil)
+		if begun == "" {
+			return
+		}
+		want := after
+		if err != nil {
+			want = before
+		}
+		if err != nil && !errors.Is(err, broken) {
+			t.Errorf("broken at %s: %v", begun, err)
+		}
+		if diff := cmp.Diff(want, versions(t, dir)); diff != "" {
+			t.Errorf("broken at %s, the commit said %v (-want +got):\n%s", begun, err, diff)
+		}
+		checkIntact(t, dir)
+		open(t, dir)
+		settled(t, dir, want)
+	}
+}
+
 func TestRecoveryKeepsLaterChanges(t *testing.T) {
 	dir := scene(t)
 	for n := 1; stopAt(t, dir, n, "") != "rename "+installed.Staging+"/loadout.lock"; n++ {
