@@ -38,28 +38,11 @@ func (l listedSkills) add(dir string, skills []string) {
 	}
 }
 
-// hasProject reports whether directories in the root of a project are listed.
-// They are listed regardless of the subdirectory in which Loadout started
-// first.
+// hasProject reports whether the root of a project is listed. It is listed
+// regardless of the subdirectory in which Loadout started first.
 func (l listedSkills) hasProject(root string) bool {
-	for dir := range l {
-		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) && !isSubdirectory(root, dir) {
-			return true
-		}
-	}
-	return false
-}
-
-// isSubdirectory reports whether a directory with skills belongs to a
-// subdirectory of a project, unlike skills, .agents/skills and so on in its
-// root.
-func isSubdirectory(root, dir string) bool {
-	rel, err := filepath.Rel(root, dir)
-	if err != nil || !filepath.IsLocal(rel) {
-		return false
-	}
-	above := filepath.Dir(rel)
-	return filepath.Base(rel) != "skills" || above != "." && (above[0] != '.' || filepath.Dir(above) != ".")
+	set := l[filepath.Join(root, "skills")]
+	return set != nil && !set.unread
 }
 
 // A project determines how many directories and skills it has, and how long their

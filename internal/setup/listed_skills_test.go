@@ -148,6 +148,37 @@ func TestCloneListedFirstInSubdirectory(t *testing.T) {
 	other.wantPending(t, "other")
 }
 
+// A configuration file in a listed project can name more directories, wherever
+// they are in the project. An agent may have added both.
+func TestConfiguredDirectoryOfListedProject(t *testing.T) {
+	p := newListedProject(t, t.TempDir())
+	p.add(t, "own", "own")
+	p.wantPending(t)
+	hidden := p
+	hidden.dir = filepath.Join(p.dir, ".hidden")
+	hidden.add(t, "planted", "planted")
+	if err := errors.Join(os.Rename(filepath.Join(hidden.dir, ".agents", "skills"), filepath.Join(hidden.dir, "skills")),
+		os.WriteFile(filepath.Join(p.dir, "loadout.yaml"), []byte("skills:\n  dirs: [.hidden/skills]\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	p.wantPending(t, "planted")
+	p.wantPending(t, "planted")
+}
+
+// A repository that is listed in a directory of another one does not make the other
+// one listed.
+func TestProjectAroundListedProject(t *testing.T) {
+	p := newListedProject(t, t.TempDir())
+	p.add(t, "own", "own")
+	p.in(t, "sub").add(t, "below", "below")
+	nested := p.in(t, ".wiki")
+	if err := os.Mkdir(filepath.Join(nested.dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	nested.wantPending(t)
+	p.in(t, "sub").wantPending(t)
+}
+
 // A home directory that is a repository is not the project of the directories
 // below it.
 func TestProjectsInListedHome(t *testing.T) {

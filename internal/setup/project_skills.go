@@ -27,7 +27,6 @@ import (
 type projectSkills struct {
 	s      *Setup
 	config *config.Config
-	root   string            // root of the project; see listedRoot
 	roots  map[string]string // directories of the sources in projects by origin
 	dirs   map[string]string // names of these directories in the file; see listedDirectory
 	later  map[string]bool   // origins of directories that the project may not have had when it was first listed
@@ -65,10 +64,10 @@ func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *pr
 			p.unknown = err // the file exists, but its content is not understood
 		}
 	}
-	if _, p.root = s.listedRoot(); s.isProjectListed(p.root, p.listed) {
+	if _, root := s.listedRoot(); s.isProjectListed(root, p.listed) {
 		for origin, dir := range p.dirs {
 			_, ok := p.listed[dir]
-			p.later[origin] = !ok && isSubdirectory(p.root, dir)
+			p.later[origin] = !ok
 		}
 	}
 	return p
@@ -113,14 +112,10 @@ func (p *projectSkills) confirm(r catalog.ProjectSkill, manifest func() (skill.M
 	if r.Replaced != nil {
 		return fmt.Sprintf("pending: the project's skill would replace %s until you confirm it with `%s`", r.Replaced.Key(), command)
 	}
-	dir := p.dirs[r.Entry.Origin]
-	switch set := p.listed[dir]; {
-	case isSubdirectory(p.root, dir) && (set == nil || !set.incomplete):
-		return fmt.Sprintf("pending: it may have been added after Loadout first listed the project, until you confirm it with `%s`", command)
-	case set == nil || set.incomplete:
+	if set := p.listed[p.dirs[r.Entry.Origin]]; p.unknown != nil || set != nil && set.incomplete {
 		return fmt.Sprintf("pending: Loadout has no complete list of the skills that the project had, until you confirm it with `%s`", command)
 	}
-	return fmt.Sprintf("pending: it was added after Loadout first listed the project, until you confirm it with `%s`", command)
+	return fmt.Sprintf("pending: it may have been added after Loadout first listed the project, until you confirm it with `%s`", command)
 }
 
 // isAdded reports whether a skill was added after its project or its directory
@@ -193,7 +188,7 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 			p.changed[dir] = nil
 		case (!ok || set.unread) && !slices.Contains(incomplete, origin):
 			first[origin] = []string{}
-		case !ok && isSubdirectory(p.root, dir): // without this, its skills would be pending from now on
+		case !ok: // without this, its skills would be pending from now on
 			unread = append(unread, dir)
 		case ok && !set.unread && time.Since(set.used) > listedUseInterval:
 			if _, ok := p.changed[dir]; !ok {
@@ -320,7 +315,7 @@ func (s *Setup) RecordListed(ctx context.Context, dir string, skills []string) {
 	switch set, ok := listed[dir]; {
 	case err != nil: // reported
 		return
-	case ok && set.unread, !ok && !(s.isProjectListed(root, listed) && isSubdirectory(root, dir)):
+	case ok && set.unread, !ok && !s.isProjectListed(root, listed):
 		return // it will be listed for the first time
 	}
 	if _, err := s.storeListedSkills(ctx, map[string][]string{dir: skills}); err != nil {
