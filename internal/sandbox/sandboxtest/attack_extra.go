@@ -32,7 +32,7 @@ func extraAttacks() []attack {
 func swapsFiles(x *trial) bool {
 	box := x.start()
 	k := &check{scene: x.scene, ctx: x.t.Context(), b: x.backend, mark: x.mark, spec: x.spec, box: box}
-	p, err := k.process("B05+", x.key)
+	p, err := k.startProcess("B05+", x.key)
 	requireNoError(x.t, err)
 	defer p.Kill()
 	p.Stdin().Close()

@@ -68,11 +68,11 @@ func signalsVictim(id, counter string) func(*trial) bool {
 
 // changesVictim runs an attack and reports whether a property of the victim
 // changed.
-func changesVictim(id string, of func(pid int) string) func(*trial) bool {
+func changesVictim(id string, property func(pid int) string) func(*trial) bool {
 	return func(x *trial) bool {
-		before := of(x.victim.PID)
+		before := property(x.victim.PID)
 		x.attack(id, x.pid())
-		after := of(x.victim.PID)
+		after := property(x.victim.PID)
 		if before != after {
 			x.note(before + " became " + after)
 		}

@@ -172,7 +172,7 @@ func exitBehaviours() []behaviour {
 			return nil
 		}},
 		{"Wait returns the same again, Kill after the end does nothing", func(k *check) error {
-			p, err := k.process("exit", "3")
+			p, err := k.startProcess("exit", "3")
 			if err != nil {
 				return err
 			}
@@ -184,7 +184,7 @@ func exitBehaviours() []behaviour {
 			return nil
 		}},
 		{"Close ends running commands, can be called twice, and prevents new commands", func(k *check) error {
-			p, err := k.process("sleep")
+			p, err := k.startProcess("sleep")
 			if err != nil {
 				return err
 			}
@@ -213,8 +213,8 @@ func exitBehaviours() []behaviour {
 	}
 }
 
-// process starts the payload in the sandbox, discarding its output.
-func (k *check) process(command string, args ...string) (sandbox.Process, error) {
+// startProcess starts the payload in the sandbox, discarding its output.
+func (k *check) startProcess(command string, args ...string) (sandbox.Process, error) {
 	if err := k.start(); err != nil {
 		return nil, err
 	}

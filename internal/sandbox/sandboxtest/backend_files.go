@@ -98,8 +98,8 @@ func fileBehaviours() []behaviour {
 			}
 			return k.expectOutput(skillText, "read", mountpoint.Skill+"/SKILL.md")
 		}},
-		{"the user's directory, read-only", func(k *check) error { return k.workspace(false) }},
-		{"the user's directory, writable", func(k *check) error { return k.workspace(true) }},
+		{"the user's directory, read-only", func(k *check) error { return k.checkWorkspace(false) }},
+		{"the user's directory, writable", func(k *check) error { return k.checkWorkspace(true) }},
 		{"commands see each other's files", func(k *check) error {
 			return joinErrors(k.expectOutput("written", "write", mountpoint.Work+"/note", "from the first"), k.expectOutput("from the first", "read", mountpoint.Work+"/note"),
 				k.expectOutput("written", "write", mountpoint.Out+"/note", "out"))
@@ -143,9 +143,9 @@ func fileBehaviours() []behaviour {
 	}
 }
 
-// workspace mounts a host directory and checks access to it. It does nothing if
+// checkWorkspace mounts a host directory and checks access to it. It does nothing if
 // the backend cannot mount directories.
-func (k *check) workspace(writable bool) error {
+func (k *check) checkWorkspace(writable bool) error {
 	dir, err := os.MkdirTemp(k.dir, "workspace-")
 	if err != nil {
 		return err

@@ -68,8 +68,8 @@ const skillText = "---\nname: attacker\ndescription: Attacks.\n---\n\nUnchanged.
 
 // newTree returns a verified tree with the given files. A file named payload is
 // executable.
-func newTree(place string, files map[string][]byte) sandbox.Tree {
-	t := sandbox.Tree{Path: place}
+func newTree(dir string, files map[string][]byte) sandbox.Tree {
+	t := sandbox.Tree{Path: dir}
 	m := fstest.MapFS{}
 	for name, data := range files {
 		m[name] = &fstest.MapFile{Data: data, Mode: 0o644, ModTime: time.Unix(1, 0)}

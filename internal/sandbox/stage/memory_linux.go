@@ -10,8 +10,8 @@ import (
 
 // usedMemory returns the memory used by all commands: by their processes and
 // page tables, and by the buffers of their sockets if these were full. Seccomp
-// denies other memory that belongs to no process. The result is an upper bound;
-// it is exact only near the limit, because that takes longer.
+// denies other memory that belongs to no process. The result is an upper bound.
+// It is exact only near the limit, because an exact count takes longer.
 func (s *stage) usedMemory() (int64, error) {
 	pids, err := commandProcesses()
 	if err != nil {
@@ -111,9 +111,9 @@ func parseStatus(b []byte) (u usage, threads int) {
 }
 
 // socketMemory returns how much memory the sockets of processes may hold beyond
-// normal use. This memory belongs to no process. If the result is at most room,
-// it may be too high.
-func (s *stage) socketMemory(of []usage, room int64) int64 {
+// normal use. This memory belongs to no process. A result of at most room may
+// be an overestimate.
+func (s *stage) socketMemory(processes []usage, room int64) int64 {
 	const usual = 32 // sockets
 	memory := func(sockets int64) int64 { return max(sockets-usual, 0) * s.seal.Socket }
 	if !s.seal.NetShared {
@@ -126,16 +126,16 @@ func (s *stage) socketMemory(of []usage, room int64) int64 {
 			return n
 		}
 	}
-	if n := memory(countDescriptors(of)); n <= room {
+	if n := memory(countDescriptors(processes)); n <= room {
 		return n
 	}
-	return memory(countSockets(of))
+	return memory(countSockets(processes))
 }
 
 // countDescriptors returns an upper bound of the number of descriptors that
 // processes have open.
-func countDescriptors(of []usage) (n int64) {
-	for _, u := range of {
+func countDescriptors(processes []usage) (n int64) {
+	for _, u := range processes {
 		var st syscall.Stat_t
 		if syscall.Stat("/proc/"+strconv.Itoa(u.id)+"/fd", &st) == nil && st.Size > 0 {
 			n += st.Size // since Linux 6.2
@@ -148,9 +148,9 @@ func countDescriptors(of []usage) (n int64) {
 
 // countSockets returns the number of sockets that processes have open. If a
 // process hides its descriptors, all of them are counted.
-func countSockets(of []usage) (n int64) {
+func countSockets(processes []usage) (n int64) {
 	sockets := map[string]bool{} // a socket can be open in several processes
-	for _, u := range of {
+	for _, u := range processes {
 		dir := "/proc/" + strconv.Itoa(u.id) + "/fd"
 		entries, err := os.ReadDir(dir)
 		if err != nil && !processEnded(unwrapPath(err)) {
@@ -201,8 +201,8 @@ func processEnded(err error) bool {
 // shared pages divided by the number of their users. It also counts shared
 // mappings, which the kernel does not call anonymous. It is slower than
 // [readUsage].
-func proportionalMemory(of []usage) (n int64) {
-	for _, u := range of {
+func proportionalMemory(processes []usage) (n int64) {
+	for _, u := range processes {
 		b, err := readProc(strconv.Itoa(u.id), "smaps_rollup")
 		if processEnded(err) {
 			continue

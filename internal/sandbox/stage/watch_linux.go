@@ -142,19 +142,19 @@ func commandProcesses() ([]int, error) {
 }
 
 // descendants appends the PIDs of a process's direct and indirect children to
-// the list.
-func descendants(pid int, to []int) []int {
+// pids and returns the result.
+func descendants(pid int, pids []int) []int {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
 	threads, _ := os.ReadDir(dir)
 	for _, t := range threads {
 		b, _ := readProc(strconv.Itoa(pid)+"/task/"+t.Name(), "children")
 		for word := range strings.FieldsSeq(string(b)) {
 			if child, err := strconv.Atoi(word); err == nil {
-				to = descendants(child, append(to, child))
+				pids = descendants(child, append(pids, child))
 			}
 		}
 	}
-	return to
+	return pids
 }
 
 // kill kills the process group of a command. If no other command is running, it
