@@ -150,8 +150,9 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 	return start, nil
 }
 
-// skillPath returns p relative to the skill directory, so that it cannot refer
-// to a program on the host.
+// skillPath returns the path of p in the skill directory of the sandbox. The
+// result is always below that directory, so p cannot refer to a program on the
+// host.
 func skillPath(p string) string {
 	if strings.HasPrefix(p, mountpoint.Skill+"/") {
 		return p
@@ -161,9 +162,9 @@ func skillPath(p string) string {
 
 // mergeSettings returns a tool's settings, with defaults from its skill's
 // settings.
-func mergeSettings(under, over json.RawMessage) (map[string]any, error) {
+func mergeSettings(skillConfig, toolConfig json.RawMessage) (map[string]any, error) {
 	out := map[string]any{}
-	for _, text := range []json.RawMessage{under, over} {
+	for _, text := range []json.RawMessage{skillConfig, toolConfig} {
 		if len(text) == 0 {
 			continue
 		}

@@ -242,12 +242,12 @@ func (s *Setup) ServerVariables(c *config.Config) upstream.Variables {
 
 // howToSetVariable returns how the user can set a variable of a server's
 // configuration.
-func howToSetVariable(of upstream.Owner, kind, name string) string {
+func howToSetVariable(owner upstream.Owner, kind, name string) string {
 	if kind == upstream.FromUser {
 		return "add it to your configuration, under user: as " + name
 	}
 	next := "loadout secret set " + name
-	if skill, _, ok := of.Skill(); ok && kind == upstream.FromSecret {
+	if skill, _, ok := owner.Skill(); ok && kind == upstream.FromSecret {
 		next += ", and let the skill have it: loadout secret grant " + name + " --skill " + printable.OneLine(skill)
 	}
 	return next

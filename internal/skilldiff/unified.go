@@ -118,13 +118,13 @@ func (w *hunkWriter) hunk(h linediff.Hunk) {
 		case s.Op == '+':
 			counterpart = w.a[other]
 		}
-		w.text(s.Op, s.Line(w.a, w.b), counterpart)
+		w.writeLine(s.Op, s.Line(w.a, w.b), counterpart)
 	}
 }
 
-// text writes a line. If the line is long, it omits the parts that also occur
+// writeLine writes a line. If the line is long, it omits the parts that also occur
 // in counterpart, which is "" if there is none.
-func (w *hunkWriter) text(op byte, line, counterpart string) {
+func (w *hunkWriter) writeLine(op byte, line, counterpart string) {
 	if w.omitted > 0 {
 		w.omitted++
 		return

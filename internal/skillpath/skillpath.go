@@ -54,7 +54,7 @@ func Check(p string) (code, message string) {
 			return "path-too-long", fmt.Sprintf("part of the path too long (%d bytes, limit %d)", len(part), maxPart)
 		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " "):
 			return "name-end", "part of the path ends in a dot or a space, which some systems remove"
-		case reserved(part):
+		case isReserved(part):
 			return "name-reserved", part + " is the name of a device on Windows"
 		}
 	}
@@ -67,9 +67,9 @@ func isBidiControl(r rune) bool {
 	return r == 0x200e || r == 0x200f || r == 0x061c || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// reserved reports whether a name, with any extension, is that of a device on
-// Windows.
-func reserved(part string) bool {
+// isReserved reports whether a name without its extensions is that of a device
+// on Windows.
+func isReserved(part string) bool {
 	stem, _, _ := strings.Cut(strings.ToUpper(part), ".")
 	switch stem = strings.TrimRight(stem, " "); stem {
 	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":

@@ -18,8 +18,8 @@ type LineReader struct {
 	once  sync.Once
 }
 
-// maxLines is the maximum size of the whole input in bytes.
-const maxLines = 64 << 20
+// maxInputBytes is the maximum size of the whole input.
+const maxInputBytes = 64 << 20
 
 // NewLineReader returns a reader for the lines of r.
 func NewLineReader(r io.Reader) *LineReader {
@@ -43,7 +43,7 @@ func (t *LineReader) ReadLine(ctx context.Context) (string, error) {
 
 func (t *LineReader) readLines() {
 	defer close(t.lines)
-	r := bufio.NewReader(io.LimitReader(t.from, maxLines))
+	r := bufio.NewReader(io.LimitReader(t.from, maxInputBytes))
 	for {
 		line, err := r.ReadString('\n')
 		if line != "" {

@@ -158,8 +158,8 @@ func (m *model) print() tea.Cmd {
 }
 
 // quit quits the program as soon as nothing is running.
-func (m *model) quit(with error) {
-	m.leaving, m.end = true, with
+func (m *model) quit(err error) {
+	m.leaving, m.end = true, err
 	m.stop()
 	for _, a := range m.pending {
 		m.sendAnswer(a, approval.Answer{Outcome: approval.Cancelled})

@@ -216,7 +216,7 @@ func (s *site) entries() []IndexEntry {
 		if s.older {
 			_, e["files"], err = s.pack(d.Name())
 		} else {
-			err = s.promise(e, d.Name())
+			err = s.addArtifact(e, d.Name())
 		}
 		if err != nil {
 			s.t.Errorf("publish %s: %v", d.Name(), err)
@@ -226,8 +226,8 @@ func (s *site) entries() []IndexEntry {
 	return append(out, s.extra...)
 }
 
-// promise adds the URL and digest of a skill's artifact to its entry.
-func (s *site) promise(e IndexEntry, name string) error {
+// addArtifact adds the URL and digest of a skill's artifact to its entry.
+func (s *site) addArtifact(e IndexEntry, name string) error {
 	src, files, err := s.pack(name)
 	sum := sha256.Sum256(src)
 	e["digest"] = "sha256:" + hex.EncodeToString(sum[:])
