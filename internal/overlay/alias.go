@@ -20,9 +20,9 @@ const (
 	maxConfigs   = 1000    // Git configurations
 )
 
-// aliases finds the files in a directory that others refer to: targets of
-// symlinks with the names of steering files, such as docs/guide.md if CLAUDE.md
-// is a symlink to it, and files named in Git configurations. Changing such a
+// aliases finds the files in a directory that other files refer to: the targets
+// of symlinks named like a steering file, such as docs/guide.md if CLAUDE.md is
+// a symlink to it, and the files named in Git configurations. Changing such a
 // file changes the instructions that a program follows.
 type aliases struct {
 	top     top
@@ -36,16 +36,18 @@ type aliases struct {
 	configs int
 }
 
-// aliasDir is a directory to search for symlinks. If reader is set, all
-// symlinks are followed, and otherwise only those at steering positions.
+// aliasDir is a directory to search for symlinks. If reader is set, all its
+// symlinks are followed; otherwise, only those that are steering files by their
+// path.
 type aliasDir struct {
 	path   string
 	at     steering.Position
 	reader string
 }
 
-// findAliases finds the references in a directory. With an upper directory, it
-// also follows symlinks as they are on the overlay.
+// findAliases finds the references in a directory. If upper is not nil, it also
+// follows the symlinks of the overlay, which are those after the changes in
+// upper.
 func findAliases(lower, upper *os.Root, top top) *aliases {
 	a := &aliases{top: top, dir: lower.Name(), lower: lower, upper: upper, readers: map[string]string{}, scanned: map[string]bool{}}
 	if abs, err := filepath.Abs(a.dir); err == nil {
@@ -63,8 +65,9 @@ func findAliases(lower, upper *os.Root, top top) *aliases {
 	return a
 }
 
-// reader returns the program that reads a file because of a reference to it or
-// to a directory above, or "".
+// reader returns the program that reads the file name because of a reference to
+// the file or to a directory above it. It returns "" if there is no such
+// reference.
 func (a *aliases) reader(name string) string {
 	for p := strings.ToLower(name); p != "."; p = path.Dir(p) {
 		if reader := a.readers[p]; reader != "" {
@@ -138,8 +141,8 @@ func (a *aliases) addSymlink(name, reader string) {
 }
 
 // follow adds the symlinks on the way to a symlink's final target, and that
-// target, which need not exist. Paths outside of the directory are followed but
-// not added, because they can lead back.
+// target, which need not exist. It follows symlinks outside of the directory
+// too, because they can lead back into it, but adds only paths inside.
 func (a *aliases) follow(dir, target, reader string, merged bool) {
 	at, rest := start(dir, target)
 	for links := 0; len(rest) > 0; {

@@ -18,18 +18,18 @@ type Failure struct {
 	Err    error // without the path
 }
 
-// errChanged is the error of a change whose file another program changed after
-// [Read].
+// errChanged is the error for a change if another program modified the file
+// after [Read].
 var errChanged = errors.New(changedNow)
 
-// errInterrupted is the error of a change that was not applied because the
+// errInterrupted is the error for a change that was not applied because the
 // context was done.
 var errInterrupted = errors.New("interrupted")
 
 // Apply applies the changes that want selects, in order, and returns those that
-// failed. It applies no change twice, and none with a reason to refuse it. A
-// failure does not stop the others. Files are replaced atomically. When the
-// context is done, the remaining changes fail.
+// failed. It skips changes that were already applied or are refused. After a
+// failure, it continues with the next change. Files are replaced atomically.
+// When the context is done, the remaining changes fail.
 func (s *Set) Apply(ctx context.Context, want func(*Change) bool) []Failure {
 	if s.unlinked == nil {
 		s.unlinked = map[inode]bool{}
@@ -56,9 +56,10 @@ func (s *Set) Apply(ctx context.Context, want func(*Change) bool) []Failure {
 	return failed
 }
 
-// Contents returns the content of a changed file before and after the change:
-// nil if there is none, and a line with the target for a symlink. The error
-// says which file has more than limit bytes or cannot be read.
+// Contents returns the content of a changed file before and after the change.
+// The content is nil if the file does not exist, and a line with the target if
+// it is a symlink. If a file has more than limit bytes or cannot be read, the
+// error names it.
 func (s *Set) Contents(c *Change, limit int64) (before, after []byte, err error) {
 	lower, upper := cursor{top: s.lower}, cursor{top: s.upper}
 	defer lower.truncate(0)
@@ -158,8 +159,8 @@ func (a *applier) apply(c *Change) error {
 	return copyFile(from, dir, name, c.Mode.Perm())
 }
 
-// checkUnchanged returns an error if the entry is not as it was when the
-// changes were read.
+// checkUnchanged returns an error if the entry has changed since the changes
+// were read.
 func (a *applier) checkUnchanged(dir *os.Root, name string, c *Change) error {
 	now, err := dir.Lstat(name)
 	switch {

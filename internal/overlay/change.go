@@ -50,8 +50,8 @@ func (c *Change) Held() bool { return c.Refused == "" && c.Class == steering.Ste
 // Ordinary reports whether the change needs no agreement.
 func (c *Change) Ordinary() bool { return c.Refused == "" && c.Class != steering.Steering }
 
-// OldMode returns the type and the permissions of the file before the change. It
-// returns false if there was none.
+// OldMode returns the type and the permissions of the file before the change.
+// It returns false if the file did not exist.
 func (c *Change) OldMode() (fs.FileMode, bool) {
 	if c.was == nil {
 		return 0, false

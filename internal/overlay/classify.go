@@ -46,11 +46,12 @@ func listDir(dir *os.Root, name string) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-// inRepository returns the position of a Git directory if the entries of a
-// directory show that it is one, whatever its name is. Otherwise, it returns
-// at. If the directory becomes a repository and Git would obey entries that
-// already existed, such as a configuration that nobody reviewed, everything in
-// the directory is held.
+// inRepository returns at, the position of a directory, or the position of a
+// Git directory if the entries in names show that the directory is one,
+// whatever its name is. If the directory becomes a repository, and Git would
+// obey entries in old, which existed before the change, every change in the
+// directory needs the user's agreement. Nobody reviewed such entries as a part
+// of a repository.
 func inRepository(at steering.Position, old, names []string) steering.Position {
 	repository := at.GitDir()
 	obeys := func(name string) bool { return repository.Child(name).Class() == steering.Steering }
@@ -73,8 +74,8 @@ func isGitDir(names []string) bool {
 	return has["head"] && (has["objects"] || has["commondir"]) || has["objects"] && has["refs"]
 }
 
-// holdAliases holds the changes to files that symlinks or Git configurations
-// refer to, before or after the changes.
+// holdAliases holds each change to a file that a symlink or a Git configuration
+// refers to, either before or after the changes.
 func (r *comparer) holdAliases() {
 	if len(r.set.List) == 0 {
 		return

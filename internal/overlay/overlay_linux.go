@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noFollow makes opening fail for a symlink, and not block for a pipe.
+// noFollow holds the flags with which opening a symlink fails and opening a
+// pipe does not block.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// opaqueAttribute marks a directory whose lower entries are hidden, if an
-// unprivileged user mounted the overlay.
+// opaqueAttribute is the extended attribute of an upper directory that hides
+// the entries of the lower one, in an overlay mounted by an unprivileged user.
 const opaqueAttribute = "user.overlay.opaque"
 
 // isWhiteout reports whether an entry of an upper directory stands for a
@@ -40,8 +41,8 @@ func isOpaque(dir *os.Root) (bool, error) {
 	return err == nil && n == 1 && value[0] == 'y', err
 }
 
-// owner returns the owner of a file, and whether its copy can have the same
-// one.
+// owner returns the owner of a file. It returns false unless this program runs
+// as root and can give a copy the same owner.
 func owner(fi fs.FileInfo) (uid, gid int, ok bool) {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 {

@@ -37,10 +37,10 @@ type Set struct {
 	unlinked     map[inode]bool // hard-linked files of which Apply removed a name
 }
 
-// Read returns the changes in an upper directory to the lower directory. No
-// process may still change the upper directory. Read refuses changes to files
-// in the lower directory that another program changed or moved there after the
-// time start, so that they are not overwritten.
+// Read returns the changes in an upper directory to the lower directory. The
+// caller must ensure that no process changes the upper directory anymore. Read
+// refuses changes to files in the lower directory that another program changed
+// or moved there after the time start, so that they are not overwritten.
 func Read(lower, upper string, start time.Time) (*Set, error) {
 	s := &Set{}
 	var err error
@@ -279,8 +279,9 @@ func (r *comparer) readFile(p *pair, name string, is, was fs.FileInfo, at steeri
 	return r.add(c)
 }
 
-// isNewRepository reports whether the entry is the configuration of a
-// repository that the command made, and only names the repository's origin.
+// isNewRepository reports whether the entry is the configuration of a Git
+// directory and contains nothing but what git init and git clone write. The
+// caller must ensure that the command created the directory.
 func isNewRepository(p *pair, name string) bool {
 	if name != "config" || !p.at.InGit() {
 		return false
@@ -406,9 +407,9 @@ func (r *comparer) isMoved(was fs.FileInfo) bool {
 	return at.After(r.since) && at.After(was.ModTime())
 }
 
-// resolve returns the path to which a symlink in dir leads. It returns false
-// if the path is not inside the directory, or if that depends on other
-// symlinks.
+// resolve returns the path to which a symlink in dir leads. It returns false if
+// the path is outside of the overlay's directory, or if other symlinks decide
+// where it leads.
 func resolve(dir, target string) (string, bool) {
 	if target == "" || path.IsAbs(target) || strings.Contains(target, `\`) {
 		return "", false

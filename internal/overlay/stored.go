@@ -15,7 +15,8 @@ import (
 // MaxStored is the maximum size of a file in a [Stored] change.
 const MaxStored = 64 << 10
 
-// ErrStale is the error of a stored change whose file is no longer as it was.
+// ErrStale is returned for a stored change if its file was modified after the
+// change was stored.
 var ErrStale = errors.New("file has changed since then")
 
 // Stored is a change that can be applied after the sandbox was removed. It

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/steering"
 )
 
-// top holds what is known about the files in a user's directory from its path.
+// top holds what the path of a user's directory reveals about the files in it.
 type top struct {
 	at steering.Position
 	// inSkills is set if the directory is in one that agents search for
@@ -17,9 +17,9 @@ type top struct {
 	inSkills bool
 }
 
-// newTop returns what is known from the path of a directory, as given or
-// without symlinks. The directory can be inside of one that steers programs,
-// such as .claude, or a skill.
+// newTop returns what the path of a directory reveals, both as given and
+// without symlinks. For example, the directory may be below .claude, which
+// steers programs, or in a skill.
 func newTop(dir string) top {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -33,11 +33,12 @@ func newTop(dir string) top {
 	return t
 }
 
-// DirReader returns the program that a directory steers because of its path, or
-// "" if none is known.
+// DirReader returns the program that reads the files of a directory as its
+// configuration or instructions because of the directory's path. It returns ""
+// if no such program is known.
 func DirReader(dir string) string { return newTop(dir).at.Reader() }
 
-// topAt returns what is known from an absolute path.
+// topAt returns what an absolute path reveals.
 func topAt(dir string) top {
 	at := steering.Top
 	var names []string // from the directory that steers programs
@@ -65,10 +66,10 @@ func topAt(dir string) top {
 	return top{at, len(parts) > 1 && strings.EqualFold(parts[len(parts)-2], "skills")}
 }
 
-// isLinkedWorktree reports whether a directory was made by git worktree. Agents
-// keep worktrees of a project below .claude/worktrees, ~/.codex/worktrees and so
-// on (code.claude.com/docs/en/worktrees), and users keep them in a bare
-// repository.
+// isLinkedWorktree reports whether a directory was created by git worktree add.
+// Agents keep worktrees of a project below .claude/worktrees,
+// ~/.codex/worktrees and so on (code.claude.com/docs/en/worktrees), and users
+// keep them in a bare repository.
 func isLinkedWorktree(dir string) bool {
 	data, err := readConfig(filepath.Join(dir, ".git"))
 	to, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
@@ -84,9 +85,9 @@ func hasAll(dir string, names ...string) bool {
 
 // position returns the steering position of the directory p. It differs from at
 // if the entries of p show that p is a repository or a skill. names lists the
-// entries, and old those that existed before the change. The top directory is a
-// skill only where agents search for skills: otherwise Loadout serves no skill
-// there, and the user chose the directory.
+// entries, and old those that existed before the change. The top directory
+// counts as a skill only if agents search its parent for skills. Elsewhere
+// Loadout serves no skill, and the user chose the directory.
 func (t top) position(at steering.Position, p string, old, names []string) steering.Position {
 	if at = inRepository(at, old, names); (cmpPath(p) != "." || t.inSkills) && slices.ContainsFunc(names, steering.IsSkillFile) {
 		return at.SkillDir()
