@@ -110,10 +110,11 @@ func (p Position) Child(name string) Position {
 	return child
 }
 
-// Enter returns the position of the user's directory, or of one above it, from
-// that of its parent. In contrast to Child, only names that begin with a dot
-// steer programs, because the others are also names of projects, and directories
-// of dependencies have no class, because the user chose to work there.
+// Enter returns the position of the entry name of the directory at p. The entry
+// is the user's directory or one above it. Unlike Child, Enter ignores names
+// that do not begin with a dot, because they are also names of projects. It
+// also ignores directories of dependencies, because the user chose to work
+// there.
 func (p Position) Enter(name string) Position {
 	if p.zone == plain && !strings.HasPrefix(fold(name), ".") {
 		return p
@@ -125,8 +126,8 @@ func (p Position) Enter(name string) Position {
 	return child
 }
 
-// namedChild returns the position of an entry of a directory that gives its
-// entries no class. name is not that of a directory of dependencies.
+// namedChild returns the position of the entry name of a directory, based on
+// the name only. name must not be that of a directory of dependencies.
 func namedChild(name string) Position {
 	folded := fold(name)
 	if folded == ".git" || folded == "git~1" {
@@ -142,10 +143,11 @@ func namedChild(name string) Position {
 	return Position{}
 }
 
-// GitDir returns the position of the directory at p if it is the directory of a
-// Git repository, whatever its name is: one that contains HEAD, objects and
-// refs. Below modules and worktrees of a repository, which contain names of any
-// depth, this distinguishes repositories from the directories above them.
+// GitDir returns the position of the directory at p, given that it is a Git
+// directory, which contains HEAD, objects and refs. Its name does not matter.
+// Below modules and worktrees of a Git directory, only its content
+// distinguishes a Git directory from its parents, because a submodule's name
+// can contain slashes.
 func (p Position) GitDir() Position {
 	switch p.zone {
 	case plain:
@@ -156,9 +158,9 @@ func (p Position) GitDir() Position {
 	return p
 }
 
-// SkillDir returns the position of the directory at p if it is the directory of
-// a skill, whatever its name is: one with a file of [IsSkillFile]. Agents obey
-// the files of a skill, and run its scripts.
+// SkillDir returns the position of the directory at p, given that it is the
+// directory of a skill, which contains a file accepted by [IsSkillFile]. Its
+// name does not matter. Agents obey the files of a skill, and run its scripts.
 func (p Position) SkillDir() Position {
 	if p.zone != plain {
 		return p
@@ -166,12 +168,12 @@ func (p Position) SkillDir() Position {
 	return Position{skillDir, Steering, agents}
 }
 
-// Hold returns the position of the directory at p if everything in it steers
-// reader.
+// Hold returns the position of the directory at p, given that reader obeys
+// every file in it.
 func (p Position) Hold(reader string) Position { return Position{inside, Steering, reader} }
 
-// InPlainDir reports whether p is neither below a steering file, nor in a
-// repository's directory or one of dependencies.
+// InPlainDir reports whether p is an ordinary directory: not in a steering
+// directory, a skill, a Git directory or a directory of dependencies.
 func (p Position) InPlainDir() bool { return p.zone == plain }
 
 // InGit reports whether p is the directory of a Git repository or below one.
@@ -183,8 +185,9 @@ func (p Position) InGit() bool {
 	return p.zone == inside && p.reader == git
 }
 
-// gitChild returns the position of an entry below the directory of a Git
-// repository. What is not known to be data steers Git.
+// gitChild returns the position of the entry name of the directory at p, which
+// is a Git directory or below one. An entry is a steering file unless it is
+// known to contain only data.
 func (p Position) gitChild(name string) Position {
 	data, steers := Position{inside, Ordinary, ""}, Position{inside, Steering, git}
 	switch p.zone {
@@ -217,10 +220,10 @@ func (p Position) gitChild(name string) Position {
 }
 
 // IsDependencyDir reports whether name is a directory into which package
-// managers install the code of others. Everything below it may change without
+// managers install third-party code. Everything below it may change without
 // consent, so the catalog searches no such directory for skills. The name must
-// match exactly: on a file system that ignores case, another spelling would
-// otherwise hide a directory from one of the two rules only.
+// match exactly, so that both rules apply to the same spellings on a file
+// system that ignores case.
 func IsDependencyDir(name string) bool { return dependencyDirs[name] }
 
 // IsSkillFile reports whether name is that of the instructions of a skill, in any

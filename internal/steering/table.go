@@ -10,10 +10,11 @@ const (
 	ci     = "continuous integration"
 )
 
-// names maps names of files and directories to the program that reads them. The
-// name of a directory also applies to everything below it, and each name
-// applies at any depth: agents and editors also read those of the subdirectory
-// that a user opens. The sources are the documentation of each program.
+// names maps names of files and directories to the program that reads them. An
+// entry for a directory also applies to everything below it. Each entry applies
+// at any depth, because agents and editors read the files of whichever
+// subdirectory a user opens. The entries come from the documentation of each
+// program.
 var names = map[string]string{
 	// Instructions and settings of coding agents.
 	"agents.md": agents, "agents.override.md": "Codex", "agent.md": agents, "skill.md": agents, // agents.md, agentskills.io
@@ -71,8 +72,8 @@ var names = map[string]string{
 	".gitea": ci, ".forgejo": ci, "jenkinsfile": ci, "azure-pipelines.yml": ci, "bitbucket-pipelines.yml": ci, ".azure-pipelines": ci, "appveyor.yml": ci, ".appveyor.yml": ci, "cloudbuild.yaml": ci,
 }
 
-// bases lists names that have any extension, or the name of a mode or an
-// environment, after the separator at their end.
+// bases lists prefixes of names, which end with a separator. After it, a name
+// can have any extension, or the name of a mode or an environment.
 var bases = []struct{ base, reader string }{
 	{".lintstagedrc.", "lint-staged"}, {"lint-staged.config.", "lint-staged"}, {".huskyrc.", "Husky"}, {"husky.config.", "Husky"},
 	{"lefthook.", "Lefthook"}, {".lefthook.", "Lefthook"}, {"lefthook-local.", "Lefthook"}, {".lefthook-local.", "Lefthook"}, // lefthook.dev/configuration
@@ -87,8 +88,8 @@ var suffixes = []struct{ suffix, reader string }{
 	{".instructions.md", "Copilot"}, {".prompt.md", "Copilot"}, {".chatmode.md", "Copilot"}, {".agent.md", "Copilot"}, {".mdc", "Cursor"},
 }
 
-// shortNames maps the short names that Windows gives the names of the table,
-// such as claude~1.
+// shortNames maps the short forms that Windows gives to the keys of names, such
+// as claude~1, to the same programs.
 var shortNames = func() map[string]string {
 	out := map[string]string{}
 	for name, reader := range names {
@@ -105,9 +106,9 @@ var shortNames = func() map[string]string {
 	return out
 }()
 
-// dependencyDirs lists the directories into which package managers install.
-// Build output such as target and vendored source such as vendor are not among
-// them: users review and open those.
+// dependencyDirs lists the directories into which package managers install
+// packages. Build output such as target and vendored source such as vendor are
+// not among them: users review and open those.
 var dependencyDirs = map[string]bool{
 	"node_modules": true, "bower_components": true, "jspm_packages": true, // npm, Bower, jspm
 	"site-packages": true, "dist-packages": true, "__pycache__": true, ".venv": true, "venv": true, ".tox": true, ".nox": true, "__pypackages__": true, // Python
