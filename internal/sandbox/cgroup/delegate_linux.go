@@ -17,9 +17,9 @@ import (
 // contains no processes.
 const leafName = prefix + "self"
 
-// delegatedGroup returns the delegated group, given the group own of this
-// process. That is the parent of own if an earlier call of [enableControllers]
-// moved the process, and own otherwise.
+// delegatedGroup returns the delegated group. own is the group of this process.
+// If an earlier call of [enableControllers] moved the process, the delegated
+// group is the parent of own; otherwise, it is own.
 func delegatedGroup(own string) string {
 	if filepath.Base(own) == leafName {
 		return filepath.Dir(own)

@@ -22,7 +22,7 @@ type changes struct {
 	err error       // why there is no overlay
 }
 
-// errNoOverlay is the error if the spec has no overlay.
+// errNoOverlay is returned if the spec has no overlay.
 var errNoOverlay = errors.New("no overlay requested")
 
 // overlay prepares the overlay of a spec, if it has one, and adds it to the
@@ -79,7 +79,7 @@ func (b *Backend) makeUpper(host string) (*rundir.Dir, error) {
 	return dir, nil
 }
 
-// setError sets the reason if the stage could not mount the overlay.
+// setError records why the stage could not mount the overlay.
 func (c *changes) setError(reason string) {
 	if reason != "" {
 		c.err = errors.New(reason)

@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// IsWritable reports whether code in the sandbox may change a tree at this path
-// of the layout, which is /work or below it.
+// IsWritable reports whether code in the sandbox may change a tree at a path of
+// the layout. It may change trees at /work and below it.
 func IsWritable(at string) bool {
 	return at == mountpoint.Work || strings.HasPrefix(at, mountpoint.Work+"/")
 }

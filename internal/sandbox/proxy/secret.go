@@ -98,10 +98,10 @@ func (s *Server) intercepts(t target) bool {
 	return slices.ContainsFunc(s.secrets, func(in injection) bool { return in.rule.Match(t.host, t.port) })
 }
 
-// CA returns the PEM certificate of the authority for hosts with secrets, or
-// nil if there are no secrets. Node accepts the certificate as an additional
-// root (NODE_EXTRA_CA_CERTS). For programs that need all roots in a single
-// file, see [Server.CABundle].
+// CA returns the PEM certificate of the authority that issues certificates for
+// hosts with secrets. It returns nil if there are no secrets. Node accepts the
+// certificate as an additional root (NODE_EXTRA_CA_CERTS). For programs that
+// need all roots in a single file, see [Server.CABundle].
 func (s *Server) CA() []byte {
 	if s.ca == nil {
 		return nil
@@ -151,8 +151,8 @@ func (s *Server) CABundle() ([]byte, error) {
 	return nil, errors.New("no root certificate file on this system")
 }
 
-// authority issues certificates for the hosts with secrets of a sandbox. Its
-// key exists only in memory.
+// authority issues certificates for the hosts to which the proxy of a sandbox
+// sends secrets. Its key exists only in memory.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey

@@ -50,8 +50,8 @@ func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 	return "", max(again, shortest)
 }
 
-// untilFull returns the time in which left bytes or files can be written, or a
-// second if it is longer.
+// untilFull returns how long it takes to write left more bytes or files at the
+// given rate, but at most one second.
 func untilFull(left, perSecond int64) time.Duration {
 	return time.Duration(min(left, perSecond)) * time.Second / time.Duration(perSecond)
 }

@@ -66,10 +66,12 @@ type attack struct {
 	run      func(*trial) bool // reports whether the attack succeeded
 }
 
-// need returns why an attack cannot be tried in a scene, or "" if it can.
+// need is a function that returns why an attack cannot be tried in a scene, or
+// "" if it can.
 type need func(*scene) string
 
-// AttackCount is the number of counted attacks.
+// AttackCount is the number of attacks in allAttacks. Other attacks do not
+// change it, so that results of different versions are comparable.
 const AttackCount = 63
 
 // allAttacks returns all counted attacks in order.

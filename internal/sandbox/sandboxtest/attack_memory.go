@@ -37,10 +37,10 @@ func memoryAttacks() []attack {
 }
 
 // takesMemory runs an attack that tries to take three times the limit. It
-// reports whether the attack had more than one and a half times the limit at
-// once and was not killed for that. If a watch enforces the limit, a burst of
-// several processes can exceed it until the next check, as the state of the
-// sandbox says. The limit is low, so that a success costs the machine little.
+// reports whether the attack held more than one and a half times the limit at
+// once without being killed. A watch that enforces the limit detects a burst of
+// several processes only at its next check, as the state of the sandbox says.
+// The limit is low, so that a success costs the machine little.
 func takesMemory(id string) func(*trial) bool {
 	return func(x *trial) bool {
 		const limit, children = 128, 8 // MiB

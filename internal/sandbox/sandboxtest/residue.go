@@ -106,7 +106,8 @@ func (x *trial) runOnce(way string, after time.Duration) {
 	}
 }
 
-// endsFrom ends a command with Kill or by closing its sandbox.
+// endsFrom runs a command in a new sandbox and ends it with Kill or, if way is
+// "close", by closing the sandbox.
 func (x *trial) endsFrom(ctx context.Context, way string, after time.Duration, spec *sandbox.Spec, cmd *sandbox.Cmd) {
 	box, err := x.backend.Start(ctx, spec)
 	if err != nil {

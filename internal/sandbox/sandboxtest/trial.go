@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// hangTimeout is the time after the policy's wall time at which a run counts as
-// hanging.
+// hangTimeout is how long a run may exceed the policy's wall time before it
+// counts as hanging.
 const hangTimeout = 20 * time.Second
 
 // trial holds the state of a running attack.

@@ -224,9 +224,9 @@ func (c *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	return rep, err
 }
 
-// Start starts a sandbox with the chosen backend. It chooses one if necessary,
-// and then returns the errors of [Backend.Choose], too. The caller must close
-// the sandbox.
+// Start starts a sandbox with the chosen backend. It first chooses a backend if
+// necessary, so it may return an error of [Backend.Choose]. The caller must
+// close the sandbox.
 func (c *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	b, _, err := c.Choose(ctx)
 	if err != nil {

@@ -132,8 +132,8 @@ func writeMegabytes(path string, count int) (int, error) {
 	return count, nil
 }
 
-// writeManyFiles writes much more than the limit, because a watcher reacts late
-// on a busy machine.
+// writeManyFiles writes many more files than the limit allows, because a
+// watcher reacts late on a busy machine.
 func writeManyFiles(dir, mark string) (int, error) {
 	const most = 640
 	total := 0

@@ -58,8 +58,9 @@ func limitVictim(t *tally) {
 }
 
 // limitFirst reads the resource limits of process 1, which watches commands in
-// a sandbox. A process that may read limits may also change them. It only reads
-// them, because without a sandbox process 1 is the host's init.
+// a sandbox. A process that may read limits may also change them. limitFirst
+// does not change any limit, because without a sandbox process 1 is the host's
+// init.
 func limitFirst(t *tally) {
 	var old unix.Rlimit
 	t.try("prlimit of process 1", unix.Prlimit(1, unix.RLIMIT_NOFILE, nil, &old))

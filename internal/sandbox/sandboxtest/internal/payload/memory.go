@@ -176,8 +176,8 @@ func takeMemfd() error {
 	return err
 }
 
-// queues are the message queues to remove, which the kernel does not remove
-// with the process.
+// queues lists the message queues to remove, because the kernel does not remove
+// them when the process exits.
 var queues []uintptr
 
 // takeQueues fills 64 message queues.
@@ -258,8 +258,8 @@ func takeTCPBuffers() error {
 
 var held []any // objects that must not be finalized
 
-// takePipe puts one page of each huge page into a pipe, which then keeps all of
-// it.
+// takePipe puts one page of each huge page into a pipe. The pipe then keeps the
+// whole huge page in memory.
 func takePipe() error {
 	const huge = 2 * mib
 	if pipeRoom == 0 {
