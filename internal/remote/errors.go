@@ -73,7 +73,7 @@ func (e *NotFoundError) Error() string {
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // DeniedError is returned if a host denied access. CredentialSent reports
-// whether it rejected a credential.
+// whether the host rejected a credential.
 type DeniedError struct {
 	Host           string
 	CredentialSent bool

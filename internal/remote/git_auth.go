@@ -34,8 +34,9 @@ func (g *gitSession) withRemote(ctx context.Context, run func() error) error {
 	}
 }
 
-// followRedirect changes the remote to the address it redirects to. It follows
-// at most one redirect. If it returns false, the error says why.
+// followRedirect changes the remote to the address to which the server
+// redirects. It follows at most one redirect. If it returns false, the error
+// says why.
 func (g *gitSession) followRedirect(ctx context.Context, err error) (bool, error) {
 	if g.moved || !isHTTP(g.url) {
 		return false, err

@@ -26,9 +26,9 @@ func isHTTP(address string) bool {
 func (g *gitSession) serviceURL() string { return strings.TrimSuffix(g.url, "/") + servicePath }
 
 // listAdvertised lists the branches and tags of the remote without running git.
-// Git would store everything that a server sends in memory. In protocol version
-// 0, the first response contains all refs. at is the URL of the response, after
-// redirects.
+// The git program would use memory for everything that a server sends. In
+// protocol version 0, the first response contains all refs. at is the URL of
+// the response, after redirects.
 func (g *gitSession) listAdvertised(ctx context.Context) (refs *gitRefs, at *url.URL, err error) {
 	err = g.withRemote(ctx, func() error {
 		resp, err := g.get(ctx)

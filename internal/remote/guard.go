@@ -142,8 +142,9 @@ func (c *Client) checkAddress(ctx context.Context, host string, a netip.Addr) er
 	return &AddressError{Host: host, Address: a.String(), Reason: why}
 }
 
-// checkHostSpelling returns an error if systems interpret host differently.
-// Some read numbers as addresses, and some map non-ASCII letters to others.
+// checkHostSpelling returns an error if different systems may interpret host
+// differently. Some read numbers as addresses, and some map non-ASCII letters
+// to others.
 func checkHostSpelling(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil

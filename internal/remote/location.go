@@ -181,8 +181,8 @@ func parseShort(text string) (Location, error) {
 	return parseHosted("github.com", owner+"/"+rest, func(s string) (string, error) { return s, nil })
 }
 
-// cutRef splits s at the first or last @ that is not at the beginning of a
-// name.
+// cutRef splits s at an @, ignoring any @ at the beginning of a path element.
+// It uses the last @ if last is set, and the first one otherwise.
 func cutRef(s string, last bool) (before, ref string) {
 	at := -1
 	for i := 1; i < len(s); i++ {
