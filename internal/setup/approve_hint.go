@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/decision"
 )
 
-// ApproveHint returns the command by which the user approves the skill that e
-// refused. If approval would not help, it returns the error's own hint. In
-// managed mode, the command shows what the administrator can approve.
+// ApproveHint returns the command with which the user approves the skill for
+// which e was returned. If approval would not help, it returns the error's own
+// hint. In managed mode, the command shows what the administrator can approve.
 func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 	dryRun := ""
 	if s.IsManaged() {
@@ -27,7 +27,8 @@ func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 }
 
 // HowToApprove returns a message that tells the user of an MCP client how to
-// approve what err refused.
+// approve the skill or the call for which err was returned. It returns "" if
+// err is not a [*loadout.RefusedError].
 func (s *Setup) HowToApprove(err error) string {
 	e, ok := errors.AsType[*loadout.RefusedError](err)
 	switch {

@@ -72,8 +72,9 @@ func (s *Setup) supersedingStore() *superseded.Store {
 // projectScope returns the scope of the project's skills.
 func (s *Setup) projectScope() string { return "project " + s.projectRoot() }
 
-// givenScope returns the scope of the skills in the directories of --skills,
-// regardless of the working directory, or "" without that flag.
+// givenScope returns the scope of the skills in the directories given with
+// --skills, or "" without that flag. The scope does not depend on the working
+// directory.
 func (s *Setup) givenScope() string {
 	if len(s.Skills) == 0 {
 		return ""
@@ -93,8 +94,9 @@ func (s *Setup) givenScope() string {
 }
 
 // ReinstateApprovals reinstates the superseded approvals of versions that the
-// user chose in a directory. It returns those versions. If an agent runs the
-// command, it does nothing. It ignores directories given with --dir.
+// user chose in a directory. It returns the versions whose approvals were
+// reinstated. It does nothing if an agent runs the command, or for a directory
+// given with --dir.
 func (s *Setup) ReinstateApprovals(ctx context.Context, in SkillsDir, versions []string) ([]string, error) {
 	store := s.supersedingStore()
 	if store == nil || len(versions) == 0 || in.Scope == "" || !s.Caller().IsUser() {

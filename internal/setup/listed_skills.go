@@ -38,8 +38,8 @@ func (l listedSkills) add(dir string, skills []string) {
 	}
 }
 
-// hasProject reports whether the root of a project is listed. It is listed
-// regardless of the subdirectory in which Loadout started first.
+// hasProject reports whether the root of a project is listed. Loadout lists the
+// root from whichever subdirectory it starts.
 func (l listedSkills) hasProject(root string) bool {
 	set := l[filepath.Join(root, "skills")]
 	return set != nil && !set.unread
@@ -248,9 +248,9 @@ func decodeListed(data []byte) (listedFile, error) {
 	return f, nil
 }
 
-// migrate converts version 1. It wrote the skill y in the directory x as "x:y",
-// which is also the key of the skill x:y in the directory x:y. Keys with several
-// colons are removed, so that their skills are pending.
+// migrate converts a file of version 1. That version stored the skill y in the
+// directory x as "x:y", which is also the key of the skill x:y in the directory
+// x:y. Keys with several colons are removed, so that their skills are pending.
 func (f *listedFile) migrate() {
 	f.Version = listedVersion
 	for i := range f.Dirs {

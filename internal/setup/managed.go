@@ -19,8 +19,8 @@ func (s *Setup) IsManaged() bool {
 	return managed || err != nil
 }
 
-// managedError returns the error for loadout ARGS, whose permissions only the
-// administrator's file can give.
+// managedError returns the error for the command loadout ARGS in managed mode,
+// where only the administrator's file can give the permissions.
 func (s *Setup) managedError(args []string) error {
 	switch {
 	case len(args) > 1 && (args[0] == "approve" || args[0] == "run"):
@@ -37,8 +37,8 @@ func (s *Setup) managedError(args []string) error {
 }
 
 // scriptEnv returns the environment variables that select the interpreters of
-// scripts. In managed mode, these are only PATH, and only its directories in
-// which the administrator alone can place programs: otherwise an agent could
+// scripts. In managed mode, this is only PATH, reduced to the directories in
+// which only the administrator can place programs. Otherwise an agent could
 // replace the code that the administrator approved.
 func (s *Setup) scriptEnv(managed bool) func(string) string {
 	if !managed {

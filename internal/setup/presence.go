@@ -40,10 +40,10 @@ func (s *Setup) ProcessesDir() string {
 
 // RequireUser returns how the user's presence is established, for
 // [policy.Grant.Presence]. After the command succeeded, call
-// [Setup.RemoveAnswered]. If an agent runs the command or there is no
-// terminal, it records the request and returns an error. The error names the
-// command loadout ARGS for the user to type; its hint is hint, or the list of
-// such requests if hint is "".
+// [Setup.RemoveAnswered]. If an agent runs the command or there is no terminal,
+// it records the request and returns an error. The error names the command
+// loadout ARGS for the user to type. Its hint is hint if that is not "" and no
+// agent runs the command, and otherwise the command that lists such requests.
 func (s *Setup) RequireUser(ctx context.Context, hint string, args ...string) (string, error) {
 	if len(args) > 0 && slices.Contains(managedCommands, args[0]) && s.IsManaged() {
 		s.recordRefusal(ctx, args, "policy.presence is managed")
@@ -70,8 +70,9 @@ func (s *Setup) refuse(ctx context.Context, args []string, reason, hint string) 
 	return exit.Errorf(exit.Refused, hint, "the user can run `%s` in their own terminal: %s", formatCommand(args), reason)
 }
 
-// managedCommands lists the commands whose permissions only the administrator can
-// give in managed mode. The others concern the user's own servers.
+// managedCommands lists the commands that give permissions which only the
+// administrator can give in managed mode. Other commands concern only the
+// user's own servers.
 var managedCommands = []string{"approve", "run", "secret", "serve", "trust"}
 
 // recordRefusal writes a refused command to the audit log.

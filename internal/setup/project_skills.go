@@ -118,8 +118,8 @@ func (p *projectSkills) confirm(r catalog.ProjectSkill, manifest func() (skill.M
 	return fmt.Sprintf("pending: it may have been added after Loadout first listed the project, until you confirm it with `%s`", command)
 }
 
-// isAdded reports whether a skill was added after its project or its directory
-// was first listed, or may have been.
+// isAdded reports whether a skill was, or may have been, added after its
+// project or its directory was first listed.
 func (p *projectSkills) isAdded(e *catalog.Entry) bool {
 	if p.unknown != nil {
 		return true
@@ -228,14 +228,14 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 	return more
 }
 
-// incompleteCodes lists the problems after which a source has skills that are
-// not listed yet.
+// incompleteCodes lists the codes of problems with which a source may have
+// skills that are not listed yet.
 var incompleteCodes = []string{"still-reading", "unreadable", "directory-limit", "entry-limit", "time-limit"}
 
 // listedDirectory returns the name of a directory in the file with the listed
-// skills. It is the same regardless of the path by which the user enters the
-// project, but does not depend on symlinks in the project, which a script or a
-// pull can change.
+// skills. The name does not depend on the path by which the user enters the
+// project, nor on symlinks in the project, which a script or a git pull can
+// change.
 func (s *Setup) listedDirectory(dir string) string {
 	root, real := s.listedRoot()
 	if real == "" {
@@ -248,8 +248,9 @@ func (s *Setup) listedDirectory(dir string) string {
 	return filepath.Join(real, rel)
 }
 
-// listedRoot returns the root of the project around the working directory, also
-// without symlinks. Outside of a Git repository, it is the working directory.
+// listedRoot returns the root of the project around the working directory. real
+// is the root with symlinks resolved, or "" if that fails. Outside of a Git
+// repository, the root is the working directory.
 func (s *Setup) listedRoot() (root, real string) {
 	workDir := s.ConfigInput().WorkDir
 	if _, root = config.ProjectFile(workDir); root == "" {
@@ -262,9 +263,10 @@ func (s *Setup) listedRoot() (root, real string) {
 	return root, real
 }
 
-// isProjectListed reports whether a project was listed, by its root without
-// symlinks. The home directory is never considered a listed project: if it is a
-// repository, the directories below it are separate projects.
+// isProjectListed reports whether the project with the given root was listed.
+// Symlinks in root must be resolved. The home directory is never considered a
+// listed project: if it is a repository, the directories below it are separate
+// projects.
 func (s *Setup) isProjectListed(root string, listed listedSkills) bool {
 	home, err := filepath.EvalSymlinks(s.Home())
 	return root != "" && (err != nil || home != root) && listed.hasProject(root)

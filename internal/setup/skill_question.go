@@ -35,9 +35,9 @@ type SkillQuestion struct {
 	Text   string
 }
 
-// ReviewSkill returns the question about a skill that session may not use yet. It
-// returns nil if the skill is approved, has nothing to approve, or cannot be read:
-// loading it reports that. In managed mode, nobody is asked.
+// ReviewSkill returns the question about a skill that session may not use yet. It returns nil if
+// the skill is approved or has nothing to approve. It also returns nil if the skill cannot be read,
+// because loading the skill reports that. In managed mode, it always returns nil.
 func (s *Setup) ReviewSkill(ctx context.Context, rt *loadout.Runtime, c *config.Config, format FormatReview, name, session string) (*SkillQuestion, error) {
 	if s.IsManaged() {
 		return nil, nil
@@ -71,8 +71,9 @@ func (s *Setup) ReviewSkill(ctx context.Context, rt *loadout.Runtime, c *config.
 	return q, nil
 }
 
-// TextRefusal returns why a skill is not loaded before the user approves its
-// hidden characters, or nil.
+// TextRefusal returns the error with which the skill ref is not loaded until
+// the user approves its hidden characters. It returns nil if the skill is
+// loaded without that, or another error prevents it.
 func TextRefusal(ctx context.Context, rt *loadout.Runtime, ref string) *loadout.RefusedError {
 	_, err := rt.Fetch(ctx, ref)
 	refused, _ := errors.AsType[*loadout.RefusedError](err)
@@ -80,7 +81,7 @@ func TextRefusal(ctx context.Context, rt *loadout.Runtime, ref string) *loadout.
 }
 
 // formatSkillQuestion returns what the skill can do, then its contents.
-// textRefused says that the skill is not loaded before the user approves its
+// textRefused means that the skill is not loaded until the user approves its
 // hidden characters.
 func formatSkillQuestion(r *review.Review, sk *skill.Skill, textRefused bool, c *config.Config, format FormatReview) string {
 	short := *r

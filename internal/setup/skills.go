@@ -152,9 +152,9 @@ func (s *Setup) flagLocations(scope catalog.Scope) ([]loadout.SourceLocation, er
 	return out, nil
 }
 
-// HubSources returns the skill directories of a hub: those of skills.dirs, and the
-// user's own if the hub serves only this user, or else those of --skills. Project
-// files have no effect.
+// HubSources returns the skill directories of a hub: those given with --skills or, without that
+// flag, those in skills.dirs and, if single is set, the user's own. single means that the hub
+// serves only this user. Project files have no effect.
 func (s *Setup) HubSources(c *config.Config, single bool) ([]catalog.Source, error) {
 	o := &loadout.SourceOptions{WorkDir: string(filepath.Separator), Home: s.Home(), NoHome: !single || !c.Skills.Home, NoProject: true, NoBundled: true,
 		Depth: c.Skills.Depth, CacheDir: s.CacheDir()}
