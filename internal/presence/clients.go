@@ -80,20 +80,21 @@ var valueOptions = []string{
 	"-W", "-X", "--check-hash-based-pycs", "--preload", "--config",
 }
 
-// shells run commands. A user's own shell has only options as arguments.
+// shells lists the shells. The arguments of a user's own shell are all options.
 var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "nu", "cmd", "powershell", "pwsh"}
 
-// launchers start the program that their arguments name, such as a package of
-// Loadout.
+// launchers lists programs that only start the program named by their
+// arguments, for example one that npx installed.
 var launchers = []string{
 	"env", "npx", "npm", "pnpm", "yarn", "bunx", "uv", "uvx", "pipx", "loadout",
 	"sudo", "nice", "nohup", "setsid", "timeout", "mise", "direnv",
 }
 
-// notClients lists programs that may start loadout mcp although the user types
-// the commands that run below them: programs that start shells, and editors
-// with a terminal. The suffix 64 of some names is omitted. An agent that types
-// into an editor's terminal is not detected by its parents.
+// notClients lists programs in which the user, rather than an agent, may have
+// typed the command that started loadout mcp: programs that start shells, and
+// editors with a terminal. The suffix 64 of some names is omitted. An agent
+// that types into an editor's terminal cannot be detected from the parent
+// processes.
 var notClients = []string{
 	"init", "systemd", "launchd", "explorer", "sshd", "sshd-session", "login", "tmux", "tmux: server", "screen", "zellij",
 	"gnome-terminal-", "gnome-terminal-server", "konsole", "xterm", "kitty", "alacritty", "wezterm-gui", "ghostty", "foot", "tilix", "terminator",

@@ -182,9 +182,9 @@ func isInterpreter(path string) bool {
 }
 
 // Callers returns the PIDs of the ancestors of the process pid, nearest first.
-// It stops at the first ancestor that does not merely launch another program,
-// as npx and a shell with a command do. One of the ancestors is the client. If
-// the parent cannot be read, Callers returns only the parent.
+// It skips launchers, such as npx and sh -c, and stops at the first ancestor
+// that is not one. One of the returned processes is the client. If nothing is
+// known about the parent process, Callers returns only its PID.
 func Callers(pid int, lookup func(int) (Process, bool)) []int {
 	if lookup == nil {
 		lookup = lookupProcess

@@ -23,8 +23,9 @@ func terminalName() string {
 	return deviceName(device)
 }
 
-// deviceName returns the name of a terminal by its device number, in the format
-// of proc_pid_stat(5) and with the majors of the kernel's devices.txt.
+// deviceName returns the name of the terminal with a device number, which is
+// encoded as in proc_pid_stat(5). Major numbers are those in the kernel's
+// devices.txt.
 func deviceName(device uint64) string {
 	major, minor := device>>8&0xfff, device>>12&0xfff00|device&0xff
 	switch {

@@ -10,9 +10,9 @@ import (
 )
 
 // OpenTerminal opens the controlling terminal, regardless of standard input and
-// output. It returns an error in the background, where the system would stop
-// the program when it reads. in and out may be the same file; the caller must
-// close both.
+// output. It returns an error if the program runs in the background, because
+// the system would stop the program as soon as it reads. in and out may be the
+// same file; the caller must close both.
 func OpenTerminal() (in, out *os.File, err error) {
 	f, err := openTerminal()
 	if err != nil {
