@@ -57,8 +57,9 @@ func existingPaths(dir string, names ...string) []string {
 }
 
 // checkDirectory returns an error if a directory must not be mounted in a
-// sandbox. Its path, as named or resolved, may be forbidden, or it may contain
-// files of a home directory besides a runtime.
+// sandbox. It must not if its path, as given or with symlinks resolved, is
+// forbidden, or if it contains files of a home directory in addition to a
+// runtime.
 func (h Host) checkDirectory(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -178,8 +179,9 @@ func venvConfigPath(exe string) string {
 }
 
 // resolveVenv returns a virtual environment's interpreter. Its path is hops[0],
-// because Python finds the environment by that path. The interpreter needs the
-// environment and all directories up to that of the base interpreter.
+// not a resolved path, because Python finds the environment by that path. The
+// interpreter needs the environment, the directories through which its symlinks
+// lead, and that of the base interpreter.
 func (h Host) resolveVenv(f interpreter, hops []string) (interpreter, error) {
 	exe := hops[0]
 	if len(hops) > 1 && filepath.Base(hops[1]) == filepath.Base(exe) && isVenv(hops[1]) {
