@@ -100,8 +100,8 @@ func (h History) Forget(ctx context.Context, source string) error {
 	return nil
 }
 
-// merge returns the newest of two versions of a skill, and the older version
-// that was accepted last.
+// merge returns the newer of two versions of a skill. If now is older than s,
+// it is recorded in Accepted, as the older version that was accepted last.
 func (s Seen) merge(now Seen) Seen {
 	switch {
 	case now.Counter > s.Counter:

@@ -42,8 +42,8 @@ const FileName = "SKILL.sig"
 // 9,000 files.
 const MaxBytes = 1 << 20
 
-// MaxCounter is the highest counter of a signature. Programs that read numbers
-// of JSON as floating point keep it exactly.
+// MaxCounter is the highest counter of a signature. It is exact even in
+// programs that read JSON numbers as floating point.
 const MaxCounter = 1<<53 - 1
 
 // The first line of a signature, and the prefixes of the other lines before the
