@@ -234,10 +234,10 @@ func (b *Builder) Lookup(needs *script.Needs, skill fs.FS, plan *script.Plan) (*
 	return j.packages(e), nil
 }
 
-// Prune removes the least recently used packages until at most maxBytes remain,
-// and the files of killed builds. It keeps packages that were used within the
-// last retention, because a script may still be using them. It returns the
-// number of removed entries.
+// Prune removes the files of killed builds, and the least recently used
+// packages until at most maxBytes remain. It keeps packages that were used
+// within the last retention, because a script may still be using them. It
+// returns the number of removed entries.
 func (b *Builder) Prune(ctx context.Context, maxBytes int64, retention time.Duration) (int, error) {
 	return (&store{dir: b.opts.Dir, log: b.log}).prune(ctx, maxBytes, retention)
 }

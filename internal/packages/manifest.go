@@ -38,9 +38,9 @@ type file struct {
 	Stamp  stamp  `json:"stamp"`
 }
 
-// stamp detects whether a file was modified after it was hashed. If all fields
-// are unchanged, so is the content, because programs cannot set the change
-// time.
+// stamp detects whether a file was modified after it was hashed. If the fields
+// include the change time and are unchanged, so is the content, because
+// programs cannot set the change time.
 type stamp struct {
 	Modified int64  `json:"modified"` // nanoseconds
 	Changed  int64  `json:"changed,omitempty"`

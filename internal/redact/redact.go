@@ -80,8 +80,8 @@ func (r *Redactor) Bytes(b []byte) []byte {
 }
 
 // Fragment is like [Redactor.String], but text is part of a longer text. It
-// also replaces parts of at least four bytes: the end of a secret at the start
-// of text, and the start of a secret at the end.
+// also replaces a partial secret of at least four bytes: the end of a secret at
+// the start of text, or the start of a secret at the end of text.
 func (r *Redactor) Fragment(text string) string {
 	text = r.String(text)
 	for _, s := range r.secrets {

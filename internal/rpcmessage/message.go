@@ -14,7 +14,8 @@ import (
 
 // DecodePlain decodes a request or a result whose ID is an integer or a simple
 // string. It returns nil for other messages and for invalid messages, which the
-// SDK must decode. A large message refers to text, which must not change.
+// SDK must decode. The parameters or the result of a large message share memory
+// with text, so text must not be modified.
 func DecodePlain(text []byte) jsonrpc.Message {
 	var parts map[string]json.RawMessage // unlike a struct, a map distinguishes the case of names
 	if len(text) >= largeText {

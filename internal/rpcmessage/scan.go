@@ -13,7 +13,8 @@ import (
 // maxDepth is the maximum number of nested values, as in the SDK.
 const maxDepth = 1000
 
-// largeText is the size in bytes from which messages are split by these functions.
+// largeText is the minimum size in bytes of messages that are decoded with these functions instead
+// of package json.
 const largeText = 64 << 10
 
 // Members calls visit for each member of the JSON object at text[at:], with its name

@@ -31,7 +31,8 @@ func Body(instructions, location string) string {
 }
 
 // HiddenWarning returns a warning for a model about the hidden characters that
-// the report found in a text, or "" if there are none. what names the text.
+// the report found in a text, or "" if there are none. The warning calls the
+// text what.
 func HiddenWarning(what string, found untrusted.Report) string {
 	if found.Clean() {
 		return ""

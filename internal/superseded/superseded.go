@@ -165,8 +165,8 @@ func (s *Store) Find(ctx context.Context, p policy.Principal, subject policy.Dig
 	return nil, err
 }
 
-// supersededBy returns the record that ends the approval of a version here, or
-// nil.
+// supersededBy returns the record whose version was superseded, which ends its
+// approval, or nil. found lists the records of the version.
 func (s *Store) supersededBy(found []record) (by *record) {
 	for i, r := range found {
 		if slices.ContainsFunc(r.Again, func(scope string) bool { return slices.Contains(s.options.Active, scope) }) {
