@@ -15,7 +15,8 @@ type dialect struct {
 	// nodes do not matter.
 	now string
 	// skipLocked makes a SELECT lock the rows that it returns, and omit rows that
-	// another transaction has locked. With SQLite, only one transaction writes.
+	// another transaction has locked. It is empty for SQLite, where only one
+	// transaction writes at a time.
 	skipLocked string
 }
 

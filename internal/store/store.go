@@ -40,12 +40,13 @@ const MaxValue = 16 << 20
 
 // Options configures [Open]. The zero value selects the defaults.
 type Options struct {
-	// Connections is the maximum number of open connections; for SQLite, of
-	// those that read. 0 means 16.
+	// Connections is the maximum number of open connections; for SQLite, it
+	// limits only the connections for reading. 0 means 16.
 	Connections int
-	// Wait is how long a change waits for another one and retries after
-	// conflicts before it fails with [ErrBusy]. 0 means 10 s. With SQLite, changes
-	// of this process take turns: a change waits while those before it succeed.
+	// Wait is how long a change waits for another one and retries after conflicts
+	// before it fails with [ErrBusy]. 0 means 10 s. With SQLite, the changes of
+	// this process take turns, and Wait limits how long a change waits for each
+	// earlier one.
 	Wait time.Duration
 }
 

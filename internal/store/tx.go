@@ -29,7 +29,7 @@ func (db *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 type conn struct {
 	db     *DB
 	tx     *transaction // nil outside a transaction
-	urgent bool         // whether a change goes before others that wait
+	urgent bool         // whether a change takes precedence over other waiting changes
 }
 
 // transaction is an SQL transaction that records its first failed change.

@@ -186,8 +186,8 @@ func (t Usage) Totals(ctx context.Context, since time.Time) (map[string]int64, e
 // castSums casts sums to integers, because PostgreSQL returns decimals.
 const castSums = "CAST(sum(u.loads) AS BIGINT), CAST(sum(u.calls) AS BIGINT), CAST(sum(u.errors) AS BIGINT), CAST(sum(u.tokens) AS BIGINT), max(u.used)"
 
-// ListDays returns the usage on up to [MaxPage] days on which a skill was used,
-// from the day of start on, oldest first.
+// ListDays returns the usage of a skill on up to [MaxPage] days, oldest first.
+// It starts with the day that contains start and omits days without usage.
 func (t Usage) ListDays(ctx context.Context, skillID string, start time.Time) ([]UsageDay, error) {
 	found, err := queryAll[UsageDay](ctx, t.c, "SELECT u.day, u.skill_id, "+castSums+" FROM "+usageRows+` u
 		WHERE u.skill_id = $1 AND u.day >= $2 GROUP BY u.day, u.skill_id ORDER BY u.day LIMIT $3`, skillID, dayNumber(start), MaxPage)

@@ -17,7 +17,7 @@ type writerQueue struct {
 	writing bool
 	since   time.Time // when the current writer was admitted
 	waiting []chan struct{}
-	urgent  int // how many at the start of waiting are urgent
+	urgent  int // number of urgent writers at the start of waiting
 }
 
 // acquire waits until the caller may write. It fails with [ErrBusy] if a single
