@@ -130,7 +130,7 @@ func (l *Library) update(ctx context.Context, p account.Principal, a account.Act
 	return l.updateIf(ctx, p, a, id, func(_ *store.Tx, h *skillRecord) error { return h.check(p, a, h.CreatedBy) }, f)
 }
 
-// updateIf is like update, but authorizes the change with the given function.
+// updateIf is like update, but calls may to authorize the change.
 func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.Action, id string, may func(*store.Tx, *skillRecord) error, f editFunc) error {
 	var denied error
 	var in Namespace
@@ -217,9 +217,9 @@ var sharedNamespaces = []Namespace{store.Public, store.Operator, store.Bundled}
 
 // namespaces returns the namespaces in which a principal's skill names are
 // resolved, in order: its own, its groups', and those that everyone can see. If
-// there are more groups than a query permits, it omits the newest groups, because
-// other users can add the principal to groups. It returns an error if the token's
-// scopes permit no access.
+// there are more groups than a query permits, it omits the newest ones.
+// Otherwise, other users could displace older groups by adding the principal to
+// new ones. It returns an error if the token's scopes permit no access.
 func namespaces(p account.Principal, a account.Action) ([]Namespace, error) {
 	all := []Namespace{store.UserNamespace(string(p.User))}
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) { // IDs sort by creation time

@@ -89,8 +89,8 @@ func isDenied(err error) bool {
 	return ok
 }
 
-// hideNotFound replaces [ErrNotFound] for any item with the error for the whole
-// skill, so that callers cannot tell which item is missing.
+// hideNotFound replaces [ErrNotFound] for any item of a skill with the error
+// for the skill itself, so that callers cannot tell which item is missing.
 func hideNotFound(id string, err error) error {
 	if isNotFound(err) {
 		return notFound(id)

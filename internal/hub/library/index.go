@@ -91,8 +91,8 @@ func (s *skillIndex) refresh(ctx context.Context) error {
 	return nil
 }
 
-// find returns the current metadata of the skill that a namespace lists by a name,
-// even if it is hidden, or nil if there is none.
+// find returns the current metadata of the skill that a namespace lists under the
+// given name, even if the skill is hidden. It returns nil if there is none.
 func (s *skillIndex) find(ctx context.Context, n Namespace, name string) (*indexedSkill, error) {
 	if err := s.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("find skill %q: %w", name, err)
@@ -123,9 +123,9 @@ func (s *skillIndex) apply(changes []store.Change) {
 	}
 }
 
-// notify notifies the watchers that match a changed skill. If current is false, only
-// other versions of the skill have changed, for example by a review. The caller must
-// hold mu.
+// notify notifies the watchers that match a changed skill. If current is false,
+// only versions other than the current one have changed, for example by a review.
+// The caller must hold mu.
 func (s *skillIndex) notify(current bool, changed ...*indexedSkill) {
 	for w := range s.watchers {
 		for _, k := range changed {

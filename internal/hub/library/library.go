@@ -38,9 +38,10 @@ type Options struct {
 	// zero field means the default of package skill: 10 MiB packed, 512 files, 16
 	// MiB unpacked. The database limits each file to 16 MiB.
 	Limits skill.Limits
-	// MaxConcurrent is the maximum number of packages checked at the same time,
-	// and of sources open at the same time. Further calls wait. A package takes
-	// about 20 MiB of memory. 0 means 4.
+	// MaxConcurrent is the maximum number of packages that are checked at the
+	// same time. It also limits, separately, the number of sources that are
+	// open at the same time. Further calls wait. A package takes about 20 MiB
+	// of memory. 0 means 4.
 	MaxConcurrent int
 	// ScanTime is the timeout for scanning a package; 0 means 20 s. A scan that
 	// times out is marked as incomplete.

@@ -48,7 +48,7 @@ type Query struct {
 	Review     Review // of a current version with code
 	Imported   *bool  // whether the skill has a source
 	Tag        string
-	Unused     bool // not used since Since, and created before it
+	Unused     bool // created before Since and not used since then
 
 	Order Order     // "" means ByName
 	Since time.Time // start of the period for uses

@@ -42,8 +42,8 @@ func (a recipients) add(id string) {
 	}
 }
 
-// notify adds a notification for each recipient other than except, who is usually
-// the user that caused the event.
+// notify adds a notification for each recipient other than the user except, who
+// usually caused the event.
 func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, except account.UserID, kind, subject string, news NotificationDetails) error {
 	data, err := json.Marshal(news)
 	if err != nil {

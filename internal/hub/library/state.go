@@ -60,8 +60,8 @@ func (h *skillRecord) isAuthorOrReviewer(p account.Principal, v store.Version) b
 	return h.check(p, account.SkillReview, v.CreatedBy) == nil
 }
 
-// newReviewError returns the error for a version. It has the reviewer's note only
-// if the principal is the author or a reviewer.
+// newReviewError returns the error for a version. It includes the reviewer's note
+// only if the principal is the author or a reviewer.
 func (h *skillRecord) newReviewError(p account.Principal, v store.Version) *ReviewError {
 	e := &ReviewError{Name: h.Name, Review: v.Review}
 	if h.isAuthorOrReviewer(p, v) {

@@ -150,7 +150,8 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 }
 
 // checkNameFree returns [ErrExists] if the namespace lists a skill with the given
-// name. If uploads are concurrent, the database accepts only one of them.
+// name. Of several concurrent uploads with the same name, the database accepts
+// only one.
 func (l *Library) checkNameFree(ctx context.Context, in Namespace, name string) error {
 	found, err := l.db.Skills.Find(ctx, name, []Namespace{in})
 	if err == nil && len(found) > 0 {

@@ -17,9 +17,9 @@ func (l *Library) RecordUsage(ctx context.Context, uses ...Usage) error {
 	return l.db.Usage.Add(ctx, uses...)
 }
 
-// Usage returns the usage of skills, by ID, from the day of start on. It accepts
-// up to [store.MaxPage] IDs. It omits unused skills and those whose usage the
-// principal is not allowed to see.
+// Usage returns the usage of skills, by ID, since the day that contains start.
+// It accepts up to [store.MaxPage] IDs. It omits unused skills and those whose
+// usage the principal is not allowed to see.
 func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, start time.Time) (map[string]Usage, error) {
 	seen, err := l.filterAllowed(ctx, p, account.UsageRead, ids)
 	if err != nil {
@@ -28,8 +28,9 @@ func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, 
 	return l.db.Usage.Sum(ctx, seen, start)
 }
 
-// UsageDays returns the daily usage of a skill from the day of start on, oldest
-// first. It omits days without usage and returns up to [store.MaxPage] days.
+// UsageDays returns the daily usage of a skill since the day that contains
+// start, oldest day first. It omits days without usage and returns up to
+// [store.MaxPage] days.
 func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string, start time.Time) ([]store.UsageDay, error) {
 	if _, err := l.authorize(ctx, p, account.UsageRead, id); err != nil {
 		return nil, err
@@ -44,9 +45,9 @@ type SkillUsage struct {
 }
 
 // ListUsage returns the skills in the given namespaces sorted by name, with their
-// usage from the day of start on, and the cursor of the next page. It includes
-// unused skills. The principal must be allowed to see the usage in each namespace.
-// If in is empty, ListUsage uses all such namespaces.
+// usage since the day that contains start, and the cursor of the next page. It
+// includes unused skills. The principal must be allowed to see the usage in each
+// namespace. If in is empty, ListUsage uses all such namespaces.
 func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Namespace, start time.Time, page store.Page) ([]SkillUsage, string, error) {
 	in, err := usageNamespaces(p, in)
 	if err != nil {
