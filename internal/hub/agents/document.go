@@ -16,7 +16,7 @@ type Document struct {
 	Name        string
 	Description string
 	// BaseGeneration is the generation that the edit started from. Apply refuses
-	// the document if the current generation differs; 0 overwrites.
+	// the document if the current generation differs; 0 permits any.
 	BaseGeneration int64
 	// Spec is nil if it is invalid or the document is skipped.
 	Spec Spec

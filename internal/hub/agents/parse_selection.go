@@ -25,7 +25,8 @@ func (p *parser) selectionFields(s *Selection) map[string]func(configfile.Field)
 	}
 }
 
-// checkSelection reports names in other fields that are missing from Skills.
+// checkSelection reports skill names in other fields of s that are missing from
+// s.Skills.
 func (p *parser) checkSelection(n *configfile.Node, s *Selection) {
 	nodeOf := func(keys ...string) *configfile.Node {
 		for _, key := range keys {

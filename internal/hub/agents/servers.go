@@ -59,8 +59,8 @@ type ServerLayers struct {
 
 // ResolveServers merges the layers and sorts the servers by name. A Bot's server
 // replaces its Ghost's server with the same name, and both replace a global one. A
-// server defined by a skill is named SKILL_SERVER and replaces none. problems
-// describes omitted servers.
+// server defined by a skill is named SKILL_SERVER and replaces no other server.
+// problems describes omitted servers.
 func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 	taken := map[string]bool{}
 	for _, layer := range [][]Server{l.Bot, l.Ghost, l.Global} {

@@ -136,8 +136,8 @@ func (r *Registry) Run(ctx context.Context) error {
 // refreshTimeout is the timeout for reading the settings.
 const refreshTimeout = 5 * time.Second
 
-// refresh notifies watchers if the settings have changed since revision seen. It
-// returns the current revision.
+// refresh notifies watchers if the revision of the settings differs from seen.
+// It returns the current revision.
 func (r *Registry) refresh(ctx context.Context, seen int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
