@@ -65,8 +65,9 @@ type Options struct {
 	// missing. With PostgreSQL, Keys is required, and all nodes need the same keys.
 	Keys []encryption.Key
 
-	// Accounts requires users to sign in. Otherwise the hub serves one user on this
-	// machine, unless it has an administrator.
+	// Accounts requires users to sign in. A hub that already has an administrator
+	// always requires that. Any other hub serves one user on this machine if
+	// Accounts is not set.
 	Accounts bool
 	// FirstAdmin is created if there is no administrator. If it is nil, a setup
 	// link is used instead.

@@ -115,8 +115,8 @@ func (g secureTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// findClaim returns the claim with the given name. If there is none, dots in the
-// name select a nested claim.
+// findClaim returns the claim with the given name. If there is none, it treats
+// the name as a path to a nested claim, with dots as separators.
 func findClaim(claims map[string]any, name string) any {
 	if v, ok := claims[name]; ok {
 		return v
@@ -140,8 +140,8 @@ func stringClaim(claims map[string]any, name string) string {
 }
 
 // groupNames returns the groups in a claim, which may be a list or a single string.
-// It returns an error if there are too many, because omitting some would make roles
-// arbitrary.
+// It returns an error if there are too many, because ignoring some of them would
+// make the user's roles arbitrary.
 func groupNames(claims map[string]any, name string) ([]string, error) {
 	var all []any
 	switch v := findClaim(claims, name).(type) {

@@ -27,8 +27,8 @@ func (h *Handlers) me(ctx context.Context, _ *api.NoBody) (*api.Body[meJSON], er
 	return api.BodyOf(h.currentUser(ctx, account.FromContext(ctx)))
 }
 
-// currentUser describes the principal. It omits the account, with the email
-// address, if the scopes of the request do not permit reading it.
+// currentUser describes the principal. It omits the account details, such as
+// the email address, if the scopes of the request do not permit reading them.
 func (h *Handlers) currentUser(ctx context.Context, p account.Principal) (meJSON, error) {
 	whole := p
 	whole.Scopes = account.AllScopes

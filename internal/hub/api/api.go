@@ -174,7 +174,7 @@ func PublicOperation(id, method, path, summary string) huma.Operation {
 
 // Add adds an operation with a timeout of [OperationTimeout]. [Server.Problem]
 // converts its errors. Unless the operation is public, anonymous requests are
-// rejected before f is called. f must authorize all others.
+// rejected before f is called. f must authorize all other requests.
 func Add[I, O any](s *Server, op huma.Operation, f func(ctx context.Context, in *I) (*O, error)) {
 	AddFor(s, op, OperationTimeout, f)
 }

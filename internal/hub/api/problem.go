@@ -139,7 +139,8 @@ func (p *Problem) clean() *Problem {
 	return p
 }
 
-// newProblem returns the problem for a known error, or nil.
+// newProblem returns the problem for a known error, or nil if the error is
+// unknown.
 func newProblem(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		copied := *p

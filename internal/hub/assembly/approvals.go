@@ -93,8 +93,9 @@ func isVerdict(err error) bool {
 }
 
 // refusalError converts an error from checkRunnable to a
-// [*lease.NotGrantedError] that tells the user what to do. need names the
-// dependency, if the code is one. Other errors are returned unchanged.
+// [*lease.NotGrantedError] that tells the user what to do. If the code belongs
+// to a dependency, need is the dependency's name. Other errors are returned
+// unchanged.
 func refusalError(err error, need string) error {
 	reason, next := "", ""
 	review, reviewed := errors.AsType[*library.ReviewError](err)

@@ -90,7 +90,7 @@ func (b *base) skillServers() tools.SkillServers {
 	return tools.SkillServers{UserName: b.principal.Name, Values: b.skillValues, OtherService: b.documentService}
 }
 
-// documentService returns how to run the command of a server that a document
+// documentService describes how to run the command of a server that a document
 // defines.
 func (b *base) documentService(_ context.Context, c *upstream.Config) (loadout.Service, error) {
 	if !b.isDocumentServer(c) {

@@ -131,8 +131,8 @@ type filteredSource struct {
 	filter  atomic.Pointer[sourceFilter]
 }
 
-// sourceFilter is a filter of a source. hides returns why the filter hides a
-// skill, or "" if it does not.
+// sourceFilter is a filter for the skills of a source. Its function hides
+// returns the reason why a skill is hidden, or "" if the skill is not hidden.
 type sourceFilter struct {
 	key   string // identifies the filter; "" hides nothing
 	hides func(*catalog.Entry) string

@@ -148,10 +148,10 @@ type Options struct {
 	// 256. Further turns wait. Free slots go to the waiting users in rotation.
 	Turns int
 	// Lease is the time after which another node can continue a conversation
-	// whose node does not renew its lease; 0 means 4 s. The node renews it four
-	// times as often, and stops its turn if that fails for three quarters of
-	// this time. The engine looks for expired leases every eighth of it, and at
-	// least every five polls.
+	// whose node does not renew its lease; 0 means 4 s. The node renews the
+	// lease four times in this period, and stops its turn if renewing fails for
+	// three quarters of the period. The engine looks for expired leases eight
+	// times in this period, or every five polls if that is more often.
 	Lease time.Duration
 	// Poll is how often the engine checks for changes that the bus did not
 	// announce; 0 means 1 s.
@@ -166,7 +166,8 @@ type Options struct {
 	// receive it; 0 means 5 s.
 	ClientTimeout time.Duration
 	// Drafts is the maximum number of drafts stored per user, and DraftBytes the
-	// maximum total size of their packages; 0 means 50, and 64 MiB.
+	// maximum total size of their packages; the defaults are 50 drafts and 64
+	// MiB.
 	Drafts, DraftBytes int64
 	// Quotas limits what each user stores. The zero value has no limits.
 	Quotas quota.Quotas

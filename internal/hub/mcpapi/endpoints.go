@@ -45,7 +45,7 @@ type endpoint struct {
 	handler http.Handler
 	gone    chan struct{} // closed when the endpoint is removed
 
-	// Guarded by endpoints.
+	// The following fields are guarded by endpoints.mu.
 	current state // state at creation, with the revision of secrets that was compared last
 	users   int   // number of running requests
 	kept    bool

@@ -69,7 +69,8 @@ func (h *Handlers) isAdmitted(r *http.Request, e *endpoint) bool {
 	return err != nil || now.equal(made)
 }
 
-// timeoutWriter sets a deadline for each write instead of the whole response.
+// timeoutWriter sets a deadline for each write instead of one for the whole
+// response.
 type timeoutWriter struct{ http.ResponseWriter }
 
 // withTimeout sets or clears the write deadline.

@@ -142,7 +142,8 @@ func fileName(c chat.Conversation) string {
 	return name
 }
 
-// deadlineWriter sets a deadline for each write instead of the whole response.
+// deadlineWriter sets a deadline for each write instead of one for the whole
+// response.
 type deadlineWriter struct {
 	to   http.ResponseWriter
 	slow time.Duration // timeout of a write

@@ -53,7 +53,8 @@ func (s *socket) handleMessage(data []byte) (answer reply, then func()) {
 	return answer, then
 }
 
-// readMessageID returns the ID of a message that is not handled, or "" if it has none.
+// readMessageID returns the ID of a message that cannot be handled, or "" if the
+// message has no valid ID.
 func readMessageID(data []byte) string {
 	var m struct {
 		ID string `json:"id"`

@@ -103,8 +103,8 @@ func (h *Handlers) addVersion(ctx context.Context, in *struct {
 	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", api.Prefix, v.SkillID, v.Number), newSkillVersion(v)}, nil
 }
 
-// receivePackage calls store with the uploaded package, which it receives while
-// store reads it.
+// receivePackage calls store with the uploaded package. The package is received
+// while store reads it.
 func receivePackage(ctx context.Context, q PackageQuery, store func(library.Package) error) error {
 	r := api.RequestFrom(ctx).HTTP
 	data, name, err := attachedPackage(r)
