@@ -8,9 +8,9 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// renderer collects the messages of a request. While calls wait for results,
-// other messages are deferred, because vendors require results right after the
-// calls.
+// renderer collects the messages of a request. While tool calls have no
+// results, other messages are deferred, because vendors require results right
+// after the calls.
 type renderer struct {
 	messages []llm.Message
 	waiting  []string              // IDs of calls without a result, in order
@@ -100,7 +100,7 @@ func (r *renderer) addResult(res *session.CallResult) {
 	}
 }
 
-// flush appends the results of the calls and then the deferred messages.
+// flush appends the results of the tool calls and then the deferred messages.
 func (r *renderer) flush() {
 	if len(r.waiting) == 0 {
 		return
