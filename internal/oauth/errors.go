@@ -3,6 +3,7 @@ package oauth
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -66,6 +67,27 @@ type PrivateAddressError struct{ Host string }
 
 func (e *PrivateAddressError) Error() string {
 	return fmt.Sprintf("%s has no public address", sanitizeText(e.Host))
+}
+
+// A StorageError reports that a [Storage] could not be read or changed. It says
+// nothing about the server or the sign-in.
+type StorageError struct{ Err error }
+
+func (e *StorageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the storage's error.
+func (e *StorageError) Unwrap() error { return e.Err }
+
+// Local marks the error as one that does not concern the server.
+func (e *StorageError) Local() {}
+
+// storageError wraps an error of a [Storage] in a [*StorageError], unless the
+// storage failed because ctx is done.
+func storageError(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &StorageError{err}
 }
 
 func formatReason(code, description string) string {

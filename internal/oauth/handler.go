@@ -42,7 +42,8 @@ func NewRefusingHandler(next string) *Handler { return &Handler{next: next} }
 func (h *Handler) Next() string { return h.next }
 
 // TokenSource implements [auth.OAuthHandler]. It returns nil if there is no
-// token, and an error if the token cannot be refreshed now.
+// token, a [*StorageError] if the storage cannot be used, and another error if
+// the token cannot be refreshed now.
 func (h *Handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	g, err := h.usableGrant(ctx, "")
 	if err != nil || g == nil {
@@ -68,10 +69,18 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, res *http.Re
 	}
 	if res.StatusCode == http.StatusForbidden && h.store != nil {
 		if err := h.store.addWanted(ctx, h.server, missingScopes(res.Header)); err != nil {
-			return fmt.Errorf("record required scopes: %w; %s", err, h.next)
+			return h.withNext("record required scopes", err)
 		}
 	}
 	return errors.New(h.next)
+}
+
+// withNext adds what failed and what the user can do to err.
+func (h *Handler) withNext(what string, err error) error {
+	if broken, ok := errors.AsType[*StorageError](err); ok { // signing in does not help
+		return &StorageError{fmt.Errorf("%s: %w; try again in a moment", what, broken.Err)}
+	}
+	return fmt.Errorf("%s: %w; %s", what, err, h.next)
 }
 
 // addWanted records scopes that a token lacked, so that the next sign-in
@@ -119,7 +128,7 @@ func (h *Handler) usableGrant(ctx context.Context, rejected string) (*grant, err
 		g, err = h.refresh(ctx, rejected)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("use stored sign-in: %w; %s", err, h.next)
+		return nil, h.withNext("use stored sign-in", err)
 	}
 	return g, nil
 }

@@ -59,9 +59,16 @@ func TestBrokenStorage(t *testing.T) {
 		if err == nil && source != nil {
 			_, err = source.Token()
 		}
-		if !errors.Is(err, errBroken) {
-			t.Errorf("reads %t: token %v", reads, err)
+		if _, ok := errors.AsType[*StorageError](err); !ok || !errors.Is(err, errBroken) {
+			t.Errorf("reads %t: token %v, want a StorageError", reads, err)
+		} else if got, want := err.Error(), "use stored sign-in: storage is broken; try again in a moment"; got != want {
+			t.Errorf("reads %t: token %q, want %q", reads, got, want)
 		}
+	}
+	refused := errors.New("refused")
+	err := NewStore(files, "ada").change(ctx, server, func(*grant) (*grant, error) { return nil, refused })
+	if _, ok := errors.AsType[*StorageError](err); ok || !errors.Is(err, refused) {
+		t.Errorf("the error of an edit is %v, want no StorageError", err)
 	}
 	if now, _, err := NewStore(files, "ada").Status(ctx, server); err != nil || now == None {
 		t.Errorf("the sign-in is %v, %v", now, err)

@@ -175,11 +175,12 @@ func (g *grant) status() Status {
 
 func (g *grant) info() *Info { return &Info{g.Issuer, g.Scopes, g.Expiry, g.Refresh != ""} }
 
-// read returns the grant for a server, or nil if there is none.
+// read returns the grant for a server, or nil if there is none. If the storage
+// fails, the error is a [*StorageError].
 func (s *Store) read(ctx context.Context, server string) (*grant, error) {
 	data, err := s.storage.Read(ctx, s.key(server))
 	if err != nil {
-		return nil, err
+		return nil, storageError(ctx, err)
 	}
 	return s.decode(server, data)
 }
@@ -209,24 +210,30 @@ func (s *Store) write(ctx context.Context, server string, g *grant) error {
 
 // change replaces a grant with the result of edit while holding a lock. A nil
 // result deletes the grant. If edit returns the same grant or an error, the
-// stored grant is unchanged.
+// stored grant is unchanged. If the storage fails, the error is a
+// [*StorageError].
 func (s *Store) change(ctx context.Context, server string, edit func(*grant) (*grant, error)) error {
-	return s.storage.Change(ctx, s.key(server), func(old []byte) ([]byte, error) {
-		g, err := s.decode(server, old)
-		if err != nil {
-			return nil, err
+	var failed error // reason for not changing the grant
+	err := s.storage.Change(ctx, s.key(server), func(old []byte) ([]byte, error) {
+		var g, next *grant
+		if g, failed = s.decode(server, old); failed != nil {
+			return nil, failed
 		}
-		next, err := edit(g)
-		switch {
-		case err != nil:
-			return nil, err
-		case next == g:
+		if next, failed = edit(g); failed != nil {
+			return nil, failed
+		}
+		switch next {
+		case g:
 			return old, nil
-		case next == nil:
+		case nil:
 			return nil, nil
 		}
 		return json.Marshal(next)
 	})
+	if failed != nil {
+		return err
+	}
+	return storageError(ctx, err)
 }
 
 // remove deletes and returns a grant. g is nil if there was none or it could

@@ -52,7 +52,7 @@ var tokens atomic.Int64
 // If the request was sent but got no response, the error is an
 // [*OutcomeUnknownError]. Call retries only requests that the server cannot
 // have executed: those that were not sent, and, once, those rejected because
-// the HTTP session had expired.
+// the HTTP session had expired. It does not retry after a [LocalError].
 func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOptions) (*mcp.CallToolResult, error) {
 	if o == nil {
 		o = &CallOptions{}
@@ -176,6 +176,8 @@ func (s *Server) sendCall(ctx context.Context, p *mcp.CallToolParams, o *CallOpt
 		switch {
 		case t.answered.Load():
 			return nil, s.callError(p.Name, fmt.Errorf("invalid result: %w", err))
+		case ctx.Err() == nil && localError(err) != nil: // the connection is still usable
+			return nil, s.callError(p.Name, localError(err))
 		case status == http.StatusUnauthorized || status == http.StatusForbidden:
 			auth := &AuthError{Server: s.config.Name, Status: status, Next: conn.link.nextStep(), Err: transportError(err)}
 			i.evict(conn, auth)

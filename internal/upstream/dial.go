@@ -77,6 +77,20 @@ type NextStepper interface {
 	Next() string
 }
 
+// A LocalError is an error of an OAuth handler that does not concern the server,
+// for example because the stored sign-in cannot be read. It is displayed as it
+// is, and not treated as a failure of the server.
+type LocalError interface {
+	error
+	Local()
+}
+
+// localError returns the [LocalError] in err's tree, or nil.
+func localError(err error) LocalError {
+	local, _ := errors.AsType[LocalError](err)
+	return local
+}
+
 // DialOptions configures a connection.
 type DialOptions struct {
 	// Options sets the handlers and capabilities of the protocol client. Do not

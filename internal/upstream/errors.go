@@ -89,7 +89,7 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 		challenge := l.challenge
 		status = l.status
 		l.mu.Unlock()
-		if (status == http.StatusUnauthorized || status == http.StatusForbidden) && !isTimeout(err) {
+		if (status == http.StatusUnauthorized || status == http.StatusForbidden) && !isTimeout(err) && localError(err) == nil {
 			return &AuthError{Server: c.Name, Status: status, Challenge: truncate(redactText(c, challenge), 500), Next: l.nextStep(), Err: transportError(err)}
 		}
 	}
@@ -117,6 +117,9 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 
 // failureReason briefly describes why a connection failed or ended.
 func failureReason(c *Config, l *link, err error) string {
+	if local := localError(err); local != nil {
+		return local.Error()
+	}
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) && !isInternalCode(wire) {
 		return fmt.Sprintf("server answered: %s (%d)", truncate(redactSecrets(c, wire.Message), 500), wire.Code)

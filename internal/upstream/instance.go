@@ -39,6 +39,7 @@ type instance struct {
 	cancel    func() // cancels the attempt
 	conn      *Conn
 	failures  int // consecutive
+	blocked   int // attempts since the last connection that ended with a [LocalError]
 	ever      bool
 	err       error
 	calls     map[string]*call // running calls by token
@@ -198,7 +199,7 @@ func (i *instance) setConnected(conn *Conn, l *Listing) {
 		i.notNeeded = false
 		i.requestEnd(errIdle)
 	}
-	i.conn, i.trying, i.err, i.ever = conn, false, nil, true
+	i.conn, i.trying, i.err, i.ever, i.blocked = conn, false, nil, true, 0
 	s.era, s.transport = conn.Era, conn.Transport
 	s.listing, s.listed = l, true // before the connection becomes visible
 	s.updateState()
@@ -234,8 +235,18 @@ func (i *instance) setLost(conn *Conn, why error, life time.Duration) {
 	}
 }
 
+// setErr records the error of a failed attempt. A [LocalError] does not replace
+// the reason why the server has failed. The caller must hold Server.mu.
+func (i *instance) setErr(err error) {
+	if localError(err) == nil {
+		i.err, i.server.err = err, err
+	} else if i.failures < breakerFailures {
+		i.server.err = err
+	}
+}
+
 // setFailed records a failed attempt if err is not nil. It returns the number
-// of consecutive failures.
+// of consecutive failures, which a [LocalError] does not change.
 func (i *instance) setFailed(err error) int {
 	s := i.server
 	s.mu.Lock()
@@ -251,6 +262,8 @@ func (i *instance) setFailed(err error) int {
 		return i.failures
 	}
 	switch {
+	case localError(err) != nil:
+		i.blocked++
 	case needsUser(err):
 		i.failures = min(max(i.failures, 1), breakerFailures-1)
 	case isFinal(err):
@@ -258,7 +271,7 @@ func (i *instance) setFailed(err error) int {
 	default:
 		i.failures++
 	}
-	i.err, s.err = err, err
+	i.setErr(err)
 	n := i.failures
 	changed := s.updateState()
 	s.mu.Unlock()
@@ -278,7 +291,7 @@ func (i *instance) waitForRetry(ctx context.Context) bool {
 		return false
 	}
 	s.mu.Lock()
-	wait := backoff(i.failures)
+	wait := backoff(max(i.failures, i.blocked))
 	s.mu.Unlock()
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -328,6 +341,7 @@ func (i *instance) watchConn(ctx context.Context, conn *Conn) error {
 			switch {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
+			case localError(err) != nil: // says nothing about the server
 			case err == nil:
 				bad = 0
 				if s.isStale() {

@@ -63,6 +63,74 @@ func TestGuide(t *testing.T) {
 	}
 }
 
+// forgetful has the token that is stored, if the storage can be read.
+type forgetful struct {
+	guided
+	broken *atomic.Bool
+}
+
+func (f forgetful) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+	if f.broken.Load() {
+		return nil, unreadable{errors.New("database cannot be reached; try again")}
+	}
+	return f.guided.TokenSource(ctx)
+}
+
+func (f forgetful) Authorize(_ context.Context, _ *http.Request, res *http.Response) error {
+	res.Body.Close()
+	return unreadable{errors.New("database cannot be reached; try again")}
+}
+
+// When a sign-in cannot be read or refreshed, calls fail with that reason alone. The
+// server counts as healthy: its connection stays open, and calls work again at once.
+func TestUnreadableSignIn(t *testing.T) {
+	for _, kind := range []string{"modern", "legacy"} {
+		t.Run(kind, func(t *testing.T) {
+			var broken, expired atomic.Bool
+			h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer(kind) }, &mcp.StreamableHTTPOptions{Stateless: kind == "modern"})
+			u := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if expired.Load() {
+					http.Error(w, "no", http.StatusUnauthorized)
+					return
+				}
+				h.ServeHTTP(w, r)
+			}))
+			d := newDialer()
+			d.OAuth = func(*upstream.Config, string) auth.OAuthHandler { return forgetful{guided{"t0ken-value"}, &broken} }
+			p := newPool(t, &upstream.PoolOptions{Dialer: d})
+			s := p.Server(&upstream.Config{Name: "one", URLs: []string{u}}, "")
+			fails := func(when string) {
+				t.Helper()
+				for range 6 {
+					_, err := call(t, s, "echo", map[string]any{"text": "x"}, nil)
+					if _, ok := errors.AsType[upstream.LocalError](err); !ok {
+						t.Fatalf("%s: error %v, want a LocalError", when, err)
+					}
+					contains(t, when, err.Error(), `server "one"`, ": database cannot be reached; try again")
+					if strings.Contains(err.Error(), "rejected") || strings.Contains(err.Error(), "401") {
+						t.Errorf("%s: the error %q blames the server", when, err)
+					}
+				}
+			}
+			broken.Store(true)
+			fails("not connected")
+			broken.Store(false)
+			works(t, s)
+			broken.Store(true)
+			fails("connected")
+			if st := s.Status(); st.State != upstream.Ready {
+				t.Errorf("state = %s (%s), want READY", st.State, st.Error)
+			}
+			broken.Store(false)
+			works(t, s)
+			expired.Store(true)
+			fails("token expired")
+			expired.Store(false)
+			works(t, s)
+		})
+	}
+}
+
 // A server that repeats the token does not have us show it.
 func TestTokensAreRedacted(t *testing.T) {
 	s := newServer("echoing")

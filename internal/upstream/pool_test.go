@@ -33,6 +33,13 @@ func (m *memory) set(down error) {
 	m.down = down
 }
 
+// tried returns the number of connection attempts.
+func (m *memory) tried() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.dials)
+}
+
 // cut breaks all connections.
 func (m *memory) cut() {
 	m.mu.Lock()
@@ -137,6 +144,55 @@ func TestPermissionIsCheckedAgain(t *testing.T) {
 		m.set(nil)
 		works(t, s)
 		state(t, s, upstream.Ready)
+	})
+}
+
+// unreadable is the error of an OAuth handler whose storage is out of reach.
+type unreadable struct{ error }
+
+func (unreadable) Local() {}
+
+// Failures to read our own sign-ins do not count as failures of the server: it is
+// tried again with the next use, and in the background less and less often.
+func TestLocalErrorIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, p := memoryPool(nil)
+		defer p.Close()
+		s := p.Server(memoryConfig("one"), "")
+		m.set(unreadable{errors.New("database cannot be reached; try again")})
+		for range 6 {
+			err := s.Connect(t.Context())
+			if _, ok := errors.AsType[upstream.LocalError](err); !ok {
+				t.Fatalf("error %v, want a LocalError", err)
+			}
+			contains(t, "error", err.Error(), `server "one"`, "database cannot be reached; try again")
+		}
+		state(t, s, upstream.Init) // the server has not failed
+		tried := m.tried()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if more := m.tried() - tried; tried != 6 || more < 3 || more > 12 {
+			t.Errorf("tried %d times, then %d times in 5 minutes, want 6, then 3 to 12", tried, more)
+		}
+		m.set(nil)
+		works(t, s)
+
+		// They do not reset the circuit breaker of a server that has failed either.
+		time.Sleep(time.Minute)
+		m.set(errors.New("out of order"))
+		m.cut()
+		synctest.Wait()
+		for range 6 {
+			s.Connect(t.Context())
+		}
+		m.set(unreadable{errors.New("database cannot be reached; try again")})
+		time.Sleep(2 * time.Minute)
+		tried = m.tried()
+		if err := s.Connect(t.Context()); err == nil || m.tried() != tried {
+			t.Errorf("tried a failed server %d times for a call", m.tried()-tried)
+		} else {
+			contains(t, "error", err.Error(), "out of order")
+		}
 	})
 }
 

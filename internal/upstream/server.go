@@ -290,7 +290,7 @@ func (s *Server) setDialed(conn *Conn, err error) {
 		s.era, s.transport = conn.Era, conn.Transport
 		i.err, i.ever, s.listed = nil, true, true // the caller lists the tools
 	} else {
-		i.err, s.err = err, err
+		i.setErr(err)
 	}
 	changed := s.updateState()
 	s.mu.Unlock()

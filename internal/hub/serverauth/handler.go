@@ -19,6 +19,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
+var _ upstream.LocalError = (*oauth.StorageError)(nil)
+
 // handler is an OAuth handler that also records which servers require a sign-in.
 type handler struct {
 	*oauth.Handler

@@ -47,7 +47,19 @@ func signInLabel(user string, server []byte) encryption.Label {
 
 // Read implements [oauth.Storage].
 func (k *tokenStore) Read(ctx context.Context, of oauth.Key) ([]byte, error) {
-	return k.s.readSignIn(ctx, of.Principal, k.key(of.Server))
+	ctx, stop := context.WithTimeoutCause(ctx, storeTimeout, store.ErrUnavailable)
+	defer stop()
+	data, err := k.s.readSignIn(ctx, of.Principal, k.key(of.Server))
+	return data, hubError(err)
+}
+
+// hubError rewords err, which is shown with errors of MCP servers, if the
+// database cannot be reached.
+func hubError(err error) error {
+	if errors.Is(err, store.ErrUnavailable) {
+		return fmt.Errorf("the hub's %w", store.ErrUnavailable)
+	}
+	return err
 }
 
 // readSignIn returns a user's decrypted tokens. It returns nil if they are damaged
@@ -86,7 +98,7 @@ func (k *tokenStore) Change(ctx context.Context, of oauth.Key, edit func([]byte)
 	name := sha256.Sum256(append([]byte(of.Principal+"\n"), server...))
 	lease, err := k.s.acquireLease(ctx, "sign-in/"+hex.EncodeToString(name[:]))
 	if err != nil {
-		return err
+		return hubError(err)
 	}
 	defer func() {
 		end, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
@@ -95,7 +107,7 @@ func (k *tokenStore) Change(ctx context.Context, of oauth.Key, edit func([]byte)
 	}()
 	old, err := k.s.readSignIn(ctx, of.Principal, server)
 	if err != nil {
-		return err
+		return hubError(err)
 	}
 	next, err := edit(old)
 	if err != nil {
@@ -111,7 +123,7 @@ func (k *tokenStore) Change(ctx context.Context, of oauth.Key, edit func([]byte)
 			return fmt.Errorf("encrypt sign-in: %w", err)
 		}
 	}
-	return db.Tx(ctx, func(tx *store.Tx) error {
+	return hubError(db.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.Leases.Check(ctx, lease); err != nil {
 			return err
 		}
@@ -119,7 +131,7 @@ func (k *tokenStore) Change(ctx context.Context, of oauth.Key, edit func([]byte)
 			return tx.SignIns.Delete(ctx, of.Principal, server)
 		}
 		return tx.SignIns.Put(ctx, store.SignIn{UserID: of.Principal, Server: server, Encrypted: []byte(sealed), KeyID: k.s.o.Cipher.KeyID()})
-	})
+	}))
 }
 
 // acquireLease waits until it acquires a lease. Other nodes hold the lease only

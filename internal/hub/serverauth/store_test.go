@@ -2,7 +2,10 @@ package serverauth_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -70,6 +73,22 @@ func TestStoredTokensAreEncrypted(t *testing.T) {
 	of.Principal = "bob"
 	if got, err := k.Read(ctx, of); err != nil || got != nil { // signs in again
 		t.Errorf("a row of another user is read as %q, %v", got, err)
+	}
+}
+
+// An outage of the database is reported as that of the hub, and with no details.
+func TestUnreachableDatabase(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	k := servers(t, db, encryption.NewKey()).Keep("sha256:1")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(fmt.Errorf("dial 10.0.0.1: %w", store.ErrUnavailable))
+	of := oauth.Key{Principal: "ada", Server: "https://a.example.com/mcp"}
+	_, read := k.Read(ctx, of)
+	change := k.Change(ctx, of, func(old []byte) ([]byte, error) { return old, nil })
+	for _, err := range []error{read, change} {
+		if !errors.Is(err, store.ErrUnavailable) || err.Error() != "the hub's database cannot be reached" {
+			t.Errorf("the error is %v", err)
+		}
 	}
 }
 
