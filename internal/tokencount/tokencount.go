@@ -33,7 +33,7 @@ func Estimate(text string) int {
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		cost := 0
-		cost, state = foreign(r, state)
+		cost, state = nonASCIIStep(r, state)
 		if state == inSymbols { // symbols are rarely one token, but lines are often drawn with them
 			n := 1
 			for i+2*size <= len(text) && text[i+size:i+2*size] == text[i:i+size] {
@@ -158,8 +158,8 @@ var steps = func() (t [maxStates][maxClasses]step) {
 	return t
 }()
 
-// pairs holds the steps for two characters at once. This is faster, because
-// each step depends on the previous one.
+// pairs holds the steps for two characters at once. Looking up two at once is
+// faster, because each lookup depends on the previous one.
 var pairs = func() (t [maxStates][maxClasses * maxClasses]step) {
 	for state := range t {
 		for i := range t[state] {
@@ -171,8 +171,8 @@ var pairs = func() (t [maxStates][maxClasses * maxClasses]step) {
 	return t
 }()
 
-// foreign returns the step for a non-ASCII character.
-func foreign(r rune, state uint8) (cost int, next uint8) {
+// nonASCIIStep returns the step for a non-ASCII character.
+func nonASCIIStep(r rune, state uint8) (cost int, next uint8) {
 	switch {
 	case 0xc0 <= r && r <= 0x36f && r != 0xd7 && r != 0xf7, 0x1e00 <= r && r <= 0x1eff: // Latin letters, accents
 		s := steps[state][lower]

@@ -105,16 +105,17 @@ func (v *effectCollector) addIgnored(where, format string, args ...any) {
 	v.out.Ignored = append(v.out.Ignored, config.Note{Where: where, Message: fmt.Sprintf(format, args...)})
 }
 
-// checkRules records invalid rules among those that the project adds.
-func (v *effectCollector) checkRules(of string, texts []string) {
+// checkRules records the invalid rules in texts, which the project adds. where
+// says in messages which rules these are.
+func (v *effectCollector) checkRules(where string, texts []string) {
 	for _, text := range texts {
 		_, problems := policy.ParseRules([]string{text})
 		for _, p := range problems {
-			v.out.Problems = append(v.out.Problems, fmt.Sprintf("%s: %.100q: %s", of, text, p.Message))
+			v.out.Problems = append(v.out.Problems, fmt.Sprintf("%s: %.100q: %s", where, text, p.Message))
 		}
 	}
 	if _, problems := policy.ParseRules(v.trusted.Policy.Rules); len(problems) > 0 && len(v.out.Problems) == 0 && len(texts) > 0 {
-		v.out.Problems = append(v.out.Problems, fmt.Sprintf("%s: %s", of, problems[len(problems)-1]))
+		v.out.Problems = append(v.out.Problems, fmt.Sprintf("%s: %s", where, problems[len(problems)-1]))
 	}
 }
 
@@ -146,18 +147,18 @@ func (v *effectCollector) addServers(name string) {
 	}
 }
 
-// addServer adds a server's effect, or the reason why it is ignored. It reports
-// whether the server is used.
-func (v *effectCollector) addServer(of, file string, s *upstream.Config) bool {
+// addServer adds a server's effect, or the reason why it is ignored. Messages
+// begin with prefix. It reports whether the server is used.
+func (v *effectCollector) addServer(prefix, file string, s *upstream.Config) bool {
 	if whose := v.serverOwners[s.Name]; whose != "" {
-		v.addIgnored(fmt.Sprintf("%s:%d", file, s.Line), "%sserver %s ignored: %s", of, s.Name, whose)
+		v.addIgnored(fmt.Sprintf("%s:%d", file, s.Line), "%sserver %s ignored: %s", prefix, s.Name, whose)
 		return false
 	}
 	if s.Disabled {
-		v.out.Applied = append(v.out.Applied, of+"server "+s.Name+": disabled")
+		v.out.Applied = append(v.out.Applied, prefix+"server "+s.Name+": disabled")
 		return true
 	}
-	v.out.Applied = append(v.out.Applied, describeServer(of, s, v.trusted.CommandsDisabledBy())...)
+	v.out.Applied = append(v.out.Applied, describeServer(prefix, s, v.trusted.CommandsDisabledBy())...)
 	return true
 }
 
@@ -246,9 +247,9 @@ func (o *Effects) addFindings(file string, findings []skill.Diagnostic) {
 // describeServer lists the hosts or the command of a project's server, and its
 // variables. The server receives only user variables and paths in the project.
 // off is the reason why commands are disabled, or "".
-func describeServer(of string, c *upstream.Config, off string) []string {
+func describeServer(prefix string, c *upstream.Config, off string) []string {
 	w := requestedserver.Describe(c)
-	text := of + "server " + c.Name + ": "
+	text := prefix + "server " + c.Name + ": "
 	out := []string{text + strings.Join(w.Hosts, ", ")}
 	if len(w.Command) > 0 {
 		out = []string{text + describeCommand(w, off)}

@@ -188,16 +188,16 @@ func (p *Pool) startGoroutine(f func()) bool {
 }
 
 // acquireConn reserves a connection for a server. If the limit is reached, it
-// disconnects the server that has been idle longest, or returns an error if
-// none is idle.
-func (p *Pool) acquireConn(of *Server) error {
+// disconnects the other server that has been idle longest. It returns an error
+// if no other server is idle.
+func (p *Pool) acquireConn(target *Server) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open >= p.o.MaxConns {
 		var oldest *Server
 		var at time.Time
 		for _, s := range p.servers {
-			if used, ok := s.idleSince(); ok && s != of && (oldest == nil || used.Before(at)) {
+			if used, ok := s.idleSince(); ok && s != target && (oldest == nil || used.Before(at)) {
 				oldest, at = s, used
 			}
 		}
