@@ -207,7 +207,8 @@ func fileMode(f *sandbox.File) fs.FileMode {
 	return 0o444
 }
 
-// create creates a bundle in a temporary directory and renames it to dir.
+// create creates a bundle in a temporary directory in all, the directory of all
+// bundles, and renames it to dir.
 func create(all, dir string, t *sandbox.Tree) error {
 	sweep(all)
 	tmp := filepath.Join(all, ".new-"+rand.Text())
@@ -288,8 +289,8 @@ func remove(dir string) {
 	os.RemoveAll(dir)
 }
 
-// sweep removes incomplete bundles and those that have not been used for
-// maxAge.
+// sweep removes incomplete bundles in the directory all, and those that have
+// not been used for maxAge.
 func sweep(all string) {
 	entries, _ := os.ReadDir(all)
 	for _, e := range entries {

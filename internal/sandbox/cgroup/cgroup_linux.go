@@ -266,7 +266,8 @@ func findGroups(mountinfo, cgroup string) map[string]string {
 	return out
 }
 
-// groupPath returns the path of a group below a mount of the subtree at root.
+// groupPath returns the directory of a group in the file system mounted at
+// mount, which shows the hierarchy from root down.
 func groupPath(mount, root, group string) string {
 	if rest, ok := strings.CutPrefix(group, root); ok && root != "/" {
 		group = rest
