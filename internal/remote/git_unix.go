@@ -20,11 +20,11 @@ func detach(cmd *exec.Cmd) {
 }
 
 // supervisorScript limits the memory of a command, runs it, and kills its
-// process group when the other end of the third file is closed. That happens
-// even if this program is killed. An existing lower limit stays in effect. If
-// no limit can be set, the command does not run. After the command has exited,
-// the script terminates the rest of the group and the waiting shell, so that no
-// other process has to reap them.
+// process group when the other end of the pipe at file descriptor 3 is closed.
+// That happens even if this program is killed. An existing lower limit stays in
+// effect. If no limit can be set, the command does not run. After the command
+// has exited, the script terminates the rest of the group and the waiting
+// shell, so that no other process has to reap them.
 const supervisorScript = `ulimit -d "$1" 2>/dev/null
 test "$(ulimit -d)" -le "$1" 2>/dev/null || { echo 'fatal: cannot limit the memory of git' >&2; exit 1; }
 shift

@@ -50,8 +50,8 @@ type (
 
 // startSession returns a context with a new session for l. The session may
 // connect to a private address that l contains literally, and may look up the
-// credential for l's host. It ends when ctx is done, after Limits.Time, or when
-// cancel is called.
+// credential for l's host. The session ends when ctx is done, after
+// Limits.Time, or when the returned function is called.
 func (c *Client) startSession(ctx context.Context, l Location) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.opts.Limits.Time, &timeoutError{c.opts.Limits.Time})
 	t := &httpSession{client: c, hidesPrivate: l.Kind != Index}
