@@ -102,10 +102,9 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 	return nil, s.callError(params.Name, fmt.Errorf("too many input requests in one call (limit %d)", maxRounds))
 }
 
-// detachContext returns a context that is cancelled with ctx but does not have
-// its values. If the caller serves MCP, ctx holds the protocol version of its
-// client, and the SDK would send that version to the server. It only keeps whether
-// the result is forwarded.
+// detachContext returns a context that is cancelled with ctx. Of the values in ctx, it keeps only
+// the one that says whether the result is forwarded. If the caller serves MCP, ctx also holds the
+// protocol version of its client, and the SDK would send that version to the server.
 func detachContext(ctx context.Context) context.Context {
 	out, end := context.WithCancelCause(context.Background())
 	context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
@@ -115,9 +114,9 @@ func detachContext(ctx context.Context) context.Context {
 	return out
 }
 
-// callMeta returns a copy of meta to send with a call to a server of the given
-// era. It omits entries that are meant for another connection or not supported
-// by the era.
+// callMeta returns a copy of meta to send with a call to a server that speaks
+// the protocol of the given era, [Modern] or [Legacy]. It omits entries that
+// are meant for another connection, and those that the era does not support.
 func callMeta(meta mcp.Meta, era string) mcp.Meta {
 	m := maps.Clone(meta)
 	delete(m, mcp.MetaKeyProtocolVersion)
@@ -295,7 +294,7 @@ func (i *instance) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Eli
 // returns nil for an error that the SDK created.
 func wireError(err error) *jsonrpc.Error {
 	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && !isInternalCode(wire) {
+	if errors.As(err, &wire) && !isSDKError(wire) {
 		return wire
 	}
 	return nil

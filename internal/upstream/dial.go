@@ -130,8 +130,8 @@ type Conn struct {
 func (c *Conn) NotificationCount() int64 { return c.link.noticeCount.Load() }
 
 // Dial connects to the server configured by c. It detects the protocol era and,
-// if c does not specify it, the transport. If a stdio server exits or does not
-// respond to the probe, Dial restarts it for the legacy handshake. ctx and
+// if c specifies no transport, the transport. If a stdio server exits or does
+// not respond to the probe, Dial restarts it for the legacy handshake. ctx and
 // [Config.ConnectTimeout] apply to the whole attempt, but not to the
 // established connection.
 //
@@ -193,8 +193,9 @@ func transportTypes(c *Config, u string) ([]string, error) {
 	return []string{HTTP, SSE}, nil
 }
 
-// dialType connects over the given transport. It first probes the era, unless
-// it is known, and then falls back to other handshakes.
+// dialType connects over the given transport. Unless it knows which protocol
+// era the server supports, it first probes the server. If an attempt fails, it
+// may try another handshake.
 func (d *Dialer) dialType(ctx context.Context, c *Config, o *DialOptions, typ, u string) (*Conn, error) {
 	key := strings.Join(append([]string{typ, u, c.Name, c.Dir, c.Command}, c.Args...), "\x00")
 	plan := firstAttempt(o.Era, d.knownEra(key), d.probeTimeout(ctx))

@@ -14,7 +14,7 @@ const (
 	legacyVersion = "2025-11-25" // last version that starts with initialize
 )
 
-// maxEras is the maximum number of servers whose era is remembered.
+// maxEras is the maximum number of servers whose protocol era is remembered.
 const maxEras = 4096
 
 // attempt describes a handshake to try.
@@ -35,26 +35,26 @@ const (
 
 // firstAttempt returns an attempt for the requested era or, failing that, the
 // known era. If both are "", it returns a probe with the given timeout.
-func firstAttempt(told, known string, bound time.Duration) attempt {
+func firstAttempt(requested, known string, timeout time.Duration) attempt {
 	switch {
-	case told != "":
-		return attempt{era: told}
+	case requested != "":
+		return attempt{era: requested}
 	case known != "":
 		return attempt{era: known}
 	}
-	return attempt{timeout: bound}
+	return attempt{timeout: timeout}
 }
 
 // nextAttempt returns the attempt to make after p has failed, or false if there
 // is none. It ignores the probe's error code: if the server responded at all,
 // the SDK has already tried initialize on the same connection.
-func nextAttempt(p attempt, typ, told string, l *link, err error) (attempt, bool) {
-	if told != "" || l == nil {
+func nextAttempt(p attempt, typ, requested string, l *link, err error) (attempt, bool) {
+	if requested != "" || l == nil {
 		return attempt{}, false
 	}
 	var wire *jsonrpc.Error
 	code := 0
-	if errors.As(err, &wire) && !isInternalCode(wire) {
+	if errors.As(err, &wire) && !isSDKError(wire) {
 		code = int(wire.Code)
 	}
 	switch {

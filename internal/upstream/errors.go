@@ -121,7 +121,7 @@ func failureReason(c *Config, l *link, err error) string {
 		return local.Error()
 	}
 	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && !isInternalCode(wire) {
+	if errors.As(err, &wire) && !isSDKError(wire) {
 		return fmt.Sprintf("server answered: %s (%d)", truncate(redactSecrets(c, wire.Message), 500), wire.Code)
 	}
 	if private := (*PrivateAddressError)(nil); errors.As(err, &private) {
@@ -161,9 +161,9 @@ func failureReason(c *Config, l *link, err error) string {
 	return err.Error()
 }
 
-// isInternalCode reports whether an error with a code that servers also use was
-// created by the SDK.
-func isInternalCode(e *jsonrpc.Error) bool {
+// isSDKError reports whether the SDK created e, rather than a server. Servers
+// use the SDK's error codes too, so it also compares the messages.
+func isSDKError(e *jsonrpc.Error) bool {
 	switch e.Code {
 	case -32005:
 		return e.Message == "rejected by transport"
@@ -178,7 +178,7 @@ func isInternalCode(e *jsonrpc.Error) bool {
 // transportError hides an error created by the SDK from errors.As, so that
 // callers do not mistake it for an error from the server.
 func transportError(err error) error {
-	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && isInternalCode(wire) {
+	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && isSDKError(wire) {
 		return errors.New(err.Error())
 	}
 	return err
@@ -192,7 +192,7 @@ func isTimeout(err error) bool {
 // HTTP failed with status 400, 404 or 405 and without a protocol error.
 func shouldTrySSE(err error) bool {
 	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && !isInternalCode(wire) {
+	if errors.As(err, &wire) && !isSDKError(wire) {
 		return false
 	}
 	var s *displayError

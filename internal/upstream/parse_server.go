@@ -326,7 +326,8 @@ func (e *serverEntry) parseCommand() {
 }
 
 // parseURLs parses one or more URLs. For each URL, it stores a node with the
-// URL's position. If the key is httpUrl, so is the node's text.
+// URL's position. The node's text is "httpUrl" if the key is httpUrl, which
+// determines the transport, and empty otherwise.
 func (e *serverEntry) parseURLs(f configfile.Field, key string) {
 	list := []*configfile.Node{f.Value}
 	if f.Value.Kind == configfile.List {

@@ -100,8 +100,8 @@ func unique(list []string) []string {
 	return out
 }
 
-// mergeMap parses a map of strings or a list of NAME=VALUE strings, and adds
-// the entries that check accepts to the map.
+// mergeMap parses a map of strings or a list of NAME=VALUE strings. It adds to
+// *to the entries that check accepts.
 func (e *serverEntry) mergeMap(to *map[string]string, f configfile.Field, check func(name, value string, n *configfile.Node) (string, bool)) {
 	put := func(name, value string, n *configfile.Node) {
 		if v, ok := check(name, value, n); ok {
