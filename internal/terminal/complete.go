@@ -88,7 +88,8 @@ func (c *completion) selectedText() (string, bool) {
 	return c.offers[c.at].text, true
 }
 
-// lines formats the completions near the selected one, and the latter's detail.
+// lines formats the selected completion with its detail, and the completions
+// near it.
 func (c *completion) lines(width int) []line {
 	if len(c.offers) == 0 {
 		return nil

@@ -23,8 +23,8 @@ func (s *stream) takeRest() string {
 	return text
 }
 
-// boundary returns the offset after the last blank line that ends a block, or
-// 0.
+// boundary returns the offset after the last blank line that ends a block, or 0
+// if there is none.
 func boundary(text string) int {
 	at, cut := 0, 0
 	fence, blank := "", false

@@ -74,8 +74,8 @@ type Command struct {
 // Choice is a possible value of a command's argument.
 type Choice struct{ Name, Help string }
 
-// End is an error by which a command ends the program. [Run] then returns the
-// error With.
+// End is the error that a command returns to end the program. [Run] then
+// returns the error With.
 type End struct{ With error }
 
 func (e *End) Error() string {
