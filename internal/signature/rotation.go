@@ -109,8 +109,8 @@ func parseRotation(line string) (Rotation, error) {
 	return r, nil
 }
 
-// checkRotations returns an error unless the statements lead to a key that
-// expires at the given time.
+// checkRotations returns an error unless each statement replaces the key of the
+// previous one, and the last replaces its key by key, which expires at expires.
 func checkRotations(all []Rotation, key string, expires time.Time) error {
 	if len(all) > MaxRotations {
 		return fmt.Errorf("too many rotations (limit %d)", MaxRotations)
