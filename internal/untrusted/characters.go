@@ -11,7 +11,8 @@ import (
 // Disallowed reports whether a character is disallowed regardless of its
 // context: control characters other than tab and line breaks, characters that
 // reorder text, and characters without a glyph. Some of them are allowed in a
-// context, such as a joiner within an emoji; [Inspect] and [Text] know those.
+// context, such as a joiner within an emoji; [Inspect] and [Text] consider the
+// context.
 func Disallowed(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < 0 || isControl[r]
@@ -29,7 +30,7 @@ func isControlASCII(c byte) bool {
 	return c < ' ' && c != '\n' && c != '\t' && c != '\r' && c != '\f' || c == 0x7f
 }
 
-// isControl is isControlASCII as a table.
+// isControl holds the result of isControlASCII for each ASCII character.
 var isControl = func() (out [utf8.RuneSelf]bool) {
 	for c := range out {
 		out[c] = isControlASCII(byte(c))
@@ -122,10 +123,10 @@ func allowedInContext(r rune, before, after string) bool {
 	return r >= 0xe0100 && r <= 0xe010f && unicode.Is(unicode.Han, last)
 }
 
-// keepsForm reports whether a joiner changes how the characters around it look
-// in Indic and Arabic scripts: it is before a virama of the same script as the
-// letter last, or after a letter that would join the next one if there were
-// one.
+// keepsForm reports whether a joiner between before and after changes how the
+// characters around it look in Indic and Arabic scripts. It does if a virama of
+// the same script as the letter last follows, or if before ends with a letter
+// that would join a next letter, and no such letter follows.
 func keepsForm(last rune, before, after string) bool {
 	next, n := utf8.DecodeRuneInString(after)
 	if inRanges(viramas, next) {
@@ -185,7 +186,8 @@ func joinsPrevious(after string) bool {
 	return false
 }
 
-// isMark reports whether r is transparent for joining.
+// isMark reports whether r is a mark, which does not prevent the letters before
+// and after it from joining.
 func isMark(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me) && !unicode.Is(unicode.Variation_Selector, r)
 }
@@ -212,8 +214,9 @@ func tags(s string) string {
 	return b.String() + "\U000e007f"
 }
 
-// flagTags returns the length of the tags that make a black flag at the end of
-// the preceding text the flag of a region. It returns 0 if there are none.
+// flagTags returns the length of the tags at the start of s that turn a
+// preceding black flag into the flag of a region. It returns 0 if there are
+// none.
 func flagTags(s string) int {
 	for _, f := range flags {
 		if strings.HasPrefix(s, f) {

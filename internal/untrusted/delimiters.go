@@ -8,7 +8,7 @@ import (
 )
 
 // promptElements lists the elements that clients and models use to structure
-// prompts. A listed text must not open one.
+// prompts. Untrusted text for a model must not contain their start tags.
 var promptElements = []string{
 	"app-context", "application_skill_context", "assistant", "available_skills", "bash-input", "bash-stderr", "bash-stdout", "command-args", "command-message",
 	"command-name", "developer", "end_of_turn", "environment_context", "function_calls", "function_results", "human", "instructions", "invoke", "local-command-stderr",
@@ -23,8 +23,8 @@ var promptMarkers = []string{"INST", "AVAILABLE_TOOLS", "SYSTEM_PROMPT", "TOOL_C
 // neutralize changes the delimiters in s that could end a part of a prompt or
 // begin another: end tags, tags of promptElements, special tokens such as
 // <|im_start|>, [INST] and others of promptMarkers, and a paragraph that begins
-// with "Human:" or "Assistant:". It replaces only one character of each, with
-// one that looks like it.
+// with "Human:" or "Assistant:". In each delimiter, it replaces only one
+// character, with one that looks like it.
 func neutralize(s string) string {
 	i := strings.IndexAny(s, "<[:")
 	if i < 0 {
@@ -102,8 +102,8 @@ func isDelimiter(rest string) bool {
 	return slices.Contains(promptElements, name) || strings.HasPrefix(name, "antml:") || local != "" && slices.Contains(promptElements, local)
 }
 
-// isNameCharacter reports whether r can be part of the name of an element. Letters
-// of all scripts are, but not their spaces and punctuation.
+// isNameCharacter reports whether r can be part of the name of an element. Letters of all scripts
+// can, but spaces and most punctuation cannot.
 func isNameCharacter(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == ':' || r == '.'

@@ -17,8 +17,8 @@ var hostile string
 var legitimate string
 
 // Hostile returns texts with hidden characters, control characters, invalid
-// bytes or delimiters of prompts. A joiner, variation selector or isolate in
-// them never occurs only in a legitimate sequence.
+// bytes or delimiters of prompts. If a text contains a joiner, variation
+// selector or isolate, at least one of them is not in a legitimate sequence.
 func Hostile() []string { return parse(hostile) }
 
 // Legitimate returns texts in many scripts, emoji and code, which every reader
