@@ -23,7 +23,8 @@ type Servers struct {
 }
 
 // projectSnapshot is the trusted configuration of a directory when it was read.
-// Project is nil if the directory was not trusted. path is the path passed in.
+// Project is nil if the directory was not trusted. path is the directory's
+// path, possibly with symlinks.
 type projectSnapshot struct {
 	path string
 	*Project
@@ -31,8 +32,8 @@ type projectSnapshot struct {
 
 // NewServers reads the project that contains a working directory. Call it
 // before reading the configuration. Otherwise a server could start with a
-// configuration that was read before it was trusted. For errors, hint returns
-// how the user can trust a directory.
+// configuration that was read before it was trusted. hint returns, for error
+// messages, how the user can trust a directory.
 func NewServers(workDir string, store *Store, hint func(dir string) string) *Servers {
 	file, root := config.ProjectFile(workDir)
 	s := &Servers{store: store, hint: hint, profiles: readTrusted(root, store)}
