@@ -132,7 +132,7 @@ func (f *rootFS) Unlink(name string) experimentalsys.Errno {
 }
 
 // remove removes a file or an empty directory if fits returns 0 for it. The
-// guest cannot run between the two calls.
+// guest cannot run between that check and the removal.
 func (f *rootFS) remove(name string, fits func(isDir bool) experimentalsys.Errno) experimentalsys.Errno {
 	return f.modify(func() error {
 		info, err := f.root.Lstat(localName(name))
