@@ -72,7 +72,8 @@ func (e *FailedError) Error() string {
 	return s
 }
 
-// ChangedError is returned if the cache no longer matches what was installed.
+// ChangedError is returned if files in the cache differ from those that were
+// installed.
 type ChangedError struct {
 	Path   string // relative to the directory of the packages; empty for the directory itself
 	Reason string

@@ -287,7 +287,8 @@ func (p *scanner) readArguments(level int) map[string]pyValue {
 	return fields
 }
 
-// readItems calls item for each item between brackets and counts the commas.
+// readItems reads the items between brackets. It calls item at the start of
+// each, and adds the number of commas to *commas if that is not nil.
 func (p *scanner) readItems(item func(), commas *int) {
 	p.depth++
 	p.pos++

@@ -86,7 +86,7 @@ func plainText(raw json.RawMessage) (string, bool) {
 }
 
 // EncodeLine encodes a message as a single line, including the newline. The
-// parts of the message must be JSON encoded by the SDK.
+// parameters and the result of the message must be JSON that the SDK encoded.
 func EncodeLine(msg jsonrpc.Message) ([]byte, error) {
 	line := plainLine(msg)
 	if line == nil {

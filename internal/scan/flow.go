@@ -46,9 +46,9 @@ func (v *value) merge(o value) {
 func (v *value) isTracked() bool { return v.origin != 0 || len(v.secrets) > 0 }
 
 // flow tracks tainted values through the statements of a block from top to
-// bottom, ignoring branches. It tracks keys to statements that send or collect
-// them, and downloaded or decoded data to statements that execute it. Sending a
-// key in a request header counts as normal use.
+// bottom, ignoring branches. It finds statements that send or collect keys, and
+// statements that execute downloaded or decoded data. Sending a key in a
+// request header counts as normal use.
 type flow struct {
 	s *scanner
 	t *source

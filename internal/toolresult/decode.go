@@ -10,8 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
-// A result of another server may be as large as a message. Decoding and
-// encoding a large result would take several times as long as forwarding it.
+// Thresholds for results of other servers. A result may be as large as a
+// message, and decoding and encoding a large one would take several times as
+// long as forwarding it.
 const (
 	large     = 64 << 10 // bytes from which content stays encoded
 	veryLarge = 1 << 20  // bytes from which the memory is released afterwards
@@ -41,7 +42,7 @@ type encoded struct {
 func (c *encoded) MarshalJSON() ([]byte, error) { return c.text, nil }
 
 // Decode decodes the result of a tool call. If the result is large and ctx is from
-// [WithForwarding], its content and structured content refer to text and can only be
+// [WithForwarding], its content and structured content share memory with text and can only be
 // encoded again; its other fields are decoded.
 func Decode(ctx context.Context, text json.RawMessage) (*mcp.CallToolResult, error) {
 	if m, ok := Forwarding(ctx); ok && len(text) >= large {
@@ -103,8 +104,9 @@ func decodeOutline(text []byte) *mcp.CallToolResult {
 	return res
 }
 
-// contentEnd returns the end of the content at text[at:], or -1 if its type is
-// unknown or a text has none.
+// contentEnd returns the end of the content at text[at:]. It returns -1 if the
+// type of the content is unknown, or if the type is text and the member text is
+// not a string.
 func contentEnd(text []byte, at int) int {
 	var kind string
 	hasText := false

@@ -27,7 +27,7 @@ type Memory struct {
 	closed bool
 }
 
-// releaseSoon releases memory after releaseDelay, unless it is called again before.
+// releaseSoon releases memory after releaseDelay, unless it is called again before then.
 func (m *Memory) releaseSoon() {
 	if m == nil {
 		return

@@ -72,7 +72,8 @@ type Options struct {
 // Name is the server name in permission rules.
 const Name = "workspace"
 
-// schemas are shared by all servers, because a conversation has its own.
+// schemas caches the schemas of all servers, because each conversation has its
+// own server.
 var schemas = mcp.NewSchemaCache()
 
 // New returns a server for the folder root. The caller must close root after
