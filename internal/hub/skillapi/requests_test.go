@@ -33,13 +33,15 @@ func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }
 type server struct {
 	t          *testing.T
 	url        string
+	database   string          // its address
 	ctx        context.Context // of the current request, with its principal
 	ada, admin account.Principal
 }
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	db := storetest.Open(t, storetest.SQLite(t))
+	database := storetest.SQLite(t)
+	db := storetest.Open(t, database)
 	cipher, err := encryption.New(encryption.NewKey())
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +52,7 @@ func newServer(t *testing.T) *server {
 	}
 	t.Cleanup(func() { lib.Close() })
 	mux := http.NewServeMux()
-	s := &server{t: t}
+	s := &server{t: t, database: database}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &api.Request{ID: "r1", Began: time.Now(), Principal: account.FromContext(s.ctx)}
 		v.HTTP = r.WithContext(api.WithRequest(s.ctx, v))
@@ -172,6 +174,17 @@ func TestRequestsFailWithTheirSteps(t *testing.T) {
 			}
 			return nil
 		})
+	}
+}
+
+// A default skill that cannot be read is not listed like one that the user may not see.
+func TestUnreadableDefaultIsAnError(t *testing.T) {
+	s := newServer(t)
+	skill := id(t, s.must(s.ada, "POST", "/skills?namespace=user:ada&file_name=pdf.zip", packed(t, "pdf", "One.", nil)))
+	s.must(s.ada, "PUT", "/defaults/"+skill, "{}")
+	storetest.DropTable(t, s.database, "listings")
+	if w := s.send(t.Context(), s.ada, "GET", "/defaults", nil); w.status != http.StatusInternalServerError {
+		t.Errorf("%d %s", w.status, w.body)
 	}
 }
 
