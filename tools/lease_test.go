@@ -3,6 +3,7 @@ package tools_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -153,6 +154,40 @@ func TestFindNeedsNoPermission(t *testing.T) {
 	})
 	if found, err := w.Find(t.Context(), tools.Query{}); err != nil || len(found.Tools)+len(found.Problems) > 0 || asked > 0 {
 		t.Errorf("%+v, %v; asked %d times", found, err, asked)
+	}
+}
+
+// A search checks the permissions of 100 skills with tools at most. Skills without tools
+// do not count.
+func TestFindChecksAHundredPermissions(t *testing.T) {
+	for name, tt := range map[string]struct{ plain, withTools, want int }{
+		"as many":  {20, 100, 100},
+		"one more": {0, 101, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			skills := texts{}
+			for i := range tt.plain {
+				name := fmt.Sprintf("a%03d", i)
+				skills[name] = skillText(name, "")
+			}
+			for i := range tt.withTools {
+				name := fmt.Sprintf("b%03d", i)
+				skills[name] = skillText(name, bringsA)
+			}
+			checked := map[string]bool{}
+			w := newWorld(t, skills, "", func(o *tools.TestOptions, _ *world) {
+				o.IsPermitted = func(_ context.Context, e *catalog.Entry) bool {
+					checked[e.Name] = true
+					return false
+				}
+			})
+			if _, err := w.Find(t.Context(), tools.Query{}); err != nil {
+				t.Fatal(err)
+			}
+			if len(checked) != tt.want {
+				t.Errorf("checked %d skills, want %d", len(checked), tt.want)
+			}
+		})
 	}
 }
 
