@@ -18,11 +18,11 @@ type registry struct {
 	allow     []string // hosts that must be reachable
 }
 
-// parseRegistry parses the URL of a registry. Its errors do not contain the
-// URL, which may contain a password.
-func parseRegistry(what, address, otherwise string) (registry, error) {
+// parseRegistry parses the URL of a registry, or fallback if address is empty.
+// Its errors do not contain the URL, which may contain a password.
+func parseRegistry(what, address, fallback string) (registry, error) {
 	if address == "" {
-		address = otherwise
+		address = fallback
 	}
 	fault := func(reason string) (registry, error) {
 		return registry{}, errors.New("invalid " + what + " URL: " + reason)

@@ -82,8 +82,8 @@ func (s *Setup) RemoveAnswered(ctx context.Context) {
 	if len(s.answered) == 0 {
 		return
 	}
-	done := unconditional(s.answered)
-	same := func(o PendingRequest) bool { return slices.Equal(unconditional(o.Args), done) }
+	done := withoutLimits(s.answered)
+	same := func(o PendingRequest) bool { return slices.Equal(withoutLimits(o.Args), done) }
 	all, err := s.PendingRequests()
 	if err != nil || !slices.ContainsFunc(all, same) {
 		return
@@ -93,9 +93,9 @@ func (s *Setup) RemoveAnswered(ctx context.Context) {
 	}
 }
 
-// unconditional returns the arguments of a command without those that only limit
+// withoutLimits returns the arguments of a command without those that only limit
 // an approval. The user may choose other limits than the agent.
-func unconditional(args []string) []string {
+func withoutLimits(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
 		if args[0] == "approve" && (args[i] == "--expires" || args[i] == "--digest") {

@@ -51,9 +51,10 @@ func knownFields(s *skill.Skill) []field {
 	}
 }
 
-// boolText formats a boolean. It returns "" for the default value.
-func boolText(b, otherwise bool) string {
-	if b == otherwise {
+// boolText formats a boolean. It returns "" for fallback, the value of a
+// missing field.
+func boolText(b, fallback bool) string {
+	if b == fallback {
 		return ""
 	}
 	return strconv.FormatBool(b)

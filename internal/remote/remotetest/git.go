@@ -93,7 +93,7 @@ func (g *Git) serve(w http.ResponseWriter, r *http.Request, backend, files http.
 	case dumb:
 		files.ServeHTTP(w, r)
 	case cut > 0 && r.Method == http.MethodPost:
-		backend.ServeHTTP(&cutting{ResponseWriter: w, left: cut}, r)
+		backend.ServeHTTP(&cutWriter{ResponseWriter: w, left: cut}, r)
 	default:
 		backend.ServeHTTP(w, r)
 	}
@@ -109,14 +109,14 @@ func (g *Git) redirected(r *http.Request) string {
 	return ""
 }
 
-// cutting is a response writer that closes the connection after a number of
+// cutWriter is a response writer that closes the connection after a number of
 // bytes.
-type cutting struct {
+type cutWriter struct {
 	http.ResponseWriter
 	left int64
 }
 
-func (c *cutting) Write(p []byte) (int, error) {
+func (c *cutWriter) Write(p []byte) (int, error) {
 	if int64(len(p)) <= c.left {
 		c.left -= int64(len(p))
 		return c.ResponseWriter.Write(p)
