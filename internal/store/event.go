@@ -37,7 +37,8 @@ type Events struct{ c conn }
 
 // Append adds events to a stream, all or none, and returns the number of the
 // last one. It fails with [ErrConflict] unless after is the number of the last
-// event in the stream. Only one of several calls with the same number succeeds.
+// event in the stream. Of several concurrent calls with the same number, only
+// one succeeds.
 func (t Events) Append(ctx context.Context, stream string, after int64, events ...Event) (int64, error) {
 	if err := t.AppendAll(ctx, NewEvents{stream, after, events}); err != nil {
 		return 0, err

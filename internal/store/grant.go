@@ -89,8 +89,8 @@ func (t Grants) List(ctx context.Context, principal string, after int64) ([]Gran
 	return found, nil
 }
 
-// Delete revokes a grant and returns it. Only one of several calls succeeds; the
-// others fail with [ErrNotFound].
+// Delete revokes a grant and returns it. Only one of several concurrent calls
+// succeeds; the others fail with [ErrNotFound].
 func (t Grants) Delete(ctx context.Context, id string) (Grant, error) {
 	var gone []Grant
 	_, err := t.c.changeSecrets(ctx, func(c conn) (_ int64, err error) {

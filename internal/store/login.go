@@ -71,8 +71,8 @@ func (t Logins) ListByUser(ctx context.Context, userID string) ([]Login, error) 
 	return logins, nil
 }
 
-// Replace replaces a login's cookie. Only one of several calls with the same
-// old cookie succeeds; the others fail with [ErrNotFound].
+// Replace replaces a login's cookie. Only one of several concurrent calls with
+// the same old cookie succeeds; the others fail with [ErrNotFound].
 func (t Logins) Replace(ctx context.Context, old, hash []byte) error {
 	if err := t.c.execAffecting(ctx, "UPDATE logins SET hash = $2 WHERE hash = $1", old, hash); err != nil {
 		return fmt.Errorf("replace login cookie: %w", err)
