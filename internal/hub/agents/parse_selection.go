@@ -188,8 +188,9 @@ func (s *Selection) parseServers() ([]*upstream.Config, []string, error) {
 
 const secretFix = "store it as a secret of the hub and use ${{secrets.NAME}}"
 
-// checkSecrets reports plaintext values that look like secrets as errors, because
-// documents are visible to more users, and stored longer, than secrets should be.
+// checkSecrets reports an error for each plaintext value that looks like a
+// secret, because documents are visible to more users, and stored longer, than
+// secrets should be.
 func (p *parser) checkSecrets(n *configfile.Node, servers []*upstream.Config) {
 	for _, c := range servers {
 		at := &configfile.Node{Line: c.Line, Column: n.Column}

@@ -61,8 +61,8 @@ func parseRequest(r chat.Request) (Request, error) {
 }
 
 // conversation holds the open resources of a conversation on this node. It is
-// either a user's conversation with an agent, or a leader's with a member of the
-// Team.
+// either a user's conversation with an agent, or the conversation of a Team's
+// leader with another member.
 type conversation struct {
 	assembler *Assembler
 	setup     *Setup

@@ -37,7 +37,8 @@ type ActiveSkill struct {
 	LoadReason
 }
 
-// LoadReason describes why a skill is active, as far as the transcript shows.
+// LoadReason describes why a skill is active, as far as this is recorded in the
+// transcript.
 type LoadReason struct {
 	By           session.Cause `json:"by,omitempty" enum:"model,person,preload,dependency" doc:"What activated the skill; absent if unknown"`
 	Why          string        `json:"why,omitempty" doc:"A sentence that says why the skill is active"`

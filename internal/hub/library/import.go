@@ -311,8 +311,8 @@ var errUnchanged = errors.New("already up to date")
 // errPending means that a version with the files of the source is awaiting review.
 var errPending = errors.New("waits for a review")
 
-// unchangedError returns why an import changes nothing if the source has the files
-// of v, a version with the given state.
+// unchangedError explains why importing the files of v, a version with the given
+// state, changes nothing.
 func unchangedError(v store.Version, state skillstate.State, pending bool) error {
 	switch {
 	case state == skillstate.ChangesRequested:
