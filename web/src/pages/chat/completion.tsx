@@ -1,5 +1,6 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useNamespaceNames } from "../../features/skills/namespaces";
+import { shown } from "../../shared/content/visibletext";
 import { msg } from "../../shared/i18n/messages";
 import { matches } from "./phrases";
 import { type Named, useMatching, useSkills } from "./skillsearch";
@@ -99,7 +100,7 @@ export function CompleteList({ state }: { state: Completing }) {
       {state.groups.map(([place, skills]) => (
         <div key={place} role="group" aria-label={place}>
           <p class="place" aria-hidden="true">
-            {place}
+            {shown(place)}
           </p>
           {skills.map((n) => {
             const mine = at++;
@@ -113,8 +114,8 @@ export function CompleteList({ state }: { state: Completing }) {
                 onPointerDown={(e) => e.preventDefault()}
                 onClick={() => state.pick(n)}
               >
-                <strong>/{n.name}</strong> {n.title !== n.name && <span>{n.title}</span>}{" "}
-                <span class="muted truncate">{n.description}</span>
+                <strong>/{shown(n.name)}</strong> {n.title !== n.name && <span>{shown(n.title)}</span>}{" "}
+                <span class="muted truncate">{shown(n.description)}</span>
               </div>
             );
           })}

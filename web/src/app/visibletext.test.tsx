@@ -1,11 +1,12 @@
 import { render } from "preact";
-import hostile from "../../../../internal/untrusted/untrustedtest/testdata/hostile.txt?raw";
-import legitimate from "../../../../internal/untrusted/untrustedtest/testdata/legitimate.txt?raw";
-import { holds, same, test, until } from "../../../test/units/check";
-import { Code } from "./code";
-import { Diff } from "./diff";
-import { Markdown } from "./markdown";
-import { shown } from "./visibletext";
+import hostile from "../../../internal/untrusted/untrustedtest/testdata/hostile.txt?raw";
+import legitimate from "../../../internal/untrusted/untrustedtest/testdata/legitimate.txt?raw";
+import { holds, same, test, until } from "../../test/units/check";
+import { CompleteList } from "../pages/chat/completion";
+import { Code } from "../shared/content/code";
+import { Diff } from "../shared/content/diff";
+import { Markdown } from "../shared/content/markdown";
+import { shown } from "../shared/content/visibletext";
 
 /** unquoted returns the Go strings of a file, one in each line. Invalid bytes become U+FFFD. */
 const unquoted = (file: string) =>
@@ -39,7 +40,27 @@ function drawnText(view: preact.ComponentChild) {
   return text;
 }
 
-test("visible text: shows the characters of each hostile text, in Markdown, code and a diff", async () => {
+/** suggestion returns the list of the "/" menu with one skill, whose texts are all the same. */
+function suggestion(text: string) {
+  const skill = { name: text, title: text + " title", description: text, namespace: text };
+  const nothing = () => false;
+  return (
+    <CompleteList
+      state={{
+        open: true,
+        found: [skill],
+        groups: [[text, [skill]]],
+        at: 0,
+        list: "l",
+        known: nothing,
+        pick: nothing,
+        key: nothing,
+      }}
+    />
+  );
+}
+
+test("visible text: shows the characters of each hostile text, in Markdown, code, a diff and the / menu", async () => {
   const box = document.createElement("div");
   render(<Markdown text="Load the parser." />, box);
   await until(() => box.querySelector(".content-md:not(.plain)"), "the parser");
@@ -52,6 +73,7 @@ test("visible text: shows the characters of each hostile text, in Markdown, code
       <Markdown text={body} />,
       <Code text={text} plain />,
       <Diff diff={`--- a\n+++ b\n@@ -1 +1 @@\n-old\n+${body.replaceAll("\n", " ")}\n`} path="a.md" />,
+      suggestion(text),
     ]) {
       const got = drawnText(view);
       holds(!invisible.test(got), `${JSON.stringify(text)} is shown as ${JSON.stringify(got)}`);
