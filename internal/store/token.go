@@ -52,7 +52,8 @@ func (t Tokens) ByPrefix(ctx context.Context, prefix string) (Token, error) {
 }
 
 // GetMany returns the tokens with the given ids, including expired ones. It
-// accepts up to [MaxPage] ids and omits missing tokens.
+// accepts up to [MaxPage] ids, and omits missing tokens and those of disabled
+// users.
 func (t Tokens) GetMany(ctx context.Context, ids []string) ([]Token, error) {
 	if len(ids) > MaxPage {
 		return nil, fmt.Errorf("%w token IDs (%d, limit %d)", ErrTooMany, len(ids), MaxPage)
@@ -60,7 +61,7 @@ func (t Tokens) GetMany(ctx context.Context, ids []string) ([]Token, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	tokens, err := queryAll[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE id IN ("+placeholders(1, len(ids))+")", toArgs(ids)...)
+	tokens, err := queryAll[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE id IN ("+placeholders(1, len(ids))+") AND user_id IN (SELECT id FROM users WHERE NOT disabled)", toArgs(ids)...)
 	if err != nil {
 		return nil, fmt.Errorf("get %d tokens: %w", len(ids), err)
 	}

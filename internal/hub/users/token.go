@@ -27,7 +27,7 @@ func (t Tokens) List(ctx context.Context, p account.Principal, user account.User
 }
 
 // ValidScopes returns the scopes of up to [store.MaxPage] tokens by ID. It omits
-// revoked and expired tokens. It checks no permissions, because the hub itself
+// revoked and expired tokens, and those of disabled users. It checks no permissions, because the hub itself
 // calls it to end connections.
 func (t Tokens) ValidScopes(ctx context.Context, ids ...string) (map[string]account.Scopes, error) {
 	rows, err := t.b.db.Tokens.GetMany(ctx, ids)

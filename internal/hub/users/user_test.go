@@ -121,6 +121,22 @@ func TestDisabledUsersAreSignedOut(t *testing.T) {
 	})
 }
 
+// A disabled user's tokens are not valid, so that running requests with them end.
+func TestTokensOfDisabledUser(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx, p := t.Context(), core(t, db)
+		id := must(p.Users.Create(ctx, boss, users.NewUser{Name: "ann", Password: password}))(t).ID
+		_, token, err := p.Tokens.Create(ctx, as(t, p, id), "ci", account.ScopeRead, 0)
+		mustDo(t, err)
+		for _, disabled := range []bool{true, false} {
+			must(p.Users.Change(ctx, boss, id, users.UserChange{Disabled: &disabled}))(t)
+			if scopes := must(p.Tokens.ValidScopes(ctx, token.ID))(t); (len(scopes) == 0) != disabled {
+				t.Errorf("disabled: %t; valid tokens are %v", disabled, scopes)
+			}
+		}
+	})
+}
+
 func TestOwnPasswordNeedsCurrentOne(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx, p := t.Context(), core(t, db)
