@@ -40,7 +40,7 @@ func ChangesMessage(changes []loadout.HeldChange) (string, error) {
 		fmt.Fprintf(&b, "\n%s %s (read by %s)\n%s", c.Op, c.Path, c.Reader, c.Diff)
 	}
 	if b.Len() > approval.MaxMessage {
-		return "", fmt.Errorf("the difference is too long to show (%d bytes, limit %d)", b.Len(), approval.MaxMessage)
+		return "", fmt.Errorf("diff too long to show (%d bytes, limit %d)", b.Len(), approval.MaxMessage)
 	}
 	return b.String(), nil
 }

@@ -122,7 +122,7 @@ func (d *dictionary) postings(e entry, buf *[]byte) ([]byte, error) {
 		return e.inline, nil
 	}
 	if e.len > maxPosting*int64(d.texts) {
-		return nil, fmt.Errorf("%w: postings of %d bytes for %d texts", ErrDamaged, e.len, d.texts)
+		return nil, fmt.Errorf("%w: postings too long (%d bytes for %d texts)", ErrDamaged, e.len, d.texts)
 	}
 	return d.values.read(e.off, e.len, e.sum, buf)
 }
@@ -175,7 +175,7 @@ func parseEntry(b []byte) (word []byte, e entry, rest []byte, err error) {
 	return word, e, b[n+4:], nil
 }
 
-var errEntry = fmt.Errorf("%w: invalid entry of a block", ErrDamaged)
+var errEntry = fmt.Errorf("%w: invalid block entry", ErrDamaged)
 
 // dictionaryWriter writes a dictionary. Words must be added in order.
 type dictionaryWriter struct {

@@ -111,7 +111,7 @@ func OpenSegment(r io.ReaderAt, size int64, label string) (*Segment, error) {
 	case string(header[:len(segmentMagic)]) != segmentMagic:
 		return nil, fmt.Errorf("%w: unknown format", ErrDamaged)
 	case checksum(body) != sum || string(body[headerSize:]) != label:
-		return nil, fmt.Errorf("%w: header does not match", ErrDamaged)
+		return nil, fmt.Errorf("%w: header mismatch", ErrDamaged)
 	}
 	fields := body[len(segmentMagic):]
 	texts, labelLen := binary.LittleEndian.Uint32(fields), binary.LittleEndian.Uint32(fields[4:])
@@ -129,7 +129,7 @@ func OpenSegment(r io.ReaderAt, size int64, label string) (*Segment, error) {
 		off += int64(n)
 	}
 	if off != size || int(labelLen) != len(label) || texts > maxTexts || s.sections[textSection].len != int64(texts)*textSize {
-		return nil, fmt.Errorf("%w: lengths do not match", ErrDamaged)
+		return nil, fmt.Errorf("%w: length mismatch", ErrDamaged)
 	}
 	var read [sectionCount][]byte
 	for _, i := range []int{textSection, nameIndexSection, termIndexSection} {
@@ -142,7 +142,7 @@ func OpenSegment(r io.ReaderAt, size int64, label string) (*Segment, error) {
 	s.readTexts(read[textSection])
 	if !slices.IsSorted(s.keys) || !s.names.read(read[nameIndexSection], &s.sections[nameSection], &s.sections[valueSection], s.Len()) ||
 		!s.terms.read(read[termIndexSection], &s.sections[termSection], &s.sections[valueSection], s.Len()) {
-		return nil, fmt.Errorf("%w: invalid texts or index of blocks", ErrDamaged)
+		return nil, fmt.Errorf("%w: invalid text list or block index", ErrDamaged)
 	}
 	return s, nil
 }
@@ -168,7 +168,7 @@ func (s *Segment) Write(w io.Writer, label string) error {
 	var content [sectionCount][]byte
 	for i := range s.sections {
 		if s.sections[i].file != nil {
-			return errors.New("write a search index: segment is not in memory; merge it first")
+			return errors.New("write search index: segment is not in memory; merge it first")
 		}
 		content[i] = s.sections[i].mem
 		sum := uint32(0)
@@ -201,7 +201,7 @@ func (s *section) readAll(sum uint32) ([]byte, error) {
 // and verifies the checksum.
 func (s *section) read(off, n int64, sum uint32, buf *[]byte) ([]byte, error) {
 	if off < 0 || n < 0 || off > s.len || n > s.len-off {
-		return nil, fmt.Errorf("%w: part outside of its section", ErrDamaged)
+		return nil, fmt.Errorf("%w: offset outside section", ErrDamaged)
 	}
 	if s.file == nil {
 		return s.mem[off : off+n], nil
@@ -214,7 +214,7 @@ func (s *section) read(off, n int64, sum uint32, buf *[]byte) ([]byte, error) {
 		return nil, err
 	}
 	if checksum(b) != sum {
-		return nil, fmt.Errorf("%w: checksum does not match", ErrDamaged)
+		return nil, fmt.Errorf("%w: checksum mismatch", ErrDamaged)
 	}
 	return b, nil
 }

@@ -214,7 +214,7 @@ func (t Target) path() (string, error) {
 	case filepath.IsAbs(t.File):
 		return filepath.Clean(t.File), nil
 	case !filepath.IsAbs(t.Environment.Dir):
-		return "", fmt.Errorf("relative path %s requires a directory; use an absolute path", t.File)
+		return "", fmt.Errorf("cannot resolve relative path %s without a directory; use an absolute path", t.File)
 	}
 	return filepath.Join(t.Environment.Dir, t.File), nil
 }

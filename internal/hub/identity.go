@@ -44,7 +44,7 @@ func claimIdentity(data, lock string) (now identity, predecessor string, unsaved
 	case json.Unmarshal(text, &before) != nil:
 		before = identity{} // damaged; a new one does no harm
 	case before.Version > identityVersion:
-		return identity{}, "", nil, fmt.Errorf("%s was written by a newer version of this program (format %d, this one knows %d); use that version, or remove the file", path, before.Version, identityVersion)
+		return identity{}, "", nil, fmt.Errorf("%s was written by a newer version of this program (format %d, this one supports %d); use that version, or remove the file", path, before.Version, identityVersion)
 	}
 	machine, err := os.Hostname()
 	if err != nil {

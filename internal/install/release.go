@@ -166,7 +166,7 @@ func (p *Plan) recordReleases(ctx context.Context) error {
 		return nil
 	}
 	if err := p.options.History.Record(ctx, all...); err != nil {
-		return fmt.Errorf("the skills are installed, but their counters are not recorded: %w", err)
+		return fmt.Errorf("skills were installed, but recording their counters failed: %w", err)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (d *Dir) Begin(ctx context.Context) (_ *Change, err error) {
 		}
 	}()
 	if err := c.recover(); err != nil {
-		return nil, fmt.Errorf("finish interrupted change (to discard it, remove %s): %w", staging, err)
+		return nil, fmt.Errorf("finish interrupted change: %w (to discard the change, remove %s)", err, staging)
 	}
 	names, err := listNames(c.root)
 	if err != nil {

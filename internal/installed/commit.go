@@ -182,12 +182,12 @@ func (c *Change) revert(undo []func() error, why error) error {
 	c.unreverted = true
 	for _, back := range slices.Backward(undo) {
 		if err := back(); err != nil {
-			return fmt.Errorf("%w (revert failed; the next change will finish it: %w)", why, err)
+			return fmt.Errorf("%w (undo failed; the next change will finish this one: %w)", why, err)
 		}
 	}
 	unsettled := c.syncDirs(".", newPath, oldPath)
 	if err := c.root.Remove(journalPath); err != nil {
-		return fmt.Errorf("%w (reverted, but the next change will retry it: %w)", why, err)
+		return fmt.Errorf("%w (undone, but the journal remains, so the next change will try again: %w)", why, err)
 	}
 	c.unreverted = false
 	if unsettled != nil {

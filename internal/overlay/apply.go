@@ -71,7 +71,7 @@ func (s *Set) Contents(c *Change, limit int64) (before, after []byte, err error)
 			before, err = content(dir, name, limit)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s as it is: %w", c.Path, pathless(err))
+			return nil, nil, fmt.Errorf("original %s: %w", c.Path, pathless(err))
 		}
 	}
 	if c.Op == Delete {

@@ -17,7 +17,7 @@ const MaxStored = 64 << 10
 
 // ErrStale is returned for a stored change if its file was modified after the
 // change was stored.
-var ErrStale = errors.New("file has changed since then")
+var ErrStale = errors.New("file has changed since the change was stored")
 
 // Stored is a change that can be applied after the sandbox was removed. It
 // contains the new content of the file.

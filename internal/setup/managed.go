@@ -75,5 +75,5 @@ func (g closedGrants) Put(context.Context, policy.Grant) (policy.Grant, error) {
 }
 
 func (g closedGrants) Revoke(_ context.Context, what string) ([]policy.Grant, error) {
-	return nil, fmt.Errorf("revoke %.200q: the administrator's approvals are in policy.approved in %s: %w", what, g.file, policy.ErrNotGranted)
+	return nil, fmt.Errorf("revoke %.200q: only the administrator can revoke on this machine, in policy.approved in %s: %w", what, g.file, policy.ErrNotGranted)
 }

@@ -121,7 +121,7 @@ func checkRotations(all []Rotation, key string, expires time.Time) error {
 			next, until = all[i+1].Old, r.Expires
 		}
 		if r.New != next || !r.Expires.Equal(until) {
-			return errors.New("rotations do not lead to the key")
+			return errors.New("rotations do not end with the key of the signature")
 		}
 	}
 	return nil

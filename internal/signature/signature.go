@@ -188,7 +188,7 @@ func (s *Signature) check() error {
 		return err
 	}
 	if s.Counter == 0 && (!s.KeyExpires.IsZero() || len(s.Rotations) > 0) {
-		return errors.New("the expiry or the rotation of a key requires a counter")
+		return errors.New("signature with a key expiry or rotation requires a counter")
 	}
 	if isExpired(s.KeyExpires, s.Time) {
 		return fmt.Errorf("the key expired on %s, before the signature", s.KeyExpires.Format(time.DateOnly))
@@ -345,7 +345,7 @@ func (r *lineReader) nextCounter() uint64 {
 	text := r.next(counterPrefix)
 	n, err := strconv.ParseUint(text, 10, 64)
 	if r.err == nil && (err != nil || n == 0 || strconv.FormatUint(n, 10) != text) {
-		r.err = fmt.Errorf("invalid line %d, want a counter from 1", r.line)
+		r.err = fmt.Errorf("invalid line %d, want a counter of at least 1", r.line)
 	}
 	return n
 }

@@ -72,7 +72,7 @@ func (t Events) AppendAll(ctx context.Context, all ...NewEvents) error {
 		query, args := appendSQL(all)
 		added, err := c.exec(ctx, query, args...)
 		if err == nil && added < int64(n) || errors.Is(err, ErrExists) {
-			return fmt.Errorf("%w: a stream does not end at the expected event", ErrConflict)
+			return fmt.Errorf("%w: last event of a stream differs from the expected one", ErrConflict)
 		}
 		if err != nil {
 			return err

@@ -50,7 +50,7 @@ func (t Logins) Get(ctx context.Context, hash []byte) (Login, error) {
 // accepts up to [MaxPage] hashes and omits missing logins.
 func (t Logins) GetMany(ctx context.Context, hashes [][]byte) ([]Login, error) {
 	if len(hashes) > MaxPage {
-		return nil, fmt.Errorf("%w cookie hashes (%d, limit %d)", ErrTooMany, len(hashes), MaxPage)
+		return nil, fmt.Errorf("%w: %d cookie hashes, limit %d", ErrTooMany, len(hashes), MaxPage)
 	}
 	if len(hashes) == 0 {
 		return nil, nil

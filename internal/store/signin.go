@@ -117,7 +117,7 @@ func (t SignIns) AddAttempt(ctx context.Context, a SignInAttempt, span time.Dura
 	d := t.c.db.dialect
 	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM signin_attempts WHERE user_id = $1 AND until > "+d.now, a.UserID)
 	if err == nil && n >= limit {
-		err = fmt.Errorf("%w pending sign-in attempts (%d, limit %d)", ErrTooMany, n, limit)
+		err = fmt.Errorf("%w: %d pending sign-in attempts, limit %d", ErrTooMany, n, limit)
 	}
 	if err == nil {
 		_, err = t.c.exec(ctx, "INSERT INTO signin_attempts ("+attemptColumns+", until) VALUES ($1, $2, $3, $4, "+d.now+" + CAST($5 AS BIGINT))",

@@ -56,7 +56,7 @@ func (t Tokens) ByPrefix(ctx context.Context, prefix string) (Token, error) {
 // users.
 func (t Tokens) GetMany(ctx context.Context, ids []string) ([]Token, error) {
 	if len(ids) > MaxPage {
-		return nil, fmt.Errorf("%w token IDs (%d, limit %d)", ErrTooMany, len(ids), MaxPage)
+		return nil, fmt.Errorf("%w: %d token IDs, limit %d", ErrTooMany, len(ids), MaxPage)
 	}
 	if len(ids) == 0 {
 		return nil, nil

@@ -39,7 +39,7 @@ func TestWriteScriptOutput(t *testing.T) {
 		{"one that is gone", made, map[string]any{"path": "out/plot.png", "from": "loadout-work://f/other"}, false, "copy loadout-work://f/other: there is no such file any more"},
 		{"too long", made, map[string]any{"path": "out/plot.png", "from": link + "?big"}, false, "too large"},
 		{"outside", made, map[string]any{"path": "../plot.png", "from": link}, false, "not inside the folder"},
-		{"a place for commands", made, map[string]any{"path": ".git/hooks/post-commit", "from": link}, false, "protected, because it steers"},
+		{"a place for commands", made, map[string]any{"path": ".git/hooks/post-commit", "from": link}, false, "protected, because it controls"},
 		{"without scripts", nil, map[string]any{"path": "out/plot.png", "from": link}, false, "scripts are disabled"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -52,7 +52,7 @@ func (f *folder) replaceFile(ctx context.Context, name string, change func() ([]
 // obeys, and writes the file if the user agrees.
 func (f *folder) replaceSteering(ctx context.Context, name, reader string, change func() ([]byte, error)) error {
 	if f.opts.Agree == nil {
-		return fmt.Errorf("protected, because it steers %s and nobody can be asked; only the user can change it", reader)
+		return fmt.Errorf("protected, because it controls %s and no user can be asked; only the user can change it", reader)
 	}
 	op := "modify"
 	before, err := f.readFile(name)
@@ -69,9 +69,9 @@ func (f *folder) replaceSteering(ctx context.Context, name, reader string, chang
 	held := execution.NewHeldChange(filepath.ToSlash(name), op, reader, before, data)
 	switch agreed, err := f.opts.Agree(ctx, []execution.HeldChange{held}); {
 	case err != nil:
-		return fmt.Errorf("ask the user about a change of a file that steers %s: %w; only the user can change it", reader, err)
+		return fmt.Errorf("ask the user about a change to a file that controls %s: %w; only the user can change it", reader, err)
 	case !agreed:
-		return fmt.Errorf("the user declined the change, because the file steers %s; do not try it in another way", reader)
+		return fmt.Errorf("the user declined this change to a file that controls %s; do not try it in another way", reader)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -80,8 +80,8 @@ func TestFiles(t *testing.T) {
 		{"write_file", map[string]any{"path": "a.txt", "content": "new"}, true, "Wrote a.txt, 3 bytes.", "new"},
 		{"write_file", map[string]any{"path": "deep/er/c.txt", "content": "new"}, true, "Wrote deep/er/c.txt", "one two one"},
 		{"write_file", map[string]any{"path": "out/x", "content": "new"}, false, "out/x: ", "one two one"},
-		{"write_file", map[string]any{"path": ".git/hooks/pre-commit", "content": "rm"}, false, "protected, because it steers", "one two one"},
-		{"write_file", map[string]any{"path": "sub/.VSCode/tasks.json", "content": "rm"}, false, "protected, because it steers", "one two one"},
+		{"write_file", map[string]any{"path": ".git/hooks/pre-commit", "content": "rm"}, false, "protected, because it controls", "one two one"},
+		{"write_file", map[string]any{"path": "sub/.VSCode/tasks.json", "content": "rm"}, false, "protected, because it controls", "one two one"},
 		{"write_file", map[string]any{"path": "big", "content": strings.Repeat("x", workspace.MaxFile+1)}, false, "too large", "one two one"},
 		{"edit_file", map[string]any{"path": "a.txt", "old": "two", "new": "2"}, true, "Replaced it 1 times", "one 2 one"},
 		{"edit_file", map[string]any{"path": "a.txt", "old": "one", "new": "1"}, false, "several times (2)", "one two one"},
@@ -163,7 +163,7 @@ func TestReferencesOfSteeringFiles(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, p := range []string{"docs/guide.md", "hk/post-checkout", "x/objects/a", ".git/modules/logs/config"} {
-		if got, ok := call("write_file", map[string]any{"path": p, "content": "evil"}); ok || !strings.Contains(got, "steers") {
+		if got, ok := call("write_file", map[string]any{"path": p, "content": "evil"}); ok || !strings.Contains(got, "controls") {
 			t.Errorf("%s: %q", p, got)
 		}
 	}

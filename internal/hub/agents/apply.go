@@ -109,7 +109,7 @@ var errRollback = errors.New("rollback")
 // returns an error only if the database fails or the principal is anonymous.
 func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
 	if len(docs) > MaxDocuments+1 { // Parse adds one document that reports too many
-		return nil, fmt.Errorf("apply: %w documents (%d, limit %d)", store.ErrTooMany, len(docs), MaxDocuments)
+		return nil, fmt.Errorf("apply: %w: %d documents, limit %d", store.ErrTooMany, len(docs), MaxDocuments)
 	}
 	if err := account.Check(p, account.KindApply, account.OwnedBy(p.User)); err != nil { // the token scopes
 		return nil, err
@@ -172,7 +172,7 @@ func (a *documentBatch) run(ctx context.Context) error {
 			named += len(d.Spec.references())
 		}
 		if named > MaxReferences { // other writers wait for these lookups
-			return fmt.Errorf("%w references in documents (limit %d)", store.ErrTooMany, MaxReferences)
+			return fmt.Errorf("%w: limit %d references in all documents", store.ErrTooMany, MaxReferences)
 		}
 		if err := a.checkDocument(ctx, i); err != nil {
 			return err

@@ -144,7 +144,7 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 			return nil, err
 		}
 		if len(have) >= MaxSecrets && !slices.ContainsFunc(have, func(s store.Secret) bool { return s.Name == name }) {
-			return nil, fmt.Errorf("set secret %s: %w secrets (limit %d)", name, store.ErrTooMany, MaxSecrets)
+			return nil, fmt.Errorf("set secret %s: %w: limit %d secrets", name, store.ErrTooMany, MaxSecrets)
 		}
 		if err := s.checkQuota(ctx, a, o, name, len(sealed)); err != nil {
 			return nil, err

@@ -309,7 +309,7 @@ func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s r
 var errUnchanged = errors.New("already up to date")
 
 // errPending means that a version with the files of the source is awaiting review.
-var errPending = errors.New("waits for a review")
+var errPending = errors.New("awaiting review")
 
 // unchangedError explains why importing the files of v, a version with the given
 // state, changes nothing.

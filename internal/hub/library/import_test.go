@@ -272,7 +272,7 @@ func TestImportOfRejectedVersion(t *testing.T) {
 			wantEqual(t, became(done)["skipped"], []string{"pdf: " + want})
 		}
 	}
-	skipped("waits for a review")
+	skipped("awaiting review")
 	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, id, library.Decision{Digest: digests[1], Review: library.Rejected, Note: "no"}))
 	skipped("version 2 has these files and was rejected")
 	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, id, library.Decision{Digest: digests[1], Review: library.ChangesRequested, Note: "add a test"}))
@@ -309,7 +309,7 @@ func TestUpdateThatWaitsSaysSo(t *testing.T) {
 	g.Commit(map[string]string{"pdf/SKILL.md": text("pdf", "two"), "pdf/run.sh": "#!/bin/sh\n"})
 	pending := library.ImportChange{ID: s.ID, Name: "pdf", Dir: "pdf", Number: 2, Pending: true}
 	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t).Updated, []library.ImportChange{pending})
-	pending.Reason = "waits for a review"
+	pending.Reason = "awaiting review"
 	again := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, choice))(t)
 	wantEqual(t, again.Skipped, []library.ImportChange{pending})
 	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t).Skipped, []library.ImportChange{pending})

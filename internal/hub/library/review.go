@@ -34,7 +34,7 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 	case Approved, Rejected, Pending:
 	case ChangesRequested:
 		if strings.TrimSpace(d.Note) == "" {
-			return fmt.Errorf("%w: no note for the requested changes (say what must change)", ErrInvalid)
+			return fmt.Errorf("%w: missing note (say what must change)", ErrInvalid)
 		}
 	default:
 		return fmt.Errorf("%w: unknown review %.40q (want approved, changes-requested, rejected or pending)", ErrInvalid, string(d.Review))

@@ -195,7 +195,7 @@ func (s *Servers) nextAddress(ctx context.Context, user account.UserID, c *upstr
 	for _, at := range c.URLs {
 		if now, _, err := s.store(user, c).Status(ctx, at); err != nil || now != oauth.SignedIn {
 			if len(all) >= MaxServers && now == oauth.None {
-				err = fmt.Errorf("sign in: %w servers (limit %d)", store.ErrTooMany, MaxServers)
+				err = fmt.Errorf("sign in: %w: limit %d servers", store.ErrTooMany, MaxServers)
 			}
 			return at, err
 		}

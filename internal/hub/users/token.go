@@ -74,7 +74,7 @@ func (t Tokens) Create(ctx context.Context, p account.Principal, name string, sc
 			return err
 		}
 		if len(held) >= MaxTokens {
-			return fmt.Errorf("create token: %w tokens (limit %d)", store.ErrTooMany, MaxTokens)
+			return fmt.Errorf("create token: %w: limit %d tokens", store.ErrTooMany, MaxTokens)
 		}
 		text, token, err = account.NewTokens(tokenStore{tx.Tokens}).Create(ctx, p, name, scopes, life)
 		a.subject = token.ID

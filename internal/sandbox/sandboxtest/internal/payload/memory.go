@@ -56,7 +56,7 @@ func takeMemory(t *tally) {
 	case err = <-ended:
 		children--
 	case <-time.After(4 * time.Second):
-		err = errors.New("children keep what they have")
+		err = errors.New("no child was killed")
 	}
 	os.Stdout.WriteString("!\n")
 	for _, cmd := range kids {
