@@ -387,6 +387,38 @@ func TestChangesReachClients(t *testing.T) {
 	})
 }
 
+// A client is notified about the list that changed.
+func TestListChangesReachClients(t *testing.T) {
+	eachEra(t, func(t *testing.T, client, server string) {
+		up := newServer(server)
+		add := map[string]func(name string){
+			"tools": func(name string) {
+				addTool(up, name, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("") })
+			},
+			"prompts":   func(name string) { up.AddPrompt(&mcp.Prompt{Name: name}, nil) },
+			"resources": func(name string) { up.AddResource(&mcp.Resource{URI: "test://" + name, Name: name}, nil) },
+		}
+		for _, f := range add {
+			f("first")
+		}
+		changed := make(chan string, 10)
+		cs := connect(t, newDirect(t, nil, mcpproxy.Upstream{Name: "up", Opener: opener(up)}), client, &mcp.ClientOptions{
+			ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { changed <- "tools" },
+			PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { changed <- "prompts" },
+			ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { changed <- "resources" },
+		})
+		if _, err := cs.ListTools(t.Context(), nil); err != nil { // the server is connected by now
+			t.Fatal(err)
+		}
+		for _, list := range []string{"tools", "prompts", "resources"} {
+			add[list]("second")
+			if got := <-changed; got != list {
+				t.Errorf("notified that %s changed, want %s", got, list)
+			}
+		}
+	})
+}
+
 type failing struct{ err error }
 
 func (f failing) Open(context.Context, *mcpproxy.OpenOptions) (*mcpproxy.Conn, error) {
