@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,4 +169,69 @@ func TestServerDisconnects(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A subscription that a server refuses after it was connected again is reported.
+func TestRefusedResubscriptionIsReported(t *testing.T) {
+	var refuse atomic.Bool
+	up := mcp.NewServer(&mcp.Implementation{Name: "fixture", Version: "1"}, &mcp.ServerOptions{
+		SupportedProtocolVersions: []string{legacy},
+		SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error {
+			if refuse.Load() {
+				return errors.New("no room")
+			}
+			return nil
+		},
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	})
+	up.AddResource(&mcp.Resource{URI: "test://a", Name: "a"}, nil)
+	kill := make(chan func(), 10)
+	reported := make(chan string, 10)
+	s := newDirect(t, &mcpproxy.Options{OnError: func(_ string, err error) {
+		if strings.HasPrefix(err.Error(), "resubscribe to test://a: ") {
+			reported <- err.Error()
+		}
+	}},
+		mcpproxy.Upstream{Name: "up", Opener: mcpproxy.NewTransportOpener(func(context.Context) (mcp.Transport, error) {
+			in, toServer := io.Pipe()
+			out, toClient := io.Pipe()
+			ss, err := up.Connect(context.Background(), &mcp.IOTransport{Reader: in, Writer: toClient}, nil)
+			kill <- func() {
+				toServer.Close()
+				toClient.Close()
+				ss.Wait()
+			}
+			return &mcp.IOTransport{Reader: out, Writer: toServer}, err
+		}, "")})
+	updated := make(chan struct{}, 1)
+	cs := connect(t, s, modern, &mcp.ClientOptions{ResourceUpdatedHandler: func(context.Context, *mcp.ResourceUpdatedNotificationRequest) {
+		select {
+		case updated <- struct{}{}:
+		default:
+		}
+	}})
+	if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
+		t.Fatal(err)
+	}
+	for active := false; !active; {
+		up.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"})
+		select {
+		case <-updated:
+			active = true
+		case <-time.After(time.Millisecond):
+		}
+	}
+	refuse.Store(true)
+	(<-kill)()
+	for { // until the end has been noticed
+		cs.ListResources(t.Context(), nil)
+		select {
+		case got := <-reported:
+			if !strings.Contains(got, "no room") {
+				t.Errorf("report = %q", got)
+			}
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
