@@ -364,6 +364,38 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// All parts of a request count.
+func TestTokensOfParts(t *testing.T) {
+	r := &llm.Request{Instructions: "four", Tools: []llm.Tool{{Name: "name", Description: "does", InputSchema: json.RawMessage(`"object"`)}},
+		Messages: []llm.Message{
+			{Role: llm.Assistant, Parts: []llm.Part{llm.Call{ID: "1", Name: "name", Arguments: "{}"}}},
+			{Role: llm.User, Parts: []llm.Part{llm.Result{Call: "1", Parts: []llm.Part{llm.Text("word")}}, llm.Image{}}},
+		}}
+	a, err := llm.Ask(t.Context(), demo.New(nil), r, nil)
+	if want := 1 + (1 + 1 + 2) + (1 + 1) + 1 + 1000; err != nil || a.Usage.Input != want {
+		t.Errorf("%d tokens, want %d, %v", a.Usage.Input, want, err)
+	}
+}
+
+// A limit that the response does not exceed changes nothing.
+func TestMaxTokensOfShortResponse(t *testing.T) {
+	r := &llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{llm.Text("greet")}}}}
+	want, err := llm.Ask(t.Context(), demo.New(nil), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range []int{0, 1, 1000} {
+		r.MaxTokens = want.Usage.Output + more
+		if got, err := llm.Ask(t.Context(), demo.New(nil), r, nil); err != nil || got.Stop != llm.StopEnd || got.Message.Words() != want.Message.Words() {
+			t.Errorf("limit %d: stopped for %s, %v", r.MaxTokens, got.Stop, err)
+		}
+	}
+	r.MaxTokens = want.Usage.Output - 1
+	if got, err := llm.Ask(t.Context(), demo.New(nil), r, nil); err != nil || got.Stop != llm.StopLength {
+		t.Errorf("limit %d: stopped for %s, %v", r.MaxTokens, got.Stop, err)
+	}
+}
+
 func TestStreamEndsWithContext(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
