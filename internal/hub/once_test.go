@@ -95,3 +95,21 @@ func TestRepetitionNeedsPermission(t *testing.T) {
 		})
 	}
 }
+
+// A token that may not read what it created still gets the recorded response.
+func TestRepetitionWithoutReadScope(t *testing.T) {
+	n := start(t, hub.Options{Database: storetest.SQLite(t), Keys: []encryption.Key{encryption.NewKey()}, Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}})
+	root := n.signIn(t, "root", secret)
+	for scope, c := range map[string]struct {
+		path string
+		body map[string]any
+	}{
+		"admin": {"/api/v1/users", map[string]any{"name": "eve", "password": secret}},
+		"chat":  {"/api/v1/sessions", map[string]any{"title": "Tides"}},
+	} {
+		program := caller{node: n, token: root.send(t, "POST", "/api/v1/tokens", map[string]any{"name": scope, "scopes": []string{scope}}).want(t, 201).text(t, "token")}
+		for range 2 {
+			program.with("Idempotency-Key", "k"+scope).send(t, "POST", c.path, c.body).want(t, 201)
+		}
+	}
+}

@@ -277,8 +277,8 @@ func (s *Server) writeRecorded(w http.ResponseWriter, r *http.Request, op *huma.
 	if err := json.Unmarshal(text, &response); err != nil {
 		return err
 	}
-	if !s.maySee(r, op, &response) {
-		return &Problem{Status: 409, Code: "key_hidden", Detail: "the request with this Idempotency-Key succeeded, but you have lost permissions since, or its result is gone", Next: "check what exists; use another key for a new request"}
+	if err := s.checkRepetition(r, op, &response); err != nil {
+		return err
 	}
 	for name, value := range map[string]string{"Content-Type": response.Type, "Location": response.Location} {
 		if value != "" {

@@ -7,27 +7,39 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// maySee reports whether the user of a repeated request has all permissions that
-// the user had when the response was recorded, and can read what the request
-// created or changed.
-func (s *Server) maySee(r *http.Request, op *huma.Operation, response *recordedResponse) bool {
+// errHidden is the error for a repeated request whose response its user may not
+// get any more.
+var errHidden = &Problem{Status: 409, Code: "key_hidden", Detail: "the request with this Idempotency-Key succeeded, but you have lost permissions since, or its result is gone", Next: "check what exists; use another key for a new request"}
+
+// checkRepetition returns [errHidden] unless the user of a repeated request has all
+// permissions that the user had when the response was recorded, and can read what
+// the request created or changed. If that cannot be determined now, it returns an
+// error with status 503.
+func (s *Server) checkRepetition(r *http.Request, op *huma.Operation, response *recordedResponse) error {
 	p := account.FromContext(r.Context())
 	if response.Admin && !p.Admin {
-		return false
+		return errHidden
 	}
 	for group, role := range response.Groups {
 		if p.Groups[group] < role {
-			return false
+			return errHidden
 		}
 	}
 	for _, path := range []string{response.Location, changedPath(r.URL.Path, op.Path)} {
-		if s.isReadable(path) && !s.canRead(r, path) {
-			return false
+		if !s.isReadable(path) {
+			continue
+		}
+		switch status := s.statusOfRead(r, path); {
+		case status >= 500 || status == http.StatusTooManyRequests:
+			return store.ErrUnavailable
+		case status >= 300:
+			return errHidden
 		}
 	}
-	return true
+	return nil
 }
 
 // changedPath returns the path of the innermost item that a request names: for
@@ -66,15 +78,18 @@ func matches(template, names []string) bool {
 	return true
 }
 
-// canRead reports whether the user of r may read the item at the given path now.
-func (s *Server) canRead(r *http.Request, path string) bool {
-	read := r.Clone(r.Context())
+// statusOfRead returns the status of reading the item at the given path as the user
+// of r with all scopes: a token that may only write gets its response too.
+func (s *Server) statusOfRead(r *http.Request, path string) int {
+	p := account.FromContext(r.Context())
+	p.Scopes = account.AllScopes
+	read := r.Clone(account.NewContext(r.Context(), p))
 	read.Method, read.Body, read.ContentLength = http.MethodGet, http.NoBody, 0
 	read.URL.Path, read.URL.RawPath, read.URL.RawQuery = path, "", ""
 	read.Header = http.Header{"Accept": {"application/json"}}
 	answer := &discarded{header: http.Header{}, status: http.StatusOK}
 	s.Adapter().ServeHTTP(answer, read)
-	return answer.status < 300
+	return answer.status
 }
 
 // discarded is a response writer that discards the body and keeps only the
