@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// sharedBudget limits the scans of all sources in projects during a reload.
-// Each directory from the working directory up to the repository root adds
-// sources, so a clone determines their number. It is safe for concurrent use.
+// sharedBudget limits the total work of scanning all sources in projects during a
+// reload. Each directory from the working directory up to the repository root adds
+// sources, so a cloned repository determines how many there are. A sharedBudget is
+// safe for concurrent use.
 type sharedBudget struct {
 	limits   DirOptions // MaxDirs, MaxEntries and MaxTime
 	deadline time.Time

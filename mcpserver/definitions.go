@@ -153,7 +153,7 @@ func (s *Server) newHandler() mcp.MethodHandler {
 	return h
 }
 
-// dispatch handles a request with the definitions that its session belongs to.
+// dispatch handles a request with the definitions that its session uses.
 func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 	d := s.lasting.Load()
 	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && isStatelessSession(ss) {

@@ -59,7 +59,7 @@ func (s *Server) newGrowth(sdk *mcp.Server) *toolGrowth {
 			}
 			res, err := next(ctx, method, req)
 			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && list.NextCursor == "" {
-				list.Tools = append(list.Tools, g.of(lastingSession(req)).listed()...)
+				list.Tools = append(list.Tools, g.toolsOf(lastingSession(req)).listed()...)
 			}
 			return res, err
 		}
@@ -78,7 +78,7 @@ func canGrow(req mcp.Request) bool {
 // load, it lists the tools that the load provided.
 func (s *Server) callWithGrowth(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	const method = "tools/call"
-	if s.growth.of(req.Session).contains(req.Params.Name) {
+	if s.growth.toolsOf(req.Session).contains(req.Params.Name) {
 		routed, err := asCallTool(req)
 		if err != nil {
 			return nil, err
@@ -135,8 +135,8 @@ func noteLoaded(ctx context.Context, loaded []tools.Tool) {
 	}
 }
 
-// of returns the additional tools of a connection, which may be empty.
-func (g *toolGrowth) of(ss *mcp.ServerSession) *grownTools {
+// toolsOf returns the additional tools of a connection, of which there may be none.
+func (g *toolGrowth) toolsOf(ss *mcp.ServerSession) *grownTools {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if have := g.conns[ss]; have != nil {

@@ -266,7 +266,8 @@ type statelessCalls struct {
 	closed bool
 }
 
-// begin counts a call, which calls.Done ends. It returns false after close.
+// begin registers a call. The caller must call c.calls.Done when the call ends,
+// unless begin returns false because close was called.
 func (c *statelessCalls) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

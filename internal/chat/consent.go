@@ -24,8 +24,9 @@ type skillConsent struct {
 	id     string // ID of the conversation
 }
 
-// loadSkill asks for consent and loads a skill for a model. If the user
-// declines or does not answer, the skill is loaded without these permissions.
+// loadSkill asks the user to approve a skill's permissions, and loads the skill
+// for a model. If the user declines or does not answer, the skill is loaded
+// without the permissions.
 func (c *skillConsent) loadSkill(ctx context.Context, name string, load func() (*session.LoadResult, error)) (*session.LoadResult, error) {
 	err := c.requestConsent(ctx, name)
 	if err != nil && ctx.Err() != nil {

@@ -136,7 +136,7 @@ func (a *authorizer) approvedPackages(ctx context.Context, s *openedSkill, c Cal
 	if err != nil || g == nil {
 		return nil // the decision reports the error
 	}
-	return slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !isPackageNeed(n) })
+	return slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !isPackage(n) })
 }
 
 // checkIsolation returns an error if the sandbox provides less isolation than

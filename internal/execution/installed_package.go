@@ -41,7 +41,7 @@ func (p *Package) Need() policy.Need {
 	return policy.Need{Name: p.Registry + ":" + p.Name + "@" + p.Version, Digest: policy.Digest(p.Integrity)}
 }
 
-func isPackageNeed(n policy.Need) bool {
+func isPackage(n policy.Need) bool {
 	return strings.HasPrefix(n.Name, "npm:") || strings.HasPrefix(n.Name, "pypi:")
 }
 

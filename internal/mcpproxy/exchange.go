@@ -116,8 +116,8 @@ func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err e
 	s.opts.OnCall(t.up.Name, t.name, err != nil || r.IsError, elapsed)
 }
 
-// completeResult converts a final result to the protocol of the client: modern,
-// or else legacy.
+// completeResult converts a final result to the form of the client's protocol
+// version, which is modern or legacy.
 func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	var c mcp.CallToolResult
 	if modern {

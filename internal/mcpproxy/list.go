@@ -122,8 +122,8 @@ func (l *upstreamConn) listTemplates(ctx context.Context, meta map[string]any) (
 }
 
 // listAll reads one list from every server in parallel. For each server, it
-// stores the items in the list that last returns. If a server fails, listAll
-// reports the error and keeps the server's last items.
+// stores the items in the list that the function last returns. If a server fails,
+// listAll reports the error and keeps the items that the server listed before.
 func listAll[T any](ctx context.Context, s *Server, in *inboundRequest, read func(*upstreamConn, context.Context, map[string]any) (listResult[T], error), last func(*lists) *[]T) (mcp.Cacheable, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no answer within %v", s.opts.ListTimeout))
 	defer cancel()

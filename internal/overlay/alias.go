@@ -65,9 +65,9 @@ func findAliases(lower, upper *os.Root, top top) *aliases {
 	return a
 }
 
-// reader returns the program that reads the file name because of a reference to
-// the file or to a directory above it. It returns "" if there is no such
-// reference.
+// reader returns the program that reads the file with the given name because its
+// configuration refers to that file or to a directory above it. It returns "" if
+// there is none.
 func (a *aliases) reader(name string) string {
 	for p := strings.ToLower(name); p != "."; p = path.Dir(p) {
 		if reader := a.readers[p]; reader != "" {

@@ -26,7 +26,8 @@ type Caller struct {
 	Assumed bool
 }
 
-// IsUser reports whether no agent was detected and there is a terminal.
+// IsUser reports whether the user called the program: there is a terminal, and no
+// agent was detected.
 func (c Caller) IsUser() bool { return c.Agent == "" && c.Terminal != "" }
 
 // Reason says why the caller is not considered the user. It is "" for the user.

@@ -27,8 +27,8 @@ type HiddenLine struct {
 // maxHiddenLines is the maximum number of lines that a review shows.
 const maxHiddenLines = 20
 
-// ReadHidden reads the text files of the skill. If they have hidden characters,
-// it sets Hidden.
+// ReadHidden searches the skill's text files for hidden characters. If there are
+// any, it sets Hidden.
 func (r *Review) ReadHidden(ctx context.Context, rt *loadout.Runtime) error {
 	found, err := readHidden(ctx, rt, r.Request.Entry)
 	if err == nil && len(found.Lines) > 0 {

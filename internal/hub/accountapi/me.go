@@ -51,7 +51,7 @@ func memberships(p account.Principal) []membershipJSON {
 	return out
 }
 
-// canJSON lists the actions that a page should offer to the current user.
+// canJSON holds what the current user can do, so that a page offers only that.
 type canJSON struct {
 	Admin     bool     `json:"admin" doc:"May change settings and manage users"`
 	Chat      bool     `json:"chat" doc:"May chat"`

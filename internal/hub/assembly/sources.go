@@ -131,10 +131,10 @@ type filteredSource struct {
 	filter  atomic.Pointer[sourceFilter]
 }
 
-// sourceFilter is a filter for the skills of a source. Its function hides
-// returns the reason why a skill is hidden, or "" if the skill is not hidden.
+// sourceFilter is a filter for the skills of a source.
 type sourceFilter struct {
-	key   string // identifies the filter; "" hides nothing
+	key string // identifies the filter; "" hides nothing
+	// hides returns the reason why a skill is hidden, or "" if it is not hidden.
 	hides func(*catalog.Entry) string
 }
 

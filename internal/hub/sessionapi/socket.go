@@ -226,8 +226,8 @@ func (s *socket) write(ctx context.Context, v any) {
 	}
 }
 
-// attach attaches a conversation. It returns a function that starts sending the
-// events numbered above after.
+// attach attaches the client to a conversation. It returns a function that starts
+// sending the events whose numbers are greater than after.
 func (s *socket) attach(ctx context.Context, id string, after int64) (begin func(), err error) {
 	if _, err := s.h.Chat.Get(ctx, s.principal(), id); err != nil {
 		return nil, err

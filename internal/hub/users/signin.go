@@ -268,9 +268,9 @@ func ruledGroups(rules []account.GroupRule) map[account.GroupID]bool {
 	return out
 }
 
-// Valid returns which of up to [store.MaxPage] sign-ins, given by the hashes of
-// their cookies, have not ended. It checks no permissions, because the hub itself
-// calls it to end connections.
+// Valid reports which of the sign-ins with the given cookie hashes are still
+// valid. There may be up to [store.MaxPage] hashes. It checks no permissions: the
+// hub itself calls it to end connections.
 func (s SignIns) Valid(ctx context.Context, hashes ...string) (map[string]bool, error) {
 	keys := make([][]byte, len(hashes))
 	for i, hash := range hashes {

@@ -307,7 +307,8 @@ func explainError(err error) error {
 	return err
 }
 
-// enforcedLayers returns the mechanism that enforces each limit and layer.
+// enforcedLayers returns the mechanisms that enforce the limits and provide the
+// layers of isolation, by the name of the limit or layer.
 func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) map[string]string {
 	e := map[string]string{
 		"filesystem":        "mount namespace",

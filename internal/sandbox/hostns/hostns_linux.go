@@ -83,7 +83,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, err
 	if !opts.NoGroups {
 		group = cfg.Group(limits, limits.Work+limits.Tmp) // files use the page cache; the stage watches other memory
 	}
-	cfg.Restrictions.Rlimits = rlimits(limits, uid, CountsUser(group))
+	cfg.Restrictions.Rlimits = rlimits(limits, uid, LimitsUser(group))
 	var left error
 	cfg.OnClose = func() {
 		left = x.Close()
@@ -120,10 +120,10 @@ func command(exe string, uid int) *exec.Cmd {
 	return cmd
 }
 
-// CountsUser reports whether the process limit applies to all processes of the
+// LimitsUser reports whether the process limit applies to all processes of the
 // user, because there is no control group. In that case, another sandbox of the
 // same user can use up the limit.
-func CountsUser(g *cgroup.Group) bool {
+func LimitsUser(g *cgroup.Group) bool {
 	return g == nil || !slices.Contains(g.Controllers(), "pids")
 }
 

@@ -137,7 +137,7 @@ func TestControlGroups(t *testing.T) {
 	if err != nil {
 		t.Skip("no control groups: ", err)
 	}
-	counts := hostns.CountsUser(g)
+	counts := hostns.LimitsUser(g)
 	g.Remove()
 	opts := options(t)
 	opts.NoGroups = false
@@ -150,7 +150,7 @@ func TestControlGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if group == nil || hostns.CountsUser(group) != counts || !hostns.CountsUser(nil) {
+	if group == nil || hostns.LimitsUser(group) != counts || !hostns.LimitsUser(nil) {
 		t.Fatalf("control group %+v", group)
 	}
 	if name := []byte("/loadout-" + strconv.Itoa(os.Getpid()) + "-"); !bytes.Contains(res.Stdout, name) {

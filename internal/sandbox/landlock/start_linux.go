@@ -66,7 +66,7 @@ func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[s
 	if os.Geteuid() == 0 {
 		processes = "RLIMIT_NPROC, which counts all of the sandboxes'"
 	}
-	if !hostns.CountsUser(g) {
+	if !hostns.LimitsUser(g) {
 		processes = ""
 	}
 	e := map[string]string{

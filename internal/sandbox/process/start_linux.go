@@ -28,7 +28,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 // kill the processes that enforce limits.
 func enforcedLayers(_ *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
 	processes := "RLIMIT_NPROC, which counts all of this user's"
-	if !hostns.CountsUser(g) {
+	if !hostns.LimitsUser(g) {
 		processes = ""
 	}
 	e := map[string]string{
