@@ -114,11 +114,12 @@ func (w *worker) renew(ctx context.Context, lost context.CancelCauseFunc) {
 // expireLease shortens the lease, so that a node can continue immediately. If
 // that fails, a node continues when the lease expires.
 func (w *worker) expireLease(why error) {
-	if !errors.Is(why, errStopping) && !errors.Is(why, errLeaseLost) && !errors.Is(why, store.ErrNotFound) {
+	stopping := w.e.ctx.Err() != nil || errors.Is(why, errStopping)
+	if !stopping && !errors.Is(why, errLeaseLost) && !errors.Is(why, store.ErrNotFound) {
 		w.e.opts.Logger.Warn("turn interrupted, to be resumed", "conversation", w.id, "error", why)
 		return // wait for the lease to expire, because the error may persist
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.ctx), time.Second)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.ctx), w.e.opts.Lease/4)
 	defer stop()
 	_, err := w.e.db.Leases.Renew(ctx, w.currentLease(), time.Millisecond)
 	if err != nil && !errors.Is(err, store.ErrLeaseHeld) {
