@@ -155,7 +155,7 @@ func (sb shebang) detect(p string) (detected, error) {
 		// npx would download the interpreter; any program that runs TypeScript
 		// is suitable.
 		if !slices.ContainsFunc(sb.args, func(a string) bool { return a == "tsx" || a == "ts-node" }) {
-			return how, fmt.Errorf("%s would download a program; write the interpreter itself after #!", name)
+			return how, fmt.Errorf("%s would download a program; after #!, write the interpreter itself", name)
 		}
 		how.kind, how.args, how.exact, how.interpreters = TypeScript, nil, "", byKind(TypeScript).interpreters
 	case name == "ruby":
@@ -203,9 +203,9 @@ func checkOtherInterpreter(interpreter string) error {
 	case lower == "env":
 		return errors.New("missing interpreter after env")
 	case slices.Contains(userSwitchers, lower):
-		return fmt.Errorf("%s would run the script as another user; write the interpreter itself after #!", name)
+		return fmt.Errorf("%s would run the script as another user; after #!, write the interpreter itself", name)
 	case slices.Contains(downloaders, lower):
-		return fmt.Errorf("%s would download a program; write the interpreter itself after #!", name)
+		return fmt.Errorf("%s would download a program; after #!, write the interpreter itself", name)
 	}
 	return nil
 }
