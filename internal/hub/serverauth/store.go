@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	leaseSpan    = time.Minute // longer than it takes to refresh a token
-	storeTimeout = 10 * time.Second
+	leaseSpan    = time.Minute     // longer than it takes to refresh a token
+	storeTimeout = 5 * time.Second // shorter than the health check of a server, which would blame the server
 	minWait      = 20 * time.Millisecond
 	maxWait      = 500 * time.Millisecond
 )
