@@ -2,6 +2,8 @@ package limittest
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"sync/atomic"
 	"testing"
 )
@@ -25,6 +27,33 @@ func EachCancel(t testing.TB, f func(ctx context.Context) error) {
 		}
 	}
 	t.Fatal("fails after 10000 uses of its context")
+}
+
+// EachCancelRead calls read as [EachCancel] does. Whenever read succeeds, it must
+// return the same value as without being cancelled, and never a part of it. Values
+// are compared in JSON, if they have a JSON form.
+func EachCancelRead(t testing.TB, read func(ctx context.Context) (any, error)) {
+	t.Helper()
+	v, err := read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := encode(v)
+	EachCancel(t, func(ctx context.Context) error {
+		v, err := read(ctx)
+		if got := encode(v); err == nil && got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+		return err
+	})
+}
+
+func encode(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%+v", v)
+	}
+	return string(b)
 }
 
 // countedContext is a context that is cancelled after a number of uses.

@@ -2,8 +2,6 @@ package library_test
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io/fs"
 	"testing"
 	"time"
@@ -111,25 +109,7 @@ func TestReadsFailWithTheirSteps(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			encode := func(v any) string {
-				b, err := json.Marshal(v)
-				if err != nil {
-					return fmt.Sprintf("%+v", v)
-				}
-				return string(b)
-			}
-			full, err := op(w.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := encode(full)
-			limittest.EachCancel(t, func(ctx context.Context) error {
-				got, err := op(ctx)
-				if err == nil && encode(got) != want {
-					t.Fatalf("got %s, want %s", encode(got), want)
-				}
-				return err
-			})
+			limittest.EachCancelRead(t, op)
 		})
 	}
 }
