@@ -147,8 +147,9 @@ func withClientPrefix(names ...string) []string {
 	return out
 }
 
-// spellingRank returns the index of the first element of spellings that name
-// matches, or len(spellings) if it matches none. long is SERVER.TOOL.
+// spellingRank returns the index of the first element of spellings by which name
+// refers to a tool, or len(spellings) if there is none. joined is as in spellings;
+// long is SERVER.TOOL.
 func spellingRank(name, joined, long string) int {
 	server, tool, _ := strings.Cut(long, ".")
 	for i, of := range spellings {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Limits of the recorded requests of a principal. Requests that are recorded at
-// the same time may exceed them by their number.
+// Limits on the recorded requests of a principal. Concurrent calls of
+// [Requests.Begin] can exceed them by the number of calls.
 const (
 	MaxRequests      = 10_000
 	MaxResponseBytes = 64 << 20 // of responses as stored, together

@@ -122,9 +122,9 @@ type Restrictions struct {
 	Caps     bool // drop all capabilities
 	Memory   int64
 	Socket   int64 // maximum number of bytes that a socket can hold
-	// GrowingTCP means that buffers of TCP connections can grow beyond Socket. The
-	// memory that all connections of the machine took since the start is then
-	// counted.
+	// GrowingTCP means that buffers of TCP connections can grow beyond Socket. In
+	// that case, the memory that all TCP connections of the machine have taken since
+	// the start counts.
 	GrowingTCP bool
 	NetShared  bool  // the network namespace has sockets of other programs
 	CPU        int64 // limit in seconds, to explain why a command was killed
