@@ -430,7 +430,7 @@ func TestW25ServersAreTested(t *testing.T) {
 		what map[string]any
 		err  string
 	}{
-		"refuses":      {config(map[string]any{"url": web.URL}), "418"},
+		"refuses":      {config(map[string]any{"url": web.URL}), "teapot"},
 		"a value":      {config(map[string]any{"url": web.URL, "headers": map[string]string{"Authorization": "Bearer ${{secrets.NONE}}"}}), "not configured"},
 		"environment":  {config(map[string]any{"url": web.URL, "headers": map[string]string{"X": "${HOME}"}}), "not configured"},
 		"nobody there": {config(map[string]any{"url": "http://127.0.0.1:1/mcp"}), "refused"},
@@ -453,7 +453,7 @@ func TestW25ServersAreTested(t *testing.T) {
 	// Unless the operator allows it, this machine is not a public address either.
 	_, _, eve := rootAndAda(t, hub.Options{})
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "0x7f.1"} {
-		if r := eve.test(t, config(map[string]any{"url": strings.Replace(web.URL, "127.0.0.1", host, 1)})); r.Success || strings.Contains(r.Error, "418") {
+		if r := eve.test(t, config(map[string]any{"url": strings.Replace(web.URL, "127.0.0.1", host, 1)})); r.Success || strings.Contains(r.Error, "teapot") {
 			t.Errorf("%s: %+v", host, r)
 		}
 	}

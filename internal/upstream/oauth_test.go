@@ -107,7 +107,7 @@ func TestUnreadableSignIn(t *testing.T) {
 						t.Fatalf("%s: error %v, want a LocalError", when, err)
 					}
 					contains(t, when, err.Error(), `server "one"`, ": database cannot be reached; try again")
-					if strings.Contains(err.Error(), "rejected") || strings.Contains(err.Error(), "401") {
+					if strings.Contains(err.Error(), "rejected") || strings.Contains(err.Error(), "Unauthorized") {
 						t.Errorf("%s: the error %q blames the server", when, err)
 					}
 				}
