@@ -33,7 +33,7 @@ type approvals struct {
 	shared *SharedAnswers // nil if no other server accepts answers
 
 	mu       sync.Mutex
-	declined map[policy.Digest]bool        // versions of skills
+	declined map[policy.Digest]bool        // digests of the skill versions that the user declined
 	used     map[string]time.Time          // IDs of used answers, with their expiry times
 	sessions map[*mcp.ServerSession]string // names of connections, for session grants
 }
@@ -83,9 +83,9 @@ type state struct {
 	Expires  int64         `json:"exp"`
 	Nonce    string        `json:"n"`
 	Subject  policy.Digest `json:"s,omitempty"`   // the tool as shown in the question
-	AnyArgs  bool          `json:"any,omitempty"` // a longer approval covers calls with other arguments
+	AnyArgs  bool          `json:"any,omitempty"` // whether a longer approval covers calls with other arguments
 	Approved bool          `json:"ok,omitempty"`
-	Inner    string        `json:"inner,omitempty"` // state of the tool's own server
+	Inner    string        `json:"inner,omitempty"` // state of the question that the tool's own server asked
 	MAC      []byte        `json:"mac"`
 }
 
@@ -140,7 +140,7 @@ func (a *approvals) decode(tool string, args json.RawMessage, text string) *stat
 	return &st
 }
 
-// unpack decodes the output of encode without its mark.
+// unpack decodes the output of encode. text must not start with stateMark.
 func (a *approvals) unpack(text string, st *state) error {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil && a.shared != nil {
@@ -152,7 +152,8 @@ func (a *approvals) unpack(text string, st *state) error {
 	return json.Unmarshal(b, st)
 }
 
-// markUsed marks an answer as used. It reports whether this is its first use.
+// markUsed records that an answer was used. It reports whether this is its
+// first use.
 func (a *approvals) markUsed(ctx context.Context, st *state) bool {
 	if a.shared != nil {
 		return a.shared.MarkUsed(ctx, st.Nonce, time.Unix(st.Expires+1, 0))
@@ -243,8 +244,8 @@ func (a *approvals) sessionName(sessions iter.Seq[*mcp.ServerSession], req *mcp.
 	return alive[ss]
 }
 
-// innerState returns the state and the responses that belong to the tool's
-// server.
+// innerState returns the state and the responses for a question that the tool's
+// own server asked.
 func (a *approvals) innerState(text string, responses mcp.InputResponseMap) (string, mcp.InputResponseMap) {
 	rest, ok := strings.CutPrefix(text, stateMark)
 	if !ok {
@@ -258,8 +259,9 @@ func (a *approvals) innerState(text string, responses mcp.InputResponseMap) (str
 	return st.Inner, responses
 }
 
-// wrapState adds the user's approval of a call to the state of the tool
-// server's own question.
+// wrapState returns the state for a question that the tool's own server asks
+// after the user approved the call. It contains the approval and the server's
+// state.
 func (a *approvals) wrapState(tool string, args json.RawMessage, subject policy.Digest, inner string) string {
 	return a.encode(tool, args, &state{Approved: true, Subject: subject, Inner: inner})
 }
@@ -304,15 +306,15 @@ func (s *Server) elicit(r *loadout.RefusedError, c *tools.Call, msg string, sche
 // decisionSchema returns the schema of the user's decision. It is required and
 // has no default, so that a form sent by mistake neither permits nor refuses
 // the call.
-func decisionSchema(says string, choices ...any) *jsonschema.Schema {
+func decisionSchema(description string, choices ...any) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Required: []string{"decision"}, Properties: map[string]*jsonschema.Schema{
-		"decision": {Type: "string", Title: "Run it?", Enum: append(choices, "no"), Description: says + "; no: not at all"},
+		"decision": {Type: "string", Title: "Run it?", Enum: append(choices, "no"), Description: description + "; no: not at all"},
 	}}
 }
 
 // cancelUndecided is a sending middleware that treats a form without a valid
-// decision as no answer. The SDK would let the call fail, as if the server were at
-// fault.
+// decision as no answer. Without it, the SDK would fail the call as if the
+// server were at fault.
 func cancelUndecided(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
@@ -332,9 +334,9 @@ func cancelUndecided(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// applyAnswer applies the user's answer to a call and stores a grant if the
-// scope is longer. If the call was declined, it returns the result; otherwise
-// it returns nil.
+// applyAnswer applies the user's answer to a call. If the user approved more
+// than this call, it stores a grant. If the user declined or did not answer, it
+// returns the result of the call; otherwise it returns nil.
 func (s *Server) applyAnswer(ctx context.Context, c *tools.Call, name string, a answer) *mcp.CallToolResult {
 	c.Approved, c.Subject = a.verdict == approved, a.subject
 	full := *c
@@ -356,8 +358,8 @@ func (s *Server) applyAnswer(ctx context.Context, c *tools.Call, name string, a 
 	return nil
 }
 
-// howToApprove returns how the user can approve the operation that err
-// refused, or "" if err itself says so.
+// howToApprove returns the option's text on how the user can approve the
+// operation whose refusal err reports, or "".
 func (s *Server) howToApprove(err error) string {
 	if s.opts.HowToApprove == nil {
 		return ""
@@ -365,14 +367,14 @@ func (s *Server) howToApprove(err error) string {
 	return s.opts.HowToApprove(err)
 }
 
-// isStep reports whether how completes a sentence that starts with "The user
-// can". A refusal starts with this sentence, because clients and models
-// truncate or summarize the end of an error.
-func isStep(how string) bool { return how != "" && !strings.HasPrefix(how, "to ") }
+// isStep reports whether hint completes a sentence that starts with "The user
+// can". The message of a refusal starts with this sentence, because clients and
+// models truncate or summarize the end of an error.
+func isStep(hint string) bool { return hint != "" && !strings.HasPrefix(hint, "to ") }
 
-// presenceOf returns the [policy.Grant.Presence] of a user who answers in the
-// client that sent a request. Only the client itself reports that it asked its
-// user.
+// presenceOf returns the [policy.Grant.Presence] of a user who answers through
+// the client that sent req. It names the client, because nothing but its
+// response shows that it asked the user.
 func presenceOf(req *mcp.CallToolRequest) string {
 	const answered = "answered in an MCP client"
 	c := req.ClientInfo()

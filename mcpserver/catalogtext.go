@@ -42,8 +42,8 @@ type catalogTexts struct {
 	conns map[*mcp.ServerSession]*conn
 }
 
-// conn records the catalog text and the variant of the tools that a connection
-// was sent first. They do not change.
+// conn records the catalog text and the variant of the tools that were first
+// sent to a connection. They do not change.
 type conn struct {
 	text     catalogText
 	textOnly bool              // see isTextOnly
@@ -58,7 +58,8 @@ func (t *catalogTexts) get(s *Server, req mcp.Request) catalogText {
 	return s.catalogTextOf(s.view())
 }
 
-// isTextOnly reports whether the client of req gets text alone from [textTools].
+// isTextOnly reports whether the client of req gets only text from the tools in
+// [textTools].
 func (t *catalogTexts) isTextOnly(s *Server, req mcp.Request) bool {
 	if c := t.conn(s, req); c != nil {
 		return c.textOnly
@@ -237,8 +238,9 @@ func (s *Server) loadDescription(snap *catalog.Snapshot) string {
 }
 
 // textShare returns the maximum length, in characters, of the catalog text in
-// the instructions or in the tool description. fifths is that part's share of
-// the budget. If the text fits twice, both parts get the whole text.
+// the instructions or in the tool description. If the whole text fits into half
+// of the budget, both get all of it. Otherwise fifths is the part's share of
+// the budget, in fifths.
 func (s *Server) textShare(snap *catalog.Snapshot, fifths int) int {
 	if 2*snap.TextLength(s.opts.TextBudget/2) > s.opts.TextBudget {
 		return max(s.opts.TextBudget*fifths/5, 1)

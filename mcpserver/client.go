@@ -16,8 +16,8 @@ import (
 // deliver texts declare no output schema and send the text alone. Other clients get
 // both. There are only these two variants of the tools.
 
-// structuredOnly lists the names, as sent by the clients, of clients that show
-// a model only the structured content of a result if there is any.
+// structuredOnly lists clients by the names that they send. If a result has
+// structured content, they show a model nothing else.
 var structuredOnly = []string{
 	"claude-code",                   // anthropics/claude-code#79944; recorded with 2.1.197
 	"codex-mcp-client",              // as_function_call_output_payload in openai/codex; recorded with 0.169
@@ -27,13 +27,13 @@ var structuredOnly = []string{
 	"Code - OSS",                    // the same, built from source
 }
 
-// textTools lists the tools that send text alone to such clients.
+// textTools lists the tools that send only text to clients in structuredOnly.
 var textTools = []string{toolname.LoadSkill, toolname.ReadSkillFile}
 
-// userAgents lists the prefixes of the User-Agent headers of such clients. In
-// protocol versions before 2026-07-28, an HTTP request without a session
-// identifies its client only by this header. The agent of Visual Studio Code
-// is NAME/VERSION, with the name above (extHostMcp.ts).
+// userAgents lists prefixes of the User-Agent headers of clients in
+// structuredOnly. In protocol versions before 2026-07-28, an HTTP request
+// without a session identifies its client only by this header. Visual Studio
+// Code sends NAME/VERSION, where NAME is in structuredOnly (extHostMcp.ts).
 var userAgents = []string{"claude-code/", "codex", "Visual Studio Code", "Code - OSS/"}
 
 // isStructuredOnly reports whether the client of a request shows a model only the
@@ -60,17 +60,17 @@ func isStructuredOnly(req mcp.Request) bool {
 
 type textOnlyKey struct{}
 
-// withTextOnly marks the context of a request whose client gets text alone.
+// withTextOnly marks the context of a request whose client gets only text from
+// the tools in [textTools].
 func withTextOnly(ctx context.Context) context.Context {
 	return context.WithValue(ctx, textOnlyKey{}, true)
 }
 
-// isTextOnly reports whether the client of the request in ctx gets text alone from
-// [textTools].
+// isTextOnly reports whether ctx was marked by withTextOnly.
 func isTextOnly(ctx context.Context) bool { return ctx.Value(textOnlyKey{}) != nil }
 
-// removeTextSchemas removes the output schemas of the tools that send text alone
-// from a list of tools.
+// removeTextSchemas removes the output schemas of the tools in [textTools] from
+// a list of tools.
 func (s *Server) removeTextSchemas(list *mcp.ListToolsResult) {
 	if s.opts.Compat != "" {
 		return

@@ -10,8 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// definitions is a server of the SDK with the tools, methods and resource templates
-// of this package. Its handlers find the [Server] in the context; see [serverOf].
+// definitions is an SDK server with the tools, methods and resource templates
+// of this package. Its handlers find the [Server] in the context; see
+// [serverOf].
 //
 // Shared definitions answer only stateless calls and have no connections.
 type definitions struct {
@@ -21,10 +22,10 @@ type definitions struct {
 	mu       sync.Mutex                    // guards the fields below
 	sessions map[string]*mcp.ServerSession // for stateless calls, by protocol version
 	closed   bool
-	users    int // servers that share it; guarded by shared.mu
+	users    int // number of servers that share it; guarded by shared.mu
 }
 
-// features holds what the definitions of a server depend on.
+// features holds the properties of a server that determine its definitions.
 type features struct {
 	version        string
 	logger         *slog.Logger
@@ -121,9 +122,9 @@ func (s *Server) newLasting() *definitions {
 	return d
 }
 
-// connectable returns the SDK's server for the connections of the server and for
-// requests that statelessHandler leaves to the SDK, such as initialize. It takes
-// about 6 KB, so it is created when it is needed.
+// connectable returns the SDK server for the server's connections and for
+// requests that statelessHandler leaves to the SDK, such as initialize. It
+// takes about 6 KB, so connectable creates it on first use.
 func (s *Server) connectable() *mcp.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,8 +31,9 @@ type toolGrowth struct {
 	conns map[*mcp.ServerSession]*grownTools
 }
 
-// grownTools holds the additional tools listed for a connection. Tools are only
-// added; a call to a removed tool reports the reason.
+// grownTools holds the additional tools listed for a connection. Tools are
+// never removed from the list. A call to a tool that no longer exists returns
+// an error with the reason.
 type grownTools struct {
 	mu    sync.Mutex
 	tools []*mcp.Tool // under the names listed by this server, in load order

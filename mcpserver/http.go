@@ -123,12 +123,12 @@ func isModern(r *http.Request) bool {
 // Protect returns a handler that refuses requests with a foreign Host or Origin
 // (status 403), or without the token (status 401). The first two checks prevent
 // web pages from reaching the server through DNS rebinding. Without a token, an
-// Origin must be the server itself: the scheme http with the server's address or
-// localhost, and its port, or a name in [HTTPOptions.Hosts]. Protect then also
-// refuses requests that a browser marks as cross-site (status 403), and bodies of
-// other types than application/json (status 415), which browsers send without
-// asking the server. With a token, pages of other servers on loopback are accepted
-// too. o must not be nil.
+// Origin must be the server itself: the scheme http with the server's address
+// or localhost, and its port, or a name in [HTTPOptions.Hosts]. Protect then
+// also refuses requests that a browser marks as cross-site (status 403), and
+// bodies whose type is not application/json (status 415), which browsers send
+// without asking the server first. With a token, pages of other servers on
+// loopback are accepted too. o must not be nil.
 //
 // The port of the server is that of [http.LocalAddrContextKey]. If the context
 // of a request has no such address, any port is accepted.

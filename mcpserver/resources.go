@@ -22,8 +22,8 @@ import (
 // prompts/list.
 const listPage = 1000
 
-// skillCursor is the prefix of cursors of pages that contain only skills. Other
-// cursors are those of the SDK.
+// skillCursor is the prefix of cursors of pages that contain only skills. All
+// other cursors are created by the SDK.
 const skillCursor = "skills-"
 
 // serveSkills adds the skills to the lists of resources and prompts, and answers
@@ -55,15 +55,15 @@ func (s *Server) serveSkills(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// completePrompt returns a copy of a result with the type "complete", as the
+// completePrompt returns a copy of p with the result type "complete", which the
 // modern protocol requires. The SDK sets the type only in the results of its
 // own prompts and in results that it decodes.
-func completePrompt(of *mcp.GetPromptResult) *mcp.GetPromptResult {
+func completePrompt(p *mcp.GetPromptResult) *mcp.GetPromptResult {
 	res := &mcp.GetPromptResult{}
 	if err := json.Unmarshal([]byte(`{"resultType":"complete","messages":[]}`), res); err != nil {
-		return of
+		return p
 	}
-	res.Meta, res.Description, res.Messages = of.Meta, of.Description, of.Messages
+	res.Meta, res.Description, res.Messages = p.Meta, p.Description, p.Messages
 	return res
 }
 
@@ -132,7 +132,7 @@ func (s *Server) listPrompts(ctx context.Context, req *mcp.ListPromptsRequest, n
 }
 
 // skillOffset returns the number of skills before the page of a cursor. ours is
-// false if the cursor is empty or one of the SDK.
+// false if the cursor is empty or was created by the SDK.
 func skillOffset(cursor string) (skip int, ours bool, err error) {
 	encoded, ours := strings.CutPrefix(cursor, skillCursor)
 	if !ours {
@@ -160,8 +160,9 @@ func pageOf(all iter.Seq[*catalog.Entry], skip, limit int) (page []*catalog.Entr
 	return page, ""
 }
 
-// resource returns the resource of a skill: its SKILL.md. The Skills extension
-// requires the description of the frontmatter, so it has no mark of the origin.
+// resource returns the resource of a skill, which is its SKILL.md. The Skills
+// extension requires the description from the frontmatter, so no mark of the
+// skill's origin is added.
 func (v *view) resource(e *catalog.Entry) *mcp.Resource {
 	return &mcp.Resource{URI: v.uriOf(e) + "/" + skill.FileName, Name: untrusted.New(e.Name).ForModel(), Title: untrusted.New(e.DisplayName).ForModel(),
 		Description: untrusted.New(e.Description).ForModelLines(), MIMEType: "text/markdown"}
@@ -204,8 +205,9 @@ func (v *view) promptSkill(name string) *catalog.Entry {
 	return nil
 }
 
-// changedPrompt is added to the SDK's server and removed at once, because the SDK
-// notifies clients only of changes to what is registered.
+// changedPrompt is a prompt that is added to the SDK server and removed at
+// once, because the SDK announces only changes to the prompts registered with
+// it.
 const changedPrompt = "loadout-changed"
 
 // notifyLists notifies the clients if the lists of resources or prompts changed.

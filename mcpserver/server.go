@@ -86,10 +86,11 @@ type Options struct {
 	// SharedAnswers lets other servers accept answers to this server's
 	// approval questions; nil disables this.
 	SharedAnswers *SharedAnswers
-	// HowToApprove returns how the user can approve what err refused, for
-	// example a command. It completes a sentence that starts with "The user can",
-	// with which the message begins, or else starts with "to". If it is nil or
-	// returns "", the hint in the refusal is used.
+	// HowToApprove returns a text on how the user can approve the operation
+	// whose refusal err reports, for example a command. The text either
+	// completes "The user can", with which the message then begins, or starts
+	// with "to". If HowToApprove is nil or returns "", the hint in the refusal
+	// is used.
 	HowToApprove func(err error) string
 	// ReviewSkill returns the question to the user, through a client that can
 	// ask, before a skill is loaded or run. It returns nil if the skill is
@@ -227,10 +228,11 @@ func setCacheable(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	}
 }
 
-// Cache lifetimes of lists. Since changes are announced, they limit only how
-// long a client that does not listen can be out of date. Lists are private to a
-// user. Files and entries of individual skills are not cached. A client that
-// finds a wrong digest requests them again and must not get a cached response.
+// Cache lifetimes of lists. Because changes are announced, the lifetimes limit
+// only how long a client that does not listen can be out of date. Lists are
+// private to a user. Files and entries of individual skills are not cached. A
+// client that finds a wrong digest requests them again and must not get a
+// cached response.
 const (
 	cacheMillis = 30_000
 	cacheScope  = "private"

@@ -83,8 +83,8 @@ func (s *Server) calledSkill(p *mcp.CallToolParamsRaw) string {
 	return ""
 }
 
-// decline records that the user declined a version of a skill. They are not asked
-// about it again.
+// decline records that the user declined a version of a skill, so that the user
+// is not asked about that version again.
 func (a *approvals) decline(version policy.Digest) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

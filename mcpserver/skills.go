@@ -99,14 +99,15 @@ func addSkillMethods(sdk *mcp.Server) {
 	sdk.AddResourceTemplate(skillTemplate, readResource)
 }
 
-// onServer returns a handler that calls a method of the server of the request.
+// onServer returns a handler that calls method on the [Server] that handles the
+// request.
 func onServer[P, R any](method func(*Server, context.Context, *mcp.ServerSession, P) (R, error)) func(context.Context, *mcp.ServerSession, P) (R, error) {
 	return func(ctx context.Context, ss *mcp.ServerSession, params P) (R, error) {
 		return method(serverOf(ctx), ctx, ss, params)
 	}
 }
 
-// skillTemplate is the URI template of the files of skills.
+// skillTemplate is the URI template of skill files.
 var skillTemplate = &mcp.ResourceTemplate{URITemplate: scheme + "{+path}", Name: "skill-file", Title: "File of a skill",
 	Description: "A file of a skill, by the skill's path and the file's path inside it."}
 

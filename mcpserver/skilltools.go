@@ -69,8 +69,8 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(*Server, context.
 	addAskingTool(sdk, t, func(*Server, context.Context, *mcp.CallToolRequest) *mcp.CallToolResult { return nil }, h)
 }
 
-// addAskingTool is like addTool. If ask returns a result, the handler is not
-// called.
+// addAskingTool is like addTool, but calls ask before the handler. If ask
+// returns a result, it is sent and the handler is not called.
 func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(*Server, context.Context, *mcp.CallToolRequest) *mcp.CallToolResult,
 	h func(*Server, context.Context, In) (*mcp.CallToolResult, *Out, error)) {
 	t.OutputSchema = sharedSchema(schemaKey{reflect.TypeFor[Out](), t.Name}, func() *jsonschema.Schema {
@@ -94,8 +94,8 @@ func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(*Server, 
 }
 
 // withStructured adds out to a result as structured content, unless out is nil
-// or the client gets only text. The SDK would encode out now, and decode it
-// again to validate it.
+// or the client gets only text. It does not return out, because the SDK would
+// then encode it now and decode it again for validation.
 func withStructured[Out any](ctx context.Context, res *mcp.CallToolResult, out *Out, err error) (*mcp.CallToolResult, any, error) {
 	if err == nil && out != nil && !isTextOnly(ctx) {
 		res.StructuredContent = out
@@ -144,13 +144,14 @@ var (
 	sharedSchemas sync.Map
 )
 
-// schemaKey identifies a schema: that of a type's values, or of a tool's results.
+// schemaKey identifies the schema of a type's values or of a tool's results.
 type schemaKey struct {
-	of   reflect.Type
+	typ  reflect.Type
 	tool string // "" for arguments
 }
 
-// sharedSchema returns the schema with a key. If there is none, it creates it.
+// sharedSchema returns the schema stored under key. If there is none, it stores
+// and returns the result of create.
 func sharedSchema(key schemaKey, create func() *jsonschema.Schema) *jsonschema.Schema {
 	if sch, ok := sharedSchemas.Load(key); ok {
 		return sch.(*jsonschema.Schema)
@@ -161,7 +162,7 @@ func sharedSchema(key schemaKey, create func() *jsonschema.Schema) *jsonschema.S
 
 // schemaOf returns the schema of a type, which the caller must not modify.
 func schemaOf[T any]() *jsonschema.Schema {
-	return sharedSchema(schemaKey{of: reflect.TypeFor[T]()}, newSchema[T])
+	return sharedSchema(schemaKey{typ: reflect.TypeFor[T]()}, newSchema[T])
 }
 
 func newSchema[T any]() *jsonschema.Schema {
@@ -369,7 +370,7 @@ func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *lo
 	return b.String()
 }
 
-// renderAll renders a load as a single text.
+// renderAll renders loaded skills as a single text.
 func renderAll(all []*session.Skill) string {
 	var texts []string
 	for _, m := range all {
@@ -378,8 +379,8 @@ func renderAll(all []*session.Skill) string {
 	return strings.Join(texts, "\n")
 }
 
-// renderInstructions renders only the instructions of a load: those of the
-// dependencies as renderAll does, then the skill's own.
+// renderInstructions renders the dependencies as renderAll does, followed by
+// only the instructions of the last skill.
 func renderInstructions(all []*session.Skill) string {
 	m := all[len(all)-1]
 	text := skilltext.Body(m.Instructions, m.Location)

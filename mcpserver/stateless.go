@@ -156,8 +156,8 @@ func decodeParams(params json.RawMessage, p any) bool {
 	return end >= 0 && json.Unmarshal(params, p) == nil
 }
 
-// matchesHeaders reports whether the headers of a modern request repeat what its
-// body says, and its metadata is complete.
+// matchesHeaders reports whether the headers of a modern request match the
+// protocol version, method and name in its body, and whether meta is complete.
 func matchesHeaders(h http.Header, method, name string, meta map[string]any) bool {
 	if _, isObject := meta[mcp.MetaKeyClientCapabilities].(map[string]any); !isObject {
 		return false
@@ -285,8 +285,9 @@ func (c *statelessCalls) close() {
 	c.calls.Wait()
 }
 
-// statelessParams holds the parameters of the sessions of stateless requests, by
-// which isStatelessSession recognizes them.
+// statelessParams holds the initialize parameters of the sessions that
+// represent stateless requests. isStatelessSession recognizes a session by
+// them.
 var statelessParams = func() map[string]*mcp.InitializeParams {
 	out := map[string]*mcp.InitializeParams{}
 	for _, v := range mcp.SupportedProtocolVersions() {
@@ -302,7 +303,7 @@ func isStatelessSession(ss *mcp.ServerSession) bool {
 	return p != nil && statelessParams[p.ProtocolVersion] == p
 }
 
-// idleTransport is a transport on which nothing arrives.
+// idleTransport is a transport on which no message arrives.
 type idleTransport struct{}
 
 // Connect implements [mcp.Transport].

@@ -20,7 +20,7 @@ type Use struct {
 	// Skill is the skill's name, and Key its [catalog.Entry.Key]. Both are ""
 	// for an unknown skill.
 	Skill, Key string
-	Script     string        // path in the skill of the script that ran; "" if none did
+	Script     string        // path of the script that ran, relative to the skill; "" if none did
 	Tokens     int           // estimated tokens of the delivered text
 	Took       time.Duration // duration of a run; 0 if unknown
 	Refused    bool          // policy or the user refused, and nothing was done

@@ -33,7 +33,7 @@ type view struct {
 	entries   []*catalog.Entry          // served skills, in order of precedence
 	uris      map[string]string         // skill key → root URI
 	byPath    map[string]*catalog.Entry // skill-path → skill
-	inside    map[string]bool           // all parents of skill-paths
+	inside    map[string]bool           // all parent directories of skill-paths
 	unserved  []NotServed
 }
 
@@ -61,8 +61,8 @@ func (v *view) served() iter.Seq[*catalog.Entry] {
 	}
 }
 
-// index assigns a path to each skill that can be served. Most clients use only
-// the tools, which do not need the paths.
+// index assigns a path to each skill that can be served. It is called on first
+// use, because most clients use only the tools, which do not need the paths.
 func (v *view) index() {
 	snap := v.snap
 	v.uris, v.byPath, v.inside = map[string]string{}, map[string]*catalog.Entry{}, map[string]bool{}
@@ -179,7 +179,7 @@ func (v *view) uriOf(e *catalog.Entry) string {
 	return v.uris[e.Key()]
 }
 
-// flatPath is choosePath without nested skills.
+// flatPath is choosePath for a snapshot without nested skills.
 func (v *view) flatPath(e *catalog.Entry) string {
 	if v.snap.ByName(e.Name) == e {
 		return e.Name
