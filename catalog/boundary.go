@@ -29,7 +29,7 @@ func (e *outsideError) Error() string {
 
 // boundary is an open directory that paths must not leave. Symlinks inside it
 // are followed, even if their target is absolute. Files outside are not even
-// inspected, because that may block, or mount a file system.
+// inspected, because inspecting them could block or mount a file system.
 type boundary struct {
 	root *os.Root
 	dir  string // as given

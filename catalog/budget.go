@@ -10,14 +10,14 @@ import (
 // sources, so a cloned repository determines how many there are. A sharedBudget is
 // safe for concurrent use.
 type sharedBudget struct {
-	limits   DirOptions // MaxDirs, MaxEntries and MaxTime
+	limits   DirOptions // only MaxDirs, MaxEntries and MaxTime are used
 	deadline time.Time
 	dirs     atomic.Int64 // directories searched
 	names    atomic.Int64 // names read
 }
 
-// newSharedBudget returns the budget for the given sources in projects, which
-// begins now. Each limit is the highest of the sources.
+// newSharedBudget returns the budget for the given sources in projects. Its
+// time starts now. Each limit is the highest of those of the sources.
 func newSharedBudget(sources []*dirSource) *sharedBudget {
 	b := &sharedBudget{}
 	for _, d := range sources {

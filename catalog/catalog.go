@@ -46,12 +46,13 @@ type Options struct {
 	// be safe for concurrent use. [Catalog.Search] returns its errors.
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
 	// Confirm, if set, decides whether a project's skill is available. If it
-	// returns a reason, the skill is pending: it is not available, references
-	// resolve to the skill of a lower scope that it would replace, and answers
-	// about that one state the reason. manifest returns the files of the
-	// project's skill. Confirm is called at each publication, and for skills that
-	// are pending or replace another at each interval of Poll by [Catalog.Run].
-	// It must be safe for concurrent use and must not call methods of the catalog.
+	// returns a reason, the skill is pending, which means that it is not
+	// available. References then resolve to the skill of a lower scope that it
+	// would replace, and answers about that skill state the reason. manifest
+	// returns the files of the project's skill. The catalog calls Confirm at
+	// each publication. While [Catalog.Run] is running, the catalog also calls
+	// it once per Poll for skills that are pending or replace another. Confirm
+	// must be safe for concurrent use and must not call methods of the catalog.
 	Confirm func(r ProjectSkill, manifest func() (skill.Manifest, error)) (reason string)
 	// Logger receives log messages from background work; nil discards them.
 	Logger *slog.Logger
@@ -148,12 +149,12 @@ func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 func (c *Catalog) Sources() []Source { return slices.Clone(c.sources) }
 
 // Reload reads all sources, up to four at a time unless [Options.Wait] is set.
-// It reads sources with [DirOptions.Within] as many at a time as there are
-// CPUs. It publishes a new snapshot if anything changed or none was published
+// Of the sources with [DirOptions.Within], it reads at most one per CPU at a
+// time. It publishes a new snapshot if anything changed or none was published
 // yet. If a source cannot be read, its previous skills are kept and the
 // snapshot contains a problem. If skills are disabled, no source is read.
-// Concurrent calls are serialized. Reload returns an error only if ctx is
-// done; it then publishes nothing. The error wraps the cause.
+// Concurrent calls are serialized. Reload returns an error only if ctx is done;
+// it then publishes nothing. The error wraps the cause.
 func (c *Catalog) Reload(ctx context.Context) error {
 	all := make([]int, len(c.sources))
 	for i := range all {
@@ -162,18 +163,18 @@ func (c *Catalog) Reload(ctx context.Context) error {
 	return c.refresh(ctx, all)
 }
 
-// reuse replaces entries in now with equal entries from before. Both slices are
-// sorted by directory.
-func reuse(before, now []*Entry) {
-	for i, j := 0, 0; i < len(before) && j < len(now); {
-		switch c := byDir(before[i], now[j]); {
+// reuse replaces entries with equal entries in old. Both slices are sorted by
+// directory.
+func reuse(old, entries []*Entry) {
+	for i, j := 0, 0; i < len(old) && j < len(entries); {
+		switch c := byDir(old[i], entries[j]); {
 		case c < 0:
 			i++
 		case c > 0:
 			j++
 		default:
-			if before[i].equal(now[j]) {
-				now[j] = before[i]
+			if old[i].equal(entries[j]) {
+				entries[j] = old[i]
 			}
 			i, j = i+1, j+1
 		}
@@ -363,9 +364,9 @@ func (c *Catalog) source(e *Entry) (Source, error) {
 }
 
 // Open returns the current files of a skill. The caller must close the bundle.
-// Open returns an error if the skill's source is not in the catalog; others are
-// those of [Source]. If the skill no longer exists, the error of Open or of
-// reading its SKILL.md wraps [fs.ErrNotExist].
+// Open returns an error if the skill's source is not in the catalog. It also
+// returns any error from [Source]. If the skill no longer exists, the error of
+// Open or of reading its SKILL.md wraps [fs.ErrNotExist].
 func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 	s, err := c.source(e)
 	if err != nil {
@@ -383,8 +384,8 @@ func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 // caller owns both. Like [skill.ParseHead], it does not check the instructions.
 //
 // Read returns a [*BrokenError] if the skill no longer loads, and a
-// [*NotFoundError] if the filter now hides it. Other errors are those of
-// [Catalog.Open], and one for a SKILL.md over 10 MiB.
+// [*NotFoundError] if the filter now hides it. It also returns an error if
+// SKILL.md exceeds 10 MiB, and any error from [Catalog.Open].
 func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, error) {
 	src, ok := c.readDirect(e)
 	file, folder := e.file, path.Base(filepath.ToSlash(e.Path))
@@ -411,12 +412,13 @@ func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, err
 	return s, src, nil
 }
 
-// readSkill reads the SKILL.md of a skill. known is the expected file name. If
-// it is empty or does not exist, readSkill looks for any spelling.
-func readSkill(fsys fs.FS, known string) (src []byte, file string, err error) {
-	if known != "" {
-		if src, err = readFile(fsys, known); !errors.Is(err, fs.ErrNotExist) {
-			return src, known, err
+// readSkill reads the SKILL.md of a skill. name is the expected file name. If
+// it is empty or no such file exists, readSkill accepts any spelling of
+// SKILL.md.
+func readSkill(fsys fs.FS, name string) (src []byte, file string, err error) {
+	if name != "" {
+		if src, err = readFile(fsys, name); !errors.Is(err, fs.ErrNotExist) {
+			return src, name, err
 		}
 	}
 	if file, err = skillfile.Find(fsys); err != nil {
@@ -475,8 +477,8 @@ func (e *BrokenError) Error() string {
 
 // Manifest returns the current files of a skill with their hashes. It hashes
 // only the files that changed since the last call and omits unreadable files.
-// The error wraps [skill.ErrTooLarge] if the skill exceeds a limit. Others are
-// those of [Catalog.Open] and of listing the files.
+// The error wraps [skill.ErrTooLarge] if the skill exceeds a limit. Manifest
+// also returns any error from [Catalog.Open] or from listing the files.
 func (c *Catalog) Manifest(ctx context.Context, e *Entry) (skill.Manifest, error) {
 	m, _, err := c.manifest(ctx, e)
 	return m, err

@@ -47,9 +47,9 @@ type Loaded struct {
 // same name, LoadOrder selects the first version that satisfies all of them.
 //
 // LoadOrder returns a [*DependencyError] for a cycle, a hidden skill, a version
-// conflict or more than 64 skills. A missing dependency is not an error, because
-// published skills also list packages of other systems. It is listed in Missing.
-// Other errors are those of [Catalog.Read].
+// conflict or more than 64 skills. A missing dependency is not an error,
+// because published skills also list packages of other systems. It is listed in
+// Missing. LoadOrder also returns any error from [Catalog.Read].
 func (c *Catalog) LoadOrder(ctx context.Context, e *Entry) ([]*Loaded, error) {
 	s := c.Snapshot()
 	read := map[*Entry]*Loaded{}

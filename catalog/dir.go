@@ -20,27 +20,27 @@ import (
 // DirOptions configures a directory source. The zero value is ready to use.
 type DirOptions struct {
 	// MaxDepth is the maximum search depth below the root, in directories;
-	// default 6. Deeper directories are skipped, with a problem.
+	// default 6. Deeper directories are skipped and reported as a problem.
 	MaxDepth int
 	// MaxDirs is the maximum number of directories to search; default 250,000,
-	// or 50,000 if Within is set. Further directories are skipped, with a
-	// problem.
+	// or 50,000 if Within is set. Further directories are skipped and reported
+	// as a problem.
 	MaxDirs int
 	// MaxEntries is the maximum number of names to read from directories;
-	// default 1,000,000, or 200,000 if Within is set. Further names are
-	// skipped, with a problem.
+	// default 1,000,000, or 200,000 if Within is set. Further names are skipped
+	// and reported as a problem.
 	MaxEntries int
 	// MaxTime is the maximum duration of a scan; default 30 seconds, or 5
-	// seconds if Within is set. Then the scan stops with a problem. Directories
-	// that it did not reach keep the result of the previous scan. If a system
-	// call blocks, listing fails two seconds later and continues in the
-	// background.
+	// seconds if Within is set. When it has passed, the scan stops and reports
+	// a problem. Directories that were not reached keep the result of the
+	// previous scan. If a system call blocks, listing fails two seconds later
+	// and continues in the background.
 	MaxTime time.Duration
 	// Within, if set, is an absolute path, such as that of a project. Symlinks
-	// to directories and archives outside of it are not followed, with a
-	// problem. The check applies to the root of the source and to each read.
-	// During a reload, the sources that set it share the limits above; the
-	// highest of each applies.
+	// to directories and archives outside of it are reported as problems and
+	// not followed. The check applies to the root of the source and to each
+	// read. During a reload, the sources that set Within share the limits
+	// above; the highest of each applies.
 	Within string
 	// IndexFile, if set, is the file in which the result of a scan is stored.
 	// The next process then compares file stamps instead of reading the files.
@@ -107,7 +107,7 @@ func (d *dirSource) Root() string { return d.root }
 // last scan.
 func (d *dirSource) List(ctx context.Context) (Listing, error) { return d.list(ctx, nil) }
 
-// list is like List, within a budget that may be nil.
+// list is like List, but also subject to a shared budget, which may be nil.
 func (d *dirSource) list(ctx context.Context, shared *sharedBudget) (Listing, error) {
 	limit := d.opts.MaxTime
 	if shared != nil {

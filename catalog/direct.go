@@ -51,7 +51,7 @@ func readLinked(path string, within *boundary, buf []byte) (int, stamp, error) {
 	return n, stampOfInfo(fi), err
 }
 
-// headBuffers has buffers that are larger than most SKILL.md.
+// headBuffers has buffers that are larger than most SKILL.md files.
 var headBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // readDirect returns the content of a skill's SKILL.md. It returns false if the

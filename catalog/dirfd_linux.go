@@ -21,8 +21,8 @@ type dirfd struct {
 	path string   // for messages
 	file *os.File // owns fd, if not nil
 
-	within  *boundary // symlinked files must stay in it, if not nil
-	noLinks bool      // symlinked files are errors
+	within  *boundary // if not nil, symlinks to files must not lead out of it
+	noLinks bool      // symlinks to files are errors
 }
 
 func openDir(path string) (*dirfd, error) {
@@ -49,15 +49,15 @@ func (b *boundary) openDir(path string) (*dirfd, error) {
 	return &dirfd{fd: int(f.Fd()), path: path, file: f, within: b}, nil
 }
 
-// openInside opens the directory at path, which must be inside within and be
-// reached without symlinks. It returns nil if that is not the case, or if the
-// kernel is older than Linux 5.6; openDir then determines the reason.
-func openInside(within, path string) *dirfd {
-	rel, err := filepath.Rel(within, path)
+// openInside opens the directory at path, which must be inside the directory
+// base and be reached without symlinks. It returns nil if that is not the case,
+// or if the kernel is older than Linux 5.6; openDir then determines the reason.
+func openInside(base, path string) *dirfd {
+	rel, err := filepath.Rel(base, path)
 	if err != nil {
 		return nil
 	}
-	top, err := unix.Open(within, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	top, err := unix.Open(base, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
@@ -92,8 +92,9 @@ func (d *dirfd) sub(name string) (*dirfd, error) { return d.openSub(name, 0) }
 // subNoFollow is like sub, but fails if name is a symlink.
 func (d *dirfd) subNoFollow(name string) (*dirfd, error) { return d.openSub(name, unix.O_NOFOLLOW) }
 
-// locate opens a subdirectory that resolves names, but cannot be listed. This costs
-// less than openSub. It returns nil if name is not a directory, or is a symlink.
+// locate opens a subdirectory only for resolving names in it, which costs less
+// than openSub. The result cannot be listed. It is nil if name is not a
+// directory, or is a symlink.
 func (d *dirfd) locate(name string) *dirfd {
 	sub, err := d.openSub(name, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {

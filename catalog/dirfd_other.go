@@ -14,7 +14,7 @@ import (
 // by a symlink between two calls can lead it out of the boundary.
 type dirfd struct {
 	path   string
-	within *boundary // symlinked files must stay in it, if not nil
+	within *boundary // if not nil, symlinks to files must not lead out of it
 }
 
 func openDir(path string) (*dirfd, error) {
@@ -31,7 +31,7 @@ func openDir(path string) (*dirfd, error) {
 func (d *dirfd) close() {}
 
 // openInside returns nil: openDir checks the directories on the way.
-func openInside(within, path string) *dirfd { return nil }
+func openInside(base, path string) *dirfd { return nil }
 
 // openDir opens the directory at path. If b is nil, path may lead anywhere.
 func (b *boundary) openDir(path string) (*dirfd, error) {

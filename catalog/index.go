@@ -71,8 +71,9 @@ func writeIndex(file, root string, tree *node) error {
 	return err
 }
 
-// An index has the path of its root, the size of the numbers in 8 bytes, the
-// numbers, and the strings. Only the strings stay in memory after they are decoded.
+// encodeIndex encodes the scanned tree of root. An index consists of the path
+// of its root, the size of the numbers in bytes (encoded in 8 bytes), the
+// numbers, and the strings. Once decoded, only the strings stay in memory.
 func encodeIndex(root string, tree *node) [][]byte {
 	n := 1 + len(tree.subs)
 	e := encoder{numbers: make([]byte, 0, n<<7), strings: make([]byte, 0, n<<9)}
@@ -253,7 +254,7 @@ type decoder struct {
 	scope   Scope
 }
 
-// fill reads more numbers, so that there is a whole one.
+// fill reads more numbers if d.numbers may not hold a complete one.
 func (d *decoder) fill() {
 	if len(d.numbers) >= binary.MaxVarintLen64 || d.unread == 0 {
 		return

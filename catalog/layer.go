@@ -11,8 +11,8 @@ import (
 )
 
 // Layer is an immutable, indexed set of skills with the same origin and scope.
-// Any number of catalogs can share a layer: a snapshot refers to its layers and
-// copies nothing of them. It is safe for concurrent use.
+// Any number of catalogs can share a layer, because a snapshot refers to its
+// layers instead of copying them. A Layer is safe for concurrent use.
 type Layer struct {
 	*layerIndex
 	omitted map[string]bool // names that this layer does not have; may be nil
@@ -22,10 +22,10 @@ type Layer struct {
 type layerIndex struct {
 	entries    []*Entry // by directory
 	byName     []*Entry // by name, then in order of precedence
-	lookalikes []*Entry // entries whose name looks like another one: see lookalikes
+	lookalikes []*Entry // entries whose name may look like another one: see Snapshot.lookalikes
 	preload    []*Entry // entries that a model may load, and that are marked preload
 	names      int      // number of distinct names whose first skill a model may load
-	hasIDs     bool     // whether the skills of other layers may be the same files
+	hasIDs     bool     // whether entries have file IDs, so that skills of other layers may be the same files
 	isFlat     bool     // see Snapshot.IsFlat
 }
 

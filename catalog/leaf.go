@@ -7,8 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// descendInto scans the subdirectory old of d. It returns nil if the
-// subdirectory must not be searched.
+// descendInto scans the subdirectory of d that old describes. It returns nil if
+// the subdirectory must not be searched.
 func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, error) {
 	var sub *dirfd
 	opened := false
@@ -35,12 +35,12 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, er
 	return s.visit(sub, old, old.name, rel, at)
 }
 
-// leaf scans the subdirectory old of d without listing it, if possible. That
-// works if it contains a SKILL.md and no subdirectories except those for the
-// skill's own files. This is the case for most skills, and listing each
-// directory would take as long as reading the skills. sub is the open
-// subdirectory, or nil if it need not be opened. ok is false if the
-// subdirectory must be visited.
+// leaf scans the subdirectory of d that old describes. It avoids listing it,
+// which would take as long as reading the skills. This works if the
+// subdirectory contains a SKILL.md and no subdirectories except those for the
+// skill's own files, as most skills do. sub is the open subdirectory, or nil if
+// it need not be opened. ok is false if the caller must visit the subdirectory
+// instead.
 func (s *scan) leaf(d, sub *dirfd, old *node, rel string) (n *node, ok bool) {
 	at, name := location{d, old.name + "/"}, old.name
 	if sub != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// lookalikes returns a problem for each visible skill whose name is not that of
-// another skill but looks like it. Only names with characters outside of
-// lower-case ASCII are compared.
+// lookalikes returns a problem for each visible skill whose name differs from
+// another skill's name but looks the same. Only names with characters outside
+// of lower-case ASCII are compared.
 func (s *Snapshot) lookalikes() []Problem {
 	var out []Problem
 	var all []*Entry

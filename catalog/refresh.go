@@ -69,9 +69,9 @@ func (c *Catalog) idle(which []int) []int {
 	})
 }
 
-// reading is a concurrent read of sources. A refresh waits for it, and detaches
-// from it at the end. The sources that were not read until then publish their
-// result themselves.
+// reading is a concurrent read of sources. A refresh waits for it and then
+// detaches from it. Each source that is still being read at that time publishes
+// its result itself.
 type reading struct {
 	c     *Catalog
 	which []int
@@ -100,9 +100,9 @@ type listResult struct {
 }
 
 // read starts reading the given sources. Without [Options.Wait], it reads up to
-// four at a time. With it, a slow source must not delay the others. A project
-// determines the number of its sources, so they share a budget and as many are
-// read at a time as there are CPUs.
+// four at a time; with it, all at once, so that a slow source does not delay
+// the others. Because a project determines the number of its sources, these
+// share a budget, and at most one per CPU is read at a time.
 func (c *Catalog) read(ctx context.Context, which []int) *reading {
 	r := &reading{c: c, which: which, done: make(chan struct{}), results: make([]*listResult, len(which)), left: len(which)}
 	most := 4
@@ -161,7 +161,7 @@ func (c *Catalog) list(ctx context.Context, i int, shared *sharedBudget) *listRe
 	return &listResult{l, layer, err, max(1, time.Since(start))}
 }
 
-// waitUntil waits until all sources were read, ctx is done, or the timeout.
+// waitUntil returns when all sources were read, ctx is done or timeout fires.
 func (r *reading) waitUntil(ctx context.Context, timeout <-chan time.Time) {
 	select {
 	case <-r.done:
@@ -170,8 +170,8 @@ func (r *reading) waitUntil(ctx context.Context, timeout <-chan time.Time) {
 	}
 }
 
-// finish takes the result of a source. If the refresh does not wait anymore,
-// finish publishes it.
+// finish takes the result of the source with index at in r.which. If the
+// refresh no longer waits for r, finish publishes the result.
 func (r *reading) finish(ctx context.Context, at int, res *listResult) {
 	r.mu.Lock()
 	late := r.detached
@@ -242,25 +242,26 @@ func (c *Catalog) storeResult(ctx context.Context, i int, a *listResult) bool {
 	return failed != nil || !same || !slices.Equal(before.problems, now.problems)
 }
 
-// update returns the listing with the result of another read. same reports
-// whether the skills are unchanged; now then has the index of l.
-func (l layered) update(a *listResult) (now layered, same bool) {
-	now = layered{problems: a.listing.Problems}
+// update returns the listing that results from reading the source again. same
+// reports whether the skills are unchanged; the returned listing then has the
+// index of l.
+func (l layered) update(a *listResult) (updated layered, same bool) {
+	updated = layered{problems: a.listing.Problems}
 	if a.layer != nil {
-		now.layers, now.isShared = []*Layer{a.layer}, true
-		return now, len(l.layers) == 1 && l.layers[0].equal(a.layer)
+		updated.layers, updated.isShared = []*Layer{a.layer}, true
+		return updated, len(l.layers) == 1 && l.layers[0].equal(a.layer)
 	}
-	now.entries = a.listing.Entries
-	if !slices.IsSortedFunc(now.entries, byDir) {
-		slices.SortStableFunc(now.entries, byDir)
+	updated.entries = a.listing.Entries
+	if !slices.IsSortedFunc(updated.entries, byDir) {
+		slices.SortStableFunc(updated.entries, byDir)
 	}
-	reuse(l.entries, now.entries)
-	if slices.Equal(l.entries, now.entries) {
-		now.entries, now.layers = l.entries, l.layers
-		return now, true
+	reuse(l.entries, updated.entries)
+	if slices.Equal(l.entries, updated.entries) {
+		updated.entries, updated.layers = l.entries, l.layers
+		return updated, true
 	}
-	now.layers = layersOf(now.entries)
-	return now, false
+	updated.layers = layersOf(updated.entries)
+	return updated, false
 }
 
 // stillReading returns the problem of a source that has not been read yet.

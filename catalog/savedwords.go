@@ -42,7 +42,7 @@ type savedFile struct {
 	*bm25.Segment // nil if the file is not usable
 	path          string
 	info          fs.FileInfo
-	first         []int32 // by the leading bits of a key: the first text with such a key
+	first         []int32 // index of the first text for each value of the leading bits of a key
 	shift         uint
 	at            []int32 // as in wordSegment
 	live          int
@@ -81,7 +81,8 @@ func (f *savedFile) assign(key uint64, at int32) bool {
 	return true
 }
 
-// discarded returns f without its content. It is opened again if it is replaced.
+// discarded returns f without its content. The file is opened again only after
+// it was replaced.
 func (f *savedFile) discarded() *savedFile {
 	if f == nil {
 		return nil
@@ -171,13 +172,13 @@ func openSavedFile(old *savedFile, d *dirSource, suffix string) *savedFile {
 	return f
 }
 
-// wordLabel identifies what determines the words of a skill in addition to its
-// file.
+// wordLabel identifies everything that determines a skill's words, apart from
+// the skill's file.
 func (d *dirSource) wordLabel() string { return indexMagic + d.root }
 
-// saveSearch saves the words of the skills in memory, if there are enough of
-// them. Sources whose files another process is saving are skipped, and so are
-// those whose files cannot be written, as for the index.
+// saveSearch saves those words of skills that are only in memory, if there are
+// enough of them. It skips a source if another process is saving the same files
+// or they cannot be written.
 func (c *Catalog) saveSearch(ctx context.Context, s *Snapshot) {
 	x := &c.index
 	x.save.Lock()
@@ -258,8 +259,9 @@ func lockSaved(d *dirSource) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// needsSaving reports whether so many skills of a source are only in memory, or
-// so few of those that are saved still exist, that its files should be written.
+// needsSaving reports whether the files of a source should be written, because
+// too many of its skills are only in memory or too few of the saved skills
+// still exist.
 func (x *searchIndex) needsSaving(d *dirSource, s *Snapshot) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -49,7 +49,8 @@ func (s *scan) stopped(limit stopLimit) bool {
 	return slices.ContainsFunc(s.stops, func(x stop) bool { return x.limit == limit })
 }
 
-// outOfTime reports whether the scan must not continue with the file name in d.
+// outOfTime reports whether the time limit was reached. The scan must then stop
+// before the file with the given name in d.
 func (s *scan) outOfTime(d *dirfd, name string) bool {
 	if len(s.stops) > 0 && s.stopped(stopTime) {
 		return true

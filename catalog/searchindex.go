@@ -87,8 +87,8 @@ func (c *Catalog) buildSearchIndex(ctx context.Context, s *Snapshot) error {
 	return nil
 }
 
-// assign finds the words of the given skills in the segments. It returns
-// the positions of the others.
+// assign finds the words of the given skills in the segments. It returns the
+// positions of the skills that it did not find.
 func (x *searchIndex) assign(shown []*Entry) (missing []int32) {
 	for _, m := range x.memory {
 		m.clearPositions()
@@ -180,12 +180,12 @@ func (x *searchIndex) compact() {
 	}
 }
 
-// mergeWords returns a segment with the skills of segments in memory that are in
-// the current snapshot.
-func mergeWords(of []*wordSegment) *wordSegment {
+// mergeWords merges segments in memory. The result contains only skills that
+// are in the current snapshot.
+func mergeWords(segments []*wordSegment) *wordSegment {
 	out := &wordSegment{texts: map[*Entry]int32{}}
 	var parts []bm25.Part
-	for _, m := range of {
+	for _, m := range segments {
 		part := bm25.Part{Segment: m.Segment, At: newPositions(m.Len())}
 		for text, at := range m.at {
 			if at >= 0 {

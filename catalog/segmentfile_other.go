@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// openSegmentFile reads a file, because an open file cannot be replaced on all
-// systems.
+// openSegmentFile reads a file into memory, because some systems cannot replace
+// an open file.
 func openSegmentFile(path string) (io.ReaderAt, int64, error) {
 	fi, err := os.Stat(path)
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"os"
 )
 
-// openSegmentFile opens a file that is only ever replaced, so an open file does
-// not change. It is closed when it is no longer reachable.
+// openSegmentFile opens a file. Such files are replaced but never modified, so
+// the content of an open file does not change. The file is closed when the
+// result is no longer reachable.
 func openSegmentFile(path string) (io.ReaderAt, int64, error) {
 	f, err := os.Open(path)
 	if err != nil {

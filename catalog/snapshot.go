@@ -33,8 +33,8 @@ type Snapshot struct {
 	// [Options.Confirm] decided, sorted by name. Entries with a reason are hidden.
 	projectSkills []ProjectSkill
 
-	// If keep is set, the result of Skills is kept. Otherwise the layers belong
-	// to many snapshots, which should be small.
+	// keep is whether to cache the result of Skills. It is false if the layers
+	// belong to many snapshots, because these should be small.
 	keep      bool
 	shownOnce sync.Once
 	shown     []*Entry
@@ -205,8 +205,8 @@ func (s *Snapshot) All() iter.Seq[*Entry] {
 	}
 }
 
-// Entries yields every skill that the sources listed, also hidden ones, in order
-// of precedence.
+// Entries yields every skill that the sources listed, including hidden ones, in
+// order of precedence.
 func (s *Snapshot) Entries() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for _, l := range s.layers {

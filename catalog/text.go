@@ -35,10 +35,10 @@ const (
 // truncated to the same length. If that is not enough, Format lists only names.
 // If those do not fit either, it lists some of the names and the number of the
 // others. That number is printed even if it alone exceeds the limits. The same
-// skills always produce the same text, in any order. Without skills, the text is
-// empty. Names and descriptions are printed on one line each, without hidden
-// characters and delimiters of prompts. The description of a skill of a project
-// begins with "[project]", also where descriptions are omitted.
+// skills always produce the same text, in any order. Without skills, the text
+// is empty. Names and descriptions are printed on one line each, without hidden
+// characters and delimiters of prompts. The description of a project's skill
+// begins with "[project]", even if descriptions are omitted.
 func Format(entries []*Entry, o FormatOptions) string {
 	if len(entries) == 0 {
 		return ""
@@ -68,8 +68,8 @@ func Format(entries []*Entry, o FormatOptions) string {
 	return t.names(len(t.rows))
 }
 
-// Text returns the text of [Format] for the skills of [Snapshot.ForModel]. If there
-// are many more than fit, it reads only those that it lists.
+// Text returns the text of [Format] for the skills of [Snapshot.ForModel]. If
+// there are many more skills than fit, it does not read the remaining ones.
 func (s *Snapshot) Text(o FormatOptions) string {
 	const shortestLine = len("- \n")
 	most := o.limit() / shortestLine
@@ -89,13 +89,14 @@ func (s *Snapshot) Text(o FormatOptions) string {
 	return t.someNames(o)
 }
 
-// TextLength returns the length of the lines of [Snapshot.Text] without limits, or
-// an arbitrary number above most if they are longer than most bytes.
-func (s *Snapshot) TextLength(most int) int {
+// TextLength returns the length, in bytes, of the lines of [Snapshot.Text]
+// without limits. If the length exceeds limit, it may return any number above
+// limit.
+func (s *Snapshot) TextLength(limit int) int {
 	n := 0
 	s.forModelByScope(func(e *Entry) bool {
 		n += len(e.Name) + len(untrusted.MarkOrigin(e.Scope.String(), e.Description)) + len("- : \n")
-		return n <= most
+		return n <= limit
 	})
 	return n
 }

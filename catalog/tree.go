@@ -87,7 +87,8 @@ type node struct {
 	more  *nodeMore
 }
 
-// nodeMore holds what few directories have, because there may be very many.
+// nodeMore holds fields of node that few directories need. They are separate to
+// save memory, because there may be very many nodes.
 type nodeMore struct {
 	packs []*found // archives
 	other []Problem

@@ -18,8 +18,8 @@ func (s *Snapshot) Visible() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) { s.merge(s.layers, yield) }
 }
 
-// chosen yields the skills of a filter that selects names, which may be few of
-// many skills.
+// chosen yields the visible skills for a filter that lists names. It looks up
+// these names, because they may be few among many skills.
 func (s *Snapshot) chosen(yield func(*Entry) bool) {
 	names := make([]string, 0, len(s.filter.chosen))
 	for name := range s.filter.chosen {
@@ -36,8 +36,8 @@ func (s *Snapshot) chosen(yield func(*Entry) bool) {
 	}
 }
 
-// merge yields the first visible skill of each name in the layers, sorted by name.
-// It reports whether yield never returned false.
+// merge yields the first visible skill of each name in the layers, sorted by
+// name. It returns false if yield returned false.
 func (s *Snapshot) merge(layers []*Layer, yield func(*Entry) bool) bool {
 	rest := make([][]*Entry, len(layers)) // skills that were not considered, by layer
 	for i, l := range layers {
@@ -81,8 +81,8 @@ func (s *Snapshot) merge(layers []*Layer, yield func(*Entry) bool) bool {
 	}
 }
 
-// next removes the skills with the first name from rest. It returns e, or the
-// first visible one of the skills if e is nil.
+// next removes the skills with the first name from rest. It returns e, or if e
+// is nil, the first visible skill among those removed.
 func (s *Snapshot) next(l *Layer, rest *[]*Entry, e *Entry) *Entry {
 	name := (*rest)[0].Name
 	omitted := l.omitted[name]
@@ -133,7 +133,7 @@ func (s *Snapshot) Count() int {
 	return s.count
 }
 
-// countNames is Count without hidden skills.
+// countNames is Count for a snapshot without hidden skills.
 func (s *Snapshot) countNames() int {
 	if len(s.layers) == 0 {
 		return 0

@@ -101,7 +101,7 @@ type watching struct {
 type watchedTree struct {
 	dir        *dirSource
 	failed     bool      // whether giveUp was called
-	first, due time.Time // times for the pending changes; zero if there are none
+	first, due time.Time // when the pending changes began, and when to read the source; zero if there are none
 }
 
 // watcher is a source that watches a directory. If above is set, the directory
