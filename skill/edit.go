@@ -65,9 +65,10 @@ func newFixer(src, folder string, d Diagnostic) *fixer {
 	return m
 }
 
-// improves reports whether the edited text has fewer such diagnostics and is
-// not worse otherwise. If form is set, the content must not change.
-func (m *fixer) improves(edited string, form bool) bool {
+// improves reports whether the edited text has fewer diagnostics with the code
+// of m.d, still loads if it loaded before, and breaks no other rule. If
+// formOnly is set, the content must not change.
+func (m *fixer) improves(edited string, formOnly bool) bool {
 	if strings.HasPrefix(m.d.Code, "body-") {
 		return true // ParseHead does not check the body
 	}
@@ -79,7 +80,7 @@ func (m *fixer) improves(edited string, form bool) bool {
 		return true
 	}
 	broken := slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Rule > 0 && m.ds.count(d.Code) == 0 })
-	return ds.Loads() && !broken && (!form || s.equalContent(m.skill))
+	return ds.Loads() && !broken && (!formOnly || s.equalContent(m.skill))
 }
 
 func (ds Diagnostics) count(code string) (n int) {

@@ -11,8 +11,9 @@ import (
 // fastTree parses the most common forms of frontmatter, because the YAML parser
 // takes twice as long as reading the file. It supports fields with a plain or
 // simply quoted value, folded and literal values with constant indentation, and
-// one level of nested fields. For everything else it returns nil. Otherwise it
-// returns the same nodes as parseYAML; a fuzz test compares them.
+// one level of nested fields. It returns nil for everything else. A result that
+// is not nil has the same nodes as that of parseYAML; a fuzz test compares
+// them.
 func fastTree(block []byte) *yaml.Node {
 	if !bytes.HasSuffix(block, []byte("\n")) {
 		return nil

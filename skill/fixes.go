@@ -124,7 +124,7 @@ func (m *fixer) addClosingFence() string {
 	return m.src[:len(m.src)-len(rest)] + closeFields(rest)
 }
 
-// isolateFence moves other text on the first fence's line to its own line.
+// isolateFence moves other text on the first fence's line to a line of its own.
 func (m *fixer) isolateFence() string {
 	text := strings.TrimLeft(m.src, " \t\r\n")
 	first, rest, _ := strings.Cut(text, "\n")

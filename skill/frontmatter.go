@@ -8,8 +8,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillfile"
 )
 
-// headSlack is the maximum number of bytes before the YAML and after it on the
-// fence line for which [ParseHead] asks for more.
+// headSlack is how many bytes in addition to the YAML [ParseHead] accepts
+// before it (a byte order mark and blank lines) and, separately, on the line of
+// the closing fence.
 const headSlack = 1 << 10
 
 // layout holds the positions of the parts of a SKILL.md.

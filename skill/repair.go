@@ -16,10 +16,10 @@ type repairPosition struct {
 const maxRepairFields = 200
 
 // repair quotes the values of fields and list items that are not valid YAML on
-// their own. In 53 of 66 real files that fail to parse, that is a description
-// with a colon. Other such values start with a YAML indicator or a quoted word.
-// repair returns the repaired block and the position of the first value that it
-// quoted. It returns nil if it found nothing to quote.
+// their own. In 53 of 66 real files that fail to parse, the value is a
+// description with a colon. Other such values start with a YAML indicator or a
+// quoted word. repair returns the repaired block and the position of the first
+// value that it quoted. It returns nil if it found nothing to quote.
 func repair(block []byte) ([]byte, repairPosition) {
 	var out bytes.Buffer
 	var where repairPosition

@@ -190,9 +190,9 @@ func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 // that read many skills. complete means that head is the whole file. ParseHead
 // does not check the instructions and stores them only if complete is set. more
 // reports whether the frontmatter does not end within head and the file may be
-// longer. In that case, s and ds are nil: read up to a few KiB beyond
-// 64 KiB and call ParseHead again. The skill aliases head. The
-// other parameters are as in [ParseBytes].
+// longer. In that case, s and ds are nil: call ParseHead again with a longer
+// head. A few KiB more than 64 KiB are always enough. The skill aliases head.
+// The other parameters are as in [ParseBytes].
 func ParseHead(head []byte, complete bool, file, folder string) (s *Skill, ds Diagnostics, more bool) {
 	p := parser{src: head, whole: complete, folder: folder}
 	p.fileName(file)

@@ -81,7 +81,7 @@ func (p *parser) strictVerdict(block []byte) {
 type dialect struct {
 	ds    *Diagnostics
 	line  int  // file line of the block's first line
-	found bool // one finding is enough, except for duplicate keys
+	found bool // whether a construct was reported; one is enough, except for duplicate keys
 	dups  int
 }
 
