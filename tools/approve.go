@@ -28,9 +28,10 @@ func (t *Tool) isDestructive() bool {
 }
 
 // needsSameArguments reports whether an approval for more than one call covers
-// only calls with the same arguments: the tool declares that it may destroy
-// data, or it acts outside of the sandbox and declares nothing. A tool declares
-// something if it reads only, or acts in a closed world, such as a directory.
+// only calls with the same arguments. It returns true if the tool declares that
+// it may destroy data. It also returns true if the tool acts outside of the
+// sandbox and does not declare that it destroys no data, only reads, or acts in
+// a closed world such as a directory.
 func (t *Tool) needsSameArguments() bool {
 	a := t.Definition.Annotations
 	if a != nil && (a.DestructiveHint != nil || a.ReadOnlyHint || a.OpenWorldHint != nil && !*a.OpenWorldHint) {

@@ -15,14 +15,14 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Authorize decides whether a tool may be called, without calling it. It returns
-// nil if the call is allowed. c.Name is the server's own name for the tool. It
-// applies [Call.Approved] and uses up a one-time grant, but does not call
-// [Call.Approve]. The decision is recorded with [Options.Audit].
+// Authorize decides whether a tool may be called, without calling it. It
+// returns nil if the call is allowed. c.Name is the server's own name for the
+// tool. Authorize applies [Call.Approved] and uses up a one-time grant, but
+// does not call [Call.Approve]. The decision is recorded with [Options.Audit].
 //
 // A refusal is a [*loadout.RefusedError]. A [*FailedError] reports that the
-// tool's current definition could not be requested. Other errors report that the
-// server or the tool is unknown.
+// tool's current definition could not be requested. Other errors report that
+// the server or the tool is unknown.
 func (s *Set) Authorize(ctx context.Context, server string, c *Call) error {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {
@@ -52,9 +52,9 @@ func (s *Set) AuthorizeResource(server, kind, name string) error {
 	return nil
 }
 
-// authorize returns nil if policy allows the call or the user approved it, now
-// or earlier for this exact tool. It updates t to the definition that the
-// decision is based on.
+// authorize returns nil if policy allows the call, or if the user approves it
+// or has approved such calls of this exact tool. It updates t to the definition
+// that the decision is based on.
 func (s *Set) authorize(ctx context.Context, t *Tool, c *Call) error {
 	d, approved := s.decide(t, c), false
 	if d.Effect == policy.Ask {

@@ -13,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SettingsKey is the _meta key (MCP) of a call that holds the tool's
-// configuration as declared by the skill. It is sent only to
-// [Options.Providers]. Its value is a JSON object.
+// SettingsKey is the key in the _meta object of an MCP call under which a
+// provider receives the tool's configuration, as declared by the skill. The
+// value is a JSON object. It is sent only to [Options.Providers].
 const SettingsKey = "loadout/config"
 
 // borrowedTools are tools that a skill declares but whose provider belongs to a
@@ -121,14 +121,15 @@ func (sv *server) callMeta(tool string, meta mcp.Meta) mcp.Meta {
 	return out
 }
 
-// MemoryTransport returns a function that connects to servers in this program,
-// by the URL in their configuration. Make it an element of Dialer.Transports.
-// It is safe for concurrent use, if all is not modified. It returns an error for
-// an unknown URL. When the client closes a connection, its server side is closed
-// too; the servers themselves need not be closed.
-func MemoryTransport(all map[string]*mcp.Server) func(c *upstream.Config, url string) (mcp.Transport, error) {
+// MemoryTransport returns a function that connects to servers in this program.
+// Make it an element of Dialer.Transports. The keys of servers are the URLs in
+// the servers' configurations; the function returns an error for any other URL.
+// It is safe for concurrent use if servers is not modified. When the client
+// closes a connection, the server side is closed too; the servers themselves
+// need not be closed.
+func MemoryTransport(servers map[string]*mcp.Server) func(c *upstream.Config, url string) (mcp.Transport, error) {
 	return func(_ *upstream.Config, url string) (mcp.Transport, error) {
-		s := all[url]
+		s := servers[url]
 		if s == nil {
 			return nil, fmt.Errorf("no in-process server %q", url)
 		}

@@ -44,9 +44,9 @@ type Call struct {
 	// conversation.
 	Principal policy.Principal
 	Session   string
-	// Presence says how it is known that the user approved, for the
-	// [policy.Grant.Presence] of a grant that is stored for the call. "" means
-	// that an approval request was answered.
+	// Presence is the [policy.Grant.Presence] of a grant that is stored for the
+	// call. It says how it is known that the user approved. "" means that an
+	// approval request was answered.
 	Presence string
 	// Allow holds the rules of active skills. They can allow only calls that
 	// the rules of the set do not decide, and never calls of tools that are
@@ -55,8 +55,8 @@ type Call struct {
 	// Meta, InputResponses and RequestState are those of [mcp.CallToolParams].
 	// Of Meta, the server gets only the progress token, the trace context
 	// (traceparent and tracestate) and whether the client supports elicitation;
-	// a provider also gets the [SettingsKey]. It gets no _meta of the responses.
-	// Progress receives the server's progress notifications.
+	// a provider also gets the [SettingsKey]. The server does not get the _meta
+	// of InputResponses. Progress receives the server's progress notifications.
 	Meta           mcp.Meta
 	InputResponses mcp.InputResponseMap
 	RequestState   string
@@ -64,11 +64,11 @@ type Call struct {
 	// Begin, if set, is called right before the call is sent. If it returns an
 	// error, the call is not sent, and [Set.Call] returns that error.
 	Begin func() error
-	// Elicit answers the server's requests for user input, at most ten times
-	// in a call. If it is nil, such a request is the result; see
+	// Elicit answers the server's requests for user input, at most ten times in
+	// a call. If it is nil, such a request is the result; see
 	// [mcp.CallToolResult.NeedsInput]. In protocol versions before 2026-07-28,
-	// a request does not identify its call. It is then cancelled if Elicit is
-	// nil or the server has several calls.
+	// a request does not identify its call. Such a request is cancelled if
+	// Elicit is nil or the server has several calls in progress.
 	Elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 }
 
@@ -140,7 +140,7 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 	return res, err
 }
 
-// call calls a tool if no approval is needed or it was given.
+// call calls a tool if policy allows the call or the user approved it.
 func (s *Set) call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err error) {
 	var t *Tool
 	var began time.Time // time when the call was sent

@@ -16,19 +16,19 @@ var errNoGrantStore = errors.New("approvals cannot be stored: no grant store")
 // StoresGrants reports whether [Set.Grant] can store grants.
 func (s *Set) StoresGrants() bool { return s.opts.Grants != nil }
 
-// Grant stores a grant for calls like c, given by the user by. It applies to
-// the principal of c: once, in its session, or always. If exact is set, it
-// covers only the same arguments. The grant covers the current definition of
-// the tool and configuration of its server; after a change, calls need approval
-// again. A one-time grant is used up by the next call that needs it. For a call
-// in progress, prefer [Call.Approved].
+// Grant stores a grant for calls like c, which the user grantor gives. It
+// applies to the principal of c: once, in its session, or always. If exact is
+// set, it covers only the same arguments. The grant covers the current
+// definition of the tool and configuration of its server; after a change, calls
+// need approval again. A one-time grant is used up by the next call that needs
+// it. For a call in progress, prefer [Call.Approved].
 //
-// Grant returns an error if the set has no store, and an
-// [*UnknownToolError] if the tool is unknown. It returns a
-// [*loadout.RefusedError] if a rule denies the call or the tool does not match
-// [Call.Subject]. It returns the errors of [Options.Grants] and [Options.Audit];
-// without an audit record, the grant is revoked again.
-func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool, by policy.Principal) error {
+// Grant returns an error if the set has no store, and an [*UnknownToolError] if
+// the tool is unknown. It returns a [*loadout.RefusedError] if a rule denies
+// the call or the tool does not match [Call.Subject]. It also returns any error
+// from [Options.Grants] or [Options.Audit]; without an audit record, the grant
+// is revoked again.
+func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool, grantor policy.Principal) error {
 	if s.opts.Grants == nil {
 		return errNoGrantStore
 	}
@@ -44,7 +44,7 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 		return t.refusal(c.Arguments, policy.Decision{Effect: policy.Ask, Code: d.Code, Reason: "the tool changed after the prompt", Hint: d.Hint})
 	}
 	call := s.policyCall(t, nil)
-	g := policy.Grant{Principal: c.Principal, By: by, Subject: t.subject(), Name: t.Name, Origin: t.owner(),
+	g := policy.Grant{Principal: c.Principal, By: grantor, Subject: t.subject(), Name: t.Name, Origin: t.owner(),
 		Permissions: policy.Permissions{Call: true}, Scope: scope, Presence: cmp.Or(c.Presence, "answered an approval request")}
 	if exact {
 		g.Subject = decision.WithArguments(g.Subject, c.Arguments)
@@ -60,7 +60,7 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	if s.opts.Audit == nil {
 		return nil
 	}
-	err = s.opts.Audit(ctx, policy.Record{Principal: by, Action: "approve", Subject: kept.Subject, Name: call.Permission(), Decision: policy.Allow,
+	err = s.opts.Audit(ctx, policy.Record{Principal: grantor, Action: "approve", Subject: kept.Subject, Name: call.Permission(), Decision: policy.Allow,
 		Details: map[string]string{"grant": kept.ID, "scope": string(kept.Scope), "for": kept.Principal.String(), "presence": kept.Presence}})
 	if err != nil { // a grant must not exist without an audit record
 		_, undone := s.opts.Grants.Revoke(ctx, kept.ID)
@@ -70,8 +70,8 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 }
 
 // RecordDecline records with [Options.Audit] that the user declined a call, and
-// returns its error. The tool may be unknown. [Set.Call] records a decline
-// itself.
+// returns any error from it. The tool may be unknown. Do not use RecordDecline
+// for a decline during [Set.Call], which records it.
 func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 	call := policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}
 	for _, sv := range s.allServers() {
@@ -86,8 +86,8 @@ func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 // ResolveApprovals sets [Tool.NeedsApproval] of each tool for a call like c
 // with unknown arguments. It considers the rules, those of active skills, and
 // stored grants, without using up any. The decision is made again for the
-// actual call and its arguments. The tools must be of this set, and c must not
-// be nil.
+// actual call and its arguments. The tools must come from this set, and c must
+// not be nil.
 func (s *Set) ResolveApprovals(ctx context.Context, all []Tool, c *Call) {
 	for i := range all {
 		t := &all[i]

@@ -10,8 +10,8 @@ import (
 )
 
 // CallOutcome describes how a call ended, for statistics. It contains names but
-// no content. Calls that were not approved yet or wait for input have no
-// outcome. Neither have calls whose context is done.
+// no content. Calls that are awaiting approval or input, and calls whose
+// context is done, have no outcome.
 type CallOutcome struct {
 	// Tool is the tool's name in the set, or "" for an unknown tool. Skill is
 	// the skill that provides the tool, and SkillKey its [catalog.Entry.Key].
@@ -22,8 +22,8 @@ type CallOutcome struct {
 	Duration              time.Duration // response time of the server; 0 if not reached
 }
 
-// reportOutcome reports the outcome of a call, unless the call still waits for
-// approval or input.
+// reportOutcome reports the outcome of a call, unless the call is still
+// awaiting approval or input.
 func (s *Set) reportOutcome(ctx context.Context, t *Tool, began time.Time, res *mcp.CallToolResult, err error) {
 	if s.opts.OnCallEnd == nil || ctx.Err() != nil || err == nil && res.NeedsInput() {
 		return

@@ -42,10 +42,10 @@ type DefinitionStore interface {
 	Next(server string) string
 }
 
-// NewFileDefinitionStore returns a store with a file for each server
-// configuration in dir, of at most 4 MiB. The directory is created when it is
-// needed. Several processes can use it concurrently. The store returns an error
-// if other users can read a file, or if its content is invalid.
+// NewFileDefinitionStore returns a store with a file of at most 4 MiB in dir
+// for each server configuration. The directory is created when it is needed.
+// Several processes can use it concurrently. The store returns an error if
+// other users can read a file, or if its content is invalid.
 //
 // howToAccept returns the command with which the user can accept changes to a
 // server's tools; if it is nil, messages do not name a command.

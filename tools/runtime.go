@@ -31,9 +31,9 @@ type SkillServers struct {
 	// [Options.Variables] and the secrets included in their approval. If it
 	// returns an error, the skill's servers are not started.
 	Values func(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error)
-	// HowToApprove returns how the user can approve the skill that err
-	// refused, as the end of a sentence that starts with "the user can". If it
-	// is nil or returns "", only the reason is reported.
+	// HowToApprove returns how the user can approve the skill whose refusal err
+	// reports, as the end of a sentence that starts with "the user can". If
+	// HowToApprove is nil or returns "", only the reason is reported.
 	HowToApprove func(err *loadout.RefusedError) string
 	// Disabled is the reason why skill and project commands are not started.
 	// "" allows them.
@@ -87,8 +87,9 @@ func (s *Set) Start(ctx context.Context, c *ServerConfig) (Process, error) {
 
 // ReadServers reads a skill's MCP servers with the same parser that is used to
 // start them. configs is the JSON form of the mcpServers in the skill's
-// frontmatter. file names it in messages. The error lists up to three problems.
-// Assign it to [loadout.Scripts.ReadServers].
+// frontmatter. The file argument is the name that messages use for the file.
+// The error lists up to three problems. Assign ReadServers to
+// [loadout.Scripts.ReadServers].
 func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
 	f, findings := upstream.ParseMap(configs, file)
 	var wrong []string
@@ -174,17 +175,17 @@ func (r *runtimeServers) provide(_ context.Context, _ *catalog.Entry, s *skill.S
 	return &upstream.Config{Type: upstream.Stdio, Command: start.Command[0], Args: start.Command[1:], Env: start.Env}, nil, nil
 }
 
-// spawner returns a spawner that starts the user's commands with own and all
-// other commands in the sandbox.
-func (r *runtimeServers) spawner(own Spawner) Spawner {
+// spawner returns a spawner that starts the user's commands with hostSpawner
+// and all other commands in the sandbox.
+func (r *runtimeServers) spawner(hostSpawner Spawner) Spawner {
 	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		switch {
 		case c.Owner != "":
 			return r.start(ctx, c)
-		case own == nil:
+		case hostSpawner == nil:
 			return nil, errors.New("stdio servers are disabled; use a url")
 		}
-		return own(ctx, c)
+		return hostSpawner(ctx, c)
 	}
 }
 

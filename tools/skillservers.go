@@ -155,7 +155,8 @@ func (s *Set) ownServer(name string) *server {
 
 // openSkillServers opens the servers that a skill defines and those of its
 // borrowed tools. They need permission for the current version of the skills
-// and are closed when it ends. hash is the hash of the skill's SKILL.md.
+// and are closed when the permission ends. hash is the hash of the skill's
+// SKILL.md.
 func (s *Set) openSkillServers(ctx context.Context, e *catalog.Entry, sk *skill.Skill, loans []borrowedTools, hash string) ([]*server, []string) {
 	b := &serverGroup{key: e.Key(), version: hash}
 	problems := s.acquirePermissions(ctx, b, e, sk, &loans)

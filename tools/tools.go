@@ -481,7 +481,7 @@ type Server struct {
 	upstream.Status
 	Skill   string            // skill that provides the server; "" for the user's own
 	Config  *upstream.Config  // configuration with unresolved variables
-	Listing *upstream.Listing // last tool list, maybe of an earlier process; nil if unknown
+	Listing *upstream.Listing // last tool list, possibly from an earlier process; nil if unknown
 	// Problem describes quarantined tools, and tools that are configured but
 	// missing.
 	Problem string
