@@ -19,6 +19,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
@@ -68,7 +69,8 @@ type setup struct {
 	options mcpserver.Options
 	sources []catalog.Source // besides the directory
 	scripts *loadout.Scripts
-	servers []string // MCP servers at hand, see newTools
+	servers []string           // MCP servers at hand, see newTools
+	configs []*upstream.Config // more of them
 	rules   []string
 	grants  policy.Store
 	audit   func(context.Context, policy.Record) error

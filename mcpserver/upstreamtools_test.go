@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +47,7 @@ func newTools(t testing.TB, rt *loadout.Runtime, s *setup) *tools.Set {
 	for _, name := range s.servers {
 		own = append(own, &upstream.Config{Name: name, Type: upstream.Stdio, Command: name})
 	}
+	own = append(own, s.configs...)
 	rules, problems := policy.ParseRules(s.rules)
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -307,6 +310,35 @@ func TestClientWithoutElicitationGetsInstructions(t *testing.T) {
 	c.call("find_tools", args{})
 	if res := c.call("call_tool", args{"name": "a__echo", "arguments": args{"text": "x"}}); !res.IsError || !strings.Contains(textOf(res), "b__echo") {
 		t.Errorf("denied, without an alternative: %s", textOf(res))
+	}
+}
+
+// A server that stopped answers with its name, the reason and alternatives,
+// whatever its transport.
+func TestCallOfStoppedHTTPServer(t *testing.T) {
+	for _, era := range []string{legacy, modern} {
+		t.Run(era, func(t *testing.T) {
+			up := upstreamServer("web")
+			srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return up }, &mcp.StreamableHTTPOptions{Stateless: era == modern}))
+			w := newWorld(t, setup{servers: []string{"a"}, configs: []*upstream.Config{{Name: "web", Type: upstream.HTTP, URLs: []string{srv.URL}}}})
+			c := w.connect(t, ways[0], nil)
+			c.call("find_tools", args{})
+			for ss := range up.Sessions() {
+				ss.Close()
+			}
+			srv.CloseClientConnections()
+			srv.Close()
+			for _, reason := range []string{"", "connection refused"} { // the first call may find a connection that just ended
+				res, err := c.CallTool(c.ctx, &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "web__echo", "arguments": args{"text": "hi"}}})
+				if err != nil {
+					t.Fatalf("a protocol error that no server sent: %v", err)
+				}
+				text := textOf(res)
+				if !res.IsError || !strings.Contains(text, "web__echo failed: ") || !strings.Contains(text, `server "web"`) || !strings.Contains(text, reason) || !strings.Contains(text, "- a__echo: ") || strings.Contains(text, "rejected") {
+					t.Errorf("got %s", text)
+				}
+			}
+		})
 	}
 }
 

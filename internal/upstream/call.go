@@ -332,7 +332,7 @@ func (s *Server) brokenError(conn *Conn, err error) error {
 	if conn.Transport == Stdio {
 		conn.Close() // after Close the exit status and stderr are complete
 	}
-	return &displayError{redactText(s.config, failureReason(s.config, conn.link, err)+lastLines(conn.Stderr())), err, 0}
+	return &displayError{redactText(s.config, failureReason(s.config, conn.link, err)+lastLines(conn.Stderr())), transportError(err), 0}
 }
 
 // callError wraps err in an error that names the tool and the server. It
@@ -342,5 +342,5 @@ func (s *Server) callError(tool string, err error) error {
 	if wire := wireError(err); wire != nil {
 		why = fmt.Sprintf("%s (%d)", truncate(redactSecrets(s.config, wire.Message), 2000), wire.Code)
 	}
-	return &displayError{redactText(s.config, fmt.Sprintf("tool %q of server %q: %s", tool, s.config.Name, why)), err, 0}
+	return &displayError{redactText(s.config, fmt.Sprintf("tool %q of server %q: %s", tool, s.config.Name, why)), transportError(err), 0}
 }

@@ -112,7 +112,7 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 		}
 		b.WriteString(lastLines(l.stderr()))
 	}
-	return &displayError{redactText(c, b.String()), err, status}
+	return &displayError{redactText(c, b.String()), transportError(err), status}
 }
 
 // failureReason briefly describes why a connection failed or ended.
@@ -158,7 +158,24 @@ func failureReason(c *Config, l *link, err error) string {
 			return "connection broken: " + truncate(redactSecrets(c, broken.Error()), 500)
 		}
 	}
-	return err.Error()
+	return unsentReason(err)
+}
+
+// unsentReason returns the message of err without what the SDK and package http
+// put before the reason: the method, and the address, which messages contain
+// anyway.
+func unsentReason(err error) string {
+	const rejected = "rejected by transport: "
+	text := err.Error()
+	i := strings.LastIndex(text, rejected)
+	if i < 0 {
+		return text
+	}
+	text = text[i+len(rejected):]
+	if request, ok := errors.AsType[*url.Error](err); ok && strings.HasSuffix(text, request.Error()) {
+		return request.Err.Error()
+	}
+	return text
 }
 
 // isSDKError reports whether the SDK created e, rather than a server. Servers
@@ -175,13 +192,28 @@ func isSDKError(e *jsonrpc.Error) bool {
 	return false
 }
 
-// transportError hides an error created by the SDK from errors.As, so that
-// callers do not mistake it for an error from the server.
+// transportError hides a protocol error that the SDK created from errors.As, so
+// that callers do not mistake it for an error from the server.
 func transportError(err error) error {
 	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && isSDKError(wire) {
-		return errors.New(err.Error())
+		return &sdkError{err}
 	}
 	return err
+}
+
+// sdkError wraps an error whose tree contains a protocol error of the SDK. All
+// other errors of the tree can be found.
+type sdkError struct{ err error }
+
+func (e *sdkError) Error() string        { return e.err.Error() }
+func (e *sdkError) Is(target error) bool { return errors.Is(e.err, target) }
+
+// As finds any error in the tree but a [*jsonrpc.Error].
+func (e *sdkError) As(target any) bool {
+	if _, protocol := target.(**jsonrpc.Error); protocol {
+		return false
+	}
+	return errors.As(e.err, target)
 }
 
 func isTimeout(err error) bool {
