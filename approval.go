@@ -35,8 +35,8 @@ type ApprovalRequest struct {
 
 // Permissions returns the permissions that an approval of a skill's code
 // grants: those that the skill requests, except write access to the workspace,
-// and the secrets that its servers use. Servers with a RefusedReason do not
-// count.
+// and the secrets that its servers use. It ignores servers with a
+// RefusedReason.
 func (r *ApprovalRequest) Permissions() policy.Permissions {
 	p := r.Requested.Permissions()
 	p.Run, p.WorkspaceWrite = true, false

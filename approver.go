@@ -30,8 +30,9 @@ type Approval struct {
 	// By is the user who approved the skill's code. The zero value is the user
 	// who runs this program.
 	By policy.Principal
-	// Presence says how it is known that the user answered, for
-	// [policy.Grant.Presence]. "" means that an approval request was answered.
+	// Presence is the [policy.Grant.Presence] of the grant. It says how it is
+	// known that the user answered. "" means that an approval request was
+	// answered.
 	Presence string
 	// Arguments, if not empty, replace the arguments of the tool call.
 	Arguments json.RawMessage
@@ -138,7 +139,7 @@ func withApproval[T any](ctx context.Context, r *Runtime, skill, script string, 
 	return fn()
 }
 
-// answeredRequest is the evidence of presence of a user who answered an
+// answeredRequest is the [policy.Grant.Presence] of a user who answered an
 // approval request.
 const answeredRequest = "answered an approval request"
 

@@ -6,15 +6,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/execution"
 )
 
-// HeldChange is a change of a file in a user's directory that steers programs or
-// agents, such as CLAUDE.md or .git/hooks. Code changes a copy of the directory.
-// When it ends, its changes are applied, except held changes, which need the
-// user's approval.
+// HeldChange is a change to a file, in a user's directory, that steers programs
+// or agents, such as CLAUDE.md or .git/hooks. A skill's code or a command
+// changes a copy of the directory. When it has ended, its changes are applied
+// to the directory. Held changes are not applied unless the user approves them.
 type HeldChange struct {
 	Path   string `json:"path"`           // relative to the directory; safe to print
 	Op     string `json:"op"`             // create, modify, mode or delete
 	Reader string `json:"reader"`         // program that the file steers, such as Claude Code
-	Diff   string `json:"diff,omitempty"` // unified, safe to print; "" for a directory or other permissions
+	Diff   string `json:"diff,omitempty"` // unified diff, safe to print; "" for a directory or if only permissions changed
 }
 
 func heldChanges(list []execution.HeldChange) (out []HeldChange) {
@@ -24,8 +24,8 @@ func heldChanges(list []execution.HeldChange) (out []HeldChange) {
 	return out
 }
 
-// toAgree converts approve, which asks the user about held changes. It returns
-// nil if approve is nil.
+// toAgree adapts approve, which asks the user about held changes, to package
+// execution. It returns nil if approve is nil.
 func toAgree(approve func(context.Context, []HeldChange) (bool, error)) execution.Agree {
 	if approve == nil {
 		return nil

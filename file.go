@@ -33,7 +33,7 @@ type Content struct {
 	Path   string // inside the skill, with slashes
 	Size   int64  // size of the whole file in bytes
 	SHA256 string // in hex; empty if the file is larger than 256 MiB
-	MIME   string // by extension or else by content; for Data always by content
+	MIME   string // determined by extension or else by content; for Data always by content
 	// Text is the requested part of a text file, which is UTF-8 without NUL
 	// bytes. Offset is its offset in bytes. It may be up to three bytes before
 	// the requested one, at the start of a character. Next is the offset of
@@ -47,8 +47,9 @@ type Content struct {
 	Binary bool
 	// TooLarge is set if the file is over 16 MiB. Its content is not returned.
 	TooLarge bool
-	// Warning tells a model that the text file has hidden characters. It is to be
-	// put before Text, and "" if there are none. See [Runtime.CheckText].
+	// Warning tells a model that the text file has hidden characters; "" if it
+	// has none. It must precede Text in what the model receives. See
+	// [Runtime.CheckText].
 	Warning string
 }
 

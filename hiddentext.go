@@ -31,14 +31,15 @@ func (r *Runtime) CheckText(ctx context.Context, e *catalog.Entry, path, text st
 	return skilltext.HiddenWarning(path, found), nil
 }
 
-// checkReport returns a [*RefusedError] if a text with the given report must not
-// be delivered. what names the text, and file is the content of its whole file.
-func (r *Runtime) checkReport(ctx context.Context, e *catalog.Entry, what string, found untrusted.Report, file []byte) error {
+// checkReport returns a [*RefusedError] if a text with the given report must
+// not be delivered. name is the name of the text for the message, and file is
+// the content of the whole file that contains the text.
+func (r *Runtime) checkReport(ctx context.Context, e *catalog.Entry, name string, found untrusted.Report, file []byte) error {
 	if found.Clean() || e.Scope == catalog.User || e.Scope == catalog.Bundled || r.isReviewed(ctx, e, file) {
 		return nil
 	}
 	return &RefusedError{Skill: e.Name, NeedsApproval: true, Decision: policy.Decision{Effect: policy.Deny, Code: decision.HiddenText,
-		Reason: what + " has " + found.String(), Hint: "approve it after a review"}}
+		Reason: name + " has " + found.String(), Hint: "approve it after a review"}}
 }
 
 // isReviewed reports whether the user approved the current version of a skill,

@@ -13,9 +13,10 @@ type Lease struct {
 	Skill  string        // name of the skill
 	Digest policy.Digest // digest of the skill's files
 	Bounds policy.Bounds // bounds that were requested and granted
-	// Isolated is set if the skill's servers run in a sandbox without network access
-	// and without secrets, and the caller gives them no [Service.Workspace]. Secrets
-	// in the configuration of a server do not count.
+	// Isolated is set if the skill's servers run in a sandbox without network
+	// access and without secrets, and the caller gives them no
+	// [Service.Workspace]. It may be set even if a server's configuration
+	// contains secrets.
 	Isolated bool
 
 	scripts *Scripts
@@ -25,18 +26,18 @@ type Lease struct {
 // AcquireLease acquires permission to use a skill's servers, without starting
 // them. As for [Runtime.Run], the current version of the skill must be
 // approved. If it is not, [Options.Approve] is called before the request is
-// refused. ctx applies only to this call, not to the lease. The zero value of
-// who means [Scripts.Principal]. session is "" outside a session.
+// refused. ctx applies only to this call, not to the lease. If principal is the
+// zero value, [Scripts.Principal] applies. session is "" outside a session.
 //
 // The error is a [*RefusedError] if policy denies the request, and a
 // [*ServersError] if the skill's servers cannot be read. It is [ErrNoScripts]
 // if [Options.Scripts] is nil, and that of [Runtime.Fetch] if the skill cannot
 // be read. Without [Scripts.ReadServers], a skill with servers is an error.
-func (r *Runtime) AcquireLease(ctx context.Context, skill string, who policy.Principal, session string) (*Lease, error) {
+func (r *Runtime) AcquireLease(ctx context.Context, skill string, principal policy.Principal, session string) (*Lease, error) {
 	if r.scripts == nil {
 		return nil, ErrNoScripts
 	}
-	c := r.scripts.caller(who, session)
+	c := r.scripts.caller(principal, session)
 	l, err := withApproval(ctx, r, skill, "", c, func() (*execution.Lease, error) {
 		l, err := r.runner().AcquireLease(ctx, skill, c)
 		return l, refused(err)
@@ -50,8 +51,8 @@ func (r *Runtime) AcquireLease(ctx context.Context, skill string, who policy.Pri
 // CanAcquireLease reports whether policy allows [Runtime.AcquireLease] now,
 // without asking the user. It does not check whether the skill's servers can be
 // read or the sandbox isolates enough. It does not record a decision.
-func (r *Runtime) CanAcquireLease(ctx context.Context, skill string, who policy.Principal, session string) bool {
-	return r.scripts != nil && r.runner().CanAcquireLease(ctx, skill, r.scripts.caller(who, session))
+func (r *Runtime) CanAcquireLease(ctx context.Context, skill string, principal policy.Principal, session string) bool {
+	return r.scripts != nil && r.runner().CanAcquireLease(ctx, skill, r.scripts.caller(principal, session))
 }
 
 // Check returns an error if the skill's files changed or the grant is no longer

@@ -18,10 +18,10 @@ import (
 // Fetch resolves a reference, as described for [catalog.Catalog.Resolve], and
 // returns the current version of the skill and its dependencies. Dependencies
 // precede the skills that need them. Missing ones are listed in
-// [session.Skill.Problems]. If a skill is the cause of the error, it is a
+// [session.Skill.Problems]. If Fetch fails because of a skill, the error is a
 // [*catalog.NotFoundError], [*catalog.DependencyError] or
-// [*catalog.BrokenError], or a [*RefusedError] because of hidden characters; see
-// [Runtime.CheckText].
+// [*catalog.BrokenError], or a [*RefusedError] because of hidden characters;
+// see [Runtime.CheckText].
 func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {

@@ -23,8 +23,8 @@ type Run struct {
 	Inputs []Input
 
 	// Principal is the principal of the run; the zero value means
-	// [Scripts.Principal]. ByUser is set if the user typed the command. That
-	// approves this run if the principal is a user.
+	// [Scripts.Principal]. ByUser is set if the user typed the command. The run
+	// then needs no other approval if the principal is a user.
 	Principal policy.Principal
 	ByUser    bool
 	Session   string // session ID, for grants that are valid in one session
@@ -48,9 +48,9 @@ type Run struct {
 	// full access to the machine's network. Set them only if the user typed
 	// the command. They are ignored unless ByUser is set.
 	WriteWorkspace, HostNetwork bool
-	// ApproveChanges asks the user whether changes of files in the workspace
-	// that steer programs or agents are applied, all or none. If it is nil,
-	// they are not.
+	// ApproveChanges asks the user whether to apply the changes to files in the
+	// workspace that steer programs or agents. The answer applies to all of
+	// them. If ApproveChanges is nil, they are not applied.
 	ApproveChanges func(ctx context.Context, changes []HeldChange) (bool, error)
 	// Secrets are values for this run, in addition to those of [Scripts].
 	Secrets []sandbox.Secret
@@ -187,9 +187,9 @@ type Command struct {
 	Args     []string // program and arguments; must not be empty
 	Folder   string   // absolute; must not contain Loadout's own state
 	Writable bool     // whether the command may write to Folder, as a script may write to [Run.Workspace]
-	// Direct makes a writable Folder change at once and without approval,
-	// except names in it that make other programs run code, such as .git. It is
-	// for a folder that users do not work in.
+	// Direct lets the command change a writable Folder immediately and without
+	// approval, except names in it that make other programs run code, such as
+	// .git. It is for a folder that users do not work in.
 	Direct bool
 	// ApproveChanges is like that of [Run].
 	ApproveChanges func(ctx context.Context, changes []HeldChange) (bool, error)

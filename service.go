@@ -13,9 +13,9 @@ import (
 type Service struct {
 	Skill string // reference to the skill; "" for a project's command
 	// Project, if not nil, is the project whose configuration contains the
-	// command. The command starts in the project's directory. Only the fields
-	// Command, Env, Redact, Principal, Session and Progress are used in
-	// addition.
+	// command. The command starts in the project's directory. Of the other
+	// fields, only Command, Env, Redact, Principal, Session and Progress are
+	// used.
 	Project *Project
 	// Digest, if not empty, is the digest that the skill must have: its digest
 	// when the command was read.

@@ -135,8 +135,9 @@ func (b *sourceBuilder) add(p SourceLocation) {
 	b.sources = append(b.sources, catalog.NewDir(label, p.Scope, p.Path, &o))
 }
 
-// isArchive reports whether the location is an archive, or may become one. An
-// archive outside of Within is none.
+// isArchive reports whether the location is an archive, or a path at which an
+// archive may be created later. It returns false for an archive outside of
+// Within.
 func (p SourceLocation) isArchive() bool {
 	if p.Within != "" {
 		if !isArchive(p.Path) {
@@ -235,9 +236,9 @@ func isInDependency(root, dir string) bool {
 }
 
 // projectBoundary returns the directory that symlinks in a project directory
-// must not leave: the repository root. The home directory belongs to the user,
-// so it has no boundary. If it is a repository, it is no boundary for projects
-// below it either.
+// must not leave. It is the repository root, or dir if the home directory is
+// the repository root. projectBoundary returns "" for the home directory
+// itself, because it belongs to the user.
 func projectBoundary(dir, root, home string) string {
 	switch {
 	case !sameDir(root, home):
