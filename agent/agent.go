@@ -5,12 +5,12 @@
 // Requests are rendered from the session's events. Because events are only
 // added, each request starts with the previous one until the conversation is
 // compacted. The tools stay the same for the whole conversation. Each call that
-// may have an effect is recorded before it is made, so that after a crash, a call
-// that may have had one is not repeated.
+// may have an effect is recorded before it is made, so that after a crash, a
+// call that may already have had its effect is not repeated.
 //
 // An agent itself has only tools that load and unload skills. [SkillTools] and
-// [ServerTools] return others. The package does not depend on a vendor, terminal
-// or configuration. Start with [New] and [Agent.RunTurn].
+// [ServerTools] return others. The package does not depend on a vendor,
+// terminal or configuration. Start with [New] and [Agent.RunTurn].
 package agent
 
 import (
@@ -39,8 +39,8 @@ type Tool struct {
 	ReadOnly bool
 	// ReportsStart means that Call calls [ReportStart] right before it has an
 	// effect. Whatever it does before that, such as asking the user, is
-	// repeated after a crash. Otherwise a call counts as started when it is
-	// made.
+	// repeated after a crash. If ReportsStart is not set, a call counts as
+	// started as soon as it is made.
 	ReportsStart bool
 	// Call runs the tool. args is valid JSON, but need not match the schema. A
 	// failure for the model to handle is an outcome; an error ends the turn.
@@ -87,8 +87,8 @@ type Options struct {
 	// start of a turn. If it is nil, no skills are reported.
 	Skills func() []*catalog.Entry
 	// Tools are the agent's tools, in this order, with unique names. The agent
-	// adds its own load_skill and unload_skill, and drops others of those
-	// names. [SkillTools] returns the other tools for skills.
+	// adds its own load_skill and unload_skill, and drops other tools with
+	// these names. [SkillTools] returns the other tools for skills.
 	Tools []Tool
 	// BeforeCall, if not nil, is called before each tool call, to apply
 	// revoked permissions. If it returns an error, the call is not made, and
@@ -138,7 +138,7 @@ type Agent struct {
 	mu    sync.Mutex
 	own   llm.Model       // the conversation's model
 	noted map[string]bool // notices already shown
-	state *fold.State     // of the conversation up to an event; see folded
+	state *fold.State     // state of the conversation up to some event; see folded
 
 	turns sync.Mutex // held during a turn
 }

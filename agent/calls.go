@@ -178,7 +178,7 @@ type runningCall struct {
 	// recordLater means that the start is recorded together with the result, which
 	// saves a write. The call has no effect, so it may be made again after a crash.
 	recordLater bool
-	unrecorded  atomic.Pointer[session.Event] // start to record later
+	unrecorded  atomic.Pointer[session.Event] // the start event, to be recorded with the result
 }
 
 type runningCallKey struct{}
@@ -250,9 +250,9 @@ func (t *turn) recoveredLoad(c pendingCall) string {
 	return strings.Join(texts, "\n")
 }
 
-// recordSkillUse records the use of a skill by a call, so that the skill stays
-// active. A call uses a skill if it names its file or script, or calls a tool
-// that it provides.
+// recordSkillUse records that a call uses a skill, so that the skill stays
+// active. A call uses a skill if its arguments name the skill, or a tool that
+// the skill provides.
 func (t *turn) recordSkillUse(ctx context.Context, args json.RawMessage) error {
 	var about struct {
 		Skill string `json:"skill"`

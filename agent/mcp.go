@@ -52,15 +52,15 @@ func connect(ctx context.Context, s inProcessServer, elicit func(context.Context
 	return c, nil
 }
 
-// tools returns the server's tools, except those named in without. They have no
-// function Call.
-func (c *connection) tools(ctx context.Context, without ...string) ([]Tool, error) {
+// tools returns the server's tools, except those with an excluded name. They
+// have no function Call.
+func (c *connection) tools(ctx context.Context, excluded ...string) ([]Tool, error) {
 	var out []Tool
 	for t, err := range c.ClientSession.Tools(ctx, nil) {
 		if err != nil {
 			return nil, fmt.Errorf("list tools: %w", err)
 		}
-		if slices.Contains(without, t.Name) {
+		if slices.Contains(excluded, t.Name) {
 			continue
 		}
 		schema, err := json.Marshal(t.InputSchema)

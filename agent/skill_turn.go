@@ -13,8 +13,8 @@ import (
 // called during a turn.
 //
 // If the skill cannot be loaded, the result has [session.StateFailed] and the
-// reasons. The error is [session.ErrClosed], the cause of ctx, or one of the
-// session's log.
+// reasons. The error is [session.ErrClosed], the cause of ctx, or an error from
+// the session's log.
 func (a *Agent) LoadSkill(ctx context.Context, skill string, keep session.RetentionMode) (*session.LoadResult, error) {
 	return a.session.Load(ctx, skill, &session.LoadOptions{Retention: keep, Direct: true})
 }
