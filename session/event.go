@@ -282,8 +282,8 @@ type ID struct {
 func (id ID) Key() string { return id.Origin + "/" + id.Dir }
 
 // Matches reports whether ref, a reference written by a model, refers to this
-// skill. It may be the skill's name, with or without an origin or a version, or
-// its key.
+// skill. ref may be the skill's key, or its name with or without an origin or a
+// version.
 func (id ID) Matches(ref string) bool {
 	name, _, _ := strings.Cut(ref, "@")
 	return name == id.Name || ref == id.Key() || name == id.Origin+"/"+id.Name

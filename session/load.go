@@ -45,7 +45,8 @@ type Skill struct {
 	Needs        []string // names of the skills that it depends on
 	Problems     []string // what will not work; part of the text for the model
 	// Warning tells a model that the instructions have characters that the user
-	// does not see; "" if they have none. It precedes them.
+	// does not see; "" if they have none. In the text for a model, it precedes
+	// the instructions.
 	Warning string
 	// Hidden is set if only the user may load the skill. ArgumentHint
 	// describes the arguments that the user can type after its name.
@@ -142,8 +143,8 @@ type loadKey struct {
 }
 
 // inflightLoad is a load in progress. waiting is the number of callers that
-// wait for it. Session.mu guards the fields until done is closed, and taken
-// even afterwards.
+// wait for it. Session.mu guards the fields until done is closed. It guards
+// taken even after that.
 type inflightLoad struct {
 	cancel  context.CancelFunc
 	done    chan struct{}

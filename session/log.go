@@ -23,9 +23,9 @@ type Log interface {
 	// call are consecutive. If Append returns an error, none of the events is
 	// stored. Without events, Append does nothing.
 	Append(ctx context.Context, events ...*Event) error
-	// Read returns the events after the given sequence number, in order. If
-	// after is 0 or negative, it returns all events. If no event follows, it
-	// returns none and no error.
+	// Read returns the events whose sequence number is greater than after, in
+	// order. If after is 0 or negative, these are all events. If there are
+	// none, Read returns none and no error.
 	Read(ctx context.Context, after int64) ([]Event, error)
 }
 

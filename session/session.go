@@ -63,8 +63,8 @@ var ErrClosed = errors.New("session is closed")
 
 // Open opens the conversation in o.Log with the skills that were active at its
 // end. Their servers are started when they are needed; see [Session.Tools].
-// skills may be nil if nothing is loaded, and o may be nil. Open returns an error only if the log
-// cannot be read. The caller must close the session.
+// skills may be nil if nothing is loaded, and o may be nil. Open returns an
+// error only if the log cannot be read. The caller must close the session.
 func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
@@ -229,9 +229,9 @@ func (s *Session) TurnsLeft(id ID) (turns int, bounded bool) {
 // ID returns [Options.ID].
 func (s *Session) ID() string { return s.id }
 
-// Events returns the events after the given sequence number, in order. If after
-// is 0 or negative, it returns all events. It never returns those that precede
-// [Options.State]. The caller must not modify the events.
+// Events returns the events whose sequence number is greater than after, in
+// order. If after is 0 or negative, these are all events. Events that precede
+// [Options.State] are never returned. The caller must not modify the events.
 func (s *Session) Events(after int64) []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,8 +58,8 @@ func (s *Session) Tools(ctx context.Context) ([]Tool, []string) {
 	return found, cleanProblems(problems)
 }
 
-// cleanProblems cleans problems with tools for the model. They repeat names of servers
-// and tools.
+// cleanProblems cleans problems with tools for the model, because they contain
+// names chosen by servers.
 func cleanProblems(problems []string) []string {
 	out := slices.Clone(problems)
 	for i, p := range out {
