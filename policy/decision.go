@@ -32,5 +32,5 @@ type Decision struct {
 	Reason string // for users
 	Hint   string // what the user can do about it; may be empty
 	Rule   string // text of the rule that matched the call, if any
-	Grant  *Grant // the grant that allows it if Code is "granted"; otherwise nil or a grant that does not
+	Grant  *Grant // the grant that allows the operation if Code is "granted"; otherwise nil, or a grant that does not allow it
 }

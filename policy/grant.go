@@ -76,9 +76,9 @@ type Need struct {
 	Digest Digest `json:"digest"`
 }
 
-// Expired reports whether the grant has expired at time at. A grant is valid
+// Expired reports whether the grant has expired at time t. A grant is valid
 // before Expires, and always if Expires is zero.
-func (g *Grant) Expired(at time.Time) bool { return !g.Expires.IsZero() && !at.Before(g.Expires) }
+func (g *Grant) Expired(t time.Time) bool { return !g.Expires.IsZero() && !t.Before(g.Expires) }
 
 // NeedsExactly reports whether the grant covers exactly these dependencies and
 // digests, in any order. Duplicates are ignored.

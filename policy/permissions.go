@@ -21,7 +21,7 @@ type Permissions struct {
 }
 
 // Covers reports whether a permits everything that b permits. An invalid host
-// pattern in b is never covered, and one in a covers nothing.
+// pattern covers nothing, and nothing covers it.
 func (a Permissions) Covers(b Permissions) bool {
 	return (a.Run || !b.Run) && (a.Call || !b.Call) &&
 		!slices.ContainsFunc(b.Network, func(h string) bool { return !coversHost(a.Network, h) }) &&
@@ -50,12 +50,12 @@ func (a Permissions) Bounds() Bounds {
 	return Bounds{Network: slices.Clone(a.Network), Secrets: slices.Clone(a.Secrets), WorkspaceWrite: a.WorkspaceWrite}
 }
 
-// Normalize returns a with sorted lists and hosts in lower case, without
-// entries that are covered by another. It returns an error if a list has more
-// than 256 entries. If host patterns or secret names are invalid, the error
-// lists all of them. A secret name has up to 128 ASCII letters, digits and
-// underscores, and does not start with a digit. On error, Normalize
-// returns a unchanged.
+// Normalize returns the permissions with sorted lists and hosts in lower case,
+// without entries that are covered by another. It returns an error if a list
+// has more than 256 entries. If host patterns or secret names are invalid, the
+// error lists all of them. A secret name has up to 128 ASCII letters, digits
+// and underscores, and does not start with a digit. If there is an error,
+// Normalize returns the permissions unchanged.
 func (a Permissions) Normalize() (Permissions, error) {
 	var errs []error
 	if len(a.Network) > maxList || len(a.Secrets) > maxList {

@@ -170,12 +170,12 @@ func AllowTools(texts []string) (Rules, []Problem) {
 	return r, problems
 }
 
-// Append returns the rules of r followed by those of more. The rules of more
+// Append returns the rules of r followed by those of other. The rules of other
 // can allow only calls that r does not decide, but can deny any call. The
 // threshold is that of r.
-func (r Rules) Append(more Rules) Rules {
-	r.list = slices.Concat(r.list, more.list)
-	r.bad = slices.Concat(r.bad, more.bad)
+func (r Rules) Append(other Rules) Rules {
+	r.list = slices.Concat(r.list, other.list)
+	r.bad = slices.Concat(r.bad, other.bad)
 	return r
 }
 
@@ -202,15 +202,15 @@ type ruleError struct {
 	message string
 }
 
-// parseTools parses the tools in a rule's text, starting at offset from.
-func parseTools(effect, text string, from int) (rules []rule, bad []ruleError) {
+// parseTools parses the tools in a rule's text, beginning at the offset start.
+func parseTools(effect, text string, start int) (rules []rule, bad []ruleError) {
 	if len(text) > maxRuleBytes {
 		return nil, []ruleError{{0, fmt.Sprintf("too long (%d bytes, limit %d)", len(text), maxRuleBytes)}}
 	}
 	if !utf8.ValidString(text) {
 		return nil, []ruleError{{0, "not UTF-8"}}
 	}
-	for at := from; at < len(text); {
+	for at := start; at < len(text); {
 		first, size := utf8.DecodeRuneInString(text[at:])
 		if first == ',' || unicode.IsSpace(first) {
 			at += size
@@ -263,8 +263,8 @@ func scanTool(text string, at int) (end, open int, message string) {
 	return len(text), open, ""
 }
 
-// newRule returns a rule for TOOL(PATTERN), whose opening parenthesis is at
-// open.
+// newRule returns a rule for TOOL(PATTERN). open is the offset of its opening
+// parenthesis.
 func newRule(effect, text string, open int) (rule, *ruleError) {
 	r := rule{effect: effect, tool: text[:open]}
 	if i := strings.IndexFunc(r.tool, func(c rune) bool {

@@ -30,10 +30,9 @@ const (
 // Implementations must be safe for concurrent use and must not share mutable
 // data with callers. Package loadouttest contains tests for implementations.
 type Store interface {
-	// Find returns the newest unexpired grant that permits the principal to
-	// use the subject in the session ("" for none). The error matches
-	// [ErrNotGranted] if there is none. It does not match if the grants cannot
-	// be read.
+	// Find returns the newest unexpired grant that permits the principal to use
+	// the subject in the session ("" for none). The error matches
+	// [ErrNotGranted] if there is none, but not if the grants cannot be read.
 	Find(ctx context.Context, p Principal, subject Digest, session string) (*Grant, error)
 	// List returns all grants, including expired ones, oldest first, and a
 	// problem for each unreadable grant. It returns an error if the store
