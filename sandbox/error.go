@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrDisabled is the reason for the end of a service or a lease whose permission
-// was revoked. A command that it ends has the reason [Disabled].
+// ErrDisabled is the reason why a service or a lease ended if its permission
+// was revoked. A command that is killed for this reason exits with [Disabled].
 var ErrDisabled = errors.New("permission to run was revoked")
 
 // ErrEnded indicates that a sandbox ended before an operation finished. Methods

@@ -68,8 +68,8 @@ type Backend interface {
 	// [*UnavailableError] if the backend cannot be used on this machine.
 	Probe(ctx context.Context) (*Report, error)
 	// Start starts a sandbox. ctx applies only to the start. The error may be
-	// an [*UnavailableError], [*ChangedError] or [*UnsupportedError], or that
-	// about an invalid spec. The caller must close the sandbox, and must not modify
+	// an [*UnavailableError], [*ChangedError] or [*UnsupportedError], or report
+	// an invalid spec. The caller must close the sandbox, and must not modify
 	// the spec before that.
 	Start(ctx context.Context, spec *Spec) (Sandbox, error)
 }

@@ -38,7 +38,7 @@ type Tree struct {
 	FS fs.FS
 	// Files are the files to copy, sorted by path without duplicates. A file
 	// with a SHA256 is copied only if its content matches. In a read-only tree,
-	// each file must have one.
+	// each file must have a SHA256.
 	Files []File
 }
 
@@ -57,18 +57,18 @@ type Mount struct {
 	// and /workspace for the user's directory.
 	Path     string
 	Writable bool // whether code in the sandbox may write to Host
-	// Overlay lets code change the directory as it sees it, while Host stays
-	// as it is. A backend without overlays makes the mount
-	// read-only. At most one mount has it, and it is not Writable.
+	// Overlay lets code in the sandbox change its view of the directory without
+	// changing Host. A backend without overlays makes the mount read-only. At
+	// most one mount may set Overlay, and that mount must not be Writable.
 	Overlay bool
 }
 
 // Cmd describes a command to run in a sandbox.
 type Cmd struct {
-	// Args are the program and its arguments. It must not be empty, and is not
-	// interpreted by a shell. The program is a path, or a name that is looked
-	// up in the sandbox's PATH. An argument that is a path of the layout or
-	// ends in =PATH is translated to the actual path.
+	// Args holds the program and its arguments. It must not be empty, and is
+	// not interpreted by a shell. The program is a path, or a name that is
+	// looked up in the sandbox's PATH. An argument that is a path of the layout
+	// or ends in =PATH is translated to the actual path.
 	Args []string
 	Env  map[string]string // added to the sandbox's environment; paths are translated too
 	Dir  string            // path of the layout; default /work
@@ -101,8 +101,8 @@ type Network struct {
 	// Inject lists headers with secrets that the proxy adds to requests, so
 	// that code never sees the secrets.
 	Inject []Injection
-	// Log logs each decision at level info, with secrets redacted. Nil
-	// discards them.
+	// Log receives each decision at level info, with secrets redacted. Nil
+	// discards the decisions.
 	Log *slog.Logger
 }
 

@@ -35,8 +35,9 @@ type Options struct {
 // New returns a backend that chooses another one on first use; nil options mean
 // the defaults. New itself probes nothing. The backend's name is "auto" before
 // the choice and that of the chosen backend afterwards. If no backend can be
-// used, its errors match [*sandbox.UnavailableError], with what each backend
-// lacks and the fixes. It chooses again after 30 seconds.
+// used, the errors of the methods match [*sandbox.UnavailableError], with what
+// each backend lacks and the fixes. The backend then chooses again after 30
+// seconds.
 func New(opts *Options) sandbox.Backend {
 	if opts == nil {
 		opts = &Options{}
