@@ -30,11 +30,11 @@ type RetryOptions struct {
 }
 
 // Retry returns a model that retries requests that failed temporarily before
-// the first event. Network errors are temporary, unless the host is unknown. So
-// are errors for which [StatusError.Again] returns true. Retry never retries a
-// request after part of the response was yielded. After the last retry, the
-// model yields the last error. If ctx is done during a delay, it yields the
-// cause of ctx. o may be nil.
+// the first event. Temporary failures are network errors, unless the host is
+// unknown, and errors for which [StatusError.Again] returns true. Retry never
+// retries a request after part of the response was yielded. After the last
+// retry, the model yields the last error. If ctx is done during a delay, it
+// yields the cause of ctx. o may be nil.
 func Retry(m Model, o *RetryOptions) Model {
 	r := &retryingModel{Model: m}
 	if o != nil {

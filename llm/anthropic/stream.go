@@ -20,7 +20,7 @@ import (
 
 // maxAnswer is the maximum size of a response in bytes. It allows for the
 // longest responses of current models, with an overhead of about 130 bytes for
-// each piece. The vendor's library limits a line to half of it.
+// each piece. The vendor's library limits a line to half that size.
 const maxAnswer = 64 << 20
 
 var (
@@ -30,14 +30,14 @@ var (
 
 // Stream implements [llm.Model]. It does not retry; see [llm.Retry].
 //
-// A response is limited to 64 MiB, and each of its lines to 32 MiB. A tool
-// name must be 1 to 128 of a-z, A-Z, 0-9, _ and -, and at least one message
-// must have content; otherwise nothing is sent. Images other than JPEG, PNG,
-// GIF and WebP are replaced by a note.
+// A response is limited to 64 MiB, and each of its lines to 32 MiB. A tool name
+// must be 1 to 128 of a-z, A-Z, 0-9, _ and -, and at least one message must
+// have content; otherwise nothing is sent. Images other than JPEG, PNG, GIF and
+// WebP are replaced by a note.
 //
-// [llm.Request.Thinking] is raised to 1,024 and limited to three quarters of the
-// response limit. From version 4.6 on, models get an effort instead: low up to
-// 2,048 tokens, medium up to 8,192, high above.
+// [llm.Request.Thinking] is raised to at least 1,024 and limited to three
+// quarters of the response limit. From version 4.6 on, models get an effort
+// level instead: low up to 2,048 tokens, medium up to 8,192, high above.
 func (m *model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		body, err := m.render(r)

@@ -66,7 +66,8 @@ var hosts = []struct {
 
 // quirksOf returns the quirks of a server and a model. It knows servers by host
 // name and does not connect. The vendor of an unknown server is its host name,
-// and "-PORT" unless the port is the default. It is "" if the URL has no host.
+// followed by "-PORT" unless the port is the default. It is "" if the URL has
+// no host.
 func quirksOf(baseURL, model string) Quirks {
 	host := hostOf(baseURL)
 	q, local := Quirks{Vendor: strings.ReplaceAll(host, ":", "-")}, true
