@@ -10,7 +10,6 @@ import (
 	"path"
 	"strings"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/loadout-dev/loadout/internal/printable"
@@ -159,9 +158,8 @@ func (l Limits) Check(files Manifest) []Refusal {
 // checker checks the entries of an archive or the files of a skill in one pass.
 type checker struct {
 	limits   Limits
-	what     string // kind of object that has the entries
-	fold     cases.Caser
-	seen     map[string]string // folded path of a file or directory → path as written
+	what     string            // kind of object that has the entries
+	seen     map[string]string // foldPath of a file or directory → path as written
 	listed   map[string]bool   // directories that have their own entry
 	files    []string
 	entries  int
@@ -172,7 +170,7 @@ type checker struct {
 const maxRefusals = 20
 
 func newChecker(limits Limits) *checker {
-	return &checker{limits: limits, what: "archive", seen: map[string]string{}, listed: map[string]bool{}, fold: cases.Fold()}
+	return &checker{limits: limits, what: "archive", seen: map[string]string{}, listed: map[string]bool{}}
 }
 
 // refuse records a reason. It always returns false, for the convenience of
@@ -269,7 +267,7 @@ func isDesktopFile(p string) bool {
 func (c *checker) collide(name string) {
 	clean, isDir := strings.CutSuffix(name, "/")
 	// Folding one component at a time keeps the slashes of both in step.
-	key := c.fold.String(norm.NFC.String(clean))
+	key := foldPath(clean)
 	for w, k := 0, 0; ; w, k = w+1, k+1 {
 		i := strings.IndexByte(clean[w:], '/')
 		if i < 0 {
