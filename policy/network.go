@@ -62,9 +62,9 @@ func parseHost(s string) (host, error) {
 		return h, nil
 	case err == nil:
 		return bad("an IPv6 address needs brackets, and an address has no subdomains")
-	case len(name) > 253 || !dnsName().MatchString(name):
+	case len(name) > 253 || !dnsName.MatchString(name):
 		return bad("want a DNS name in ASCII or an address, with * only in front of a domain")
-	case numeric().MatchString(name):
+	case numeric.MatchString(name):
 		return bad("an IPv4 address needs four decimal numbers")
 	}
 	h.name = name

@@ -81,7 +81,7 @@ var digestForm = lazyregexp.New(`\Asha256:[0-9a-f]{64}\z`)
 
 // Check returns an error if the digest is malformed.
 func (d Digest) Check() error {
-	if !digestForm().MatchString(string(d)) {
+	if !digestForm.MatchString(string(d)) {
 		return fmt.Errorf("invalid digest %.100q: want sha256: and 64 lower-case hexadecimal digits", string(d))
 	}
 	return nil

@@ -399,7 +399,7 @@ var plainName = lazyregexp.New(`\A[A-Za-z0-9_][A-Za-z0-9._/@-]*\z`)
 
 // hintFor returns a hint on how to allow the tool without approval.
 func hintFor(c *ToolCall) string {
-	if !plainName().MatchString(c.Permission()) {
+	if !plainName.MatchString(c.Permission()) {
 		return "to allow it always, add a rule for it to policy.rules"
 	}
 	return `to allow it always, add the rule "allow ` + c.Permission() + `" to policy.rules`

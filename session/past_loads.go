@@ -167,7 +167,7 @@ func loadSentences(text string) []string {
 	for line := range strings.SplitAfterSeq(text, "\n") {
 		plain := strings.TrimRight(line, " \t\r\n")
 		block = plain != "" && (block || strings.HasPrefix(strings.TrimLeft(plain, " \t"), ">"))
-		if m := loadSentence().FindStringSubmatch(plain); m != nil && open == 0 && !block && !code(at) {
+		if m := loadSentence.FindStringSubmatch(plain); m != nil && open == 0 && !block && !code(at) {
 			out = append(out, m[1])
 		}
 		open = openQuotes(open, line)

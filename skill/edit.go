@@ -33,8 +33,8 @@ const (
 // that loaded still loads, and no other rule of the specification is broken. An
 // edit that only changes the format preserves the meaning of the skill.
 func (d Diagnostic) SuggestEdit(src []byte, folder string) *Edit {
-	fix, ok := fixes[d.Code]
-	if !ok || len(src) > maxFixBytes || !utf8.Valid(src) {
+	fix := fixFor(d.Code)
+	if fix.apply == nil || len(src) > maxFixBytes || !utf8.Valid(src) {
 		return nil
 	}
 	m := newFixer(string(src), folder, d)

@@ -1,60 +1,77 @@
 package skill
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// fixes maps diagnostic codes to their fixes.
-var fixes = map[string]fix{
-	"byte-order-mark":        {(*fixer).removeByteOrderMark, true},
-	"leading-blank-lines":    {(*fixer).removeLeadingBlankLines, true},
-	"line-endings-crlf":      {(*fixer).useLineFeeds, true},
-	"line-endings-mixed":     {(*fixer).useLineFeeds, true},
-	"body-nul-byte":          {(*fixer).removeNUL, true},
-	"nul-byte":               {(*fixer).removeControls, false},
-	"control-character":      {(*fixer).removeControls, false},
-	"file-empty":             {(*fixer).addFrontmatter, false},
-	"frontmatter-missing":    {(*fixer).addFrontmatter, false},
-	"frontmatter-code-block": {(*fixer).unwrapCodeBlock, false},
-	"frontmatter-unfenced":   {(*fixer).addFences, false},
-	"frontmatter-fence":      {(*fixer).isolateFence, false},
-	"frontmatter-unclosed":   {(*fixer).addClosingFence, false},
-
-	"yaml-repaired":        {(*fixer).applyRepair, true},
-	"yaml-invalid":         {(*fixer).fixSyntax, false},
-	"yaml-tab":             {(*fixer).replaceTabs, true},
-	"yaml-document-end":    {(*fixer).deleteLine, true},
-	"yaml-flow":            {(*fixer).expandFlow, true},
-	"duplicate-key":        {(*fixer).removeEarlierKey, true},
-	"metadata-values":      {(*fixer).quoteMetadata, true},
-	"unexpected-fields":    {(*fixer).moveToMetadata, true},
-	"tools-field":          {(*fixer).renameToolsField, true},
-	"allowed-tools-commas": {(*fixer).joinAllowedTools, true},
-	"allowed-tools-list":   {(*fixer).joinAllowedTools, true},
-
-	"name-missing":       {(*fixer).addName, false},
-	"name-empty":         {(*fixer).addName, false},
-	"name-folder":        {(*fixer).useFolderName, false},
-	"name-unusable":      {(*fixer).makeNamePortable, false},
-	"name-too-long":      {(*fixer).makeNamePortable, false},
-	"name-case":          {(*fixer).makeNamePortable, false},
-	"name-hyphen-edge":   {(*fixer).makeNamePortable, false},
-	"name-hyphen-double": {(*fixer).makeNamePortable, false},
-	"name-characters":    {(*fixer).makeNamePortable, false},
-	"name-not-portable":  {(*fixer).makeNamePortable, false},
-
-	"description-list":           {(*fixer).rewriteDescription, true},
-	"description-untyped":        {(*fixer).rewriteDescription, true},
-	"description-angle-brackets": {(*fixer).removeAngleBrackets, false},
-	"description-too-long":       {(*fixer).shortenDescription, false},
-	"hidden-characters":          {(*fixer).removeHiddenCharacters, false},
-	"compatibility-type":         {(*fixer).quoteCompatibility, true},
+// fixFor returns the fix for a diagnostic code, which has no apply function if
+// there is none.
+func fixFor(code string) fix {
+	switch code {
+	case "byte-order-mark":
+		return fix{(*fixer).removeByteOrderMark, true}
+	case "leading-blank-lines":
+		return fix{(*fixer).removeLeadingBlankLines, true}
+	case "line-endings-crlf", "line-endings-mixed":
+		return fix{(*fixer).useLineFeeds, true}
+	case "body-nul-byte":
+		return fix{(*fixer).removeNUL, true}
+	case "nul-byte", "control-character":
+		return fix{(*fixer).removeControls, false}
+	case "file-empty", "frontmatter-missing":
+		return fix{(*fixer).addFrontmatter, false}
+	case "frontmatter-code-block":
+		return fix{(*fixer).unwrapCodeBlock, false}
+	case "frontmatter-unfenced":
+		return fix{(*fixer).addFences, false}
+	case "frontmatter-fence":
+		return fix{(*fixer).isolateFence, false}
+	case "frontmatter-unclosed":
+		return fix{(*fixer).addClosingFence, false}
+	case "yaml-repaired":
+		return fix{(*fixer).applyRepair, true}
+	case "yaml-invalid":
+		return fix{(*fixer).fixSyntax, false}
+	case "yaml-tab":
+		return fix{(*fixer).replaceTabs, true}
+	case "yaml-document-end":
+		return fix{(*fixer).deleteLine, true}
+	case "yaml-flow":
+		return fix{(*fixer).expandFlow, true}
+	case "duplicate-key":
+		return fix{(*fixer).removeEarlierKey, true}
+	case "metadata-values":
+		return fix{(*fixer).quoteMetadata, true}
+	case "unexpected-fields":
+		return fix{(*fixer).moveToMetadata, true}
+	case "tools-field":
+		return fix{(*fixer).renameToolsField, true}
+	case "allowed-tools-commas", "allowed-tools-list":
+		return fix{(*fixer).joinAllowedTools, true}
+	case "name-missing", "name-empty":
+		return fix{(*fixer).addName, false}
+	case "name-folder":
+		return fix{(*fixer).useFolderName, false}
+	case "name-unusable", "name-too-long", "name-case", "name-hyphen-edge", "name-hyphen-double", "name-characters", "name-not-portable":
+		return fix{(*fixer).makeNamePortable, false}
+	case "description-list", "description-untyped":
+		return fix{(*fixer).rewriteDescription, true}
+	case "description-angle-brackets":
+		return fix{(*fixer).removeAngleBrackets, false}
+	case "description-too-long":
+		return fix{(*fixer).shortenDescription, false}
+	case "hidden-characters":
+		return fix{(*fixer).removeHiddenCharacters, false}
+	case "compatibility-type":
+		return fix{(*fixer).quoteCompatibility, true}
+	}
+	return fix{}
 }
 
 // fix is the fix for a kind of diagnostic. apply returns the fixed SKILL.md, or
@@ -134,7 +151,7 @@ func (m *fixer) isolateFence() string {
 	return "---\n" + rest
 }
 
-var fieldLine = regexp.MustCompile(`^([A-Za-z0-9_-]+:(\s|$)|[ \t]+\S|- )`)
+var fieldLine = lazyregexp.New(`^([A-Za-z0-9_-]+:(\s|$)|[ \t]+\S|- )`)
 
 // closeFields adds a fence after the fields at the start of text. It returns ""
 // if text does not start with a field.
@@ -207,7 +224,7 @@ func (m *fixer) quoteCompatibility() string {
 	return m.replaceField("compatibility", quoteString(m.skill.Compatibility))
 }
 
-var inBrackets = regexp.MustCompile(`<([^<>\s][^<>]*)>`)
+var inBrackets = lazyregexp.New(`<([^<>\s][^<>]*)>`)
 
 func (m *fixer) removeAngleBrackets() string {
 	text, ok := m.value("description")

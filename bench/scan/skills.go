@@ -87,7 +87,7 @@ func openSet(name string) (fs.FS, error) {
 	}
 	files := fstest.MapFS{}
 	for _, f := range archive.Files {
-		files[f.Name] = &fstest.MapFile{Data: escaped().ReplaceAllFunc(f.Data, func(m []byte) []byte {
+		files[f.Name] = &fstest.MapFile{Data: escaped.ReplaceAllFunc(f.Data, func(m []byte) []byte {
 			r, _ := strconv.ParseUint(string(m[3:len(m)-1]), 16, 21) // cannot fail, because the pattern matched
 			return utf8.AppendRune(nil, rune(r))
 		})}

@@ -111,7 +111,7 @@ var sessionName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // sessionFile returns the file that stores a session's requests.
 func (f *FileStore) sessionFile(session string) (*privatefile.File, error) {
-	if !sessionName().MatchString(session) {
+	if !sessionName.MatchString(session) {
 		return nil, fmt.Errorf("invalid session name %q", session)
 	}
 	return privatefile.New(filepath.Join(f.dir, session+".json"), maxFile), nil
@@ -164,7 +164,7 @@ func (f *FileStore) update(ctx context.Context, session string, edit func([]stor
 // findSession returns a request's session and all requests of that session.
 func (f *FileStore) findSession(id string) (string, []storedRequest, error) {
 	i := strings.IndexByte(id, '.') // session names contain no dot
-	if i < 0 || !sessionName().MatchString(id[:i]) {
+	if i < 0 || !sessionName.MatchString(id[:i]) {
 		return "", nil, ErrNotFound
 	}
 	all, err := f.read(id[:i])

@@ -45,7 +45,7 @@ const suffix = ".jsonl"
 var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // ValidID reports whether id is a valid conversation ID.
-func ValidID(id string) bool { return validID().MatchString(id) }
+func ValidID(id string) bool { return validID.MatchString(id) }
 
 func (d Dir) file(id string) string { return filepath.Join(string(d), id+suffix) }
 

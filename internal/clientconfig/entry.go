@@ -36,7 +36,7 @@ const (
 var nameForm = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 func checkName(name string) error {
-	if !nameForm().MatchString(name) {
+	if !nameForm.MatchString(name) {
 		return fmt.Errorf("invalid entry name %q: use at most 64 letters, digits, _ and -", name)
 	}
 	return nil

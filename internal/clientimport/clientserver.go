@@ -39,7 +39,7 @@ func parseClientServer(client, name string, value, inputs any) (*upstream.Config
 // it has an OAuth client or no configured credentials. The client's own sign-in
 // is not imported.
 func mayNeedLogin(c *upstream.Config) bool {
-	return len(c.URLs) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Headers)), secretKey().MatchString) &&
+	return len(c.URLs) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Headers)), secretKey.MatchString) &&
 		(c.OAuth != nil || !slices.ContainsFunc(c.URLs, func(u string) bool {
 			return strings.Contains(u, "@") || strings.Contains(u, "${") || strings.HasPrefix(u, "http://127.") || strings.HasPrefix(u, "http://localhost")
 		}))

@@ -86,7 +86,7 @@ func (im *Importer) nameSuffix(f clientServer) string {
 		return im.client.Name
 	}
 	folder := f.project[strings.LastIndexAny(strings.TrimRight(f.project, `/\`), `/\`)+1:]
-	return cmp.Or(strings.Trim(notInFolder().ReplaceAllString(folder, "-"), "-"), "project")
+	return cmp.Or(strings.Trim(notInFolder.ReplaceAllString(folder, "-"), "-"), "project")
 }
 
 // setWorkDir sets the working directory of a project's server to the project

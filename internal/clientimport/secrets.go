@@ -104,25 +104,25 @@ func (m *secretMover) moveValue(where, key, value string) string {
 // looksSecret reports whether a value may be a secret, given a field whose name
 // suggests one.
 func looksSecret(value string) bool {
-	return len(value) >= 4 && !strings.Contains(value, "${") && !keyID().MatchString(value)
+	return len(value) >= 4 && !strings.Contains(value, "${") && !keyID.MatchString(value)
 }
 
 // likelySecret is like looksSecret but rejects paths and plain words, which are
 // common in flags and parameters.
 func likelySecret(value string) bool {
-	return looksSecret(value) && !pathLike().MatchString(value) && !plainWord().MatchString(value)
+	return looksSecret(value) && !pathLike.MatchString(value) && !plainWord.MatchString(value)
 }
 
 // moveFromVariable moves the secrets in an environment variable.
 func (m *secretMover) moveFromVariable(where, key, value string) string {
-	isURL := aURL().MatchString(value)
+	isURL := aURL.MatchString(value)
 	switch {
-	case secretKey().MatchString(key) && looksSecret(value) && (!isURL || strings.Contains(strings.ToLower(key), "webhook")):
+	case secretKey.MatchString(key) && looksSecret(value) && (!isURL || strings.Contains(strings.ToLower(key), "webhook")):
 		return m.moveValue(where, key, value)
 	case isURL:
 		return m.moveFromURL(where, value)
 	}
-	if p := userPassword().FindStringSubmatchIndex(value); p != nil && looksSecret(value[p[4]:p[5]]) && !notUsers().MatchString(value) {
+	if p := userPassword.FindStringSubmatchIndex(value); p != nil && looksSecret(value[p[4]:p[5]]) && !notUsers.MatchString(value) {
 		return value[:p[4]] + m.moveValue(where, "password", value[p[4]:p[5]]) + value[p[5]:]
 	}
 	return m.moveTokens(where, key, value)
@@ -131,8 +131,8 @@ func (m *secretMover) moveFromVariable(where, key, value string) string {
 // moveFromHeader moves the secret in a header, without its authentication
 // scheme.
 func (m *secretMover) moveFromHeader(where, key, value string) string {
-	head := scheme().FindString(value)
-	if rest := value[len(head):]; secretKey().MatchString(key) && looksSecret(rest) {
+	head := scheme.FindString(value)
+	if rest := value[len(head):]; secretKey.MatchString(key) && looksSecret(rest) {
 		return head + m.moveValue(where, key, rest)
 	}
 	return m.moveTokens(where, key, value)
@@ -174,9 +174,9 @@ func (m *secretMover) moveFromFlag(flag, value string) string {
 			return value
 		}
 		return key + "=" + m.moveFromVariable(where+" "+key, key, rest)
-	case len(flag) > 2 && flag[:2] == "-e" && aVariable().MatchString(flag[2:]): // -eNAME=VALUE
+	case len(flag) > 2 && flag[:2] == "-e" && aVariable.MatchString(flag[2:]): // -eNAME=VALUE
 		return m.moveFromVariable("argument -e "+flag[2:], flag[2:], value)
-	case secretFlag().MatchString(name) && likelySecret(value) && !aURL().MatchString(value):
+	case secretFlag.MatchString(name) && likelySecret(value) && !aURL.MatchString(value):
 		return m.moveValue(where, name, value)
 	}
 	return m.moveFromArg(where, value)
@@ -185,16 +185,16 @@ func (m *secretMover) moveFromFlag(flag, value string) string {
 // moveFromArg moves the secrets in an argument that is not the value of a known
 // flag.
 func (m *secretMover) moveFromArg(where, value string) string {
-	if aURL().MatchString(value) {
+	if aURL.MatchString(value) {
 		return m.moveFromURL(where, value)
 	}
-	if key, rest, ok := strings.Cut(value, "="); ok && aVariable().MatchString(key) {
+	if key, rest, ok := strings.Cut(value, "="); ok && aVariable.MatchString(key) {
 		return key + "=" + m.moveFromVariable(where+" "+key, key, rest)
 	}
-	value = jsonPair().ReplaceAllStringFunc(value, func(pair string) string {
-		p := jsonPair().FindStringSubmatchIndex(pair)
+	value = jsonPair.ReplaceAllStringFunc(value, func(pair string) string {
+		p := jsonPair.FindStringSubmatchIndex(pair)
 		key, text := pair[p[2]:p[3]], pair[p[4]:p[5]]
-		if !secretFlag().MatchString(key) || !likelySecret(text) {
+		if !secretFlag.MatchString(key) || !likelySecret(text) {
 			return pair
 		}
 		return pair[:p[4]] + m.moveValue(where+" "+key, key, text) + pair[p[5]:]
@@ -204,16 +204,16 @@ func (m *secretMover) moveFromArg(where, value string) string {
 
 // moveTokens moves tokens with a known prefix that occur in a text.
 func (m *secretMover) moveTokens(where, key, text string) string {
-	text = inPairs().ReplaceAllStringFunc(text, func(s string) string {
-		p := inPairs().FindStringSubmatch(s)
+	text = inPairs.ReplaceAllStringFunc(text, func(s string) string {
+		p := inPairs.FindStringSubmatch(s)
 		if !likelySecret(p[2]) {
 			return s
 		}
 		return p[1] + m.moveValue(where, "password", p[2])
 	})
 	const shortest = 16 // a token must also contain a digit, because sk- starts other words too
-	return knownToken().ReplaceAllStringFunc(text, func(s string) string {
-		token := knownToken().FindStringSubmatch(s)[2]
+	return knownToken.ReplaceAllStringFunc(text, func(s string) string {
+		token := knownToken.FindStringSubmatch(s)[2]
 		if len(token) < shortest || !strings.ContainsAny(token, "0123456789") {
 			return s
 		}
@@ -224,7 +224,7 @@ func (m *secretMover) moveTokens(where, key, text string) string {
 // moveFromURL moves the password, secret parameters and tokens in a URL. It
 // edits the text in order to preserve the rest of the URL.
 func (m *secretMover) moveFromURL(where, u string) string {
-	if hook().MatchString(u) && looksSecret(u) {
+	if hook.MatchString(u) && looksSecret(u) {
 		return m.moveValue(where, "webhook", u)
 	}
 	begin := strings.Index(u, "://") + len("://")
@@ -268,7 +268,7 @@ func (m *secretMover) moveFromQuery(where, query string) string {
 	for i, pair := range pairs {
 		key, value, _ := strings.Cut(pair, "=")
 		switch {
-		case secretFlag().MatchString(key) && likelySecret(value):
+		case secretFlag.MatchString(key) && likelySecret(value):
 			pairs[i] = key + "=" + m.moveValue(where+" parameter "+key, key, value)
 		case value != "":
 			pairs[i] = key + "=" + m.moveTokens(where+" parameter "+key, key, value)
@@ -281,8 +281,8 @@ func (m *secretMover) moveFromQuery(where, query string) string {
 // references to secrets.
 func (m *secretMover) replaceInputs(c *upstream.Config, inputs []upstream.Input) {
 	input := func(where, s string) string {
-		return inputRef().ReplaceAllStringFunc(s, func(ref string) string {
-			id := inputRef().FindStringSubmatch(ref)[1]
+		return inputRef.ReplaceAllStringFunc(s, func(ref string) string {
+			id := inputRef.FindStringSubmatch(ref)[1]
 			for _, in := range inputs {
 				if in.ID == id && !in.Password && in.Default != "" {
 					return in.Default
@@ -312,7 +312,7 @@ func (m *secretMover) replaceInputs(c *upstream.Config, inputs []upstream.Input)
 // deriveSecretName derives a secret's name from the server and the key.
 func deriveSecretName(server, key string) string {
 	upper := func(s string) string {
-		return strings.Trim(strings.ToUpper(notInName().ReplaceAllString(s, "_")), "_")
+		return strings.Trim(strings.ToUpper(notInName.ReplaceAllString(s, "_")), "_")
 	}
 	s, k := upper(server), upper(key)
 	name := k

@@ -193,7 +193,7 @@ func (f *packageCommand) resolvePyPI(fsys fs.FS) (*Package, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m := entryPoint().FindStringSubmatch(at)
+	m := entryPoint.FindStringSubmatch(at)
 	if m == nil {
 		return nil, nil, fmt.Errorf("package %s has an invalid entry point %q: want MODULE:FUNCTION", f.pkg, at)
 	}

@@ -64,7 +64,7 @@ func parseNPX(args []string) (*packageCommand, error) {
 	if i := strings.LastIndex(spec, "@"); i > 0 {
 		f.pkg, f.version = spec[:i], spec[i+1:]
 	}
-	if !npmPackage().MatchString(f.pkg) || f.version != "" && !npmVersion().MatchString(f.version) {
+	if !npmPackage.MatchString(f.pkg) || f.version != "" && !npmVersion.MatchString(f.version) {
 		return nil, &CommandError{"npx", fmt.Sprintf("%q is not a package name: write PACKAGE@VERSION", spec)}
 	}
 	version := f.version
@@ -120,7 +120,7 @@ func parseUVX(args []string) (*packageCommand, error) {
 	if f.version == "latest" {
 		f.version = ""
 	}
-	if !pypiPackage().MatchString(f.pkg) || f.version != "" && !pypiVersion().MatchString(f.version) {
+	if !pypiPackage.MatchString(f.pkg) || f.version != "" && !pypiVersion.MatchString(f.version) {
 		return nil, &CommandError{"uvx", fmt.Sprintf("%q is not a package name: write PACKAGE==VERSION", spec)}
 	}
 	version := f.version

@@ -117,7 +117,7 @@ func missingModuleNote(plan *script.Plan, res *Result) []string {
 	if plan.Kind != script.Python || plan.Needs != nil || res.ExitCode == 0 {
 		return nil
 	}
-	m := missingModule().FindSubmatch(res.Stderr)
+	m := missingModule.FindSubmatch(res.Stderr)
 	if m == nil {
 		return nil
 	}

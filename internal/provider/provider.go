@@ -130,7 +130,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 		if c.Module == "" {
 			c.Module = "provider"
 		}
-		if !moduleName().MatchString(c.Module) || !className().MatchString(c.Class) {
+		if !moduleName.MatchString(c.Module) || !className.MatchString(c.Class) {
 			return nil, fmt.Errorf("skill %s: provider: invalid Python module %q or class %q in SKILL.md: want, for example, module: provider and class: NAME", s.Name, p.Module, p.Class)
 		}
 		// The build step reads the required packages from the module in the

@@ -46,7 +46,7 @@ var progressLine = lazyregexp.New(`^(?:Receiving|Unpacking) objects: +\d+% \((\d
 func (s *gitOutput) endLine() {
 	line := s.line
 	s.line = s.line[:0]
-	if m := progressLine().FindSubmatch(line); m != nil {
+	if m := progressLine.FindSubmatch(line); m != nil {
 		done, _ := strconv.ParseInt(string(m[1]), 10, 64)
 		total, _ := strconv.ParseInt(string(m[2]), 10, 64)
 		s.progress(Progress{What: "receiving objects", Done: done, Total: total})
@@ -81,7 +81,7 @@ func (e *gitError) Unwrap() error { return e.err }
 func (e *gitError) Error() string {
 	first, fatal := "", ""
 	for line := range strings.Lines(e.messages) {
-		line = printable.OneLine(secretURLParts().ReplaceAllString(strings.ToValidUTF8(line, "�"), "$1"))
+		line = printable.OneLine(secretURLParts.ReplaceAllString(strings.ToValidUTF8(line, "�"), "$1"))
 		word, is := strings.CutPrefix(line, "fatal: ")
 		if first == "" {
 			first = line
@@ -163,7 +163,7 @@ func gitFailureReason(err error) failureReason {
 	if !ok {
 		return unknownFailure
 	}
-	if notFoundLine().MatchString(e.messages) {
+	if notFoundLine.MatchString(e.messages) {
 		return missing
 	}
 	for _, w := range failureMessages {

@@ -159,7 +159,7 @@ func (r *gitRefs) find(l Location) (resolvedRef, error) {
 		return found[0], nil
 	case len(found) == 1:
 		return found[0], nil
-	case shortCommit().MatchString(l.Ref):
+	case shortCommit.MatchString(l.Ref):
 		return r.findShort(l)
 	}
 	return resolvedRef{}, r.notFound(l)
@@ -234,7 +234,7 @@ func (r *gitRefs) notFound(l Location) *NotFoundError {
 
 // isCommit reports whether a ref is the full name of a git object.
 func isCommit(ref string) bool {
-	return (len(ref) == 40 || len(ref) == 64) && hexName().MatchString(ref)
+	return (len(ref) == 40 || len(ref) == 64) && hexName.MatchString(ref)
 }
 
 var (

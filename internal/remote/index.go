@@ -247,7 +247,7 @@ func (c *Client) readEntry(e *indexEntry, from *url.URL) (publishedSkill, string
 		return p, fmt.Sprintf("unknown type %q, want skill-md or archive", truncate(e.Type, 80))
 	case e.Digest == "":
 		return p, "digest is missing"
-	case !sha256Name().MatchString(p.digest):
+	case !sha256Name.MatchString(p.digest):
 		return p, "invalid digest, want sha256: and 64 hex digits"
 	case e.URL == "":
 		return p, "url is missing"

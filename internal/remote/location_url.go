@@ -179,7 +179,7 @@ func hostedRepo(host, repo string) (string, error) {
 		return "", fmt.Errorf("missing repository; write https://%s/owner/repo", host)
 	}
 	for _, name := range names {
-		if !hostedName().MatchString(name) || strings.Trim(name, ".") == "" {
+		if !hostedName.MatchString(name) || strings.Trim(name, ".") == "" {
 			return "", fmt.Errorf("%q is not a user or repository name on %s; write ./ before a folder", name, host)
 		}
 	}
@@ -283,11 +283,11 @@ func checkURL(text string, kind Kind) error {
 			return err
 		}
 	}
-	if name := u.User.Username(); u.User != nil && !userName().MatchString(name) {
+	if name := u.User.Username(); u.User != nil && !userName.MatchString(name) {
 		return errors.New("invalid user name before @")
 	}
 	for key := range u.Query() {
-		if secretKey().MatchString(key) {
+		if secretKey.MatchString(key) {
 			return fmt.Errorf("%w; or download the file and use its path", errSecret)
 		}
 	}
@@ -305,7 +305,7 @@ func checkSCP(text string) error {
 	switch {
 	case !ok || !named:
 		return errors.New("invalid ssh address; write ssh://host/path or user@host:path")
-	case !userName().MatchString(user):
+	case !userName.MatchString(user):
 		return errors.New("invalid user name before @")
 	case p == "" || p[0] == '-' || p[0] == ':' || strings.HasPrefix(p, "/-"):
 		return errors.New("missing repository path after the host")
@@ -346,9 +346,9 @@ func checkHost(host, port string) error {
 		return errors.New("missing host")
 	case host[0] == '-':
 		return errors.New("host starts with -")
-	case len(host) > 253 || !dnsName().MatchString(host):
+	case len(host) > 253 || !dnsName.MatchString(host):
 		return errors.New("invalid host name; write an international name in the form xn--NAME")
-	case numberName().MatchString(host):
+	case numberName.MatchString(host):
 		return errors.New("ambiguous numeric host; write an IPv4 address with four numbers, or a host name")
 	}
 	return nil

@@ -123,7 +123,7 @@ func (t *source) commandBlocks(start, end int) []*block {
 		if shut >= 8 && bytes.IndexByte(data[at:at+shut], ' ') > 0 {
 			before, after := data[max(start, at-400):at], data[at+shut+1:min(at+shut+200, end)]
 			after = after[:lineLength(after)]
-			out = append(out, &block{start: at, end: at + shut, language: inline, hasWarning: func() bool { return hasWarning(before) || warningWords().Match(after) }})
+			out = append(out, &block{start: at, end: at + shut, language: inline, hasWarning: func() bool { return hasWarning(before) || warningWords.Match(after) }})
 		}
 		at += shut + 1
 	}
@@ -170,7 +170,7 @@ func hasWarning(before []byte) bool {
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := bytes.TrimSpace(lines[i])
 		heading := bytes.HasPrefix(line, []byte("#"))
-		if len(line) > 0 && (near < 3 || heading) && warningWords().Match(line) {
+		if len(line) > 0 && (near < 3 || heading) && warningWords.Match(line) {
 			return true
 		}
 		if heading {

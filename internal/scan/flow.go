@@ -83,7 +83,7 @@ func (f *flow) followStatement(u span) {
 		return
 	}
 	v := f.readValue(readPart(f.withoutHeaders(statement)))
-	if len(v.secrets) > 0 && encodingCall().Match(statement) {
+	if len(v.secrets) > 0 && encodingCall.Match(statement) {
 		v.origin |= encodedKey
 	}
 	if v.isTracked() {
@@ -98,15 +98,15 @@ func (f *flow) followStatement(u span) {
 // withoutHeaders removes the keys in request headers from a statement.
 func (f *flow) withoutHeaders(statement []byte) []byte {
 	if f.b.language&shell != 0 {
-		return headerFlag().ReplaceAll(statement, []byte(" "))
+		return headerFlag.ReplaceAll(statement, []byte(" "))
 	}
-	return requestHeader().ReplaceAll(statement, []byte(" "))
+	return requestHeader.ReplaceAll(statement, []byte(" "))
 }
 
 // readPart returns the part of a statement that reads values, without the
 // variables that it assigns.
 func readPart(statement []byte) []byte {
-	m := assignment().FindSubmatchIndex(statement)
+	m := assignment.FindSubmatchIndex(statement)
 	if len(m) < 4 || m[2] < 0 || bytes.HasSuffix(bytes.TrimRight(statement[:m[1]-1], "="), []byte("+")) {
 		return statement
 	}
@@ -115,14 +115,14 @@ func readPart(statement []byte) []byte {
 
 // enterFunction records the function whose definition starts in a statement.
 func (f *flow) enterFunction(statement []byte) {
-	m := functionDefinition().FindSubmatch(statement)
+	m := functionDefinition.FindSubmatch(statement)
 	if m == nil {
 		return
 	}
 	name := string(bytes.Join([][]byte{m[1], m[3]}, nil))
 	if _, ok := f.parameters[name]; !ok && len(f.parameters) < maxFunctions {
 		f.parameters[name] = nil
-		for _, p := range identifier().FindAllSubmatch(bytes.Join([][]byte{m[2], m[4]}, []byte(" ")), maxParameters) {
+		for _, p := range identifier.FindAllSubmatch(bytes.Join([][]byte{m[2], m[4]}, []byte(" ")), maxParameters) {
 			f.parameters[name] = append(f.parameters[name], string(p[1]))
 		}
 	}
@@ -147,7 +147,7 @@ func (f *flow) assign(statement []byte, v value) {
 			delete(f.variables, string(name))
 		}
 	}
-	m := assignment().FindSubmatch(statement)
+	m := assignment.FindSubmatch(statement)
 	for i := 1; i < len(m); i++ {
 		set(m[i])
 	}
@@ -155,20 +155,20 @@ func (f *flow) assign(statement []byte, v value) {
 		return
 	}
 	if f.b.language&shell != 0 {
-		for _, m := range writeTarget().FindAllSubmatch(statement, 4) {
+		for _, m := range writeTarget.FindAllSubmatch(statement, 4) {
 			set(m[1])
 			set(m[2])
 		}
 		return
 	}
-	for _, m := range callbackParameter().FindAllSubmatch(statement, 4) { // callback parameters that receive the value
+	for _, m := range callbackParameter.FindAllSubmatch(statement, 4) { // callback parameters that receive the value
 		set(m[1])
 		set(m[2])
 	}
-	if m := appendAssignment().FindSubmatch(statement); m != nil {
+	if m := appendAssignment.FindSubmatch(statement); m != nil {
 		set(m[1])
 	}
-	if f.function != "" && returnStatement().Match(statement) {
+	if f.function != "" && returnStatement.Match(statement) {
 		f.returned[f.function], f.variables[f.function] = v, v
 	}
 }
@@ -176,7 +176,7 @@ func (f *flow) assign(statement []byte, v value) {
 // recordArguments records v as an argument value of the functions that a
 // statement calls.
 func (f *flow) recordArguments(statement []byte, v value) {
-	for _, m := range functionCall().FindAllSubmatch(statement, 8) {
+	for _, m := range functionCall.FindAllSubmatch(statement, 8) {
 		for _, p := range f.parameters[string(m[1])] {
 			known := f.arguments[p]
 			known.merge(v)
@@ -190,22 +190,22 @@ func (f *flow) recordArguments(statement []byte, v value) {
 func (f *flow) readValue(statement []byte) value {
 	var v value
 	for _, s := range originPatterns {
-		if s.languages&f.b.language != 0 && s.pattern().Match(statement) {
+		if s.languages&f.b.language != 0 && s.pattern.Match(statement) {
 			v.origin |= s.origin
 		}
 	}
-	if v.origin&storedCredential != 0 && publicKey().Match(statement) {
+	if v.origin&storedCredential != 0 && publicKey.Match(statement) {
 		v.origin &^= storedCredential
 	}
-	for _, m := range oneSecret().FindAllSubmatch(statement, 16) {
+	for _, m := range oneSecret.FindAllSubmatch(statement, 16) {
 		v.merge(value{secrets: map[string]bool{string(m[1]): true}})
 	}
 	if len(f.variables) == 0 {
 		return v
 	}
-	id := identifier()
+	id := identifier
 	if f.b.language&shell != 0 {
-		id = expansion()
+		id = expansion
 	}
 	for _, m := range id.FindAllSubmatch(statement, maxIdentifiers) {
 		if known, ok := f.variables[string(m[1])]; ok {
@@ -222,14 +222,14 @@ func (f *flow) checkSinks(u span, v value) {
 	has := func(o origin) bool { return v.origin&o != 0 }
 	if f.b.language&shell != 0 {
 		if has(wholeEnvironment | storedCredential) {
-			f.addFinding("exfil-flow", u, shellSendCommand().FindIndex(statement))
+			f.addFinding("exfil-flow", u, shellSendCommand.FindIndex(statement))
 		}
 		return
 	}
-	if where := networkCall().FindIndex(statement); where != nil && has(wholeEnvironment|storedCredential|encodedKey) {
+	if where := networkCall.FindIndex(statement); where != nil && has(wholeEnvironment|storedCredential|encodedKey) {
 		f.addFinding("exfil-flow", u, where)
 	} else if len(v.secrets) >= 2 {
-		f.addFinding("credentials-gathered", u, serializingCall().FindIndex(statement))
+		f.addFinding("credentials-gathered", u, serializingCall.FindIndex(statement))
 	}
 	if has(openConnection) && has(runningShell) {
 		f.addFinding("reverse-shell", u, []int{0, len(statement)})
@@ -237,9 +237,9 @@ func (f *flow) checkSinks(u span, v value) {
 	if !has(fetchedData | decodedData) {
 		return
 	}
-	where := executingCall().FindIndex(bare)
+	where := executingCall.FindIndex(bare)
 	if where == nil && has(codeRunner) {
-		where = functionCall().FindIndex(bare)
+		where = functionCall.FindIndex(bare)
 	}
 	if where != nil {
 		switch from := f.readValue(bare[where[0]:]).origin; {
@@ -250,7 +250,7 @@ func (f *flow) checkSinks(u span, v value) {
 		case from&decodedData != 0:
 			f.addFinding("decode-run", u, where)
 		}
-	} else if where := unpicklingCall().FindIndex(bare); where != nil && f.readValue(bare[where[0]:]).origin&fetchedData != 0 {
+	} else if where := unpicklingCall.FindIndex(bare); where != nil && f.readValue(bare[where[0]:]).origin&fetchedData != 0 {
 		f.addFinding("fetch-run-code", u, where)
 	}
 }

@@ -91,7 +91,7 @@ var urls = lazyregexp.New(`(?i)(https?)://([^\s"'/?#]+)`)
 
 // usesKnownRegistries reports whether all registries in a command are known.
 func usesKnownRegistries(command string) bool {
-	found := urls().FindAllStringSubmatch(command, 16)
+	found := urls.FindAllStringSubmatch(command, 16)
 	for _, m := range found {
 		host, _, _ := strings.Cut(strings.ToLower(m[2]), ":")
 		if !slices.Contains(knownRegistries, host) {
@@ -106,7 +106,7 @@ func usesKnownRegistries(command string) bool {
 // registered name. It returns true if the command contains no address, because
 // the destination is then unknown.
 func isSentToIssuer(command, variable string) bool {
-	found := urls().FindAllStringSubmatch(strings.ToLower(command), 8)
+	found := urls.FindAllStringSubmatch(strings.ToLower(command), 8)
 	for _, m := range found {
 		host, _, _ := strings.Cut(m[2], ":")
 		if host != "localhost" && host != "127.0.0.1" && !namesService(strings.ToLower(variable), registeredLabel(host)) {

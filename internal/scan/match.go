@@ -47,7 +47,7 @@ func (s *scanner) scanText(ctx context.Context, name string, data []byte) {
 
 // findWords returns the occurrences of all rules' words, in order.
 func (s *scanner) findWords(data []byte) []hit {
-	x := ruleWords()
+	x := ruleWords.get(newRuleIndex)
 	var out []hit
 	if s.last == nil {
 		s.last, s.hit = make([]int, len(rules())), make([]int, len(rules()))
@@ -124,8 +124,8 @@ func (s *scanner) applyRule(r *Rule, t *source, b *block, u span) {
 	}
 	unit := src[u.start:u.end]
 	t.work += len(unit)
-	m := r.pattern().FindSubmatchIndex(unit)
-	if m == nil || r.unless != nil && r.unless().Match(unit) {
+	m := r.pattern.FindSubmatchIndex(unit)
+	if m == nil || r.unless != nil && r.unless.Match(unit) {
 		return
 	}
 	var groups []string
@@ -173,7 +173,7 @@ func (b *block) severity(r *Rule, data []byte, u span, from, to int) Severity {
 	}
 	line := src[u.start : u.start+lineLength(src[u.start:u.end])]
 	before := src[max(0, u.start-480):u.start]
-	if b.hasWarning != nil && (warningWords().Match(line[min(len(line), bytes.IndexByte(line, '#')+1):]) && bytes.IndexByte(line, '#') > 0 || hasWarningComment(before)) {
+	if b.hasWarning != nil && (warningWords.Match(line[min(len(line), bytes.IndexByte(line, '#')+1):]) && bytes.IndexByte(line, '#') > 0 || hasWarningComment(before)) {
 		return r.Severity - 1
 	}
 	return r.Severity
@@ -184,7 +184,7 @@ func (b *block) severity(r *Rule, data []byte, u span, from, to int) Severity {
 func hasWarningComment(before []byte) bool {
 	for line := range bytes.Lines(before) {
 		line = bytes.TrimSpace(line)
-		if (bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//"))) && warningWords().Match(line) {
+		if (bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//"))) && warningWords.Match(line) {
 			return true
 		}
 	}
@@ -201,5 +201,5 @@ func isQuoted(unit []byte, from, to int) bool {
 			return true
 		}
 	}
-	return warningWords().Match(before) || warningWords().Match(after)
+	return warningWords.Match(before) || warningWords.Match(after)
 }

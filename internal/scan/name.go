@@ -1,13 +1,12 @@
 package scan
 
-import (
-	"strings"
-	"sync"
-)
+import "strings"
 
-// knownPackages returns packages and publishers whose names attackers imitate
+// knownPackages are packages and publishers whose names attackers imitate
 // with misspellings.
-var knownPackages = sync.OnceValue(func() []string {
+var knownPackages lazy[[]string]
+
+func listKnownPackages() []string {
 	return strings.Fields(`
 requests urllib3 numpy pandas matplotlib scipy sklearn scikit-learn tensorflow pytorch torch keras django flask fastapi
 pydantic sqlalchemy beautifulsoup4 selenium pillow opencv-python cryptography paramiko boto3 botocore colorama pyyaml
@@ -17,7 +16,7 @@ lodash express react react-dom axios typescript webpack eslint prettier chalk co
 next vite vitest esbuild rollup nodemon cross-env create-react-app electron socket.io mocha validator jsonwebtoken
 @modelcontextprotocol @anthropic-ai @openai @playwright @angular @babel @types @google-cloud @azure @aws-sdk @microsoft @supabase @vercel @anthropic
 openapi expresso markdownit chalks`)
-})
+}
 
 // isMisspelt reports whether a command installs a package whose name nearly
 // matches a known one.
@@ -54,7 +53,7 @@ func isNearlyKnown(name string) bool {
 		return false
 	}
 	near := false
-	for _, k := range knownPackages() {
+	for _, k := range knownPackages.get(listKnownPackages) {
 		if strings.HasPrefix(k, "@") != strings.HasPrefix(name, "@") {
 			continue
 		}

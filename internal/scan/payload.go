@@ -21,7 +21,7 @@ func decodesToCode(s string) bool {
 		if !ok {
 			return false
 		}
-		if looksLikeCode().Match(out) {
+		if looksLikeCode.Match(out) {
 			return true
 		}
 		s = strings.TrimSpace(string(out))

@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"regexp"
 	"slices"
 	"sync"
 
@@ -18,10 +17,10 @@ type Rule struct {
 
 	languages language // languages the rule applies to; 0 means all
 	words     []string // lower-case; every match of the pattern contains one of them
-	pattern   func() *regexp.Regexp
-	unless    func() *regexp.Regexp // statements that match are skipped
-	bare      bool                  // ignore string contents
-	flows     bool                  // track tainted values (flow.go) if one of the words occurs
+	pattern   *lazyregexp.Regexp
+	unless    *lazyregexp.Regexp // statements that match are skipped
+	bare      bool               // ignore string contents
+	flows     bool               // track tainted values (flow.go) if one of the words occurs
 	accept    func(match []string) bool
 	note      func(s *scanner, match []string, p position) // called for each match instead of adding a finding
 }
@@ -53,17 +52,43 @@ func Rules() []Rule {
 }
 
 // rules returns all rules, grouped by subject.
-var rules = sync.OnceValue(func() []Rule {
-	return slices.Concat(proseRules(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules())
-})
+func rules() []Rule {
+	return allRules.get(func() []Rule {
+		return slices.Concat(proseRules(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules())
+	})
+}
 
-var byID = sync.OnceValue(func() map[string]*Rule {
-	out := map[string]*Rule{}
-	for i := range rules() {
-		out[rules()[i].ID] = &rules()[i]
-	}
-	return out
-})
+// byID returns all rules by their IDs.
+func byID() map[string]*Rule {
+	return rulesByID.get(func() map[string]*Rule {
+		out := map[string]*Rule{}
+		for i := range rules() {
+			out[rules()[i].ID] = &rules()[i]
+		}
+		return out
+	})
+}
+
+// Values that are computed on first use.
+var (
+	allRules  lazy[[]Rule]
+	rulesByID lazy[map[string]*Rule]
+	ruleWords lazy[*ruleIndex]
+)
+
+// lazy is a value that is computed once. Unlike a [sync.OnceValue] in a package
+// variable, it needs no code at start, so the linker drops what computes it
+// from programs that do not scan.
+type lazy[T any] struct {
+	once  sync.Once
+	value T
+}
+
+// get returns the value, which the first call computes.
+func (l *lazy[T]) get(compute func() T) T {
+	l.once.Do(func() { l.value = compute() })
+	return l.value
+}
 
 // language is a set of languages.
 type language uint
@@ -94,7 +119,7 @@ func combine(beginnings, ends []string) []string {
 }
 
 // ignoreCase compiles a case-insensitive pattern whose dot matches line ends.
-func ignoreCase(text string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + text) }
+func ignoreCase(text string) *lazyregexp.Regexp { return lazyregexp.New(`(?is)` + text) }
 
 // caseSensitive compiles a case-sensitive pattern whose dot matches line ends.
-func caseSensitive(text string) func() *regexp.Regexp { return lazyregexp.New(`(?s)` + text) }
+func caseSensitive(text string) *lazyregexp.Regexp { return lazyregexp.New(`(?s)` + text) }

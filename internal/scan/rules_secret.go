@@ -37,7 +37,7 @@ var placeholder = lazyregexp.New(`(?i)example|your|xxxx|placeholder|changeme|dum
 // isRandom reports whether s has at least the given number of different
 // characters and is not a placeholder.
 func isRandom(s string, different int) bool {
-	if placeholder().MatchString(s) {
+	if placeholder.MatchString(s) {
 		return false
 	}
 	seen := map[byte]bool{}
@@ -60,9 +60,9 @@ var assignedSecret = lazyregexp.New(`(?i)((?:password|passwd|secret(?:_?key)?|ap
 
 // redactSecrets shortens the secrets in s so that they are unusable.
 func redactSecrets(s string) string {
-	s = secretFormats().ReplaceAllStringFunc(s, shorten)
-	return assignedSecret().ReplaceAllStringFunc(s, func(m string) string {
-		parts := assignedSecret().FindStringSubmatch(m)
+	s = secretFormats.ReplaceAllStringFunc(s, shorten)
+	return assignedSecret.ReplaceAllStringFunc(s, func(m string) string {
+		parts := assignedSecret.FindStringSubmatch(m)
 		return parts[1] + shorten(parts[2])
 	})
 }

@@ -84,18 +84,18 @@ func (s *scanner) scanServer(p position, v server) {
 	line := strings.Join(append([]string{v.Command}, v.Args...), " ")
 	script, inlined := line, false
 	for i, a := range v.Args {
-		if i+1 < len(v.Args) && (shellPrograms().MatchString(program) && (a == "-c" || a == "/c" || a == "-Command") || scriptPrograms().MatchString(program) && (a == "-c" || a == "-e" || a == "--eval")) {
+		if i+1 < len(v.Args) && (shellPrograms.MatchString(program) && (a == "-c" || a == "/c" || a == "-Command") || scriptPrograms.MatchString(program) && (a == "-c" || a == "-e" || a == "--eval")) {
 			script, inlined = v.Args[i+1], true
 			break
 		}
 	}
 	p.excerpt = line
 	switch {
-	case oneTimeCommand().MatchString(script + " "):
+	case oneTimeCommand.MatchString(script + " "):
 		s.addFinding("server-command", p)
-	case inlined && scriptPrograms().MatchString(program) && inputCall().MatchString(script) && slices.ContainsFunc(slices.Collect(maps.Keys(v.Env)), secretVariable().MatchString):
+	case inlined && scriptPrograms.MatchString(program) && inputCall.MatchString(script) && slices.ContainsFunc(slices.Collect(maps.Keys(v.Env)), secretVariable.MatchString):
 		s.addFinding("server-inline", p)
-	case inlined && decodingCall().MatchString(script):
+	case inlined && decodingCall.MatchString(script):
 		s.addFinding("server-decoding", p)
 	}
 	s.scanCommand(p, script)

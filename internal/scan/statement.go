@@ -2,8 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"regexp"
-	"sync"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
@@ -13,7 +11,7 @@ import (
 var originPatterns = []struct {
 	origin    origin
 	languages language
-	pattern   func() *regexp.Regexp
+	pattern   *lazyregexp.Regexp
 }{
 	{wholeEnvironment, python | javascript, lazyregexp.New(`\b(?:dict|str|repr|json\.dumps|list)\(\s*(?:dict\(\s*)?(?:os|__import__\(\s*\\?['"]os\\?['"]\s*\))\.environ\b|\bos\.environ\.(?:items|copy)\(\)|JSON\.stringify\(\s*process\.env\s*[,)]|\{\s*\.\.\.process\.env|Object\.(?:entries|assign)\([^)]*process\.env\s*\)|=\s*os\.environ\s*$|=\s*process\.env\s*;?\s*$`)},
 	{wholeEnvironment, shell, lazyregexp.New(`\$\(\s*(?:printenv|env|export\s+-p)\s*[|)]`)},
@@ -60,7 +58,7 @@ var (
 // mayReadSource quickly checks whether a statement may read a value that flow
 // tracks.
 func mayReadSource(statement []byte) bool {
-	for _, word := range sourceWords() {
+	for _, word := range sourceWords.get(listSourceWords) {
 		if bytes.Contains(statement, word) {
 			return true
 		}
@@ -68,8 +66,10 @@ func mayReadSource(statement []byte) bool {
 	return false
 }
 
-var sourceWords = sync.OnceValue(func() [][]byte {
+var sourceWords lazy[[][]byte]
+
+func listSourceWords() [][]byte {
 	return bytes.Fields([]byte("environ process.env getenv .ssh .aws .gnupg id_ netrc .kube .docker gcloud .git-cred .npmrc .pypirc /etc/shadow ogin cookies _history wallet.dat " +
 		".config/solana .ethereum keystore .electrum Exodus find-generic-password find-internet-password 169.254.169.254 urlopen urlretrieve requests. httpx. fetch( axios http.get https.get net. socket " +
 		"b64decode b85decode fromhex unhexlify decompress atob( Buffer.from fromCharCode Invoke- nvoke- iwr irm DownloadString FromBase64String spawn Popen getattr( env"))
-})
+}

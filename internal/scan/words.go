@@ -1,7 +1,5 @@
 package scan
 
-import "sync"
-
 // wordMatcher finds all occurrences of many words in a single pass over a text,
 // with the Aho-Corasick algorithm. It ignores the case of ASCII letters and the
 // kind of white space. It keeps scans fast: a pattern is applied only near one
@@ -102,7 +100,8 @@ type ruleIndex struct {
 	rules [][]int // by word: indexes of the rules that contain it
 }
 
-var ruleWords = sync.OnceValue(func() *ruleIndex {
+// newRuleIndex returns the index of all rules.
+func newRuleIndex() *ruleIndex {
 	var list []string
 	numbers := map[string]int{}
 	x := &ruleIndex{}
@@ -118,4 +117,4 @@ var ruleWords = sync.OnceValue(func() *ruleIndex {
 	}
 	x.words = newWords(list)
 	return x
-})
+}

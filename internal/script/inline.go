@@ -36,7 +36,7 @@ func parseInline(p string, src []byte) (inlineMetadata, bool, error) {
 	}
 	var content string
 	first := 0 // line of the opening comment
-	for _, m := range inlineBlock().FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range inlineBlock.FindAllStringSubmatchIndex(text, -1) {
 		if text[m[2]:m[3]] != "script" {
 			continue
 		}

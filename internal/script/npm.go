@@ -111,7 +111,7 @@ func checkPackage(file string, text []byte) ([]Problem, []string) {
 			add(key, "syntax", key+" is not an object", "write it like {\"name\": \"^1.0.0\"}")
 		}
 		for _, name := range slices.Sorted(maps.Keys(deps)) {
-			if v, ok := deps[name].(string); !ok || !npmName().MatchString(name) {
+			if v, ok := deps[name].(string); !ok || !npmName.MatchString(name) {
 				add(name, "syntax", key+": "+quoteText(name)+" is not a package with a version", "write it like \"name\": \"^1.0.0\"")
 			} else if !fromRegistry(v) {
 				add(name, "direct", name+" comes from "+quoteText(v)+", not from the registry", "name a released version")
@@ -149,10 +149,10 @@ func fromRegistry(v string) bool {
 		if i <= 0 {
 			i = len(alias)
 		}
-		return npmName().MatchString(alias[:i]) && npmRange().MatchString(strings.TrimPrefix(alias[i:], "@"))
+		return npmName.MatchString(alias[:i]) && npmRange.MatchString(strings.TrimPrefix(alias[i:], "@"))
 	}
 	// npm treats a word with an archive extension as a file.
-	return npmRange().MatchString(v) && !strings.HasSuffix(v, ".tgz") && !strings.HasSuffix(v, ".tar.gz") && !strings.HasSuffix(v, ".tar") &&
+	return npmRange.MatchString(v) && !strings.HasSuffix(v, ".tgz") && !strings.HasSuffix(v, ".tar.gz") && !strings.HasSuffix(v, ".tar") &&
 		!strings.HasPrefix(v, ".") && !strings.HasPrefix(v, "~/")
 }
 
@@ -192,7 +192,7 @@ func checkLock(file string, text []byte) ([]Problem, string) {
 			switch s, isString := members[k].(string); {
 			case k == "resolved" && isString && !slices.ContainsFunc(registries, func(r string) bool { return strings.HasPrefix(s, r) }):
 				add(s, "a package comes from "+quoteText(s))
-			case k == "version" && isString && !npmRange().MatchString(s) && !fromRegistry(s): // in old lock files
+			case k == "version" && isString && !npmRange.MatchString(s) && !fromRegistry(s): // in old lock files
 				add(s, "a package comes from "+quoteText(s))
 			case k == "link" && members[k] == true:
 				add(`"link"`, "a package is a link to a directory")

@@ -154,7 +154,7 @@ func checkOnlyRuntime(dir string) error {
 		}
 	}
 	for _, e := range entries {
-		if !runtimeEntry().MatchString(e.Name()) {
+		if !runtimeEntry.MatchString(e.Name()) {
 			return fmt.Errorf("directory %s contains other files, such as %s; %s", dir, e.Name(), ownDirectoryHint)
 		}
 	}
@@ -163,7 +163,7 @@ func checkOnlyRuntime(dir string) error {
 
 // isManaged reports whether a directory belongs to a version manager.
 func isManaged(dir string) bool {
-	return managerPath().MatchString(filepath.ToSlash(dir))
+	return managerPath.MatchString(filepath.ToSlash(dir))
 }
 
 var managerPath = lazyregexp.New(`/(\.?(pyenv|rbenv|nodenv|plenv|nvm|fnm)(/.*)?/versions|(asdf|mise)/installs|uv/python|tools/image)/`)
@@ -205,7 +205,7 @@ func (h Host) resolveVenv(f interpreter, hops []string) (interpreter, error) {
 		}
 	}
 	if v := settings["version_info"] + settings["version"]; f.version == "" && v != "" {
-		f.version = releaseNumber().FindString(v)
+		f.version = releaseNumber.FindString(v)
 	}
 	f.exe = exe
 	for _, hop := range hops {

@@ -72,7 +72,7 @@ func logicalLines(text string) []dependency {
 	var joined strings.Builder
 	number, start := 0, 1
 	flush := func() {
-		if s := strings.TrimSpace(commentPattern().ReplaceAllString(joined.String(), "")); s != "" {
+		if s := strings.TrimSpace(commentPattern.ReplaceAllString(joined.String(), "")); s != "" {
 			out = append(out, dependency{s, start})
 		}
 		joined.Reset()
@@ -84,7 +84,7 @@ func logicalLines(text string) []dependency {
 		}
 		line = strings.TrimRight(line, "\r\n")
 		body, goesOn := strings.CutSuffix(line, `\`)
-		if goesOn && !commentPattern().MatchString(line) {
+		if goesOn && !commentPattern.MatchString(line) {
 			joined.WriteString(strings.TrimLeft(body, " \t") + " ")
 			continue
 		}
@@ -156,19 +156,19 @@ func (r *requirementsReader) addInline(file string, line int, text string) {
 // addRequirement adds a requirement with its hashes.
 func (r *requirementsReader) addRequirement(file string, line int, text string, constraints bool) {
 	var hashes []string
-	for _, m := range hashOption().FindAllStringSubmatch(text, -1) {
+	for _, m := range hashOption.FindAllStringSubmatch(text, -1) {
 		hashes = append(hashes, "--hash="+m[1])
 	}
-	spec := strings.TrimSpace(hashOption().ReplaceAllString(text, ""))
+	spec := strings.TrimSpace(hashOption.ReplaceAllString(text, ""))
 	name, _, _ := strings.Cut(spec, ";")
 	switch {
-	case directReference().MatchString(strings.TrimSpace(name)):
+	case directReference.MatchString(strings.TrimSpace(name)):
 		r.addProblem(file, line, "direct", quoteText(spec)+" is a URL or a path", "name a released package with its version")
 		return
 	case strings.Contains(spec, " -"):
 		r.addProblem(file, line, "option", quoteText(spec)+" has an option that is not supported", "remove it")
 		return
-	case !requirementPattern().MatchString(spec):
+	case !requirementPattern.MatchString(spec):
 		r.addProblem(file, line, "syntax", quoteText(spec)+" is not a requirement", "write it like requests>=2")
 		return
 	}

@@ -97,9 +97,9 @@ func (sb *shebang) parseEnv(rest string) error {
 		}
 		return fmt.Errorf("option %s of env is not supported", w)
 	}
-	for len(words) > 0 && variableAssignment().MatchString(words[0]) {
+	for len(words) > 0 && variableAssignment.MatchString(words[0]) {
 		k, v, _ := strings.Cut(words[0], "=")
-		if reservedVariable().MatchString(k) {
+		if reservedVariable.MatchString(k) {
 			return fmt.Errorf("script cannot set %s", k)
 		}
 		if sb.env == nil {
@@ -134,7 +134,7 @@ func (sb shebang) detect(p string) (detected, error) {
 	switch {
 	case name == "python" || name == "python3":
 		how.kind, how.interpreters = Python, byKind(Python).interpreters
-	case pythonName().MatchString(name):
+	case pythonName.MatchString(name):
 		how.kind = Python
 	case name == "uv" || name == "pipx":
 		return how.detectLauncher(name)
@@ -198,7 +198,7 @@ func checkOtherInterpreter(interpreter string) error {
 		return errors.New("interpreter path contains ..; begin the script with #!/usr/bin/env NAME")
 	case strings.HasPrefix(path.Clean(interpreter)+"/", "/skill/"):
 		return errors.New("interpreter is inside the skill; begin the script with #!/usr/bin/env NAME")
-	case !programName().MatchString(name):
+	case !programName.MatchString(name):
 		return fmt.Errorf("invalid interpreter name %q: use letters, digits and . _ + - only", name)
 	case lower == "env":
 		return errors.New("missing interpreter after env")
@@ -237,7 +237,7 @@ func (how detected) detectLauncher(name string) (detected, error) {
 		case "--with", "-w":
 			how.with = append(how.with, strings.Split(takes(), ",")...)
 		case "--python", "-p":
-			if v := takes(); uvPython().MatchString(v) {
+			if v := takes(); uvPython.MatchString(v) {
 				how.interpreters = []string{"python" + v}
 			}
 		case "--script", "-s", "--no-project", "--isolated", "--quiet", "-q", "--no-cache", "--frozen", "--locked", "--offline", "--path", "python", "python3":

@@ -177,7 +177,7 @@ func versionDir(root, version string) (string, bool) {
 	var dirs []string
 	for _, dir := range globNewest(filepath.Join(root, "*")) {
 		base := filepath.Base(dir)
-		if (version == "latest" && releaseNumber().MatchString(base)) || strings.HasPrefix(base, version+".") || strings.HasPrefix(base, "v"+version+".") {
+		if (version == "latest" && releaseNumber.MatchString(base)) || strings.HasPrefix(base, version+".") || strings.HasPrefix(base, "v"+version+".") {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -222,14 +222,14 @@ func globNewest(pattern string) []string {
 		return nil
 	}
 	slices.SortStableFunc(found, func(a, b string) int {
-		return cmp.Or(compareRelease(releaseParts(releaseNumber().FindString(b)), releaseParts(releaseNumber().FindString(a))), cmp.Compare(a, b))
+		return cmp.Or(compareRelease(releaseParts(releaseNumber.FindString(b)), releaseParts(releaseNumber.FindString(a))), cmp.Compare(a, b))
 	})
 	return found
 }
 
 // toolName returns the name of the tool that contains an interpreter.
 func toolName(name string) string {
-	if pythonName().MatchString(name) {
+	if pythonName.MatchString(name) {
 		return "python"
 	}
 	return name

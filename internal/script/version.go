@@ -24,13 +24,13 @@ var (
 // contain symlinks.
 func (h Host) version(exe, name string) string {
 	root := filepath.Dir(filepath.Dir(exe))
-	byDir := releaseNumber().FindString(filepath.Base(root))
+	byDir := releaseNumber.FindString(filepath.Base(root))
 	if isWithin("/opt", root) && strings.Count(byDir, ".") < 2 {
 		byDir = "" // the directory belongs to another program
 	}
 	switch toolName(name) {
 	case "python":
-		if m := pythonBase().FindStringSubmatch(filepath.Base(exe)); m != nil {
+		if m := pythonBase.FindStringSubmatch(filepath.Base(exe)); m != nil {
 			if strings.HasPrefix(byDir, m[1]+".") {
 				return byDir
 			}
@@ -39,7 +39,7 @@ func (h Host) version(exe, name string) string {
 	case "node":
 		header, _ := os.ReadFile(filepath.Join(root, "include", "node", "node_version.h"))
 		var v []string
-		for _, m := range nodeVersion().FindAllStringSubmatch(string(header), -1) {
+		for _, m := range nodeVersion.FindAllStringSubmatch(string(header), -1) {
 			v = append(v, m[2])
 		}
 		if len(v) == 3 {
@@ -47,7 +47,7 @@ func (h Host) version(exe, name string) string {
 		}
 	}
 	if byDir == "" && h.Version != nil {
-		return releaseNumber().FindString(h.Version(exe))
+		return releaseNumber.FindString(h.Version(exe))
 	}
 	return byDir
 }
@@ -114,7 +114,7 @@ var versionSpecifier = lazyregexp.New(`^(===|==|!=|<=|>=|~=|<|>)\s*v?([0-9]+(?:\
 // isVersionSpecifier reports whether a requires-python value is valid.
 func isVersionSpecifier(spec string) bool {
 	for part := range strings.SplitSeq(spec, ",") {
-		if part = strings.TrimSpace(part); part != "" && !versionSpecifier().MatchString(part) {
+		if part = strings.TrimSpace(part); part != "" && !versionSpecifier.MatchString(part) {
 			return false
 		}
 	}
@@ -127,7 +127,7 @@ func isVersionSpecifier(spec string) bool {
 func satisfiesVersion(version, spec string) bool {
 	have := releaseParts(version)
 	for part := range strings.SplitSeq(spec, ",") {
-		m := versionSpecifier().FindStringSubmatch(strings.TrimSpace(part))
+		m := versionSpecifier.FindStringSubmatch(strings.TrimSpace(part))
 		if m == nil {
 			continue
 		}

@@ -18,7 +18,7 @@ var form = lazyregexp.New(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
 // are passed as environment variables, so the rules for those apply. The error
 // contains s.
 func Check(s string) error {
-	if !form().MatchString(s) {
+	if !form.MatchString(s) {
 		return fmt.Errorf("invalid secret name %.150q: use letters, digits and _", s)
 	}
 	return nil

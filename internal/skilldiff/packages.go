@@ -68,7 +68,7 @@ var requirement = lazyregexp.New(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*)$`)
 func (w *requests) addPythonPackage(line string) {
 	line, _, _ = strings.Cut(line, " #")
 	line = strings.TrimSpace(line)
-	switch m := requirement().FindStringSubmatch(line); {
+	switch m := requirement.FindStringSubmatch(line); {
 	case line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "--hash"):
 	case m == nil: // an option, such as another index, or a path
 		w.add(Package, "pypi:"+line, "")
@@ -90,7 +90,7 @@ var inlineBlock = lazyregexp.New(`(?m)^# /// script$\s((?:^#(?:| .*)$\s)+)^# ///
 
 // inlinePackages adds the packages in the inline metadata of a Python script.
 func inlinePackages(w *requests, text string) {
-	m := inlineBlock().FindStringSubmatch(text)
+	m := inlineBlock.FindStringSubmatch(text)
 	if m == nil {
 		return
 	}

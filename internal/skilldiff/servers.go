@@ -81,7 +81,7 @@ var variableUse = lazyregexp.New(`\$\{\{\s*([A-Za-z0-9_.-]{1,128})\s*\}\}|\$\{([
 // variables returns the sorted names of the variables in a configuration.
 func variables(config json.RawMessage) []string {
 	var out []string
-	for _, m := range variableUse().FindAllStringSubmatch(canonicalJSON(config), -1) {
+	for _, m := range variableUse.FindAllStringSubmatch(canonicalJSON(config), -1) {
 		out = append(out, m[1]+m[2])
 	}
 	slices.Sort(out)

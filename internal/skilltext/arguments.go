@@ -28,7 +28,7 @@ func FillArguments(body string, arguments []string, hint bool) (filled, rest str
 	var b strings.Builder
 	code := CodeSpans(body)
 	last := 0
-	for _, at := range argumentPlaceholder().FindAllStringIndex(body, -1) {
+	for _, at := range argumentPlaceholder.FindAllStringIndex(body, -1) {
 		place := body[at[0]:at[1]]
 		if place != "$ARGUMENTS" && (all == "" || !hint && code(at[0])) {
 			continue

@@ -80,7 +80,7 @@ var loaderVariable = lazyregexp.New(`^(?i:(LD|DYLD|GIT|NODE|NPM_CONFIG|BUN|DENO|
 func loaderVariables(values map[string]string) []string {
 	var out []string
 	for name := range values {
-		if loaderVariable().MatchString(name) {
+		if loaderVariable.MatchString(name) {
 			out = append(out, name)
 		}
 	}
@@ -147,7 +147,7 @@ func parseEnvFile(data []byte) map[string]string {
 		if after, export := strings.CutPrefix(name, "export"); export && strings.TrimLeft(after, " \t") != after {
 			name = strings.TrimSpace(after)
 		}
-		if !ok || !envName().MatchString(name) {
+		if !ok || !envName.MatchString(name) {
 			text = rest
 			continue
 		}

@@ -139,7 +139,7 @@ func (e *serverEntry) parseField(f configfile.Field) {
 			return e.checkHeader(name, "${env:"+value+"}", n)
 		})
 	case "bearertokenenvvar":
-		if name := e.parseString(f); !envName().MatchString(name) {
+		if name := e.parseString(f); !envName.MatchString(name) {
 			e.reject("server-token", v, fmt.Sprintf("%s is not a variable name", f.Key), "write the name of the variable, not the token")
 		} else {
 			e.setValue(&c.Headers, "Authorization", "Bearer ${env:"+name+"}")

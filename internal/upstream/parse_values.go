@@ -26,7 +26,7 @@ func (e *serverEntry) expandShell(s string) string {
 	if !e.gemini || !strings.Contains(s, "$") {
 		return s
 	}
-	return dollarName().ReplaceAllStringFunc(s, func(m string) string {
+	return dollarName.ReplaceAllStringFunc(s, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m
 		}
@@ -153,7 +153,7 @@ func (e *serverEntry) checkVariable(name, value string, n *configfile.Node) (str
 // checkHeader rejects the server if a header is invalid, or if its name appears
 // in two spellings, because header names are case-insensitive.
 func (e *serverEntry) checkHeader(name, value string, n *configfile.Node) (string, bool) {
-	if !headerName().MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
+	if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
 		e.reject("server-headers", n, fmt.Sprintf("headers: invalid header %s", quoteText(name)), "write a name and a value on one line")
 		return "", false
 	}

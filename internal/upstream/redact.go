@@ -24,7 +24,7 @@ var (
 // redactText redacts the configuration's secrets in text, and the path and
 // query of each URL.
 func redactText(c *Config, text string) string {
-	return urls().ReplaceAllStringFunc(redactSecrets(c, text), func(u string) string {
+	return urls.ReplaceAllStringFunc(redactSecrets(c, text), func(u string) string {
 		end := len(strings.TrimRight(u, ".,:;)]}"))
 		return displayURL(u[:end]) + u[end:]
 	})
@@ -50,7 +50,7 @@ func (c *Config) secrets() []string {
 		add(c.OAuth.Secret)
 	}
 	for k, v := range c.Env {
-		if secretName().MatchString(k) {
+		if secretName.MatchString(k) {
 			add(v)
 		}
 	}

@@ -114,13 +114,13 @@ func variableLength(s string) int {
 func parseVariable(s string, depth int) *variable {
 	const maxNested = 8
 	v := &variable{source: s, kind: Unknown, name: strings.TrimSpace(strings.Trim(s, "${}"))}
-	if !printableVariable().MatchString(v.name) {
+	if !printableVariable.MatchString(v.name) {
 		v.name = "…"
 	}
 	if inner, ok := cutAffixes(s, "${{", "}}"); ok {
 		inner = strings.TrimSpace(inner)
 		for prefix, kind := range map[string]string{"user.": FromUser, "secrets.": FromSecret} {
-			if name, ok := strings.CutPrefix(inner, prefix); ok && fieldName().MatchString(name) {
+			if name, ok := strings.CutPrefix(inner, prefix); ok && fieldName.MatchString(name) {
 				v.kind, v.name = kind, name
 			}
 		}
@@ -141,7 +141,7 @@ func parseVariable(s string, depth int) *variable {
 	switch {
 	case kind == FromEnv && slices.Contains(predefined, name):
 		kind = FromPath
-	case kind == FromEnv && !envName().MatchString(name), kind == FromInput && !fieldName().MatchString(name):
+	case kind == FromEnv && !envName.MatchString(name), kind == FromInput && !fieldName.MatchString(name):
 		return v
 	}
 	v.kind, v.name, v.optional = kind, name, optional

@@ -1,9 +1,9 @@
 package anthropic
 
 import (
-	"regexp"
 	"strconv"
-	"sync"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 // version is a model's family and version number, such as opus 4.8. It is zero
@@ -13,14 +13,10 @@ type version struct {
 	number int // 408 means 4.8
 }
 
-// versionPattern is compiled on first use, so that programs that do not use
-// such a model start faster.
-var versionPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?:\D|$)`)
-})
+var versionPattern = lazyregexp.New(`claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?:\D|$)`)
 
 func parseVersion(model string) version {
-	found := versionPattern().FindStringSubmatch(model)
+	found := versionPattern.FindStringSubmatch(model)
 	if found == nil {
 		return version{}
 	}

@@ -166,7 +166,7 @@ func parseValues(text string) textValues {
 			text = text[:i] + " " + text[i+len(whole):]
 		}
 	}
-	for _, m := range valuePattern().FindAllStringSubmatch(text, maxValues) {
+	for _, m := range valuePattern.FindAllStringSubmatch(text, maxValues) {
 		switch {
 		case m[1] != "":
 			v := m[2] + m[3] + m[4]

@@ -120,7 +120,7 @@ func list(root *os.Root) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if fileName().MatchString(e.Name()) {
+		if fileName.MatchString(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
