@@ -51,7 +51,8 @@ func (a *app) chatHost() *chat.Host {
 	return &chat.Host{Setup: a.Setup, ReportError: a.reportError, FormatReview: a.plainReview()}
 }
 
-// plainReview returns formatReview without colors, for approval requests.
+// plainReview returns a variant of formatReview without colors, for approval
+// requests.
 func (a *app) plainReview() setup.FormatReview {
 	uncolored := *a
 	uncolored.Stdout = io.Discard

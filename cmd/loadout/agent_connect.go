@@ -28,7 +28,7 @@ type connectOutput struct {
 	Client string              `json:"client"`
 	File   string              `json:"file"`
 	Action clientconfig.Action `json:"action"`
-	Entry  string              `json:"entry,omitempty"` // with --print
+	Entry  string              `json:"entry,omitempty"` // set with --print
 	Backup string              `json:"backup,omitempty"`
 	Notes  []string            `json:"notes,omitempty"`
 	Diff   string              `json:"diff,omitempty"`
@@ -297,7 +297,7 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 
 // installedCommand returns a path to this program that stays valid. If this
 // program is a temporary build, such as that of go run, it returns the path to
-// the loadout in PATH.
+// the loadout command in PATH.
 func installedCommand() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

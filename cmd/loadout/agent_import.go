@@ -29,7 +29,7 @@ type importOutput struct {
 	File    string                     `json:"file"`
 	Action  string                     `json:"action"`  // none, import or undo
 	Done    bool                       `json:"done"`    // false for --dry-run and none
-	Servers []clientimport.Server      `json:"servers"` // of the client
+	Servers []clientimport.Server      `json:"servers"` // servers in the client's configuration
 	Secrets []clientimport.MovedSecret `json:"secrets"` // values moved to secrets, or to be set by the user
 	Into    string                     `json:"into"`    // the user's servers file
 	Backup  string                     `json:"backup,omitempty"`
@@ -97,7 +97,7 @@ type importRun struct {
 	client clientconfig.Client
 	out    importOutput
 
-	presence string // how it is known that the user imports
+	presence string // evidence that the user runs the import
 }
 
 func (a *app) importClient(ctx context.Context, name string, o importFlags) error {
@@ -307,7 +307,7 @@ func (im *importRun) printResult(restart string) error {
 	return nil
 }
 
-// command returns the arguments of the import as the user types it.
+// command returns the arguments of the import as the user would type them.
 func (im *importRun) command() []string {
 	out := []string{"import", im.client.Name}
 	for _, f := range []struct {

@@ -269,10 +269,10 @@ func readToken(file string) (string, error) {
 // is updated, so that one update covers many changed files.
 const indexDelay = 2 * time.Second
 
-// reloadOnHangup builds and saves the search index, again a moment after each
-// change of the catalog. It reloads all sources on SIGHUP until ctx is done; then
-// it closes the returned channel. If the terminal was closed, it calls stop
-// instead.
+// reloadOnHangup builds and saves the search index, and updates it a moment
+// after each change of the catalog. On SIGHUP, it reloads all sources. If the
+// signal means that the terminal was closed, it calls stop and ends. It also
+// ends when ctx is done. It closes the returned channel when it has ended.
 func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func()) <-chan struct{} {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)

@@ -67,7 +67,8 @@ even if the browser cannot open it.`,
 }
 
 // findSignInServer returns the user's server with the given name and the store
-// of sign-ins. To sign out, only the server's address has to resolve.
+// of sign-ins. If out is set, which means signing out, only the variables in
+// the server's URLs need values.
 func (a *app) findSignInServer(name string, files []string, out bool) (*upstream.Config, *oauth.Store, error) {
 	c, err := a.LoadConfig(nil)
 	if err != nil {

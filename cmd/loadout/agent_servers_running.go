@@ -51,7 +51,8 @@ func (a *app) publishState(set *setup.Toolset, callers []int) *statePublisher {
 
 func (p *statePublisher) changed(*upstream.Server) { p.to.Update() }
 
-// add starts publishing the servers of a profile too.
+// add starts publishing the servers of a profile, in addition to those that are
+// already published.
 func (p *statePublisher) add(profile string, set *setup.Toolset) {
 	if p == nil {
 		return

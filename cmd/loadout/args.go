@@ -19,15 +19,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/setup"
 )
 
-// argCount returns a check of the number of arguments. A negative maxArgs means no
-// limit. what describes the arguments in the error message.
-func argCount(minArgs, maxArgs int, what string) cobra.PositionalArgs {
+// argCount returns a check of the number of arguments. A negative maxArgs means
+// no limit. The description of the expected arguments is part of the error
+// message.
+func argCount(minArgs, maxArgs int, description string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		name := strings.TrimPrefix(cmd.CommandPath(), "loadout ")
 		hint := "loadout " + strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "loadout "), " [flags]") + "; see: " + cmd.CommandPath() + " --help"
 		switch {
 		case len(args) < minArgs:
-			return exit.Errorf(exit.Usage, hint, "%s needs %s", name, what)
+			return exit.Errorf(exit.Usage, hint, "%s needs %s", name, description)
 		case maxArgs == 0 && len(args) > 0:
 			hint = "see: " + cmd.CommandPath() + " --help"
 			if _, err := os.Stat(args[0]); err == nil && slices.Contains([]string{"list", "doctor", "mcp"}, name) {
@@ -35,7 +36,7 @@ func argCount(minArgs, maxArgs int, what string) cobra.PositionalArgs {
 			}
 			return exit.Errorf(exit.Usage, hint, "%s takes no arguments; got %q", name, args[0])
 		case maxArgs > 0 && len(args) > maxArgs:
-			return exit.Errorf(exit.Usage, hint, "%s takes %s; got %d arguments", name, what, len(args))
+			return exit.Errorf(exit.Usage, hint, "%s takes %s; got %d arguments", name, description, len(args))
 		}
 		return nil
 	}

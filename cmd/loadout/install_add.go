@@ -221,8 +221,8 @@ func skillNotFoundError(source string, offer *remote.Collection, name string) er
 	return exit.Errorf(exit.NotFound, hint, "skill %q not found at %s", name, source)
 }
 
-// listChoices prints the available skills and returns an error that asks to
-// choose.
+// listChoices prints the available skills and returns an error whose hint is to
+// choose among them.
 func (a *app) listChoices(source string, offer *remote.Collection, out addOutput) error {
 	hint := "choose with --skill NAME (repeatable), or install all with --all"
 	err := exit.Errorf(exit.Usage, hint, "%s has %d skills", source, len(offer.Skills))

@@ -84,8 +84,8 @@ func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
 	return nil
 }
 
-// reinstateApprovals reinstates the superseded approvals of the versions that the
-// user chose, and names them.
+// reinstateApprovals reinstates the superseded approvals of the versions that
+// the user chose. It prints the names of these skills.
 func (a *app) reinstateApprovals(ctx context.Context, p *plan, o planOptions) error {
 	if o.dryRun {
 		return nil
@@ -159,13 +159,13 @@ func (a *app) planError(err error, to setup.SkillsDir) error {
 }
 
 // planErrorHint returns the exit code and hint for a skill that cannot be
-// installed into directory to.
-func (a *app) planErrorHint(err error, to setup.SkillsDir) (code int, fix string) {
+// installed into a directory.
+func (a *app) planErrorHint(err error, dir setup.SkillsDir) (code int, fix string) {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
 		return e.Code, e.Hint
 	}
 	if e, ok := errors.AsType[*install.SkillError](err); ok {
-		return skillErrorHint(e, to)
+		return skillErrorHint(e, dir)
 	}
 	if isType[*skill.RefusedError](err) {
 		return exit.Failure, "the author of the skill has to fix it"

@@ -18,8 +18,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
-// tableThreshold is the number of skills from which a plan is printed as a
-// table.
+// tableThreshold is the minimum number of skills for which a plan is printed as
+// a table.
 const tableThreshold = 6
 
 // printPlan prints a plan's changes and the scan findings.
@@ -236,14 +236,14 @@ func formatPermission(ask skilldiff.PermissionChange) string {
 	return text
 }
 
-// truncateLines returns text cut to the given number of lines, followed by
-// rest.
-func truncateLines(text string, most int, rest string) string {
+// truncateLines truncates text to the given number of lines. If it removes
+// lines, it appends suffix as the last line.
+func truncateLines(text string, limit int, suffix string) string {
 	lines := strings.SplitAfter(text, "\n")
-	if len(lines) <= most {
+	if len(lines) <= limit {
 		return text
 	}
-	return strings.Join(lines[:most], "") + rest + "\n"
+	return strings.Join(lines[:limit], "") + suffix + "\n"
 }
 
 // colorDiff colors the lines of a unified diff.

@@ -32,8 +32,8 @@ import (
 
 func main() { runAs(nil, operator.File{}) }
 
-// runAs runs the program and exits. Tests pass a function that determines who
-// runs it, and the administrator's file.
+// runAs runs the program and exits. caller determines who runs the program; nil
+// detects it. Only tests pass a caller and an administrator's file.
 func runAs(caller func() presence.Caller, administrator operator.File) {
 	if len(os.Args) > 1 && os.Args[1] == execution.WASMCommand {
 		os.Exit(wasm.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) // in a sandbox
@@ -76,7 +76,7 @@ func delayFirstGC(getenv func(string) string) {
 
 var resetGC runtime.Cleanup // undoes delayFirstGC
 
-// setGCPercent is like [debug.SetGCPercent], and ends delayFirstGC.
+// setGCPercent is like [debug.SetGCPercent]. The effect of delayFirstGC ends.
 func setGCPercent(percent int) {
 	resetGC.Stop()
 	debug.SetGCPercent(percent)

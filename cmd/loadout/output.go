@@ -14,8 +14,8 @@ import (
 func safe(s string) string { return terminal.Safe(s) }
 
 // plain returns a field, a name or an error on one line, without terminal
-// control characters. An agent may read the output, also on a terminal, so the
-// text cannot forge delimiters of prompts.
+// control characters. It also removes the delimiters of prompts, because an
+// agent may read the output even if it goes to a terminal.
 func plain(s string) string { return untrusted.New(s).ForModel() }
 
 // describe is like plain, but keeps line breaks.

@@ -205,8 +205,8 @@ func (a *app) confirmApproval(ctx context.Context, r *review.Review, c setup.Con
 	return err
 }
 
-// grantReviewed records the approval of a skill. It expires after the given
-// time, or never if that is 0. presence is the evidence that the user
+// grantReviewed records the approval of a skill. The approval expires after the
+// given time, or never if that is 0. presence is the evidence that the user
 // approved.
 func (a *app) grantReviewed(ctx context.Context, r *review.Review, expires time.Duration, presence string) (*policy.Grant, error) {
 	g := r.Grant()

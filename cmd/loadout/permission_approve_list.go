@@ -16,7 +16,7 @@ import (
 // listedGrant is a grant in the output of approve --list --json.
 type listedGrant struct {
 	policy.Grant
-	Changed bool `json:"changed,omitempty"` // the skill or one of its dependencies changed since, so that the grant does not apply
+	Changed bool `json:"changed,omitempty"` // the skill or one of its dependencies changed after the approval, so that the grant does not apply
 	// Configured is set if the grant comes from policy.approved. Each listing
 	// gives such a grant a new ID and the current time.
 	Configured bool `json:"configured,omitempty"`
@@ -123,8 +123,8 @@ func describeGrant(g policy.Grant, changed bool) string {
 	return what
 }
 
-// changedGrants returns the IDs of the grants whose skill or dependencies have
-// changed since.
+// changedGrants returns the IDs of the grants whose skill or dependencies
+// changed after the approval.
 func (a *app) changedGrants(ctx context.Context, grants []policy.Grant) map[string]bool {
 	if len(grants) == 0 {
 		return nil

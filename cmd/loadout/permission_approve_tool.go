@@ -22,12 +22,12 @@ type toolApproval struct {
 	Grant *policy.Grant `json:"grant"` // the recorded grant; null with --dry-run
 }
 
-// approveTool approves the calls of an MCP tool, if there is no skill of this
-// name. missing is the error about the skill, which approveTool returns if there
-// is no such tool either.
-func (a *app) approveTool(ctx context.Context, name string, o *approveFlags, missing error) error {
-	if e, ok := errors.AsType[*catalog.NotFoundError](missing); !ok || e.Reason != "" {
-		return missing
+// approveTool approves the calls of an MCP tool if there is no skill with the
+// given name. skillErr is the error about the skill. approveTool returns
+// skillErr if there is no such tool either.
+func (a *app) approveTool(ctx context.Context, name string, o *approveFlags, skillErr error) error {
+	if e, ok := errors.AsType[*catalog.NotFoundError](skillErr); !ok || e.Reason != "" {
+		return skillErr
 	}
 	return a.withServers(ctx, nil, false, "", func(set *setup.Toolset, _ map[string]string, _ []string) error {
 		found, err := findTool(ctx, set, name)
@@ -42,7 +42,7 @@ func (a *app) approveTool(ctx context.Context, name string, o *approveFlags, mis
 		case err != nil:
 			return err
 		case len(found) == 0:
-			return missing
+			return skillErr
 		case len(found) > 1:
 			var names []string
 			for _, c := range found {

@@ -29,7 +29,8 @@ func (a *app) requireApprover(ctx context.Context, name string, o *approveFlags)
 }
 
 // approveArgs returns the arguments of the command that approves a skill with
-// the same permissions and conditions. It omits --yes, so that it asks.
+// the same permissions and conditions. It omits --yes, so that the command asks
+// for confirmation.
 func (a *app) approveArgs(name string, o *approveFlags) []string {
 	args := []string{"approve", name}
 	if o.workspace {

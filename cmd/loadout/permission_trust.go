@@ -173,8 +173,8 @@ func (a *app) requireTruster(ctx context.Context, dir string, digest policy.Dige
 	return a.RequireUser(ctx, unattendedTrustHint(dir), trustArgs(dir, o)...)
 }
 
-// trustArgs returns the arguments of the command that trusts a project. It omits
-// --yes, so that it asks.
+// trustArgs returns the arguments of the command that trusts a project. It
+// omits --yes, so that the command asks for confirmation.
 func trustArgs(dir string, o *trustFlags) []string {
 	if o.digest == "" {
 		return []string{"trust", dir}
@@ -224,8 +224,9 @@ func (a *app) printTrust(p *trust.Project, out *trustOutput) {
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// readExcerpt returns the beginning of a file, unless it has changed since its
-// digest was computed.
+// readExcerpt returns the beginning of a file for display. If the file changed
+// after its digest was computed, or is not text, it returns a note that says
+// so.
 func readExcerpt(p *trust.Project, f trust.File) string {
 	const most, lines = 64 << 10, 200
 	data, err := p.ReadFile(f)

@@ -53,9 +53,9 @@ or a setting that hides them.`,
 	return cmd
 }
 
-// printCandidates prints the candidates for a name. missing is the reason why
-// none was chosen.
-func (a *app) printCandidates(name string, found []catalog.Candidate, missing error) {
+// printCandidates prints the candidates for a name. If none was chosen, err is
+// the reason.
+func (a *app) printCandidates(name string, found []catalog.Candidate, err error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Candidates for %s:\n", plain(name))
 	for _, c := range found {
@@ -70,8 +70,8 @@ func (a *app) printCandidates(name string, found []catalog.Candidate, missing er
 		fmt.Fprintf(&b, "%s%s%s (%s)\n    %s\n", mark, a.Bold(plain(c.Origin+"/"+c.Name)), version, c.Scope, plain(c.Path))
 		a.WriteWrapped(&b, "    ", c.Reason, console.NoStyle)
 	}
-	if missing != nil {
-		fmt.Fprintf(&b, "None of them is chosen: %s\n", plain(missing.Error()))
+	if err != nil {
+		fmt.Fprintf(&b, "None of them is chosen: %s\n", plain(err.Error()))
 	}
 	fmt.Fprint(a.Stdout, b.String())
 }

@@ -252,11 +252,11 @@ func signDir(dir string, key signature.PrivateKey, counter uint64) (s signedSkil
 }
 
 // nextRelease returns the release that follows the one in the existing
-// signature. was is nil if that signature is missing or damaged.
-func nextRelease(was *signature.Signature, counter uint64) (signature.Release, error) {
+// signature. existing is nil if there is no usable signature.
+func nextRelease(existing *signature.Signature, counter uint64) (signature.Release, error) {
 	var last signature.Release
-	if was != nil {
-		last = was.Release
+	if existing != nil {
+		last = existing.Release
 	}
 	next := last.Next(time.Now())
 	if counter == 0 {
