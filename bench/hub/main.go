@@ -17,7 +17,7 @@
 // measured in the same run: an indexed SELECT of as many rows from the same database, served
 // over HTTP; http.ServeFile with the same package; and the same bytes from memory. The
 // measurements alternate. With -turns, it measures only the turns of a conversation that
-// grows, in turns with those of the program given with -base. With -nodes, it measures only
+// grows, alternating with those of the program given with -base. With -nodes, it measures only
 // what a second node adds to the CPU time of a turn, with PostgreSQL and Redis.
 package main
 
@@ -39,7 +39,7 @@ import (
 // size holds the number of objects to create and rounds to run.
 type size struct {
 	skills, users, active, groups, chats, rounds, turns int
-	talk                                                bool // after the MCP endpoint
+	talk                                                bool // whether to measure conversations after the MCP endpoint
 }
 
 // nodes is set to measure two nodes.
@@ -138,9 +138,9 @@ func createDatabase(server, name string) (string, error) {
 	return u.String(), errors.Join(err, db.Close())
 }
 
-// measure measures the MCP endpoint alone, a long conversation, or everything
-// else. A long conversation is also measured with the program of other, if it
-// has one.
+// measure measures the MCP endpoint alone, a long conversation, two nodes, or
+// everything else. A long conversation and two nodes are also measured with the
+// program of other, if other.program is set.
 func (b *bench) measure(name, skills string, mcp bool, other *bench) error {
 	switch {
 	case mcp:

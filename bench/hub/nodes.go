@@ -24,7 +24,7 @@ type cluster struct {
 	name        string
 	second      *node
 	redis       *exec.Cmd
-	alone, both []*chat // conversations of the first node, and half of them of each
+	alone, both []*chat // conversations that are all on the first node, and conversations of which half are on each node
 	cpu         [2][]float64
 }
 

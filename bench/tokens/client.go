@@ -15,9 +15,9 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// client is an MCP client, identified by the name that it sends. structured is
-// set if it shows a model only the structured content of a result that has
-// any.
+// client is an MCP client, identified by the name that it sends. If structured
+// is set and a result has structured content, the client shows a model nothing
+// else.
 type client struct {
 	name       string
 	structured bool

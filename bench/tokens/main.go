@@ -55,7 +55,7 @@ func newCount() (count, error) {
 type deliveredSkill struct {
 	entry    *catalog.Entry
 	material *session.Skill
-	shown    []string // by each of recordedClients
+	shown    []string // the text as shown by each of recordedClients
 }
 
 func loadSkills(ctx context.Context, dirs []string) ([]deliveredSkill, error) {

@@ -65,8 +65,9 @@ func (w *way) connectSSE() error {
 	return nil
 }
 
-// readEvents dispatches the events in a stream. It sends the message endpoint to at.
-func (w *way) readEvents(in *bufio.Reader, at chan<- string) {
+// readEvents dispatches the events in a stream. It sends the address of the
+// message endpoint to endpoint.
+func (w *way) readEvents(in *bufio.Reader, endpoint chan<- string) {
 	kind := ""
 	for {
 		line, err := in.ReadString('\n')
@@ -80,7 +81,7 @@ func (w *way) readEvents(in *bufio.Reader, at chan<- string) {
 		case name == "event":
 			kind = value
 		case name == "data" && kind == "endpoint":
-			at <- value
+			endpoint <- value
 		case name == "data":
 			w.deliverAnswer([]byte(value))
 		}

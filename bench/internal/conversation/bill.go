@@ -29,7 +29,7 @@ type Meter struct {
 	known map[string]int // token counts by block
 }
 
-// NewMeter returns a Meter that counts tokens with count.
+// NewMeter returns a Meter that counts tokens with the given function.
 func NewMeter(count Count) *Meter { return &Meter{count, map[string]int{}} }
 
 // Bill returns the cost of the requests of one conversation. It compares each request with the

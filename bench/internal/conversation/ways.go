@@ -79,8 +79,9 @@ func loadedSkills(all []llm.Message) map[string]string {
 	return out
 }
 
-// replaceResults rewrites the results of load_skill calls. For each, replace returns the new
-// text, or "" to keep it, and messages to insert after it.
+// replaceResults rewrites the results of load_skill calls. For each call,
+// replace returns the new text, or "" to keep the old one, and messages to
+// insert after the message with the result.
 func replaceResults(all []llm.Message, replace func(call, skill string) (text string, after []llm.Message)) []llm.Message {
 	loaded := loadedSkills(all)
 	var out []llm.Message

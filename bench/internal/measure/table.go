@@ -39,8 +39,9 @@ func (r *Row) Median() float64 { return r.Quantile(0.5) }
 // Quantile returns the q-quantile of the samples.
 func (r *Row) Quantile(q float64) float64 { return Quantile(r.samples, q) }
 
-// Quantile returns the q-quantile of values: the smallest value that is not below a share q of
-// them. It returns 0 if there are no values.
+// Quantile returns the q-quantile of values: in ascending order, the value at
+// the index q*len(values), rounded down, or the last one. It returns 0 if there
+// are no values.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
