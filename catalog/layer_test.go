@@ -94,8 +94,9 @@ func TestSharedLayersAnswerLikeListings(t *testing.T) {
 			if n := len(snap.ForModel()); snap.Count() != n {
 				t.Fatalf("the count is %d, want %d", snap.Count(), n)
 			}
+			first := rapid.SliceOfN(rapid.SampledFrom([]string{"s4/e", "s1/b", "x/y", "s2/c", "s3/a"}), 0, 4).Draw(t, "first")
 			for _, most := range []int{0, 3, 12, 30, 60, 200} {
-				o := catalog.FormatOptions{Characters: most}
+				o := catalog.FormatOptions{Characters: most, First: first}
 				if got, want := snap.Text(o), catalog.Format(snap.ForModel(), o); got != want {
 					t.Fatalf("text of %d characters is %q, want %q", most, got, want)
 				}

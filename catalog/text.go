@@ -17,6 +17,15 @@ import (
 type FormatOptions struct {
 	Tokens     int // maximum number of estimated tokens; 0 means no limit
 	Characters int // maximum number of characters; 0 means no limit
+	// Fits is a further limit: it reports whether a text is short enough. A text
+	// that is longer than one that is not must not be either. It may be nil.
+	Fits func(text string) bool
+	// First lists the keys of the skills that come first, in this order, if the
+	// whole list exceeds the limits: see [Entry.Key]. Unknown keys are ignored.
+	First []string
+	// Omit reports whether a skill is left out without being counted. It may be
+	// nil.
+	Omit func(*Entry) bool
 	// More is the last line if skills are omitted, with a %d for their number.
 	// The default is "… and %d more: find them with search_skills".
 	More string
@@ -31,15 +40,18 @@ const (
 
 // Format returns a list of skills for a model. Each skill has a line "- name:
 // description". The highest scope comes first; skills in the same scope are
-// sorted by name. If the list exceeds the limits, all descriptions are
-// truncated to the same length. If that is not enough, Format lists only names.
-// If those do not fit either, it lists some of the names and the number of the
-// others. That number is printed even if it alone exceeds the limits. The same
-// skills always produce the same text, in any order. Without skills, the text
-// is empty. Names and descriptions are printed on one line each, without hidden
+// sorted by name. If the list exceeds the limits, the skills of o.First come
+// first, and all descriptions are truncated to the same length. If that is not
+// enough, Format lists only names. If those do not fit either, it lists some of
+// the names and the number of the others. That number is printed even if it
+// alone exceeds the limits. The same skills always produce the same text, in
+// any order. Without skills, the text is empty. Names and descriptions are printed on one line each, without hidden
 // characters and delimiters of prompts. The description of a project's skill
 // begins with "[project]", even if descriptions are omitted.
 func Format(entries []*Entry, o FormatOptions) string {
+	if o.Omit != nil {
+		entries = slices.DeleteFunc(slices.Clone(entries), o.Omit)
+	}
 	if len(entries) == 0 {
 		return ""
 	}
@@ -49,6 +61,7 @@ func Format(entries []*Entry, o FormatOptions) string {
 	t := newListing(entries)
 	t.count = len(entries)
 	if o.bounded() && !o.fits(t.names(len(t.rows))) {
+		t.moveFirst(o.First)
 		return t.someNames(o)
 	}
 	t.describe()
@@ -60,6 +73,7 @@ func Format(entries []*Entry, o FormatOptions) string {
 			return text
 		}
 	}
+	t.moveFirst(o.First)
 	// Find the maximum description length that fits.
 	best := sort.Search(t.longest-shortest+1, func(i int) bool { return !o.fits(t.lines(shortest + i)) }) - 1
 	if best >= 0 {
@@ -73,37 +87,34 @@ func Format(entries []*Entry, o FormatOptions) string {
 func (s *Snapshot) Text(o FormatOptions) string {
 	const shortestLine = len("- \n")
 	most := o.limit() / shortestLine
-	if !o.bounded() || s.Count() <= most {
+	if !o.bounded() || o.Omit != nil || s.Count() <= most {
 		return Format(s.ForModel(), o)
 	}
 	if o.More == "" {
 		o.More = defaultMore
 	}
-	first := make([]*Entry, 0, most+1)
+	var first []*Entry
+	for _, key := range o.First {
+		if e := s.ByKey(key); e != nil && !e.DisableModelInvocation && s.ByName(e.Name) == e && !slices.Contains(first, e) {
+			first = append(first, e)
+		}
+	}
+	listed := slices.Clone(first)
 	s.forModelByScope(func(e *Entry) bool {
-		first = append(first, e)
-		return len(first) <= most
+		if !slices.Contains(first, e) {
+			listed = append(listed, e)
+		}
+		return len(listed) <= most
 	})
-	t := newListing(first)
+	t := newListing(listed)
 	t.count = s.Count()
+	t.moveFirst(o.First)
 	return t.someNames(o)
-}
-
-// TextLength returns the length, in bytes, of the lines of [Snapshot.Text]
-// without limits. If the length exceeds limit, it may return any number above
-// limit.
-func (s *Snapshot) TextLength(limit int) int {
-	n := 0
-	s.forModelByScope(func(e *Entry) bool {
-		n += len(e.Name) + len(untrusted.MarkOrigin(e.Scope.String(), e.Description)) + len("- : \n")
-		return n <= limit
-	})
-	return n
 }
 
 const maxInt = int(^uint(0) >> 1)
 
-func (o FormatOptions) bounded() bool { return o.Tokens > 0 || o.Characters > 0 }
+func (o FormatOptions) bounded() bool { return o.Tokens > 0 || o.Characters > 0 || o.Fits != nil }
 
 // limit returns an upper bound on the number of characters that fit.
 func (o FormatOptions) limit() int {
@@ -119,7 +130,7 @@ func (o FormatOptions) limit() int {
 
 func (o FormatOptions) fits(s string) bool {
 	return (o.Characters == 0 || utf8.RuneCountInString(s) <= o.Characters) &&
-		(o.Tokens == 0 || tokencount.Estimate(s) <= o.Tokens)
+		(o.Tokens == 0 || tokencount.Estimate(s) <= o.Tokens) && (o.Fits == nil || o.Fits(s))
 }
 
 type row struct {
@@ -167,6 +178,27 @@ func newListing(entries []*Entry) *rows {
 		return strings.Compare(a.entry.Key(), b.entry.Key())
 	})
 	return t
+}
+
+// moveFirst moves the skills with the given keys to the front, in the order of
+// the keys.
+func (t *rows) moveFirst(keys []string) {
+	if len(keys) == 0 {
+		return
+	}
+	rank := make(map[string]int, len(keys))
+	for i, key := range keys {
+		if _, known := rank[key]; !known {
+			rank[key] = i
+		}
+	}
+	rankOf := func(r row) int {
+		if i, ok := rank[r.entry.Key()]; ok {
+			return i
+		}
+		return len(keys)
+	}
+	slices.SortStableFunc(t.rows, func(a, b row) int { return cmp.Compare(rankOf(a), rankOf(b)) })
 }
 
 func (t *rows) describe() {

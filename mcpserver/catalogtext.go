@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf16"
+	"unique"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/clientprofile"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
@@ -20,19 +23,30 @@ type catalogText struct {
 	hidden       bool   // whether that tool is not listed
 }
 
-// catalogTextOf returns the catalog text of a view.
-func (s *Server) catalogTextOf(v *view) catalogText {
-	v.textOnce.Do(func() {
-		switch {
-		case s.opts.ToolsOnly:
-			v.text = catalogText{description: "Load a skill."}
-		case s.opts.Compat != "":
-			v.text = s.compatCatalogText(v.snap)
-		default:
-			v.text = catalogText{instructions: s.instructions(v.snap), description: s.loadDescription(v.snap)}
-		}
-	})
-	return v.text
+// catalogTextOf returns the catalog text of a view for clients with a profile.
+func (s *Server) catalogTextOf(v *view, p *clientprofile.Profile) catalogText {
+	if s.opts.ToolsOnly || s.opts.Compat != "" {
+		p = clientprofile.Unknown() // the text is the same for all clients
+	}
+	v.textMu.Lock()
+	defer v.textMu.Unlock()
+	if t, ok := v.texts[p]; ok {
+		return t.Value()
+	}
+	var t catalogText
+	switch {
+	case s.opts.ToolsOnly:
+		t = catalogText{description: "Load a skill."}
+	case s.opts.Compat != "":
+		t = s.compatCatalogText(v.snap)
+	default:
+		t = s.newCatalogText(v.snap, p)
+	}
+	if v.texts == nil {
+		v.texts = map[*clientprofile.Profile]unique.Handle[catalogText]{}
+	}
+	v.texts[p] = unique.Make(t)
+	return v.texts[p].Value()
 }
 
 // catalogTexts stores the catalog text of each lasting connection. Requests
@@ -42,12 +56,12 @@ type catalogTexts struct {
 	conns map[*mcp.ServerSession]*conn
 }
 
-// conn records the catalog text and the variant of the tools that were first
-// sent to a connection. They do not change.
+// conn records the profile of a connection's client and the catalog text that it
+// was sent first. They do not change.
 type conn struct {
-	text     catalogText
-	textOnly bool              // see isTextOnly
-	seen     *catalog.Snapshot // latest snapshot reported to the connection
+	text    catalogText
+	profile *clientprofile.Profile
+	seen    *catalog.Snapshot // latest snapshot reported to the connection
 }
 
 // get returns the catalog text for the connection of req.
@@ -55,16 +69,37 @@ func (t *catalogTexts) get(s *Server, req mcp.Request) catalogText {
 	if c := t.conn(s, req); c != nil {
 		return c.text
 	}
-	return s.catalogTextOf(s.view())
+	return s.catalogTextOf(s.view(), profileOf(req))
 }
 
 // isTextOnly reports whether the client of req gets only text from the tools in
 // [textTools].
 func (t *catalogTexts) isTextOnly(s *Server, req mcp.Request) bool {
 	if c := t.conn(s, req); c != nil {
-		return c.textOnly
+		return c.profile.StructuredOnly
 	}
-	return isStructuredOnly(req)
+	return profileOf(req).StructuredOnly
+}
+
+// haveChanged reports whether a view has another text than before for a client.
+func (t *catalogTexts) haveChanged(s *Server, before, now *view) bool {
+	profiles := map[*clientprofile.Profile]bool{clientprofile.Unknown(): true}
+	before.textMu.Lock()
+	for p := range before.texts {
+		profiles[p] = true
+	}
+	before.textMu.Unlock()
+	t.mu.Lock()
+	for _, c := range t.conns {
+		profiles[c.profile] = true
+	}
+	t.mu.Unlock()
+	for p := range profiles {
+		if s.catalogTextOf(before, p) != s.catalogTextOf(now, p) {
+			return true
+		}
+	}
+	return false
 }
 
 // conn returns the record of the connection of req, or nil if the connection
@@ -81,7 +116,8 @@ func (t *catalogTexts) conn(s *Server, req mcp.Request) *conn {
 		return c
 	}
 	t.dropEndedLocked(s)
-	c := &conn{text: s.catalogTextOf(now), textOnly: isStructuredOnly(req), seen: now.snap}
+	p := profileOf(req)
+	c := &conn{text: s.catalogTextOf(now, p), profile: p, seen: now.snap}
 	t.conns[ss] = c
 	return c
 }
@@ -203,49 +239,82 @@ func lastingSession(req mcp.Request) *mcp.ServerSession {
 }
 
 const (
-	guide          = "Skills are instructions and files for particular kinds of work. Before a task that a skill fits, call load_skill with its name and follow what it says; read its files with read_skill_file. If none of those listed fits, try search_skills."
+	guide          = "Skills are instructions and files for particular kinds of work. Before a task that a skill fits, call load_skill with its name and follow what it says; read its files with read_skill_file. If none of those listed fits, call search_skills with several phrasings of the task."
 	skillsDisabled = "Skills are switched off by the configuration (skills.enabled)."
+	loadLead       = "Load the instructions of a skill. Do this before starting work that a skill fits."
+	moreInTool     = ", continued in the description of load_skill"
 )
 
-// instructions returns the server's instructions: how to use the tools, and
-// part of the catalog text. Clients show a model different parts of the
-// instructions and tool descriptions, and truncate both at about 2,000
-// characters.
-func (s *Server) instructions(snap *catalog.Snapshot) string {
-	if s.opts.Preamble != "" {
-		return truncate(s.opts.Preamble, 8000) + "\n\n" + s.guideText(snap)
+// newCatalogText returns the texts for clients with a profile. Each skill has a
+// line in one of the texts. The list begins in the instructions if the client shows
+// them, and continues in the description if it truncates them.
+func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile) catalogText {
+	t := catalogText{instructions: s.guideText(snap), description: loadLead}
+	if snap.Disabled || snap.Count() == 0 {
+		return t
 	}
-	return s.guideText(snap)
-}
-
-func (s *Server) guideText(snap *catalog.Snapshot) string {
+	shown, most := [2]int{p.Instructions, p.Description}, p.Catalog
+	if s.opts.TextBudget > 0 {
+		most = s.opts.TextBudget
+		if p.Recording == "" { // the user knows better
+			shown[1] = clientprofile.All
+		}
+	}
+	const before, between = "\n\nSkills", ":\n"
+	sizes := [2]int{shown[0] - length(t.instructions+before+moreInTool+between), shown[1] - length(t.description+" More skills"+between)}
+	list := snap.Text(catalog.FormatOptions{Characters: most, Fits: func(text string) bool {
+		_, rest := splitLines(text, sizes[0])
+		return length(rest) <= sizes[1]
+	}})
+	first, rest := splitLines(list, sizes[0])
 	switch {
-	case snap.Disabled:
-		return skillsDisabled
-	case snap.Count() == 0:
-		return guide
+	case list == "":
+	case rest == "":
+		t.instructions += before + between + first
+		t.description += " The instructions of this server list the skills."
+	case first == "":
+		t.description += " Skills" + between + rest
+	default:
+		t.instructions += before + moreInTool + between + first
+		t.description += " More skills" + between + rest
 	}
-	return guide + "\n\nSkills:\n" + snap.Text(catalog.FormatOptions{Characters: s.textShare(snap, 2)})
+	return t
 }
 
-// loadDescription returns the description of load_skill.
-func (s *Server) loadDescription(snap *catalog.Snapshot) string {
-	const lead = "Load the instructions of a skill. Do this before starting work that a skill fits."
-	if snap.Count() == 0 {
-		return lead
+// splitLines splits a text after as many lines as fit into size.
+func splitLines(text string, size int) (first, rest string) {
+	if length(text) <= size {
+		return text, ""
 	}
-	return lead + " Skills:\n" + snap.Text(catalog.FormatOptions{Characters: s.textShare(snap, 3)})
+	end, used := 0, 0
+	for line := range strings.Lines(text) {
+		if used += length(line); used > size {
+			break
+		}
+		end += len(line)
+	}
+	return text[:end], text[end:]
 }
 
-// textShare returns the maximum length, in characters, of the catalog text in
-// the instructions or in the tool description. If the whole text fits into half
-// of the budget, both get all of it. Otherwise fifths is the part's share of
-// the budget, in fifths.
-func (s *Server) textShare(snap *catalog.Snapshot, fifths int) int {
-	if 2*snap.TextLength(s.opts.TextBudget/2) > s.opts.TextBudget {
-		return max(s.opts.TextBudget*fifths/5, 1)
+// length returns the length of a text as most clients count it, in UTF-16 units.
+func length(text string) int {
+	n := 0
+	for _, r := range text {
+		n += utf16.RuneLen(r)
 	}
-	return s.opts.TextBudget / 2
+	return n
+}
+
+// guideText returns the server's instructions without the list of skills.
+func (s *Server) guideText(snap *catalog.Snapshot) string {
+	text := guide
+	if snap.Disabled {
+		text = skillsDisabled
+	}
+	if s.opts.Preamble != "" {
+		return truncate(s.opts.Preamble, 8000) + "\n\n" + text
+	}
+	return text
 }
 
 // setDescription adds a connection's catalog text to a list of tools.

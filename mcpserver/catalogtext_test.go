@@ -97,7 +97,7 @@ func TestModernHTTPRequestGetsCurrentCatalog(t *testing.T) {
 	before := c.told()
 	w.change(t, files{"new/SKILL.md": skillText("new", "# New\n")})
 	after := c.told()
-	if before == after || !strings.Contains(after.tools, "- new: What new is for.") || !strings.Contains(after.instructions, "- new: What new is for.") {
+	if before == after || !strings.Contains(after.tools, "- new: What new is for.") {
 		t.Errorf("after the change: %+v", after)
 	}
 	if text, _ := c.tool("search_skills", args{"query": "csv"}); strings.Contains(text, "new") {
@@ -158,31 +158,117 @@ func TestNoNoticeWithoutChange(t *testing.T) {
 	}
 }
 
-func TestCatalogTextBudget(t *testing.T) {
+// manySkills returns skills with descriptions of 240 characters that end in a
+// "Use when" clause.
+func manySkills(n int) files {
 	tree := files{}
-	for i := range 100 {
-		name := fmt.Sprintf("skill-%02d", i)
-		tree[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: " + strings.Repeat("words ", 30) + "\n---\nx"
+	for i := range n {
+		name := fmt.Sprintf("analyze-contracts-%02d", i)
+		use := fmt.Sprintf(" Use when kind %02d is meant.", i)
+		tree[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: " + strings.Repeat("Analyze API contracts according to conventions. ", 5)[:240-len(use)-1] + "." + use + "\n---\nx"
 	}
-	for _, budget := range []int{0, 300, 2000, 100_000} {
-		w := newWorld(t, setup{tree: tree, options: mcpserver.Options{TextBudget: budget}})
-		c := w.connect(t, way{"stdio", legacy}, nil)
-		list, err := c.ListTools(c.ctx, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, inTool, _ := strings.Cut(list.Tools[0].Description, "Skills:\n")
-		_, inGuide, _ := strings.Cut(c.InitializeResult().Instructions, "Skills:\n")
-		if budget == 0 {
-			budget = 2000
-		}
-		if n := len([]rune(inTool + inGuide)); n > budget || inTool == "" || inGuide == "" {
-			t.Errorf("with a budget of %d the catalog text has %d characters:\n%s\n%s", budget, n, inTool, inGuide)
-		}
-		if budget < 1000 && !strings.Contains(inTool, "more: find them with search_skills") {
-			t.Errorf("what is left out is missing: %q", inTool)
+	return tree
+}
+
+// What the model sees of the texts is complete: each skill has one line, in the
+// texts that the client shows.
+func TestCatalogTextFitsTheClient(t *testing.T) {
+	const whole = "whole"
+	for _, tt := range []struct {
+		client       string
+		skills       int
+		instructions bool   // whether the list is in the instructions
+		description  bool   // and in the description
+		part         string // of each line after the name
+	}{
+		{"codex-mcp-client", 50, true, false, whole},
+		{"gemini-cli-mcp-client", 50, true, false, whole},
+		{"opencode", 50, true, false, whole},
+		{"claude-code", 10, true, true, whole},
+		{"claude-code", 50, true, true, ": Analyze API"},
+		{"Visual Studio Code", 5, false, true, whole},
+		{"other", 5, false, true, whole},
+		{"other", 50, false, true, ""},
+	} {
+		for _, how := range ways {
+			t.Run(fmt.Sprintf("%s %d %s", tt.client, tt.skills, how), func(t *testing.T) {
+				w := newWorld(t, setup{tree: manySkills(tt.skills)})
+				instructions, description := w.textsFor(t, how, tt.client)
+				if tt.client == "claude-code" {
+					instructions, description = firstRunes(instructions, 2048), firstRunes(description, 2048)
+				}
+				if strings.Contains(instructions, "- analyze-") != tt.instructions || strings.Contains(description, "- analyze-") != tt.description {
+					t.Errorf("instructions:\n%s\ndescription:\n%s", instructions, description)
+				}
+				both := instructions + "\n" + description + "\n"
+				for i := range tt.skills {
+					name, use := fmt.Sprintf("\n- analyze-contracts-%02d", i), fmt.Sprintf(" Use when kind %02d is meant.\n", i)
+					if strings.Count(both, name) != 1 || !strings.Contains(both, name+tt.part) && tt.part != whole || tt.part == whole && strings.Count(both, use) != 1 {
+						t.Fatalf("the line of skill %d is wrong:\n%s", i, both)
+					}
+				}
+				if free := 4096 - len([]rune(instructions)) - len([]rune(description)); tt.client == "claude-code" && tt.skills == 50 && free > 200 {
+					t.Errorf("%d characters are not used", free)
+				}
+			})
 		}
 	}
+}
+
+// The text says how many skills are missing.
+func TestCatalogTextBudget(t *testing.T) {
+	for _, tt := range []struct {
+		client    string
+		preamble  int
+		budget, n int // want at most n characters
+	}{
+		{"other", 0, 0, 2000}, {"other", 0, 300, 300}, {"other", 0, 3000, 3000}, {"other", 0, 100_000, 100_000},
+		{"codex-mcp-client", 0, 0, 16_000}, {"codex-mcp-client", 0, 300, 300}, {"codex-mcp-client", 0, 100_000, 100_000},
+		{"claude-code", 0, 0, 4096}, {"claude-code", 0, 3000, 3000}, {"claude-code", 0, 100_000, 4096}, {"claude-code", 3000, 0, 2048},
+	} {
+		w := newWorld(t, setup{tree: manySkills(700), options: mcpserver.Options{TextBudget: tt.budget, Preamble: strings.Repeat("p", tt.preamble)}})
+		instructions, description := w.textsFor(t, ways[0], tt.client)
+		n := 0
+		for _, text := range []string{instructions, description} {
+			if _, list, ok := strings.Cut(text, "\n- "); ok {
+				n += len([]rune("- " + list))
+			}
+		}
+		if n > tt.n || n < tt.n*4/5 && tt.n < 100_000 {
+			t.Errorf("%+v: %d characters", tt, n)
+		}
+		if more := " more: find them with search_skills"; tt.n < 16_000 && !strings.Contains(instructions+description, more) {
+			t.Errorf("%+v: %q is missing in:\n%s\n%s", tt, more, instructions, description)
+		}
+	}
+}
+
+// textsFor returns the texts with which a connection of a client begins.
+func (w *world) textsFor(t testing.TB, how way, client string) (instructions, description string) {
+	t.Helper()
+	c := w.dial(t, how)
+	c.name = client
+	var begin struct{ Instructions string }
+	if err := json.Unmarshal(c.begin(), &begin); err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Tools []struct{ Name, Description string }
+	}
+	if err := json.Unmarshal(c.ok("tools/list", nil), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		if tool.Name == "load_skill" {
+			description = tool.Description
+		}
+	}
+	return begin.Instructions, description
+}
+
+func firstRunes(s string, n int) string {
+	r := []rune(s)
+	return string(r[:min(len(r), n)])
 }
 
 // Changes are announced: in the older era on the connection, in the newer to

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/clientprofile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -69,7 +71,7 @@ func (s *Server) compatCatalogText(snap *catalog.Snapshot) catalogText {
 		t.description = "Load the instructions of a skill before starting work that it fits."
 	}
 	if !t.hidden {
-		t.description += " Skills:\n" + catalog.Format(offered, catalog.FormatOptions{Characters: s.opts.TextBudget, More: "… and %d more"})
+		t.description += " Skills:\n" + catalog.Format(offered, catalog.FormatOptions{Characters: cmp.Or(s.opts.TextBudget, clientprofile.Unknown().Catalog), More: "… and %d more"})
 	}
 	return t
 }

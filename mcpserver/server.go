@@ -36,9 +36,10 @@ import (
 // Options configures a server. The zero value is ready to use. New copies it.
 // Its functions, except Extend, must be safe for concurrent use.
 type Options struct {
-	// TextBudget is the maximum size of the catalog text, in characters. It
-	// covers the instructions and the description of load_skill together; 0
-	// means 2,000.
+	// TextBudget is the maximum size of the list of skills, in characters. The
+	// list is in the instructions, in the description of load_skill, or in both,
+	// as the client shows them; 0 means 2,000 for unknown clients, and up to
+	// 16,000 for those that are known to show it.
 	TextBudget int
 	// Preamble precedes the instructions, for example the text of a profile.
 	// It is truncated to 8,000 characters.
@@ -166,9 +167,6 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	if opts != nil {
 		s.opts = *opts
 	}
-	if s.opts.TextBudget == 0 {
-		s.opts.TextBudget = 2000
-	}
 	if s.opts.Version == "" {
 		s.opts.Version = buildVersion()
 	}
@@ -278,7 +276,7 @@ func (s *Server) sync(snap *catalog.Snapshot) {
 	// Adding the tool again makes the SDK send a notification.
 	if d := s.lasting.Load(); d != nil {
 		connected := s.hasConnections()
-		if !s.hasLoadTool || connected && s.catalogTextOf(before) != s.catalogTextOf(v) {
+		if !s.hasLoadTool || connected && s.texts.haveChanged(s, before, v) {
 			s.hasLoadTool = s.addLoadTool(d.sdk)
 		}
 		if before != nil && !s.opts.ToolsOnly && connected {

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+	"unique"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/clientprofile"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
@@ -22,11 +24,14 @@ const (
 )
 
 // view is a snapshot as served by the Skills extension. Each skill has a unique
-// URI that ends in its name. The view caches the catalog text of the snapshot.
+// URI that ends in its name. The view caches the catalog texts of the snapshot.
 type view struct {
-	snap     *catalog.Snapshot
-	textOnce sync.Once
-	text     catalogText
+	snap *catalog.Snapshot
+
+	textMu sync.Mutex
+	// texts holds the catalog texts that clients requested. Equal texts are
+	// stored once, because a hub has a server for each user.
+	texts map[*clientprofile.Profile]unique.Handle[catalogText]
 
 	// The following fields are set by index.
 	indexOnce sync.Once

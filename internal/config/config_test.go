@@ -124,7 +124,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("values %q, files %q, notes %v, inherited %q; want none", got, c.Files, c.Notes, c.Inherited)
 	}
 	s := c.Skills
-	if !s.Enabled || !s.Project || !s.Home || !s.Bundled || !s.Watch || s.Depth != 6 || len(s.Dirs)+len(s.Allow) > 0 || c.MCP.TextBudget != 2000 || c.MCP.Address != "" {
+	if !s.Enabled || !s.Project || !s.Home || !s.Bundled || !s.Watch || s.Depth != 6 || len(s.Dirs)+len(s.Allow) > 0 || c.MCP.TextBudget != 0 || c.MCP.Address != "" {
 		t.Errorf("got %+v", c)
 	}
 }

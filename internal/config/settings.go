@@ -147,8 +147,8 @@ var settings = []setting{
 		doc: "Serve MCP over HTTP at this address, for example 127.0.0.1:8485; empty means stdio."},
 	{key: "mcp.token_file", env: "LOADOUT_MCP_TOKEN_FILE", value: func(c *Config) any { return &c.MCP.TokenFile }, path: true,
 		doc: "File with the token that HTTP clients must send; required unless the address is loopback.\nA relative path is relative to this file."},
-	{key: "mcp.text_budget", env: "LOADOUT_MCP_TEXT_BUDGET", value: func(c *Config) any { return &c.MCP.TextBudget }, check: inRange(200, 1_000_000),
-		doc: "Limit of the skill names and descriptions sent to a client at the start, in characters."},
+	{key: "mcp.text_budget", env: "LOADOUT_MCP_TEXT_BUDGET", value: func(c *Config) any { return &c.MCP.TextBudget }, check: zeroOr(inRange(200, 1_000_000)),
+		doc: "Limit of the skill names and descriptions sent to a client at the start, in characters;\n0: as many as the client is known to show to its model."},
 	{key: "mcp.compat", env: "LOADOUT_MCP_COMPAT", value: func(c *Config) any { return &c.MCP.Compat }, check: oneOf(append([]string{""}, toolname.CompatSystems()...)...),
 		doc: "Serve the tools of an earlier system instead of Loadout's: weknora, ba-agent or wegent."},
 	{key: "servers.files", env: "LOADOUT_SERVERS_FILES", value: func(c *Config) any { return &c.Servers.Files }, path: true,
@@ -287,6 +287,16 @@ func inRange(low, high int) func(any) error {
 	}
 }
 
+// zeroOr accepts 0 and what check accepts.
+func zeroOr(check func(any) error) func(any) error {
+	return func(v any) error {
+		if *v.(*int) == 0 {
+			return nil
+		}
+		return check(v)
+	}
+}
+
 func oneOf(names ...string) func(any) error {
 	return func(v any) error {
 		for _, n := range names {
@@ -345,7 +355,6 @@ func checkWebAddress(v any) error {
 func defaults() *Config {
 	return &Config{
 		Skills:  Skills{Enabled: true, Project: true, Home: true, Bundled: true, Keep: 5, Depth: 6, Watch: true},
-		MCP:     MCP{TextBudget: 2000},
 		Servers: Servers{Connect: "on-load", Deadline: 20, Idle: 600, Safety: "MEDIUM"},
 		Policy:  Policy{Presence: "cooperative", Threshold: "HIGH"},
 		Sandbox: Sandbox{Enabled: true, Backend: "auto", MinTier: 3, MemoryMB: 512, Seconds: 60, DiskMB: 64, Network: []string{"*"}},

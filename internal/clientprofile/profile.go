@@ -1,0 +1,109 @@
+// Package clientprofile describes MCP clients: how much of a server's texts they
+// show to their models, which part of a result, and which skills they read
+// themselves. Each profile rests on recorded requests of the client, or names its
+// source.
+package clientprofile
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// Profile describes an MCP client. Profiles are constant and may be compared by
+// their addresses.
+type Profile struct {
+	// Title is the name of the product; "" in the profile of unknown clients.
+	Title string
+	// Names are the names that the client sends in clientInfo.
+	Names []string
+	// UserAgents are prefixes of its User-Agent header. In protocol versions
+	// before 2026-07-28, an HTTP request without a session identifies its client
+	// only by this header.
+	UserAgents []string
+	// Recording is the client and version whose requests to a model were recorded,
+	// as in testdata/recordings; "" if Source is the only evidence.
+	Recording string
+	// Source names the documentation or code behind the profile.
+	Source string
+
+	// Instructions and Description are the numbers of characters of a server's
+	// instructions and of a tool's description that reach the model: 0 if that is
+	// not known, or [All].
+	Instructions, Description int
+	// Catalog is the maximum number of characters of the list of skills.
+	Catalog int
+	// StructuredOnly means that of a result with structured content the model sees
+	// nothing else. Instructions would then be one line of JSON, which costs up to
+	// 1.8 times as many tokens.
+	StructuredOnly bool
+}
+
+// All is the limit of a text of which clients cut nothing.
+const All = math.MaxInt32
+
+// longCatalog is the size of the list of skills for clients that show long texts:
+// 2 % of a context of 200,000 tokens. Codex and Claude Code allow their own lists 1
+// or 2 %.
+const longCatalog = 16_000
+
+// profiles lists the known clients.
+var profiles = []*Profile{
+	{
+		Title: "Claude Code", Names: []string{"claude-code"}, UserAgents: []string{"claude-code/"}, Recording: "claude-code 2.1.197",
+		Source:       "anthropics/claude-code#79944",
+		Instructions: 2048, Description: 2048, Catalog: longCatalog, StructuredOnly: true,
+	},
+	{
+		Title: "Codex", Names: []string{"codex-mcp-client"}, UserAgents: []string{"codex"}, Recording: "codex 0.169.0",
+		Source:       "as_function_call_output_payload in openai/codex",
+		Instructions: All, Description: All, Catalog: longCatalog, StructuredOnly: true,
+	},
+	{
+		Title: "Gemini CLI", Names: []string{"gemini-cli-mcp-client"}, Recording: "gemini-cli 0.61.0",
+		Instructions: All, Description: All, Catalog: longCatalog,
+	},
+	{
+		Title: "opencode", Names: []string{"opencode"}, Recording: "opencode 1.18.33",
+		Source:       "anomalyco/opencode#32074: newer versions show structured content only; 1.18 shows the text",
+		Instructions: All, Description: All, Catalog: longCatalog, StructuredOnly: true,
+	},
+	{
+		// The names are nameLong of the products; the agent is NAME/VERSION.
+		Title: "Visual Studio Code", Names: []string{"Visual Studio Code", "Visual Studio Code - Insiders", "Code - OSS"},
+		UserAgents:  []string{"Visual Studio Code", "Code - OSS/"},
+		Source:      "mcpServerRequestHandler.ts, mcpLanguageModelToolContribution.ts and extHostMcp.ts in microsoft/vscode",
+		Description: unknown.Description, Catalog: unknown.Catalog, StructuredOnly: true,
+	},
+}
+
+// unknown is the profile of all other clients. Nearly all clients show a model the
+// descriptions of tools, and many do not show the instructions of servers. Both
+// parts of results are sent, because clients differ in which of them they show.
+var unknown = &Profile{Description: 2048, Catalog: 2000}
+
+// Named returns the profile of the client that sends name in clientInfo.
+func Named(name string) *Profile {
+	for _, p := range profiles {
+		if slices.Contains(p.Names, name) {
+			return p
+		}
+	}
+	return unknown
+}
+
+// WithUserAgent returns the profile of the client with a User-Agent header.
+func WithUserAgent(agent string) *Profile {
+	for _, p := range profiles {
+		if slices.ContainsFunc(p.UserAgents, func(prefix string) bool { return strings.HasPrefix(agent, prefix) }) {
+			return p
+		}
+	}
+	return unknown
+}
+
+// Unknown returns the profile of unknown clients.
+func Unknown() *Profile { return unknown }
+
+// Profiles returns the profiles of the known clients, which must not be modified.
+func Profiles() []*Profile { return profiles }
