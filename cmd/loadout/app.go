@@ -83,7 +83,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		{"agent", "Agents and MCP servers:", []*cobra.Command{a.connectCommand(), a.importCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand()}},
 		{"permission", "Permissions and secrets:", []*cobra.Command{a.approveCommand(), a.changesCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand()}},
 		{"hub", "Hub for a team:", []*cobra.Command{a.serveCommand(), a.applyCommand(), a.backupCommand(), a.restoreCommand()}},
-		{"setup", "Setup and diagnosis:", []*cobra.Command{a.doctorCommand(), a.configCommand(), a.usageCommand(), a.versionCommand()}},
+		{"setup", "Setup and diagnosis:", []*cobra.Command{a.doctorCommand(), a.configCommand(), a.usageCommand(), a.manCommand(root), a.upgradeCommand(), a.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: family.id, Title: family.title})
 		for _, c := range family.commands {

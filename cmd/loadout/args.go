@@ -130,20 +130,10 @@ func checkExclusive(cmd *cobra.Command, a, b string) error {
 // commands.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "Help about any command",
-		Example: "  loadout help list",
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			var names []string
-			if cmd, _, err := root.Find(args); err == nil {
-				for _, c := range cmd.Commands() {
-					if c.IsAvailableCommand() {
-						names = append(names, fmt.Sprintf("%s\t%s", c.Name(), c.Short))
-					}
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		Use:               "help [COMMAND]",
+		Short:             "Help about any command",
+		Example:           "  loadout help list",
+		ValidArgsFunction: completeCommands(root),
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
@@ -152,6 +142,22 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()
 		},
+	}
+}
+
+// completeCommands returns a completion function for arguments that name a
+// command.
+func completeCommands(root *cobra.Command) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		if cmd, _, err := root.Find(args); err == nil {
+			for _, c := range cmd.Commands() {
+				if c.IsAvailableCommand() {
+					names = append(names, fmt.Sprintf("%s\t%s", c.Name(), c.Short))
+				}
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

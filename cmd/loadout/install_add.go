@@ -43,8 +43,9 @@ func newAddOutput(to setup.SkillsDir) addOutput {
 func (a *app) addCommand() *cobra.Command {
 	var o addFlags
 	cmd := &cobra.Command{
-		Use:   "add SOURCE...",
-		Short: "Install skills and record their checksums in loadout.lock",
+		Use:     "add SOURCE...",
+		Aliases: []string{"install"},
+		Short:   "Install skills and record their checksums in loadout.lock",
 		Long: `Install skills from a repository, a URL, an index or a directory, and record their
 checksums in loadout.lock.
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,7 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version",
+		Short:   "Print the version, the commit and its date",
 		Example: "  loadout version --json",
 		Args:    argCount(0, 0, ""),
 		RunE:    func(*cobra.Command, []string) error { return a.printVersion() },
@@ -23,10 +24,14 @@ func (a *app) printVersion() error {
 	if a.JSON {
 		return a.PrintJSON(v)
 	}
-	revision := ""
+	commit := ""
 	if v.Revision != "" {
-		revision = " (" + v.Revision + ")"
+		commit = " (commit " + v.Revision
+		if !v.Date.IsZero() {
+			commit += " of " + v.Date.UTC().Format(time.DateOnly)
+		}
+		commit += ")"
 	}
-	fmt.Fprintf(a.Stdout, "loadout %s%s, %s, %s\n", v.Version, revision, v.Go, v.Platform)
+	fmt.Fprintf(a.Stdout, "loadout %s%s, %s, %s\n", v.Version, commit, v.Go, v.Platform)
 	return nil
 }

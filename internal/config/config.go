@@ -25,15 +25,16 @@ const maxFile = 1 << 20
 
 // Config is the effective configuration, merged from all sources.
 type Config struct {
-	Skills  Skills
-	MCP     MCP
-	Servers Servers
-	Sources Sources
-	Policy  Policy
-	Sandbox Sandbox
-	Models  Models
-	Usage   Usage
-	Hub     Hub
+	Skills   Skills
+	MCP      MCP
+	Servers  Servers
+	Sources  Sources
+	Policy   Policy
+	Sandbox  Sandbox
+	Models   Models
+	Usage    Usage
+	Releases Releases
+	Hub      Hub
 	// User holds the user's own values, for ${{user.NAME}} in the configuration
 	// of MCP servers.
 	User map[string]string

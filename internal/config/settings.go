@@ -99,6 +99,12 @@ type Models struct {
 	Window    int
 }
 
+// Releases configures where to look for new versions of Loadout. A project file
+// cannot set any of these keys.
+type Releases struct {
+	Index string
+}
+
 // Usage configures the usage log.
 type Usage struct {
 	Enabled bool
@@ -227,6 +233,9 @@ var settings = []setting{
 	{key: "usage.enabled", env: "LOADOUT_USAGE_ENABLED", also: "LOADOUT_USAGE", value: func(c *Config) any { return &c.Usage.Enabled },
 		doc: "Count the use of skills, tools and models in a local file that is never sent anywhere; see\n" +
 			"loadout usage. LOADOUT_USAGE=off means false too."},
+	{key: "releases.index", env: "LOADOUT_RELEASES_INDEX", value: func(c *Config) any { return &c.Releases.Index }, check: checkWebAddress,
+		doc: "URL of the index that loadout upgrade --check reads, for example https://example.com/loadout/index.json.\n" +
+			"Nothing else reads it. Empty means none."},
 	{key: "hub.address", env: "LOADOUT_HUB_ADDRESS", value: func(c *Config) any { return &c.Hub.Address },
 		doc: "Listen address of loadout serve. Addresses other than loopback require accounts."},
 	{key: "hub.data", env: "LOADOUT_HUB_DATA", value: func(c *Config) any { return &c.Hub.Data }, path: true,

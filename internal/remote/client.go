@@ -81,3 +81,15 @@ func (c *Client) Open(ctx context.Context, l Location) (*Collection, error) {
 	}
 	return nil, fmt.Errorf("open %s: unknown location kind %q", l.displayURL(), l.Kind)
 }
+
+// ReadFile returns the content of a file of at most limit bytes. It checks hosts
+// as Open does, but sends no credential for a file that does not exist.
+func (c *Client) ReadFile(ctx context.Context, url string, limit int64) ([]byte, error) {
+	ctx, cancel := c.startSession(ctx, Location{Kind: Index, URL: url})
+	defer cancel()
+	resp, err := c.fetch(ctx, url, "file")
+	if err != nil {
+		return nil, err
+	}
+	return readFile(resp.Body, cleanAddress(resp.Request.URL), limit)
+}

@@ -153,5 +153,13 @@ func (f Fetcher) Latest(ctx context.Context, at remote.Location) (*remote.Revisi
 	return rev, install.WrapSource(at, err)
 }
 
+// ReadFile returns the content of a file of at most limit bytes.
+func (f Fetcher) ReadFile(ctx context.Context, url string, limit int64) ([]byte, error) {
+	at := remote.Location{Kind: remote.File, URL: url}
+	defer f.progress.Begin("reading " + terminal.Plain(at.String()))()
+	src, err := f.client.ReadFile(ctx, url, limit)
+	return src, install.WrapSource(at, err)
+}
+
 // Begin shows that an operation is in progress until done is called.
 func (f Fetcher) Begin(what string) (done func()) { return f.progress.Begin(what) }

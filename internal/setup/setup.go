@@ -177,10 +177,11 @@ func (s *Setup) Logger() *slog.Logger {
 
 // Version describes this build of loadout.
 type Version struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
+	Version  string    `json:"version"` // the tag of the commit, a version before the next tag, or "devel"
+	Revision string    `json:"revision,omitempty"`
+	Date     time.Time `json:"date,omitzero"` // when the commit was made
+	Go       string    `json:"go"`
+	Platform string    `json:"platform"`
 }
 
 // ReadVersion returns the version recorded in this program's build information.
@@ -194,8 +195,11 @@ func ReadVersion() Version {
 		v.Version = bi.Main.Version
 	}
 	for _, s := range bi.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
 			v.Revision = s.Value[:12]
+		case s.Key == "vcs.time":
+			v.Date, _ = time.Parse(time.RFC3339, s.Value) // the zero Time if invalid
 		}
 	}
 	return v

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/release"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/setup"
+)
+
+// upgradeOutput is the JSON output of upgrade --check.
+type upgradeOutput struct {
+	State   release.State `json:"state"`
+	Version string        `json:"version"`
+	Latest  string        `json:"latest,omitempty"` // the latest release, with its date, notes and file for this system
+	Date    time.Time     `json:"date,omitzero"`
+	Notes   string        `json:"notes,omitempty"`
+	URL     string        `json:"url,omitempty"`
+	SHA256  string        `json:"sha256,omitempty"`
+}
+
+func (a *app) upgradeCommand() *cobra.Command {
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "upgrade --check",
+		Short: "Check for a newer version of Loadout",
+		Long: `Check the index of releases (releases.index in the configuration) for a newer version of
+Loadout, and exit with status 1 if there is one. This command downloads only the index and
+installs nothing. Loadout never checks for new versions by itself.
+
+To update skills, run loadout update.`,
+		Example: "  loadout upgrade --check\n  loadout upgrade --check --json",
+		Args:    argCount(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !check {
+				return exit.Errorf(exit.Usage, "to check for a newer version: loadout upgrade --check; to install it, use the package manager that installed Loadout",
+					"upgrade needs --check: Loadout does not replace itself")
+			}
+			return a.checkForUpgrade(cmd.Context(), setup.ReadVersion())
+		},
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "check for a newer version, and exit with status 1 if there is one")
+	return cmd
+}
+
+// checkForUpgrade compares this program, which has the version v, with the index
+// of releases.
+func (a *app) checkForUpgrade(ctx context.Context, v setup.Version) error {
+	c, err := a.LoadConfig(nil)
+	if err != nil {
+		return err
+	}
+	index := c.Releases.Index
+	if index == "" {
+		return exit.Errorf(exit.Missing, "set releases.index in the configuration, or LOADOUT_RELEASES_INDEX, to the URL of an index; see: loadout config example", "no index of releases is configured")
+	}
+	src, err := a.NewFetcher(c).ReadFile(ctx, index, release.MaxSize)
+	switch {
+	case isType[*remote.TooLargeError](err):
+		return exit.Errorf(exit.Refused, indexHint, "%w", err)
+	case err != nil:
+		return err
+	}
+	releases, err := release.Parse(src)
+	if err != nil {
+		return exit.Errorf(exit.Failure, indexHint, "%w", err)
+	}
+	latest := releases.Latest(v.Version)
+	out := upgradeOutput{State: release.Compare(v.Version, latest), Version: v.Version}
+	if latest != nil {
+		out.Latest, out.Date, out.Notes = latest.Version, latest.Date, plain(latest.Notes)
+		if f := latest.File(v.Platform); f != nil {
+			out.URL, out.SHA256 = resolveURL(index, f.URL), f.SHA256
+		}
+	}
+	return a.printUpgrade(out)
+}
+
+const indexHint = "check releases.index; see: loadout config show"
+
+// resolveURL resolves a URL of an index. It returns "" if the URL is invalid.
+func resolveURL(index, ref string) string {
+	base, err := url.Parse(index)
+	if err != nil {
+		return ""
+	}
+	u, err := base.Parse(ref)
+	if err != nil || u.Scheme != "https" && u.Scheme != base.Scheme {
+		return ""
+	}
+	u.User = nil
+	return plain(u.String())
+}
+
+// printUpgrade prints the result. It returns an error if a newer version is
+// available.
+func (a *app) printUpgrade(out upgradeOutput) error {
+	switch {
+	case a.JSON:
+		if err := a.PrintJSON(out); err != nil {
+			return err
+		}
+	case out.Latest == "":
+		fmt.Fprintln(a.Stdout, "The index contains no releases.")
+	case out.State == release.Current:
+		fmt.Fprintf(a.Stdout, "Loadout %s is up to date. The latest release is %s.\n", out.Version, out.Latest)
+	default:
+		what := "Loadout " + out.Latest + " is available"
+		if out.State == release.Unknown {
+			what = "The latest release is " + out.Latest
+		}
+		if !out.Date.IsZero() {
+			what += " (" + out.Date.UTC().Format(time.DateOnly) + ")"
+		}
+		fmt.Fprintf(a.Stdout, "%s. This is %s.\n", what, out.Version)
+		var rows [][]string
+		for _, row := range [][]string{{"notes", out.Notes}, {"file", out.URL}, {"sha256", out.SHA256}} {
+			if row[1] != "" {
+				rows = append(rows, row)
+			}
+		}
+		a.PrintTable("  ", rows)
+	}
+	if out.State != release.Newer {
+		return nil
+	}
+	if !a.Quiet && !a.JSON {
+		fmt.Fprintln(a.Stderr, "To upgrade, use the package manager that installed Loadout, or download the file and verify its checksum.")
+	}
+	return exit.Reported
+}
