@@ -295,19 +295,45 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 	return e, nil
 }
 
-// installedCommand returns a path to this program that stays valid. If this
-// program is a temporary build, such as that of go run, it returns the path to
-// the loadout command in PATH.
+// installedCommand returns the path to this program that the user typed, or that
+// of the loadout command in PATH if they typed only a name. It does not resolve
+// symlinks, because their targets may change with an upgrade, as with Homebrew.
+// If this program is a temporary build, such as that of go run, it returns the
+// path of the loadout command in PATH.
 func installedCommand() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("find executable path: %w", err)
 	}
 	if !strings.Contains(self, "go-build") {
-		return self, nil
+		return typedCommand(os.Args[0], self), nil
 	}
 	if p, err := exec.LookPath("loadout"); err == nil {
 		return filepath.Abs(p)
 	}
 	return "", exit.Errorf(exit.Missing, "install it with: go install ./cmd/loadout, or name it with --command PATH", "this program is a temporary build, which a client cannot start later")
+}
+
+// typedCommand returns the absolute path of the program that a user runs with
+// name, without resolving symlinks. It returns self, the path of this program,
+// if name does not lead there.
+func typedCommand(name, self string) string {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return self
+	}
+	if path, err = filepath.Abs(path); err != nil || !isSameFile(path, self) {
+		return self
+	}
+	return path
+}
+
+// isSameFile reports whether two paths lead to the same file.
+func isSameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }

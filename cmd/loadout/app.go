@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -39,8 +40,8 @@ func (a *app) command() *cobra.Command {
 		Long: `Loadout finds the skills you have (directories with a SKILL.md, archives, the
 skill directories of Claude, Codex, Cursor, Gemini and others), tells an agent what
 it needs to choose one, and loads instructions and files on demand.`,
-		Example: `  loadout list                     list skills
-  loadout connect claude-code      let Claude Code use them
+		Example: `  loadout setup                    connect your agents to your skills
+  loadout list                     list skills
   loadout add anthropics/skills    install skills
   loadout chat                     chat with an agent that uses them
   loadout doctor                   diagnose your setup`,
@@ -58,7 +59,11 @@ it needs to choose one, and loads instructions and files on demand.`,
 		if version && len(args) == 0 {
 			return a.printVersion()
 		}
-		return help(cmd, args)
+		if err := help(cmd, args); err != nil {
+			return err
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), "\nTo connect your agents to your skills, run: loadout setup")
+		return nil
 	}
 	root.SetFlagErrorFunc(flagError)
 	f := root.PersistentFlags()
@@ -80,7 +85,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		{"use", "Find and run skills:", []*cobra.Command{a.listCommand(), a.searchCommand(), a.showCommand(), a.explainCommand(), a.runCommand()}},
 		{"install", "Install skills:", []*cobra.Command{a.addCommand(), a.updateCommand(), a.verifyCommand(), a.removeCommand()}},
 		{"write", "Write and publish skills:", []*cobra.Command{a.newCommand(), a.validateCommand(), a.scanCommand(), a.packCommand(), a.inspectCommand(), a.signCommand()}},
-		{"agent", "Agents and MCP servers:", []*cobra.Command{a.connectCommand(), a.importCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand()}},
+		{"agent", "Agents and MCP servers:", []*cobra.Command{a.setupCommand(), a.connectCommand(), a.disconnectCommand(), a.importCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand()}},
 		{"permission", "Permissions and secrets:", []*cobra.Command{a.approveCommand(), a.changesCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand()}},
 		{"hub", "Hub for a team:", []*cobra.Command{a.serveCommand(), a.applyCommand(), a.backupCommand(), a.restoreCommand()}},
 		{"setup", "Setup and diagnosis:", []*cobra.Command{a.doctorCommand(), a.configCommand(), a.usageCommand(), a.manCommand(root), a.upgradeCommand(), a.versionCommand()}},

@@ -82,6 +82,9 @@ type Client struct {
 	Remote bool
 	// Next tells the user what to do after the change.
 	Next string
+	// Note is a fact about the client that users should know; "" if there is
+	// none.
+	Note string
 
 	stdioType string // value of "type" for a command; "" omits the member
 	httpType  string // value of "type" for a URL; "" omits the member
@@ -89,6 +92,7 @@ type Client struct {
 	noRemote  string // alternative for the user if Remote is false
 	plain     bool   // whether the client rejects comments in JSON
 	where     map[Scope]location
+	traces    traces
 }
 
 // clients lists the clients in display order.
@@ -108,6 +112,7 @@ var clients = []Client{
 			Project: {project: ".mcp.json",
 				note: "Claude Code asks each user once before it uses the servers of a project"},
 		},
+		traces: traces{commands: []string{"claude"}},
 	},
 	{
 		Name: "claude-desktop", Title: "Claude Desktop",
@@ -122,6 +127,7 @@ var clients = []Client{
 				packaged: "Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/claude_desktop_config.json",
 			},
 		},
+		traces: traces{appData: []string{"Claude"}},
 	},
 	{
 		Name: "cursor", Title: "Cursor",
@@ -132,6 +138,7 @@ var clients = []Client{
 			User:    {home: ".cursor/mcp.json"},
 			Project: {project: ".cursor/mcp.json"},
 		},
+		traces: traces{commands: []string{"cursor", "cursor-agent"}, home: []string{".cursor/extensions"}, appData: []string{"Cursor"}},
 	},
 	{
 		Name: "vscode", Title: "VS Code",
@@ -143,6 +150,7 @@ var clients = []Client{
 				note: "this is the default profile of VS Code; for another profile or build name its mcp.json as the file"},
 			Project: {project: ".vscode/mcp.json"},
 		},
+		traces: traces{commands: []string{"code"}, appData: []string{"Code/User"}},
 	},
 	{
 		Name: "codex", Title: "Codex",
@@ -154,6 +162,7 @@ var clients = []Client{
 			Project: {project: ".codex/config.toml",
 				note: "Codex reads this file only in a trusted project"},
 		},
+		traces: traces{commands: []string{"codex"}, home: []string{".codex/auth.json"}},
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI",
@@ -161,10 +170,12 @@ var clients = []Client{
 		// "url" alone used to mean SSE, and some versions rejected "type".
 		urlKey: "httpUrl",
 		Next:   "restart Gemini CLI; /mcp lists the server",
+		Note:   "Google discontinued Gemini CLI; its successor is Antigravity",
 		where: map[Scope]location{
 			User:    {env: "GEMINI_CLI_HOME", inEnv: ".gemini/settings.json", home: ".gemini/settings.json"},
 			Project: {project: ".gemini/settings.json"},
 		},
+		traces: traces{commands: []string{"gemini"}},
 	},
 }
 

@@ -19,8 +19,9 @@ type Environment struct {
 	Dir string
 	// Getenv returns environment variables, like os.Getenv; nil means none. It is called
 	// for APPDATA, LOCALAPPDATA, XDG_CONFIG_HOME, CLAUDE_CONFIG_DIR, CODEX_HOME and
-	// GEMINI_CLI_HOME. A relative XDG_CONFIG_HOME is ignored, as its specification
-	// requires; the others are relative to Dir.
+	// GEMINI_CLI_HOME, and by [Client.Installed] for PATH. A relative
+	// XDG_CONFIG_HOME is ignored, as its specification requires; the others are
+	// relative to Dir.
 	Getenv func(string) string
 }
 

@@ -239,6 +239,9 @@ func (t Target) checkContained(ch *Change) error {
 // notes returns notes for the user about the file.
 func (t Target) notes(doc document) []string {
 	var notes []string
+	if t.Client.Note != "" {
+		notes = append(notes, t.Client.Note)
+	}
 	if scope, err := t.Client.resolveScope(t.Scope); err == nil && t.File == "" {
 		if note := t.Client.where[scope].note; note != "" {
 			notes = append(notes, note)

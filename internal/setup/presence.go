@@ -60,6 +60,18 @@ func (s *Setup) RequireUser(ctx context.Context, hint string, args ...string) (s
 	return "", s.refuse(ctx, args, c.Reason(), hint)
 }
 
+// RefuseAgent returns an error if an agent runs the command loadout ARGS, and
+// records the request. Unlike [Setup.RequireUser], it accepts a command without
+// a terminal, such as that of an installation script.
+func (s *Setup) RefuseAgent(ctx context.Context, args ...string) error {
+	c := s.Caller()
+	if c.Agent == "" {
+		s.answered = args
+		return nil
+	}
+	return s.refuse(ctx, args, c.Reason(), "")
+}
+
 // refuse records that loadout ARGS was refused, and returns the error.
 func (s *Setup) refuse(ctx context.Context, args []string, reason, hint string) error {
 	if hint == "" {
