@@ -2,6 +2,7 @@ package loadout
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -54,7 +55,7 @@ func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded, digest string
 	e, s := l.Entry, l.Skill
 	m := &session.Skill{
 		ID:           session.ID{Name: e.Name, Origin: e.Origin, Dir: e.Dir},
-		Title:        untrusted.New(s.Title()).ForTerminal(),
+		Title:        untrusted.New(cmp.Or(s.DisplayName, s.Name)).ForTerminal(),
 		Description:  untrusted.New(s.Description).ForPage(),
 		Version:      untrusted.New(s.Version).ForTerminal(),
 		Digest:       digest,

@@ -47,8 +47,8 @@ func TestW17DisplayNames(t *testing.T) {
 	want := map[string]string{"tides": "Tide tables", "plain": "plain"}
 	for name, title := range want {
 		e, err := rt.Catalog().Snapshot().Get(name)
-		if err != nil || e.Title() != title {
-			t.Errorf("listed is %q, %v; want %q", e.Title(), err, title)
+		if err != nil || cmp.Or(e.DisplayName, e.Name) != title {
+			t.Errorf("listed is %+v, %v; want %q", e, err, title)
 		}
 		if r, err := s.Load(t.Context(), name, nil); err != nil || r.Skill.Title != title {
 			t.Errorf("loaded is %+v, %v; want %q", r, err, title)

@@ -121,14 +121,6 @@ func (e *Entry) equal(other *Entry) bool {
 // Key returns a unique identifier of the skill in the catalog: "origin/dir".
 func (e *Entry) Key() string { return e.Origin + "/" + e.Dir }
 
-// Title returns the display name, or the name if there is none.
-func (e *Entry) Title() string {
-	if e.DisplayName != "" {
-		return e.DisplayName
-	}
-	return e.Name
-}
-
 // share makes Dir and Name substrings of Path if possible, to save memory.
 func (e *Entry) share() {
 	for _, s := range []*string{&e.Dir, &e.Name} {
@@ -154,8 +146,8 @@ func newEntry(s *skill.Skill, ds skill.Diagnostics) *Entry {
 		UserInvocable:          s.UserInvocable,
 		Preload:                s.Preload,
 		ProvidesTools:          s.MCPServers.Configs != nil || s.Provider != nil || slices.ContainsFunc(s.Tools, func(t skill.Tool) bool { return t.Provider != "" }),
-		HasOwnName:             s.HasOwnName(),
-		Verbatim:               s.Verbatim(),
+		HasOwnName:             !s.Unnamed,
+		Verbatim:               !s.Repaired,
 		Warnings:               len(ds.Problems()),
 	}
 }

@@ -91,10 +91,3 @@ func TestScopeStrings(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func TestTitleDefaultsToName(t *testing.T) {
-	s := scan(t, tree(t, map[string]string{"a/SKILL.md": doc("a", "displayName: Alpha\n"), "b/SKILL.md": doc("b", "")}))
-	if a, b := get(t, s, "a").Title(), get(t, s, "b").Title(); a != "Alpha" || b != "b" {
-		t.Errorf("got %q and %q", a, b)
-	}
-}

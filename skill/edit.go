@@ -100,7 +100,7 @@ func (s *Skill) equalContent(other *Skill) bool {
 	}
 	a, b := *s, *other
 	for _, one := range []*Skill{&a, &b} {
-		one.Frontmatter, one.Metadata, one.repaired = nil, nil, false
+		one.Frontmatter, one.Metadata, one.Repaired = nil, nil, false
 		one.Instructions = strings.TrimSpace(one.Instructions)
 	}
 	return reflect.DeepEqual(a, b)

@@ -175,7 +175,7 @@ func (d *decoder) fallbackName(s *Skill, at *yaml.Node, rule int, code, msg stri
 		d.add(Error, rule, code, at, msg, "add a line name: with a name of lowercase letters, digits and hyphens")
 		return
 	}
-	s.Name, s.unnamed = folder, true
+	s.Name, s.Unnamed = folder, true
 	d.add(Warning, rule, code, at, fmt.Sprintf("%s; it loads under its folder's name %s", msg, quote(folder)), "add the line name: "+skillname.Slug(folder))
 }
 

@@ -62,7 +62,7 @@ preload: true
 		MCPServers: skill.Servers{Names: []string{"docs"},
 			Configs: []byte(`{"docs":{"type":"streamable-http","url":"https://docs.example"}}`)},
 		Dependencies: []string{"base"}, Preload: true, UserInvocable: true,
-		Frontmatter: []byte(fields), Instructions: "# Do it\n",
+		Frontmatter: []byte(fields), Instructions: "# Do it\n", Unnamed: true,
 	}
 	got, ds := parse(t, fields, "mermaid")
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(skill.Skill{})); diff != "" {
@@ -70,9 +70,6 @@ preload: true
 	}
 	if diff := cmp.Diff([]string{"name-missing"}, codes(ds)); diff != "" {
 		t.Error(diff)
-	}
-	if got.Title() != "图表" {
-		t.Errorf("title %q", got.Title())
 	}
 }
 
@@ -205,7 +202,7 @@ func TestB9AllowedToolsSpellings(t *testing.T) {
 	}
 	s, _ := parse(t, "name: report\ndisplay_name: Report\ndescription: d\nversion: \"1.0.0\"\ncategory: Analysis\nauthor: A\nlicense: MIT\n"+
 		"model: big\ndisable_model_invocation: true\ntags: [a]\n", "report")
-	if s.Title() != "Report" || s.Version != "1.0.0" || s.Category != "Analysis" || s.Author != "A" || s.License != "MIT" ||
+	if s.DisplayName != "Report" || s.Version != "1.0.0" || s.Category != "Analysis" || s.Author != "A" || s.License != "MIT" ||
 		s.Model != "big" || !s.DisableModelInvocation || len(s.Tags) != 1 {
 		t.Errorf("%+v", s)
 	}

@@ -40,7 +40,7 @@ func TestFrontmatterJSONFollowsTheYAMLCoreSchema(t *testing.T) {
 		{"a: x\u0085y\n", `"a":"x` + "\u0085" + `y"`},
 	} {
 		s, ds := skill.ParseBytes([]byte(doc("name: pdf\ndescription: d\n"+tt.yaml)), skill.FileName, "pdf")
-		if s == nil || !s.Verbatim() {
+		if s == nil || s.Repaired {
 			t.Errorf("%q is not read as it stands: %v", tt.yaml, ds)
 			continue
 		}
@@ -56,7 +56,7 @@ func TestFrontmatterJSONFollowsTheYAMLCoreSchema(t *testing.T) {
 
 func TestFrontmatterJSONRefusesUnsupportedValues(t *testing.T) {
 	s, _ := skill.ParseBytes([]byte(doc("name: pdf\ndescription: a: b\n")), skill.FileName, "pdf")
-	if _, err := s.FrontmatterJSON(); err == nil || s.Verbatim() {
+	if _, err := s.FrontmatterJSON(); err == nil || !s.Repaired {
 		t.Errorf("repaired frontmatter: %v", err)
 	}
 	s, _ = skill.ParseBytes([]byte(doc(ok+"? [a, b]\n: c\n")), skill.FileName, "pdf")

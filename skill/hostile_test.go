@@ -114,7 +114,7 @@ func TestHostileFilesAreRefusedOrReadWithinLimits(t *testing.T) {
 				t.Errorf("%d diagnostics", len(ds))
 			}
 			if s != nil {
-				if _, err := s.FrontmatterJSON(); err != nil && s.Verbatim() {
+				if _, err := s.FrontmatterJSON(); err != nil && !s.Repaired {
 					t.Error(err)
 				}
 			}

@@ -62,7 +62,7 @@ func (p *parser) frontmatter() *Skill {
 	s := p.fields(block, root)
 	if s != nil {
 		s.Frontmatter = block
-		s.repaired = repaired
+		s.Repaired = repaired
 	}
 	return s
 }

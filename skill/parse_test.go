@@ -198,8 +198,8 @@ func TestRepairChangesBrokenValueOnly(t *testing.T) {
 	s, ds := skill.ParseBytes([]byte(doc("name: pdf\n"+
 		"description: Reads: text\n  and tables: all\n"+
 		"tags: [a, b]\nmetadata: {k: v}\nlicense: 'it''s: mine'\nnote: |\n  x: y: z\n")), skill.FileName, "pdf")
-	if !ds.Loads() || s.Verbatim() {
-		t.Fatalf("loads %v, verbatim %v: %v", ds.Loads(), s.Verbatim(), ds)
+	if !ds.Loads() || !s.Repaired {
+		t.Fatalf("loads %v, verbatim %v: %v", ds.Loads(), !s.Repaired, ds)
 	}
 	if s.Description != "Reads: text and tables: all" || s.License != "it's: mine" || s.Metadata["k"] != "v" {
 		t.Errorf("got %q, %q, %v", s.Description, s.License, s.Metadata)

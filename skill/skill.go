@@ -42,7 +42,7 @@ type Skill struct {
 
 	// The specification does not define the following fields. Other systems
 	// use them at the top level or under metadata.
-	DisplayName  string
+	DisplayName  string // for users, who otherwise see Name
 	Version      string // as written, even if it is a number: 1.10 stays 1.10
 	Author       string
 	Category     string
@@ -69,8 +69,8 @@ type Skill struct {
 	// is empty if only the head of a file was parsed.
 	Instructions string
 
-	repaired bool // the YAML as written is not valid
-	unnamed  bool // the name is the folder's name
+	Unnamed  bool // the file has no usable name, so Name is the folder's name
+	Repaired bool // the frontmatter was not valid YAML and was repaired
 }
 
 // Tool is a tool declaration in the frontmatter. Only the name is required.
@@ -101,21 +101,6 @@ type Servers struct {
 	Configs json.RawMessage // a JSON object of configurations by name; nil if only names are given
 }
 
-// Title returns the display name, or the name if there is none.
-func (s *Skill) Title() string {
-	if s.DisplayName != "" {
-		return s.DisplayName
-	}
-	return s.Name
-}
-
-// Verbatim reports whether the frontmatter was valid YAML without a repair.
-func (s *Skill) Verbatim() bool { return !s.repaired }
-
-// HasOwnName reports whether the file has a usable name. Otherwise Name is the
-// folder's name.
-func (s *Skill) HasOwnName() bool { return !s.unnamed }
-
 // errRepaired is returned for frontmatter that has no exact JSON form because
 // it was repaired.
 var errRepaired = errors.New("repaired frontmatter has no exact JSON form")
@@ -123,9 +108,9 @@ var errRepaired = errors.New("repaired frontmatter has no exact JSON form")
 // FrontmatterJSON returns the frontmatter as a JSON object according to the
 // YAML 1.2 core schema. The object has every field in source order, with dates
 // and yes/no as strings. It parses s.Frontmatter in each call. It returns an
-// error if the frontmatter was repaired; see [Skill.Verbatim].
+// error if the frontmatter was [Skill.Repaired].
 func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
-	if s.repaired {
+	if s.Repaired {
 		return nil, errRepaired
 	}
 	root, serr := parseYAML(s.Frontmatter)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -126,7 +127,7 @@ func newShownSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) shownSkil
 
 func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest, state skillstate.State) {
 	var b strings.Builder
-	b.WriteString(a.Bold(plain(s.Title())))
+	b.WriteString(a.Bold(plain(cmp.Or(s.DisplayName, s.Name))))
 	if s.Version != "" {
 		b.WriteString(" " + plain(s.Version))
 	}

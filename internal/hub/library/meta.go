@@ -45,7 +45,7 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 		Author: cleanLine(s.Author, 256), License: cleanLine(s.License, 256), Category: cleanLine(s.Category, 256), ArgumentHint: cleanLine(s.ArgumentHint, 1024),
 		BindShells: cleanLines(s.BindShells), Dependencies: cleanLines(s.Dependencies),
 		UserOnly: s.DisableModelInvocation, ModelOnly: !s.UserInvocable,
-		Unnamed: !s.HasOwnName(), Repaired: !s.Verbatim(),
+		Unnamed: s.Unnamed, Repaired: s.Repaired,
 		Tokens: tokencount.Estimate(s.Instructions),
 	}
 	m.ProvidesTools = s.MCPServers.Configs != nil || s.Provider != nil
