@@ -197,7 +197,7 @@ func TestUserInvokesSkill(t *testing.T) {
 func TestUserLoadsSkill(t *testing.T) {
 	tk := newTalk(t, nil, says("first"), says("second"))
 	tk.turn(t, "Hello.")
-	if r, err := tk.LoadSkill(t.Context(), "tides", session.RetainPinned); err != nil || r.State != session.StateLoaded {
+	if r, err := tk.session.Load(t.Context(), "tides", &session.LoadOptions{Retention: session.RetainPinned, Direct: true}); err != nil || r.State != session.StateLoaded {
 		t.Fatal(r, err)
 	}
 	tk.turn(t, "Go.")

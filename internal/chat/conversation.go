@@ -89,7 +89,7 @@ func (h *Host) markedSkills(ctx context.Context, t *conversation, o *Flags) ([]s
 // preloadSkills loads the named skills for the whole conversation.
 func (t *conversation) preloadSkills(ctx context.Context, named []string) error {
 	for _, name := range named {
-		res, err := t.LoadSkill(ctx, name, session.RetainPinned)
+		res, err := t.session.Load(ctx, name, &session.LoadOptions{Retention: session.RetainPinned, Direct: true})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func (t *dialog) skillHelp(ctx context.Context, name string) (string, error) {
 		return "", unknownSkillError(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**\n\n%s\n\n", literal(e.Title()), literal(e.Description))
+	fmt.Fprintf(&b, "**%s**\n\n%s\n\n", literal(cmp.Or(e.DisplayName, e.Name)), literal(e.Description))
 	if hint := terminal.Plain(e.ArgumentHint); hint != "" && e.UserInvocable {
 		fmt.Fprintf(&b, "- usage: `%s`\n", strings.ReplaceAll("/"+e.Name+" "+hint, "`", "'"))
 	}
@@ -152,7 +153,7 @@ func (t *dialog) loadSkill(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return "", exit.Errorf(exit.Usage, "/load NAME; list the skills: /skills", "no skill name given")
 	}
-	r, err := t.LoadSkill(ctx, name, session.RetainPinned)
+	r, err := t.session.Load(ctx, name, &session.LoadOptions{Retention: session.RetainPinned, Direct: true})
 	if err != nil {
 		return "", err
 	}

@@ -126,7 +126,7 @@ func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m age
 	}
 	a := agent.New(sub.model, s, &o)
 	for _, name := range sub.setup.Preload {
-		if _, err := a.PreloadSkill(ctx, name, sub.setup.PreloadReason(name)); err != nil {
+		if _, err := s.Load(ctx, name, &session.LoadOptions{Retention: session.RetainPinned, Direct: true, By: session.ByPreload, Why: sub.setup.PreloadReason(name)}); err != nil {
 			return "", err
 		}
 	}

@@ -93,7 +93,7 @@ func (w *worker) preload(ctx context.Context) error {
 		if w.active.setup.PreloadReason != nil {
 			why = w.active.setup.PreloadReason(name)
 		}
-		r, err := w.active.agent.PreloadSkill(ctx, name, why)
+		r, err := w.active.session.Load(ctx, name, &session.LoadOptions{Retention: session.RetainPinned, Direct: true, By: session.ByPreload, Why: why})
 		if err != nil {
 			return err
 		}

@@ -168,11 +168,7 @@ func (w *worker) answerMessage(ctx context.Context, j *job) (Event, error) {
 
 // loadSkill executes a load command.
 func (w *worker) loadSkill(ctx context.Context, j *job) (Event, error) {
-	load := w.active.agent.LoadSkill
-	if j.SetRetention {
-		load = w.active.agent.SetRetention
-	}
-	r, err := load(ctx, j.Skill, j.Retention)
+	r, err := w.active.session.Load(ctx, j.Skill, &session.LoadOptions{Retention: j.Retention, Exact: j.SetRetention, Direct: true})
 	if err != nil {
 		return Event{}, err
 	}
