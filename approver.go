@@ -89,13 +89,8 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // Declined reports whether the user was asked and declined.
 func (e *RefusedError) Declined() bool { return e.Decision.Code == decision.Declined }
 
-// refused converts a policy refusal to a [*RefusedError]. It returns other
-// errors unchanged.
-func refused(err error) error {
-	r, ok := errors.AsType[*execution.RefusedError](err)
-	if !ok {
-		return err
-	}
+// refused converts a policy refusal to a [*RefusedError].
+func refused(r *execution.RefusedError) *RefusedError {
 	code := r.Decision.Code
 	return &RefusedError{Skill: r.Skill, Decision: r.Decision, NeedsApproval: code == decision.NotApproved || code == decision.Changed || code == decision.Expired}
 }
@@ -125,31 +120,23 @@ func (a Approver) Ask(ctx context.Context, r *ApprovalRequest, e *RefusedError) 
 // Approver returns the runtime's [Options.Approve], which may be nil.
 func (r *Runtime) Approver() Approver { return r.approve }
 
-// withApproval calls fn. If policy refuses the operation, withApproval asks
-// the user to approve the skill and calls fn again. script is "" for servers.
-func withApproval[T any](ctx context.Context, r *Runtime, skill, script string, c execution.Caller, fn func() (T, error)) (T, error) {
-	out, err := fn()
-	e, ok := errors.AsType[*RefusedError](err)
-	if !ok || !e.NeedsApproval || r.approve == nil || skill == "" {
-		return out, err
-	}
-	if err := r.requestApproval(ctx, e, skill, script, c); err != nil {
-		return out, err
-	}
-	return fn()
-}
-
 // answeredRequest is the [policy.Grant.Presence] of a user who answered an
 // approval request.
 const answeredRequest = "answered an approval request"
 
-// requestApproval asks the user to approve a skill and stores the grant. The
-// grant covers exactly the files listed in the request.
-func (r *Runtime) requestApproval(ctx context.Context, e *RefusedError, skill, script string, c execution.Caller) error {
-	req, err := r.ReadApprovalRequest(ctx, skill)
+// requestApproval asks the user to approve the skill of an attempt that was
+// refused with e, and stores the grant. The grant covers exactly the files
+// listed in the request. If the user cannot approve the skill, requestApproval
+// returns e.
+func (r *Runtime) requestApproval(ctx context.Context, e *RefusedError, attempt execution.Attempt) error {
+	if !e.NeedsApproval {
+		return e
+	}
+	req, err := r.ReadApprovalRequest(ctx, attempt.Skill)
 	if err != nil {
 		return err
 	}
+	script, c := attempt.Script, attempt.Caller
 	req.Script, req.Reason = script, e.Decision.Reason
 	a, err := r.approve.Ask(ctx, req, e)
 	if err != nil {
@@ -181,7 +168,7 @@ func (r *Runtime) recordApproval(ctx context.Context, g *policy.Grant) error {
 	if r.scripts.Audit == nil {
 		return nil
 	}
-	err := r.scripts.Audit.Append(ctx, policy.Record{Principal: g.By, Action: "approve", Subject: g.Subject, Name: g.Name, Decision: policy.Allow,
+	err := r.scripts.Audit(ctx, policy.Record{Principal: g.By, Action: "approve", Subject: g.Subject, Name: g.Name, Decision: policy.Allow,
 		Details: map[string]string{"grant": g.ID, "scope": string(g.Scope), "for": g.Principal.String(), "presence": g.Presence}})
 	if err == nil {
 		return nil

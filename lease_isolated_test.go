@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -38,7 +39,7 @@ func TestIsolatedLease(t *testing.T) {
 				change = func(*policy.Grant) {}
 			}
 			s.approve(t, "p", change)
-			l, err := s.AcquireLease(t.Context(), "p", robot, "")
+			l, err := s.Runner().AcquireLease(t.Context(), "p", execution.Caller{Principal: robot})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
@@ -116,8 +117,8 @@ func New(ctx context.Context, opts *Options) (*Runtime, error) {
 }
 
 // Close stops the background work and waits for it to finish. It may be called
-// more than once, and always returns nil. It does not close sessions, leases
-// and services, and does not stop runs.
+// more than once, and always returns nil. It does not close sessions, and does
+// not stop runs.
 func (r *Runtime) Close() error {
 	r.stop()
 	r.running.Wait()
@@ -188,7 +189,7 @@ func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill,
 	all, err := s.r.Fetch(ctx, ref)
 	for _, m := range all {
 		wants := len(m.AllowedTools) > 0 || m.Model != ""
-		if wants && !s.r.CanAcquireLease(ctx, m.ID.Key(), policy.Principal{}, s.session) {
+		if wants && !s.r.Runner().CanAcquireLease(ctx, m.ID.Key(), execution.Caller{Session: s.session}) {
 			m.AllowedTools, m.Model = nil, ""
 		}
 	}

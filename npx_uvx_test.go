@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -136,7 +137,7 @@ func TestNPXRunsApprovedPackage(t *testing.T) {
 	command := []string{"npx", "-y", "-p", "@scope/tool", "serve", "a", "b"}
 	s, r, dir := fetching(t, command...)
 	r.npm(t, "@scope/tool", "1.2.3", strings.Replace(jsServer, "VERSION", "one", 1))
-	svc := loadout.Service{Skill: "f", Command: command}
+	svc := execution.ServiceRequest{Skill: "f", Command: command}
 
 	s.approve(t, "f") // before the package is installed
 	if _, err := s.serve(t, svc); err == nil || !strings.Contains(err.Error(), "was not installed when the skill was approved") {
@@ -161,7 +162,7 @@ func TestNPXRunsApprovedPackage(t *testing.T) {
 	if got := say(t, served, bufio.NewReader(served), "hello"); got != "one a b hello" {
 		t.Errorf("output %q", got)
 	}
-	if served.Package == nil || *served.Package != *p {
+	if served.Package == nil || *served.Package != execution.Package(*p) {
 		t.Errorf("it is %+v", served.Package)
 	}
 	served.Close()
@@ -207,7 +208,7 @@ func TestUVXRunsApprovedPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.approve(t, "f")
-	served, err := s.serve(t, loadout.Service{Skill: "f", Command: command})
+	served, err := s.serve(t, execution.ServiceRequest{Skill: "f", Command: command})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +257,7 @@ func TestNPXFromTheRegistry(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	served, err := s.Serve(ctx, loadout.Service{Skill: "f", Command: []string{"npx", "-y", name}, ByUser: true, Principal: policy.LocalUser()})
+	served, err := s.Runner().Serve(ctx, &execution.ServiceRequest{Skill: "f", Command: []string{"npx", "-y", name}, Caller: execution.Caller{ByUser: true, Principal: policy.LocalUser()}})
 	if err != nil {
 		t.Fatal(err)
 	}

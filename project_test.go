@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -47,7 +47,7 @@ for line in sys.stdin:
 
 // trustedProject is a project on disk whose trust can be revoked.
 type trustedProject struct {
-	*loadout.Project
+	*execution.Project
 	withdrawn atomic.Bool
 }
 
@@ -56,7 +56,7 @@ var errWithdrawn = errors.New("it changed since it was trusted: loadout trust th
 func newProject(t *testing.T) *trustedProject {
 	t.Helper()
 	p := &trustedProject{}
-	p.Project = &loadout.Project{Dir: t.TempDir(), Digest: "sha256:" + policy.Digest(strings.Repeat("a", 64)), Check: func(context.Context) error {
+	p.Project = &execution.Project{Dir: t.TempDir(), Digest: "sha256:" + policy.Digest(strings.Repeat("a", 64)), Check: func(context.Context) error {
 		if p.withdrawn.Load() {
 			return errWithdrawn
 		}
@@ -84,7 +84,7 @@ func TestServeProject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)
-			served, err := s.serve(t, loadout.Service{Project: p.Project, Command: command, Env: map[string]string{"OWN": "of the configuration"},
+			served, err := s.serve(t, execution.ServiceRequest{Project: p.Project, Command: command, Env: map[string]string{"OWN": "of the configuration"},
 				Hosts: []string{"*"}})
 			if err != nil {
 				t.Fatal(err)
@@ -109,7 +109,7 @@ func TestServeProject(t *testing.T) {
 					t.Errorf("%s: %q, want no", asked, got)
 				}
 			}
-			if served.Digest != string(p.Digest) || served.Skill != "" {
+			if served.Digest != p.Digest || served.Skill != "" {
 				t.Errorf("served is of %q %q", served.Skill, served.Digest)
 			}
 			if err := served.Close(); err != nil || served.Err() != nil {
@@ -123,7 +123,7 @@ func TestServeProjectStartsInSubdirectory(t *testing.T) {
 	s := newShop(t, files{}, nil)
 	p := newProject(t)
 	p.Subdir = "sub"
-	served, err := s.serve(t, loadout.Service{Project: p.Project, Command: []string{"../server.py"}})
+	served, err := s.serve(t, execution.ServiceRequest{Project: p.Project, Command: []string{"../server.py"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,22 +135,22 @@ func TestServeProjectStartsInSubdirectory(t *testing.T) {
 func TestServeProjectEndsWithTrust(t *testing.T) {
 	s := newShop(t, files{}, nil)
 	p := newProject(t)
-	start := func() *loadout.RunningService {
+	start := func() *execution.Service {
 		t.Helper()
-		served, err := s.serve(t, loadout.Service{Project: p.Project, Command: []string{"python3", "server.py"}})
+		served, err := s.serve(t, execution.ServiceRequest{Project: p.Project, Command: []string{"python3", "server.py"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		say(t, served, bufio.NewReader(served), "begun")
 		return served
 	}
-	for name, next := range map[string]func(*loadout.RunningService){
-		"at the next call": func(served *loadout.RunningService) {
+	for name, next := range map[string]func(*execution.Service){
+		"at the next call": func(served *execution.Service) {
 			if _, err := io.WriteString(served, "more\n"); !errors.Is(err, errWithdrawn) {
 				t.Errorf("written: %v", err)
 			}
 		},
-		"by itself": func(*loadout.RunningService) {},
+		"by itself": func(*execution.Service) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.withdrawn.Store(false)
@@ -163,7 +163,7 @@ func TestServeProjectEndsWithTrust(t *testing.T) {
 			}
 		})
 	}
-	if _, err := s.serve(t, loadout.Service{Project: p.Project, Command: []string{"python3", "server.py"}}); !errors.Is(err, errWithdrawn) {
+	if _, err := s.serve(t, execution.ServiceRequest{Project: p.Project, Command: []string{"python3", "server.py"}}); !errors.Is(err, errWithdrawn) {
 		t.Errorf("started again: %v", err)
 	}
 	var decisions []string
@@ -193,7 +193,7 @@ func TestServeProjectRefuses(t *testing.T) {
 		{[]string{"npx", "github:x/y"}, "not a package name"},
 		{[]string{"npx", "-y", "x@1.0.0"}, "x"}, // this runtime installs nothing
 	} {
-		served, err := s.serve(t, loadout.Service{Project: p.Project, Command: tt.command})
+		served, err := s.serve(t, execution.ServiceRequest{Project: p.Project, Command: tt.command})
 		if err == nil {
 			served.Close()
 			t.Errorf("%q was started", tt.command)
@@ -201,7 +201,7 @@ func TestServeProjectRefuses(t *testing.T) {
 			t.Errorf("%q: %v; want %q", tt.command, err, tt.want)
 		}
 	}
-	for name, bad := range map[string]*loadout.Project{
+	for name, bad := range map[string]*execution.Project{
 		"outside":        {Dir: p.Dir, Subdir: "../other", Digest: p.Digest, Check: p.Check},
 		"everything":     {Dir: "/", Digest: p.Digest, Check: p.Check},
 		"not absolute":   {Dir: "x", Digest: p.Digest, Check: p.Check},
@@ -209,7 +209,7 @@ func TestServeProjectRefuses(t *testing.T) {
 		"what decides":   {Dir: filepath.Dir(s.scripts.FolderDir), Digest: p.Digest, Check: p.Check},
 		"is not a place": {Dir: filepath.Join(p.Dir, "gone"), Digest: p.Digest, Check: p.Check},
 	} {
-		if served, err := s.serve(t, loadout.Service{Project: bad, Command: []string{"python3", "server.py"}}); err == nil {
+		if served, err := s.serve(t, execution.ServiceRequest{Project: bad, Command: []string{"python3", "server.py"}}); err == nil {
 			served.Close()
 			t.Errorf("%s: started", name)
 		}
@@ -235,7 +235,7 @@ func TestServeProjectWithPackages(t *testing.T) {
 		{[]string{"npx", "-y", "-p", "tool@1.0.0", "serve", "a"}, "fetched a hello"},
 		{[]string{"node", "server.js"}, "beside hello"},
 	} {
-		served, err := s.serve(t, loadout.Service{Project: p.Project, Command: tt.command})
+		served, err := s.serve(t, execution.ServiceRequest{Project: p.Project, Command: tt.command})
 		if err != nil {
 			t.Errorf("%q: %v", tt.command, err)
 			continue

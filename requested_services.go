@@ -43,9 +43,9 @@ type RequestedService struct {
 	RefusedReason string `json:"refused,omitempty"`
 }
 
-// CheckCommand sets NeedsInstall and RefusedReason according to the command. It
+// checkCommand sets NeedsInstall and RefusedReason according to the command. It
 // changes nothing if the service has no command.
-func (w *RequestedService) CheckCommand() {
+func (w *RequestedService) checkCommand() {
 	if len(w.Command) == 0 {
 		return
 	}
@@ -84,18 +84,6 @@ type RequestedVariable struct {
 	HasValue bool `json:"given"`
 }
 
-// ServersError is returned if a skill's servers cannot be read. They are not
-// started, and the skill cannot be approved.
-type ServersError struct {
-	Skill  string // name of the skill
-	Reason string // from [Scripts.ReadServers], or that it has over 64 servers
-}
-
-// Error returns a message with the skill and the reason.
-func (e *ServersError) Error() string {
-	return fmt.Sprintf("skill %s: invalid MCP servers: %s", e.Skill, e.Reason)
-}
-
 // errNoServers is returned by a runtime that does not start skill servers.
 var errNoServers = execution.ErrNoServers
 
@@ -104,8 +92,8 @@ var errNoServers = execution.ErrNoServers
 const maxServices = 64
 
 // requestedServices returns a skill's servers, sorted by name, followed by its
-// provider. The error is a [*ServersError], or [errNoServers] together with the
-// provider.
+// provider. The error is an [*execution.ServersError], or [errNoServers]
+// together with the provider.
 func (r *Runtime) requestedServices(e *catalog.Entry, s *skill.Skill) ([]RequestedService, error) {
 	var all []RequestedService
 	var unread error
@@ -119,7 +107,7 @@ func (r *Runtime) requestedServices(e *catalog.Entry, s *skill.Skill) ([]Request
 			err = fmt.Errorf("too many servers (%d, limit %d)", len(found), maxServices)
 		}
 		if err != nil {
-			return nil, &ServersError{e.Name, err.Error()}
+			return nil, &execution.ServersError{Skill: e.Name, Reason: err.Error()}
 		}
 		for _, w := range found {
 			all = append(all, filterVariables(w))
@@ -137,7 +125,7 @@ func (r *Runtime) requestedServices(e *catalog.Entry, s *skill.Skill) ([]Request
 		all = append(all, w)
 	}
 	for i := range all {
-		all[i].CheckCommand()
+		all[i].checkCommand()
 	}
 	return all, unread
 }
@@ -192,7 +180,7 @@ func filterVariables(w RequestedService) RequestedService {
 // the packages. InstallPackages needs no approval.
 //
 // progress receives progress messages; it may be nil. The error joins those of
-// all servers, so other packages may be installed. It is a [*ServersError] if
+// all servers, so other packages may be installed. No package is installed if
 // the skill's servers cannot be read. If [Options.Scripts] is nil,
 // InstallPackages does nothing.
 func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func(what string)) error {
@@ -216,7 +204,7 @@ func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func
 		if !w.NeedsInstall {
 			continue
 		}
-		if err := r.runner().InstallPackage(ctx, e, w.Command, progress); err != nil {
+		if err := r.Runner().InstallPackage(ctx, e, w.Command, progress); err != nil {
 			errs = append(errs, fmt.Errorf("server %s: %w", w.Name, err))
 		}
 	}
@@ -235,7 +223,7 @@ func (r *Runtime) setPackages(e *catalog.Entry, all []RequestedService) []policy
 		if !all[i].NeedsInstall {
 			continue
 		}
-		if p, err := r.runner().InstalledPackage(e, all[i].Command); err == nil && p != nil {
+		if p, err := r.Runner().InstalledPackage(e, all[i].Command); err == nil && p != nil {
 			all[i].Package, needs = packageOf(p), append(needs, p.Need())
 		}
 	}

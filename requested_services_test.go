@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -99,7 +100,7 @@ func TestInvalidServers(t *testing.T) {
 			s := wishing(t, tt.servers)
 			refused := func(what string, err error) {
 				t.Helper()
-				if _, ok := errors.AsType[*loadout.ServersError](err); !ok || !strings.Contains(err.Error(), tt.want) {
+				if _, ok := errors.AsType[*execution.ServersError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%s: %v, want %q", what, err, tt.want)
 				}
 			}
@@ -110,9 +111,9 @@ func TestInvalidServers(t *testing.T) {
 			}
 			refused("preparing", s.InstallPackages(t.Context(), "w", nil))
 			s.grant(t, "w")
-			_, err = s.AcquireLease(t.Context(), "w", robot, "")
+			_, err = s.Runner().AcquireLease(t.Context(), "w", execution.Caller{Principal: robot})
 			refused("leave", err)
-			_, err = s.Serve(t.Context(), loadout.Service{Skill: "w", Command: []string{"run.sh"}, Principal: robot})
+			_, err = s.Runner().Serve(t.Context(), &execution.ServiceRequest{Skill: "w", Command: []string{"run.sh"}, Caller: execution.Caller{Principal: robot}})
 			refused("serving", err)
 		})
 	}
@@ -145,16 +146,16 @@ func TestUnreadableServers(t *testing.T) {
 		t.Errorf("the request has %+v, %v", w, err)
 	}
 	s.approve(t, "w")
-	if _, err := s.AcquireLease(t.Context(), "w", robot, ""); !errors.Is(err, loadout.ErrNoServers) {
+	if _, err := s.Runner().AcquireLease(t.Context(), "w", execution.Caller{Principal: robot}); !errors.Is(err, loadout.ErrNoServers) {
 		t.Errorf("permission: %v", err)
 	}
-	if _, err := s.Serve(t.Context(), loadout.Service{Skill: "w", Command: []string{"run.sh"}, Principal: robot}); !errors.Is(err, loadout.ErrNoServers) {
+	if _, err := s.Runner().Serve(t.Context(), &execution.ServiceRequest{Skill: "w", Command: []string{"run.sh"}, Caller: execution.Caller{Principal: robot}}); !errors.Is(err, loadout.ErrNoServers) {
 		t.Errorf("serving: %v", err)
 	}
 	s = anyShop(t, files{"p/SKILL.md": "---\nname: p\ndescription: x\nprovider: {module: m, class: P}\n---\n", "p/m.py": ""}, nil)
 	s.scripts.ReadServers = nil
 	s.approve(t, "p")
-	l, err := s.AcquireLease(t.Context(), "p", robot, "")
+	l, err := s.Runner().AcquireLease(t.Context(), "p", execution.Caller{Principal: robot})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func TestUnreadableServers(t *testing.T) {
 func TestServeByDigest(t *testing.T) {
 	s := newShop(t, echo(), nil)
 	g := s.approve(t, "echo")
-	svc := loadout.Service{Skill: "echo", Command: []string{"server.py"}, Digest: g.Subject}
+	svc := execution.ServiceRequest{Skill: "echo", Command: []string{"server.py"}, Digest: g.Subject}
 	if served, err := s.serve(t, svc); err != nil {
 		t.Error(err)
 	} else {
@@ -185,7 +186,7 @@ func TestLeaseWithoutSandbox(t *testing.T) {
 	s := anyShop(t, files{"p/SKILL.md": "---\nname: p\ndescription: x\nprovider: {module: m, class: P}\nmetadata: {sandbox: {min_tier: 2}}\n---\n", "p/m.py": ""},
 		func(s *shop, _ *loadout.Options) { s.scripts.Sandbox = nil })
 	s.approve(t, "p")
-	_, err := s.AcquireLease(t.Context(), "p", robot, "")
+	_, err := s.Runner().AcquireLease(t.Context(), "p", execution.Caller{Principal: robot})
 	if _, ok := errors.AsType[*sandbox.UnavailableError](err); !ok {
 		t.Errorf("got %v", err)
 	}

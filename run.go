@@ -127,17 +127,14 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
 	}
-	c := r.scripts.caller(run.Principal, run.Session)
-	c.ByUser, c.WriteWorkspace, c.HostNetwork = run.ByUser, run.WriteWorkspace, run.HostNetwork
+	c := execution.Caller{Principal: run.Principal, Session: run.Session, ByUser: run.ByUser, WriteWorkspace: run.WriteWorkspace, HostNetwork: run.HostNetwork}
 	req := &execution.Request{
 		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: run.inputs(), Caller: c, Streams: run.streams(run.ByUser || run.FullOutput),
 		Output:    execution.Output{FolderDir: r.scripts.FolderDir, Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir},
 		Workspace: run.Workspace, Agree: toAgree(run.ApproveChanges), Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
 	}
-	return withApproval(ctx, r, run.Skill, run.Script, c, func() (*RunResult, error) {
-		out, err := r.runner().Run(ctx, req)
-		return runResult(out), refused(err)
-	})
+	out, err := r.Runner().Run(ctx, req)
+	return runResult(out), err
 }
 
 // RunCommand runs a host command in a sandbox, to show users what scripts can

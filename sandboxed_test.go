@@ -88,7 +88,7 @@ func anyShop(t testing.TB, tree files, change func(*shop, *loadout.Options)) *sh
 	t.Helper()
 	s := &shop{dir: t.TempDir(), grants: policy.NewMemoryStore(), audit: &records{}}
 	tree.put(t, s.dir)
-	s.scripts = &loadout.Scripts{Sandbox: backend(), Grants: s.grants, Audit: s.audit, FolderDir: filepath.Join(t.TempDir(), "work"), ReadServers: servers}
+	s.scripts = &loadout.Scripts{Sandbox: backend(), Grants: s.grants, Audit: s.audit.Append, FolderDir: filepath.Join(t.TempDir(), "work"), ReadServers: servers}
 	o := &loadout.Options{Sources: []catalog.Source{catalog.NewDir("local", catalog.User, s.dir, nil)}, Scripts: s.scripts}
 	if change != nil {
 		change(s, o)

@@ -26,9 +26,10 @@ type Scripts struct {
 	// Grants stores the approvals; nil means none. See [Options.Approve]. The
 	// runtime does not close the store.
 	Grants policy.Store
-	// Audit receives every decision; nil discards them. A run is refused if its
-	// decision cannot be recorded.
-	Audit Auditor
+	// Audit records every decision before the operation; nil discards them. A
+	// record without a time has the current time. If Audit returns an error, the
+	// operation is refused.
+	Audit func(ctx context.Context, r policy.Record) error
 	// Bounds limits what any skill is granted, whatever it requests. The zero
 	// value allows no network access and no secrets, and applies
 	// the default [sandbox.Limits].
@@ -102,14 +103,6 @@ type Packages struct {
 	Offline bool
 }
 
-// Auditor records decisions. An error refuses the operation that was to be
-// recorded. It must be safe for concurrent use.
-type Auditor interface {
-	// Append stores a record before it returns. If the record's time is zero,
-	// it stores the current time.
-	Append(ctx context.Context, r policy.Record) error
-}
-
 // ErrNoScripts indicates that a runtime does not run scripts, because it has no
 // sandbox. [Runtime.Run] also wraps it for a WebAssembly script if
 // [Scripts.Executable] is "".
@@ -145,12 +138,18 @@ func (s *Scripts) heldChanges() *heldchange.Store {
 // RunsScripts reports whether the runtime has a sandbox for scripts.
 func (r *Runtime) RunsScripts() bool { return r.scripts != nil && r.scripts.Sandbox != nil }
 
-// runner returns a runner for scripts. r.scripts must not be nil.
-func (r *Runtime) runner() *execution.Runner {
+// Runner returns what runs the code of skills. Only packages of this module use
+// it: package tools starts the servers of skills with it. Other programs call
+// [Runtime.Run]. It is nil if [Options.Scripts] is nil.
+func (r *Runtime) Runner() *execution.Runner {
 	s := r.scripts
+	if s == nil {
+		return nil
+	}
 	o := execution.Options{
 		Catalog: r.catalog, Sandbox: s.Sandbox, Grants: s.Grants, Audit: s.Audit, Bounds: s.Bounds, Secret: s.secret, ProtectedDirs: s.protectedDirs(), DirectWorkspace: s.DirectWorkspace, HeldChanges: s.heldChanges(),
-		Executable: s.Executable, CacheDir: s.CacheDir, PrivateNetworks: s.PrivateNetworks, Logger: s.Logger,
+		Executable: s.Executable, CacheDir: s.CacheDir, PrivateNetworks: s.PrivateNetworks, Logger: s.Logger, Principal: s.principal(),
+		Refused: func(e *execution.RefusedError) error { return refused(e) },
 		Services: func(e *catalog.Entry, sk *skill.Skill) (bool, error) {
 			all, err := r.requestedServices(e, sk)
 			return slices.ContainsFunc(all, func(w RequestedService) bool { return w.NeedsInstall }), err
@@ -163,16 +162,12 @@ func (r *Runtime) runner() *execution.Runner {
 		o.Packages = &packages.Options{Backend: s.Sandbox, Dir: p.Dir, Host: o.Host, PythonIndex: p.PythonIndex, NPMRegistry: p.NPMRegistry, Private: s.PrivateNetworks,
 			AllowSource: p.AllowSource, Offline: p.Offline, Log: s.Logger}
 	}
-	return execution.New(o)
-}
-
-// caller returns a caller for the principal p, or for the default one if p is
-// the zero value.
-func (s *Scripts) caller(p policy.Principal, session string) execution.Caller {
-	if p == (policy.Principal{}) {
-		p = s.principal()
+	if r.approve != nil {
+		o.Approve = func(ctx context.Context, e *execution.RefusedError, a execution.Attempt) error {
+			return r.requestApproval(ctx, refused(e), a)
+		}
 	}
-	return execution.Caller{Principal: p, Session: session}
+	return execution.New(o)
 }
 
 // protectedDirs returns the directories that must not overlap a workspace.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/internal/testprogram"
 	"github.com/loadout-dev/loadout/policy"
@@ -40,7 +41,7 @@ var _ interface {
 	io.Reader
 	io.WriteCloser
 	Stderr() string
-} = (*loadout.RunningService)(nil)
+} = (*execution.Service)(nil)
 
 func echo() files {
 	return files{
@@ -55,17 +56,17 @@ func echo() files {
 }
 
 // serve starts a service for an agent.
-func (s *shop) serve(t testing.TB, svc loadout.Service) (*loadout.RunningService, error) {
+func (s *shop) serve(t testing.TB, svc execution.ServiceRequest) (*execution.Service, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel() // it limits the start only
-	if svc.Principal == (policy.Principal{}) && !svc.ByUser {
-		svc.Principal = robot
+	if svc.Caller.Principal == (policy.Principal{}) && !svc.Caller.ByUser {
+		svc.Caller.Principal = robot
 	}
 	if s.scripts.Getenv == nil {
 		s.scripts.Getenv = os.Getenv
 	}
-	served, err := s.Serve(ctx, svc)
+	served, err := s.Runner().Serve(ctx, &svc)
 	if err == nil {
 		t.Cleanup(func() { served.Close() })
 	}
@@ -73,7 +74,7 @@ func (s *shop) serve(t testing.TB, svc loadout.Service) (*loadout.RunningService
 }
 
 // say writes a line and returns the next line of output.
-func say(t *testing.T, s *loadout.RunningService, r *bufio.Reader, line string) string {
+func say(t *testing.T, s *execution.Service, r *bufio.Reader, line string) string {
 	t.Helper()
 	if _, err := io.WriteString(s, line+"\n"); err != nil {
 		t.Fatal(err)
@@ -99,7 +100,7 @@ func TestServe(t *testing.T) {
 		"uv run":            {"uv", "run", "server.py", "a", "b c"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			served, err := s.serve(t, loadout.Service{Skill: "echo", Command: command, Env: map[string]string{"WHERE": "${SKILL_DIR}/x"},
+			served, err := s.serve(t, execution.ServiceRequest{Skill: "echo", Command: command, Env: map[string]string{"WHERE": "${SKILL_DIR}/x"},
 				Files: map[string][]byte{"f.txt": []byte("of the caller")}})
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +127,7 @@ func TestServe(t *testing.T) {
 	}
 	for _, command := range [][]string{{"node", "server.js"}, {"server.js"}, {"bash", "server.sh"}, {"cat"}, {"/bin/cat", "-"},
 		{"python3", "-uc", "import sys\nfor l in sys.stdin: print(l, end='')", "data.json"}} {
-		served, err := s.serve(t, loadout.Service{Skill: "echo", Command: command})
+		served, err := s.serve(t, execution.ServiceRequest{Skill: "echo", Command: command})
 		if err != nil {
 			t.Errorf("%q: %v", command, err)
 			continue
@@ -140,7 +141,7 @@ func TestServe(t *testing.T) {
 
 func TestServeRefuses(t *testing.T) {
 	s := newShop(t, echo(), nil)
-	if _, err := s.serve(t, loadout.Service{Skill: "echo", Command: []string{"server.py"}}); !isRefused(err) {
+	if _, err := s.serve(t, execution.ServiceRequest{Skill: "echo", Command: []string{"server.py"}}); !isRefused(err) {
 		t.Errorf("what was not approved: %v", err)
 	}
 	s.approve(t, "echo")
@@ -160,7 +161,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"uvx", "git+https://example.com/x"}, "not a package name"},
 		{[]string{"npx", "-y", "x@1.0.0"}, "x"}, // this runtime installs nothing
 	} {
-		served, err := s.serve(t, loadout.Service{Skill: "echo", Command: tt.command})
+		served, err := s.serve(t, execution.ServiceRequest{Skill: "echo", Command: tt.command})
 		if err == nil {
 			served.Close()
 			t.Errorf("%q was started", tt.command)
@@ -168,7 +169,7 @@ func TestServeRefuses(t *testing.T) {
 			t.Errorf("%q: %v; want %q", tt.command, err, tt.want)
 		}
 	}
-	if _, err := anyShop(t, echo(), func(_ *shop, o *loadout.Options) { o.Scripts = nil }).serve(t, loadout.Service{Skill: "echo", Command: []string{"server.py"}}); !errors.Is(err, loadout.ErrNoScripts) {
+	if _, err := anyShop(t, echo(), func(_ *shop, o *loadout.Options) { o.Scripts = nil }).serve(t, execution.ServiceRequest{Skill: "echo", Command: []string{"server.py"}}); !errors.Is(err, loadout.ErrNoScripts) {
 		t.Errorf("without a sandbox: %v", err)
 	}
 }
@@ -181,9 +182,9 @@ func isRefused(err error) bool {
 func TestServedServicesEnd(t *testing.T) {
 	s := newShop(t, echo(), nil)
 	s.approve(t, "echo")
-	start := func() (*loadout.RunningService, *bufio.Reader) {
+	start := func() (*execution.Service, *bufio.Reader) {
 		t.Helper()
-		served, err := s.serve(t, loadout.Service{Skill: "echo", Command: []string{"server.py"}})
+		served, err := s.serve(t, execution.ServiceRequest{Skill: "echo", Command: []string{"server.py"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +242,7 @@ func TestServedSecretsAreNotShown(t *testing.T) {
 		s.scripts.Secret = func(context.Context, string) (string, error) { return "hush-hush-hush", nil }
 	})
 	s.approve(t, "echo")
-	served, err := s.serve(t, loadout.Service{Skill: "echo", Command: []string{"server.py"}})
+	served, err := s.serve(t, execution.ServiceRequest{Skill: "echo", Command: []string{"server.py"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +262,7 @@ func TestServedRedactsGivenSecrets(t *testing.T) {
 	tree["echo/server.py"] = "import os, sys\nprint(os.environ['KEY'], os.path.exists('/run/secrets/KEY'), flush=True)\nsys.stdin.read()\n"
 	s := newShop(t, tree, nil)
 	s.approve(t, "echo")
-	served, err := s.serve(t, loadout.Service{Skill: "echo", Command: []string{"server.py"}, Env: map[string]string{"KEY": "hush-hush-hush"},
+	served, err := s.serve(t, execution.ServiceRequest{Skill: "echo", Command: []string{"server.py"}, Env: map[string]string{"KEY": "hush-hush-hush"},
 		Redact: []sandbox.Secret{sandbox.NewSecret("KEY", "hush-hush-hush")}})
 	if err != nil {
 		t.Fatal(err)
@@ -326,7 +327,7 @@ for line in sys.stdin:
 		{nil, [3]string{"one", "two", "403"}},
 		{[]string{at(a), at(c)}, [3]string{"one", "403", "403"}},
 	} {
-		served, err := s.serve(t, loadout.Service{Skill: "net", Command: []string{"get.py"}, Hosts: tt.hosts, Env: map[string]string{"NO_PROXY": "", "no_proxy": ""}})
+		served, err := s.serve(t, execution.ServiceRequest{Skill: "net", Command: []string{"get.py"}, Hosts: tt.hosts, Env: map[string]string{"NO_PROXY": "", "no_proxy": ""}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +339,7 @@ for line in sys.stdin:
 		}
 		served.Close()
 	}
-	served, err := s.serve(t, loadout.Service{Skill: "net", Command: []string{"get.py"}, Hosts: []string{}})
+	served, err := s.serve(t, execution.ServiceRequest{Skill: "net", Command: []string{"get.py"}, Hosts: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +374,7 @@ func TestServeWASM(t *testing.T) {
 		s.scripts.Executable, s.scripts.CacheDir = exe, filepath.Join(dir, "cache")
 	})
 	s.approve(t, "w")
-	served, err := s.serve(t, loadout.Service{Skill: "w", Command: []string{"/skill/echo.wasm", "a"}, Env: map[string]string{"GREETING": "hi"}})
+	served, err := s.serve(t, execution.ServiceRequest{Skill: "w", Command: []string{"/skill/echo.wasm", "a"}, Env: map[string]string{"GREETING": "hi"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/internal/requestedserver"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -39,9 +40,9 @@ type SkillServers struct {
 	// "" allows them.
 	Disabled string
 	// OtherService describes the command of a server that belongs neither to
-	// the user nor to a skill, with its [loadout.Service.Project]. If it is
+	// the user nor to a skill, with its [execution.ServiceRequest.Project]. If it is
 	// nil, such commands are refused.
-	OtherService func(ctx context.Context, c *upstream.Config) (loadout.Service, error)
+	OtherService func(ctx context.Context, c *upstream.Config) (*execution.ServiceRequest, error)
 }
 
 // ForRuntime returns a set for the skills of a runtime. Their servers and
@@ -122,7 +123,7 @@ type runtimeServers struct {
 
 // acquirePermission acquires a lease for a skill's servers and provider.
 func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry) (*permission, error) {
-	l, err := r.rt.AcquireLease(ctx, e.Key(), policy.Principal{}, r.Session)
+	l, err := r.rt.Runner().AcquireLease(ctx, e.Key(), execution.Caller{Session: r.Session})
 	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
 		return nil, r.describeRefusal(refused)
 	}
@@ -162,7 +163,7 @@ type notApprovedError struct{ how, reason string }
 func (e *notApprovedError) Error() string { return "the user can " + e.how + ": " + e.reason }
 
 func (r *runtimeServers) isPermitted(ctx context.Context, e *catalog.Entry) bool {
-	return r.rt.CanAcquireLease(ctx, e.Key(), policy.Principal{}, r.Session)
+	return r.rt.Runner().CanAcquireLease(ctx, e.Key(), execution.Caller{Session: r.Session})
 }
 
 // provide returns the server configuration of a skill's provider.
@@ -197,19 +198,19 @@ func (r *runtimeServers) start(ctx context.Context, c *upstream.Config) (upstrea
 	if err != nil {
 		return nil, err
 	}
-	return r.rt.Serve(ctx, service)
+	return r.rt.Runner().Serve(ctx, service)
 }
 
 // service describes a server's command as a service of the runtime.
-func (r *runtimeServers) service(ctx context.Context, c *upstream.Config) (loadout.Service, error) {
+func (r *runtimeServers) service(ctx context.Context, c *upstream.Config) (*execution.ServiceRequest, error) {
 	key, digest, ok := c.Owner.Skill()
 	switch {
 	case !ok && r.OtherService == nil:
-		return loadout.Service{}, &upstream.NotAllowedError{Reason: "command was not reviewed"}
+		return nil, &upstream.NotAllowedError{Reason: "command was not reviewed"}
 	case !ok:
 		return r.OtherService(ctx, c)
 	}
-	s := loadout.Service{Skill: key, Digest: policy.Digest(digest), Session: r.Session, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
+	s := &execution.ServiceRequest{Skill: key, Digest: policy.Digest(digest), Caller: execution.Caller{Session: r.Session}, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
 	for _, v := range c.SecretValues() { // redacted from the output of the server
 		s.Redact = append(s.Redact, sandbox.NewSecret("of its configuration", v))
 	}

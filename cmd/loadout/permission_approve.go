@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/internal/setup"
@@ -171,7 +172,7 @@ func (a *app) installServerPackages(ctx context.Context, rt *loadout.Runtime, na
 	done := a.ShowProgress("installing server packages")
 	err := rt.InstallPackages(ctx, name, nil)
 	done()
-	if err != nil && !isType[*loadout.ServersError](err) && !errors.Is(err, loadout.ErrNoScripts) {
+	if err != nil && !isType[*execution.ServersError](err) && !errors.Is(err, loadout.ErrNoScripts) {
 		a.Note("cannot install a package of %s, so its server will not start: %v", name, err)
 	}
 }
@@ -179,7 +180,7 @@ func (a *app) installServerPackages(ctx context.Context, rt *loadout.Runtime, na
 // reviewSkill reads and scans a skill for the user to review.
 func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string, o *approveFlags) (*review.Review, error) {
 	request, err := rt.ReadApprovalRequest(ctx, name)
-	if isType[*loadout.ServersError](err) {
+	if isType[*execution.ServersError](err) {
 		return nil, exit.Errorf(exit.Refused, "fix mcpServers in its SKILL.md, and try again", "%w", err)
 	}
 	if err != nil {

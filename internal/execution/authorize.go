@@ -41,7 +41,7 @@ func (e *RefusedError) Error() string {
 type authorizer struct {
 	catalog  *catalog.Catalog
 	grants   policy.Store
-	audit    Auditor
+	audit    func(ctx context.Context, r policy.Record) error
 	limit    policy.Bounds
 	sandbox  sandbox.Backend
 	services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
@@ -178,7 +178,7 @@ func (a *authorizer) recordDecision(ctx context.Context, d decision.Run, q decis
 	if a.audit == nil {
 		return nil
 	}
-	if err := a.audit.Append(ctx, d.Record(q)); err != nil {
+	if err := a.audit(ctx, d.Record(q)); err != nil {
 		return fmt.Errorf("record decision to run %s: %w", q.Name, err)
 	}
 	return nil

@@ -41,19 +41,14 @@ var (
 	ErrNoServers = errors.New("cannot start MCP servers of skills: not configured")
 )
 
-// Auditor records policy decisions.
-type Auditor interface {
-	Append(ctx context.Context, r policy.Record) error
-}
-
 // Options configures a [Runner].
 type Options struct {
 	Catalog *catalog.Catalog
 	Sandbox sandbox.Backend
 	Grants  policy.Store
-	Audit   Auditor       // if nil, decisions are not recorded
-	Bounds  policy.Bounds // operator's limit for all skills
-	Host    script.Host   // machine whose interpreters are used
+	Audit   func(ctx context.Context, r policy.Record) error // if nil, decisions are not recorded
+	Bounds  policy.Bounds                                    // operator's limit for all skills
+	Host    script.Host                                      // machine whose interpreters are used
 	// Packages configures package installation. If nil, programs that need
 	// packages are rejected.
 	Packages *packages.Options
@@ -75,9 +70,18 @@ type Options struct {
 	CacheDir        string // "" disables the cache
 	PrivateNetworks []netip.Prefix
 	Logger          *slog.Logger // logs decisions about network connections
+	// Principal is the principal of callers that have none.
+	Principal policy.Principal
+	// Approve asks the user to approve the skill of a refused operation. If it
+	// returns nil, the operation is attempted again; otherwise its error is
+	// returned. If Approve is nil, the user is not asked.
+	Approve func(ctx context.Context, e *RefusedError, a Attempt) error
+	// Refused converts a refusal to the host program's error; nil keeps it.
+	Refused func(e *RefusedError) error
 }
 
-// A Runner runs code from skills and projects. It is safe for concurrent use.
+// A Runner runs code from skills and projects. It is safe for concurrent use. A
+// nil Runner runs nothing.
 type Runner struct {
 	opts      Options
 	auth      *authorizer
@@ -120,9 +124,21 @@ type Progress func(what string)
 
 // Run runs a script of a skill and waits for it to finish. A script that fails
 // or is killed is reported in the result, not as an error. If the policy denies
-// the run, the error is a [*RefusedError]. If ctx is done during the run, or
+// the run, and the user does not approve it when asked, the error is a
+// [*RefusedError] or that of [Options.Refused]. It is [ErrNoScripts] without a
+// sandbox. If ctx is done during the run, or
 // the output files cannot be saved, Run returns both a result and an error.
 func (r *Runner) Run(ctx context.Context, req *Request) (*Result, error) {
+	if !r.hasSandbox() {
+		return nil, ErrNoScripts
+	}
+	with := *req
+	with.Caller = r.caller(req.Caller)
+	return withApproval(ctx, r, Attempt{req.Skill, req.Script, with.Caller}, func() (*Result, error) { return r.run(ctx, &with) })
+}
+
+// run is like Run, but does not ask for approval.
+func (r *Runner) run(ctx context.Context, req *Request) (*Result, error) {
 	s, err := openSkill(ctx, r.opts.Catalog, req.Skill)
 	if err != nil {
 		return nil, err
@@ -188,13 +204,24 @@ func (r *Runner) recordEnd(ctx context.Context, c Caller, res *Result) {
 	if r.opts.Audit == nil {
 		return
 	}
-	err := r.opts.Audit.Append(context.WithoutCancel(ctx), policy.Record{
+	err := r.opts.Audit(context.WithoutCancel(ctx), policy.Record{
 		Principal: c.Principal, Action: "ran", Subject: res.Digest, Name: res.Skill, Decision: policy.Allow, Reason: string(res.Reason),
 		Details: map[string]string{"script": res.Script, "backend": res.Backend, "exit_code": strconv.Itoa(res.ExitCode), "denied_hosts": strings.Join(res.Denied, " ")},
 	})
 	if err != nil {
 		res.Notes = append(res.Notes, "end of the run not recorded: "+err.Error())
 	}
+}
+
+// hasSandbox reports whether the runner can start commands. r may be nil.
+func (r *Runner) hasSandbox() bool { return r != nil && r.opts.Sandbox != nil }
+
+// caller returns c with the default principal if it has none.
+func (r *Runner) caller(c Caller) Caller {
+	if c.Principal == (policy.Principal{}) {
+		c.Principal = r.opts.Principal
+	}
+	return c
 }
 
 // planner returns a planner for the owner's programs. s is nil for a project.

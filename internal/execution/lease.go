@@ -24,11 +24,23 @@ type Lease struct {
 	request decision.RunRequest
 	ctx     context.Context
 	release func()
+	runner  *Runner
 }
 
-// AcquireLease acquires a lease for a skill's servers. The lease outlives ctx.
-// If the policy denies it, the error is a [*RefusedError].
+// AcquireLease acquires a lease for a skill's servers, without starting them.
+// The lease outlives ctx. If the policy denies it, and the user does not approve
+// the skill when asked, the error is a [*RefusedError] or that of
+// [Options.Refused]. It is [ErrNoScripts] if r is nil.
 func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease, error) {
+	if r == nil {
+		return nil, ErrNoScripts
+	}
+	c = r.caller(c)
+	return withApproval(ctx, r, Attempt{Skill: ref, Caller: c}, func() (*Lease, error) { return r.acquireLease(ctx, ref, c) })
+}
+
+// acquireLease is like AcquireLease, but does not ask for approval.
+func (r *Runner) acquireLease(ctx context.Context, ref string, c Caller) (*Lease, error) {
 	s, err := openSkill(ctx, r.opts.Catalog, ref)
 	if err != nil {
 		return nil, err
@@ -45,7 +57,7 @@ func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease
 	if p.grant != nil { // servers may use secrets that the scripts do not request
 		bounds.Secrets = p.grant.Permissions.Secrets
 	}
-	return &Lease{Skill: s.name, Digest: s.digest, Bounds: bounds, Isolated: r.auth.isolates(ctx, p), auth: r.auth, key: s.entry.Key(), request: p.request, ctx: p.ctx, release: p.release}, nil
+	return &Lease{Skill: s.name, Digest: s.digest, Bounds: bounds, Isolated: r.auth.isolates(ctx, p), auth: r.auth, key: s.entry.Key(), request: p.request, ctx: p.ctx, release: p.release, runner: r}, nil
 }
 
 // isolates reports whether the sandbox confines commands with the permission p
@@ -62,19 +74,25 @@ func (a *authorizer) isolates(ctx context.Context, p *authorization) bool {
 	return err == nil && report.Tier >= sandbox.Confined
 }
 
-// CanAcquireLease reports whether [Runner.AcquireLease] would currently
-// succeed. It records nothing.
+// CanAcquireLease reports whether [Runner.AcquireLease] would currently succeed
+// without asking the user. It does not check whether the skill's servers can be
+// read or the sandbox isolates enough. It records nothing.
 func (r *Runner) CanAcquireLease(ctx context.Context, ref string, c Caller) bool {
+	if r == nil {
+		return false
+	}
 	s, err := openSkill(ctx, r.opts.Catalog, ref)
 	if err != nil {
 		return false
 	}
 	defer s.close()
-	return r.auth.isAllowed(ctx, s, c)
+	return r.auth.isAllowed(ctx, s, r.caller(c))
 }
 
 // Check returns an error if the skill was removed or changed, or if the grant
 // is no longer valid. Call it before each use of a server. It records nothing.
+// The error matches [sandbox.ErrDisabled] if the lease was revoked, and
+// [context.Canceled] if it was released.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.ctx.Err() != nil {
 		return context.Cause(l.ctx)
@@ -94,13 +112,25 @@ func (l *Lease) Check(ctx context.Context) error {
 	q := l.request
 	q.Enabled = !c.Snapshot().Disabled
 	if d := decision.ForRun(ctx, l.auth.grants, q); d.Effect != policy.Allow {
-		return &RefusedError{l.Skill, d.Decision}
+		return l.runner.convertRefusal(&RefusedError{l.Skill, d.Decision})
 	}
 	return nil
 }
 
 // Done returns a channel that is closed when the lease is revoked or released.
+// The revocation of a grant closes it within about 200 ms.
 func (l *Lease) Done() <-chan struct{} { return l.ctx.Done() }
 
 // Release ends the lease. It may be called more than once.
 func (l *Lease) Release() { l.release() }
+
+// Secret returns the value of a secret that was granted to the skill. ok is
+// false if the secret was not granted, cannot be read or has no value. Secret
+// does not check whether the lease is still valid; see [Lease.Check].
+func (l *Lease) Secret(ctx context.Context, name string) (value string, ok bool) {
+	if len(l.Bounds.Intersect(policy.Bounds{Secrets: []string{name}}).Secrets) == 0 {
+		return "", false
+	}
+	v, err := l.runner.opts.Secret(ctx, l.Digest, name)
+	return v, err == nil && v != ""
+}

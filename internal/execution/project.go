@@ -114,7 +114,7 @@ func (t projectTarget) record(ctx context.Context, c Caller, cmd *command, decis
 	if t.r.opts.Audit == nil {
 		return nil
 	}
-	err := t.r.opts.Audit.Append(ctx, policy.Record{Principal: c.Principal, Action: "run", Subject: t.digest, Name: t.name, Decision: decision, Reason: reason,
+	err := t.r.opts.Audit(ctx, policy.Record{Principal: c.Principal, Action: "run", Subject: t.digest, Name: t.name, Decision: decision, Reason: reason,
 		Details: map[string]string{"origin": "project", "command": cmd.name()}})
 	if err != nil {
 		return fmt.Errorf("record decision to start %s: %w", cmd.name(), err)

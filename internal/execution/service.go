@@ -75,9 +75,27 @@ func (t skillTarget) plan(c *command) (*program, error) {
 
 // Serve starts a long-lived command in the sandbox. The command is killed when
 // its permission is revoked. ctx applies only to the start. The caller must
-// close the service. If the policy denies the start, the error is a
-// [*RefusedError]. If the command is not supported, it is a [*CommandError].
+// close the service. If the policy denies the start, and the user does not
+// approve the skill when asked, the error is a [*RefusedError] or that of
+// [Options.Refused]. If the command is not supported, it is a [*CommandError],
+// and without a sandbox [ErrNoScripts]. It wraps that of [Project.Check].
+//
+// Memory, processes and disk space are limited as for a run, but not the running
+// time.
 func (r *Runner) Serve(ctx context.Context, req *ServiceRequest) (*Service, error) {
+	if !r.hasSandbox() {
+		return nil, ErrNoScripts
+	}
+	with := *req
+	with.Caller = r.caller(req.Caller)
+	if with.Project != nil {
+		with.Skill, with.Digest, with.Workspace, with.Files, with.Hosts = "", "", with.Project.Dir, nil, nil
+	}
+	return withApproval(ctx, r, Attempt{Skill: with.Skill, Caller: with.Caller}, func() (*Service, error) { return r.serveFrom(ctx, &with) })
+}
+
+// serveFrom is like Serve, but does not ask for approval.
+func (r *Runner) serveFrom(ctx context.Context, req *ServiceRequest) (*Service, error) {
 	// The service outlives ctx, but the start must not.
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	begun := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
@@ -299,6 +317,6 @@ func (r *Runner) recordServed(s *Service, o owner, c *command, by Caller, reason
 	if p := s.Package; p != nil {
 		details["package"], details["integrity"] = p.Name+"@"+p.Version, p.Integrity
 	}
-	r.opts.Audit.Append(context.Background(), policy.Record{ // no caller is left to return an error to
+	r.opts.Audit(context.Background(), policy.Record{ // no caller is left to return an error to
 		Principal: by.Principal, Action: "served", Subject: s.Digest, Name: o.name, Decision: policy.Allow, Reason: reason, Details: details})
 }

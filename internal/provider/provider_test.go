@@ -22,6 +22,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/decision"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
@@ -93,7 +94,7 @@ func (w *fixture) approve(t *testing.T, name string) {
 }
 
 // start starts the provider of a skill in its current version.
-func (w *fixture) start(t *testing.T, name string) (*loadout.RunningService, error) {
+func (w *fixture) start(t *testing.T, name string) (*execution.Service, error) {
 	t.Helper()
 	e, err := w.Catalog().Snapshot().Get(name)
 	if err != nil {
@@ -107,11 +108,11 @@ func (w *fixture) start(t *testing.T, name string) (*loadout.RunningService, err
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.Serve(t.Context(), loadout.Service{Skill: name, Command: plan.Command, Env: plan.Env, Files: plan.Files, Principal: robot})
+	return w.Runner().Serve(t.Context(), &execution.ServiceRequest{Skill: name, Command: plan.Command, Env: plan.Env, Files: plan.Files, Caller: execution.Caller{Principal: robot}})
 }
 
 // dial connects to a provider over MCP; elicit answers its prompts.
-func (w *fixture) dial(t *testing.T, name string, elicit func(*mcp.ElicitRequest) *mcp.ElicitResult) (*mcp.ClientSession, *loadout.RunningService) {
+func (w *fixture) dial(t *testing.T, name string, elicit func(*mcp.ElicitRequest) *mcp.ElicitResult) (*mcp.ClientSession, *execution.Service) {
 	t.Helper()
 	served, err := w.start(t, name)
 	if err != nil {

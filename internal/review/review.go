@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/requestedbounds"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -140,7 +141,7 @@ func ChangedGrants(ctx context.Context, rt *loadout.Runtime, grants []policy.Gra
 			continue
 		}
 		request, err := rt.ReadApprovalRequest(ctx, g.Origin+"/"+g.Name)
-		if _, unreadable := errors.AsType[*loadout.ServersError](err); unreadable {
+		if _, unreadable := errors.AsType[*execution.ServersError](err); unreadable {
 			out[g.ID] = true // cannot be approved in its current state
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/audit"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/skillstate"
 	"github.com/loadout-dev/loadout/internal/superseded"
 	"github.com/loadout-dev/loadout/policy"
@@ -126,7 +127,7 @@ func (s *Setup) SkillState(ctx context.Context, rt *loadout.Runtime, e *catalog.
 	v := skillstate.Version{Number: current, HasCode: e.ProvidesTools || slices.ContainsFunc(files, func(f skill.File) bool { return f.Script })}
 	switch {
 	case !v.HasCode:
-	case rt.CanAcquireLease(ctx, e.Key(), policy.Principal{}, ""):
+	case rt.Runner().CanAcquireLease(ctx, e.Key(), execution.Caller{}):
 		v.Decision = skillstate.Approved
 	case !s.IsManaged():
 		older, err := s.SupersededApprovals()
@@ -143,10 +144,11 @@ func (s *Setup) SkillState(ctx context.Context, rt *loadout.Runtime, e *catalog.
 // userScope is the scope of skills in the user's directories.
 const userScope = "user"
 
-// AuditLog returns the audit log, or nil if there is no state directory.
-func (s *Setup) AuditLog() loadout.Auditor {
+// AuditLog returns a function that appends to the audit log, or nil if there is
+// no state directory.
+func (s *Setup) AuditLog() func(context.Context, policy.Record) error {
 	if d := s.StateDir(); d != "" {
-		return audit.New(filepath.Join(d, "audit.jsonl"))
+		return audit.New(filepath.Join(d, "audit.jsonl")).Append
 	}
 	return nil
 }
@@ -159,7 +161,7 @@ func (s *Setup) Record(ctx context.Context, r policy.Record) error {
 		return nil
 	}
 	r.Principal, r.Decision = policy.LocalUser(), policy.Allow
-	if err := log.Append(ctx, r); err != nil {
+	if err := log(ctx, r); err != nil {
 		return fmt.Errorf("write audit log: %w", err)
 	}
 	return nil

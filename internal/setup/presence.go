@@ -94,7 +94,7 @@ func (s *Setup) recordRefusal(ctx context.Context, args []string, reason string)
 		return
 	}
 	r := policy.Record{Principal: policy.LocalUser(), Action: args[0], Name: strings.Join(args[1:], " "), Decision: policy.Deny, Reason: reason}
-	if err := log.Append(ctx, r); err != nil {
+	if err := log(ctx, r); err != nil {
 		s.Note("cannot record the refusal: %v", err)
 	}
 }

@@ -110,7 +110,7 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 			HowToApprove: func(e *loadout.RefusedError) string { return s.HowToApprove(e) },
 		},
 		Grants:    grants,
-		Audit:     auditAppender(s.AuditLog()),
+		Audit:     s.AuditLog(),
 		OnCallEnd: s.recordToolUse(c, o.usageInterface()),
 	})
 	return t, findings, nil
@@ -213,15 +213,6 @@ func (s *Setup) policyRules(c *config.Config, p *profile.Profile) policy.Rules {
 		s.Note("policy of profile %s: %s; no tool can be called until this is fixed", p.Name, problem)
 	}
 	return rules.Append(more)
-}
-
-// auditAppender returns a function that appends to an audit log, or nil if log
-// is nil.
-func auditAppender(log loadout.Auditor) func(context.Context, policy.Record) error {
-	if log == nil {
-		return nil
-	}
-	return log.Append
 }
 
 // ServerVariables returns the variables for use in the user's own server

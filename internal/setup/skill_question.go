@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/mcpserver"
@@ -43,7 +44,7 @@ func (s *Setup) ReviewSkill(ctx context.Context, rt *loadout.Runtime, c *config.
 		return nil, nil
 	}
 	e, err := rt.Catalog().Resolve(ctx, name)
-	if err != nil || e.DisableModelInvocation || rt.CanAcquireLease(ctx, e.Key(), policy.LocalUser(), session) {
+	if err != nil || e.DisableModelInvocation || rt.Runner().CanAcquireLease(ctx, e.Key(), execution.Caller{Principal: policy.LocalUser(), Session: session}) {
 		return nil, nil
 	}
 	request, err := rt.ReadApprovalRequest(ctx, e.Key())

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/requestedserver"
 	"github.com/loadout-dev/loadout/internal/review"
@@ -266,12 +267,13 @@ func describeServer(prefix string, c *upstream.Config, off string) []string {
 // describeCommand describes how the command of a project's server is started.
 func describeCommand(w loadout.RequestedService, off string) string {
 	line := strings.Join(w.Command, " ")
-	switch w.CheckCommand(); {
-	case w.RefusedReason != "":
-		return "not started: " + line + " (" + w.RefusedReason + ")"
+	installs, err := execution.CheckCommand(w.Command)
+	switch {
+	case err != nil:
+		return "not started: " + line + " (" + err.Error() + ")"
 	case off != "":
 		return "not started: " + line + " (" + off + ")"
-	case w.NeedsInstall:
+	case installs:
 		return "installed, then started in the sandbox with read access to the project and no network: " + line
 	}
 	return "started in the sandbox with read access to the project and no network: " + line

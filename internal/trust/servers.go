@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -59,20 +59,20 @@ func readTrusted(dir string, store *Store) projectSnapshot {
 // Service returns the command of a server. It replaces project paths by paths
 // in the sandbox. If the project is not trusted, the error is a
 // [*upstream.NotAllowedError].
-func (s *Servers) Service(_ context.Context, c *upstream.Config) (loadout.Service, error) {
+func (s *Servers) Service(_ context.Context, c *upstream.Config) (*execution.ServiceRequest, error) {
 	at := s.files
 	if !filepath.IsAbs(c.File) { // profiles have paths relative to the project
 		at = s.profiles
 	}
 	if at.Project == nil {
-		return loadout.Service{}, s.untrustedError("is not trusted", at.path)
+		return nil, s.untrustedError("is not trusted", at.path)
 	}
 	sub, err := at.sandboxSubdir(c.Dir)
 	if err != nil {
-		return loadout.Service{}, err
+		return nil, err
 	}
-	out := loadout.Service{Command: []string{at.sandboxPath(c.Command)}, Env: map[string]string{},
-		Project: &loadout.Project{Dir: at.Dir, Subdir: sub, Digest: at.Digest, Check: func(context.Context) error { return s.checkUnchanged(at) }}}
+	out := &execution.ServiceRequest{Command: []string{at.sandboxPath(c.Command)}, Env: map[string]string{},
+		Project: &execution.Project{Dir: at.Dir, Subdir: sub, Digest: at.Digest, Check: func(context.Context) error { return s.checkUnchanged(at) }}}
 	for _, arg := range c.Args {
 		out.Command = append(out.Command, at.sandboxPath(arg))
 	}

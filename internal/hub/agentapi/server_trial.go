@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
@@ -200,13 +201,13 @@ func (h *Handlers) starter(ctx context.Context, s agents.Server) (upstream.Spawn
 		end()
 		return nil, nil, err
 	}
-	of := &loadout.Project{Dir: dir, Name: "MCP server " + s.Name, Digest: s.PolicyDigest(), Check: func(ctx context.Context) error { return h.checkApproved(ctx, s) }}
+	of := &execution.Project{Dir: dir, Name: "MCP server " + s.Name, Digest: s.PolicyDigest(), Check: func(ctx context.Context) error { return h.checkApproved(ctx, s) }}
 	start := func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
-		service := loadout.Service{Project: of, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
+		service := &execution.ServiceRequest{Project: of, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
 		for _, v := range c.SecretValues() {
 			service.Redact = append(service.Redact, sandbox.NewSecret("of its configuration", v))
 		}
-		return rt.Serve(ctx, service)
+		return rt.Runner().Serve(ctx, service)
 	}
 	return start, func() { rt.Close(); end() }, nil
 }

@@ -17,7 +17,7 @@ type auditor struct {
 
 func (k *Assembler) auditor() auditor { return auditor{k.o.DB, k.o.OnDecision} }
 
-// Append implements [loadout.Auditor].
+// Append records a decision; see [loadout.Scripts.Audit].
 func (a auditor) Append(ctx context.Context, r policy.Record) error {
 	if a.onDecision != nil {
 		a.onDecision(ctx, r)

@@ -240,7 +240,7 @@ func (b *base) newTools() *tools.Set {
 func (b *base) newScripts() *loadout.Scripts {
 	k := b.assembler
 	return &loadout.Scripts{
-		Sandbox: newQueuedBackend(k.o.Sandbox, k.o.RunQueue, string(b.principal.User)), Principal: b.policyPrincipal, Audit: k.auditor(), Bounds: k.o.Bounds,
+		Sandbox: newQueuedBackend(k.o.Sandbox, k.o.RunQueue, string(b.principal.User)), Principal: b.policyPrincipal, Audit: k.auditor().Append, Bounds: k.o.Bounds,
 		Grants:      &reviewedGrants{Store: NewGrantStore(k.o.DB, b.policyPrincipal), db: k.o.DB, principal: b.policyPrincipal, checkRunnable: b.checkRunnable},
 		ReadServers: tools.ReadServers, SecretFor: b.secretValue, Packages: k.o.Packages, Executable: k.o.Executable, PrivateNetworks: k.o.PrivateNetworks, Getenv: k.o.Getenv,
 		FolderDir: k.createDir("work"), CacheDir: k.createDir("cache"), Logger: k.o.Logger,

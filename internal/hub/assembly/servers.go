@@ -7,8 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -92,16 +92,16 @@ func (b *base) skillServers() tools.SkillServers {
 
 // documentService describes how to run the command of a server that a document
 // defines.
-func (b *base) documentService(_ context.Context, c *upstream.Config) (loadout.Service, error) {
+func (b *base) documentService(_ context.Context, c *upstream.Config) (*execution.ServiceRequest, error) {
 	if !b.isDocumentServer(c) {
-		return loadout.Service{}, &upstream.NotAllowedError{Reason: "its command was not reviewed"}
+		return nil, &upstream.NotAllowedError{Reason: "its command was not reviewed"}
 	}
 	dir := b.assembler.createDir("empty") // a document has no files
 	if dir == "" {
-		return loadout.Service{}, errors.New("run server command: this node has no data directory")
+		return nil, errors.New("run server command: this node has no data directory")
 	}
 	digest := b.servers[c.Name].PolicyDigest()
-	s := loadout.Service{Command: append([]string{c.Command}, c.Args...), Env: c.Env, Project: &loadout.Project{Dir: dir, Name: "MCP server " + c.Name, Digest: digest,
+	s := &execution.ServiceRequest{Command: append([]string{c.Command}, c.Args...), Env: c.Env, Project: &execution.Project{Dir: dir, Name: "MCP server " + c.Name, Digest: digest,
 		Check: func(ctx context.Context) error { return b.checkReviewed(ctx, digest) }}}
 	for _, v := range c.SecretValues() {
 		s.Redact = append(s.Redact, sandbox.NewSecret("of its configuration", v))
