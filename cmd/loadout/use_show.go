@@ -153,7 +153,7 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest, sta
 		row("for", "users only, not offered to models")
 	}
 	row("digest", m.Digest())
-	approve := "its code waits for loadout approve " + console.ShellQuote(e.Key()) + a.SkillFlags()
+	approve := "its code is awaiting approval; to approve it: loadout approve " + console.ShellQuote(e.Key()) + a.SkillFlags()
 	row("state", map[skillstate.State]string{skillstate.Pending: "pending: " + approve, skillstate.Superseded: "superseded by a newer version: " + approve}[state])
 	row("size", fmt.Sprintf("about %s of instructions; %s, %s", console.Pluralize(tokencount.Estimate(s.Instructions), "token"), console.Pluralize(len(m), "file"), console.FormatSize(m.Size())))
 	a.writeFileList(&b, m, 24)
