@@ -272,7 +272,7 @@ func TestKindsOverHTTP(t *testing.T) {
 	ada.send(t, "GET", ghost, nil).wantProblem(t, 404, "not_found")
 }
 
-// A skill document creates a skill like an upload does: its code waits for review, and
+// A skill document creates a skill like an upload does: its code is awaiting review, and
 // earlier versions remain.
 func TestSkillsAsDocuments(t *testing.T) {
 	n, root, ada := rootAndAda(t, hub.Options{})
@@ -458,7 +458,7 @@ func TestW25ServersAreTested(t *testing.T) {
 		}
 	}
 
-	// A command waits for a review, and for a sandbox.
+	// A command is awaiting review, and needs a sandbox.
 	ada.apply(t, "", "kind: Ghost\nmetadata: {name: g}\nspec: {mcpServers: {s: {command: sh, args: [-c, \"exit 7\"]}}}\n").want(t, 200)
 	var list struct {
 		Items []struct {

@@ -67,7 +67,7 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// A conversation may try a version that waits for a review, if its user uploaded the
+// A conversation may try a version that is awaiting review, if its user uploaded the
 // version or may review it.
 func TestTryVersion(t *testing.T) {
 	c := newGroupHub(t, "")

@@ -197,7 +197,7 @@ func (t Versions) List(ctx context.Context, skillID string, end int64, limit int
 	return found, nil
 }
 
-// ListPending returns the versions pending review in the given namespaces,
+// ListPending returns the versions awaiting review in the given namespaces,
 // oldest first, and the cursor of the next page.
 func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Version, string, error) {
 	keys, err := p.decodeCursor(1)
@@ -211,7 +211,7 @@ func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Ve
 		WHERE v.review = 'pending' AND v.id > $1 AND s.namespace IN (`+placeholders(3, len(in))+") ORDER BY v.id LIMIT $2",
 		append([]any{keys[0], p.Size() + 1}, toArgs(in)...)...)
 	if err != nil {
-		return nil, "", fmt.Errorf("list versions pending review: %w", err)
+		return nil, "", fmt.Errorf("list versions awaiting review: %w", err)
 	}
 	found, next := cutPage(p, found, func(v Version) []string { return []string{v.ID} })
 	return found, next, nil
@@ -225,7 +225,7 @@ func (t Versions) ListAllPending(ctx context.Context, p Page) ([]Version, string
 	}
 	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.review = 'pending' AND v.id > $1 ORDER BY v.id LIMIT $2", keys[0], p.Size()+1)
 	if err != nil {
-		return nil, "", fmt.Errorf("list versions pending review: %w", err)
+		return nil, "", fmt.Errorf("list versions awaiting review: %w", err)
 	}
 	found, next := cutPage(p, found, func(v Version) []string { return []string{v.ID} })
 	return found, next, nil

@@ -378,7 +378,7 @@ func (a *documentBatch) applySkill(ctx context.Context, i int) error {
 		c.Diff = s.diffFile(d.Name, applied.Before)
 	}
 	if applied.Pending > 0 {
-		a.addFinding(i, skill.Warning, "skill-pending", fmt.Sprintf("version %d waits for a review; until then, users keep the current version", applied.Pending), "ask a reviewer to review it")
+		a.addFinding(i, skill.Warning, "skill-pending", fmt.Sprintf("version %d is awaiting review; until then, users keep the current version", applied.Pending), "ask a reviewer to review it")
 	}
 	return nil
 }

@@ -324,8 +324,8 @@ func TestApplySkill(t *testing.T) {
 		return agents.AppliedSkill{Outcome: agents.Updated, Before: []byte("old"), Pending: 2}, nil
 	}
 	waits := newHub(t, sqlite(t), opts).apply("owner", src).Changes[1]
-	if i := slices.IndexFunc(waits.Findings, func(d skill.Diagnostic) bool { return d.Code == "skill-pending" }); i < 0 || waits.Findings[i].Severity != skill.Warning || !strings.Contains(waits.Findings[i].Message, "version 2 waits for a review") {
-		t.Errorf("a skill that waits for a review has the findings %v", waits.Findings)
+	if i := slices.IndexFunc(waits.Findings, func(d skill.Diagnostic) bool { return d.Code == "skill-pending" }); i < 0 || waits.Findings[i].Severity != skill.Warning || !strings.Contains(waits.Findings[i].Message, "version 2 is awaiting review") {
+		t.Errorf("a skill that is awaiting review has the findings %v", waits.Findings)
 	}
 }
 

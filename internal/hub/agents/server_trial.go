@@ -116,7 +116,7 @@ func (r *Registry) serverToTest(ctx context.Context, a actor, subject Subject) (
 
 // ParseServerDraft parses an unsaved server as if it were applied to the
 // principal's own namespace. It returns the server or its problems. The server has
-// no variables, and a command is pending review.
+// no variables, and a command is awaiting review.
 func (r *Registry) ParseServerDraft(p account.Principal, name string, config json.RawMessage) (Server, skill.Diagnostics, error) {
 	own := store.UserNamespace(string(p.User))
 	if err := account.Check(p, account.ServerApply, accountResource(own, "")); err != nil {

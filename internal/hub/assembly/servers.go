@@ -118,7 +118,7 @@ func (b *base) checkReviewed(ctx context.Context, d policy.Digest) error {
 	case state == store.Rejected:
 		return errors.New("command was rejected in review")
 	case state != store.Approved:
-		return errors.New("command is pending review")
+		return errors.New("command is awaiting review")
 	}
 	return nil
 }

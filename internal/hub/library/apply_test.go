@@ -120,7 +120,7 @@ func isType[E error](err error) bool {
 	return ok
 }
 
-// A text that defines a server waits for a review, and the result says so.
+// A text that defines a server is awaiting review, and the result says so.
 func TestApplyTextThatWaits(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		w.applyText(w.ada, w.team, "prose", prose("One."), false)

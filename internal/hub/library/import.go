@@ -149,7 +149,7 @@ type ImportChange struct {
 	Dir    string `json:"dir" doc:"In the source"`
 	Number int64  `json:"number,omitempty" doc:"Number of the version with these files"`
 	// Pending is set only for updated and skipped skills.
-	Pending bool   `json:"pending,omitempty" doc:"Whether the version waits for a review; until then, users keep the current version"`
+	Pending bool   `json:"pending,omitempty" doc:"Whether the version is awaiting review; until then, users keep the current version"`
 	Reason  string `json:"reason,omitempty" doc:"Why it was skipped"`
 	// Code is set if downgrade in the request would import it.
 	Code DowngradeReason `json:"code,omitempty" enum:"downgrade,key_changed,key_expired" doc:"Set if downgrade would import it: it is older than a version here, or signed by another key or one that expired"`

@@ -91,7 +91,7 @@ type reviewDetails struct {
 	Outcome   Review `json:"outcome"`             // Pending if more approvals are required
 }
 
-// ListPending returns the versions pending review in the given namespaces, oldest
+// ListPending returns the versions awaiting review in the given namespaces, oldest
 // first, and the cursor of the next page. The principal must be allowed to review
 // in each namespace. If in is empty, ListPending uses all namespaces in which the
 // principal may review.

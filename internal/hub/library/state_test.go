@@ -105,7 +105,7 @@ func TestChangesRequested(t *testing.T) {
 	})
 }
 
-// A version whose metadata cannot be read may have code, so that it waits for a review.
+// A version whose metadata cannot be read may have code, so that it is awaiting review.
 func TestUnreadableMetadataCountsAsCode(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "one")

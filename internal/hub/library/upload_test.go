@@ -176,7 +176,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("the difference is %+v", d)
 		}
 		if err := w.lib.SetCurrentVersion(w.ctx, w.ada, s.ID, 2); !isReviewError(err) {
-			t.Errorf("the error for a version that waits for a review is %v", err)
+			t.Errorf("the error for a version that is awaiting review is %v", err)
 		}
 		mustDo(t, w.lib.SetCurrentVersion(w.ctx, w.ada, s.ID, 1))
 		if now := must(w.lib.Skill(w.ctx, w.bob, s.ID))(t); now.Number != 1 || now.Code {

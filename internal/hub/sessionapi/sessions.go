@@ -34,7 +34,7 @@ type newSession struct {
 	// differs from no draft.
 	Draft *api.Draft `json:"draft,omitempty" doc:"Draft skill to try in this conversation only, instead of others of its name. Its code runs only after these files are saved and approved"`
 	// Version is tried like a draft.
-	Version *triedVersion `json:"version,omitempty" doc:"Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that waits for a review"`
+	Version *triedVersion `json:"version,omitempty" doc:"Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that is awaiting review"`
 }
 
 // triedVersion identifies a version of a skill.
