@@ -37,7 +37,7 @@ export async function furnish(hub) {
     ["sql-review", "Reviews SQL for mistakes, missing indexes and injection. Use before a migration is merged."],
   ])
     await hub.upload(name, { "SKILL.md": skill(name, description, `# ${name}\n\nDo it step by step.\n`) });
-  // Version 1 is approved and in use, version 2 is pending review.
+  // Version 1 is approved and in use, version 2 is awaiting review.
   await hub.ask("PUT", `/skills/${tides.id}/versions/1/review`, { decision: "approved", digest: tides.digest });
   await hub.ask("POST", `/skills/${tides.id}/versions/1/use`);
   await hub.ask("PUT", "/kinds/Ghost/default/pilot", {

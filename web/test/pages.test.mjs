@@ -80,7 +80,7 @@ test("no page breaks the content security policy", async () => {
 test("a skill's page shows a pending version and its dependencies", async () => {
   const page = await open(browser, hub);
   await page.goto(places.skill);
-  const note = page.locator(".note", { hasText: "Version 2 is pending review" });
+  const note = page.locator(".note", { hasText: "Version 2 is awaiting review" });
   await note.getByRole("link", { name: "Show changes" }).click();
   await page.getByText("changed file").or(page.getByText("permissions")).first().waitFor();
   await page.getByRole("tab", { name: "Requirements" }).click();

@@ -11,7 +11,7 @@ import { SkillSwitch } from "./skillswitch";
 
 type Tab = "members" | "about" | "skills";
 
-/** GroupPage shows a group: members, name and skill switch. */
+/** GroupPage shows a group: members, name and skill settings. */
 export function GroupPage({ id, base }: { id: string; base: string }) {
   const { query, route } = useLocation();
   const load = useLoad(

@@ -9,7 +9,7 @@ import "./admin.css";
 
 type Settings = Schema["SkillSettings"];
 
-/** SkillsOfHub is the skill switch of the whole hub. */
+/** SkillsOfHub shows the skill settings of the whole hub. */
 export function SkillsOfHub() {
   return (
     <Part title={msg("admin.tabs.skills")} lead={msg("admin.skillsText")}>

@@ -2495,7 +2495,7 @@ export interface components {
              * @description Number of the version with these files
              */
             number?: number;
-            /** @description Whether the version waits for a review; until then, users keep the current version */
+            /** @description Whether the version is awaiting review; until then, users keep the current version */
             pending?: boolean;
             /** @description Why it was skipped */
             reason?: string;
@@ -2891,7 +2891,7 @@ export interface components {
             /** @description First message */
             message?: string;
             title?: string;
-            /** @description Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that waits for a review */
+            /** @description Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that is awaiting review */
             version?: components["schemas"]["TriedVersion"];
         };
         NewToken: {
