@@ -59,8 +59,8 @@ func (b *boundary) close() {
 	}
 }
 
-// rel returns an absolute path relative to the boundary. It does not resolve
-// symlinks.
+// rel converts an absolute path to a path relative to the boundary. It returns
+// false if the path is outside. It does not resolve symlinks.
 func (b *boundary) rel(path string) (string, bool) {
 	for _, dir := range [...]string{b.dir, b.real} {
 		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {

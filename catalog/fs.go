@@ -38,12 +38,13 @@ var _ Watcher = (*fsSource)(nil)
 
 // NewFS returns a source that lists the skills in a file system, such as
 // embedded skills or files in memory. Every directory with a SKILL.md is a
-// skill, except those that [NewDir] skips. A listing stops, with a problem, after
-// 200,000 files and directories or 30 seconds, and does not go deeper than 32
-// directories. If fsys blocks, listing fails two seconds after the limit and
-// continues in the background. The file system is not watched: only
-// [Catalog.Reload] reads the files again. fsys must be safe for concurrent use.
-// The source is too, and does not need to be closed.
+// skill, except those that [NewDir] skips. A listing stops and reports a
+// problem after 200,000 files and directories or 30 seconds, and does not go
+// deeper than 32 directories. If fsys blocks, listing fails two seconds after
+// the limit and continues in the background. The file system is not watched:
+// only [Catalog.Reload] reads the files again. fsys must be safe for concurrent
+// use. The source is also safe for concurrent use, and does not need to be
+// closed.
 func NewFS(origin string, scope Scope, fsys fs.FS) Watcher {
 	return &fsSource{origin: origin, scope: scope, fsys: fsys, limits: DirOptions{MaxDepth: 32, MaxEntries: 200_000, MaxTime: 30 * time.Second}}
 }
