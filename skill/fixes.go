@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// fixFor returns the fix for a diagnostic code, which has no apply function if
-// there is none.
+// fixFor returns the fix for a diagnostic code. If there is no fix, the result has
+// no apply function.
 func fixFor(code string) fix {
 	switch code {
 	case "byte-order-mark":
@@ -171,8 +171,8 @@ func closeFields(text string) string {
 	return head + "\n---\n" + strings.Join(lines[n:], "")
 }
 
-// guessName derives a name for a skill without one from its folder, its title
-// or its first heading. It returns "" if none of these is usable.
+// guessName derives a name from the folder, the title or the first heading of a
+// skill without a name. It returns "" if none of these is usable.
 func (m *fixer) guessName(text string) string {
 	from := m.folder
 	if from == "" && m.skill != nil {

@@ -8,13 +8,13 @@ import (
 )
 
 // multipleFolds replaces the characters that case folding maps to several
-// characters. Those that canonical decomposition splits are missing.
+// characters. It omits those that canonical decomposition already splits.
 var multipleFolds = strings.NewReplacer("ß", "ss", "ẞ", "ss", "ŉ", "ʼn", "ẚ", "aʾ", "և", "եւ",
 	"ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st",
 	"ﬓ", "մն", "ﬔ", "մե", "ﬕ", "մի", "ﬖ", "վն", "ﬗ", "մխ")
 
 // foldPath returns the same text for paths that differ only in case or Unicode
-// composition, as Unicode defines it for canonical caseless matching.
+// composition. It implements Unicode's canonical caseless matching.
 func foldPath(path string) string {
 	if isASCII(path) {
 		return strings.ToUpper(path)
@@ -23,8 +23,8 @@ func foldPath(path string) string {
 	return norm.NFD.String(strings.Map(foldRune, path))
 }
 
-// foldRune returns the same character for characters that differ only in case,
-// the one with the smallest number. It is never a combining mark.
+// foldRune maps characters that differ only in case to the same character, the
+// one with the smallest number. The result is never a combining mark.
 func foldRune(r rune) rune {
 	smallest := r
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {

@@ -108,7 +108,7 @@ var errRepaired = errors.New("repaired frontmatter has no exact JSON form")
 // FrontmatterJSON returns the frontmatter as a JSON object according to the
 // YAML 1.2 core schema. The object has every field in source order, with dates
 // and yes/no as strings. It parses s.Frontmatter in each call. It returns an
-// error if the frontmatter was [Skill.Repaired].
+// error if [Skill.Repaired] is set.
 func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 	if s.Repaired {
 		return nil, errRepaired
