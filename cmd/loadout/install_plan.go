@@ -117,8 +117,8 @@ func (a *app) confirmPlan(ctx context.Context, p *plan, o planOptions) error {
 	return err
 }
 
-// planProblems returns the failures of a plan that its sources do not report
-// themselves.
+// planProblems returns the failures of a plan, except those that its sources
+// report.
 func (a *app) planProblems(p *plan) []catalog.Problem {
 	var out []catalog.Problem
 	for _, f := range p.Failures {

@@ -91,8 +91,8 @@ func (a *app) availableUpdates() []availableUpdate {
 	return file.List()
 }
 
-// updateReasons maps the path of each installed skill that has an update to
-// the reason.
+// updateReasons returns, by path, the reason for the update of each installed
+// skill that has one.
 func updateReasons(all []availableUpdate) map[string]string {
 	at := map[string]string{}
 	for _, n := range all {

@@ -76,7 +76,8 @@ func delayFirstGC(getenv func(string) string) {
 
 var resetGC runtime.Cleanup // undoes delayFirstGC
 
-// setGCPercent is like [debug.SetGCPercent]. The effect of delayFirstGC ends.
+// setGCPercent is like [debug.SetGCPercent]. It also ends the effect of
+// delayFirstGC.
 func setGCPercent(percent int) {
 	resetGC.Stop()
 	debug.SetGCPercent(percent)

@@ -39,8 +39,8 @@ func (a *app) mayUseWorkspace(ctx context.Context, rt *loadout.Runtime, name str
 	return err == nil && g.Permissions.WorkspaceWrite
 }
 
-// confirmUnapproved returns nil if the user agrees to run a skill once that is
-// not approved.
+// confirmUnapproved returns nil if the user agrees to run an unapproved skill
+// once.
 func (a *app) confirmUnapproved(ctx context.Context, args []string, o *runFlags, e *loadout.RefusedError) error {
 	command := append([]string{"approve", e.Skill}, a.SkillArgs()...)
 	if _, err := a.RequireUser(ctx, unattendedHint(e.Skill), command...); err != nil {
