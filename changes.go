@@ -24,7 +24,7 @@ func heldChanges(list []execution.HeldChange) (out []HeldChange) {
 	return out
 }
 
-// toAgree adapts approve, which asks the user about held changes, to package
+// toAgree adapts approve, which asks the user about held changes, for package
 // execution. It returns nil if approve is nil.
 func toAgree(approve func(context.Context, []HeldChange) (bool, error)) execution.Agree {
 	if approve == nil {

@@ -14,12 +14,13 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// CheckText checks a text file of the skill e before a model gets it, at path
-// inside the skill. If the text has characters that a user does not see, CheckText
-// returns a warning for the model, to be put before the text. If the skill
-// belongs neither to the user nor to this program, and its current version is
-// not approved, the error is a [*RefusedError] with the code
-// "hidden-text". [Runtime.Fetch] and [Runtime.ReadFile] check their texts.
+// CheckText checks the text of a file in the skill e before a model gets it.
+// path is the path of the file inside the skill. If the text has characters
+// that a user does not see, CheckText returns a warning for the model, to be
+// put before the text. If the skill belongs neither to the user nor to this
+// program, and its current version is not approved, the error is a
+// [*RefusedError] with the code "hidden-text". [Runtime.Fetch] and
+// [Runtime.ReadFile] check their texts.
 func (r *Runtime) CheckText(ctx context.Context, e *catalog.Entry, path, text string) (warning string, err error) {
 	found := untrusted.InspectFile(text)
 	if found.Clean() {
