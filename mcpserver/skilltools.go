@@ -443,10 +443,11 @@ func shortenDigest(digest string) string {
 	return strings.TrimPrefix(digest, "sha256:")[:shortDigest]
 }
 
-// matchesDigest reports whether have is the digest, in full or shortened.
-func matchesDigest(have, digest string) bool {
-	have = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(have), "sha256:"))
-	return len(have) >= shortDigest && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), have)
+// matchesDigest reports whether known, a digest from a client, is digest or a
+// shortened form of it.
+func matchesDigest(known, digest string) bool {
+	known = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(known), "sha256:"))
+	return len(known) >= shortDigest && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), known)
 }
 
 func unchangedText(m *session.Skill) string {

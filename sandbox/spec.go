@@ -140,12 +140,12 @@ func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 // the value.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Limits holds the resource limits of a sandbox. Sizes are in bytes. Zero fields
-// have the defaults for a script: 512 MiB of memory, 64 processes, 30 s of CPU
-// time, one core, and one minute for each command. A file may have 50 MiB, and a
-// process 256 open files. /work has 64 MiB, /tmp 32 MiB, /dev/shm 16 MiB, and
-// /work and /tmp have 16384 inodes. Output has 1 MiB. [Sandbox.State] reports
-// which limits are enforced.
+// Limits holds the resource limits of a sandbox. Sizes are in bytes. Zero
+// fields have the defaults for a script: 512 MiB of memory, 64 processes, 30 s
+// of CPU time, one core, and one minute for each command; 50 MiB for each file
+// and 256 open files for each process; 64 MiB for /work, 32 MiB for /tmp, 16
+// MiB for /dev/shm, and 16384 inodes for each of /work and /tmp; and 1 MiB of
+// output. [Sandbox.State] reports which limits are enforced.
 type Limits struct {
 	Memory    int64         // for all processes together
 	Processes int           // including threads

@@ -16,7 +16,7 @@ var errNoGrantStore = errors.New("approvals cannot be stored: no grant store")
 // StoresGrants reports whether [Set.Grant] can store grants.
 func (s *Set) StoresGrants() bool { return s.opts.Grants != nil }
 
-// Grant stores a grant for calls like c, which the user grantor gives. It
+// Grant stores a grant for calls like c. The user who gives it is grantor. It
 // applies to the principal of c: once, in its session, or always. If exact is
 // set, it covers only the same arguments. The grant covers the current
 // definition of the tool and configuration of its server; after a change, calls
