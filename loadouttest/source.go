@@ -83,7 +83,7 @@ func sourceFiles(t *testing.T, src catalog.Source) {
 	}
 }
 
-// compareEntry compares the fields of two entries that decisions depend on.
+// compareEntry compares those fields of two entries that decisions depend on.
 func compareEntry(t *testing.T, got, want *catalog.Entry) {
 	for _, fact := range []struct {
 		name      string

@@ -16,8 +16,8 @@ type question struct {
 	Language string `json:"language"`
 }
 
-// bundledQuestions are about the bundled skills. They were written from tasks, without the
-// words of the descriptions.
+// bundledQuestions are about the bundled skills. They describe tasks and avoid
+// the words of the descriptions of the skills.
 //
 //go:embed questions.json
 var bundledQuestions []byte
