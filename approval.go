@@ -57,8 +57,8 @@ func (r *ApprovalRequest) Permissions() policy.Permissions {
 // ReadApprovalRequest returns the approval request for the skill that ref
 // names, in its current version. It runs no code, and does not set Script,
 // Reason and Call. The error is that of [Runtime.Fetch] if the skill cannot be
-// read, and a [*sandbox.ChangedError] if it changes meanwhile. It is another
-// error if the skill's servers cannot be read; such a skill must not be
+// read, and a [*sandbox.ChangedError] if it changes meanwhile. If the skill's
+// servers cannot be read, it is another error, and the skill must not be
 // approved.
 func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*ApprovalRequest, error) {
 	e, err := r.catalog.Resolve(ctx, ref)

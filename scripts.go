@@ -26,9 +26,9 @@ type Scripts struct {
 	// Grants stores the approvals; nil means none. See [Options.Approve]. The
 	// runtime does not close the store.
 	Grants policy.Store
-	// Audit records every decision before the operation; nil discards them. A
-	// record without a time has the current time. If Audit returns an error, the
-	// operation is refused.
+	// Audit records every decision before the operation; nil discards them. If
+	// the time of a record is zero, the current time applies. If Audit returns
+	// an error, the operation is refused.
 	Audit func(ctx context.Context, r policy.Record) error
 	// Bounds limits what any skill is granted, whatever it requests. The zero
 	// value allows no network access and no secrets, and applies
@@ -61,8 +61,9 @@ type Scripts struct {
 	// ReadServers reads a skill's MCP servers from the JSON value of its
 	// mcpServers field and the file name. It must return exactly the servers
 	// that would be started, in any supported format. It sets the Name,
-	// Command, Hosts, Env and Variables of each. If it fails, all servers and
-	// the approval are refused. If it is nil, skill servers are refused.
+	// Command, Hosts, Env and Variables of each. If it fails, the skill's
+	// servers are not started and the skill cannot be approved. If it is nil,
+	// skill servers are refused.
 	ReadServers func(configs json.RawMessage, file string) ([]RequestedService, error)
 	// Secret returns the value of the named secret, or "" if it is not set;
 	// nil means no secrets. If it returns an error, the run fails.
@@ -138,9 +139,9 @@ func (s *Scripts) heldChanges() *heldchange.Store {
 // RunsScripts reports whether the runtime has a sandbox for scripts.
 func (r *Runtime) RunsScripts() bool { return r.scripts != nil && r.scripts.Sandbox != nil }
 
-// Runner returns what runs the code of skills. Only packages of this module use
-// it: package tools starts the servers of skills with it. Other programs call
-// [Runtime.Run]. It is nil if [Options.Scripts] is nil.
+// Runner returns the runner for the code of skills, or nil if [Options.Scripts]
+// is nil. It is only for packages of this module: package tools starts the
+// servers of skills with it. Other programs call [Runtime.Run].
 func (r *Runtime) Runner() *execution.Runner {
 	s := r.scripts
 	if s == nil {
