@@ -62,10 +62,10 @@ type Grant struct {
 	Scope       Scope       `json:"scope"`             // required
 	Session     string      `json:"session,omitempty"` // required by ForSession, excluded by Always
 	By          Principal   `json:"by"`                // user who approved; Kind must be UserPrincipal
-	// Presence says how it was established that a user approved, not an agent:
-	// for example "terminal /dev/pts/3", "digest stated" or "answered in an MCP
-	// client: claude-code 2.0.1". "" means that it is unknown, as in grants of
-	// older programs. It is printable text of up to 256 bytes.
+	// Presence says how it was established that a user, and not an agent,
+	// approved: for example "terminal /dev/pts/3", "digest stated" or "answered
+	// in an MCP client: claude-code 2.0.1". "" means that it is unknown, as in
+	// grants of older programs. It is printable text of up to 256 bytes.
 	Presence string `json:"presence,omitempty"`
 }
 

@@ -150,10 +150,10 @@ func ParseRules(texts []string) (Rules, []Problem) {
 	return r, slices.Clone(r.bad)
 }
 
-// AllowTools returns rules that allow a skill's allowed-tools, a field of the
-// Agent Skills format, for [Rules.Append]. A text lists tools as in
-// [ParseRules]. Invalid tools, and texts beyond a total of 1024 tools, are
-// dropped and reported as problems. These do not deny any call.
+// AllowTools returns rules, for [Rules.Append], that allow the tools in a
+// skill's allowed-tools, a field of the Agent Skills format. A text lists tools
+// as in [ParseRules]. Invalid tools, and texts beyond a total of 1024 tools,
+// are dropped and reported as problems. These do not deny any call.
 func AllowTools(texts []string) (Rules, []Problem) {
 	var r Rules
 	var problems []Problem

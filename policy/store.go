@@ -38,12 +38,12 @@ type Store interface {
 	// problem for each unreadable grant. It returns an error if the store
 	// itself cannot be read.
 	List(ctx context.Context) ([]Grant, []Problem, error)
-	// Put stores a grant as of now and returns it with its ID. It replaces a
-	// grant with the same principal, subject, scope and session. A session or
-	// one-time grant without an expiry expires after a day. Put deletes grants
-	// that expired 30 days ago. If the grant is invalid, Put returns an error
-	// that lists all problems. If the store holds 4096 other grants, the error
-	// matches [ErrTooManyGrants].
+	// Put stores a grant with the current time as its creation time, and
+	// returns it with its ID. It replaces a grant with the same principal,
+	// subject, scope and session. A session or one-time grant without an expiry
+	// expires after a day. Put deletes grants that expired 30 days ago. If the
+	// grant is invalid, Put returns an error that lists all problems. If the
+	// store holds 4096 other grants, the error matches [ErrTooManyGrants].
 	Put(ctx context.Context, g Grant) (Grant, error)
 	// Revoke deletes the grant with the given ID. If there is none, it deletes
 	// all grants for the skill or tool with that name, or else all grants
