@@ -93,10 +93,10 @@ type Options struct {
 	// with "to". If HowToApprove is nil or returns "", the hint in the refusal
 	// is used.
 	HowToApprove func(err error) string
-	// ReviewSkill returns the question to the user, through a client that can
-	// ask, before a skill is loaded or run. It returns nil if the skill is
-	// approved or has nothing to approve. If ReviewSkill is nil, the user is not
-	// asked.
+	// ReviewSkill returns a question for the user, or nil if the skill is
+	// approved or has nothing to approve. The server asks it, through a client
+	// that can ask, before the skill is loaded or run. If ReviewSkill is nil,
+	// the user is not asked.
 	ReviewSkill func(ctx context.Context, skill string) (*SkillReview, error)
 	// HowToRevoke returns the command with which the user can revoke the
 	// permission for a tool. If it is nil, messages do not name a command.
@@ -371,10 +371,9 @@ type cleanedError struct {
 func (e *cleanedError) Error() string { return e.text }
 func (e *cleanedError) Unwrap() error { return e.err }
 
-// growStack grows the goroutine's stack for a request while it is nearly empty.
-// The SDK starts a goroutine for each request, and growing its stack step by
-// step took a tenth of the time of a call.
-//
+// growStack grows the stack of a request's goroutine while the stack is nearly
+// empty. The SDK starts a goroutine for each request, and growing its stack
+// step by step took a tenth of the time of a call.
 //go:noinline
 func growStack(i int) byte {
 	var room [16 << 10]byte
