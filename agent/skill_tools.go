@@ -42,7 +42,7 @@ type SkillToolOptions struct {
 	// Elicit handles elicitations; it replaces Approvals for them. If both are
 	// nil, they are handled as without [tools.Call.Elicit].
 	Elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
-	// Server has further options of the server that implements the tools, such
+	// Server has further options for the server that implements the tools, such
 	// as Workspace, Refresh and OnUse. SkillTools sets its Tools, Session,
 	// Principal, ToolsOnly, WithoutNotices and InvokedByUser. It may be nil.
 	Server *mcpserver.Options
