@@ -374,6 +374,7 @@ func (e *cleanedError) Unwrap() error { return e.err }
 // growStack grows the stack of a request's goroutine while the stack is nearly
 // empty. The SDK starts a goroutine for each request, and growing its stack
 // step by step took a tenth of the time of a call.
+//
 //go:noinline
 func growStack(i int) byte {
 	var room [16 << 10]byte
