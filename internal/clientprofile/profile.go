@@ -6,6 +6,7 @@ package clientprofile
 
 import (
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -33,6 +34,15 @@ type Profile struct {
 	Instructions, Description int
 	// Catalog is the maximum number of characters of the list of skills.
 	Catalog int
+	// Reads are the directories from which the client lists skills itself: ~/DIR in
+	// the home directory and ./DIR in the project. DIR/** includes subdirectories.
+	Reads []string
+	// Private are directories with skills that are for this client alone. They are
+	// below Reads.
+	Private []string
+	// Elicitation and Roots tell which of these capabilities the client declares.
+	// The capabilities of a connection count; these are for documentation.
+	Elicitation, Roots bool
 	// StructuredOnly means that of a result with structured content the model sees
 	// nothing else. Instructions would then be one line of JSON, which costs up to
 	// 1.8 times as many tokens.
@@ -52,21 +62,27 @@ var profiles = []*Profile{
 	{
 		Title: "Claude Code", Names: []string{"claude-code"}, UserAgents: []string{"claude-code/"}, Recording: "claude-code 2.1.197",
 		Source:       "anthropics/claude-code#79944",
-		Instructions: 2048, Description: 2048, Catalog: longCatalog, StructuredOnly: true,
+		Instructions: 2048, Description: 2048, Catalog: longCatalog, StructuredOnly: true, Elicitation: true, Roots: true,
+		Reads: []string{"~/.claude/skills", "./.claude/skills"},
 	},
 	{
 		Title: "Codex", Names: []string{"codex-mcp-client"}, UserAgents: []string{"codex"}, Recording: "codex 0.169.0",
 		Source:       "as_function_call_output_payload in openai/codex",
-		Instructions: All, Description: All, Catalog: longCatalog, StructuredOnly: true,
+		Instructions: All, Description: All, Catalog: longCatalog, StructuredOnly: true, Elicitation: true,
+		Reads:   []string{"~/.agents/skills/**", "~/.codex/skills/**", "./.agents/skills/**", "./.codex/skills/**"},
+		Private: []string{"~/.codex/skills/.system"},
 	},
 	{
 		Title: "Gemini CLI", Names: []string{"gemini-cli-mcp-client"}, Recording: "gemini-cli 0.61.0",
-		Instructions: All, Description: All, Catalog: longCatalog,
+		Instructions: All, Description: All, Catalog: longCatalog, Roots: true,
+		Reads: []string{"~/.agents/skills", "~/.gemini/skills", "./.agents/skills", "./.gemini/skills"},
 	},
 	{
 		Title: "opencode", Names: []string{"opencode"}, Recording: "opencode 1.18.33",
 		Source:       "anomalyco/opencode#32074: newer versions show structured content only; 1.18 shows the text",
-		Instructions: All, Description: All, Catalog: longCatalog, StructuredOnly: true,
+		Instructions: All, Description: All, Catalog: longCatalog, StructuredOnly: true, Roots: true,
+		Reads: []string{"~/.agents/skills/**", "~/.claude/skills/**", "~/.config/opencode/skills/**", "~/.opencode/skills/**",
+			"./.agents/skills/**", "./.claude/skills/**", "./.opencode/skills/**"},
 	},
 	{
 		// The names are nameLong of the products; the agent is NAME/VERSION.
@@ -81,6 +97,24 @@ var profiles = []*Profile{
 // descriptions of tools, and many do not show the instructions of servers. Both
 // parts of results are sent, because clients differ in which of them they show.
 var unknown = &Profile{Description: 2048, Catalog: 2000}
+
+// ReadsItself reports whether the client lists the skill in a directory itself. home
+// and project are the directories of the client; "" means that they are unknown.
+func (p *Profile) ReadsItself(dir, home, project string) bool {
+	return slices.ContainsFunc(p.Reads, func(place string) bool {
+		root, rel, _ := strings.Cut(place, "/")
+		base := map[string]string{"~": home, ".": project}[root]
+		rel, deep := strings.CutSuffix(rel, "/**")
+		if base == "" {
+			return false
+		}
+		below, err := filepath.Rel(filepath.Join(base, filepath.FromSlash(rel)), dir)
+		if err != nil || below == "." || !filepath.IsLocal(below) {
+			return false
+		}
+		return deep || !strings.ContainsRune(below, filepath.Separator)
+	})
+}
 
 // Named returns the profile of the client that sends name in clientInfo.
 func Named(name string) *Profile {
