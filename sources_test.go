@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/clientprofile"
 )
 
 // places returns "label scope path" for each source, with paths relative to root.
@@ -153,6 +154,22 @@ func TestDefaultDirectoriesAreSearched(t *testing.T) {
 	o := loadout.SourceOptions{WorkDir: filepath.Join(root, "home", "repo", "pkg"), Home: filepath.Join(root, "home"), NoBundled: true}
 	if diff := cmp.Diff([]string{"project.up1.skills/far", "project.claude/near", "user.agents/own"}, skillNames(t, o)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Skills that a client installed for itself are not for other clients.
+func TestPrivateSkillsOfClients(t *testing.T) {
+	home, n := t.TempDir(), 0
+	for _, p := range clientprofile.Profiles() {
+		for _, dir := range p.Private {
+			files{strings.TrimPrefix(dir, "~/") + "/own/SKILL.md": skillText("own", "")}.write(t, home)
+			n++
+		}
+	}
+	files{".codex/skills/mine/SKILL.md": skillText("mine", "")}.write(t, home)
+	o := loadout.SourceOptions{WorkDir: home, Home: home, NoBundled: true, NoProject: true}
+	if diff := cmp.Diff([]string{"user.codex/mine"}, skillNames(t, o)); diff != "" || n == 0 {
+		t.Errorf("with %d private directories (-want +got):\n%s", n, diff)
 	}
 }
 

@@ -36,13 +36,16 @@ const (
 	// shortest is the minimum length of a shortened description in bytes.
 	// Shorter descriptions are omitted.
 	shortest = 20
+	// extra is how much longer the first descriptions may be, in bytes.
+	extra = 30
 )
 
 // Format returns a list of skills for a model. Each skill has a line "- name:
 // description". The highest scope comes first; skills in the same scope are
 // sorted by name. If the list exceeds the limits, the skills of o.First come
-// first, and all descriptions are truncated to the same length. If that is not
-// enough, Format lists only names. If those do not fit either, it lists some of
+// first, and all descriptions are truncated to the same length, except that the
+// first ones may be a few words longer. If that is not enough, Format lists only
+// names. If those do not fit either, it lists some of
 // the names and the number of the others. That number is printed even if it
 // alone exceeds the limits. The same skills always produce the same text, in
 // any order. Without skills, the text is empty. Names and descriptions are printed on one line each, without hidden
@@ -66,20 +69,22 @@ func Format(entries []*Entry, o FormatOptions) string {
 	}
 	t.describe()
 	if !o.bounded() {
-		return t.lines(maxInt)
+		return t.lines(0, len(t.rows), maxInt)
 	}
 	if full := t.total <= 4*o.limit(); full {
-		if text := t.lines(maxInt); o.fits(text) {
+		if text := t.lines(0, len(t.rows), maxInt); o.fits(text) {
 			return text
 		}
 	}
 	t.moveFirst(o.First)
-	// Find the maximum description length that fits.
-	best := sort.Search(t.longest-shortest+1, func(i int) bool { return !o.fits(t.lines(shortest + i)) }) - 1
-	if best >= 0 {
-		return t.lines(shortest + best)
+	// Find the maximum description length that fits. The first skills get the rest.
+	all := len(t.rows)
+	best := sort.Search(t.longest-shortest+1, func(i int) bool { return !o.fits(t.lines(0, all, shortest+i)) }) - 1
+	if best < 0 {
+		return t.names(all)
 	}
-	return t.names(len(t.rows))
+	text := func(n int) string { return t.lines(0, n, shortest+best+extra) + t.lines(n, all, shortest+best) }
+	return text(sort.Search(all, func(n int) bool { return !o.fits(text(n + 1)) }))
 }
 
 // Text returns the text of [Format] for the skills of [Snapshot.ForModel]. If
@@ -210,12 +215,12 @@ func (t *rows) describe() {
 	}
 }
 
-// lines formats every skill. Descriptions longer than limit bytes are
-// truncated.
-func (t *rows) lines(limit int) string {
+// lines formats the skills from one index up to another. Descriptions longer than
+// limit bytes are truncated.
+func (t *rows) lines(from, to, limit int) string {
 	var b strings.Builder
-	b.Grow(min(t.total, (min(limit, t.longest)+64)*len(t.rows)))
-	for _, r := range t.rows {
+	b.Grow(min(t.total, (min(limit, t.longest)+64)*(to-from)))
+	for _, r := range t.rows[from:to] {
 		r.write(&b, shorten(r.description, limit))
 	}
 	return b.String()

@@ -147,11 +147,12 @@ type scan struct {
 }
 
 // skipped reports whether directories with this name are never searched for
-// skills: version control data, dependencies and caches. Code may change
-// dependencies without the user's consent.
+// skills: version control data, dependencies, caches, and skills that are only for
+// the client that installed them (Codex). Code may change dependencies without the
+// user's consent.
 func skipped(name string) bool {
 	switch name {
-	case "vendor", ".cache", ".terraform", ".idea", ".vscode":
+	case ".system", "vendor", ".cache", ".terraform", ".idea", ".vscode":
 		return true
 	}
 	return steering.IsDependencyDir(name) || skillpath.IsIgnored(name)

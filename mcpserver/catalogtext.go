@@ -262,10 +262,14 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 	}
 	const before, between = "\n\nSkills", ":\n"
 	sizes := [2]int{shown[0] - length(t.instructions+before+moreInTool+between), shown[1] - length(t.description+" More skills"+between)}
-	list := snap.Text(catalog.FormatOptions{Characters: most, Fits: func(text string) bool {
+	o := catalog.FormatOptions{Characters: most, Fits: func(text string) bool {
 		_, rest := splitLines(text, sizes[0])
 		return length(rest) <= sizes[1]
-	}})
+	}}
+	if s.opts.ClientHome != "" && len(p.Reads) > 0 {
+		o.Omit = func(e *catalog.Entry) bool { return p.ReadsItself(e.Path, s.opts.ClientHome, s.opts.ClientProject) }
+	}
+	list := snap.Text(o)
 	first, rest := splitLines(list, sizes[0])
 	switch {
 	case list == "":
@@ -296,11 +300,14 @@ func splitLines(text string, size int) (first, rest string) {
 	return text[:end], text[end:]
 }
 
-// length returns the length of a text as most clients count it, in UTF-16 units.
+// length returns the length of a text as clients count it, in UTF-16 units. Claude
+// Code replaces an ellipsis by three dots.
 func length(text string) int {
 	n := 0
 	for _, r := range text {
-		n += utf16.RuneLen(r)
+		if n += utf16.RuneLen(r); r == '…' {
+			n += 2
+		}
 	}
 	return n
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
@@ -239,6 +242,46 @@ func TestCatalogTextBudget(t *testing.T) {
 		}
 		if more := " more: find them with search_skills"; tt.n < 16_000 && !strings.Contains(instructions+description, more) {
 			t.Errorf("%+v: %q is missing in:\n%s\n%s", tt, more, instructions, description)
+		}
+	}
+}
+
+// A skill that a client lists itself is not listed again, but can be found and
+// loaded.
+func TestSkillsThatClientsReadAreNotListed(t *testing.T) {
+	home := t.TempDir()
+	project := filepath.Join(home, "project")
+	files{
+		".claude/skills/own/SKILL.md": skillText("own", "x"), ".claude/skills/group/below/SKILL.md": skillText("below", "x"), ".loadout/skills/other/SKILL.md": skillText("other", "x"),
+		"project/.agents/skills/agents/SKILL.md": skillText("agents", "x"),
+	}.write(t, home)
+	for _, tt := range []struct {
+		client, home string
+		want         []string
+	}{
+		{"claude-code", home, []string{"agents", "below", "other"}},
+		{"codex-mcp-client", home, []string{"below", "other", "own"}},
+		{"opencode", home, []string{"other"}},
+		{"test", home, []string{"agents", "below", "other", "own"}},
+		{"claude-code", "", []string{"agents", "below", "other", "own"}},
+	} {
+		w := newWorld(t, setup{sources: []catalog.Source{catalog.NewDir("home", catalog.User, home, nil)}, options: mcpserver.Options{ClientHome: tt.home, ClientProject: project}})
+		instructions, description := w.textsFor(t, ways[0], tt.client)
+		var got []string
+		for _, name := range []string{"agents", "below", "other", "own"} {
+			if strings.Contains(instructions+description, "- "+name+":") {
+				got = append(got, name)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s lists %q, want %q", tt.client, got, tt.want)
+		}
+		c := w.beginAs(t, ways[0], tt.client)
+		if text, _ := c.tool("search_skills", args{"query": "own"}); !strings.Contains(text, "- own:") {
+			t.Errorf("%s finds %q", tt.client, text)
+		}
+		if text, _ := c.tool("load_skill", args{"name": "own"}); !strings.Contains(text, "is loaded") {
+			t.Errorf("%s loads %q", tt.client, text)
 		}
 	}
 }

@@ -41,6 +41,11 @@ type Options struct {
 	// as the client shows them; 0 means 2,000 for unknown clients, and up to
 	// 16,000 for those that are known to show it.
 	TextBudget int
+	// ClientHome and ClientProject are the home directory and the project of the
+	// clients, if these run on this machine. Skills there that a client is known
+	// to list itself are not in its list of skills; they can be found and loaded.
+	// "" means that all skills are listed.
+	ClientHome, ClientProject string
 	// Preamble precedes the instructions, for example the text of a profile.
 	// It is truncated to 8,000 characters.
 	Preamble string
