@@ -1,0 +1,190 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/release"
+)
+
+var date = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// Archives of the same files are the same, whatever the times, the modes and the
+// path of the files are.
+func TestArchivesAreReproducible(t *testing.T) {
+	for _, format := range []string{".tar.gz", ".zip"} {
+		var archives [2][]byte
+		for i := range archives {
+			dir := filepath.Join(t.TempDir(), "loadout_1.2.0")
+			write(t, filepath.Join(dir, "man", "loadout.1"), "page", 0o600+os.FileMode(i)*0o044)
+			write(t, filepath.Join(dir, "loadout"), strings.Repeat("program", 1000), 0o700+os.FileMode(i)*0o055)
+			if err := os.Chtimes(filepath.Join(dir, "loadout"), time.Time{}, date.AddDate(i, 0, 0)); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "out"+format)
+			if err := writeArchive(file, dir, date); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if archives[i], err = os.ReadFile(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(archives[0], archives[1]) {
+			t.Errorf("two %s archives of the same files differ", format)
+		}
+		if format == ".zip" {
+			checkZip(t, archives[0])
+		}
+	}
+}
+
+func checkZip(t *testing.T, archive []byte) {
+	t.Helper()
+	r, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]os.FileMode{"loadout_1.2.0/loadout": 0o755, "loadout_1.2.0/man/loadout.1": 0o644}
+	for _, f := range r.File {
+		if f.Mode() != want[f.Name] || !f.Modified.Equal(date) {
+			t.Errorf("%s has the mode %v and the time %v", f.Name, f.Mode(), f.Modified)
+		}
+		delete(want, f.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+}
+
+func TestArchiveRefusesSymlinks(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("elsewhere", filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	err := writeArchive(filepath.Join(t.TempDir(), "a.zip"), dir, date)
+	if err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestManifests(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"darwin_amd64.tar.gz", "darwin_arm64.tar.gz", "linux_amd64.tar.gz", "linux_arm64.tar.gz", "windows_amd64.zip", "linux_amd64.deb"} {
+		write(t, filepath.Join(dir, "loadout_1.2.0_"+name), name, 0o644)
+	}
+	earlier := filepath.Join(t.TempDir(), "index.json")
+	write(t, earlier, `{"format": 1, "releases": [{"version": "v1.3.0"}, {"version": "v1.1.0"}, {"version": "v1.2.0", "commit": "abc"}]}`, 0o644)
+	m := manifests{Tag: "v1.2.0", Commit: "abc", Date: date, BaseURL: "https://example.com/v1.2.0", Index: earlier}
+	if err := m.write(dir); err != nil {
+		t.Fatal(err)
+	}
+
+	sum := m.archives["windows/amd64"].SHA256
+	installer := read(t, filepath.Join(dir, "winget", "LoadoutDev.Loadout.installer.yaml"))
+	for _, line := range []string{`- RelativeFilePath: loadout_1.2.0_windows_amd64\loadout.exe`, "InstallerUrl: https://example.com/v1.2.0/loadout_1.2.0_windows_amd64.zip", "InstallerSha256: " + sum, "ReleaseDate: 2026-03-01"} {
+		if !strings.Contains(installer, line+"\n") {
+			t.Errorf("no %q in\n%s", line, installer)
+		}
+	}
+	formula := read(t, filepath.Join(dir, "loadout.rb"))
+	for platform, f := range m.archives {
+		if strings.HasPrefix(platform, "windows/") {
+			continue
+		}
+		if want := "url \"" + f.URL + "\"\n      sha256 \"" + f.SHA256 + "\"\n"; !strings.Contains(formula, want) {
+			t.Errorf("the formula has no\n%s", want)
+		}
+	}
+	scoop := read(t, filepath.Join(dir, "scoop", "loadout.json"))
+	if !strings.Contains(scoop, `"hash": "`+sum+`"`) || !strings.Contains(scoop, `"extract_dir": "loadout_1.2.0_windows_amd64"`) {
+		t.Errorf("Scoop manifest:\n%s", scoop)
+	}
+
+	x, err := release.Parse([]byte(read(t, filepath.Join(dir, "index.json"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var versions []string
+	for _, r := range x.Releases {
+		versions = append(versions, r.Version)
+	}
+	if got := strings.Join(versions, " "); got != "v1.3.0 v1.2.0 v1.1.0" {
+		t.Errorf("the index lists %s", got)
+	}
+	r := x.Releases[1]
+	if f := r.File("linux/amd64"); len(r.Files) != 5 || f == nil || f.URL != "https://example.com/v1.2.0/loadout_1.2.0_linux_amd64.tar.gz" || f.Size != 18 {
+		t.Errorf("release %+v", r)
+	}
+
+	m.Commit = "def"
+	if err := m.write(dir); err == nil || !strings.Contains(err.Error(), "was released from commit abc before") {
+		t.Errorf("another commit for the same tag: %v", err)
+	}
+}
+
+// Manifests are left out if their archives are missing.
+func TestManifestsOfOneSystem(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "loadout_1.2.0_linux_amd64.tar.gz"), "archive", 0o644)
+	m := manifests{Tag: "v1.2.0", Date: date}
+	if err := m.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("got %v, %v; want the archive and the index", entries, err)
+	}
+	m.Tag = "v1.3.0"
+	if err := m.write(dir); err == nil || !strings.Contains(err.Error(), "no archives of version 1.3.0") {
+		t.Errorf("without archives: %v", err)
+	}
+	m.Tag = "1.2.0"
+	if err := m.write(dir); err == nil || !strings.Contains(err.Error(), "is not a tag") {
+		t.Errorf("without a tag: %v", err)
+	}
+}
+
+func TestContainerfile(t *testing.T) {
+	if err := checkContainerfile("../../../deploy/Containerfile"); err != nil {
+		t.Error(err)
+	}
+	for text, want := range map[string]string{
+		"FROM a AS b\nCOPY --from=c x y\n": ":2: no stage c",
+		"FROM a\nRUNN x\n":                 ":2: unknown instruction RUNN",
+		"FROM a\nUSER\n":                   ":2: USER needs arguments",
+		"USER 1\nFROM a\n":                 ":1: USER before FROM",
+		"FROM a\nRUN x \\\n":               "ends inside an instruction",
+		"# nothing\n":                      "has no FROM",
+	} {
+		file := filepath.Join(t.TempDir(), "Containerfile")
+		write(t, file, text, 0o644)
+		if err := checkContainerfile(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+func write(t *testing.T, file, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(src)
+}
