@@ -25,13 +25,14 @@ type connectOptions struct {
 }
 
 type connectOutput struct {
-	Client string              `json:"client"`
-	File   string              `json:"file"`
-	Action clientconfig.Action `json:"action"`
-	Entry  string              `json:"entry,omitempty"` // set with --print
-	Backup string              `json:"backup,omitempty"`
-	Notes  []string            `json:"notes,omitempty"`
-	Diff   string              `json:"diff,omitempty"`
+	Client  string              `json:"client"`
+	File    string              `json:"file"`
+	Action  clientconfig.Action `json:"action"`
+	Applied bool                `json:"applied"`         // whether the file was changed
+	Entry   string              `json:"entry,omitempty"` // set with --print
+	Backup  string              `json:"backup,omitempty"`
+	Notes   []string            `json:"notes,omitempty"`
+	Diff    string              `json:"diff,omitempty"`
 }
 
 func (a *app) connectCommand() *cobra.Command {
@@ -44,9 +45,11 @@ shown first, the file is backed up, and nothing else in it changes. Running the
 command again has no effect; --undo removes the entry.
 
 On a terminal, connect asks for confirmation unless --yes or --json is given. The
-entry starts this program with the given --skills and --config.
+entry starts this program with the given --skills and --config. A note says if the
+format of the file is known only from the client's documentation; then --json shows
+the change and writes it only with --yes.
 
-Clients: %s.`, strings.Join(clientconfig.Names(), ", ")),
+%s`, clientList()),
 		Example: `  loadout connect claude-code
   loadout connect cursor --scope project
   loadout connect vscode --url http://127.0.0.1:8485/mcp
@@ -79,6 +82,25 @@ Clients: %s.`, strings.Join(clientconfig.Names(), ", ")),
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	completeFlag(cmd, "scope", string(clientconfig.User), string(clientconfig.Project))
 	return cmd
+}
+
+// clientList lists the clients in lines that fit a terminal.
+func clientList() string {
+	text := "Clients:"
+	width := len(text)
+	for i, n := range clientconfig.Names() {
+		if i > 0 {
+			text += ","
+			width++
+		}
+		if width += len(n) + 1; width > 85 {
+			text += "\n" + n
+			width = len(n)
+			continue
+		}
+		text += " " + n
+	}
+	return text + "."
 }
 
 func (a *app) connectClient(ctx context.Context, name string, o connectOptions) error {
@@ -179,6 +201,10 @@ func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *c
 		}
 		return nil
 	}
+	if a.JSON && !o.yes && c.Ran == "" && !o.undo {
+		out.Notes = append(out.Notes, "nothing was written: with --json, a format from documentation needs --yes")
+		return a.PrintJSON(out)
+	}
 	if !o.yes && !a.JSON && console.IsTerminal(a.Stdin) {
 		switch yes, err := a.Confirm(ctx, "Apply this change?"); {
 		case err != nil:
@@ -190,6 +216,7 @@ func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *c
 	if err := change.Apply(); err != nil {
 		return connectError(c, o, err)
 	}
+	out.Applied = true
 	if a.JSON {
 		return a.PrintJSON(out)
 	}

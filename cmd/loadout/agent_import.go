@@ -57,18 +57,18 @@ when everything works; --undo deletes it after restoring everything. import asks
 confirmation on a terminal. It does not ask with --yes or --json, or if standard input
 is not a terminal. It refuses if an agent runs it, or if it has no controlling terminal.
 
-Clients: %s.`, setup.ServersFileName, strings.Join(clientconfig.Names(), ", ")),
+Clients: %s.`, setup.ServersFileName, strings.Join(clientconfig.ImportNames(), ", ")),
 		Example: `  loadout import claude-code --dry-run
   loadout import claude-code --all-projects
   loadout import cursor
   loadout import vscode --keep          do not change the client's file
   loadout import codex --undo`,
-		Args: argCount(1, 1, "the name of a CLIENT: "+strings.Join(clientconfig.Names(), ", ")),
+		Args: argCount(1, 1, "the name of a CLIENT: "+strings.Join(clientconfig.ImportNames(), ", ")),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return clientconfig.Names(), cobra.ShellCompDirectiveNoFileComp
+			return clientconfig.ImportNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkExclusive(cmd, "keep", "undo"); err != nil {
@@ -103,7 +103,10 @@ type importRun struct {
 func (a *app) importClient(ctx context.Context, name string, o importFlags) error {
 	c, err := clientconfig.Lookup(name)
 	if err != nil {
-		return exit.Errorf(exit.Usage, "known clients: "+strings.Join(clientconfig.Names(), ", "), "unknown client %q", name)
+		return exit.Errorf(exit.Usage, "known clients: "+strings.Join(clientconfig.ImportNames(), ", "), "unknown client %q", name)
+	}
+	if !c.Importable {
+		return exit.Errorf(exit.Usage, "to connect it: loadout connect "+c.Name, "cannot import servers from %s; clients: %s", c.Title, strings.Join(clientconfig.ImportNames(), ", "))
 	}
 	im := &importRun{app: a, flags: o, client: c}
 	from, err := im.open()

@@ -49,7 +49,7 @@ start this program with the given --skills and --config.
 Connecting a client approves nothing: scripts and servers of skills still need your
 approval.
 
-Clients: %s.`, strings.Join(clientconfig.Names(), ", ")),
+%s`, clientList()),
 		Example: `  loadout setup
   loadout setup --yes              connect without asking
   loadout setup --json             show the changes as JSON

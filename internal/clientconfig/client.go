@@ -74,7 +74,8 @@ type Client struct {
 	Name, Title string
 	// Format is the syntax of the configuration file.
 	Format Format
-	// Key is the JSON member or TOML table that contains the servers by name.
+	// Key is the JSON or YAML member or the TOML table that contains the servers
+	// by name.
 	Key string
 	// Scopes lists the supported scopes. The first is the default.
 	Scopes []Scope
@@ -85,98 +86,26 @@ type Client struct {
 	// Note is a fact about the client that users should know; "" if there is
 	// none.
 	Note string
+	// Source is the address of the documentation of the file.
+	Source string
+	// Ran is the version of the client that started Loadout from an entry written
+	// by this package; "" if the format is known from documentation only.
+	Ran string
+	// Importable reports whether the entries of other servers have a format that
+	// can be imported.
+	Importable bool
 
 	stdioType string // value of "type" for a command; "" omits the member
 	httpType  string // value of "type" for a URL; "" omits the member
 	urlKey    string // member that holds a Streamable HTTP URL
+	command   string // member that holds the command; "" means "command"
+	joined    bool   // whether that member is a list of the command and its arguments
+	named     bool   // whether the entry has a member "name"
+	always    object // further members of each entry
 	noRemote  string // alternative for the user if Remote is false
 	plain     bool   // whether the client rejects comments in JSON
 	where     map[Scope]location
 	traces    traces
-}
-
-// clients lists the clients in display order.
-//
-// Sources: code.claude.com/docs/en/mcp, modelcontextprotocol.io (Claude
-// Desktop), cursor.com/docs/mcp, the VS Code MCP configuration reference, the
-// Codex configuration reference, geminicli.com MCP servers.
-var clients = []Client{
-	{
-		Name: "claude-code", Title: "Claude Code",
-		Format: JSON, Key: "mcpServers", Scopes: []Scope{User, Project}, Remote: true,
-		stdioType: "stdio", httpType: "http", urlKey: "url", plain: true,
-		Next: "start a new Claude Code session; /mcp lists the server",
-		where: map[Scope]location{
-			User: {env: "CLAUDE_CONFIG_DIR", inEnv: ".claude.json", home: ".claude.json",
-				note: "Claude Code writes this file while it runs: end its sessions first, or check with /mcp that the entry is still there"},
-			Project: {project: ".mcp.json",
-				note: "Claude Code asks each user once before it uses the servers of a project"},
-		},
-		traces: traces{commands: []string{"claude"}},
-	},
-	{
-		Name: "claude-desktop", Title: "Claude Desktop",
-		Format: JSON, Key: "mcpServers", Scopes: []Scope{User}, plain: true,
-		noRemote: "add the URL in Claude Desktop under Settings, Connectors, or connect the local command instead",
-		Next:     "restart Claude Desktop",
-		where: map[Scope]location{
-			User: {
-				appData: "Claude/claude_desktop_config.json",
-				// A Windows package uses a private copy of %APPDATA%
-				// (anthropics/claude-code#26073).
-				packaged: "Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/claude_desktop_config.json",
-			},
-		},
-		traces: traces{appData: []string{"Claude"}},
-	},
-	{
-		Name: "cursor", Title: "Cursor",
-		Format: JSON, Key: "mcpServers", Scopes: []Scope{User, Project}, Remote: true,
-		urlKey: "url",
-		Next:   "check in the settings of Cursor, under Tools and MCP, that the server is enabled",
-		where: map[Scope]location{
-			User:    {home: ".cursor/mcp.json"},
-			Project: {project: ".cursor/mcp.json"},
-		},
-		traces: traces{commands: []string{"cursor", "cursor-agent"}, home: []string{".cursor/extensions"}, appData: []string{"Cursor"}},
-	},
-	{
-		Name: "vscode", Title: "VS Code",
-		Format: JSON, Key: "servers", Scopes: []Scope{User, Project}, Remote: true,
-		stdioType: "stdio", httpType: "http", urlKey: "url",
-		Next: "run \"MCP: List Servers\" in VS Code and start the server",
-		where: map[Scope]location{
-			User: {appData: "Code/User/mcp.json",
-				note: "this is the default profile of VS Code; for another profile or build name its mcp.json as the file"},
-			Project: {project: ".vscode/mcp.json"},
-		},
-		traces: traces{commands: []string{"code"}, appData: []string{"Code/User"}},
-	},
-	{
-		Name: "codex", Title: "Codex",
-		Format: TOML, Key: "mcp_servers", Scopes: []Scope{User, Project}, Remote: true,
-		urlKey: "url",
-		Next:   "start a new Codex session; /mcp lists the server",
-		where: map[Scope]location{
-			User: {env: "CODEX_HOME", inEnv: "config.toml", home: ".codex/config.toml"},
-			Project: {project: ".codex/config.toml",
-				note: "Codex reads this file only in a trusted project"},
-		},
-		traces: traces{commands: []string{"codex"}, home: []string{".codex/auth.json"}},
-	},
-	{
-		Name: "gemini", Title: "Gemini CLI",
-		Format: JSON, Key: "mcpServers", Scopes: []Scope{User, Project}, Remote: true,
-		// "url" alone used to mean SSE, and some versions rejected "type".
-		urlKey: "httpUrl",
-		Next:   "restart Gemini CLI; /mcp lists the server",
-		Note:   "Google discontinued Gemini CLI; its successor is Antigravity",
-		where: map[Scope]location{
-			User:    {env: "GEMINI_CLI_HOME", inEnv: ".gemini/settings.json", home: ".gemini/settings.json"},
-			Project: {project: ".gemini/settings.json"},
-		},
-		traces: traces{commands: []string{"gemini"}},
-	},
 }
 
 // All returns all clients in display order. The caller may modify the slice.
@@ -193,6 +122,18 @@ func Names() []string {
 	var names []string
 	for _, c := range clients {
 		names = append(names, c.Name)
+	}
+	return names
+}
+
+// ImportNames returns the names of the clients from which servers can be
+// imported, in the order of [All].
+func ImportNames() []string {
+	var names []string
+	for _, c := range clients {
+		if c.Importable {
+			names = append(names, c.Name)
+		}
 	}
 	return names
 }

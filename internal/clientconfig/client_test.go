@@ -131,7 +131,7 @@ func TestLookupUnknown(t *testing.T) {
 
 func TestTableIsComplete(t *testing.T) {
 	for _, c := range clientconfig.All() {
-		if c.Name == "" || c.Title == "" || c.Key == "" || c.Next == "" || len(c.Scopes) == 0 {
+		if c.Name == "" || c.Title == "" || c.Key == "" || c.Next == "" || c.Source == "" || len(c.Scopes) == 0 {
 			t.Errorf("%+v lacks something", c)
 		}
 		c.Scopes[0] = "changed by the caller"

@@ -77,8 +77,8 @@ func checkURL(s string) error {
 	return nil
 }
 
-// object is an ordered JSON object or TOML table. Its values are strings,
-// string slices and objects.
+// object is an ordered JSON object, YAML mapping or TOML table. Its values are
+// strings, booleans, string slices and objects.
 type object []field
 
 type field struct {
@@ -96,21 +96,35 @@ func (c Client) fields(e Entry) (object, error) {
 	}
 	var o object
 	add := func(key string, value any) { o = append(o, field{key, value}) }
+	kind := c.stdioType
 	if e.URL != "" {
-		if c.httpType != "" {
-			add("type", c.httpType)
-		}
+		kind = c.httpType
+	}
+	if c.named {
+		add("name", e.Name)
+	}
+	if kind != "" {
+		add("type", kind)
+	}
+	switch {
+	case e.URL != "":
 		add(c.urlKey, e.URL)
-		return o, nil
+	case c.joined:
+		add(c.commandKey(), append([]string{e.Command}, e.Args...))
+	default:
+		add(c.commandKey(), e.Command)
+		if len(e.Args) > 0 {
+			add("args", e.Args)
+		}
 	}
-	if c.stdioType != "" {
-		add("type", c.stdioType)
+	return append(o, c.always...), nil
+}
+
+func (c Client) commandKey() string {
+	if c.command != "" {
+		return c.command
 	}
-	add("command", e.Command)
-	if len(e.Args) > 0 {
-		add("args", e.Args)
-	}
-	return o, nil
+	return "command"
 }
 
 // parseEntry is the inverse of fields. It returns false if the value does not
@@ -121,12 +135,19 @@ func (c Client) parseEntry(name string, value any) (Entry, bool) {
 		return Entry{}, false
 	}
 	e := Entry{Name: name}
-	e.Command, _ = m["command"].(string)
 	e.URL, _ = m[c.urlKey].(string)
 	args, _ := m["args"].([]any)
+	if c.joined {
+		args, _ = m[c.commandKey()].([]any)
+	}
 	for _, a := range args {
 		s, _ := a.(string)
 		e.Args = append(e.Args, s)
+	}
+	if !c.joined {
+		e.Command, _ = m[c.commandKey()].(string)
+	} else if len(e.Args) > 0 {
+		e.Command, e.Args = e.Args[0], e.Args[1:]
 	}
 	o, err := c.fields(e)
 	return e, err == nil && equalValues(o.decoded(), value)

@@ -98,7 +98,7 @@ next:
 
 func TestRealFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.*")
-	if err != nil || len(files) != 6 {
+	if err != nil || len(files) != len(clientconfig.All()) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {

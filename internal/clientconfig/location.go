@@ -18,10 +18,10 @@ type Environment struct {
 	// not searched.
 	Dir string
 	// Getenv returns environment variables, like os.Getenv; nil means none. It is called
-	// for APPDATA, LOCALAPPDATA, XDG_CONFIG_HOME, CLAUDE_CONFIG_DIR, CODEX_HOME and
-	// GEMINI_CLI_HOME, and by [Client.Installed] for PATH. A relative
-	// XDG_CONFIG_HOME is ignored, as its specification requires; the others are
-	// relative to Dir.
+	// for APPDATA, LOCALAPPDATA, XDG_CONFIG_HOME, the variables with which clients
+	// move their files, such as CLAUDE_CONFIG_DIR, and by [Client.Installed] for
+	// PATH. A relative XDG_CONFIG_HOME is ignored, as its specification requires;
+	// the others are relative to Dir.
 	Getenv func(string) string
 }
 
@@ -31,8 +31,12 @@ type location struct {
 	project    string // relative to Environment.Dir
 	env, inEnv string // variable that contains a directory, and the path in that directory
 	packaged   string // relative to %LOCALAPPDATA% on Windows, if that directory exists
+	windows    string // relative to %APPDATA%, only on Windows
+	darwin     string // relative to Environment.Home, only on macOS
+	xdg        string // relative to $XDG_CONFIG_HOME, or ~/.config, on all systems
 	home       string // relative to Environment.Home
 	appData    string // relative to the system's directory for application data
+	instead    string // replaces project or xdg if only this file exists
 	note       string // note for the user about this file
 }
 
@@ -40,8 +44,8 @@ type location struct {
 // "" means the default scope of c. The file need not exist.
 //
 // Path returns [ErrUnsupported] if c does not support the scope, and another
-// error if p lacks a required directory. It does no I/O, except that for Claude
-// Desktop on Windows it checks which kind of installation exists.
+// error if p lacks a required directory. It only does I/O for clients whose file
+// has several possible paths, to check which of them exists.
 func (c Client) Path(p Environment, s Scope) (string, error) {
 	s, err := c.resolveScope(s)
 	if err != nil {
@@ -52,7 +56,7 @@ func (c Client) Path(p Environment, s Scope) (string, error) {
 		if p.Dir == "" {
 			return "", fmt.Errorf("project directory unknown; specify the configuration file of %s", c.Title)
 		}
-		return p.join(p.Dir, l.project), nil
+		return p.existing(p.join(p.Dir, l.project), p.Dir, l.instead), nil
 	}
 	if dir := p.getenv(l.env); dir != "" {
 		return p.join(p.makeAbsolute(dir), l.inEnv), nil
@@ -66,7 +70,14 @@ func (c Client) Path(p Environment, s Scope) (string, error) {
 			return file, nil
 		}
 	}
-	if l.home != "" {
+	switch {
+	case l.windows != "" && p.OS == "windows":
+		return p.join(p.appData(), l.windows), nil
+	case l.darwin != "" && p.OS == "darwin":
+		return p.join(p.Home, l.darwin), nil
+	case l.xdg != "":
+		return p.existing(p.join(p.xdgConfig(), l.xdg), p.xdgConfig(), l.instead), nil
+	case l.home != "":
 		return p.join(p.Home, l.home), nil
 	}
 	return p.join(p.appData(), l.appData), nil
@@ -80,10 +91,34 @@ func (p Environment) appData() string {
 	case "darwin":
 		return p.join(p.Home, "Library/Application Support")
 	}
+	return p.xdgConfig()
+}
+
+// xdgConfig returns the base directory for configuration files.
+func (p Environment) xdgConfig() string {
 	if dir := p.getenv("XDG_CONFIG_HOME"); p.isAbs(dir) {
 		return dir
 	}
 	return p.join(p.Home, ".config")
+}
+
+// existing returns file, or the path instead in dir if only that file exists.
+func (p Environment) existing(file, dir, instead string) string {
+	if instead == "" {
+		return file
+	}
+	if _, err := os.Stat(file); err == nil {
+		return file
+	}
+	if other := p.join(dir, instead); isFile(other) {
+		return other
+	}
+	return file
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (p Environment) dirOr(variable, belowHome string) string {

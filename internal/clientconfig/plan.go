@@ -239,6 +239,9 @@ func (t Target) checkContained(ch *Change) error {
 // notes returns notes for the user about the file.
 func (t Target) notes(doc document) []string {
 	var notes []string
+	if t.Client.Ran == "" {
+		notes = append(notes, fmt.Sprintf("from documentation (%s), not tried with %s", t.Client.Source, t.Client.Title))
+	}
 	if t.Client.Note != "" {
 		notes = append(notes, t.Client.Note)
 	}

@@ -40,8 +40,12 @@ type Importer struct {
 }
 
 // Open reads the client's file, the user's servers file, and the record of
-// earlier imports. It treats a missing file as empty.
+// earlier imports. It treats a missing file as empty. It returns an error for a
+// client that is not Importable.
 func Open(o Options) (*Importer, error) {
+	if c := o.Target.Client; !c.Importable {
+		return nil, errorf(ClientFile, "cannot import servers from %s: %w", c.Title, clientconfig.ErrUnsupported)
+	}
 	found, err := clientconfig.Read(o.Target)
 	if err != nil {
 		return nil, &Error{ClientFile, err}
