@@ -56,6 +56,7 @@ type Format string
 const (
 	JSON Format = "json"
 	TOML Format = "toml"
+	YAML Format = "yaml"
 )
 
 // Scope selects the projects to which an entry applies.

@@ -37,8 +37,11 @@ func parse(c Client, src []byte) (document, error) {
 	if err := checkText(src); err != nil {
 		return nil, err
 	}
-	if c.Format == TOML {
+	switch c.Format {
+	case TOML:
 		return parseTOML(src, c.Key)
+	case YAML:
+		return parseYAML(src, c.Key)
 	}
 	return parseJSON(src, c.Key)
 }

@@ -104,6 +104,9 @@ func TestRealFiles(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 		for spelling, text := range spellings([]byte(read(t, file))) {
+			if name == "goose" && spelling == "spaces at end" {
+				continue // a tab there is invalid
+			}
 			t.Run(name+"/"+spelling, func(t *testing.T) { realFile(t, name, text) })
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // Whatever a file looks like, connecting and undoing gives the same bytes.
 func TestUndoRestoresBytes(t *testing.T) {
-	for _, name := range []string{"cursor", "vscode", "codex"} {
+	for _, name := range []string{"cursor", "vscode", "codex", "opencode", "goose"} {
 		t.Run(name, func(t *testing.T) {
 			target := at(t, name, nil)
 			rapid.Check(t, func(rt *rapid.T) {
@@ -48,9 +48,12 @@ func TestUndoRestoresBytes(t *testing.T) {
 func document(t *rapid.T, c clientconfig.Client) string {
 	g := gen{t, rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "line end"), c.Name == "vscode"}
 	text := ""
-	if c.Format == clientconfig.TOML {
+	switch c.Format {
+	case clientconfig.TOML:
 		text = g.toml()
-	} else {
+	case clientconfig.YAML:
+		text = g.yaml(c.Key)
+	default:
 		text = g.space() + g.json(c.Key, 0) + g.space()
 	}
 	if g.chance("mark") {
@@ -142,6 +145,52 @@ func (g gen) toml() string {
 	line()
 	text := b.String()
 	if g.chance("cut") {
+		text = strings.TrimSuffix(text, g.newline)
+	}
+	return text
+}
+
+// yaml draws a document with one key per line.
+func (g gen) yaml(servers string) string {
+	var b strings.Builder
+	line := func(indent string) {
+		b.WriteString(g.pick("line", "", "", indent+"# SECRET: x"+g.newline, g.newline, "  "+g.newline))
+	}
+	pair := func(indent, key string) {
+		line(indent)
+		b.WriteString(indent + key + g.pick("value", ": SECRET", ": 'SECRET: x' # SECRET", ": 1", ": true # SECRET", ": [SECRET, 2]", ": {SECRET: SECRET}", ":", ": ~",
+			": |"+g.newline+indent+"  SECRET"+g.newline+indent+"  more: SECRET", ": >-"+g.newline+indent+"    SECRET", ": SECRET"+g.newline+indent+"   SECRET",
+			":"+g.newline+indent+"- SECRET"+g.newline+indent+"- a: SECRET", ": \"SECRET"+g.newline+indent+"  SECRET\"") + g.newline)
+	}
+	if g.chance("start") {
+		b.WriteString("---" + g.newline)
+	}
+	for _, key := range []string{"a", "'b'", `"c d"`} {
+		if g.chance(key) {
+			pair("", key)
+		}
+	}
+	switch indent := g.pick("indent", "  ", "    ", " "); g.pick("servers", "none", "empty", "null", "some") {
+	case "empty":
+		b.WriteString(servers + g.pick("empty", ": {}", ":  { } # SECRET") + g.newline)
+	case "null":
+		b.WriteString(servers + g.pick("null", ":", ": # SECRET") + g.newline)
+	case "some":
+		b.WriteString(servers + g.pick("some", ":", ":  # SECRET", `: # a`) + g.newline)
+		pair(indent, "s")
+		if g.chance("t") {
+			line(indent)
+			b.WriteString(indent + "'t':" + g.newline)
+			pair(indent+indent, "cmd")
+			pair(indent+indent, "x")
+		}
+	}
+	if g.chance("z") {
+		pair("", "z")
+	}
+	line("")
+	text := b.String()
+	if g.chance("cut") && !strings.HasSuffix(text, "more: SECRET"+g.newline) { // a newline would change that text
 		text = strings.TrimSuffix(text, g.newline)
 	}
 	return text

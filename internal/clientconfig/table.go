@@ -138,6 +138,18 @@ var clients = []Client{
 		traces: traces{commands: []string{"junie"}, home: []string{".junie/config.json"}},
 	},
 	{
+		Name: "goose", Title: "Goose",
+		Source: "https://block.github.io/goose/docs/guides/config-files",
+		Format: YAML, Key: "extensions", Scopes: []Scope{User}, Remote: true,
+		stdioType: "stdio", httpType: "streamable_http", urlKey: "uri", command: "cmd", named: true, always: object{{"enabled", true}},
+		Next: "start a new Goose session",
+		where: map[Scope]location{
+			User: {windows: "Block/goose/config/config.yaml", xdg: "goose/config.yaml"},
+		},
+		// A tool for databases is named goose too.
+		traces: traces{home: []string{".config/goose"}, appData: []string{"Block/goose"}},
+	},
+	{
 		Name: "cline", Title: "Cline",
 		Source: "https://docs.cline.bot/mcp/configuring-mcp-servers", Ran: "3.0.65",
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User}, Remote: true,
