@@ -96,7 +96,7 @@ func TestSharedLayersAnswerLikeListings(t *testing.T) {
 			}
 			first := rapid.SliceOfN(rapid.SampledFrom([]string{"s4/e", "s1/b", "x/y", "s2/c", "s3/a"}), 0, 4).Draw(t, "first")
 			for _, most := range []int{0, 3, 12, 30, 60, 200} {
-				o := catalog.FormatOptions{Characters: most, First: first}
+				o := catalog.FormatOptions{Characters: most, First: func() []string { return first }}
 				if got, want := snap.Text(o), catalog.Format(snap.ForModel(), o); got != want {
 					t.Fatalf("text of %d characters is %q, want %q", most, got, want)
 				}

@@ -20,9 +20,10 @@ type FormatOptions struct {
 	// Fits is a further limit: it reports whether a text is short enough. A text
 	// that is longer than one that is not must not be either. It may be nil.
 	Fits func(text string) bool
-	// First lists the keys of the skills that come first, in this order, if the
-	// whole list exceeds the limits: see [Entry.Key]. Unknown keys are ignored.
-	First []string
+	// First returns the keys of the skills that come first, in this order: see
+	// [Entry.Key]. Unknown keys are ignored. It is called only if the whole list
+	// exceeds the limits. It may be nil.
+	First func() []string
 	// Omit reports whether a skill is left out without being counted. It may be
 	// nil.
 	Omit func(*Entry) bool
@@ -64,7 +65,7 @@ func Format(entries []*Entry, o FormatOptions) string {
 	t := newListing(entries)
 	t.count = len(entries)
 	if o.bounded() && !o.fits(t.names(len(t.rows))) {
-		t.moveFirst(o.First)
+		t.moveFirst(o.first())
 		return t.someNames(o)
 	}
 	t.describe()
@@ -76,7 +77,7 @@ func Format(entries []*Entry, o FormatOptions) string {
 			return text
 		}
 	}
-	t.moveFirst(o.First)
+	t.moveFirst(o.first())
 	// Find the maximum description length that fits. The first skills get the rest.
 	all := len(t.rows)
 	best := sort.Search(t.longest-shortest+1, func(i int) bool { return !o.fits(t.lines(0, all, shortest+i)) }) - 1
@@ -99,7 +100,8 @@ func (s *Snapshot) Text(o FormatOptions) string {
 		o.More = defaultMore
 	}
 	var first []*Entry
-	for _, key := range o.First {
+	keys := o.first()
+	for _, key := range keys {
 		if e := s.ByKey(key); e != nil && !e.DisableModelInvocation && s.ByName(e.Name) == e && !slices.Contains(first, e) {
 			first = append(first, e)
 		}
@@ -113,13 +115,21 @@ func (s *Snapshot) Text(o FormatOptions) string {
 	})
 	t := newListing(listed)
 	t.count = s.Count()
-	t.moveFirst(o.First)
+	t.moveFirst(keys)
 	return t.someNames(o)
 }
 
 const maxInt = int(^uint(0) >> 1)
 
 func (o FormatOptions) bounded() bool { return o.Tokens > 0 || o.Characters > 0 || o.Fits != nil }
+
+// first returns the keys of First.
+func (o FormatOptions) first() []string {
+	if o.First == nil {
+		return nil
+	}
+	return o.First()
+}
 
 // limit returns an upper bound on the number of characters that fit.
 func (o FormatOptions) limit() int {
@@ -188,9 +198,6 @@ func newListing(entries []*Entry) *rows {
 // moveFirst moves the skills with the given keys to the front, in the order of
 // the keys.
 func (t *rows) moveFirst(keys []string) {
-	if len(keys) == 0 {
-		return
-	}
 	rank := make(map[string]int, len(keys))
 	for i, key := range keys {
 		if _, known := rank[key]; !known {

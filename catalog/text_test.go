@@ -22,6 +22,9 @@ func offer(scope catalog.Scope, name, description string) *catalog.Entry {
 	return &catalog.Entry{Name: name, Description: description, Scope: scope, Origin: scope.String(), Dir: name}
 }
 
+// inOrder returns a function for [catalog.FormatOptions].
+func inOrder(list ...string) func() []string { return func() []string { return list } }
+
 func TestTextShrinksInSteps(t *testing.T) {
 	long := "Reads, fills in, merges and splits PDF files. Use when a PDF is to be read, or a form in one is to be filled in."
 	entries := []*catalog.Entry{
@@ -44,16 +47,16 @@ func TestTextShrinksInSteps(t *testing.T) {
 		{catalog.FormatOptions{Characters: 34, More: "+%d"}, "- zzz: [project]\n- csv\n- pdf\n+1\n"},
 		{catalog.FormatOptions{Characters: 26, More: "+%d"}, "- zzz: [project]\n- csv\n+2\n"},
 		{catalog.FormatOptions{Characters: 1}, "… and 4 more: find them with search_skills\n"},
-		{catalog.FormatOptions{Characters: 1000, First: []string{"bundled/aaa"}}, "- zzz: [project] Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.FormatOptions{Characters: 170, First: []string{"bundled/aaa", "user/none", "user/pdf", "bundled/aaa"}}, "- aaa: Comes last, as it comes with the…\n- pdf: Reads, fills in, merges and splits…\n- zzz: [project] Comes first, as it is of the project.\n- csv: Reads CSV files.\n"},
-		{catalog.FormatOptions{Characters: 16, First: []string{"bundled/aaa", "user/pdf"}, More: "+%d"}, "- aaa\n- pdf\n+2\n"},
+		{catalog.FormatOptions{Characters: 1000, First: inOrder("bundled/aaa")}, "- zzz: [project] Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.FormatOptions{Characters: 170, First: inOrder("bundled/aaa", "user/none", "user/pdf", "bundled/aaa")}, "- aaa: Comes last, as it comes with the…\n- pdf: Reads, fills in, merges and splits…\n- zzz: [project] Comes first, as it is of the project.\n- csv: Reads CSV files.\n"},
+		{catalog.FormatOptions{Characters: 16, First: inOrder("bundled/aaa", "user/pdf"), More: "+%d"}, "- aaa\n- pdf\n+2\n"},
 		{catalog.FormatOptions{Omit: func(e *catalog.Entry) bool { return e.Scope != catalog.User }}, "- csv: Reads CSV files.\n- pdf: " + long + "\n"},
 		{catalog.FormatOptions{Characters: 10, More: "+%d", Omit: func(e *catalog.Entry) bool { return e.Name == "pdf" }}, "+3\n"},
 		{catalog.FormatOptions{Fits: func(text string) bool { return strings.Count(text, "\n") <= 3 }, More: "+%d"}, "- zzz: [project]\n- csv\n+2\n"},
 		{catalog.FormatOptions{Tokens: 15}, "- zzz: [project]\n- csv\n- pdf\n- aaa\n"},
 	} {
 		if diff := cmp.Diff(tt.want, catalog.Format(entries, tt.o)); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", tt.o, diff)
+			t.Errorf("%d characters, %d tokens (-want +got):\n%s", tt.o.Characters, tt.o.Tokens, diff)
 		}
 	}
 	if got := catalog.Format(nil, catalog.FormatOptions{Characters: 10}); got != "" {

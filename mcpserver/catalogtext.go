@@ -262,7 +262,7 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 	}
 	const before, between = "\n\nSkills", ":\n"
 	sizes := [2]int{shown[0] - length(t.instructions+before+moreInTool+between), shown[1] - length(t.description+" More skills"+between)}
-	o := catalog.FormatOptions{Characters: most, Fits: func(text string) bool {
+	o := catalog.FormatOptions{Characters: most, First: s.opts.FirstSkills, Fits: func(text string) bool {
 		_, rest := splitLines(text, sizes[0])
 		return length(rest) <= sizes[1]
 	}}

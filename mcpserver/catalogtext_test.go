@@ -246,6 +246,20 @@ func TestCatalogTextBudget(t *testing.T) {
 	}
 }
 
+// A list that is too long begins with the skills that the user needs first.
+func TestFirstSkills(t *testing.T) {
+	for n, want := range map[int]string{50: "- analyze-contracts-00: ", 90: "- analyze-contracts-77: ", 700: "- analyze-contracts-77\n- analyze-contracts-12\n- analyze-contracts-00\n"} {
+		asked := 0
+		first := func() []string { asked++; return []string{"local/analyze-contracts-77", "local/analyze-contracts-12"} }
+		w := newWorld(t, setup{tree: manySkills(n), options: mcpserver.Options{FirstSkills: first}})
+		instructions, _ := w.textsFor(t, ways[0], "codex-mcp-client")
+		_, list, _ := strings.Cut(instructions, "Skills:\n")
+		if !strings.HasPrefix(list, want) || (asked == 0) != (n == 50) {
+			t.Errorf("%d skills, asked %d times: %.300s", n, asked, list)
+		}
+	}
+}
+
 // A skill that a client lists itself is not listed again, but can be found and
 // loaded.
 func TestSkillsThatClientsReadAreNotListed(t *testing.T) {

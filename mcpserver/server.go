@@ -46,6 +46,9 @@ type Options struct {
 	// to list itself are not in its list of skills; they can be found and loaded.
 	// "" means that all skills are listed.
 	ClientHome, ClientProject string
+	// FirstSkills returns the keys of the skills that come first in a list of
+	// skills that is too long: see [catalog.FormatOptions]. It may be nil.
+	FirstSkills func() []string
 	// Preamble precedes the instructions, for example the text of a profile.
 	// It is truncated to 8,000 characters.
 	Preamble string

@@ -1,0 +1,222 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/privatefile"
+	"github.com/loadout-dev/loadout/internal/usage"
+)
+
+// Lists of skills that are too long for a client begin with the skills that the
+// user uses and those that fit the files of the project. The order is computed once
+// a day for each project and stored, so that prompt caches of models stay valid.
+
+const (
+	orderVersion     = 1
+	maxOrderBytes    = 1 << 20
+	maxOrderProjects = 50
+	maxOrderSkills   = 100                 // for each project
+	orderUseSpan     = 90 * 24 * time.Hour // older uses do not count
+)
+
+// orderFile is the content of the file with the orders, last used project last.
+type orderFile struct {
+	Version  int            `json:"version"`
+	Projects []projectOrder `json:"projects"`
+}
+
+type projectOrder struct {
+	Project string   `json:"project"` // working directory
+	Day     string   `json:"day"`     // in local time
+	Skills  []string `json:"skills"`  // their keys
+}
+
+// SkillOrder returns a function that returns the keys of the skills that come first
+// in long lists; see [mcpserver.Options]. The function does not fail: without a
+// state directory or a readable file, the order is only kept in memory.
+func (s *Setup) SkillOrder(ctx context.Context, c *config.Config, snapshot func() *catalog.Snapshot) func() []string {
+	var mu sync.Mutex
+	var last projectOrder
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		if day := time.Now().Format(time.DateOnly); last.Day != day {
+			last = projectOrder{Project: s.ConfigInput().WorkDir, Day: day}
+			if err := s.storedOrder(ctx, &last, func() []string { return s.computeOrder(c, snapshot(), last.Project) }); err != nil {
+				s.Note("couldn't store the order of skills: %v", err)
+			}
+		}
+		return last.Skills
+	}
+}
+
+// storedOrder sets the skills of o to the stored order of its project and day. If
+// there is none, it computes and stores the order.
+func (s *Setup) storedOrder(ctx context.Context, o *projectOrder, compute func() []string) error {
+	dir := s.StateDir()
+	if dir == "" {
+		o.Skills = compute()
+		return nil
+	}
+	file := privatefile.New(filepath.Join(dir, "skill-order.json"), maxOrderBytes)
+	if data, err := file.Read(); err == nil {
+		if f, err := decodeOrder(data); err == nil && f.find(o) {
+			return nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		o.Skills = compute()
+		return err
+	}
+	computed := compute()
+	o.Skills = computed
+	return file.Change(ctx, func(old []byte) ([]byte, error) {
+		f := orderFile{Version: orderVersion}
+		if old != nil {
+			var err error
+			if f, err = decodeOrder(old); err != nil {
+				return nil, err
+			}
+			if f.find(o) { // another process was faster
+				return old, nil
+			}
+		}
+		f.Projects = slices.DeleteFunc(f.Projects, func(p projectOrder) bool { return p.Project == o.Project })
+		f.Projects = append(f.Projects, *o)
+		f.Projects = f.Projects[max(0, len(f.Projects)-maxOrderProjects):]
+		return json.Marshal(f)
+	})
+}
+
+// find sets the skills of o if the file has them.
+func (f *orderFile) find(o *projectOrder) bool {
+	i := slices.IndexFunc(f.Projects, func(p projectOrder) bool { return p.Project == o.Project && p.Day == o.Day })
+	if i >= 0 {
+		o.Skills = f.Projects[i].Skills
+	}
+	return i >= 0
+}
+
+// decodeOrder decodes the file. A damaged file has no orders, because they can be
+// computed again; the file of a newer program is an error.
+func decodeOrder(data []byte) (orderFile, error) {
+	var f orderFile
+	switch err := json.Unmarshal(data, &f); {
+	case f.Version > orderVersion:
+		return f, privatefile.CheckVersion(data, orderVersion)
+	case err != nil || f.Version != orderVersion:
+		return orderFile{Version: orderVersion}, nil
+	}
+	return f, nil
+}
+
+// computeOrder returns the keys of the skills that the user used, the most useful
+// first, and then those that fit the files of the project.
+func (s *Setup) computeOrder(c *config.Config, snap *catalog.Snapshot, project string) []string {
+	now := time.Now()
+	used := map[string]float64{}
+	if path := s.UsageFile(); path != "" && c.Usage.Enabled {
+		report, err := usage.Read(usage.Options{Path: path, Since: now.Add(-orderUseSpan)})
+		if err != nil {
+			s.Note("couldn't read how often skills were used: %v", err)
+		} else {
+			for _, u := range report.Skills {
+				used[u.Key] = useWeight(u.Counts, now)
+			}
+		}
+	}
+	skills := snap.ForModel()
+	fits := projectFit(skills, projectWords(project))
+	skills = slices.DeleteFunc(skills, func(e *catalog.Entry) bool { return used[e.Key()] == 0 && fits[e] == 0 })
+	slices.SortFunc(skills, func(a, b *catalog.Entry) int {
+		return cmp.Or(cmp.Compare(used[b.Key()], used[a.Key()]), cmp.Compare(fits[b], fits[a]), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key(), b.Key()))
+	})
+	keys := make([]string, min(len(skills), maxOrderSkills))
+	for i := range keys {
+		keys[i] = skills[i].Key()
+	}
+	return keys
+}
+
+// useWeight weighs uses: those of a skill that was not used for 30 days count half.
+func useWeight(c usage.Counts, now time.Time) float64 {
+	days := max(now.Sub(c.Last).Hours()/24, 0)
+	return float64(max(c.Worked(), 0)) * math.Exp2(-days/30)
+}
+
+// fileWords are words of skills for files whose names do not contain them.
+var fileWords = map[string]string{
+	"py": "python", "js": "javascript", "ts": "typescript", "rs": "rust", "rb": "ruby", "cs": "csharp", "kt": "kotlin", "md": "markdown", "sh": "shell", "tf": "terraform",
+	"xlsx": "excel", "docx": "word", "pptx": "powerpoint", "mod": "go", "dockerfile": "docker", "makefile": "make", "ipynb": "jupyter", "yml": "yaml",
+}
+
+// projectWords returns the words of the names of at most 1,000 files directly in a
+// directory.
+func projectWords(dir string) map[string]bool {
+	words := map[string]bool{}
+	d, err := os.Open(dir)
+	if err != nil {
+		return words
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(1000) // what could be read counts
+	for _, name := range names {
+		for _, w := range splitWords(name) {
+			words[w] = true
+			if other := fileWords[w]; other != "" {
+				words[other] = true
+			}
+		}
+	}
+	return words
+}
+
+// projectFit returns how many words of the project occur in the name, tags and
+// description of skills. Words of more than a tenth of the skills do not count.
+func projectFit(skills []*catalog.Entry, project map[string]bool) map[*catalog.Entry]int {
+	fits := map[*catalog.Entry]int{}
+	if len(project) == 0 {
+		return fits
+	}
+	having := map[string][]*catalog.Entry{}
+	for _, e := range skills {
+		own := map[string]bool{}
+		for _, w := range splitWords(e.Name + " " + strings.Join(e.Tags, " ") + " " + e.Description) {
+			own[w] = project[w]
+		}
+		for w := range maps.Keys(own) {
+			if own[w] {
+				having[w] = append(having[w], e)
+			}
+		}
+	}
+	for _, with := range having {
+		if len(with) <= max(1, len(skills)/10) {
+			for _, e := range with {
+				fits[e]++
+			}
+		}
+	}
+	return fits
+}
+
+// splitWords returns the words of a text in lower case, of at least two letters or
+// digits.
+func splitWords(text string) []string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return slices.DeleteFunc(words, func(w string) bool { return len(w) < 2 })
+}
