@@ -514,7 +514,7 @@ var excepted = map[string][]string{
 	"internal/clientname":   {"skill"},
 	"internal/stdio":        {"internal/rpcmessage"},
 	"internal/toolresult":   {"internal/rpcmessage"},
-	"internal/chatlog":      {"internal/transcript", "session", "skill", "internal/editdistance", "internal/filelock", "internal/skilltext"},
+	"internal/chatlog":      {"internal/transcript", "llm", "session", "skill", "internal/editdistance", "internal/filelock", "internal/skilltext"},
 	"internal/scan":         {"skill"},
 	"internal/encryption":   {"sandbox", "policy", "internal/privatefile", "internal/filelock", "internal/redact"},
 

@@ -53,7 +53,7 @@ type Tool struct {
 // truncated in the middle. Images are sent again with each later request.
 type Outcome struct {
 	Text   string
-	Images []session.Image
+	Images []llm.Image
 	Error  bool // whether the call failed
 	// Denied means that policy or the user denied the call, so that it was not
 	// made.

@@ -13,12 +13,13 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/callid"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
 // pendingCall is a call without a recorded result.
 type pendingCall struct {
-	session.Call
+	llm.Call
 	message int64 // sequence number of the call's message; vendors reuse call IDs
 	started bool  // whether the call may have run
 }
@@ -171,7 +172,7 @@ func (t *turn) callTool(ctx context.Context, c pendingCall, made *runningCall) (
 // tool.
 type runningCall struct {
 	turn *turn
-	call session.Call
+	call llm.Call
 	once sync.Once
 	err  error
 

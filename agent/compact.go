@@ -59,7 +59,7 @@ func (t *turn) compact(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("compact conversation: %w", err)
 	default:
-		c.Text, c.Usage = strings.TrimSpace(answer.Message.Words()), sessionUsage(answer.Usage)
+		c.Text, c.Usage = strings.TrimSpace(answer.Message.Words()), new(answer.Usage)
 		if c.Text == "" {
 			c.Text = t.lastMessages()
 		}

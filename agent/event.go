@@ -2,6 +2,7 @@ package agent
 
 import (
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -31,12 +32,12 @@ const (
 type Event struct {
 	Type            Type                `json:"type"`
 	Text            string              `json:"text,omitempty"`
-	Call            *session.Call       `json:"call,omitempty"`
+	Call            *llm.Call           `json:"call,omitempty"`
 	Result          *session.CallResult `json:"result,omitempty"`
 	Skill           string              `json:"skill,omitempty"` // name of the skill
 	ApprovalRequest *approval.Request   `json:"ask,omitempty"`
 	Reason          string              `json:"reason,omitempty"` // why a skill was unloaded; for [Done], an [llm.Stop] or "wait"
-	Usage           *session.Usage      `json:"usage,omitempty"`
+	Usage           *llm.Usage          `json:"usage,omitempty"`
 	Model           string              `json:"model,omitempty"` // name of the [llm.Model]
 	// Session is the ID of the conversation. It is set at the end of a turn.
 	Session string `json:"session,omitempty"`

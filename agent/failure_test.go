@@ -91,7 +91,7 @@ func TestResumeWithFailingLog(t *testing.T) {
 		before := newTalk(t, log)
 		for _, e := range []session.Event{
 			{Message: &session.Message{Role: session.RoleUser, Text: "Go."}},
-			{Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{{ID: "1", Name: "count"}}}},
+			{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{{ID: "1", Name: "count"}}}},
 		} {
 			if err := before.session.Append(t.Context(), e); err != nil {
 				t.Fatal(err)

@@ -379,7 +379,7 @@ func TestCrashBetweenParallelLoads(t *testing.T) {
 	for _, e := range []session.Event{
 		{Start: &session.Start{Instructions: "Help."}},
 		{Message: &session.Message{Role: session.RoleUser, Text: "Load them."}},
-		{Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{
+		{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{
 			{ID: "a", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "b", Name: "load_skill", Arguments: `{"name":"mine/ships"}`}}}},
 		{CallStarted: &session.CallStart{Call: "a"}},
 		{CallStarted: &session.CallStart{Call: "b"}},

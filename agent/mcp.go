@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/session"
 )
 
 // inProcessServer is an MCP server in this program.
@@ -126,7 +125,7 @@ func resultOutcome(res *mcp.CallToolResult) *Outcome {
 				texts = append(texts, fmt.Sprintf("(a picture of %d bytes, of type %.40q, that is not shown)", len(c.Data), c.MIMEType))
 				continue
 			}
-			out.Images = append(out.Images, session.Image{MIMEType: c.MIMEType, Data: c.Data})
+			out.Images = append(out.Images, llm.Image{MIMEType: c.MIMEType, Data: c.Data})
 		case *mcp.ResourceLink:
 			texts = append(texts, fmt.Sprintf("[%s](%s)", c.Name, c.URI))
 		case *mcp.EmbeddedResource:

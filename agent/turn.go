@@ -225,7 +225,7 @@ func (t *turn) askModel(ctx context.Context) (*llm.Answer, error) {
 	if err := t.session.Append(ctx, events...); err != nil {
 		return nil, err
 	}
-	t.emit(Event{Type: Usage, Usage: sessionUsage(answer.Usage), Model: model.Name()})
+	t.emit(Event{Type: Usage, Usage: new(answer.Usage), Model: model.Name()})
 	return answer, nil
 }
 
@@ -238,26 +238,21 @@ func hasCall(a *llm.Answer) bool {
 // sessionMessage converts a response to a session message, with the calls that
 // may be made. It includes thinking only if the response is complete.
 func sessionMessage(a *llm.Answer, model string) *session.Message {
-	m := &session.Message{Role: session.RoleAssistant, Text: a.Message.Words(), Model: model, Stop: string(a.Stop), Usage: sessionUsage(a.Usage)}
+	m := &session.Message{Role: session.RoleAssistant, Text: a.Message.Words(), Model: model, Stop: string(a.Stop), Usage: new(a.Usage)}
 	seen := map[string]bool{}
 	for i, c := range a.Calls() {
 		if seen[c.ID] { // duplicate ID: one of the calls would get no result
 			c.ID = fmt.Sprintf("%s_%d", c.ID, i+1)
 		}
 		seen[c.ID] = true
-		m.Calls = append(m.Calls, session.Call{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+		m.Calls = append(m.Calls, c)
 	}
 	for _, p := range a.Message.Parts {
 		if thought, ok := p.(llm.Thinking); ok && (a.Stop == llm.StopEnd || a.Stop == llm.StopTools || a.Stop == llm.StopPause) {
-			m.Thinking = append(m.Thinking, session.Thinking{Vendor: thought.Vendor, Text: thought.Text, Signature: thought.Signature, Redacted: thought.Redacted})
+			m.Thinking = append(m.Thinking, thought)
 		}
 	}
 	return m
-}
-
-func sessionUsage(u llm.Usage) *session.Usage {
-	own := session.Usage(u)
-	return &own
 }
 
 // emitSkillEvents emits an event for each skill loaded or unloaded since it was

@@ -101,24 +101,26 @@ type Text string
 // Image is an image from a user or a tool result. This package limits neither
 // its type nor its size; vendors do.
 type Image struct {
-	MIMEType string // such as "image/png"
-	Data     []byte // not base64-encoded
+	MIMEType string `json:"mime_type"` // such as "image/png"
+	Data     []byte `json:"data"`      // not base64-encoded; must not be modified
 }
 
 // Thinking is a model's thinking before its response. It is sent back unchanged
 // to the vendor that produced it, and never to another vendor.
 type Thinking struct {
-	Vendor    string // part of [Model.Name] before the colon
-	Text      string
-	Signature string // the vendor's signature of Text
-	Redacted  string // thinking encrypted by the vendor
+	Vendor    string `json:"vendor"` // part of [Model.Name] before the colon
+	Text      string `json:"text,omitempty"`
+	Signature string `json:"signature,omitempty"` // the vendor's signature of Text
+	Redacted  string `json:"redacted,omitempty"`  // thinking encrypted by the vendor
 }
 
-// Call is a model's request to call a tool.
+// Call is a model's request to call a tool. Its JSON form, like those of
+// [Thinking], [Image] and [Usage], is part of the stored form of a conversation:
+// see package session.
 type Call struct {
-	ID        string // identifies the call in its response; vendors may reuse it later
-	Name      string // a [Tool.Name]; may be one that was not in the request
-	Arguments string // JSON as the model wrote it; may be invalid
+	ID        string `json:"id"`        // identifies the call in its response; vendors may reuse it later
+	Name      string `json:"name"`      // a [Tool.Name]; may be one that was not in the request
+	Arguments string `json:"arguments"` // JSON as the model wrote it; may be invalid
 }
 
 // Result is the result of a [Call], which is sent back to the model.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -105,38 +106,13 @@ type Start struct {
 // Message is a message of the user or of a model. Only a model's message has
 // thinking and tool calls.
 type Message struct {
-	Role     Role       `json:"role"`
-	Text     string     `json:"text"`
-	Thinking []Thinking `json:"thinking,omitempty"`
-	Calls    []Call     `json:"calls,omitempty"`
-	Model    string     `json:"model,omitempty"` // model that wrote the message, as "vendor:name"
-	Stop     string     `json:"stop,omitempty"`  // why a model's message ended, such as "end"
-	Usage    *Usage     `json:"usage,omitempty"` // nil if unknown
-}
-
-// Thinking is a model's thinking, in the form that its vendor expects it back.
-// It is sent back unchanged, and never to another vendor.
-type Thinking struct {
-	Vendor    string `json:"vendor"` // part of [Message.Model] before the colon
-	Text      string `json:"text,omitempty"`
-	Signature string `json:"signature,omitempty"` // the vendor's signature of Text
-	Redacted  string `json:"redacted,omitempty"`  // thinking encrypted by the vendor
-}
-
-// Call is a model's request to call a tool.
-type Call struct {
-	ID        string `json:"id"` // unique in its message
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // JSON as the model wrote it; may be invalid
-}
-
-// Usage is the number of tokens used for a model's message. The sum of all
-// fields is the total.
-type Usage struct {
-	Input      int `json:"input"`       // without those read from or written to the cache
-	CacheRead  int `json:"cache_read"`  // input read from the vendor's prompt cache
-	CacheWrite int `json:"cache_write"` // input written to the vendor's prompt cache
-	Output     int `json:"output"`
+	Role     Role           `json:"role"`
+	Text     string         `json:"text"`
+	Thinking []llm.Thinking `json:"thinking,omitempty"`
+	Calls    []llm.Call     `json:"calls,omitempty"`
+	Model    string         `json:"model,omitempty"` // model that wrote the message, as "vendor:name"
+	Stop     string         `json:"stop,omitempty"`  // why a model's message ended, such as "end"
+	Usage    *llm.Usage     `json:"usage,omitempty"` // nil if unknown
 }
 
 // CallStart records that a tool call is about to start.
@@ -146,10 +122,10 @@ type CallStart struct {
 
 // CallResult records the result of a tool call.
 type CallResult struct {
-	Call   string  `json:"call"` // call ID
-	Text   string  `json:"text"`
-	Images []Image `json:"images,omitempty"`
-	Error  bool    `json:"error,omitempty"` // whether the call failed
+	Call   string      `json:"call"` // call ID
+	Text   string      `json:"text"`
+	Images []llm.Image `json:"images,omitempty"`
+	Error  bool        `json:"error,omitempty"` // whether the call failed
 	// Denied is set if policy or the user denied the call.
 	Denied bool `json:"denied,omitempty"`
 	// Instructions apply from this event on. The model receives them after the
@@ -157,13 +133,6 @@ type CallResult struct {
 	Instructions string `json:"instructions,omitempty"`
 	// Wait is set if the user's next message provides the requested data.
 	Wait bool `json:"wait,omitempty"`
-}
-
-// Image is an image returned by a tool. Data must not be modified after the
-// image is appended.
-type Image struct {
-	MIMEType string `json:"mime_type"`
-	Data     []byte `json:"data"`
 }
 
 // Notice is a notice from the program to the model.
@@ -258,9 +227,9 @@ type Compaction struct {
 	Text string `json:"text"`
 	// Skills lists the skills whose instructions are part of the text, in load
 	// order. All other skills become inactive.
-	Skills []ID   `json:"skills,omitempty"`
-	Model  string `json:"model,omitempty"` // model that wrote the summary, as "vendor:name"
-	Usage  *Usage `json:"usage,omitempty"`
+	Skills []ID       `json:"skills,omitempty"`
+	Model  string     `json:"model,omitempty"` // model that wrote the summary, as "vendor:name"
+	Usage  *llm.Usage `json:"usage,omitempty"`
 }
 
 // SkillUpdate records that the SKILL.md of an active skill changed.

@@ -11,7 +11,7 @@ import (
 // Format is the version of the JSON form of a [State] and of the rules for
 // folding events. It must change whenever a saved state could differ from the
 // state computed anew from the same events.
-const Format = 2
+const Format = 3
 
 // savedState is the JSON form of a [State].
 type savedState struct {

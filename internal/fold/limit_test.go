@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/fold"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -20,8 +21,8 @@ func user(text string) session.Event {
 func TestSavedBetweenResults(t *testing.T) {
 	events := []session.Event{
 		user("draw two"),
-		{Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{{ID: "1", Name: "draw"}, {ID: "2", Name: "draw"}}}},
-		{Result: &session.CallResult{Call: "1", Text: "one", Images: []session.Image{{MIMEType: "image/png", Data: []byte{1, 2}}}, Error: true}},
+		{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{{ID: "1", Name: "draw"}, {ID: "2", Name: "draw"}}}},
+		{Result: &session.CallResult{Call: "1", Text: "one", Images: []llm.Image{{MIMEType: "image/png", Data: []byte{1, 2}}}, Error: true}},
 		{Notice: &session.Notice{Text: "later"}},
 		{Result: &session.CallResult{Call: "2", Text: "two"}},
 	}
@@ -53,7 +54,7 @@ func TestSavedBetweenResults(t *testing.T) {
 func TestDamagedStates(t *testing.T) {
 	var s fold.State
 	s.Apply(user("hello"))
-	call := session.Event{Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{{ID: "1", Name: "a"}, {ID: "2", Name: "a"}}}}
+	call := session.Event{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{{ID: "1", Name: "a"}, {ID: "2", Name: "a"}}}}
 	s.Apply(call)
 	s.Apply(session.Event{Result: &session.CallResult{Call: "1", Text: "result one"}})
 	s.Apply(session.Event{Notice: &session.Notice{Text: "a notice"}})
@@ -93,7 +94,7 @@ func TestLastMessagesLimit(t *testing.T) {
 		t.Errorf("a long message has %d bytes", len(got))
 	}
 	before := s.Size()
-	s.Apply(session.Event{Compacted: &session.Compaction{Text: "So far.", Model: "m", Usage: &session.Usage{Output: 3}}})
+	s.Apply(session.Event{Compacted: &session.Compaction{Text: "So far.", Model: "m", Usage: &llm.Usage{Output: 3}}})
 	if s.Usage()["m"].Output != 3 || s.Size() >= before || s.HasAnswer() {
 		t.Errorf("after a compaction, usage %v, size %d of %d", s.Usage(), s.Size(), before)
 	}

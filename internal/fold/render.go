@@ -61,13 +61,13 @@ func (r *renderer) add(role llm.Role, parts ...llm.Part) {
 func (r *renderer) addAnswer(m *session.Message) {
 	var parts []llm.Part
 	for _, t := range m.Thinking {
-		parts = append(parts, llm.Thinking{Vendor: t.Vendor, Text: t.Text, Signature: t.Signature, Redacted: t.Redacted})
+		parts = append(parts, t)
 	}
 	if m.Text != "" {
 		parts = append(parts, llm.Text(m.Text))
 	}
 	for _, c := range m.Calls {
-		parts = append(parts, llm.Call{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+		parts = append(parts, c)
 	}
 	if len(parts) == 0 {
 		return // skip an empty response
@@ -88,7 +88,7 @@ func (r *renderer) addResult(res *session.CallResult) {
 	}
 	out := llm.Result{Call: res.Call, Error: res.Error, Parts: []llm.Part{llm.Text(res.Text)}}
 	for _, i := range res.Images {
-		out.Parts = append(out.Parts, llm.Image{MIMEType: i.MIMEType, Data: i.Data})
+		out.Parts = append(out.Parts, i)
 	}
 	r.results[res.Call] = out
 	r.size += partsSize(out.Parts)

@@ -85,7 +85,7 @@ func (s *State) addMessage(m *session.Message) {
 		s.answered, s.recent = true, nil
 		s.turn.responses++
 		if m.Usage != nil {
-			u := llm.Usage(*m.Usage)
+			u := *m.Usage
 			s.turn.tokens += u.Prompt() + u.Output
 		}
 		if !ContinuesTurn(m) {
@@ -108,14 +108,14 @@ func (s *State) addMessage(m *session.Message) {
 	}
 }
 
-func (s *State) addUsage(model string, u *session.Usage) {
+func (s *State) addUsage(model string, u *llm.Usage) {
 	if u == nil {
 		return
 	}
 	if s.usage == nil {
 		s.usage = map[string]llm.Usage{}
 	}
-	s.usage[model] = s.usage[model].Add(llm.Usage(*u))
+	s.usage[model] = s.usage[model].Add(*u)
 }
 
 // StopCut is the [session.Message.Stop] of a message that was only partly
@@ -154,7 +154,7 @@ func (s *State) Request() (instructions string, messages []llm.Message) {
 func (s *State) Recent() []session.Event { return slices.Clip(s.recent) }
 
 // Calls returns the calls in the model's last message.
-func (s *State) Calls() []session.Call {
+func (s *State) Calls() []llm.Call {
 	for _, e := range s.recent {
 		if e.Message != nil && e.Message.Role == session.RoleAssistant {
 			return e.Message.Calls
@@ -259,7 +259,7 @@ func reportedTokens(e *session.Event) int {
 	if e.Message == nil || e.Message.Usage == nil {
 		return 0
 	}
-	u := llm.Usage(*e.Message.Usage)
+	u := *e.Message.Usage
 	if u.Prompt() == 0 {
 		return 0
 	}

@@ -20,7 +20,7 @@ func anyEvent() *rapid.Generator[session.Event] {
 	id := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "id")) })
 	text := rapid.SampledFrom([]string{"", "a", "words", strings.Repeat("many words ", 300)})
 	tides := session.ID{Name: "tides", Origin: "mine", Dir: "tides"}
-	usage := rapid.SampledFrom([]*session.Usage{nil, {}, {Input: 30, CacheRead: 70, Output: 5}})
+	usage := rapid.SampledFrom([]*llm.Usage{nil, {}, {Input: 30, CacheRead: 70, Output: 5}})
 	names := rapid.SampledFrom([][]string{nil, {"tides"}, {"tides", "ships"}})
 	stop := rapid.SampledFrom([]string{"end", "tools", "pause", "cut"})
 	return rapid.Custom(func(t *rapid.T) session.Event {
@@ -30,16 +30,16 @@ func anyEvent() *rapid.Generator[session.Event] {
 		case 2, 3, 4:
 			m := &session.Message{Role: session.RoleAssistant, Text: text.Draw(t, "text"), Usage: usage.Draw(t, "usage"), Model: "m", Stop: stop.Draw(t, "stop")}
 			for _, id := range rapid.SliceOfN(id, 0, 3).Draw(t, "calls") {
-				m.Calls = append(m.Calls, session.Call{ID: id, Name: "count", Arguments: "{}"})
+				m.Calls = append(m.Calls, llm.Call{ID: id, Name: "count", Arguments: "{}"})
 			}
 			if rapid.Bool().Draw(t, "thinks") {
-				m.Thinking = []session.Thinking{{Vendor: "v", Text: "hm", Signature: "s"}}
+				m.Thinking = []llm.Thinking{{Vendor: "v", Text: "hm", Signature: "s"}}
 			}
 			return session.Event{Message: m}
 		case 5, 6, 7:
 			r := &session.CallResult{Call: id.Draw(t, "call"), Text: text.Draw(t, "text"), Error: rapid.Bool().Draw(t, "error"), Instructions: rapid.SampledFrom([]string{"", "so"}).Draw(t, "instructions")}
 			if rapid.Bool().Draw(t, "image") {
-				r.Images = []session.Image{{MIMEType: "image/png", Data: []byte{1, 2}}}
+				r.Images = []llm.Image{{MIMEType: "image/png", Data: []byte{1, 2}}}
 			}
 			return session.Event{Result: r}
 		case 8:
@@ -63,7 +63,7 @@ func anyLog() *rapid.Generator[[]session.Event] {
 		events := rapid.SliceOfN(anyEvent(), 0, 40).Draw(t, "events")
 		for range rapid.IntRange(0, 2).Draw(t, "compactions") {
 			at := rapid.IntRange(0, len(events)).Draw(t, "at")
-			events = slices.Insert(events, at, session.Event{Compacted: &session.Compaction{Text: "So far.", Model: "m", Usage: &session.Usage{Output: 3}}})
+			events = slices.Insert(events, at, session.Event{Compacted: &session.Compaction{Text: "So far.", Model: "m", Usage: &llm.Usage{Output: 3}}})
 		}
 		for i := range events {
 			events[i].Seq = int64(i) + 1
@@ -143,7 +143,7 @@ func TestFoldStartsAnywhere(t *testing.T) {
 			other := s.Clone() // continues on another branch
 			for _, e := range events[at:] {
 				s.Apply(e)
-				other.Apply(session.Event{Seq: e.Seq, Message: &session.Message{Role: session.RoleAssistant, Text: "other", Calls: []session.Call{{ID: "1"}}}})
+				other.Apply(session.Event{Seq: e.Seq, Message: &session.Message{Role: session.RoleAssistant, Text: "other", Calls: []llm.Call{{ID: "1"}}}})
 			}
 			if got := encode(t, s); got != want {
 				t.Fatalf("%s from event %d: got\n%s\nwant\n%s", name, at, got, want)
@@ -241,7 +241,7 @@ func lastMessages(events []session.Event) string {
 func TestTokens(t *testing.T) {
 	start := session.Event{Start: &session.Start{Instructions: strings.Repeat("word ", 100)}}
 	said := session.Event{Message: &session.Message{Role: session.RoleUser, Text: strings.Repeat("word ", 10)}}
-	answer := session.Event{Message: &session.Message{Role: session.RoleAssistant, Text: "so", Usage: &session.Usage{Input: 1000, Output: 50}}}
+	answer := session.Event{Message: &session.Message{Role: session.RoleAssistant, Text: "so", Usage: &llm.Usage{Input: 1000, Output: 50}}}
 	compacted := session.Event{Compacted: &session.Compaction{Text: strings.Repeat("word ", 20)}}
 	sum := func(events ...session.Event) int { return foldAll(events).Tokens() }
 	instructions, words, summary := sum(start), sum(said), sum(compacted)
@@ -270,10 +270,10 @@ func TestFormat(t *testing.T) {
 	events := []session.Event{
 		{Start: &session.Start{Instructions: "Help.", Skills: []string{"tides"}}},
 		{Message: &session.Message{Role: session.RoleUser, Text: "High water?"}},
-		{Message: &session.Message{Role: session.RoleAssistant, Text: "I look.", Model: "v:m", Stop: "tools", Usage: &session.Usage{Input: 9, Output: 2},
-			Thinking: []session.Thinking{{Vendor: "v", Text: "hm", Signature: "s"}}, Calls: []session.Call{{ID: "1", Name: "look", Arguments: "{}"}, {ID: "2", Name: "load_skill", Arguments: "{}"}}}},
+		{Message: &session.Message{Role: session.RoleAssistant, Text: "I look.", Model: "v:m", Stop: "tools", Usage: &llm.Usage{Input: 9, Output: 2},
+			Thinking: []llm.Thinking{{Vendor: "v", Text: "hm", Signature: "s"}}, Calls: []llm.Call{{ID: "1", Name: "look", Arguments: "{}"}, {ID: "2", Name: "load_skill", Arguments: "{}"}}}},
 		{CallStarted: &session.CallStart{Call: "1"}},
-		{Result: &session.CallResult{Call: "1", Text: "12:00", Images: []session.Image{{MIMEType: "image/png", Data: []byte{1}}}, Instructions: "Be brief."}},
+		{Result: &session.CallResult{Call: "1", Text: "12:00", Images: []llm.Image{{MIMEType: "image/png", Data: []byte{1}}}, Instructions: "Be brief."}},
 		{Loaded: &session.SkillLoad{Skill: tides, Text: "Add one hour."}},
 		{Loaded: &session.SkillLoad{Skill: tides, Text: "Add one hour.", Direct: true}},
 		{Updated: &session.SkillUpdate{Skill: tides}},
@@ -287,7 +287,7 @@ func TestFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const format, want = 2, `{"seq":10,"begun":true,"instructions":"Help.","messages":[{"role":"user","parts":[{"text":"High water?"}]},{"role":"assistant","parts":[{"thinking":{"Vendor":"v","Text":"hm","Signature":"s","Redacted":""}},{"text":"I look."},{"call":{"ID":"1","Name":"look","Arguments":"{}"}},{"call":{"ID":"2","Name":"load_skill","Arguments":"{}"}}]}],"waiting":["1","2"],"results":{"1":{"parts":[{"result":{"call":"1","parts":[{"text":"12:00"},{"image":{"MIMEType":"image/png","Data":"AQ=="}}]}}]}},"deferred":[{"role":"notice","parts":[{"text":"Be brief."}]},{"role":"notice","parts":[{"text":"Add one hour."}]},{"role":"notice","parts":[{"text":"The skill tides was changed after it was loaded. Load it again before you go by it."}]},{"role":"notice","parts":[{"text":"The skill tides is no longer in force: over. Load it again where it is needed."}]},{"role":"notice","parts":[{"text":"News."}]}],"size":2219,"start":["tides"],"known":["ships"],"recent":[{"seq":3,"time":"0001-01-01T00:00:00Z","type":"","message":{"role":"assistant","text":"I look.","thinking":[{"vendor":"v","text":"hm","signature":"s"}],"calls":[{"id":"1","name":"look","arguments":"{}"},{"id":"2","name":"load_skill","arguments":"{}"}],"model":"v:m","stop":"tools","usage":{"input":9,"cache_read":0,"cache_write":0,"output":2}}},{"seq":4,"time":"0001-01-01T00:00:00Z","type":"","started":{"call":"1"}},{"seq":5,"time":"0001-01-01T00:00:00Z","type":"","result":{"call":"1","text":"12:00","images":[{"mime_type":"image/png","data":"AQ=="}],"instructions":"Be brief."}},{"seq":6,"time":"0001-01-01T00:00:00Z","type":"","loaded":{"skill":{"name":"tides","origin":"mine","dir":"tides"},"digest":"","text":"Add one hour.","tokens":0}}],"answered":true,"unanswered":"High water?","counted":11,"later":1509,"start_tokens":2,"last":[{"role":"user","text":"High water?"},{"role":"assistant","text":"I look."}],"usage":{"v:m":{"input":9,"cache_read":0,"cache_write":0,"output":2}},"responses":1,"turn_tokens":11}`
+	const format, want = 3, `{"seq":10,"begun":true,"instructions":"Help.","messages":[{"role":"user","parts":[{"text":"High water?"}]},{"role":"assistant","parts":[{"thinking":{"vendor":"v","text":"hm","signature":"s"}},{"text":"I look."},{"call":{"id":"1","name":"look","arguments":"{}"}},{"call":{"id":"2","name":"load_skill","arguments":"{}"}}]}],"waiting":["1","2"],"results":{"1":{"parts":[{"result":{"call":"1","parts":[{"text":"12:00"},{"image":{"mime_type":"image/png","data":"AQ=="}}]}}]}},"deferred":[{"role":"notice","parts":[{"text":"Be brief."}]},{"role":"notice","parts":[{"text":"Add one hour."}]},{"role":"notice","parts":[{"text":"The skill tides was changed after it was loaded. Load it again before you go by it."}]},{"role":"notice","parts":[{"text":"The skill tides is no longer in force: over. Load it again where it is needed."}]},{"role":"notice","parts":[{"text":"News."}]}],"size":2219,"start":["tides"],"known":["ships"],"recent":[{"seq":3,"time":"0001-01-01T00:00:00Z","type":"","message":{"role":"assistant","text":"I look.","thinking":[{"vendor":"v","text":"hm","signature":"s"}],"calls":[{"id":"1","name":"look","arguments":"{}"},{"id":"2","name":"load_skill","arguments":"{}"}],"model":"v:m","stop":"tools","usage":{"input":9,"cache_read":0,"cache_write":0,"output":2}}},{"seq":4,"time":"0001-01-01T00:00:00Z","type":"","started":{"call":"1"}},{"seq":5,"time":"0001-01-01T00:00:00Z","type":"","result":{"call":"1","text":"12:00","images":[{"mime_type":"image/png","data":"AQ=="}],"instructions":"Be brief."}},{"seq":6,"time":"0001-01-01T00:00:00Z","type":"","loaded":{"skill":{"name":"tides","origin":"mine","dir":"tides"},"digest":"","text":"Add one hour.","tokens":0}}],"answered":true,"unanswered":"High water?","counted":11,"later":1509,"start_tokens":2,"last":[{"role":"user","text":"High water?"},{"role":"assistant","text":"I look."}],"usage":{"v:m":{"input":9,"cache_read":0,"cache_write":0,"output":2}},"responses":1,"turn_tokens":11}`
 	if string(data) != want || fold.Format != format {
 		t.Errorf("format %d:\n%s\nwant format %d:\n%s", fold.Format, data, format, want)
 	}

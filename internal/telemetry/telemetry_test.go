@@ -185,7 +185,7 @@ func TestTurn(t *testing.T) {
 	}
 	start := time.Now()
 	for i, e := range []session.Event{
-		{Message: &session.Message{Text: "hidden words", Calls: []session.Call{{ID: "1", Name: "load_skill", Arguments: "hidden"}, {ID: "2", Name: "call_tool"}, {ID: "3", Name: "read"}}}},
+		{Message: &session.Message{Text: "hidden words", Calls: []llm.Call{{ID: "1", Name: "load_skill", Arguments: "hidden"}, {ID: "2", Name: "call_tool"}, {ID: "3", Name: "read"}}}},
 		{CallStarted: &session.CallStart{Call: "1"}},
 		{Loaded: &session.SkillLoad{Skill: session.ID{Name: "pdf", Origin: "public"}, Digest: "sha256:1", Version: "1.2", Text: "hidden"}},
 		{Result: &session.CallResult{Call: "1", Text: "hidden"}},

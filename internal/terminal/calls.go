@@ -7,7 +7,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/toolname"
-	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // Limits of the details view: stored calls, bytes per call, and calls shown.
@@ -19,7 +19,7 @@ const (
 
 // call is a running or completed tool call.
 type call struct {
-	session.Call
+	llm.Call
 	start    time.Time
 	elapsed  time.Duration
 	progress string

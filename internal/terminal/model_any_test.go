@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -45,7 +46,7 @@ func TestAnySequenceOfEvents(t *testing.T) {
 				e := agent.Event{Type: rapid.SampledFrom([]agent.Type{agent.Text, agent.Thinking, agent.ToolCall, agent.ToolProgress, agent.ToolResult, agent.SkillLoaded, agent.SkillUnloaded, agent.Notice, agent.Compacted, agent.Usage, agent.Done}).Draw(rt, "type")}
 				e.Text = rapid.SampledFrom([]string{"", "words\n\n", "```\n", "- a", "| a |\n|-|\n"}).Draw(rt, "text")
 				if rapid.Bool().Draw(rt, "with a call") {
-					e.Call = &session.Call{ID: rapid.SampledFrom([]string{"1", "2"}).Draw(rt, "id"), Name: "load_skill", Arguments: rapid.SampledFrom([]string{"", "{}", `{"name":"x"}`, "["}).Draw(rt, "arguments")}
+					e.Call = &llm.Call{ID: rapid.SampledFrom([]string{"1", "2"}).Draw(rt, "id"), Name: "load_skill", Arguments: rapid.SampledFrom([]string{"", "{}", `{"name":"x"}`, "["}).Draw(rt, "arguments")}
 					if e.Type == agent.ToolResult {
 						e.Result = &session.CallResult{Call: e.Call.ID, Text: "r"}
 					}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -38,7 +39,7 @@ func (echo) RunTurn(ctx context.Context, text string, tell func(agent.Event)) er
 	case "fail":
 		return errors.New("no connection\x1b[2J")
 	case "call":
-		c := &session.Call{ID: "1", Name: "read_file", Arguments: `{"path":"a.txt"}`}
+		c := &llm.Call{ID: "1", Name: "read_file", Arguments: `{"path":"a.txt"}`}
 		tell(agent.Event{Type: agent.ToolCall, Call: c})
 		tell(agent.Event{Type: agent.ToolResult, Call: c, Result: &session.CallResult{Call: "1", Text: "contents of it"}})
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/toolname"
-	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -59,7 +58,7 @@ func (l *sessionLog) countEvent(ctx context.Context, e *session.Event) {
 
 func (l *sessionLog) countMessage(m *session.Message) {
 	if m.Usage != nil && m.Model != "" {
-		u := llm.Usage(*m.Usage)
+		u := *m.Usage
 		l.uses.Note(Use{Interface: l.iface, Kind: KindModel, Model: m.Model, Usage: &u, Outcome: OK})
 	}
 	l.mu.Lock()

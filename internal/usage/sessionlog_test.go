@@ -9,6 +9,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/usage"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -48,8 +49,8 @@ func TestCountSession(t *testing.T) {
 	}
 	for _, e := range []session.Event{
 		{Message: &session.Message{Role: session.RoleUser, Text: "sk-secret"}},
-		{Message: &session.Message{Role: session.RoleAssistant, Text: "sk-secret", Model: "v:m", Usage: &session.Usage{Input: 3, CacheRead: 4, Output: 5},
-			Calls: []session.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"sk-secret"}`}, {ID: "2", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "3", Name: "sk-secret", Arguments: `{}`}}}},
+		{Message: &session.Message{Role: session.RoleAssistant, Text: "sk-secret", Model: "v:m", Usage: &llm.Usage{Input: 3, CacheRead: 4, Output: 5},
+			Calls: []llm.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"sk-secret"}`}, {ID: "2", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "3", Name: "sk-secret", Arguments: `{}`}}}},
 		{Result: &session.CallResult{Call: "1", Text: "sk-secret", Error: true}},
 		{Result: &session.CallResult{Call: "2", Text: "sk-secret", Error: true}},
 		{Result: &session.CallResult{Call: "3", Text: "sk-secret", Error: true}},

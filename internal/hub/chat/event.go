@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -45,7 +46,7 @@ type Event struct {
 	// unloads.
 	Skill           string            `json:"skill,omitempty"`
 	Step            *session.Event    `json:"step,omitempty"`
-	Call            *session.Call     `json:"call,omitempty"`
+	Call            *llm.Call         `json:"call,omitempty"`
 	ApprovalRequest *approval.Request `json:"ask,omitempty"`
 	// Answer describes how an approval request was resolved. It does not include
 	// the content of the answer.

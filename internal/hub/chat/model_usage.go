@@ -33,12 +33,12 @@ func (e *Engine) ModelUsage(ctx context.Context, p account.Principal, id string)
 		return nil, err
 	}
 	out := &ModelUsage{Models: map[string]llm.Usage{}, Unreported: map[string]int{}}
-	add := func(model string, u *session.Usage) {
+	add := func(model string, u *llm.Usage) {
 		if !usage.IsReported(u) {
 			out.Unreported[model]++
 			return
 		}
-		out.Models[model] = out.Models[model].Add(llm.Usage(*u))
+		out.Models[model] = out.Models[model].Add(*u)
 	}
 	for _, s := range steps {
 		switch {
@@ -46,7 +46,7 @@ func (e *Engine) ModelUsage(ctx context.Context, p account.Principal, id string)
 			add(s.Message.Model, s.Message.Usage)
 			out.Last, out.Model = nil, ""
 			if usage.IsReported(s.Message.Usage) {
-				last := llm.Usage(*s.Message.Usage)
+				last := *s.Message.Usage
 				out.Last, out.Model = &last, s.Message.Model
 			}
 		case s.Compacted != nil:

@@ -34,9 +34,9 @@ func anyStep() *rapid.Generator[session.Event] {
 		case 0, 1:
 			return session.Event{Message: &session.Message{Role: session.RoleUser, Text: text.Draw(t, "text")}}
 		case 2, 3:
-			m := &session.Message{Role: session.RoleAssistant, Text: text.Draw(t, "text"), Model: "m", Usage: &session.Usage{Input: 3}}
+			m := &session.Message{Role: session.RoleAssistant, Text: text.Draw(t, "text"), Model: "m", Usage: &llm.Usage{Input: 3}}
 			for _, id := range rapid.SliceOfN(id, 0, 2).Draw(t, "calls") {
-				m.Calls = append(m.Calls, session.Call{ID: id, Name: "look", Arguments: "{}"})
+				m.Calls = append(m.Calls, llm.Call{ID: id, Name: "look", Arguments: "{}"})
 			}
 			return session.Event{Message: m}
 		case 4:

@@ -8,17 +8,18 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
 func TestMeterCounts(t *testing.T) {
-	answer := func(model string, calls ...session.Call) *session.Event {
-		return &session.Event{Message: &session.Message{Role: session.RoleAssistant, Model: model, Usage: &session.Usage{Input: 5, Output: 4, CacheRead: 3, CacheWrite: 2}, Calls: calls}}
+	answer := func(model string, calls ...llm.Call) *session.Event {
+		return &session.Event{Message: &session.Message{Role: session.RoleAssistant, Model: model, Usage: &llm.Usage{Input: 5, Output: 4, CacheRead: 3, CacheWrite: 2}, Calls: calls}}
 	}
 	m := usage.NewMeter("", "", "", "own", nil)
 	got := m.Count([]*session.Event{
 		{Message: &session.Message{Role: session.RoleUser}},
-		answer("other", session.Call{ID: "1", Name: "search"}, session.Call{ID: "2", Name: toolname.LoadSkill}, session.Call{ID: "3", Name: "search"}, session.Call{ID: "4", Name: toolname.UnloadSkill}),
+		answer("other", llm.Call{ID: "1", Name: "search"}, llm.Call{ID: "2", Name: toolname.LoadSkill}, llm.Call{ID: "3", Name: "search"}, llm.Call{ID: "4", Name: toolname.UnloadSkill}),
 		{Result: &session.CallResult{Call: "1"}},
 		{Result: &session.CallResult{Call: "2"}},
 		{Loaded: &session.SkillLoad{}},
@@ -26,7 +27,7 @@ func TestMeterCounts(t *testing.T) {
 		{Result: &session.CallResult{Call: "1", Error: false}},
 		{Result: &session.CallResult{Call: "4", Error: true}},
 		answer("other"),
-		{Compacted: &session.Compaction{Model: "small", Usage: &session.Usage{Input: 7}}},
+		{Compacted: &session.Compaction{Model: "small", Usage: &llm.Usage{Input: 7}}},
 		{Compacted: &session.Compaction{}}, // without a model
 	})
 	slices.SortFunc(got, func(a, b store.MeterEntry) int { return strings.Compare(a.Model, b.Model) })
@@ -46,7 +47,7 @@ func TestMeterCounts(t *testing.T) {
 // Results refer to calls of an answer that was stored before.
 func TestMeterRemembersCalls(t *testing.T) {
 	m := usage.NewMeter("", "", "", "own", nil)
-	m.Apply([]*session.Event{{Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{{ID: "1", Name: toolname.LoadSkill}, {ID: "2", Name: "search"}}}}})
+	m.Apply([]*session.Event{{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{{ID: "1", Name: toolname.LoadSkill}, {ID: "2", Name: "search"}}}}})
 	got := m.Count([]*session.Event{{Result: &session.CallResult{Call: "1"}}, {Result: &session.CallResult{Call: "2"}}})
 	if len(got) != 1 || got[0].Calls != 1 {
 		t.Errorf("got %+v", got)

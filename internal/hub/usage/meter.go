@@ -5,6 +5,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -18,7 +19,7 @@ type Meter struct {
 
 // NewMeter returns a meter for a user's conversations with an agent and its
 // model. calls are the calls in the model's last message so far.
-func NewMeter(owner string, agent string, in store.Namespace, model string, calls []session.Call) *Meter {
+func NewMeter(owner string, agent string, in store.Namespace, model string, calls []llm.Call) *Meter {
 	return &Meter{template: store.MeterEntry{Owner: owner, Agent: agent, Namespace: in, Model: truncateModelName(model)}, calls: toolNames(calls)}
 }
 
@@ -70,10 +71,10 @@ func (m *Meter) Count(events []*session.Event) []store.MeterEntry {
 }
 
 // IsReported reports whether the provider reported the usage of a response.
-func IsReported(u *session.Usage) bool { return u != nil && *u != (session.Usage{}) }
+func IsReported(u *llm.Usage) bool { return u != nil && *u != (llm.Usage{}) }
 
 // addUsage adds the usage of a response to the entry of its model.
-func addUsage(at func(string, *session.Event) *store.MeterEntry, model string, u *session.Usage, e *session.Event) {
+func addUsage(at func(string, *session.Event) *store.MeterEntry, model string, u *llm.Usage, e *session.Event) {
 	if !IsReported(u) {
 		at(truncateModelName(model), e).Unreported++
 		return
@@ -93,7 +94,7 @@ func (m *Meter) Apply(events []*session.Event) {
 	}
 }
 
-func toolNames(calls []session.Call) map[string]string {
+func toolNames(calls []llm.Call) map[string]string {
 	out := make(map[string]string, len(calls))
 	for _, c := range calls {
 		out[c.ID] = c.Name

@@ -5,18 +5,19 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
 // An answer whose vendor reports no tokens, or zero, counts as an answer of unknown usage.
 func TestMeterCountsAnswersWithoutUsage(t *testing.T) {
 	for name, c := range map[string]struct {
-		usage *session.Usage
+		usage *llm.Usage
 		want  store.MeterEntry
 	}{
 		"none":   {nil, store.MeterEntry{Model: "m", Unreported: 1}},
-		"zero":   {&session.Usage{}, store.MeterEntry{Model: "m", Unreported: 1}},
-		"tokens": {&session.Usage{Input: 3, Output: 2}, store.MeterEntry{Model: "m", Input: 3, Output: 2}},
+		"zero":   {&llm.Usage{}, store.MeterEntry{Model: "m", Unreported: 1}},
+		"tokens": {&llm.Usage{Input: 3, Output: 2}, store.MeterEntry{Model: "m", Input: 3, Output: 2}},
 	} {
 		m := usage.NewMeter("", "", "", "m", nil)
 		got := m.Count([]*session.Event{{Message: &session.Message{Role: session.RoleAssistant, Model: "m", Usage: c.usage}}})

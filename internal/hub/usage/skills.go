@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -15,18 +16,18 @@ import (
 type SkillCounter struct {
 	skillID func(session.ID) string
 	state   session.State
-	calls   map[string]session.Call // calls in the last message, by ID
+	calls   map[string]llm.Call // calls in the last message, by ID
 }
 
 // NewSkillCounter returns a counter that finds skill IDs with skillID, or nil if
 // skillID is nil. A nil counter counts nothing. The counter continues after a
 // stored step: state is the session's state after that step, which the counter
 // takes over, and calls are the calls in the model's last message.
-func NewSkillCounter(skillID func(session.ID) string, state session.State, calls []session.Call) *SkillCounter {
+func NewSkillCounter(skillID func(session.ID) string, state session.State, calls []llm.Call) *SkillCounter {
 	if skillID == nil {
 		return nil
 	}
-	u := &SkillCounter{skillID: skillID, state: state, calls: map[string]session.Call{}}
+	u := &SkillCounter{skillID: skillID, state: state, calls: map[string]llm.Call{}}
 	u.setCalls(calls)
 	return u
 }
@@ -95,7 +96,7 @@ func (u *SkillCounter) Apply(events []*session.Event) {
 	}
 }
 
-func (u *SkillCounter) setCalls(calls []session.Call) {
+func (u *SkillCounter) setCalls(calls []llm.Call) {
 	clear(u.calls)
 	for _, c := range calls {
 		u.calls[c.ID] = c

@@ -9,6 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -20,7 +21,7 @@ func TestSkillCounter(t *testing.T) {
 	result := func(n int, call string, failed bool) *session.Event {
 		return &session.Event{Seq: int64(n), Time: at(n), Result: &session.CallResult{Call: call, Error: failed}}
 	}
-	answer := func(n int, calls ...session.Call) *session.Event {
+	answer := func(n int, calls ...llm.Call) *session.Event {
 		return &session.Event{Seq: int64(n), Time: at(n), Message: &session.Message{Role: session.RoleAssistant, Calls: calls}}
 	}
 	id := func(s session.ID) string { return "id-" + s.Name }
@@ -32,13 +33,13 @@ func TestSkillCounter(t *testing.T) {
 	}
 	u.Apply(loads)
 	u.Apply([]*session.Event{answer(4,
-		session.Call{ID: "run", Name: toolname.RunSkillScript, Arguments: `{"skill":"pdf"}`},
-		session.Call{ID: "tool", Name: toolname.CallTool, Arguments: `{"name":"csv__read"}`},
-		session.Call{ID: "load", Name: toolname.LoadSkill, Arguments: `{"skill":"pdf"}`},
-		session.Call{ID: "unload", Name: toolname.UnloadSkill, Arguments: `{"skill":"pdf"}`},
-		session.Call{ID: "other", Name: "search", Arguments: `{"skill":"none","name":"none"}`},
-		session.Call{ID: "empty", Name: "search", Arguments: `{}`},
-		session.Call{ID: "bad", Name: "search", Arguments: `{"skill":`})})
+		llm.Call{ID: "run", Name: toolname.RunSkillScript, Arguments: `{"skill":"pdf"}`},
+		llm.Call{ID: "tool", Name: toolname.CallTool, Arguments: `{"name":"csv__read"}`},
+		llm.Call{ID: "load", Name: toolname.LoadSkill, Arguments: `{"skill":"pdf"}`},
+		llm.Call{ID: "unload", Name: toolname.UnloadSkill, Arguments: `{"skill":"pdf"}`},
+		llm.Call{ID: "other", Name: "search", Arguments: `{"skill":"none","name":"none"}`},
+		llm.Call{ID: "empty", Name: "search", Arguments: `{}`},
+		llm.Call{ID: "bad", Name: "search", Arguments: `{"skill":`})})
 	results := []*session.Event{result(5, "run", false), result(6, "run", true), result(7, "tool", false), result(8, "load", false), result(9, "unload", true),
 		result(10, "other", true), result(11, "empty", false), result(12, "bad", false), result(13, "unknown", false)}
 	want = []store.SkillUsage{{SkillID: "id-csv", Calls: 1, LastUsed: at(7)}, {SkillID: "id-pdf", Calls: 2, Errors: 1, LastUsed: at(6)}}
@@ -50,7 +51,7 @@ func TestSkillCounter(t *testing.T) {
 	if got := u.Count(results[:1]); len(got) != 1 {
 		t.Errorf("after a message of the user: %+v", got)
 	}
-	u.Apply([]*session.Event{answer(15, session.Call{ID: "next", Name: toolname.RunSkillScript, Arguments: `{"skill":"pdf"}`})})
+	u.Apply([]*session.Event{answer(15, llm.Call{ID: "next", Name: toolname.RunSkillScript, Arguments: `{"skill":"pdf"}`})})
 	if got := u.Count(results); len(got) > 0 {
 		t.Errorf("calls of an earlier message count: %+v", got)
 	}
@@ -61,7 +62,7 @@ func TestSkillCounterContinues(t *testing.T) {
 	var state session.State
 	loaded := &session.SkillLoad{Skill: session.ID{Name: "pdf", Origin: "hub"}}
 	state.Apply(session.Event{Seq: 1, Loaded: loaded})
-	u := usage.NewSkillCounter(func(s session.ID) string { return s.Name }, state, []session.Call{{ID: "c", Arguments: `{"skill":"pdf"}`}})
+	u := usage.NewSkillCounter(func(s session.ID) string { return s.Name }, state, []llm.Call{{ID: "c", Arguments: `{"skill":"pdf"}`}})
 	if got := u.Count([]*session.Event{{Seq: 2, Result: &session.CallResult{Call: "c"}}}); len(got) != 1 || got[0].SkillID != "pdf" || got[0].Calls != 1 {
 		t.Errorf("got %+v", got)
 	}

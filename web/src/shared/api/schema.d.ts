@@ -2750,16 +2750,6 @@ export interface components {
             /** @description Pass as after to get the next page; absent on the last page */
             next?: string;
         };
-        LlmUsage: {
-            /** Format: int64 */
-            cache_read: number;
-            /** Format: int64 */
-            cache_write: number;
-            /** Format: int64 */
-            input: number;
-            /** Format: int64 */
-            output: number;
-        };
         Login: {
             /** @description User-Agent of the browser */
             agent: string;
@@ -4048,7 +4038,7 @@ export interface components {
             };
             /** @description By model; models without token counts are left out */
             models: {
-                [key: string]: components["schemas"]["LlmUsage"];
+                [key: string]: components["schemas"]["SessionUsage"];
             };
             /**
              * Format: int64
