@@ -4,10 +4,13 @@ import (
 	"archive/zip"
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/loadout-dev/loadout/internal/release"
 )
@@ -150,6 +153,33 @@ func TestManifestsOfOneSystem(t *testing.T) {
 	}
 }
 
+// The SBOM of the page lists what the page ships, and no tool that builds it.
+func TestPageSBOM(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.cdx.json")
+	if err := writePageSBOM("../../../web/package-lock.json", "v1.2.0", file); err != nil {
+		t.Fatal(err)
+	}
+	text := read(t, file)
+	for _, want := range []string{`"purl": "pkg:npm/preact@`, `"purl": "pkg:npm/%40codemirror/view@`, `"alg": "SHA-512"`, `"expression": "MIT"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(text, "pkg:npm/eslint@") {
+		t.Error("it lists a tool")
+	}
+	lock := filepath.Join(t.TempDir(), "package-lock.json")
+	for text, want := range map[string]string{
+		`{"lockfileVersion": 2}`: "has version 2, want 3",
+		`{"lockfileVersion": 3, "packages": {"node_modules/a": {"version": "1.0.0"}}}`: "no SHA-512 of node_modules/a",
+	} {
+		write(t, lock, text, 0o644)
+		if err := writePageSBOM(lock, "v1.2.0", file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestContainerfile(t *testing.T) {
 	if err := checkContainerfile("../../../deploy/Containerfile"); err != nil {
 		t.Error(err)
@@ -166,6 +196,48 @@ func TestContainerfile(t *testing.T) {
 		write(t, file, text, 0o644)
 		if err := checkContainerfile(file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The script is valid, and refuses what it cannot release before it builds.
+func TestScript(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is missing")
+	}
+	script, err := filepath.Abs("../../../.ci/release")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(bash, "-n", script).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if out, err := exec.Command(bash, script).CombinedOutput(); err == nil || !strings.Contains(string(out), "usage:") {
+		t.Errorf("without a directory: %v: %s", err, out)
+	}
+	if out, err := exec.Command(bash, script, t.TempDir()).CombinedOutput(); err == nil || !strings.Contains(string(out), "exists; give a new directory") {
+		t.Errorf("with an existing directory: %v: %s", err, out)
+	}
+}
+
+// Packages contain only files that the script puts into the directory.
+func TestPackages(t *testing.T) {
+	var config struct {
+		Contents []struct{ Src, Dst string }
+	}
+	load(t, "../../../.ci/nfpm.yaml", &config)
+	staged := []string{"loadout", "LICENSE", "man/*.1.gz", "completions/loadout.bash", "completions/loadout.fish", "completions/loadout.zsh"}
+	if len(config.Contents) < len(staged) {
+		t.Fatalf("contents: %v", config.Contents)
+	}
+	for _, c := range config.Contents {
+		found := false
+		for _, s := range staged {
+			found = found || c.Src == s
+		}
+		if !found || !strings.HasPrefix(c.Dst, "/usr/") {
+			t.Errorf("%s is installed as %s", c.Src, c.Dst)
 		}
 	}
 }
@@ -187,4 +259,11 @@ func read(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(src)
+}
+
+func load(t *testing.T, file string, v any) {
+	t.Helper()
+	if err := yaml.Load([]byte(read(t, file)), v); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
 }

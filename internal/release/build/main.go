@@ -2,6 +2,7 @@
 //
 //	build archive FILE DIR DATE      write DIR to a .tar.gz or .zip file
 //	build manifests [flags] DIR      describe the archives in DIR for package managers
+//	build pagesbom LOCKFILE TAG FILE list the npm packages of the web page
 //	build containerfile FILE         parse a Containerfile
 //
 // The same arguments and files give the same bytes. DATE is in Unix seconds.
@@ -35,6 +36,8 @@ func run(args []string) error {
 		return writeArchive(args[0], args[1], date)
 	case cmd == "manifests":
 		return runManifests(args)
+	case cmd == "pagesbom" && len(args) == 3:
+		return writePageSBOM(args[0], args[1], args[2])
 	case cmd == "containerfile" && len(args) == 1:
 		return checkContainerfile(args[0])
 	}
