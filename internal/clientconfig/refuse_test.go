@@ -158,6 +158,10 @@ func TestHostileSizes(t *testing.T) {
 			"{\"a\":\"" + lines("\\n") + "\"}",
 			lines("["), lines("{\"\":"), lines("\""), lines("/*"),
 		},
+		"goose": {
+			numbered(10_000, "k%d: 1\n"), "extensions:\n" + numbered(10_000, "  k%d: {}\n"), "a: [" + lines("1,") + "]\n", lines("#\n"), lines("[") + "\n", lines("{a: "), lines("- "), lines("? "),
+			"a: &a [x, x]\nb: &b [*a, *a, *a, *a]\nc: &c [*b, *b, *b, *b]\nd: &d [*c, *c, *c, *c]\ne: [*d, *d, *d, *d]\n", "a: |\n" + lines(" x\n"), lines("\""),
+		},
 		"codex": {
 			"a = [" + lines("1,") + "]", lines("\n"), lines("#\n"), lines("[a]\n"), lines("[[a]]\n"),
 			lines("[[a.b.c.d]]\n"), lines("["), lines("a."), lines("a = {"), lines("\""), lines("'''"),

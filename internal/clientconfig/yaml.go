@@ -246,7 +246,7 @@ func (d *yamlDoc) setEntry(name string, o object) (edit, error) {
 	m := d.entries()
 	value := d.root.Content[d.container]
 	if m == nil || len(m.Content) == 0 {
-		return d.fillContainer(value, formatYAML(name, o, d.indent(d.root.Content[d.container-1])+"  ", nl), nl)
+		return d.fillContainer(value, name, o, nl)
 	}
 	if m.Style&yaml.FlowStyle != 0 || value.Kind == yaml.AliasNode || m.Anchor != "" {
 		return nil, d.refuse(value, d.key+" is not written as one key per line, which cannot be edited", fixByHand)
@@ -277,8 +277,10 @@ func (d *yamlDoc) lineBreak(nl string) string {
 }
 
 // fillContainer returns the edit that replaces an empty container.
-func (d *yamlDoc) fillContainer(value *yaml.Node, text, nl string) (edit, error) {
+func (d *yamlDoc) fillContainer(value *yaml.Node, name string, o object, nl string) (edit, error) {
 	key := d.root.Content[d.container-1]
+	indent := key.Column + 1
+	text := formatYAML(name, o, strings.Repeat(" ", indent), nl)
 	line := d.line(key.Line - 1)
 	at := bytes.IndexByte(line, ':') + 1
 	rest := line[at:]
@@ -287,10 +289,21 @@ func (d *yamlDoc) fillContainer(value *yaml.Node, text, nl string) (edit, error)
 	}
 	body := bytes.TrimRight(rest, "\r\n")
 	offset := d.lines[key.Line-1] + at
-	if len(body) == len(rest) { // the file ends here
-		text = nl + text
+	// Comments that are indented more than the entry would become part of it.
+	last := key.Line
+	for i := last; i < len(d.lines); i++ {
+		t := bytes.TrimSpace(d.line(i))
+		if len(t) > 0 && t[0] != '#' {
+			break
+		}
+		if len(t) > 0 && bytes.IndexByte(d.line(i), '#') > indent {
+			last = i + 1
+		}
 	}
-	end := d.start(key.Line)
+	end := d.start(last)
+	if end == len(d.src) {
+		text = d.lineBreak(nl) + text
+	}
 	if empty := bytes.TrimSpace(body); len(empty) > 0 && empty[0] != '#' {
 		i := bytes.IndexByte(body, '}')
 		if !emptyFlow.Match(body) {

@@ -20,6 +20,7 @@ func TestYAMLEdits(t *testing.T) {
 		{"null", "extensions: # mine\na: 1\n", "extensions: # mine\n  " + entry + "a: 1\n", "extensions: {} # mine\na: 1\n"},
 		{"null at the end", "a: 1\nextensions:", "a: 1\nextensions:\n  " + entry, "a: 1\nextensions: {}\n"},
 		{"empty flow", "extensions: {}  # mine\na: 1\n", "extensions:  # mine\n  " + entry + "a: 1\n", "extensions: {}  # mine\na: 1\n"},
+		{"null before a comment", "extensions:\n    # mine\na: 1\n", "extensions:\n    # mine\n  " + entry + "a: 1\n", "extensions: {}\n    # mine\na: 1\n"},
 		{"before a comment", "extensions:\n    b: {enabled: true}\n\n# of a\na: 1\n", "extensions:\n    b: {enabled: true}\n" + deeper + "\n# of a\na: 1\n", ""},
 		{"after a block with a number sign", "extensions:\n  b:\n    text: |\n      x\n\n      # y\n", "extensions:\n  b:\n    text: |\n      x\n\n      # y\n  " + entry, ""},
 		{"after a block that has the newlines", "extensions:\n  b:\n    text: |+\n      x\n\nz: 1\n", "", "refused"},
