@@ -39,7 +39,7 @@ func mainErr() error {
 	}
 	loadout := flag.String("loadout", "", "absolute path of the loadout `program`")
 	modules := flag.String("modules", "", "absolute path of the `directory` of the installed npm packages")
-	only := flag.String("client", "", "record only the client `NAME`")
+	only := flag.String("client", "", "record only the client `NAME`; setup checks only the first use")
 	update := flag.Bool("update", false, "replace the recordings")
 	keep := flag.String("keep", "", "write the requests to `DIR`")
 	flag.Parse()
@@ -54,6 +54,11 @@ func mainErr() error {
 		r := &recorder{client: c, loadout: *loadout, modules: *modules, keep: *keep}
 		if err := r.check(*update); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
+		}
+	}
+	if *only == "" || *only == "setup" {
+		if err := checkSetup(*loadout, *modules); err != nil {
+			failed = append(failed, fmt.Errorf("setup: %w", err))
 		}
 	}
 	return errors.Join(failed...)
