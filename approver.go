@@ -50,9 +50,11 @@ type CallRequest struct {
 	// SameArguments is set if an approval for more than this call covers only
 	// calls with these arguments.
 	SameArguments bool `json:"exact,omitempty"`
-	// Description is the tool's own description. Owner describes who provides
-	// its server. Subject identifies the current definition of the tool.
+	// Description is the tool's own description. ReadOnly is set if the tool
+	// declares that it only reads. Owner describes who provides its server.
+	// Subject identifies the current definition of the tool.
 	Description string        `json:"-"`
+	ReadOnly    bool          `json:"-"`
 	Owner       string        `json:"-"`
 	Subject     policy.Digest `json:"-"`
 }

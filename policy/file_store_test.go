@@ -61,7 +61,7 @@ func TestDamagedGrantGrantsNothing(t *testing.T) {
 		"not JSON":          func(s string) string { return "grant: yes" },
 		"another subject":   func(s string) string { return strings.ReplaceAll(s, "aaaa", "bbbb") },
 		"another principal": func(s string) string { return strings.Replace(s, "robot", "mule", 1) },
-		"a newer version":   func(s string) string { return strings.Replace(s, `"version": 1`, `"version": 3`, 1) },
+		"a newer version":   func(s string) string { return strings.Replace(s, `"version": 1`, `"version": 4`, 1) },
 		"another version":   func(s string) string { return strings.Replace(s, `"version": 1`, `"version": 2`, 1) },
 		"a field of version 2": func(s string) string {
 			return strings.Replace(s, `"version": 1,`, `"version": 1, "presence": "terminal",`, 1)

@@ -24,11 +24,13 @@ const (
 )
 
 // The versions of grants that this program reads and writes. Version 2 has the
-// field presence. A new field requires a new version, so that programs that do
-// not know the field ignore the grant and name the version.
+// field presence, and version 3 the field read_only. A new field requires a new
+// version, so that programs that do not know the field ignore the grant and name
+// the version.
 const (
 	firstVersion    = 1
 	presenceVersion = 2
+	readOnlyVersion = 3
 )
 
 // Scope is the lifetime of a grant.
@@ -67,6 +69,20 @@ type Grant struct {
 	// in an MCP client: claude-code 2.0.1". "" means that it is unknown, as in
 	// grants of older programs. It is printable text of up to 256 bytes.
 	Presence string `json:"presence,omitempty"`
+	// ReadOnly means that the user was shown that the tool declares that it only
+	// reads, and allowed agents to call it as such a tool.
+	ReadOnly bool `json:"read_only,omitempty"`
+}
+
+// version returns the lowest version that has the fields of the grant.
+func (g *Grant) version() int {
+	switch {
+	case g.ReadOnly:
+		return readOnlyVersion
+	case g.Presence != "":
+		return presenceVersion
+	}
+	return firstVersion
 }
 
 // Need is a dependency of a skill with its approved digest: another skill, or
@@ -104,10 +120,7 @@ func (g Grant) clone() Grant {
 // error that lists all problems if the grant is invalid.
 func (g Grant) prepare(now time.Time) (Grant, error) {
 	g = g.clone()
-	g.Version = firstVersion
-	if g.Presence != "" {
-		g.Version = presenceVersion
-	}
+	g.Version = g.version()
 	g.Created = now.UTC().Round(0)
 	if g.Expires.IsZero() && g.Scope != Always {
 		g.Expires = g.Created.Add(sessionExpiry) // otherwise unused grants would accumulate
@@ -137,8 +150,11 @@ func (g *Grant) check() error {
 		checkText("presence", g.Presence, 0, maxPresence),
 	}
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if (g.Presence != "") != (g.Version == presenceVersion) {
-		add("presence %.100q does not fit version %d", g.Presence, g.Version)
+	if want := g.version(); g.Version != want {
+		add("the fields need version %d, not %d", want, g.Version)
+	}
+	if g.ReadOnly && !g.Permissions.Call {
+		add("read_only requires call")
 	}
 	if g.By.Kind != UserPrincipal {
 		add("only a user can approve, not %q", g.By.Kind)
@@ -216,7 +232,7 @@ func ReadGrant(data []byte) (Grant, error) {
 	if len(data) > maxGrantBytes {
 		return Grant{}, fmt.Errorf("grant too large (limit %d bytes)", maxGrantBytes)
 	}
-	if err := privatefile.CheckVersion(data, presenceVersion); err != nil {
+	if err := privatefile.CheckVersion(data, readOnlyVersion); err != nil {
 		return Grant{}, err
 	}
 	var g Grant

@@ -44,6 +44,16 @@ type Call struct {
 	// conversation.
 	Principal policy.Principal
 	Session   string
+	// ReadOnly restricts the call to tools that are known only to read: the
+	// current definition must declare it, and either the tool must belong to one
+	// of the user's own servers, or a permanent grant of the principal must say
+	// that the user was shown the declaration. Otherwise, the call is not sent,
+	// and [Set.Call] returns a [*NotReadOnlyError].
+	ReadOnly bool
+	// ReadOnlyShown means that the user who approves was shown that the tool
+	// declares that it only reads, for the [policy.Grant.ReadOnly] of a stored
+	// grant.
+	ReadOnlyShown bool
 	// Presence is the [policy.Grant.Presence] of a grant that is stored for the
 	// call. It says how it is known that the user approved. "" means that an
 	// approval request was answered.
@@ -126,7 +136,8 @@ func (e *FailedError) Unwrap() error { return e.Err }
 // user with [Call.Approve].
 //
 // A protocol error is a [*jsonrpc.Error] with the server's code and data. A call
-// that was not sent fails with an [*UnknownToolError], [*ArgumentsError] or
+// that was not sent fails with an [*UnknownToolError], [*ArgumentsError],
+// [*NotReadOnlyError] or
 // [*loadout.RefusedError], or with the error of [Call.Begin]. A [*FailedError]
 // means that the call may have reached the server. So does the cause of ctx,
 // which Call returns if ctx is done. A call fails after the call timeout in its
@@ -149,12 +160,22 @@ func (s *Set) call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err e
 	if err != nil {
 		return nil, err
 	}
+	if c.ReadOnly {
+		if t, err = s.resolveReadOnly(ctx, t, c); err != nil {
+			return nil, err
+		}
+	}
 	c = t.fitArguments(c)
 	if problems := t.definition.schema().check(c.Arguments); len(problems) > 0 {
 		return nil, &ArgumentsError{Tool: c.Name, Problems: problems}
 	}
 	if err := s.authorize(ctx, t, c); err != nil {
 		return nil, err
+	}
+	if c.ReadOnly { // authorize may have found a new definition
+		if err := s.checkReadOnly(ctx, t, c); err != nil {
+			return nil, err
+		}
 	}
 	if c.Begin != nil {
 		if err := c.Begin(); err != nil {

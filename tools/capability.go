@@ -34,6 +34,8 @@ type Capability struct {
 	RequiresApproval bool   `json:"requires_approval"`
 	CostHint         string `json:"cost_hint,omitempty"`    // estimated size of a skill's instructions, such as "1200 tokens"
 	LatencyHint      string `json:"latency_hint,omitempty"` // time of the server's last response, such as "12.5ms"
+	// ReadOnly is set if the definition of a tool declares that it only reads.
+	ReadOnly bool `json:"-"`
 }
 
 // Inventory lists all skills and tools available to an agent. Its JSON form is
@@ -150,7 +152,7 @@ func (s *Set) toolCapability(t *Tool) Capability {
 	d, call := t.Definition, s.policyCall(t, nil)
 	k := Capability{ID: call.Permission(), Kind: "mcp", Name: t.Name, Description: cmp.Or(d.Description, d.Title, d.Name),
 		InputSchema: schemaOr(d.InputSchema, noInput), OutputSchema: schemaOr(d.OutputSchema, anything), SafetyLevel: call.Safety, Permission: call.Permission(),
-		RequiresApproval: t.NeedsApproval}
+		RequiresApproval: t.NeedsApproval, ReadOnly: t.DeclaresReadOnly()}
 	if took := t.server.Status().Latency; took > 0 {
 		k.LatencyHint = took.Round(time.Millisecond / 10).String()
 	}

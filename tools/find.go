@@ -28,6 +28,11 @@ type Query struct {
 type ToolList struct {
 	Tools    []Tool
 	Problems []string // reasons why tools are missing, for the model and the user
+	// Servers describes the searched servers if a search found no tool, or the
+	// server that [Query.Server] names. Instructions are those of that server,
+	// as the server wrote them.
+	Servers      []ServerSummary
+	Instructions string
 }
 
 // maxConcurrentLists is the maximum number of servers that a search lists
@@ -44,8 +49,10 @@ const unknownServerWait = 3 * time.Second
 // seconds if the tools of another server are known. The best match is first;
 // tools of working servers precede the others.
 //
-// A failing server is a problem in the result, not an error. Find returns an
-// error if the skill or the server is unknown, or if only users may load the
+// A failing server is a problem in the result, not an error. A search with a
+// text reports only problems of servers that may have what is searched for: those
+// with a tool in the result, and those that the text, the skill or the server
+// names. Find returns an error if the skill or the server is unknown, or if only users may load the
 // skill. An unknown skill is a [*catalog.NotFoundError].
 func (s *Set) Find(ctx context.Context, q Query) (*ToolList, error) {
 	out := &ToolList{}
@@ -70,9 +77,32 @@ func (s *Set) Find(ctx context.Context, q Query) (*ToolList, error) {
 		}
 	}
 	all, problems := s.listTools(ctx, servers)
-	out.Problems = append(out.Problems, problems...)
 	out.Tools = rankTools(all, q.Text)
+	for i, sv := range servers {
+		if problems[i] != "" && (q.Skill != "" || q.Server != "" || isRelated(sv, out.Tools, q.Text)) {
+			out.Problems = append(out.Problems, problems[i])
+		}
+	}
+	switch {
+	case q.Server != "":
+		out.Servers = s.summarize(servers)
+		if sv := servers[0]; sv.Server != nil {
+			if l := sv.LastListing(); l != nil {
+				out.Instructions = l.Instructions
+			}
+		}
+	case q.Skill == "" && len(out.Tools) == 0:
+		out.Servers = s.summarize(servers)
+	}
 	return out, nil
+}
+
+// isRelated reports whether a search for text concerns a server: the search is
+// for all tools, found a tool of the server, or has a word of its name.
+func isRelated(sv *server, found []Tool, text string) bool {
+	asked := nameWords(text)
+	return len(asked) == 0 || slices.ContainsFunc(found, func(t Tool) bool { return t.server == sv }) ||
+		slices.ContainsFunc(nameWords(sv.name), func(w string) bool { return slices.Contains(asked, w) })
 }
 
 // unknownServerError reports that there is no server with the given name.
@@ -96,8 +126,8 @@ func (s *Set) serverNames() []string {
 	return out
 }
 
-// listTools returns the tools of servers. It connects only to servers whose
-// tools are unknown.
+// listTools returns the tools of servers, and the problem of each server or "".
+// It connects only to servers whose tools are unknown.
 func (s *Set) listTools(ctx context.Context, servers []*server) ([]Tool, []string) {
 	patience := s.opts.Deadline
 	if slices.ContainsFunc(servers, func(sv *server) bool { return sv.Server != nil && sv.LastListing() != nil }) {
@@ -128,12 +158,10 @@ func (s *Set) listTools(ctx context.Context, servers []*server) ([]Tool, []strin
 	}
 	running.Wait()
 	var all []Tool
-	var problems []string
-	for _, a := range answers {
+	problems := make([]string, len(servers))
+	for i, a := range answers {
 		all = append(all, a.tools...)
-		if a.problem != "" {
-			problems = append(problems, a.problem)
-		}
+		problems[i] = a.problem
 	}
 	return all, problems
 }

@@ -45,7 +45,8 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	}
 	call := s.policyCall(t, nil)
 	g := policy.Grant{Principal: c.Principal, By: grantor, Subject: t.subject(), Name: t.Name, Origin: t.owner(),
-		Permissions: policy.Permissions{Call: true}, Scope: scope, Presence: cmp.Or(c.Presence, "answered an approval request")}
+		Permissions: policy.Permissions{Call: true}, Scope: scope, Presence: cmp.Or(c.Presence, "answered an approval request"),
+		ReadOnly: c.ReadOnlyShown && !exact && t.DeclaresReadOnly()}
 	if exact {
 		g.Subject = decision.WithArguments(g.Subject, c.Arguments)
 		g.Origin += ", with the arguments " + decision.ArgumentsDigest(c.Arguments).Short()
@@ -83,8 +84,8 @@ func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 	return s.recordDecision(ctx, policy.Decision{Effect: policy.Deny, Code: decision.Declined, Reason: "declined by the user"}, call, c, false)
 }
 
-// ResolveApprovals sets [Tool.NeedsApproval] of each tool for a call like c
-// with unknown arguments. It considers the rules, those of active skills, and
+// ResolveApprovals sets [Tool.NeedsApproval] and [Tool.ReadOnly] of each tool for
+// a call like c with unknown arguments. It considers the rules, those of active skills, and
 // stored grants, without using up any. The decision is made again for the
 // actual call and its arguments. The tools must come from this set, and c must
 // not be nil.
@@ -96,5 +97,6 @@ func (s *Set) ResolveApprovals(ctx context.Context, all []Tool, c *Call) {
 			d = decision.WithGrants(ctx, d, s.opts.Grants, s.policyCall(t, nil), c.Principal, c.Session)
 		}
 		t.NeedsApproval = d.Effect == policy.Ask
+		t.ReadOnly = d.Effect != policy.Deny && s.whyNotReadOnly(ctx, t, c) == ""
 	}
 }

@@ -162,6 +162,7 @@ type server struct {
 	isolated bool
 	*upstream.Server
 	screened atomic.Pointer[screened]
+	summary  atomic.Pointer[cachedSummary]
 }
 
 // newSet returns a set that owns pool, which may be nil.
@@ -318,6 +319,7 @@ type Tool struct {
 	State         upstream.State // state of the connection to the server
 	Definition    *mcp.Tool      // as defined by its server; must not be modified
 	NeedsApproval bool           // whether a call needs approval; see [Set.ResolveApprovals]
+	ReadOnly      bool           // whether [Call.ReadOnly] is possible; see [Set.ResolveApprovals]
 	server        *server
 	definition    *definition
 }

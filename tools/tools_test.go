@@ -353,11 +353,12 @@ func TestFind(t *testing.T) {
 		want     []string
 		problems int
 	}{
-		{tools.Query{Text: "keep a note for later"}, []string{"b__write_note"}, 1},
+		{tools.Query{Text: "keep a note for later"}, []string{"b__write_note"}, 0},
+		{tools.Query{Text: "the notes of c"}, []string{"b__read_note", "b__write_note"}, 1},
 		{tools.Query{}, []string{"b__read_note", "b__write_note"}, 1},
 		{tools.Query{Skill: "x"}, []string{"x_a__read_note", "x_a__write_note"}, 0},
 		{tools.Query{Server: "b", Text: "read"}, []string{"b__read_note"}, 0},
-		{tools.Query{Text: "quantum"}, nil, 1},
+		{tools.Query{Text: "quantum"}, nil, 0},
 	} {
 		f, err := w.Find(t.Context(), tt.query)
 		if err != nil {

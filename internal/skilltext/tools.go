@@ -20,6 +20,7 @@ type Tool struct {
 	Server        string
 	State         string // server state, as in package tools
 	NeedsApproval bool
+	ReadOnly      bool // whether read_tool calls it
 }
 
 // WriteTools writes a list of tools, one per line. If schemas is set, each tool
@@ -32,6 +33,9 @@ func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 		}
 		if t.NeedsApproval {
 			b.WriteString(" [needs approval]")
+		}
+		if t.ReadOnly {
+			b.WriteString(" [read_tool]")
 		}
 		b.WriteByte('\n')
 		if schemas && len(t.InputSchema) > 0 {

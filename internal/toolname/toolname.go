@@ -13,6 +13,7 @@ const (
 	RunSkillScript = "run_skill_script"
 	FindTools      = "find_tools"
 	CallTool       = "call_tool"
+	ReadTool       = "read_tool"
 )
 
 // Names of tools for the working folder of a conversation.

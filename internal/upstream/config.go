@@ -113,6 +113,10 @@ type Config struct {
 	// They are redacted in errors and logs.
 	hidden []string
 
+	// Description says what the server is for, as its configuration states it, or
+	// "". It has at most [MaxAbout] bytes, and is not part of the digest.
+	Description string `json:"-"`
+
 	// File and Line locate the server in its configuration file.
 	File string `json:"-"`
 	Line int    `json:"-"`

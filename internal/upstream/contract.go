@@ -53,11 +53,17 @@ type Status struct {
 	Warnings  []string      `json:"warnings,omitempty"` // tolerated protocol violations
 }
 
-// Listing is a server's tool list.
+// Listing is a server's tool list, with what the server says about itself. All
+// texts are untrusted.
 type Listing struct {
 	Tools []*mcp.Tool `json:"tools"` // sorted by name, filtered by Include and Exclude
-	At    time.Time   `json:"at"`
-	Era   string      `json:"era,omitempty"`
+	// Title and Description are those of the server, of at most [MaxAbout] bytes
+	// each. Instructions are its instructions, of at most [MaxInstructions] bytes.
+	Title        string    `json:"title,omitempty"`
+	Description  string    `json:"description,omitempty"`
+	Instructions string    `json:"instructions,omitempty"`
+	At           time.Time `json:"at"`
+	Era          string    `json:"era,omitempty"`
 	// TTL is how long the list is valid, as reported by the server; 0 if
 	// unknown.
 	TTL time.Duration `json:"ttl,omitempty"`

@@ -21,8 +21,13 @@ const (
 	// MaxDescription is the maximum length of a tool description in bytes.
 	// Longer descriptions are truncated.
 	MaxDescription = 64 << 10
-	maxPages       = 1000
-	maxProblems    = 20
+	// MaxAbout is the maximum length in bytes of the title and of the description
+	// of a server, and MaxInstructions that of its instructions. Longer texts are
+	// truncated.
+	MaxAbout        = 1 << 10
+	MaxInstructions = 16 << 10
+	maxPages        = 1000
+	maxProblems     = 20
 )
 
 // relistAfter is the age at which a listing without a TTL is refreshed.
@@ -42,7 +47,12 @@ func (e *checkError) Unwrap() error { return e.err }
 // truncates tools that exceed the limits and reports them as problems.
 func (s *Server) list(ctx context.Context, conn *Conn) (*Listing, error) {
 	l := &Listing{At: time.Now(), Era: conn.Era}
-	if r := conn.InitializeResult(); r.Capabilities == nil || r.Capabilities.Tools == nil {
+	r := conn.InitializeResult()
+	l.Instructions = cutText(r.Instructions, MaxInstructions)
+	if info := r.ServerInfo; info != nil {
+		l.Title, l.Description = cutText(info.Title, MaxAbout), cutText(info.Description, MaxAbout)
+	}
+	if r.Capabilities == nil || r.Capabilities.Tools == nil {
 		return l, nil
 	}
 	problem := func(format string, args ...any) {
@@ -83,7 +93,7 @@ pages:
 			if len(t.Description) > MaxDescription {
 				problem("description of tool %q truncated (limit %d bytes)", truncate(t.Name, 100), MaxDescription)
 				cut := *t // copy, because the SDK still uses the original
-				cut.Description = strings.ToValidUTF8(t.Description[:MaxDescription], "")
+				cut.Description = cutText(t.Description, MaxDescription)
 				t = &cut
 			}
 			data, err := json.Marshal(t)
@@ -112,6 +122,14 @@ pages:
 	}
 	slices.SortFunc(l.Tools, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	return l, nil
+}
+
+// cutText returns the first n bytes of s, without half a character.
+func cutText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
 }
 
 // ProblemsKey is the _meta key under which a server reports problems with its

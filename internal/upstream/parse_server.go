@@ -110,7 +110,9 @@ func (e *serverEntry) serverMessage(msg string) string {
 func (e *serverEntry) parseField(f configfile.Field) {
 	c, v := e.c, f.Value
 	switch key := canonicalKey(f.Key); key {
-	case "name", "description", "title", "displayname", "version", "icon", "metadata", "$schema", "gallery", "note", "comment", "tags", "author":
+	case "description":
+		c.Description = cutText(scalarText(v), MaxAbout)
+	case "name", "title", "displayname", "version", "icon", "metadata", "$schema", "gallery", "note", "comment", "tags", "author":
 		// The key is only for display.
 	case "type", "transport", "transporttype":
 		if e.kind == nil || key == "type" {

@@ -1,0 +1,82 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// NotReadOnlyError reports that a tool is not known only to read, so that a call
+// with [Call.ReadOnly] was not sent.
+type NotReadOnlyError struct {
+	Tool   Tool
+	Reason string
+}
+
+// Error returns the tool's name and the reason.
+func (e *NotReadOnlyError) Error() string {
+	return fmt.Sprintf("%s is not known only to read: %s", e.Tool.Name, e.Reason)
+}
+
+// DeclaresReadOnly reports whether the tool's definition declares that it only
+// reads, and not that it is destructive.
+func (t *Tool) DeclaresReadOnly() bool {
+	a := t.Definition.Annotations
+	return a != nil && a.ReadOnlyHint && !t.isDestructive()
+}
+
+// resolveReadOnly requests the current definition of a tool and returns the tool
+// if it is known only to read.
+func (s *Set) resolveReadOnly(ctx context.Context, t *Tool, c *Call) (*Tool, error) {
+	if err := s.checkReadOnly(ctx, t, c); err != nil { // decided without a connection
+		return nil, err
+	}
+	now, err := s.currentTool(ctx, t)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, &FailedError{Tool: *t, Err: err}
+	case now == nil:
+		return nil, s.recordUnknown(ctx, c, &UnknownToolError{Name: t.Name, Similar: s.similarNames(t.Name)})
+	}
+	return now, s.checkReadOnly(ctx, now, c)
+}
+
+func (s *Set) checkReadOnly(ctx context.Context, t *Tool, c *Call) error {
+	if why := s.whyNotReadOnly(ctx, t, c); why != "" {
+		return &NotReadOnlyError{Tool: *t, Reason: why}
+	}
+	return nil
+}
+
+// whyNotReadOnly returns why the tool is not known only to read, or "". A server
+// of a skill, a project or a hub may declare anything. Its declaration counts if
+// the user was shown it and approved this definition.
+func (s *Set) whyNotReadOnly(ctx context.Context, t *Tool, c *Call) string {
+	switch {
+	case !t.DeclaresReadOnly():
+		return "its definition does not declare it"
+	case t.isOwn() || s.hasReadOnlyGrant(ctx, t, c):
+		return ""
+	}
+	return "it belongs to " + t.owner() + ", and the user did not approve its declaration"
+}
+
+// isOwn reports whether the tool belongs to a server that the user configured.
+func (t *Tool) isOwn() bool {
+	sv := t.server
+	return sv.config.Owner == "" && sv.group == nil && sv.settings == nil && sv.skill == ""
+}
+
+// hasReadOnlyGrant reports whether the principal has a permanent grant for this
+// definition that says that the user was shown the declaration.
+func (s *Set) hasReadOnlyGrant(ctx context.Context, t *Tool, c *Call) bool {
+	subject := t.subject()
+	if s.opts.Grants == nil || subject == "" {
+		return false
+	}
+	g, err := s.opts.Grants.Find(ctx, c.Principal, subject, "")
+	return err == nil && g != nil && g.Principal == c.Principal && g.Subject == subject && g.Permissions.Call && g.ReadOnly && g.Scope == policy.Always
+}

@@ -1,0 +1,263 @@
+package tools
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// ServerSummary describes a server to a model that chooses among servers. Its
+// texts are on one line, without hidden characters and delimiters of prompts.
+type ServerSummary struct {
+	Name    string
+	Project bool // whether a project defines the server
+	// Purpose is what the server is for, from its configuration or, for the
+	// user's own servers, from what the server says about itself. It may be "".
+	Purpose string
+	// Topics are the words that most tools are about, most frequent first.
+	Topics []string
+	// Tools is the number of tools that are visible to an agent, or -1 if they
+	// are unknown. Examples are up to three of their names, without the name of
+	// the server.
+	Tools    int
+	Examples []string
+	// Problem says why the tools are unknown or do not work, or is "".
+	Problem string
+}
+
+// cachedSummary is a summary with what it was made from.
+type cachedSummary struct {
+	screened *screened
+	rules    *policy.Rules
+	ServerSummary
+}
+
+// Summaries describes the user's servers and those of the profile, in the order
+// of the configuration. It uses the tool lists that are known and never
+// connects. The caller must not modify the results.
+func (s *Set) Summaries() []ServerSummary {
+	s.mu.Lock()
+	own := slices.Clone(s.own)
+	s.mu.Unlock()
+	return s.summarize(own)
+}
+
+func (s *Set) summarize(servers []*server) []ServerSummary {
+	out := make([]ServerSummary, 0, len(servers))
+	for _, sv := range servers {
+		out = append(out, s.summary(sv))
+	}
+	return out
+}
+
+// summary describes a server. All but its problem is cached.
+func (s *Set) summary(sv *server) ServerSummary {
+	var l *upstream.Listing
+	var now cachedSummary
+	if sv.Server != nil {
+		if l = sv.LastListing(); l != nil {
+			now.screened = s.screenListing(sv, l)
+		}
+	}
+	now.rules = s.rules.Load()
+	if have := sv.summary.Load(); have != nil && have.screened == now.screened && have.rules == now.rules {
+		now = *have
+	} else {
+		now.ServerSummary = s.describeServer(sv, l)
+		sv.summary.Store(&now)
+	}
+	out := now.ServerSummary
+	switch {
+	case sv.Server == nil:
+		out.Problem = describeUnset(sv.unset)
+	default:
+		if st := sv.Status(); st.State == upstream.Dead || st.State == upstream.Degraded {
+			out.Problem = st.Error
+		}
+	}
+	out.Problem = cutWords(untrusted.New(out.Problem).ForModel(), maxProblem)
+	return out
+}
+
+// Limits of a summary, in bytes.
+const (
+	maxPurpose = 160
+	maxProblem = 200
+	maxTopics  = 24 // number of words
+)
+
+func (s *Set) describeServer(sv *server, l *upstream.Listing) ServerSummary {
+	out := ServerSummary{Name: untrusted.New(sv.name).ForModel(), Project: sv.config.Owner == upstream.ProjectOwner, Tools: -1}
+	out.Purpose = cutWords(firstSentence(sv.config.Description), maxPurpose)
+	if l == nil {
+		return out
+	}
+	if out.Purpose == "" && !s.isStrict(sv) { // what a strict server says may have changed since its tools were accepted
+		for _, said := range []string{l.Description, l.Title, l.Instructions} {
+			if said = firstSentence(said); !isGeneric(said, sv.name) {
+				out.Purpose = cutWords(said, maxPurpose)
+				break
+			}
+		}
+	}
+	all := s.listedTools(sv, l)
+	out.Tools = len(all)
+	names, texts := make([]string, len(all)), make([]string, len(all))
+	for i, t := range all {
+		names[i], texts[i] = strings.TrimPrefix(t.Name, sv.name+"__"), t.Definition.Title+" "+firstSentence(t.Definition.Description)
+	}
+	out.Topics, out.Examples = topicsOf(sv.name, names, texts)
+	return out
+}
+
+// firstSentence returns the first sentence of an untrusted text.
+func firstSentence(text string) string {
+	if len(text) > 600 {
+		text = text[:600]
+	}
+	text = strings.TrimLeft(untrusted.New(strings.ToValidUTF8(text, "")).ForModelLines(), " \t\n#*-")
+	text, _, _ = strings.Cut(text, "\n")
+	for i := range text {
+		if end := strings.HasPrefix(text[i:], ". ") || strings.HasPrefix(text[i:], "! ") || strings.HasPrefix(text[i:], "。"); end && i > 12 {
+			text = text[:i]
+			break
+		}
+	}
+	return strings.TrimRight(untrusted.New(text).ForModel(), ".:;, ")
+}
+
+// cutWords truncates s to n bytes at the end of a word.
+func cutWords(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = strings.ToValidUTF8(s[:n-len("…")], "")
+	if i := strings.LastIndexByte(s, ' '); i > n/2 {
+		s = s[:i]
+	}
+	return strings.TrimRight(s, ".:;, ") + "…"
+}
+
+// isGeneric reports whether a text says no more about a server than its name.
+func isGeneric(text, name string) bool {
+	known := nameWords(name)
+	return !slices.ContainsFunc(nameWords(text), func(w string) bool { return !slices.Contains(known, w) && !commonWords[w] })
+}
+
+// topicsOf returns the words that the most tools of a server have in their names
+// and texts, and the names of three tools that together cover many of them.
+func topicsOf(server string, names, texts []string) (topics, examples []string) {
+	weight := map[string]int{}
+	var order []string
+	count := func(words []string, n int) {
+		slices.Sort(words)
+		for _, w := range slices.Compact(words) {
+			if weight[w] == 0 {
+				order = append(order, w)
+			}
+			weight[w] += n
+		}
+	}
+	ownWords := nameWords(server)
+	subjects := func(text string) []string {
+		return slices.DeleteFunc(nameWords(text), func(w string) bool { return commonWords[w] || len(w) < 3 || slices.Contains(ownWords, w) })
+	}
+	for i := range names {
+		count(subjects(names[i]), 2)
+		count(subjects(texts[i]), 1)
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(weight[b], weight[a]) })
+	shown := map[string]bool{}
+	left := slices.Clone(names)
+	for len(examples) < 3 && len(left) > 0 {
+		best, most := 0, -1.0
+		for i, name := range left {
+			sum := 0
+			words := subjects(name)
+			slices.Sort(words)
+			for _, w := range slices.Compact(words) {
+				if !shown[w] {
+					sum += weight[w]
+				}
+			}
+			if score := float64(sum) / float64(1+len(nameWords(name))); score > most {
+				best, most = i, score
+			}
+		}
+		for _, w := range nameWords(left[best]) {
+			shown[w] = true
+		}
+		examples = append(examples, cutWords(left[best], upstream.MaxToolName))
+		left = slices.Delete(left, best, best+1)
+	}
+	for _, w := range order {
+		if !shown[w] && len(topics) < maxTopics {
+			topics = append(topics, w)
+		}
+	}
+	return topics, examples
+}
+
+// nameWords returns the lower-case words of a name or a text in the singular. It
+// splits names at capitals too.
+func nameWords(text string) []string {
+	var out []string
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			out = append(out, singular(strings.ToLower(string(word))))
+		}
+		word = word[:0]
+	}
+	lower := false
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			end()
+		case unicode.IsUpper(r) && lower:
+			end()
+			word = append(word, r)
+		default:
+			word = append(word, r)
+		}
+		lower = unicode.IsLower(r)
+	}
+	end()
+	return out
+}
+
+// singular returns an English plural in the singular, for most words.
+func singular(w string) string {
+	switch {
+	case len(w) < 4 || strings.HasSuffix(w, "ss") || strings.HasSuffix(w, "us") || strings.HasSuffix(w, "is"):
+		return w
+	case strings.HasSuffix(w, "ies") && len(w) > 4:
+		return w[:len(w)-3] + "y"
+	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "shes"), strings.HasSuffix(w, "xes"):
+		return w[:len(w)-2]
+	}
+	return strings.TrimSuffix(w, "s")
+}
+
+// commonWords are words that say little about what a tool is for.
+var commonWords = func() map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(`a about above action add additional after agent all allow also an and another any api app apply are argument as at available
+based be before between both but by call can case change check client complete configured contain context create current custom data default delete
+describe detail detailed different do does each either enable etc every exact example existing false field find first follow following for format from
+full get give given handle has have help her his how id identifier if important in include including info information input insert instead integration interact into is it
+item its just key kind last latest least level like limit list local long make manage many match matching mcp method mode model more most multiple must name
+need new no not note number object of offer official on one only operation option optional or other our out output over own parameter part
+particular per perform please possible prefer provide read ref related remote remove replace request require required response result retrieve return run same
+search see select server service set should show simple single size some specific specified specify start stop string such support that the their them then there
+these they this through time to tool true type unless until up update url use used useful user using valid value various via view want was way
+we well what when where whether which while who will with within without work would write you your`) {
+		out[w] = true
+	}
+	return out
+}()
