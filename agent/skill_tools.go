@@ -118,7 +118,7 @@ func servedTools(ctx context.Context, c *connection, rt *loadout.Runtime, o *mcp
 	if known, ok := knownTools.Load(kind); ok && fixed {
 		return c.withCalls(known.([]Tool)), nil
 	}
-	listed, err := c.tools(ctx, toolname.LoadSkill, toolname.CallTool)
+	listed, err := c.tools(ctx, toolname.LoadSkill, toolname.CallTool, toolname.ReadTool)
 	if err == nil && fixed {
 		knownTools.Store(kind, listed)
 	}

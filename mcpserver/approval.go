@@ -277,6 +277,9 @@ func (s *Server) askUser(ctx context.Context, r *loadout.RefusedError, c *tools.
 		shown = "{}"
 	}
 	msg := fmt.Sprintf("Run %s of %s?\n%s\n\nReason: %s.", r.Call.Tool, r.Call.Owner, shown, r.Decision.Reason)
+	if r.Call.ReadOnly {
+		msg += " " + readOnlyNote
+	}
 	if !s.tools(ctx).StoresGrants() || r.Call.Subject == "" {
 		return s.elicit(r, c, msg, decisionSchema("once: this call", "once"))
 	}
@@ -295,6 +298,10 @@ func (s *Server) askUser(ctx context.Context, r *loadout.RefusedError, c *tools.
 	says += "always: " + calls + " as it is now, also after a restart, until " + revoked
 	return s.elicit(r, c, msg, decisionSchema(says, append(choices, "always")...))
 }
+
+// readOnlyNote is added to the question about a tool that declares that it only
+// reads. The answer always also covers calls with read_tool.
+const readOnlyNote = "The tool declares that it only reads data."
 
 func (s *Server) elicit(r *loadout.RefusedError, c *tools.Call, msg string, schema *jsonschema.Schema) *mcp.CallToolResult {
 	return &mcp.CallToolResult{

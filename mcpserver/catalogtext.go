@@ -62,6 +62,9 @@ type conn struct {
 	text    catalogText
 	profile *clientprofile.Profile
 	seen    *catalog.Snapshot // latest snapshot reported to the connection
+
+	serversOnce sync.Once
+	servers     string // description of find_tools; set by serversOnce
 }
 
 // get returns the catalog text for the connection of req.
@@ -317,6 +320,9 @@ func (s *Server) guideText(snap *catalog.Snapshot) string {
 	text := guide
 	if snap.Disabled {
 		text = skillsDisabled
+	}
+	if s.hasTools() {
+		text += " " + serverGuide
 	}
 	if s.opts.Preamble != "" {
 		return truncate(s.opts.Preamble, 8000) + "\n\n" + text

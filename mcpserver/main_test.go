@@ -61,6 +61,7 @@ type world struct {
 	dir    string
 	rt     *loadout.Runtime
 	server *mcpserver.Server
+	set    *tools.Set // nil without servers
 }
 
 type setup struct {
@@ -71,6 +72,7 @@ type setup struct {
 	scripts *loadout.Scripts
 	servers []string           // MCP servers at hand, see newTools
 	configs []*upstream.Config // more of them
+	cache   upstream.Cache     // of their tools
 	rules   []string
 	grants  policy.Store
 	audit   func(context.Context, policy.Record) error
@@ -91,6 +93,7 @@ func newWorld(t testing.TB, s setup) *world {
 	if s.servers != nil {
 		s.options.Tools = newTools(t, rt, &s)
 	}
+	w.set = s.options.Tools
 	w.rt, w.server = rt, mcpserver.New(rt, &s.options)
 	t.Cleanup(func() {
 		if err := errors.Join(w.server.Close(), rt.Close()); err != nil {

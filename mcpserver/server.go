@@ -328,6 +328,13 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 				ctx = withTextOnly(ctx)
 			}
 		}
+		if call, ok := req.(*mcp.CallToolRequest); ok {
+			routed, answer := s.callByName(ctx, call)
+			if answer != nil {
+				return answer, nil
+			}
+			req = routed
+		}
 		res, err := next(ctx, method, req)
 		if err != nil {
 			return res, cleanError(err)
@@ -339,6 +346,7 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			r.Instructions = s.texts.get(s, req).instructions
 		case *mcp.ListToolsResult:
 			s.setDescription(r, s.texts.get(s, req))
+			setServers(r, s.texts.serversFor(ctx, s, req))
 			if s.texts.isTextOnly(s, req) {
 				s.removeTextSchemas(r)
 			}

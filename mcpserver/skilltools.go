@@ -45,7 +45,7 @@ func (s *Server) addTools(sdk *mcp.Server) {
 		Description: "Read a file of a skill by its path, as a skill's instructions name it."}, (*Server).readSkillFile)
 }
 
-var ourTools = []string{toolname.SearchSkills, toolname.LoadSkill, toolname.ReadSkillFile, toolname.RunSkillScript, toolname.FindTools, toolname.CallTool}
+var ourTools = []string{toolname.SearchSkills, toolname.LoadSkill, toolname.ReadSkillFile, toolname.RunSkillScript, toolname.FindTools, toolname.CallTool, toolname.ReadTool}
 
 // isOurTool reports whether the tool is one of this server's own, whose results
 // have a field for notices.

@@ -30,9 +30,14 @@ func (s *Server) addUpstreamTools(sdk *mcp.Server) {
 		return
 	}
 	addTool(sdk, &mcp.Tool{Name: toolname.FindTools, Title: "Find tools", Annotations: readOnly, InputSchema: schemaOf[findArgs](),
-		Description: "Find tools of MCP servers and loaded skills, to call with call_tool."}, (*Server).findTools)
+		Description: findLead}, (*Server).findTools)
 	sdk.AddTool(&mcp.Tool{Name: toolname.CallTool, Title: "Call a tool", Annotations: destructive, InputSchema: callSchema,
 		Description: "Call a tool that load_skill or find_tools named."},
+		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return serverOf(ctx).callTool(ctx, req)
+		})
+	sdk.AddTool(&mcp.Tool{Name: toolname.ReadTool, Title: "Read with a tool", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}, InputSchema: callSchema,
+		Description: "Like call_tool, for tools that find_tools marks [read_tool]."},
 		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return serverOf(ctx).callTool(ctx, req)
 		})
@@ -63,12 +68,15 @@ type toolInfo struct {
 	Server           string `json:"server"`
 	State            string `json:"state"`
 	RequiresApproval bool   `json:"requires_approval"`
+	ReadOnly         bool   `json:"read_only,omitempty"`
 }
 
 type findResult struct {
-	Tools    []toolInfo       `json:"tools"`
-	Next     string           `json:"next,omitempty"`
-	Problems []untrusted.Text `json:"problems,omitempty"`
+	Tools        []toolInfo       `json:"tools"`
+	Servers      []serverInfo     `json:"servers,omitempty"`
+	Instructions string           `json:"instructions,omitempty"`
+	Next         string           `json:"next,omitempty"`
+	Problems     []untrusted.Text `json:"problems,omitempty"`
 	notice
 }
 
@@ -100,7 +108,10 @@ func (s *Server) findTools(ctx context.Context, in findArgs) (*mcp.CallToolResul
 		}
 		return errorResult(s.errorText(err) + "."), nil, nil
 	}
-	out := &findResult{Problems: untrusted.List(found.Problems)}
+	out := &findResult{Problems: untrusted.List(found.Problems), Servers: serverInfos(found.Servers)}
+	if in.Cursor == "" {
+		out.Instructions = serverInstructions(in.Server, found.Instructions)
+	}
 	page := found.Tools[min(skip, len(found.Tools)):]
 	if fit := pageLength(page); fit < len(page) {
 		page, out.Next = page[:fit], encodeCursor(skip+fit)
@@ -141,7 +152,7 @@ func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 			b = nil // too large for a model
 		}
 		out = append(out, toolInfo{Name: t.Name, Title: truncate(untrusted.New(d.Title).ForModel(), 200), Description: truncate(untrusted.New(d.Description).ForModelLines(), maxToolText),
-			InputSchema: untrusted.CleanJSON(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsApproval})
+			InputSchema: untrusted.CleanJSON(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsApproval, ReadOnly: t.ReadOnly})
 	}
 	schemas := size <= skilltext.MaxSchemaBytes
 	if want != nil {
@@ -177,6 +188,8 @@ func toolText(page []tools.Tool, out *findResult, schemas bool) string {
 	var b strings.Builder
 	writeTools(&b, out.Tools)
 	switch {
+	case len(page) == 0 && len(out.Servers) > 0 && len(out.Problems) == 0:
+		b.WriteString("No tool fits. Try other words, or server with the name of one of these MCP servers:\n" + listServers(out.Servers))
 	case len(page) == 0 && len(out.Problems) == 0:
 		b.WriteString("No tool fits. Try other words, or none for the whole list.\n")
 	case !schemas && len(page) > 0:
@@ -185,6 +198,7 @@ func toolText(page []tools.Tool, out *findResult, schemas bool) string {
 	for _, p := range out.Problems {
 		b.WriteString("Problem: " + p.ForModel() + "\n")
 	}
+	b.WriteString(out.Instructions)
 	if out.Next != "" {
 		fmt.Fprintf(&b, "There are more: search again with cursor %q.\n", out.Next)
 	}
@@ -195,13 +209,13 @@ func writeTools(b *strings.Builder, infos []toolInfo) {
 	all := make([]skilltext.Tool, len(infos))
 	for i, t := range infos {
 		raw, _ := t.InputSchema.(json.RawMessage)
-		all[i] = skilltext.Tool{Name: t.Name, Description: t.Description, InputSchema: raw, Server: t.Server, State: t.State, NeedsApproval: t.RequiresApproval}
+		all[i] = skilltext.Tool{Name: t.Name, Description: t.Description, InputSchema: raw, Server: t.Server, State: t.State, NeedsApproval: t.RequiresApproval, ReadOnly: t.ReadOnly}
 	}
 	skilltext.WriteTools(b, all, true)
 }
 
-// callTool handles call_tool: it forwards the call and returns the tool's
-// result.
+// callTool handles call_tool and read_tool: it forwards the call and returns the
+// tool's result.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var in struct {
 		Name      string          `json:"name"`
@@ -212,6 +226,9 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	}
 	if slices.Contains(ourTools, in.Name) {
 		return errorResult(in.Name + " is a tool of this server: call it directly."), nil
+	}
+	if misplaced := misplacedArguments(req.Params.Arguments); len(in.Arguments) == 0 && misplaced != nil {
+		return errorResult("Give the arguments as an object." + callLines([]string{in.Name}, misplaced)), nil
 	}
 	if string(in.Arguments) == "null" {
 		in.Arguments = nil
@@ -233,7 +250,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 		return errorResult(noToolsText), nil
 	}
 	c := s.caller(ctx, req)
-	c.Name, c.Arguments, c.Meta = name, args, p.Meta
+	c.Name, c.Arguments, c.Meta, c.ReadOnly = name, args, p.Meta, p.Name == toolname.ReadTool
 	if no := s.applyAnswer(ctx, c, name, s.approvals.readAnswer(ctx, name, args, p.RequestState, p.InputResponses)); no != nil {
 		return no, nil
 	}
@@ -256,12 +273,13 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {
 		return s.askUser(ctx, refused, c), nil
 	}
-	return s.callError(ctx, err)
+	return s.callError(ctx, err, args)
 }
 
 // caller returns a call with the request's principal and session.
 func (s *Server) caller(ctx context.Context, req *mcp.CallToolRequest) *tools.Call {
-	return &tools.Call{Principal: s.principal(ctx), Session: cmp.Or(s.opts.Session, s.approvals.sessionName(s.sessions(), req)), Presence: presenceOf(req)}
+	return &tools.Call{Principal: s.principal(ctx), Session: cmp.Or(s.opts.Session, s.approvals.sessionName(s.sessions(), req)), Presence: presenceOf(req),
+		ReadOnlyShown: true} // see askUser
 }
 
 func notApproved(tool string) *mcp.CallToolResult {
@@ -334,13 +352,13 @@ func (s *Server) Authorize(ctx context.Context, req *mcp.CallToolRequest, server
 	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {
 		return s.askUser(ctx, refused, c), nil, nil
 	}
-	res, err = s.callError(ctx, err)
+	res, err = s.callError(ctx, err, c.Arguments)
 	return res, nil, err
 }
 
-// callError returns a tool result for a failed call. Protocol errors are
-// returned as errors with their code and data.
-func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult, error) {
+// callError returns a tool result for a failed call with the given arguments.
+// Protocol errors are returned as errors with their code and data.
+func (s *Server) callError(ctx context.Context, err error, args json.RawMessage) (*mcp.CallToolResult, error) {
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return nil, wire
 	}
@@ -364,9 +382,14 @@ func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult,
 		if strings.HasPrefix(msg, "the user can ") {
 			return errorResult("T" + msg[1:]), nil
 		}
+		if full := s.tools(ctx).FullNames(e.Name); len(full) > 0 {
+			return errorResult(msg + callLines(full, args)), nil
+		}
 		return errorResult(msg + " Find tools with find_tools."), nil
 	case *tools.ArgumentsError:
 		return errorResult(msg), nil
+	case *tools.NotReadOnlyError:
+		return errorResult(msg + callLines([]string{e.Tool.Name}, args)), nil
 	default:
 		return nil, err
 	}

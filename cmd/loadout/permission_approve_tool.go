@@ -61,6 +61,9 @@ func (a *app) grantTool(ctx context.Context, set *setup.Toolset, t *tools.Capabi
 	out := toolApproval{Tool: t.Name, ID: t.ID}
 	show := func() {
 		fmt.Fprintf(a.Stdout, "%s: %s\n%s\n", a.Bold(plain(t.Name)), t.SafetyLevel, plain(t.Description))
+		if t.ReadOnly {
+			fmt.Fprintln(a.Stdout, "It declares that it only reads data: agents can then call it with read_tool, too.")
+		}
 	}
 	if !a.JSON {
 		show()
@@ -84,7 +87,7 @@ func (a *app) grantTool(ctx context.Context, set *setup.Toolset, t *tools.Capabi
 		return err
 	}
 	user := policy.LocalUser()
-	if err := set.Grant(ctx, &tools.Call{Name: t.Name, Principal: user, Presence: presence}, policy.Always, false, user); err != nil {
+	if err := set.Grant(ctx, &tools.Call{Name: t.Name, Principal: user, Presence: presence, ReadOnlyShown: !a.JSON}, policy.Always, false, user); err != nil {
 		return err
 	}
 	if a.JSON {

@@ -1,0 +1,94 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
+)
+
+// Models call a tool of another server by the name that find_tools lists, as if
+// it were one of this server's own tools. Some clients pass such a call on. Rules
+// and prompts apply as for call_tool.
+
+// callByName returns the request to make instead of a call of another server's
+// tool by its own name: the same call through call_tool. If name may mean such a
+// tool, but is not its name, callByName returns the result instead. It returns req
+// for any other name.
+func (s *Server) callByName(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolRequest, *mcp.CallToolResult) {
+	name := req.Params.Name
+	if s.opts.Compat != "" || slices.Contains(ourTools, name) || s.isListed(req, name) {
+		return req, nil
+	}
+	set := s.tools(ctx)
+	if set == nil {
+		return req, nil
+	}
+	full := set.FullNames(name)
+	switch {
+	case len(full) == 1 && full[0] == name, len(full) == 0 && strings.Contains(name, "__"): // perhaps of a skill that is not loaded
+		if routed, err := asCallTool(req); err == nil {
+			return routed, nil
+		}
+		return nil, errorResult("The arguments of " + untrusted.New(truncate(name, 100)).ForModel() + " are not valid JSON.")
+	case len(full) == 0:
+		return req, nil
+	}
+	return nil, errorResult("There is no tool " + untrusted.New(truncate(name, 100)).ForModel() + "." + callLines(full, req.Params.Arguments))
+}
+
+// isListed reports whether the connection of req lists a tool that was added by
+// the embedding program or by a load.
+func (s *Server) isListed(req *mcp.CallToolRequest, name string) bool {
+	return s.opts.Extend != nil || s.growth != nil && s.growth.toolsOf(req.Session).contains(name)
+}
+
+// misplacedArguments returns the members of the arguments of call_tool that belong
+// into its member arguments, or nil if there are none.
+func misplacedArguments(args json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(args, &all) != nil {
+		return nil
+	}
+	delete(all, "name")
+	delete(all, "arguments")
+	if len(all) == 0 {
+		return nil
+	}
+	js, _ := json.Marshal(all) // decoded from JSON
+	return js
+}
+
+// callLines returns the calls of call_tool for up to three tools.
+func callLines(names []string, args json.RawMessage) string {
+	text := " Call:"
+	for _, n := range names[:min(len(names), 3)] {
+		text += "\n" + callLine(n, args)
+	}
+	return text
+}
+
+// maxCallLine is the maximum size of the arguments in a line to call, in bytes.
+const maxCallLine = 4000
+
+// callLine returns the call of call_tool for a tool and its arguments, as a model
+// writes it.
+func callLine(name string, args json.RawMessage) string {
+	var line bytes.Buffer
+	if len(args) > maxCallLine || json.Compact(&line, args) != nil || !bytes.HasPrefix(line.Bytes(), []byte("{")) {
+		line.Reset()
+		line.WriteString("{…}")
+	}
+	if len(bytes.TrimSpace(args)) == 0 || string(args) == "null" {
+		line.Reset()
+		line.WriteString("{}")
+	}
+	js, _ := json.Marshal(name) // a string can always be encoded
+	return toolname.CallTool + ` {"name":` + string(js) + `,"arguments":` + strings.TrimSpace(untrusted.New(line.String()).ForModel()) + "}"
+}
