@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 )
 
-// dirfd is a directory, addressed by path. A program that replaces a directory
-// by a symlink between two calls can lead it out of the boundary.
+// dirfd stands for an open directory on systems where directories are opened by
+// path. There, a program that replaces a directory with a symlink between two calls
+// can make it read outside the boundary.
 type dirfd struct {
 	path   string
 	within *boundary // if not nil, symlinks to files must not lead out of it

@@ -157,8 +157,8 @@ func questionURL(mu *sync.Mutex, q question, n int) string {
 	return q.url(n)
 }
 
-// serveBaselines serves the baselines: rows from the same database as JSON, a package from a file,
-// and stored responses by path.
+// serveBaselines starts a server that does the least work for the same responses: it reads rows from
+// the same database as JSON, a package from a file, and stored responses by their paths.
 func (b *bench) serveBaselines(skill string, responses map[string][]byte) (*baselineServer, error) {
 	pkg, _, err := b.send(b.admin, "GET", b.node.url+"/api/v1/skills/"+skill+"/versions/1/package", "", nil)
 	if err != nil {

@@ -16,8 +16,9 @@ func (a *app) disconnectCommand() *cobra.Command {
 		Use:   "disconnect (CLIENT | --all)",
 		Short: "Remove Loadout from the configuration of MCP clients",
 		Long: `Remove the entry for Loadout from the configuration file of an MCP client, or from
-those of all clients. A file that did not change since is restored byte for byte, and a
-file that Loadout created is deleted. In any other file, only the entry is removed.
+those of all clients. A file that was not changed in the meantime is restored byte for
+byte, and a file that Loadout created is deleted. In any other file, only the entry is
+removed.
 
 "disconnect CLIENT" is the same as "connect CLIENT --undo". --all changes your own files,
 not those of projects. It asks once; without a terminal or with --json, it only shows the

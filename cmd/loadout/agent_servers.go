@@ -95,9 +95,9 @@ not listed; show one with loadout servers test SKILL_SERVER.`,
 	cmd.AddCommand(&cobra.Command{
 		Use:   "accept NAME",
 		Short: "Accept changed tool definitions of an MCP server",
-		Long: `Accept the current tool definitions of an MCP server. If a skill provides the server,
-or the server has pin: strict, tools whose definition changed are blocked until you
-accept them: a changed description can mislead a model. accept refuses if an agent runs
+		Long: `Accept the current tool definitions of an MCP server. A changed description can mislead
+a model. So, for a server that a skill provides or that has "pin: strict", tools whose
+definition changed are blocked until you accept them. The command fails if an agent runs
 it, or if it has no controlling terminal.`,
 		Example: "  loadout servers accept files",
 		Args:    argCount(1, 1, "NAME"),

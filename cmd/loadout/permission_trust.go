@@ -57,9 +57,9 @@ changes, trust the project again. Until you trust a project, it can only add ski
 directories inside itself and rules that deny. No project can loosen the sandbox.
 
 trust asks for confirmation. If standard input or standard error is redirected, it asks
-on the controlling terminal. It does not ask with --yes if standard input is a terminal
-or you give the digest, nor with --json if only the output is redirected. --yes without
---digest is deprecated.
+on the controlling terminal. With --yes it does not ask, provided that standard input is a
+terminal or --digest is given; --yes without --digest is deprecated. With --json it does
+not ask if only standard output is redirected.
 
 Only you can trust a project: trust refuses if an agent runs it, or if it has no
 controlling terminal. On an unattended machine, give the digest that --dry-run shows:

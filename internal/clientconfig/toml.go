@@ -163,8 +163,8 @@ func (d *tomlDoc) mergeSpans(spans []span) []span {
 	return merged
 }
 
-// withGap extends a span to delete by one adjacent empty line, if deleting the
-// span alone would leave two empty lines in a row, or one at the end of the
+// withGap adds an adjacent empty line to a span that is to be deleted, if deleting
+// only the span would leave two empty lines in a row, or one at the end of the
 // document.
 func (d *tomlDoc) withGap(s span) span {
 	before := d.src[bomLen(d.src):s.start]

@@ -49,7 +49,7 @@ type Profile struct {
 	StructuredOnly bool
 }
 
-// All is the limit of a text of which clients cut nothing.
+// All means that a client shows texts of any length in full.
 const All = math.MaxInt32
 
 // longCatalog is the size of the list of skills for clients that show long texts:

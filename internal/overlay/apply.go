@@ -82,7 +82,7 @@ func (s *Set) Contents(c *Change, limit int64) (before, after []byte, err error)
 		after, err = content(dir, name, limit)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("changed %s: %w", c.Path, pathless(err))
+		return nil, nil, fmt.Errorf("read changed file %s: %w", c.Path, pathless(err))
 	}
 	return before, after, nil
 }

@@ -158,7 +158,8 @@ func (r *comparer) deleteOthers(p *pair, old, names []string) error {
 	return nil
 }
 
-// readEntry adds the changes of an entry of an upper directory.
+// readEntry compares an entry of the upper directory with the lower one and records
+// its changes.
 func (r *comparer) readEntry(p *pair, name string) error {
 	is, err := p.upper.Lstat(name)
 	if err != nil {

@@ -73,8 +73,8 @@ const (
 // Class returns the class of a file or symlink at the position.
 func (p Position) Class() Class { return p.class }
 
-// DirClass returns the class of a directory at the position. The directory of a
-// Git repository is ordinary, unlike most files in it.
+// DirClass returns the class of a directory at the position. A Git directory itself
+// is ordinary, although most files in it are not.
 func (p Position) DirClass() Class {
 	if p.zone != inside {
 		return Ordinary

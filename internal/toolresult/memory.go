@@ -18,9 +18,9 @@ const (
 	maxLive = 256 << 20
 )
 
-// Memory gives the memory of very large results back to the system after they were
-// sent. The garbage collector would keep several times their size. The zero value is
-// ready to use. It is safe for concurrent use. The caller must call Close.
+// A Memory returns the memory of very large results to the system after they are
+// sent, because the garbage collector would keep several times their size. The zero
+// value is ready to use. A Memory is safe for concurrent use. The caller must call Close.
 type Memory struct {
 	mu     sync.Mutex
 	timer  *time.Timer

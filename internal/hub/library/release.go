@@ -187,7 +187,7 @@ func (l *Library) versionSignature(ctx context.Context, name string, v store.Ver
 	return s, nil
 }
 
-// Publisher describes the signature of a version.
+// Publisher describes who signed a version, and when.
 type Publisher struct {
 	Name        string    `json:"name" doc:"Name in the key"`
 	Fingerprint string    `json:"fingerprint" doc:"Of the key"`

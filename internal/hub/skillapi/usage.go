@@ -43,7 +43,7 @@ func newUsedSkill(u library.SkillUsage) usedSkill {
 	return usedSkill{u.ID, string(u.Namespace), u.Name, newUse(u.Usage), api.OptionalTime(u.Usage.LastUsed)}
 }
 
-// UsageOf is the query parameter that selects namespaces.
+// UsageOf holds the query parameters of a request for usage.
 type UsageOf struct {
 	Namespace []string `query:"namespace,explode" maxItems:"100" doc:"default for your own, public, the name of a group, user:ID or group:ID; default all whose usage you may see"`
 }

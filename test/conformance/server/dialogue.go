@@ -89,7 +89,7 @@ func (d *dialogue) next(caps *mcp.ClientCapabilities, args map[string]string, gi
 func (d *dialogue) supported(questions mcp.InputRequestMap, caps *mcp.ClientCapabilities) (mcp.InputRequestMap, error) {
 	out := mcp.InputRequestMap{}
 	for key, q := range questions {
-		needed := needs(q, caps)
+		needed := missingCapability(q, caps)
 		switch {
 		case needed == nil:
 			out[key] = q

@@ -34,10 +34,9 @@ func completion(prompt string, tokens int64) mcp.InputRequest {
 // roots requests the client's root directories.
 func roots() mcp.InputRequest { return &mcp.ListRootsParams{} }
 
-// needs returns the data of the error for a question that the client does not
-// support: the capability that the question requires. It returns nil if the
-// client declared the capability.
-func needs(q mcp.InputRequest, caps *mcp.ClientCapabilities) map[string]any {
+// missingCapability returns the capability that a question requires, as the data
+// of an error, or nil if the client declared it.
+func missingCapability(q mcp.InputRequest, caps *mcp.ClientCapabilities) map[string]any {
 	if caps == nil {
 		caps = &mcp.ClientCapabilities{}
 	}

@@ -63,8 +63,8 @@ func pids() []string {
 	return all
 }
 
-// readEnviron reads the environments of other processes. Its argument is the
-// victim's PID.
+// readEnviron reads the environments of all other processes that it can see,
+// and of those whose PIDs are its arguments.
 func readEnviron(t *tally) {
 	for _, pid := range append(pids(), t.args...) {
 		if pid == strconv.Itoa(os.Getpid()) {
