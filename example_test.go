@@ -106,7 +106,7 @@ func ExampleRuntime_Run() {
 
 	agent := policy.Principal{ID: "assistant", Kind: policy.AgentPrincipal}
 	run := loadout.Run{Skill: "greet", Script: "greet.sh", Args: []string{"morning"}, Principal: agent,
-		Inputs: []loadout.Input{loadout.TextInput("list.txt", []byte("Ada\nGrace\n"))}}
+		Inputs: []loadout.Input{{Name: "list.txt", Data: []byte("Ada\nGrace\n")}}}
 	_, err = rt.Run(ctx, run)
 	fmt.Println(err)
 

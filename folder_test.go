@@ -53,12 +53,12 @@ func TestInputs(t *testing.T) {
 		want   string
 	}{
 		{"none: there is the directory", nil, "ls -a /work/in", ".\n..\n"},
-		{"text", []loadout.Input{loadout.TextInput("a/b.txt", []byte("x\x00é"))}, "od -An -tx1 /work/in/a/b.txt", " 78 00 c3 a9\n"},
+		{"text", []loadout.Input{{Name: "a/b.txt", Data: []byte("x\x00é")}}, "od -An -tx1 /work/in/a/b.txt", " 78 00 c3 a9\n"},
 		{"a file by another name", []loadout.Input{{Name: "in.csv", FS: at, Path: "a.csv"}}, list, "./in.csv: a,b\n"},
 		{"a directory, without links", []loadout.Input{{Name: "d", FS: at, Path: "deep"}}, list, "./d/.hidden/.d: dee\n./d/b.txt: bee\n./d/er/c.txt: sea\n"},
 		{"a whole tree: names with a dot keep it", []loadout.Input{{Name: "d", FS: os.DirFS(filepath.Join(dir, "deep", ".hidden")), Path: "."}}, list, "./d/.d: dee\n"},
 		{"a link to a directory, by its name", []loadout.Input{{Name: "l", FS: at, Path: "link/er"}}, list, "./l/c.txt: sea\n"},
-		{"several, into one another", []loadout.Input{{Name: "d", FS: at, Path: "deep/er"}, loadout.TextInput("d/new", []byte("n"))}, list, "./d/c.txt: sea\n./d/new: n\n"},
+		{"several, into one another", []loadout.Input{{Name: "d", FS: at, Path: "deep/er"}, {Name: "d/new", Data: []byte("n")}}, list, "./d/c.txt: sea\n./d/new: n\n"},
 		{"what may be executed", []loadout.Input{{Name: "run", FS: at, Path: "run.sh"}}, "/work/in/run", "run\n"},
 		{"they can be changed", []loadout.Input{{Name: "a", FS: at, Path: "a.csv"}}, "echo more >> /work/in/a; cat in/a; rm in/a; ls in", "a,b\nmore\n"},
 	} {
@@ -82,14 +82,14 @@ func TestInputs(t *testing.T) {
 		inputs []loadout.Input
 		want   string
 	}{
-		{"twice", []loadout.Input{loadout.TextInput("a", nil), loadout.TextInput("a", nil)}, "duplicate input name a"},
-		{"a file where a directory is", []loadout.Input{loadout.TextInput("a/b", nil), loadout.TextInput("a", nil)}, "a is both a file and a directory"},
-		{"a directory where a file is", []loadout.Input{loadout.TextInput("a", nil), loadout.TextInput("a/b/c", nil)}, "a is both a file and a directory"},
-		{"above", []loadout.Input{loadout.TextInput("../x", nil)}, `invalid input name "../x"`},
-		{"absolute", []loadout.Input{loadout.TextInput("/x", nil)}, `invalid input name "/x"`},
-		{"none", []loadout.Input{loadout.TextInput("", nil)}, `invalid input name ""`},
-		{"the directory itself", []loadout.Input{loadout.TextInput(".", nil)}, `invalid input name "."`},
-		{"with a zero byte", []loadout.Input{loadout.TextInput("a\x00", nil)}, "invalid path"},
+		{"twice", []loadout.Input{{Name: "a"}, {Name: "a"}}, "duplicate input name a"},
+		{"a file where a directory is", []loadout.Input{{Name: "a/b"}, {Name: "a"}}, "a is both a file and a directory"},
+		{"a directory where a file is", []loadout.Input{{Name: "a"}, {Name: "a/b/c"}}, "a is both a file and a directory"},
+		{"above", []loadout.Input{{Name: "../x"}}, `invalid input name "../x"`},
+		{"absolute", []loadout.Input{{Name: "/x"}}, `invalid input name "/x"`},
+		{"none", []loadout.Input{{Name: ""}}, `invalid input name ""`},
+		{"the directory itself", []loadout.Input{{Name: "."}}, `invalid input name "."`},
+		{"with a zero byte", []loadout.Input{{Name: "a\x00"}}, "invalid path"},
 		{"missing", []loadout.Input{{Name: "a", FS: at, Path: "no.csv"}}, "input a: stat no.csv"},
 		{"a pipe", []loadout.Input{{Name: "a", FS: at, Path: "pipe"}}, "not a regular file"},
 	} {
@@ -260,7 +260,7 @@ func TestWorkspacePersists(t *testing.T) {
 		t.Errorf("the second run: %+v", res)
 	}
 	run := do("ls -A . in out/d; echo given >> in/g")
-	run.Folder, run.Inputs = folder, []loadout.Input{loadout.TextInput("g", []byte("given"))}
+	run.Folder, run.Inputs = folder, []loadout.Input{{Name: "g", Data: []byte("given")}}
 	if res := s.ran(t, run); res.Stdout != ".:\n.rc\nin\nout\nx\n\nin:\ng\n\nout/d:\nb\n" || names(res) != ".rc out/d/b x" {
 		t.Errorf("with an input: %+v", res)
 	}

@@ -71,14 +71,11 @@ type Input struct {
 	// Name is the path relative to /work/in; see [fs.ValidPath]. Two inputs
 	// must not have files with the same path.
 	Name string
-	// FS contains the file or directory at Path.
+	// FS contains the file or directory at Path. If it is nil, the input is a file
+	// with the content Data, which must not be modified during the run.
 	FS   fs.FS
 	Path string
-}
-
-// TextInput returns an input file with the given content, which is not copied.
-func TextInput(name string, data []byte) Input {
-	return Input{Name: name, FS: execution.TextFile(data), Path: "data"}
+	Data []byte
 }
 
 // RunResult is the result of a run. Its JSON form is the stable output format
@@ -152,7 +149,10 @@ func RunCommand(ctx context.Context, b sandbox.Backend, args []string, run Run) 
 func (run *Run) inputs() []execution.Input {
 	var out []execution.Input
 	for _, in := range run.Inputs {
-		out = append(out, execution.Input(in))
+		if in.FS == nil {
+			in.FS, in.Path = execution.TextFile(in.Data), "data"
+		}
+		out = append(out, execution.Input{Name: in.Name, FS: in.FS, Path: in.Path})
 	}
 	return out
 }

@@ -588,7 +588,7 @@ func TestRunCommand(t *testing.T) {
 	needSandbox(t)
 	out := t.TempDir()
 	res, err := loadout.RunCommand(t.Context(), backend(), []string{"sh", "-c", "cat in/a; pwd; ls /; echo b > out/b; exit 4"},
-		loadout.Run{Inputs: []loadout.Input{loadout.TextInput("a", []byte("given\n"))}, OutputDir: out})
+		loadout.Run{Inputs: []loadout.Input{{Name: "a", Data: []byte("given\n")}}, OutputDir: out})
 	if err != nil || res.ExitCode != 4 || !strings.HasPrefix(res.Stdout, "given\n/work\n") || strings.Contains(res.Stdout, "\nhome\n") && strings.Contains(res.Stdout, "\nroot\n") {
 		t.Errorf("got %+v, %v", res, err)
 	}

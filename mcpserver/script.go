@@ -422,7 +422,7 @@ func (s *Server) openInput(in scriptInput) (loadout.Input, func(), error) {
 				return loadout.Input{}, nil, fmt.Errorf("input %q: %w", in.Name, err)
 			}
 		}
-		return loadout.TextInput(in.Name, data), func() {}, nil
+		return loadout.Input{Name: in.Name, Data: data}, func() {}, nil
 	case s.opts.Workspace == "":
 		return loadout.Input{}, nil, fmt.Errorf("input %q: this server has no workspace (loadout mcp --workspace DIR); pass the content as text or base64", in.Path)
 	}
