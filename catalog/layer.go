@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"context"
 	"iter"
 	"slices"
 	"strings"
@@ -105,15 +104,6 @@ func (l *Layer) withName(name string) []*Entry {
 		j++
 	}
 	return l.byName[i:j]
-}
-
-// LayerSource is a source that shares its listing with other catalogs. A catalog
-// calls ListLayer instead of List.
-type LayerSource interface {
-	Source
-	// ListLayer returns the skills that List returns. It returns the same layer,
-	// or one that shares its index, while they have not changed.
-	ListLayer(ctx context.Context) (*Layer, []Problem, error)
 }
 
 // layersOf groups the entries of a source, which are sorted by directory, by

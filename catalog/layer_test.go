@@ -18,8 +18,8 @@ type sharing struct {
 	layer *catalog.Layer
 }
 
-func (s *sharing) ListLayer(context.Context) (*catalog.Layer, []catalog.Problem, error) {
-	return s.layer, nil, nil
+func (s *sharing) List(context.Context) (catalog.Listing, error) {
+	return catalog.Listing{Layer: s.layer}, nil
 }
 
 // listing is a source with fixed entries.

@@ -88,13 +88,12 @@ type layered struct {
 	entries  []*Entry // by directory; nil if isShared
 	layers   []*Layer
 	problems []Problem
-	isShared bool // whether the layers are those of a [LayerSource]
+	isShared bool // whether the layers are those of [Listing.Layer]
 }
 
-// listResult holds the results of [Source.List] or [LayerSource.ListLayer].
+// listResult holds the results of [Source.List].
 type listResult struct {
 	listing Listing
-	layer   *Layer // of a [LayerSource]
 	err     error
 	took    time.Duration
 }
@@ -149,16 +148,13 @@ func (c *Catalog) list(ctx context.Context, i int, shared *sharedBudget) *listRe
 	start := time.Now()
 	var l Listing
 	var err error
-	var layer *Layer
 	switch src := c.sources[i].(type) {
 	case *dirSource:
 		l, err = src.list(ctx, shared)
-	case LayerSource:
-		layer, l.Problems, err = src.ListLayer(ctx)
 	default:
 		l, err = src.List(ctx)
 	}
-	return &listResult{l, layer, err, max(1, time.Since(start))}
+	return &listResult{l, err, max(1, time.Since(start))}
 }
 
 // waitUntil returns when all sources were read, ctx is done or timeout fires.
@@ -247,9 +243,9 @@ func (c *Catalog) storeResult(ctx context.Context, i int, a *listResult) bool {
 // index of l.
 func (l layered) update(a *listResult) (updated layered, same bool) {
 	updated = layered{problems: a.listing.Problems}
-	if a.layer != nil {
-		updated.layers, updated.isShared = []*Layer{a.layer}, true
-		return updated, len(l.layers) == 1 && l.layers[0].equal(a.layer)
+	if layer := a.listing.Layer; layer != nil {
+		updated.layers, updated.isShared = []*Layer{layer}, true
+		return updated, len(l.layers) == 1 && l.layers[0].equal(layer)
 	}
 	updated.entries = a.listing.Entries
 	if !slices.IsSortedFunc(updated.entries, byDir) {

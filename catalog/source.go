@@ -40,6 +40,10 @@ type Watcher interface {
 // Listing holds the skills and problems of a source. The caller of [Source.List]
 // owns both slices, but must not modify the entries.
 type Listing struct {
-	Entries  []*Entry
+	Entries []*Entry
+	// Layer, if not nil, holds the skills instead of Entries. It is for sources
+	// that several catalogs share. While the skills have not changed, a source
+	// returns the same layer, or one that shares its index.
+	Layer    *Layer
 	Problems []Problem
 }

@@ -181,7 +181,7 @@ func (s *Snapshot) Preloaded() []*Entry {
 	return out
 }
 
-// IsFlat reports whether the skills are those of [LayerSource] sources, and each
+// IsFlat reports whether all sources list a [Listing.Layer], and each
 // skill is in a directory at the top of its source that has the name of the skill.
 // A server then need not assign paths to the skills.
 func (s *Snapshot) IsFlat() bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,7 +144,7 @@ func sourceCopies(t *testing.T, src catalog.Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := len(l.Entries)
+	n := len(listEntries(t, src))
 	clear(l.Entries)
 	clear(l.Problems)
 	for _, e := range listEntries(t, src) {
@@ -175,6 +176,9 @@ func listEntries(t *testing.T, src catalog.Source) []*catalog.Entry {
 		if p.Origin != src.Origin() || strings.TrimSpace(p.Message) == "" {
 			t.Errorf("problem %v: want the origin %s and a message", p, src.Origin())
 		}
+	}
+	if l.Layer != nil {
+		return slices.Collect(l.Layer.All())
 	}
 	return l.Entries
 }

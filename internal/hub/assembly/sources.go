@@ -171,32 +171,18 @@ func (g *filteredSource) hides(e *catalog.Entry) string {
 // List implements [catalog.Source]. It omits skills that the settings do not
 // allow.
 func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
-	layer, problems, err := g.ListLayer(ctx)
+	l, err := g.Source.List(ctx)
 	if err != nil {
 		return catalog.Listing{}, err
 	}
-	return catalog.Listing{Entries: slices.Collect(layer.All()), Problems: problems}, nil
-}
-
-// ListLayer implements [catalog.LayerSource].
-func (g *filteredSource) ListLayer(ctx context.Context) (*catalog.Layer, []catalog.Problem, error) {
-	layer, problems, err := listLayer(ctx, g.Source)
-	if err != nil {
-		return nil, nil, err
+	layer := l.Layer
+	if layer == nil {
+		layer = catalog.NewLayer(l.Entries)
 	}
 	if f := g.filter.Load(); f.key != "" {
 		layer = g.layers.get(layer, f)
 	}
-	return layer.Without(g.omitted...), problems, nil
-}
-
-// listLayer returns the skills of a source as a layer.
-func listLayer(ctx context.Context, s catalog.Source) (*catalog.Layer, []catalog.Problem, error) {
-	if shared, ok := s.(catalog.LayerSource); ok {
-		return shared.ListLayer(ctx)
-	}
-	l, err := s.List(ctx)
-	return catalog.NewLayer(l.Entries), l.Problems, err
+	return catalog.Listing{Layer: layer.Without(g.omitted...), Problems: l.Problems}, nil
 }
 
 // filteredLayers caches the layers that the settings of groups allow, so that the
@@ -256,35 +242,22 @@ func (g *filteredSource) Watch(ctx context.Context, changed func()) error {
 // staticSource is an immutable source. Any number of catalogs may share it.
 type staticSource struct {
 	catalog.Source
-	list  func() (catalog.Listing, error)
-	layer func() (*catalog.Layer, error)
+	list func() (catalog.Listing, error)
 }
 
 // newBundled returns the source of the bundled skills.
 func newBundled() *staticSource {
 	s := catalog.NewFS("bundled", catalog.Bundled, bundled.FS())
-	c := &staticSource{Source: s, list: sync.OnceValues(func() (catalog.Listing, error) { return s.List(context.Background()) })}
-	c.layer = sync.OnceValues(func() (*catalog.Layer, error) {
-		l, err := c.list()
-		return catalog.NewLayer(slices.Clone(l.Entries)), err
-	})
-	return c
-}
-
-// ListLayer implements [catalog.LayerSource].
-func (c *staticSource) ListLayer(context.Context) (*catalog.Layer, []catalog.Problem, error) {
-	layer, err := c.layer()
-	if err != nil {
-		return nil, nil, err
-	}
-	l, err := c.list()
-	return layer, slices.Clone(l.Problems), err
+	return &staticSource{s, sync.OnceValues(func() (catalog.Listing, error) {
+		l, err := s.List(context.Background())
+		return catalog.Listing{Layer: catalog.NewLayer(l.Entries), Problems: l.Problems}, err
+	})}
 }
 
 // List implements [catalog.Source]. It reads the skills only once.
 func (c *staticSource) List(context.Context) (catalog.Listing, error) {
 	l, err := c.list()
-	return catalog.Listing{Entries: slices.Clone(l.Entries), Problems: slices.Clone(l.Problems)}, err
+	return catalog.Listing{Layer: l.Layer, Problems: slices.Clone(l.Problems)}, err
 }
 
 // Watch implements [catalog.Watcher]. It blocks until ctx is done, because the
@@ -301,7 +274,7 @@ func (c *staticSource) skillDigests(ctx context.Context) (map[string]bool, error
 		return nil, err
 	}
 	out := map[string]bool{}
-	for _, e := range l.Entries {
+	for e := range l.Layer.All() {
 		b, err := c.Open(ctx, e)
 		if err != nil {
 			return nil, err

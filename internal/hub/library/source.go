@@ -80,29 +80,17 @@ type namespaceSource struct {
 	at     atomic.Int64 // database revision before the last listing
 }
 
-var (
-	_ catalog.Watcher     = (*namespaceSource)(nil)
-	_ catalog.LayerSource = (*namespaceSource)(nil)
-)
+var _ catalog.Watcher = (*namespaceSource)(nil)
 
 func (s *namespaceSource) Origin() string       { return s.origin }
 func (s *namespaceSource) Scope() catalog.Scope { return s.scope }
 
 func (s *namespaceSource) List(ctx context.Context) (catalog.Listing, error) {
-	layer, problems, err := s.ListLayer(ctx)
-	if err != nil {
-		return catalog.Listing{}, err
-	}
-	return catalog.Listing{Entries: slices.Collect(layer.All()), Problems: problems}, nil
-}
-
-// ListLayer implements [catalog.LayerSource].
-func (s *namespaceSource) ListLayer(ctx context.Context) (*catalog.Layer, []catalog.Problem, error) {
 	if err := s.l.index.refresh(ctx); err != nil {
-		return nil, nil, fmt.Errorf("list skills of %s: %w", s.origin, err)
+		return catalog.Listing{}, fmt.Errorf("list skills of %s: %w", s.origin, err)
 	}
 	s.at.Store(s.l.index.currentRevision())
-	return s.l.index.list(s.in, s.origin, s.scope), nil, nil
+	return catalog.Listing{Layer: s.l.index.list(s.in, s.origin, s.scope)}, nil
 }
 
 func (s *namespaceSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {

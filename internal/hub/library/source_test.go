@@ -130,7 +130,7 @@ func TestSourcesReportChanges(t *testing.T) {
 		w.upload(w.ada, w.team, "docx", "one")
 		sources := must(other.Sources(w.ctx, w.bob))(t)
 		team := sources[slices.IndexFunc(sources, func(s catalog.Source) bool { return s.Scope() == catalog.Group })]
-		list := func() []*catalog.Entry { return must(team.List(w.ctx))(t).Entries }
+		list := func() []*catalog.Entry { return slices.Collect(must(team.List(w.ctx))(t).Layer.All()) }
 		first := list()
 		mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Digest: s.Digest, Review: library.Approved}))
 		if second := list(); !slices.Equal(first, second) {

@@ -3,6 +3,7 @@ package library_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,7 +139,7 @@ func TestRejectedCurrentVersion(t *testing.T) {
 			hits := must(w.lib.Search(w.ctx, p, "pdf", 0))(t)
 			entries := 0
 			for _, source := range must(w.lib.Sources(w.ctx, p))(t) {
-				entries += len(must(source.List(w.ctx))(t).Entries)
+				entries += len(slices.Collect(must(source.List(w.ctx))(t).Layer.All()))
 			}
 			_, failed = w.lib.Resolve(w.ctx, p, library.Ref{Name: "pdf"})
 			chosen := 0
