@@ -166,6 +166,11 @@ func (s *Server) serverText(ctx context.Context) string {
 	if len(all) == 0 {
 		return findLead
 	}
+	if s.opts.SharedAnswers != nil { // nodes know different tools, but must list the same
+		for i := range all {
+			all[i] = all[i].Configured()
+		}
+	}
 	return findLead + " Its query matches words. Servers:\n" + describeServers(all, serverBytes)
 }
 

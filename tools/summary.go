@@ -28,6 +28,14 @@ type ServerSummary struct {
 	Examples []string
 	// Problem says why the tools are unknown or do not work, or is "".
 	Problem string
+
+	configured string // Purpose, if it is from the configuration
+}
+
+// Configured returns what the configuration of the server says, which is the same
+// on all nodes of a hub.
+func (s ServerSummary) Configured() ServerSummary {
+	return ServerSummary{Name: s.Name, Project: s.Project, Purpose: s.configured, Tools: -1}
 }
 
 // cachedSummary is a summary with what it was made from.
@@ -94,6 +102,7 @@ const (
 func (s *Set) describeServer(sv *server, l *upstream.Listing) ServerSummary {
 	out := ServerSummary{Name: untrusted.New(sv.name).ForModel(), Project: sv.config.Owner == upstream.ProjectOwner, Tools: -1}
 	out.Purpose = cutWords(firstSentence(sv.config.Description), maxPurpose)
+	out.configured = out.Purpose
 	if l == nil {
 		return out
 	}

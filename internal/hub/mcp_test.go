@@ -104,6 +104,16 @@ func TestMCPAlternatesBetweenNodes(t *testing.T) {
 				if got := textOfResult(through(t, cs, "shop__look")); got != "many things" {
 					t.Errorf("%s: the tool returned %q", era, got)
 				}
+				if got := textOfResult(callMCP(t, cs, "read_tool", args{"name": "shop__look"})); got != "many things" {
+					t.Errorf("%s: read_tool returned %q", era, got)
+				}
+				pay := callMCP(t, cs, "read_tool", args{"name": "till__pay", "arguments": args{"amount": 5}})
+				if !pay.IsError || !strings.HasSuffix(textOfResult(pay), `call_tool {"name":"till__pay","arguments":{"amount":5}}`) {
+					t.Errorf("%s: read_tool returned %q", era, textOfResult(pay))
+				}
+			}
+			if !strings.Contains(lists[0], `Servers:\n- shop\n- till\n`) {
+				t.Errorf("%s: no line for a server:\n%s", era, lists[0])
 			}
 			if slices.Sort(lists); lists[0] != lists[3] || !strings.Contains(lists[0], "- pdf: Does what pdf does.") {
 				t.Errorf("%s: lists differ, or have no skill:\n%s\n%s", era, lists[0], lists[3])
@@ -288,8 +298,12 @@ func TestMCPGhost(t *testing.T) {
 	for _, era := range eras {
 		for _, path := range append(paths, "/mcp/p/default/weibo") {
 			cs := connectMCP(t, n.URL+path, token, era, nil)
-			if got := cs.InitializeResult().Instructions; !strings.HasPrefix(got, "You are an analyst of posts.") || !strings.Contains(got, "pdf") || strings.Contains(got, "csv") {
+			if got := cs.InitializeResult().Instructions; !strings.HasPrefix(got, "You are an analyst of posts.") {
 				t.Errorf("%s at %s: the instructions are %q", era, path, got)
+			}
+			tools := string(must(json.Marshal(must(cs.ListTools(t.Context(), nil))(t).Tools))(t))
+			if !strings.Contains(tools, "- pdf: ") || strings.Contains(tools, "- csv: ") {
+				t.Errorf("%s at %s: the tools are %s", era, path, tools)
 			}
 			if res := callMCP(t, cs, "load_skill", args{"name": "csv"}); !res.IsError {
 				t.Errorf("%s at %s: another skill is loaded: %q", era, path, textOfResult(res))

@@ -69,6 +69,10 @@ func TestLiveServersOverHTTP(t *testing.T) {
 	if got := call(); got != "a page" {
 		t.Fatalf("the tool returned %q", got)
 	}
+	unapproved := callMCP(t, cs, "read_tool", args{"name": "wiki__look", "arguments": args{"Page": "x"}})
+	if got := textOfResult(unapproved); !unapproved.IsError || !strings.Contains(got, "did not approve its declaration") || !strings.HasSuffix(got, `call_tool {"name":"wiki__look","arguments":{"Page":"x"}}`) {
+		t.Errorf("read_tool trusts the server of a user: %q", got)
+	}
 	s := me.server(t, "", "wiki")
 	if l := s.Live; l == nil || l.State != "READY" || l.Tools != 2 || l.Connections != 1 || l.Node == "" || l.Since.IsZero() || l.Era == "" || len(s.Held) > 0 {
 		t.Errorf("it is notified of the server %+v", l)
