@@ -86,7 +86,7 @@ Changes to skills take effect while it runs; SIGHUP reloads all skills.`,
 	f.StringVar(&o.expose, "expose", "meta", "expose tools of MCP servers in `MODE`: meta or direct")
 	f.StringVar(&o.prefix, "prefix", "server", "`PREFIX` of tools with --expose direct: server or none")
 	f.BoolVar(&o.grow, "grow", false, "also list the tools of loaded skills (MCP versions before 2026-07-28)")
-	f.IntVar(&budget, "text-budget", 0, "limit the initial descriptions to `N` characters; default: as many as the client shows")
+	f.IntVar(&budget, "text-budget", 0, "limit the initial descriptions to `N` characters; default: by client")
 	completeFlag(cmd, "compat", toolname.CompatSystems()...)
 	completeFlag(cmd, "expose", "meta", "direct")
 	completeFlag(cmd, "prefix", "server", "none")
