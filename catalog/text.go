@@ -45,13 +45,14 @@ const (
 // description". The highest scope comes first; skills in the same scope are
 // sorted by name. If the list exceeds the limits, the skills of o.First come
 // first, and all descriptions are truncated to the same length, except that the
-// first ones may be a few words longer. If that is not enough, Format lists only
-// names. If those do not fit either, it lists some of
+// first ones of up to 100 skills may be a few words longer. If that is not
+// enough, Format lists only names. If those do not fit either, it lists some of
 // the names and the number of the others. That number is printed even if it
 // alone exceeds the limits. The same skills always produce the same text, in
-// any order. Without skills, the text is empty. Names and descriptions are printed on one line each, without hidden
-// characters and delimiters of prompts. The description of a project's skill
-// begins with "[project]", even if descriptions are omitted.
+// any order. Without skills, the text is empty. Names and descriptions are
+// printed on one line each, without hidden characters and delimiters of prompts.
+// The description of a project's skill begins with "[project]", even if
+// descriptions are omitted.
 func Format(entries []*Entry, o FormatOptions) string {
 	if o.Omit != nil {
 		entries = slices.DeleteFunc(slices.Clone(entries), o.Omit)
@@ -78,11 +79,15 @@ func Format(entries []*Entry, o FormatOptions) string {
 		}
 	}
 	t.moveFirst(o.first())
-	// Find the maximum description length that fits. The first skills get the rest.
+	// Find the maximum description length that fits. The first skills of a short list
+	// get the rest.
 	all := len(t.rows)
 	best := sort.Search(t.longest-shortest+1, func(i int) bool { return !o.fits(t.lines(0, all, shortest+i)) }) - 1
 	if best < 0 {
 		return t.names(all)
+	}
+	if all > 100 { // a line is short, and so is the rest
+		return t.lines(0, all, shortest+best)
 	}
 	text := func(n int) string { return t.lines(0, n, shortest+best+extra) + t.lines(n, all, shortest+best) }
 	return text(sort.Search(all, func(n int) bool { return !o.fits(text(n + 1)) }))

@@ -256,7 +256,11 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 	if snap.Disabled || snap.Count() == 0 {
 		return t
 	}
+	const shortName = len("- abcde\n")
 	shown, most := [2]int{p.Instructions, p.Description}, p.Catalog
+	if snap.Count() > most/shortName {
+		most = partialList // without reading all the names
+	}
 	if s.opts.TextBudget > 0 {
 		most = s.opts.TextBudget
 		if p.Recording == "" { // the user knows better
@@ -273,6 +277,10 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 		o.Omit = func(e *catalog.Entry) bool { return p.ReadsItself(e.Path, s.opts.ClientHome, s.opts.ClientProject) }
 	}
 	list := snap.Text(o)
+	if s.opts.TextBudget == 0 && most > partialList && strings.HasSuffix(list, " more: find them with search_skills\n") {
+		o.Characters = partialList
+		list = snap.Text(o)
+	}
 	first, rest := splitLines(list, sizes[0])
 	switch {
 	case list == "":
@@ -287,6 +295,10 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 	}
 	return t
 }
+
+// partialList is the maximum size of a list that lacks some of the names. It helps
+// less than a search, and each conversation pays for it.
+const partialList = 2000
 
 // splitLines splits a text after as many lines as fit into size.
 func splitLines(text string, size int) (first, rest string) {

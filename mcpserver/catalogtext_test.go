@@ -227,9 +227,10 @@ func TestCatalogTextBudget(t *testing.T) {
 	}{
 		{"other", 0, 0, 2000}, {"other", 0, 300, 300}, {"other", 0, 3000, 3000}, {"other", 0, 100_000, 100_000},
 		{"codex-mcp-client", 0, 0, 16_000}, {"codex-mcp-client", 0, 300, 300}, {"codex-mcp-client", 0, 100_000, 100_000},
-		{"claude-code", 0, 0, 4096}, {"claude-code", 0, 3000, 3000}, {"claude-code", 0, 100_000, 4096}, {"claude-code", 3000, 0, 2048},
+		{"claude-code", 0, 0, 2000}, {"claude-code", 0, 3000, 3000}, {"claude-code", 0, 100_000, 4096}, {"claude-code", 3000, 0, 2048},
+		{"codex-mcp-client", -100, 0, 2000}, // with 700 skills, not all names fit
 	} {
-		w := newWorld(t, setup{tree: manySkills(700), options: mcpserver.Options{TextBudget: tt.budget, Preamble: strings.Repeat("p", tt.preamble)}})
+		w := newWorld(t, setup{tree: manySkills(600 + max(-tt.preamble, 0)), options: mcpserver.Options{TextBudget: tt.budget, Preamble: strings.Repeat("p", max(tt.preamble, 0))}})
 		instructions, description := w.textsFor(t, ways[0], tt.client)
 		n := 0
 		for _, text := range []string{instructions, description} {
