@@ -7,7 +7,7 @@
 //	go run ./tokens -cost DIR [-skills DIR]…
 //
 // The conversation uses only the skills of -cost. All other measurements also use those of
-// -skills.
+// -skills. It runs in the directory bench, and reads the recordings of clients.
 package main
 
 import (
@@ -102,7 +102,7 @@ func run(ctx context.Context, costDir string, dirs []string) error {
 	r.addCatalog(n, all)
 	r.addDelivery(n, all)
 	r.addShown(n, few)
-	if err := r.addTools(ctx, n); err != nil {
+	if err := errors.Join(r.addTools(ctx, n), r.addRecorded(n)); err != nil {
 		return err
 	}
 	measure.WriteMarkdown(os.Stdout, r.rows)
