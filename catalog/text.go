@@ -17,6 +17,9 @@ import (
 type FormatOptions struct {
 	Tokens     int // maximum number of estimated tokens; 0 means no limit
 	Characters int // maximum number of characters; 0 means no limit
+	// Partial replaces Characters in a list that cannot hold all names, if it is
+	// lower and not 0.
+	Partial int
 	// Fits is a further limit: it reports whether a text is short enough. A text
 	// that is longer than one that is not must not be either. It may be nil.
 	Fits func(text string) bool
@@ -67,7 +70,7 @@ func Format(entries []*Entry, o FormatOptions) string {
 	t.count = len(entries)
 	if o.bounded() && !o.fits(t.names(len(t.rows))) {
 		t.moveFirst(o.first())
-		return t.someNames(o)
+		return t.someNames(o.partial())
 	}
 	t.describe()
 	if !o.bounded() {
@@ -104,6 +107,8 @@ func (s *Snapshot) Text(o FormatOptions) string {
 	if o.More == "" {
 		o.More = defaultMore
 	}
+	o = o.partial()
+	most = o.limit() / shortestLine
 	var first []*Entry
 	keys := o.first()
 	for _, key := range keys {
@@ -134,6 +139,14 @@ func (o FormatOptions) first() []string {
 		return nil
 	}
 	return o.First()
+}
+
+// partial returns the limits of a list that lacks some of the names.
+func (o FormatOptions) partial() FormatOptions {
+	if o.Partial > 0 && (o.Characters == 0 || o.Partial < o.Characters) {
+		o.Characters = o.Partial
+	}
+	return o
 }
 
 // limit returns an upper bound on the number of characters that fit.

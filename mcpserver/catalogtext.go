@@ -257,19 +257,19 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 		return t
 	}
 	const shortName = len("- abcde\n")
-	shown, most := [2]int{p.Instructions, p.Description}, p.Catalog
+	shown, most, partial := [2]int{p.Instructions, p.Description}, p.Catalog, partialList
 	if snap.Count() > most/shortName {
 		most = partialList // without reading all the names
 	}
 	if s.opts.TextBudget > 0 {
-		most = s.opts.TextBudget
+		most, partial = s.opts.TextBudget, 0
 		if p.Recording == "" { // the user knows better
 			shown[1] = clientprofile.All
 		}
 	}
 	const before, between = "\n\nSkills", ":\n"
 	sizes := [2]int{shown[0] - length(t.instructions+before+moreInTool+between), shown[1] - length(t.description+" More skills"+between)}
-	o := catalog.FormatOptions{Characters: most, First: s.opts.FirstSkills, Fits: func(text string) bool {
+	o := catalog.FormatOptions{Characters: most, Partial: partial, First: s.opts.FirstSkills, Fits: func(text string) bool {
 		_, rest := splitLines(text, sizes[0])
 		return length(rest) <= sizes[1]
 	}}
@@ -277,10 +277,6 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 		o.Omit = func(e *catalog.Entry) bool { return p.ReadsItself(e.Path, s.opts.ClientHome, s.opts.ClientProject) }
 	}
 	list := snap.Text(o)
-	if s.opts.TextBudget == 0 && most > partialList && strings.HasSuffix(list, " more: find them with search_skills\n") {
-		o.Characters = partialList
-		list = snap.Text(o)
-	}
 	first, rest := splitLines(list, sizes[0])
 	switch {
 	case list == "":
