@@ -166,6 +166,25 @@ func TestUndoSeveralImports(t *testing.T) {
 	}
 }
 
+// An undo works without the backup of the import.
+func TestUndoWithoutBackup(t *testing.T) {
+	s := newSetup(t)
+	s.write("mcp.json", cursorFile)
+	p := s.planImport("mcp.json", false)
+	s.apply(p)
+	if err := os.Remove(p.Backup); err != nil {
+		t.Fatal(err)
+	}
+	undo := s.planUndo("mcp.json")
+	if strings.Contains(strings.Join(undo.Notes, "\n"), "the backup") {
+		t.Errorf("notes %q on a backup that was deleted", undo.Notes)
+	}
+	s.apply(undo)
+	if s.read("mcp.json") != cursorFile {
+		t.Errorf("after the undo:\n%s", s.read("mcp.json"))
+	}
+}
+
 // An undo keeps entries that the user changed since, entries that another client uses,
 // and the backups if an entry cannot be restored.
 func TestUndoKeepsChanges(t *testing.T) {

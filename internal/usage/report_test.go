@@ -128,6 +128,14 @@ func TestDamagedLines(t *testing.T) {
 	if r := read(t, path); r.Damaged != 1 || r.Skills[0].Loads != 1 {
 		t.Errorf("without its end: %+v", r)
 	}
+	// The longest line that is read has 4096 bytes.
+	long := strings.Replace(good, `"a"`, `"`+strings.Repeat("a", 4096-len(good))+`"`, 1)
+	for _, line := range []string{long, strings.Replace(long, "aa", "aaa", 1)} {
+		write(t, path, line+"\n")
+		if r, whole := read(t, path), len(line)+1 <= 4096; whole != (r.Damaged == 0) || whole != (len(r.Skills) == 1) {
+			t.Errorf("a line of %d bytes: %+v", len(line)+1, r)
+		}
+	}
 	// What a later version adds is left out.
 	write(t, path, strings.Replace(good, `"face"`, `"more":{"a":[1,"}"]},"face"`, 1)+"\n")
 	if r := read(t, path); r.Damaged != 0 || r.Skills[0].Tokens != 5 {

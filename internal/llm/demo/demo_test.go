@@ -287,6 +287,10 @@ func TestLaterTurnUsesLoadedSkills(t *testing.T) {
 	if diff := cmp.Diff([]string{`run_skill_script {"args":["Ada"],"script":"scripts/bye.sh","skill":"greeter"}`}, calls); diff != "" {
 		t.Error(diff)
 	}
+	b.chat(t, r, "use weather")
+	if calls, words := b.chat(t, r, "now run bye.sh with Eve"); len(calls) != 1 || !strings.Contains(calls[0], `"script":"scripts/bye.sh","skill":"greeter"`) {
+		t.Errorf("after another skill was loaded: %s\n%s", calls, words)
+	}
 	calls, words := b.chat(t, r, "what can you do?")
 	if len(calls) != 1 || strings.Contains(words, "bye.sh") {
 		t.Errorf("%s\n%s", calls, words)
