@@ -31,8 +31,9 @@ func (a *app) upgradeCommand() *cobra.Command {
 		Use:   "upgrade --check",
 		Short: "Check for a newer version of Loadout",
 		Long: `Check the index of releases (releases.index in the configuration) for a newer version of
-Loadout, and exit with status 1 if there is one. This command downloads only the index and
-installs nothing. Loadout never checks for new versions by itself.
+Loadout, and exit with status 1 if there is one. If the check fails, the status is not 1.
+This command downloads only the index and installs nothing. Loadout never checks for new
+versions by itself.
 
 To update skills, run loadout update.`,
 		Example: "  loadout upgrade --check\n  loadout upgrade --check --json",
@@ -50,7 +51,8 @@ To update skills, run loadout update.`,
 }
 
 // checkForUpgrade compares this program, which has the version v, with the index
-// of releases.
+// of releases. It returns [exit.Reported] if a newer version is available. No
+// other error about the index has that exit code.
 func (a *app) checkForUpgrade(ctx context.Context, v setup.Version) error {
 	c, err := a.LoadConfig(nil)
 	if err != nil {
@@ -61,15 +63,12 @@ func (a *app) checkForUpgrade(ctx context.Context, v setup.Version) error {
 		return exit.Errorf(exit.Missing, "set releases.index in the configuration, or LOADOUT_RELEASES_INDEX, to the URL of an index; see: loadout config example", "no index of releases is configured")
 	}
 	src, err := a.NewFetcher(c).ReadFile(ctx, index, release.MaxSize)
-	switch {
-	case isType[*remote.TooLargeError](err):
-		return exit.Errorf(exit.Refused, indexHint, "%w", err)
-	case err != nil:
-		return err
+	if err != nil {
+		return indexError(err)
 	}
 	releases, err := release.Parse(src)
 	if err != nil {
-		return exit.Errorf(exit.Failure, indexHint, "%w", err)
+		return indexError(err)
 	}
 	latest := releases.Latest(v.Version)
 	out := upgradeOutput{State: release.Compare(v.Version, latest), Version: v.Version}
@@ -79,10 +78,23 @@ func (a *app) checkForUpgrade(ctx context.Context, v setup.Version) error {
 			out.URL, out.SHA256 = resolveURL(index, f.URL), f.SHA256
 		}
 	}
-	return a.printUpgrade(out)
+	return a.printUpgrade(out, len(releases.Releases) > 0)
 }
 
 const indexHint = "check releases.index; see: loadout config show"
+
+// indexError returns err with an exit code and a hint. The code is not that of a
+// newer version.
+func indexError(err error) error {
+	code, hint, ok := classifyRemoteError(err)
+	if !ok || code == exit.Failure {
+		code = exit.Missing
+	}
+	if !ok || code == exit.NotFound || isType[*remote.TooLargeError](err) {
+		hint = indexHint
+	}
+	return exit.Errorf(code, hint, "%w", err)
+}
 
 // resolveURL resolves a URL of an index. It returns "" if the URL is invalid.
 func resolveURL(index, ref string) string {
@@ -99,13 +111,16 @@ func resolveURL(index, ref string) string {
 }
 
 // printUpgrade prints the result. It returns an error if a newer version is
-// available.
-func (a *app) printUpgrade(out upgradeOutput) error {
+// available. prereleases reports whether an index without a latest release
+// contains prereleases.
+func (a *app) printUpgrade(out upgradeOutput, prereleases bool) error {
 	switch {
 	case a.JSON:
 		if err := a.PrintJSON(out); err != nil {
 			return err
 		}
+	case out.Latest == "" && prereleases:
+		fmt.Fprintf(a.Stdout, "The index contains only prereleases. This is %s.\n", out.Version)
 	case out.Latest == "":
 		fmt.Fprintln(a.Stdout, "The index contains no releases.")
 	case out.State == release.Current:

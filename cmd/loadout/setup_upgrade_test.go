@@ -19,11 +19,21 @@ const indexOfReleases = `{"format": 1, "releases": [
 func TestUpgradeCheck(t *testing.T) {
 	requests := 0
 	index := indexOfReleases
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests++
+		switch r.URL.Path {
+		case "/none":
+			http.NotFound(w, r)
+			return
+		case "/broken":
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
 		w.Write([]byte(index))
 	}))
 	defer server.Close()
+	refusing := httptest.NewServer(nil)
+	refusing.Close()
 	check := func(version, url string, json bool) (out, problems string, err error) {
 		var o, p strings.Builder
 		a := newApp(environment{stdin: strings.NewReader(""), stdout: &o, stderr: &p, getenv: func(name string) string {
@@ -60,18 +70,32 @@ func TestUpgradeCheck(t *testing.T) {
 		}
 	}
 
+	for content, want := range map[string]string{
+		"": "The index contains no releases.\n",
+		`{"version": "v1.2.0-rc.1"}, {"version": "v1.1.0-rc.1"}`: "The index contains only prereleases. This is v1.1.0.\n",
+	} {
+		index = `{"format": 1, "releases": [` + content + `]}`
+		if out, _, err := check("v1.1.0", server.URL, false); err != nil || out != want {
+			t.Errorf("releases %s: %v, got %s", content, err, out)
+		}
+	}
+
 	for name, test := range map[string]struct {
 		url, index string
 		code       int
 		want       string
 	}{
 		"not configured": {"", "", exit.Missing, "no index of releases is configured"},
-		"newer format":   {server.URL, `{"format": 2}`, exit.Failure, "has format 2, and this program reads format 1"},
+		"newer format":   {server.URL, `{"format": 2}`, exit.Missing, "has format 2, and this program reads format 1"},
+		"invalid":        {server.URL, `{"format": 1, "releases": [{"version": "1"}]}`, exit.Missing, "invalid index of releases"},
 		"too large":      {server.URL, strings.Repeat(" ", 1<<20+1), exit.Refused, "1048576"},
+		"not found":      {server.URL + "/none", "", exit.NotFound, "not found"},
+		"server error":   {server.URL + "/broken", "", exit.Missing, "500"},
+		"refused":        {refusing.URL, "", exit.Missing, "connect"},
 	} {
 		index = test.index
 		_, _, err := check("v1.1.0", test.url, false)
-		if e, ok := errors.AsType[*exit.Error](err); !ok || e.Code != test.code || e.Hint == "" || !strings.Contains(err.Error(), test.want) {
+		if e, ok := errors.AsType[*exit.Error](err); !ok || e.Code != test.code || e.Hint == "" || strings.Contains(e.Hint, "spelling") || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want code %d and %q", name, err, test.code, test.want)
 		}
 	}
