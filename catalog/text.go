@@ -20,8 +20,8 @@ type FormatOptions struct {
 	// Partial replaces Characters in a list that cannot hold all names, if it is
 	// lower and not 0.
 	Partial int
-	// Fits is a further limit: it reports whether a text is short enough. A text
-	// that is longer than one that is not must not be either. It may be nil.
+	// Fits is a further limit: it reports whether a text is short enough. It must
+	// be monotonic: if it rejects a text, it rejects longer ones. It may be nil.
 	Fits func(text string) bool
 	// First returns the keys of the skills that come first, in this order: see
 	// [Entry.Key]. Unknown keys are ignored. It is called only if the whole list
