@@ -509,7 +509,7 @@ var excepted = map[string][]string{
 	"internal/llm/replay":   {"llm"},
 	"internal/script":       {"skill", "internal/editdistance"},
 	"internal/packages":     {"skill", "sandbox", "internal/sandbox/execute", "internal/sandbox/prepare", "internal/script", "internal/editdistance", "internal/filelock", "internal/redact"},
-	"internal/clientconfig": {"internal/linediff", "internal/redact"},
+	"internal/clientconfig": {"internal/linediff", "internal/redact", "internal/filelock"},
 	"internal/clientimport": {"skill", "policy", "internal/privatefile", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/rpcmessage", "internal/toolresult", "internal/filelock", "internal/redact"},
 	"internal/clientname":   {"skill"},
 	"internal/stdio":        {"internal/rpcmessage"},

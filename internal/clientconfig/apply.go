@@ -25,16 +25,22 @@ type fileState struct {
 // Apply replaces the file atomically and preserves its mode and, if permitted,
 // its owner. It does not preserve hard links or extended attributes. A new file
 // has mode 0600, and new directories have mode 0700. If the file has changed
-// since it was read, Apply returns [ErrChanged] and writes nothing. If another
-// program writes the file between that check and the replacement, that
-// program's change is lost. After any other error the file is unchanged, except
-// for an error about a backup that could not be deleted. Apply succeeds only
-// once.
+// since it was read, Apply returns [ErrChanged] and writes nothing. Processes
+// that apply changes of the same file take turns: Apply waits up to 10 seconds.
+// If another program writes the file between that check and the replacement,
+// that program's change is lost. After any other error the file is unchanged,
+// except for an error about a backup that could not be deleted. Apply succeeds
+// only once.
 func (c *Change) Apply() error {
 	if c.Action == None {
 		return nil
 	}
-	if err := c.checkUnchanged(); err != nil {
+	l, err := lockTarget(c.Target)
+	if err != nil {
+		return c.fileError("lock", err)
+	}
+	defer l.unlock()
+	if err := errors.Join(c.checkUnchanged(), c.checkBackups()); err != nil {
 		return err
 	}
 	if c.Action == Delete {
@@ -43,15 +49,12 @@ func (c *Change) Apply() error {
 		}
 		return c.removeBackups()
 	}
-	if err := os.MkdirAll(filepath.Dir(c.Target), 0o700); err != nil {
-		return c.fileError("create the directory of", err)
-	}
 	made, err := c.backUp()
 	if err != nil {
 		return err
 	}
 	if err := c.replace(); err != nil {
-		if made {
+		if made && l.held { // else another process may rely on it
 			os.Remove(c.Backup)
 		}
 		return err
@@ -60,7 +63,7 @@ func (c *Change) Apply() error {
 }
 
 func (c *Change) fileError(verb string, err error) error {
-	return &FileError{File: c.Target, Problem: "cannot " + verb + " it: " + causeText(err), Fix: "check the permissions, or change the file by hand", Err: err}
+	return &FileError{File: c.Target, Problem: "cannot " + verb + " the file: " + causeText(err), Fix: "check the permissions, or change the file by hand", Err: err}
 }
 
 // causeText returns the text of an error without the path.

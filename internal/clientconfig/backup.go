@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 )
 
 const (
@@ -81,9 +82,10 @@ func (c *Change) backUp() (made bool, err error) {
 	return true, nil
 }
 
-// readBackups returns the backups of a file, oldest first.
+// readBackups returns the backups of a file, oldest first. The result is never
+// nil.
 func readBackups(file string) ([]backup, error) {
-	var found []backup
+	found := []backup{}
 	for n := 1; n <= maxBackups; n++ {
 		name := backupName(file, n)
 		if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
@@ -120,6 +122,22 @@ func newestWithout(c Client, backups []backup, name string) *backup {
 			b.doc = doc
 			return &b
 		}
+	}
+	return nil
+}
+
+// checkBackups returns [ErrChanged] if the backups differ from those that an
+// undo was planned with.
+func (c *Change) checkBackups() error {
+	if c.backups == nil {
+		return nil
+	}
+	now, err := readBackups(c.File)
+	if err != nil {
+		return err
+	}
+	if !slices.EqualFunc(now, c.backups, func(a, b backup) bool { return a.file == b.file && bytes.Equal(a.data, b.data) }) {
+		return kindError{ErrChanged, "the backups of " + c.File + " changed during the review; nothing was written, review the change again"}
 	}
 	return nil
 }

@@ -48,9 +48,10 @@ type Change struct {
 	// Next tells the user what to do after Apply; "" for an undo.
 	Next string
 
-	before fileState
-	after  []byte
-	diff   string
+	before  fileState
+	after   []byte
+	diff    string
+	backups []backup // nil unless it is an undo
 }
 
 // Diff returns the change as a unified diff, or "" if Action is [None]. It
@@ -113,10 +114,11 @@ func PlanUndo(t Target, name string) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	backups, err := readBackups(ch.File)
+	ch.backups, err = readBackups(ch.File)
 	if err != nil {
 		return nil, err
 	}
+	backups := ch.backups
 	value, there, err := doc.entry(name)
 	if err != nil {
 		return nil, ch.locate(err)
