@@ -107,6 +107,35 @@ func TestUnsafeFiles(t *testing.T) {
 	}
 }
 
+// Renew replaces what cannot be read, in a directory that is safe.
+func TestRenew(t *testing.T) {
+	for name, tamper := range privatefiletest.Tamper {
+		for _, target := range []string{"f", "", "f.lock"} {
+			t.Run(name+" "+target, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "d")
+				f := privatefile.New(filepath.Join(dir, "f"), 100)
+				if err := f.Renew(t.Context(), set("old")); err != nil {
+					t.Fatal(err)
+				}
+				tamper(t, filepath.Join(dir, target))
+				err := f.Renew(t.Context(), func(old []byte) ([]byte, error) {
+					if old != nil {
+						t.Errorf("old content %q", old)
+					}
+					return []byte("new"), nil
+				})
+				if target != "f" || name == "other type" { // the file is a directory then
+					if err == nil {
+						t.Error("no error")
+					}
+				} else if got, readErr := f.Read(); err != nil || readErr != nil || string(got) != "new" {
+					t.Errorf("%v, then read %q, %v", err, got, readErr)
+				}
+			})
+		}
+	}
+}
+
 func TestChangeWaitsForLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	f := privatefile.New(path, 100)

@@ -66,6 +66,19 @@ func (f *File) read(root *os.Root) ([]byte, error) {
 // If edit returns an error, the file is unchanged. Change creates the directory
 // if necessary and syncs the content.
 func (f *File) Change(ctx context.Context, edit func(old []byte) ([]byte, error)) error {
+	return f.change(ctx, edit, func(err error) bool { return errors.Is(err, fs.ErrNotExist) })
+}
+
+// Renew is like [File.Change], but replaces a file that cannot be read, such as
+// one that is not private, too large or a symlink: old is nil then. The target
+// of a symlink is unchanged. Use it for content that can be computed again.
+func (f *File) Renew(ctx context.Context, edit func(old []byte) ([]byte, error)) error {
+	return f.change(ctx, edit, func(error) bool { return true })
+}
+
+// change changes the file. If reading it fails and isMissing returns true for
+// the error, the file counts as missing.
+func (f *File) change(ctx context.Context, edit func(old []byte) ([]byte, error), isMissing func(error) bool) error {
 	dir, name := filepath.Split(f.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -81,8 +94,11 @@ func (f *File) Change(ctx context.Context, edit func(old []byte) ([]byte, error)
 	}
 	defer lock.Close()
 	old, err := f.read(root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err != nil {
+		if !isMissing(err) {
+			return err
+		}
+		old = nil
 	}
 	data, err := edit(old)
 	if err != nil {

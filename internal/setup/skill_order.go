@@ -3,8 +3,11 @@ package setup
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"math"
@@ -24,24 +27,27 @@ import (
 
 // Lists of skills that are too long for a client begin with the skills that the
 // user uses and those that fit the files of the project. The order is computed once
-// a day for each project and stored, so that prompt caches of models stay valid.
+// a day for each project and set of skills, and stored, so that prompt caches of
+// models stay valid.
 
 const (
-	orderVersion     = 1
-	maxOrderBytes    = 1 << 20
-	maxOrderProjects = 50
-	maxOrderSkills   = 100                 // for each project
-	orderUseSpan     = 90 * 24 * time.Hour // older uses do not count
+	orderVersion  = 1
+	maxOrderBytes = 1 << 20
+	maxOrders     = 50
+	maxOrderSets  = 8                   // for each project
+	maxOrderKeys  = 100                 // for each order
+	orderUseSpan  = 90 * 24 * time.Hour // older uses do not count
 )
 
-// orderFile is the content of the file with the orders, last used project last.
+// orderFile is the content of the file with the orders, newest last.
 type orderFile struct {
-	Version  int            `json:"version"`
-	Projects []projectOrder `json:"projects"`
+	Version int          `json:"version"`
+	Orders  []skillOrder `json:"projects"`
 }
 
-type projectOrder struct {
+type skillOrder struct {
 	Project string   `json:"project"` // working directory
+	Set     string   `json:"set"`     // digest of the skills; "" in files of older programs
 	Day     string   `json:"day"`     // in local time
 	Skills  []string `json:"skills"`  // their keys
 }
@@ -51,40 +57,67 @@ type projectOrder struct {
 // state directory or a readable file, the order is only kept in memory.
 func (s *Setup) SkillOrder(ctx context.Context, c *config.Config, snapshot func() *catalog.Snapshot) func() []string {
 	var mu sync.Mutex
-	var last projectOrder
+	var last skillOrder
+	var of *catalog.Snapshot
 	return func() []string {
 		mu.Lock()
 		defer mu.Unlock()
-		if day := time.Now().Format(time.DateOnly); last.Day != day {
-			last = projectOrder{Project: s.ConfigInput().WorkDir, Day: day}
-			if err := s.storedOrder(ctx, &last, func() []string { return s.computeOrder(c, snapshot(), last.Project) }); err != nil {
-				s.Note("couldn't store the order of skills: %v", err)
-			}
+		snap, day := snapshot(), time.Now().Format(time.DateOnly)
+		if of == snap && last.Day == day {
+			return last.Skills
 		}
+		o := skillOrder{Project: s.ConfigInput().WorkDir, Set: digestOfSet(snap), Day: day}
+		if !o.sameKey(&last) {
+			if err := s.storedOrder(ctx, &o, func() []string { return s.computeOrder(c, snap, o.Project) }); err != nil {
+				s.Note("%v", err)
+			}
+			last = o
+		}
+		of = snap
 		return last.Skills
 	}
 }
 
-// storedOrder sets the skills of o to the stored order of its project and day. If
-// there is none, it computes and stores the order.
-func (s *Setup) storedOrder(ctx context.Context, o *projectOrder, compute func() []string) error {
+// digestOfSet returns a digest of the keys of the skills in a snapshot that models
+// may load.
+func digestOfSet(snap *catalog.Snapshot) string {
+	var keys []string
+	for _, e := range snap.ForModel() {
+		keys = append(keys, e.Key())
+	}
+	slices.Sort(keys)
+	h := sha256.New()
+	for _, key := range keys {
+		fmt.Fprintf(h, "%q\n", key)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// storedOrder sets the skills of o to the stored order. If there is none, it
+// computes and stores the order. If it returns an error, it only computed it.
+func (s *Setup) storedOrder(ctx context.Context, o *skillOrder, compute func() []string) error {
 	dir := s.StateDir()
 	if dir == "" {
 		o.Skills = compute()
 		return nil
 	}
 	file := privatefile.New(filepath.Join(dir, "skill-order.json"), maxOrderBytes)
-	if data, err := file.Read(); err == nil {
-		if f, err := decodeOrder(data); err == nil && f.find(o) {
+	data, readErr := file.Read()
+	if errors.Is(readErr, fs.ErrNotExist) {
+		readErr = nil
+	} else if readErr == nil {
+		f, err := decodeOrder(data)
+		if err != nil {
+			o.Skills = compute()
+			return fmt.Errorf("couldn't read the stored order of skills: %s: %w", file.Path(), err)
+		}
+		if f.find(o) {
 			return nil
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		o.Skills = compute()
-		return err
 	}
 	computed := compute()
 	o.Skills = computed
-	return file.Change(ctx, func(old []byte) ([]byte, error) {
+	err := file.Renew(ctx, func(old []byte) ([]byte, error) {
 		f := orderFile{Version: orderVersion}
 		if old != nil {
 			var err error
@@ -95,20 +128,57 @@ func (s *Setup) storedOrder(ctx context.Context, o *projectOrder, compute func()
 				return old, nil
 			}
 		}
-		f.Projects = slices.DeleteFunc(f.Projects, func(p projectOrder) bool { return p.Project == o.Project })
-		f.Projects = append(f.Projects, *o)
-		f.Projects = f.Projects[max(0, len(f.Projects)-maxOrderProjects):]
-		return json.Marshal(f)
+		return f.with(*o)
 	})
+	switch {
+	case readErr != nil && err == nil:
+		s.Note("replaced the stored order of skills, which couldn't be read: %v", readErr)
+	case readErr != nil:
+		return fmt.Errorf("couldn't read the stored order of skills: %w", readErr)
+	case err != nil:
+		return fmt.Errorf("couldn't store the order of skills: %w", err)
+	}
+	return nil
+}
+
+// sameKey reports whether two orders are for the same project, skills and day.
+func (o *skillOrder) sameKey(other *skillOrder) bool {
+	return o.Project == other.Project && o.Set == other.Set && o.Day == other.Day
 }
 
 // find sets the skills of o if the file has them.
-func (f *orderFile) find(o *projectOrder) bool {
-	i := slices.IndexFunc(f.Projects, func(p projectOrder) bool { return p.Project == o.Project && p.Day == o.Day })
+func (f *orderFile) find(o *skillOrder) bool {
+	i := slices.IndexFunc(f.Orders, func(p skillOrder) bool { return p.sameKey(o) })
 	if i >= 0 {
-		o.Skills = f.Projects[i].Skills
+		o.Skills = f.Orders[i].Skills
 	}
 	return i >= 0
+}
+
+// with returns the content of the file with one more order. It drops those of other
+// days of the project, and the oldest if there are too many.
+func (f *orderFile) with(o skillOrder) ([]byte, error) {
+	orders := slices.DeleteFunc(f.Orders, func(p skillOrder) bool {
+		return p.Project == o.Project && (p.Day != o.Day || p.Set == "")
+	})
+	sets := 1
+	for i := len(orders) - 1; i >= 0; i-- {
+		if orders[i].Project != o.Project {
+			continue
+		}
+		if sets++; sets > maxOrderSets {
+			orders = slices.Delete(orders, i, i+1)
+		}
+	}
+	orders = append(orders, o)
+	f.Orders = orders[max(0, len(orders)-maxOrders):]
+	for {
+		data, err := json.Marshal(f)
+		if err != nil || len(data) <= maxOrderBytes || len(f.Orders) == 1 {
+			return data, err
+		}
+		f.Orders = f.Orders[1:]
+	}
 }
 
 // decodeOrder decodes the file. A damaged file has no orders, because they can be
@@ -145,7 +215,7 @@ func (s *Setup) computeOrder(c *config.Config, snap *catalog.Snapshot, project s
 	slices.SortFunc(skills, func(a, b *catalog.Entry) int {
 		return cmp.Or(cmp.Compare(used[b.Key()], used[a.Key()]), cmp.Compare(fits[b], fits[a]), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key(), b.Key()))
 	})
-	keys := make([]string, min(len(skills), maxOrderSkills))
+	keys := make([]string, min(len(skills), maxOrderKeys))
 	for i := range keys {
 		keys[i] = skills[i].Key()
 	}

@@ -1,10 +1,15 @@
 package setup
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,13 +25,24 @@ import (
 // catalog.
 func orderSetup(t *testing.T, names ...string) (s *Setup, c *config.Config, snapshot func() *catalog.Snapshot) {
 	t.Helper()
-	home, project, skills := t.TempDir(), t.TempDir(), t.TempDir()
+	home, project := t.TempDir(), t.TempDir()
 	for _, name := range names {
 		if err := os.WriteFile(filepath.Join(project, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"alpha", "beta", "docker-images", "python-style", "zeta"} {
+	t.Chdir(project)
+	s = &Setup{Console: console.Console{Getenv: func(name string) string { return map[string]string{"HOME": home, "USERPROFILE": home}[name] }}}
+	c = &config.Config{}
+	c.Usage.Enabled = true
+	return s, c, snapshotOf(t, "alpha", "beta", "docker-images", "python-style", "zeta")
+}
+
+// snapshotOf returns the snapshot function of a catalog with the given skills.
+func snapshotOf(t *testing.T, names ...string) func() *catalog.Snapshot {
+	t.Helper()
+	skills := t.TempDir()
+	for _, name := range names {
 		dir := filepath.Join(skills, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -42,11 +58,7 @@ func orderSetup(t *testing.T, names ...string) (s *Setup, c *config.Config, snap
 	if err := all.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(project)
-	s = &Setup{Console: console.Console{Getenv: func(name string) string { return map[string]string{"HOME": home, "USERPROFILE": home}[name] }}}
-	c = &config.Config{}
-	c.Usage.Enabled = true
-	return s, c, all.Snapshot
+	return all.Snapshot
 }
 
 func use(s *Setup, c *config.Config, name string, times int, at time.Time) {
@@ -115,4 +127,118 @@ func TestNewerSkillOrder(t *testing.T) {
 			t.Errorf("%s became %s, %v; notes %q", text, b, err, notes.String())
 		}
 	}
+}
+
+// Each set of skills has its own order in a directory, and changes of the skills
+// lead to a new one.
+func TestSkillOrderOfSets(t *testing.T) {
+	s, c, snapshot := orderSetup(t)
+	other := snapshotOf(t, "alpha", "beta", "docker-images", "python-style", "zeta")
+	fewer := snapshotOf(t, "alpha", "zeta")
+	check := func(order func() []string, want ...string) {
+		t.Helper()
+		if got := order(); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	start := func(of func() *catalog.Snapshot) func() []string { return s.SkillOrder(t.Context(), c, of) }
+	check(start(fewer)) // none was used
+	use(s, c, "zeta", 1, time.Now())
+	use(s, c, "beta", 2, time.Now())
+	check(start(snapshot), "own/beta", "own/zeta")
+	check(start(fewer))
+	use(s, c, "alpha", 9, time.Now())
+	check(start(other), "own/beta", "own/zeta") // the same keys
+	now := fewer()
+	changing := start(func() *catalog.Snapshot { return now })
+	check(changing)
+	now = snapshot()
+	check(changing, "own/beta", "own/zeta")
+
+	for i := range 2 * maxOrderSets {
+		start(snapshotOf(t, "alpha", "more-"+strconv.Itoa(i)))()
+	}
+	f, err := decodeOrder([]byte(readFile(t, filepath.Join(s.StateDir(), "skill-order.json"))))
+	if err != nil || len(f.Orders) != maxOrderSets {
+		t.Errorf("%d orders, %v; want %d", len(f.Orders), err, maxOrderSets)
+	}
+}
+
+// The file of a program without sets opens. Its order is computed again for the set.
+func TestOlderSkillOrder(t *testing.T) {
+	s, c, snapshot := orderSetup(t)
+	file := filepath.Join(s.StateDir(), "skill-order.json")
+	old := fmt.Sprintf(`{"version":1,"projects":[{"project":"/other","day":"2026-01-02","skills":["own/zeta"]},{"project":%q,"day":%q,"skills":[]}]}`,
+		s.ConfigInput().WorkDir, time.Now().Format(time.DateOnly))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(old), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	use(s, c, "beta", 1, time.Now())
+	if got := s.SkillOrder(t.Context(), c, snapshot)(); !slices.Equal(got, []string{"own/beta"}) {
+		t.Errorf("got %q", got)
+	}
+	f, err := decodeOrder([]byte(readFile(t, file)))
+	if err != nil || len(f.Orders) != 2 || f.Orders[0].Project != "/other" || f.Orders[1].Set == "" {
+		t.Errorf("file %+v, %v", f, err)
+	}
+}
+
+// A file that cannot be read is replaced, and the user is told once. What a symlink
+// refers to stays as it is.
+func TestUnreadableSkillOrder(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "target")
+	for reason, spoil := range map[string]func(file string) error{
+		"too large":          func(file string) error { return os.WriteFile(file, bytes.Repeat([]byte(" "), maxOrderBytes+1), 0o600) },
+		"readable by others": func(file string) error { return errors.Join(os.WriteFile(file, nil, 0o644), os.Chmod(file, 0o644)) },
+		"symbolic link": func(file string) error {
+			return errors.Join(os.WriteFile(target, []byte("x"), 0o600), os.Symlink(target, file))
+		},
+	} {
+		if runtime.GOOS == "windows" && reason != "too large" {
+			continue
+		}
+		s, c, snapshot := orderSetup(t)
+		file := filepath.Join(s.StateDir(), "skill-order.json")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), spoil(file)); err != nil {
+			t.Fatal(err)
+		}
+		use(s, c, "beta", 1, time.Now())
+		for first, want := range []string{"loadout: replaced the stored order of skills, which couldn't be read: " + file + " cannot be trusted: " + reason, ""} {
+			var notes strings.Builder
+			s.Stderr = &notes
+			if got := s.SkillOrder(t.Context(), c, snapshot)(); !slices.Equal(got, []string{"own/beta"}) {
+				t.Errorf("%s: got %q", reason, got)
+			}
+			if got := notes.String(); !strings.HasPrefix(got, want) || want == "" && got != "" {
+				t.Errorf("%s, start %d: notes %q, want %q", reason, first+1, got, want)
+			}
+		}
+		if fi, err := os.Lstat(file); err != nil || !fi.Mode().IsRegular() || runtime.GOOS != "windows" && fi.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", reason, fi, err)
+		}
+	}
+	if runtime.GOOS != "windows" && readFile(t, target) != "x" {
+		t.Error("the target of the link changed")
+	}
+
+	s, c, snapshot := orderSetup(t)
+	var notes strings.Builder
+	s.Stderr = &notes
+	file := filepath.Join(s.StateDir(), "skill-order.json")
+	if err := os.MkdirAll(filepath.Join(file, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.SkillOrder(t.Context(), c, snapshot)()
+	if want := "loadout: couldn't read the stored order of skills: " + file; !strings.HasPrefix(notes.String(), want) {
+		t.Errorf("a directory: notes %q, want %q", notes.String(), want)
+	}
+}
+
+func readFile(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
