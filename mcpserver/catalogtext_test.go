@@ -247,6 +247,22 @@ func TestCatalogTextBudget(t *testing.T) {
 	}
 }
 
+// Claude Code gets the numbers of names that docs/mcp.md tells.
+func TestNamesForClaudeCode(t *testing.T) {
+	for n, want := range map[int]int{220: 220, 250: 130} {
+		tree := files{}
+		for i := range n {
+			name := fmt.Sprintf("skill-%06d", i)
+			tree[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: Use when needed.\n---\nx"
+		}
+		w := newWorld(t, setup{tree: tree})
+		instructions, description := w.textsFor(t, ways[0], "claude-code")
+		if got := strings.Count(instructions+description, "\n- skill-"); got != want {
+			t.Errorf("%d of %d names, want %d", got, n, want)
+		}
+	}
+}
+
 // A list that is too long begins with the skills that the user needs first.
 func TestFirstSkills(t *testing.T) {
 	for n, want := range map[int]string{50: "- analyze-contracts-00: ", 90: "- analyze-contracts-77: ", 700: "- analyze-contracts-77\n- analyze-contracts-12\n- analyze-contracts-00\n"} {
