@@ -288,7 +288,7 @@ func (t *tailReader) addLine(line []byte) {
 	}
 	var r policy.Record
 	err := json.Unmarshal(line, &r)
-	if t.tooLong {
+	if t.tooLong || len(line) > maxLine {
 		err = fmt.Errorf("line too long (limit %d bytes)", maxLine)
 	}
 	if err != nil {

@@ -90,6 +90,21 @@ func TestTornLineHarmsNoOther(t *testing.T) {
 	}
 }
 
+// A record with a line of more than 1 MiB is not read, even if it is valid.
+func TestTooLongLineIsDropped(t *testing.T) {
+	a, path := newLog(t)
+	try(t, a.Append(t.Context(), record("one")))
+	text, err := os.ReadFile(path)
+	try(t, err)
+	for _, tt := range []struct{ size, records int }{{1 << 20, 3}, {1<<20 + 1, 2}, {3 << 20, 2}} {
+		padded := strings.Replace(string(text), "{", "{"+strings.Repeat(" ", tt.size-len(text)+len("\n")), 1)
+		try(t, os.WriteFile(path, []byte(string(text)+padded+string(text)), 0o600))
+		if got, problems := reasons(t, a, 9); len(got) != tt.records || problems != 3-tt.records {
+			t.Errorf("with a line of %d bytes: %d records and %d problems, want %d records", tt.size, len(got), problems, tt.records)
+		}
+	}
+}
+
 func TestUnterminatedLineIsDropped(t *testing.T) {
 	a, path := newLog(t)
 	try(t, a.Append(t.Context(), record("one")))
