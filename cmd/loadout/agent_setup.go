@@ -40,7 +40,8 @@ func (a *app) setupCommand() *cobra.Command {
 		Short: "Connect Loadout to all installed MCP clients",
 		Long: fmt.Sprintf(`Find the MCP clients that are installed for you, show how their configuration files
 would change, and connect all of them after one confirmation. Each file is backed up,
-and nothing else in it changes. "loadout disconnect --all" restores the files.
+and nothing else in it changes. "loadout disconnect --all" restores the files that did
+not change since, and removes only the entry from the others.
 
 setup writes nothing without a confirmation: without a terminal or with --json, it only
 shows the changes unless --yes is given. If an agent runs setup, it refuses. The entries
@@ -221,6 +222,9 @@ func (s *clientSetup) printPlan() {
 func (s *clientSetup) describe(p clientPlan) string {
 	if p.err != nil {
 		return "cannot be changed: " + p.err.Error()
+	}
+	if s.verb == "disconnect" && p.change.Action == clientconfig.Replace {
+		return "restore the replaced entry in " + p.change.File
 	}
 	return map[clientconfig.Action]string{
 		clientconfig.None:    "already connected in ",

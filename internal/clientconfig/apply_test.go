@@ -182,20 +182,20 @@ func TestProjectLinks(t *testing.T) {
 
 func TestBackups(t *testing.T) {
 	target := at(t, "cursor", []byte("{}"))
-	first := connect(t, target, clientconfig.Entry{Command: "one"})
+	first := connect(t, target, clientconfig.Entry{Command: "/one/loadout", Args: []string{"mcp"}})
 	if first.Backup != target.File+".loadout-backup" {
 		t.Errorf("got %s", first.Backup)
 	}
-	second := connect(t, target, clientconfig.Entry{Command: "two"})
-	if second.Backup != target.File+".loadout-backup-2" || !strings.Contains(read(t, second.Backup), `"one"`) {
+	second := connect(t, target, clientconfig.Entry{Command: "/two/loadout", Args: []string{"mcp"}})
+	if second.Backup != target.File+".loadout-backup-2" || !strings.Contains(read(t, second.Backup), `"/one/loadout"`) {
 		t.Errorf("got %s", second.Backup)
 	}
 	if read(t, first.Backup) != "{}" {
 		t.Error("the first backup changed")
 	}
 	// Back to one: its bytes are there already.
-	connect(t, target, clientconfig.Entry{Command: "one"})
-	if again := connect(t, target, clientconfig.Entry{Command: "three"}); again.Backup != second.Backup {
+	connect(t, target, clientconfig.Entry{Command: "/one/loadout", Args: []string{"mcp"}})
+	if again := connect(t, target, clientconfig.Entry{Command: "/three/loadout", Args: []string{"mcp"}}); again.Backup != second.Backup {
 		t.Errorf("got %s", again.Backup)
 	}
 	back := undo(t, target)
@@ -207,9 +207,9 @@ func TestBackups(t *testing.T) {
 	}
 
 	for i := range 9 {
-		connect(t, target, clientconfig.Entry{Command: fmt.Sprint(i)})
+		connect(t, target, clientconfig.Entry{Command: fmt.Sprintf("/%d/loadout", i), Args: []string{"mcp"}})
 	}
-	_, err := clientconfig.Plan(target, clientconfig.Entry{Command: "ten"})
+	_, err := clientconfig.Plan(target, clientconfig.Entry{Command: "/ten/loadout", Args: []string{"mcp"}})
 	if err == nil || !strings.Contains(err.Error(), "too many backups (limit 9)") {
 		t.Errorf("got %v", err)
 	}

@@ -100,25 +100,43 @@ func readBackups(file string) ([]backup, error) {
 	return found, nil
 }
 
-// hasEntry reports whether the backup contains the entry.
-func (b backup) hasEntry(c Client, name string) bool {
+// hasUserEntry reports whether the backup contains an entry that Loadout may
+// not have written. An entry of Loadout has no options, and the backup is
+// exactly what results from adding that entry to an older backup or to no file.
+func (b backup) hasUserEntry(c Client, name string, older []backup) bool {
 	doc, err := parse(c, b.data)
 	if err != nil {
 		return false
 	}
-	_, there, err := doc.entry(name)
-	return there || err != nil
+	value, there, err := doc.entry(name)
+	if err != nil || !there {
+		return err != nil
+	}
+	e, ok := c.parseEntry(name, value)
+	if !ok || !e.isPlain() {
+		return true
+	}
+	for _, o := range append([]backup{{}}, older...) {
+		if bytes.Equal(addEntry(c, o.data, e), b.data) {
+			return false
+		}
+	}
+	return true
 }
 
-// newestWithout returns the newest backup without the entry, or nil.
-func newestWithout(c Client, backups []backup, name string) *backup {
+// newestWithout returns the newest backup without the entry, or with an entry
+// of the user that does not start Loadout; nil if there is none. kept lists the
+// backups with an entry of the user.
+func newestWithout(c Client, backups, kept []backup, name string) *backup {
 	for i := len(backups) - 1; i >= 0; i-- {
 		b := backups[i]
 		doc, err := parse(c, b.data)
 		if err != nil {
 			continue
 		}
-		if _, there, err := doc.entry(name); err == nil && !there {
+		value, there, err := doc.entry(name)
+		isKept := slices.ContainsFunc(kept, func(k backup) bool { return k.file == b.file })
+		if err == nil && (!there || isKept && !c.startsLoadout(name, value)) {
 			b.doc = doc
 			return &b
 		}

@@ -21,11 +21,12 @@
 // even if FILE is a symlink. A backup is never overwritten: if it exists with
 // different content, the next one is FILE.loadout-backup-2, and so on up to -9,
 // after which Plan fails until some are deleted. A backup with the same content
-// is reused. An undo creates no backup and deletes all of them, except one that
-// contains a user's own entry that Loadout replaced. An undo removes the entry
+// is reused. An undo creates no backup and deletes all of them, except those with
+// a replaced entry that Loadout may not have written. An undo removes the entry
 // instead of restoring a backup, because the file may have been edited since.
 // Only if the file is exactly what Loadout wrote from a backup, that backup is
-// restored byte for byte.
+// restored byte for byte, also with a replaced entry that starts another
+// program.
 //
 // # Secrets
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -151,6 +152,38 @@ func (c Client) parseEntry(name string, value any) (Entry, bool) {
 	}
 	o, err := c.fields(e)
 	return e, err == nil && equalValues(o.decoded(), value)
+}
+
+// isPlain reports whether e starts a program called loadout without options.
+func (e Entry) isPlain() bool {
+	return isLoadout(e.Command) && (slices.Equal(e.Args, []string{"mcp"}) || slices.Equal(e.Args, []string{"mcp", "--stdio"}))
+}
+
+// isLoadout reports whether a command is called loadout.
+func isLoadout(command string) bool {
+	base := command[strings.LastIndexAny(command, `/\`)+1:]
+	return strings.TrimSuffix(strings.ToLower(base), ".exe") == "loadout"
+}
+
+// startsLoadout reports whether a decoded entry appears to start Loadout,
+// directly or through another program, or to connect to its URL.
+func (c Client) startsLoadout(name string, value any) bool {
+	m, _ := value.(map[string]any)
+	if _, ok := m[c.urlKey].(string); ok {
+		return name == DefaultName
+	}
+	line, _ := m[c.commandKey()].([]any)
+	if !c.joined {
+		args, _ := m["args"].([]any)
+		line = append([]any{m[c.commandKey()]}, args...)
+	}
+	for i, v := range line {
+		word, _ := v.(string)
+		if i == 0 && isLoadout(word) || i > 0 && slices.Contains(strings.Fields(word), "mcp") {
+			return true
+		}
+	}
+	return false
 }
 
 // decoded returns o in the form that a decoder returns.

@@ -288,8 +288,15 @@ func TestReplace(t *testing.T) {
 			if got := read(t, target.File); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
-			// The user's own entry is now only in the backup, which stays.
+			// The user's own entry is now only in the backup, which stays, unless
+			// the undo restores it.
 			back := undo(t, target)
+			if back.Action == clientconfig.Replace {
+				if got := read(t, target.File); got != tt.before || strings.Contains(back.Diff(), "SECRET") {
+					t.Errorf("undo left %s\n%s", got, back.Diff())
+				}
+				return
+			}
 			if len(back.Removes) != 0 || len(back.Notes) == 0 || !strings.Contains(back.Notes[0], ch.Backup) || read(t, ch.Backup) != tt.before {
 				t.Errorf("undo: %+v", back)
 			}

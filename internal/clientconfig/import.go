@@ -203,6 +203,8 @@ func replaceEntry(c Client, doc document, src []byte, name string, o object) (do
 }
 
 // prepareDiff checks the file, chooses the backup's path, and creates the diff.
+// want is the new entry. If it is nil, after may contain a restored entry, whose
+// values the diff does not show.
 func (c *Change) prepareDiff(before, after document, name string, want object, backUp bool) error {
 	if err := c.before.checkWritable(c.Target); err != nil {
 		return err
@@ -220,9 +222,13 @@ func (c *Change) prepareDiff(before, after document, name string, want object, b
 	if !c.before.exists {
 		oldName = "/dev/null"
 	}
+	show := showNewEntry(c.after)
+	if want == nil {
+		show = showOldEntry(c.after, nil)
+	}
 	c.diff = unifiedDiff(oldName, c.File, c.before.data, c.after,
 		maskText(c.before.data, before.marks(name), showOldEntry(c.before.data, want.strings())),
-		maskText(c.after, after.marks(name), showNewEntry(c.after)))
+		maskText(c.after, after.marks(name), show))
 	return nil
 }
 

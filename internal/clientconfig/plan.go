@@ -22,7 +22,8 @@ type Target struct {
 type Action string
 
 // Actions. A connection results in Create (a new file), Add, Replace or None.
-// An undo results in Remove, Delete (the file has no other content) or None.
+// An undo results in Remove, Delete (the file has no other content), Replace (an
+// entry of the user is restored) or None.
 const (
 	None    Action = "none"
 	Create  Action = "create"
@@ -101,6 +102,12 @@ func Plan(t Target, e Entry) (*Change, error) {
 // [DefaultName]. It also removes the parent object and the file if Plan created
 // them and they are now empty, but it keeps directories. If there is nothing to
 // undo, Action is [None], and the notes list backups, which are not deleted.
+// The same applies to an entry that starts something other than Loadout.
+//
+// If Plan replaced an entry that starts something other than Loadout and the
+// file has not changed since, the file is restored with that entry, and Action
+// is [Replace]. Any other replaced entry remains in its backup, which a note
+// names.
 //
 // It returns the same errors as [Plan].
 func PlanUndo(t Target, name string) (*Change, error) {
@@ -129,44 +136,67 @@ func PlanUndo(t Target, name string) (*Change, error) {
 		}
 		return ch, nil
 	}
-	if err := ch.setUndo(t.Client, doc, name, value, backups); err != nil {
-		return nil, ch.locate(err)
+	if !t.Client.startsLoadout(name, value) {
+		ch.Notes = append(ch.Notes, fmt.Sprintf("the entry %q does not start Loadout and stays", name))
+		return ch, nil
 	}
+	var kept []backup
 	for i, b := range backups {
-		if i == 0 && b.hasEntry(t.Client, name) {
-			ch.Notes = append(ch.Notes, "Loadout replaced an entry with this name; the backup "+b.file+" contains it and remains")
+		if b.hasUserEntry(t.Client, name, backups[:i]) {
+			kept = append(kept, b)
 			continue
 		}
 		ch.Removes = append(ch.Removes, b.file)
 	}
+	restored, err := ch.setUndo(t.Client, doc, name, value, kept)
+	if err != nil {
+		return nil, ch.locate(err)
+	}
+	for _, b := range kept {
+		if restored != nil && b.file == restored.file {
+			ch.Removes = append(ch.Removes, b.file)
+			ch.Notes = append(ch.Notes, "Loadout replaced an entry with this name; it is restored")
+			continue
+		}
+		ch.Notes = append(ch.Notes, "Loadout replaced an entry with this name; the backup "+b.file+" contains it and remains")
+	}
+	if ch.Action == Replace {
+		return ch, ch.prepareDiff(doc, restored.doc, name, nil, false)
+	}
 	return ch, ch.finish(t.Client, doc, name, nil)
 }
 
-// setUndo sets the action and the new text of an undo.
-func (c *Change) setUndo(client Client, doc document, name string, value any, backups []backup) error {
+// setUndo sets the action and the new text of an undo. kept lists the backups
+// with an entry of the user. If the action is [Replace], setUndo returns the
+// backup with the user's entry that the new text restores.
+func (c *Change) setUndo(client Client, doc document, name string, value any, kept []backup) (*backup, error) {
 	c.Action = Remove
-	original := newestWithout(client, backups, name)
+	original := newestWithout(client, c.backups, kept, name)
+	// Without a backup of something else, the file did not exist before.
+	created := original == nil && len(kept) == 0
 	if e, ok := client.parseEntry(name, value); ok {
 		switch {
 		case original != nil && bytes.Equal(addEntry(client, original.data, e), c.before.data):
 			c.after = original.data
-			return nil
-		case len(backups) == 0 && bytes.Equal(addEntry(client, nil, e), c.before.data):
+			if _, there, _ := original.doc.entry(name); there {
+				c.Action = Replace
+				return original, nil
+			}
+			return nil, nil
+		case created && bytes.Equal(addEntry(client, nil, e), c.before.data):
 			c.Action = Delete
-			return nil
+			return nil, nil
 		}
 	}
-	// Without a backup, the file did not exist before.
-	created := len(backups) == 0 || original != nil && !original.doc.hasContainer()
-	edit, err := doc.removeEntry(name, created)
+	edit, err := doc.removeEntry(name, created || original != nil && !original.doc.hasContainer())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.after = edit.apply(c.before.data)
-	if left, err := parse(client, c.after); err == nil && len(backups) == 0 && left.isEmpty() {
+	if left, err := parse(client, c.after); err == nil && created && left.isEmpty() {
 		c.Action, c.after = Delete, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // addEntry returns src with the entry added, or nil if it cannot be added.

@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 func TestUndoRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"cursor": "{\"mcpServers\": {\"loadout\": {}, \"loadout\": {}}}",
-		"codex":  "[mcp_servers]\nloadout = {}",
+		"codex":  "[mcp_servers]\nloadout = {command = \"loadout\"}",
 	} {
 		var file *clientconfig.FileError
 		if ch, err := clientconfig.PlanUndo(at(t, name, []byte(text)), ""); !errors.As(err, &file) {

@@ -1,0 +1,100 @@
+package clientconfig_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/clientconfig"
+)
+
+var plainEntry = clientconfig.Entry{Command: "/usr/local/bin/loadout", Args: []string{"mcp"}}
+
+// What a user added to the entry is still in a backup after it was replaced and
+// undone.
+func TestUndoKeepsEditedEntry(t *testing.T) {
+	for name, edit := range map[string][2]string{
+		"env":     {`"mcp"]`, `"mcp"], "env": {"KEY": "precious"}`},
+		"skills":  {`"mcp"]`, `"mcp", "--skills", "/precious"]`},
+		"command": {`/usr/local/bin/loadout`, `/usr/local/bin/precious`},
+	} {
+		for _, before := range []string{"{\n  \"a\": 1\n}\n", ""} {
+			var text []byte
+			if before != "" {
+				text = []byte(before)
+			}
+			target := at(t, "cursor", text)
+			connect(t, target, plainEntry)
+			write(t, target.File, []byte(strings.Replace(read(t, target.File), edit[0], edit[1], 1)))
+			second := connect(t, target, plainEntry)
+			back := undo(t, target)
+			if slices.Contains(back.Removes, second.Backup) || !strings.Contains(strings.Join(back.Notes, "\n"), second.Backup) {
+				t.Errorf("%s: removed %v, notes %q", name, back.Removes, back.Notes)
+			}
+			if b, err := os.ReadFile(second.Backup); err != nil || !strings.Contains(string(b), "precious") {
+				t.Errorf("%s: the backup has %q, %v", name, b, err)
+			}
+			if b, _ := os.ReadFile(target.File); strings.Contains(string(b), "loadout") || before != "" && string(b) != before {
+				t.Errorf("%s: undo left %q", name, b)
+			}
+		}
+	}
+}
+
+// An entry of another program, which Loadout replaced, is restored, and a second
+// undo leaves it alone.
+func TestUndoRestoresReplacedEntry(t *testing.T) {
+	own := map[string]string{
+		"cursor":   `{"mcpServers":{"loadout":{"command":"/my/wrapper","env":{"KEY":"SECRET"}}, "b": {}}}`,
+		"codex":    "[mcp_servers.loadout] # mine\ncommand = \"/my/wrapper\"\nenv = {KEY = \"SECRET\"}\n",
+		"opencode": `{"mcp": {"loadout": {"type": "local", "command": ["/my/wrapper"]}}}`,
+		"goose":    "extensions:\n  loadout: # mine\n    cmd: /my/wrapper\n    type: stdio\n",
+	}
+	for name, text := range own {
+		target := at(t, name, []byte(text))
+		connect(t, target, plainEntry)
+		connect(t, target, command) // and once more
+		back := undo(t, target)
+		if back.Action != clientconfig.Replace || strings.Contains(back.Diff(), "SECRET") {
+			t.Errorf("%s: %s\n%s", name, back.Action, back.Diff())
+		}
+		if got := read(t, target.File); got != text {
+			t.Errorf("%s: undo left %s", name, got)
+		}
+		if again := undo(t, target); again.Action != clientconfig.None || len(again.Notes) != 1 || !strings.Contains(again.Notes[0], "does not start Loadout") {
+			t.Errorf("%s: a second undo: %+v", name, again)
+		}
+		if left, _ := filepath.Glob(target.File + ".*"); len(left) > 0 {
+			t.Errorf("%s: left %v", name, left)
+		}
+
+		// After another change, the entry remains in the backup.
+		ch := connect(t, target, plainEntry)
+		after := read(t, target.File)
+		if name == "codex" || name == "goose" {
+			after = "# x\n" + after
+		} else {
+			after += "\n"
+		}
+		write(t, target.File, []byte(after))
+		back = undo(t, target)
+		if back.Action != clientconfig.Remove || !strings.Contains(strings.Join(back.Notes, "\n"), ch.Backup) || read(t, ch.Backup) != text {
+			t.Errorf("%s, changed since: %+v", name, back)
+		}
+	}
+}
+
+// A file that Loadout created and changed is deleted with its backups.
+func TestUndoDeletesChangedFile(t *testing.T) {
+	target := at(t, "cursor", nil)
+	connect(t, target, clientconfig.Entry{Command: "/old/loadout", Args: []string{"mcp"}})
+	connect(t, target, plainEntry)
+	if back := undo(t, target); back.Action != clientconfig.Delete {
+		t.Errorf("got %+v", back)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(target.File)); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
