@@ -326,18 +326,34 @@ func (w *world) textsFor(t testing.TB, how way, client string) (instructions, de
 	if err := json.Unmarshal(c.begin(), &begin); err != nil {
 		t.Fatal(err)
 	}
+	return begin.Instructions, c.description("load_skill")
+}
+
+// descriptionFor returns the description of a tool that a connection of a client
+// lists first.
+func (w *world) descriptionFor(t testing.TB, how way, client, tool string) string {
+	t.Helper()
+	c := w.dial(t, how)
+	c.name = client
+	c.begin()
+	return c.description(tool)
+}
+
+// description returns the description of a tool, or "" if it is not listed.
+func (c *wire) description(name string) string {
+	c.t.Helper()
 	var list struct {
 		Tools []struct{ Name, Description string }
 	}
 	if err := json.Unmarshal(c.ok("tools/list", nil), &list); err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	for _, tool := range list.Tools {
-		if tool.Name == "load_skill" {
-			description = tool.Description
+		if tool.Name == name {
+			return tool.Description
 		}
 	}
-	return begin.Instructions, description
+	return ""
 }
 
 func firstRunes(s string, n int) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/clientprofile"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/tools"
@@ -21,10 +22,11 @@ import (
 const (
 	findLead    = "Find tools of MCP servers and loaded skills, to call with call_tool."
 	serverGuide = "The description of find_tools lists the user's other MCP servers." // in the instructions
-	// serverBytes is the maximum size of all lines, and maxServers their maximum
-	// number.
-	serverBytes = 1800
-	maxServers  = 40
+	// serverBytes is the maximum size of all lines, allServerBytes that for clients
+	// that show descriptions of any length, and maxServers the maximum number of lines.
+	serverBytes    = 1800
+	allServerBytes = 6000
+	maxServers     = 40
 )
 
 // lineBytes are the sizes of a line, of which the largest that fits is used.
@@ -147,14 +149,15 @@ func cutBytes(s string, n int) string {
 func (t *catalogTexts) serversFor(ctx context.Context, s *Server, req mcp.Request) string {
 	c := t.conn(s, req)
 	if c == nil {
-		return s.serverText(ctx)
+		return s.serverText(ctx, profileOf(req))
 	}
-	c.serversOnce.Do(func() { c.servers = s.serverText(ctx) })
+	c.serversOnce.Do(func() { c.servers = s.serverText(ctx, c.profile) })
 	return c.servers
 }
 
-// serverText returns the description of find_tools for the principal of ctx.
-func (s *Server) serverText(ctx context.Context) string {
+// serverText returns the description of find_tools for the principal of ctx and
+// clients with a profile.
+func (s *Server) serverText(ctx context.Context, p *clientprofile.Profile) string {
 	if s.opts.Compat != "" || s.opts.ToolsOnly || !s.hasTools() {
 		return findLead
 	}
@@ -171,7 +174,11 @@ func (s *Server) serverText(ctx context.Context) string {
 			all[i] = all[i].Configured()
 		}
 	}
-	return findLead + " Its query matches words. Servers:\n" + describeServers(all, serverBytes)
+	limit := serverBytes
+	if p.Description == clientprofile.All {
+		limit = allServerBytes
+	}
+	return findLead + " Its query matches words. Servers:\n" + describeServers(all, limit)
 }
 
 // setServers adds the lines about servers to a list of tools.

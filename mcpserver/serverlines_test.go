@@ -71,6 +71,23 @@ func TestServerLinesAreBounded(t *testing.T) {
 	}
 }
 
+// Clients that show descriptions of any length get the whole lines of more servers.
+func TestServerLinesFitTheClient(t *testing.T) {
+	var configs []*upstream.Config
+	for i := range 20 {
+		configs = append(configs, &upstream.Config{Name: fmt.Sprintf("server-%02d", i), Type: upstream.Stdio, Command: "x", Description: strings.Repeat("reads many documents ", 7) + "whole"})
+	}
+	for _, how := range ways {
+		w := newWorld(t, setup{servers: []string{"a"}, configs: configs})
+		for client, want := range map[string]bool{"codex-mcp-client": true, "gemini-cli-mcp-client": true, "opencode": true, "claude-code": false, "Visual Studio Code": false, "other": false} {
+			text := w.descriptionFor(t, how, client, "find_tools")
+			if n := strings.Count(text, " whole"); (n == 20) != want || !want && len(text) > 2048 || strings.Count(text, "\n- server-") != 20 {
+				t.Errorf("%s, %s: %d whole lines in %d bytes:\n%s", how, client, n, len(text), text)
+			}
+		}
+	}
+}
+
 // A search without a hit names the servers there are instead of problems of
 // servers that have nothing to do with it.
 func TestSearchWithoutHitListsServers(t *testing.T) {
