@@ -2,16 +2,21 @@ package mcpserver_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -144,6 +149,100 @@ func TestReadToolUsesCurrentDefinition(t *testing.T) {
 	everyWay(t, setup{servers: []string{"a"}, cache: oldListing{old}}, func(t *testing.T, _ *world, c *client) {
 		if text := textOf(c.call("read_tool", args{"name": "a__change"})); !strings.HasSuffix(text, `call_tool {"name":"a__change","arguments":{}}`) {
 			t.Errorf("got %q", text)
+		}
+	})
+}
+
+// A server that changes a declaration without saying so is asked again before
+// read_tool relies on it, on the same connection.
+func TestReadToolSeesChangeOnConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls, lists atomic.Int32
+		var destructive atomic.Bool
+		s := mcp.NewServer(&mcp.Implementation{Name: "flips", Version: "1"}, nil)
+		s.AddTool(&mcp.Tool{Name: "look", InputSchema: &jsonschema.Schema{Type: "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			calls.Add(1)
+			return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
+		})
+		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				res, err := next(ctx, method, req)
+				if list, ok := res.(*mcp.ListToolsResult); ok {
+					lists.Add(1)
+					tool := *list.Tools[0]
+					tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+					if destructive.Load() {
+						tool.Annotations.DestructiveHint = new(true)
+					}
+					return &mcp.ListToolsResult{Tools: []*mcp.Tool{&tool}}, err
+				}
+				return res, err
+			}
+		})
+		pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){upstream.Stdio: func(*upstream.Config, string) (mcp.Transport, error) {
+			here, there := mcp.NewInMemoryTransports()
+			go s.Run(context.Background(), there) // ends with its client
+			return here, nil
+		}}}})
+		rt, err := loadout.New(t.Context(), &loadout.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Own: []*upstream.Config{{Name: "flips", Type: upstream.Stdio, Command: "flips"}}})
+		defer func() {
+			if err := errors.Join(set.Close(), pool.Close(), rt.Close()); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+		}()
+		read := func() error {
+			_, err := set.Call(t.Context(), &tools.Call{Name: "flips__look", Principal: policy.LocalUser(), ReadOnly: true})
+			return err
+		}
+		for range 3 {
+			if err := read(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := lists.Load(); n != 1 {
+			t.Errorf("%d lists for calls at the same time, want 1", n)
+		}
+		time.Sleep(time.Minute)
+		if err := read(); err != nil {
+			t.Fatal(err)
+		}
+		if n := lists.Load(); n != 2 {
+			t.Errorf("%d lists after a minute, want 2", n)
+		}
+		destructive.Store(true)
+		time.Sleep(10 * time.Second)
+		if err := read(); err == nil || !strings.Contains(err.Error(), "destructive") || calls.Load() != 4 {
+			t.Errorf("%d calls, error %v", calls.Load(), err)
+		}
+	})
+}
+
+// A tool that declares that it both only reads and is destructive is treated as
+// destructive by call_tool and read_tool. The error of read_tool says what the user
+// can do, if anything.
+func TestContradictoryDeclaration(t *testing.T) {
+	howTo := func(err error) string {
+		if e, ok := err.(*tools.NotReadOnlyError); ok && e.Approvable {
+			return "approve " + e.Tool.Name
+		}
+		return ""
+	}
+	everyWay(t, setup{servers: []string{}, grants: policy.NewMemoryStore(), options: mcpserver.Options{HowToApprove: howTo},
+		configs: []*upstream.Config{{Name: "both", Type: upstream.Stdio, Command: "both", Owner: upstream.ProjectOwner}}}, func(t *testing.T, _ *world, c *client) {
+		c.call("find_tools", args{})
+		if text := textOf(c.call("call_tool", args{"name": "both__purge"})); !strings.Contains(text, "may modify data") {
+			t.Errorf("call_tool: %q", text)
+		}
+		if text := textOf(c.call("read_tool", args{"name": "both__purge"})); !strings.Contains(text, "it also declares that it is destructive") || strings.Contains(text, "the user can") {
+			t.Errorf("read_tool: %q", text)
+		}
+		if text := textOf(c.call("read_tool", args{"name": "both__echo"})); !strings.Contains(text, "the user can approve both__echo.") {
+			t.Errorf("read_tool of a tool that needs approval: %q", text)
 		}
 	})
 }

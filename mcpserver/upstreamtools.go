@@ -389,6 +389,9 @@ func (s *Server) callError(ctx context.Context, err error, args json.RawMessage)
 	case *tools.ArgumentsError:
 		return errorResult(msg), nil
 	case *tools.NotReadOnlyError:
+		if how := s.howToApprove(e); isStep(how) {
+			msg += " To allow it, the user can " + how + "."
+		}
 		return errorResult(msg + callLines([]string{e.Tool.Name}, args)), nil
 	default:
 		return nil, err

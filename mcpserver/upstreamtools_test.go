@@ -82,6 +82,11 @@ func upstreamServer(name string) *mcp.Server {
 	s.AddTool(&mcp.Tool{Name: "fail", Description: "Fail by the protocol.", InputSchema: &jsonschema.Schema{Type: "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, &jsonrpc.Error{Code: -32042, Message: "not today", Data: json.RawMessage(`{"retry":7}`)}
 	})
+	if name == "both" {
+		mcp.AddTool(s, &mcp.Tool{Name: "purge", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(true)}}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "purged"}}}, nil, nil
+		})
+	}
 	if name == "many" {
 		for i := range 300 {
 			mcp.AddTool(s, &mcp.Tool{Name: fmt.Sprintf("tool%03d", i), Description: strings.Repeat("It does something. ", 20)}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {

@@ -73,13 +73,13 @@ func (s *Set) authorize(ctx context.Context, t *Tool, c *Call) error {
 }
 
 // applyApproval applies the approval in c, or else stored grants, to a call
-// that needs approval. The approval must be for the server's current definition
-// of the tool, which may differ from the last listing.
+// that needs approval. The approval must be for the definition of the tool on the
+// current connection, which may differ from that of an earlier process.
 func (s *Set) applyApproval(ctx context.Context, t *Tool, c *Call, d policy.Decision) (policy.Decision, bool, error) {
 	if s.opts.Grants == nil && c.Subject == "" {
 		return d, c.Approved, nil
 	}
-	now, err := s.currentTool(ctx, t)
+	now, err := s.currentTool(ctx, t, 0)
 	switch {
 	case err != nil && c.Subject != "":
 		return d, false, &FailedError{Tool: *t, Err: err}
@@ -131,12 +131,18 @@ func (s *Set) hasStaleGrant(ctx context.Context, t *Tool, c *Call) bool {
 	})
 }
 
-// currentTool requests the current definition of the tool from its server. It
-// returns nil if the server no longer has a tool with that name.
-func (s *Set) currentTool(ctx context.Context, t *Tool) (*Tool, error) {
+// currentTool connects to the tool's server and returns its definition of the
+// tool, which is at most maxAge old. With a maxAge of 0, it is the last one that
+// this connection has received. It returns nil if the server no longer has a tool
+// with that name.
+func (s *Set) currentTool(ctx context.Context, t *Tool, maxAge time.Duration) (*Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 	defer cancel()
-	if _, err := t.server.Tools(ctx); err != nil {
+	list := t.server.Tools
+	if maxAge > 0 {
+		list = func(ctx context.Context) (*upstream.Listing, error) { return t.server.CurrentTools(ctx, maxAge) }
+	}
+	if _, err := list(ctx); err != nil {
 		return nil, err
 	}
 	return s.knownTool(t.server, t.Name), nil
@@ -181,10 +187,9 @@ func (s *Set) policyCall(t *Tool, args json.RawMessage) policy.ToolCall {
 			level = own // only the user may lower the level
 		}
 	}
-	a := t.Definition.Annotations
 	own := t.server.config.Owner == "" && t.server.settings == nil // the skill chose these settings
 	return policy.ToolCall{
-		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, Subject: t.subject(), ReadOnly: a != nil && a.ReadOnlyHint,
+		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, Subject: t.subject(), ReadOnly: t.DeclaresReadOnly(),
 		OwnServer: own, AlwaysAsk: t.server.config.RequireApproval, Safety: level,
 	}
 }

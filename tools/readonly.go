@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -12,6 +13,9 @@ import (
 type NotReadOnlyError struct {
 	Tool   Tool
 	Reason string
+	// Approvable reports whether [Set.Grant] with [Call.ReadOnlyShown] would
+	// allow such calls.
+	Approvable bool
 }
 
 // Error returns the tool's name and the reason.
@@ -26,13 +30,17 @@ func (t *Tool) DeclaresReadOnly() bool {
 	return a != nil && a.ReadOnlyHint && !t.isDestructive()
 }
 
-// resolveReadOnly requests the current definition of a tool and returns the tool
-// if it is known only to read.
+// maxDeclarationAge is the maximum age of a declaration that [Call.ReadOnly]
+// relies on. Servers need not report changes.
+const maxDeclarationAge = 5 * time.Second
+
+// resolveReadOnly returns the tool if it is known only to read. It asks the
+// server for the definition again if it is older than [maxDeclarationAge].
 func (s *Set) resolveReadOnly(ctx context.Context, t *Tool, c *Call) (*Tool, error) {
 	if err := s.checkReadOnly(ctx, t, c); err != nil { // decided without a connection
 		return nil, err
 	}
-	now, err := s.currentTool(ctx, t)
+	now, err := s.currentTool(ctx, t, maxDeclarationAge)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -46,7 +54,7 @@ func (s *Set) resolveReadOnly(ctx context.Context, t *Tool, c *Call) (*Tool, err
 
 func (s *Set) checkReadOnly(ctx context.Context, t *Tool, c *Call) error {
 	if why := s.whyNotReadOnly(ctx, t, c); why != "" {
-		return &NotReadOnlyError{Tool: *t, Reason: why}
+		return &NotReadOnlyError{Tool: *t, Reason: why, Approvable: t.DeclaresReadOnly() && s.opts.Grants != nil}
 	}
 	return nil
 }
@@ -55,9 +63,12 @@ func (s *Set) checkReadOnly(ctx context.Context, t *Tool, c *Call) error {
 // of a skill, a project or a hub may declare anything. Its declaration counts if
 // the user was shown it and approved this definition.
 func (s *Set) whyNotReadOnly(ctx context.Context, t *Tool, c *Call) string {
+	a := t.Definition.Annotations
 	switch {
-	case !t.DeclaresReadOnly():
+	case a == nil || !a.ReadOnlyHint:
 		return "its definition does not declare it"
+	case !t.DeclaresReadOnly():
+		return "it also declares that it is destructive"
 	case t.isOwn() || s.hasReadOnlyGrant(ctx, t, c):
 		return ""
 	}

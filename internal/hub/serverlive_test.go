@@ -72,6 +72,8 @@ func TestLiveServersOverHTTP(t *testing.T) {
 	unapproved := callMCP(t, cs, "read_tool", args{"name": "wiki__look", "arguments": args{"Page": "x"}})
 	if got := textOfResult(unapproved); !unapproved.IsError || !strings.Contains(got, "did not approve its declaration") || !strings.HasSuffix(got, `call_tool {"name":"wiki__look","arguments":{"Page":"x"}}`) {
 		t.Errorf("read_tool trusts the server of a user: %q", got)
+	} else if !strings.Contains(got, `POST /api/v1/grants with {"tool":"wiki__look","scope":"always","read_only":true}`) {
+		t.Errorf("the error does not say how to allow it: %q", got)
 	}
 	s := me.server(t, "", "wiki")
 	if l := s.Live; l == nil || l.State != "READY" || l.Tools != 2 || l.Connections != 1 || l.Node == "" || l.Since.IsZero() || l.Era == "" || len(s.Held) > 0 {
@@ -119,6 +121,13 @@ func TestLiveServersOverHTTP(t *testing.T) {
 		if got := decisionsBy(t, n, ada, action); len(got) != 1 || got[0] != "allowed" {
 			t.Errorf("of %s is recorded %q", action, got)
 		}
+	}
+	allowed := me.send(t, "POST", "/api/v1/grants", args{"tool": "wiki__look", "scope": "always", "read_only": true}).want(t, 201)
+	if !strings.Contains(allowed.body, `"read_only":true`) {
+		t.Errorf("the grant is %s", allowed.body)
+	}
+	if got := textOfResult(callMCP(t, cs, "read_tool", args{"name": "wiki__look", "arguments": args{"Page": "x"}})); got != "a page" {
+		t.Errorf("read_tool of an approved tool returned %q", got)
 	}
 	root := n.signIn(t, "root", secret)
 	root.send(t, "POST", "/api/v1/servers/operator/shop/restart", nil).want(t, 200)

@@ -7,6 +7,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/decision"
+	"github.com/loadout-dev/loadout/tools"
 )
 
 // ApproveHint returns the command with which the user approves the skill for
@@ -28,8 +29,12 @@ func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 
 // HowToApprove returns a message that tells the user of an MCP client how to
 // approve the skill or the call for which err was returned. It returns "" if
-// err is not a [*loadout.RefusedError].
+// err is neither a [*loadout.RefusedError] nor a [*tools.NotReadOnlyError] that
+// an approval prevents.
 func (s *Setup) HowToApprove(err error) string {
+	if e, ok := errors.AsType[*tools.NotReadOnlyError](err); ok && e.Approvable && !s.IsManaged() {
+		return s.approveCommand(e.Tool.Name)
+	}
 	e, ok := errors.AsType[*loadout.RefusedError](err)
 	switch {
 	case !ok:
@@ -37,7 +42,7 @@ func (s *Setup) HowToApprove(err error) string {
 	case e.Call != nil && e.NeedsApproval && s.IsManaged():
 		return "ask an administrator for a rule that allows it: policy.rules in " + s.operatorFile()
 	case e.Call != nil && e.NeedsApproval && e.Call.Tool != "":
-		return "run `loadout approve " + console.ShellQuote(e.Call.Tool) + s.SkillFlags() + "` in their own terminal"
+		return s.approveCommand(e.Call.Tool)
 	case e.Call != nil && e.Decision.Code == decision.ByRule:
 		return "to find the rule: loadout config show"
 	case e.Call == nil && e.NeedsApproval && s.IsManaged():
@@ -46,6 +51,11 @@ func (s *Setup) HowToApprove(err error) string {
 		return "run `" + s.ApproveHint(e) + "` in their own terminal, after a review"
 	}
 	return e.Decision.Hint
+}
+
+// approveCommand completes "The user can" with the command that approves a tool.
+func (s *Setup) approveCommand(tool string) string {
+	return "run `loadout approve " + console.ShellQuote(tool) + s.SkillFlags() + "` in their own terminal"
 }
 
 // RevokeCommand returns the command that revokes the permission to call a tool.

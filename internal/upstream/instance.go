@@ -201,7 +201,7 @@ func (i *instance) setConnected(conn *Conn, l *Listing) {
 	}
 	i.conn, i.trying, i.err, i.ever, i.blocked = conn, false, nil, true, 0
 	s.era, s.transport = conn.Era, conn.Transport
-	s.listing, s.listed = l, true // before the connection becomes visible
+	s.listing, s.listed, s.confirmed = l, true, time.Time{} // before the connection becomes visible
 	s.updateState()
 	s.mu.Unlock()
 	s.pool.o.Logger.Info("server connected", "server", s.config.Name, "era", conn.Era, "tools", len(l.Tools))

@@ -160,12 +160,17 @@ func (c *Config) selectsTool(name string) bool {
 	return (len(c.Include) == 0 || among(c.Include)) && !among(c.Exclude)
 }
 
-// setListing stores a listing in the server and in the cache.
+// setListing stores a listing in the server and in the cache, unless a newer one
+// was stored in the meantime.
 func (s *Server) setListing(l *Listing) {
-	s.cacheListing(l)
 	s.mu.Lock()
-	s.listing = l
+	if s.listing != nil && s.listing.At.After(l.At) {
+		s.mu.Unlock()
+		return
+	}
+	s.listing, s.confirmed = l, time.Time{}
 	s.mu.Unlock()
+	s.cacheListing(l)
 }
 
 // cacheListing writes a listing to the cache.

@@ -27,7 +27,9 @@ type Server struct {
 	transport   string
 	latency     time.Duration
 	listing     *Listing
-	listed      bool // this process has listed the tools
+	listed      bool       // this process has listed the tools
+	confirmed   time.Time  // when CurrentTools last received an equal list; zero if never
+	relisting   *relisting // running request of CurrentTools, or nil
 	stderr      string
 	noise       []string
 	users       int
@@ -219,7 +221,9 @@ func (s *Server) Retry() {
 }
 
 // Tools connects to the server if necessary and returns its tool list, which
-// must not be changed.
+// must not be changed. It does not ask a connected server again, whose list is
+// refreshed when the server reports a change, and after the listing's TTL or five
+// minutes; see [Server.CurrentTools].
 func (s *Server) Tools(ctx context.Context) (*Listing, error) {
 	if err := s.Connect(ctx); err != nil {
 		return nil, err

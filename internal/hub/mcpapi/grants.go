@@ -19,20 +19,22 @@ import (
 
 // grantJSON is a saved permission to call a tool without approval.
 type grantJSON struct {
-	ID      string     `json:"id"`
-	User    string     `json:"user" doc:"ID of the user"`
-	Name    string     `json:"name" doc:"Name of the tool, for display"`
-	Origin  string     `json:"origin,omitempty" doc:"Origin of the tool, for display"`
-	Subject string     `json:"subject" doc:"Digest of the tool definition and the server configuration; a change invalidates the grant"`
-	Scope   string     `json:"scope" enum:"once,session,always"`
-	Session string     `json:"session,omitempty" doc:"Conversation that it is valid for"`
-	Created time.Time  `json:"created"`
-	Expires *time.Time `json:"expires,omitempty"`
+	ID      string `json:"id"`
+	User    string `json:"user" doc:"ID of the user"`
+	Name    string `json:"name" doc:"Name of the tool, for display"`
+	Origin  string `json:"origin,omitempty" doc:"Origin of the tool, for display"`
+	Subject string `json:"subject" doc:"Digest of the tool definition and the server configuration; a change invalidates the grant"`
+	Scope   string `json:"scope" enum:"once,session,always"`
+	Session string `json:"session,omitempty" doc:"Conversation that it is valid for"`
+	// ReadOnly is that of [policy.Grant].
+	ReadOnly bool       `json:"read_only,omitempty" doc:"Whether read_tool may call the tool, because the user saw that it declares that it only reads"`
+	Created  time.Time  `json:"created"`
+	Expires  *time.Time `json:"expires,omitempty"`
 }
 
 func newGrantJSON(g policy.Grant) grantJSON {
 	return grantJSON{ID: g.ID, User: g.Principal.ID, Name: g.Name, Origin: g.Origin, Subject: string(g.Subject), Scope: string(g.Scope),
-		Session: g.Session, Created: g.Created, Expires: api.OptionalTime(g.Expires)}
+		Session: g.Session, ReadOnly: g.ReadOnly, Created: g.Created, Expires: api.OptionalTime(g.Expires)}
 }
 
 // grantRequest is a request for permission to call an agent's tool.
@@ -45,6 +47,7 @@ type grantRequest struct {
 	Subject   string          `json:"subject,omitempty" maxLength:"100" doc:"Digest of the tool that you inspected; any other is rejected"`
 	Scope     policy.Scope    `json:"scope" enum:"once,session,always"`
 	Session   string          `json:"session,omitempty" maxLength:"64" doc:"Conversation, for scope session"`
+	ReadOnly  bool            `json:"read_only,omitempty" doc:"Says that you saw that the tool declares that it only reads: with scope always and without arguments, read_tool may call it too"`
 	Expires   *time.Time      `json:"expires,omitempty" doc:"Default never for scope always, otherwise a day"`
 }
 
@@ -116,7 +119,7 @@ func (h *Handlers) createGrant(ctx context.Context, in *struct{ Body grantReques
 		return nil, err
 	}
 	defer h.endpoints.release(e)
-	c := &tools.Call{Name: want.Tool, Arguments: want.Arguments, Subject: policy.Digest(want.Subject), Principal: userPrincipal(p.User), Session: want.Session, Presence: "request to the hub"}
+	c := &tools.Call{Name: want.Tool, Arguments: want.Arguments, Subject: policy.Digest(want.Subject), Principal: userPrincipal(p.User), Session: want.Session, Presence: "request to the hub", ReadOnlyShown: want.ReadOnly}
 	if err := e.setup.Tools.Grant(ctx, c, want.Scope, len(want.Arguments) > 0, c.Principal); err != nil {
 		return nil, grantProblem(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/tools"
 )
 
 // newEndpoint opens the endpoint for a principal and agent.
@@ -139,6 +140,9 @@ func truncate(s string) string {
 // howToApprove explains how to allow a denied call if the client cannot prompt the
 // user. A skill's code always requires a review.
 func (at agentRef) howToApprove(err error) string {
+	if e, ok := errors.AsType[*tools.NotReadOnlyError](err); ok && e.Approvable {
+		return at.grantHint(grantRequest{Tool: e.Tool.Name, ReadOnly: true})
+	}
 	refused, ok := errors.AsType[*loadout.RefusedError](err)
 	switch {
 	case !ok:
@@ -146,13 +150,22 @@ func (at agentRef) howToApprove(err error) string {
 	case refused.Call == nil:
 		return fmt.Sprintf("ask an owner or maintainer of skill %s to review this version (GET %s/reviews)", refused.Skill, api.Prefix)
 	case refused.NeedsApproval:
-		body, err := json.Marshal(grantRequest{Tool: refused.Call.Tool, Kind: at.kind, Namespace: at.namespace, Name: at.name, Scope: policy.Always})
-		if err != nil {
-			return ""
-		}
-		return "allow it on the page of the hub, or with POST " + api.Prefix + "/grants with " + string(body)
+		return at.grantHint(grantRequest{Tool: refused.Call.Tool})
 	}
 	return ""
+}
+
+// grantHint completes "The user can" with the request for a permanent grant.
+func (at agentRef) grantHint(g grantRequest) string {
+	g.Kind, g.Namespace, g.Name, g.Scope = at.kind, at.namespace, at.name, policy.Always
+	body, err := json.Marshal(g)
+	switch {
+	case err != nil:
+		return ""
+	case g.ReadOnly:
+		return "look at the tool's definition, and send POST " + api.Prefix + "/grants with " + string(body)
+	}
+	return "allow it on the page of the hub, or with POST " + api.Prefix + "/grants with " + string(body)
 }
 
 // sharedAnswers allows any node to accept the answer to another node's question,

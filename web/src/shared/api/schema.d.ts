@@ -2369,6 +2369,8 @@ export interface components {
             name: string;
             /** @description Origin of the tool, for display */
             origin?: string;
+            /** @description Whether read_tool may call the tool, because the user saw that it declares that it only reads */
+            read_only?: boolean;
             /** @enum {string} */
             scope: "once" | "session" | "always";
             /** @description Conversation that it is valid for */
@@ -2393,6 +2395,8 @@ export interface components {
             kind?: "Ghost" | "Bot" | "Team";
             name?: string;
             namespace?: string;
+            /** @description Says that you saw that the tool declares that it only reads: with scope always and without arguments, read_tool may call it too */
+            read_only?: boolean;
             /** @enum {string} */
             scope: "once" | "session" | "always";
             /** @description Conversation, for scope session */
