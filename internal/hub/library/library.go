@@ -198,4 +198,11 @@ func withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, maxOperationTime, errOperationTime)
 }
 
+// afterCommit returns a context for reading what an operation has stored. It is not
+// cancelled with ctx, so that an operation that is cancelled after its commit does not
+// report that it failed.
+func afterCommit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return withTimeLimit(context.WithoutCancel(ctx))
+}
+
 var errOperationTime = fmt.Errorf("operation timed out after %s", maxOperationTime)

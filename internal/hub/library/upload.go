@@ -52,6 +52,8 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 	if err != nil {
 		return nil, fmt.Errorf("upload skill: %w", err)
 	}
+	ctx, stop = afterCommit(ctx)
+	defer stop()
 	// Return the new skill even if the token permits uploading but not reading.
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
@@ -88,6 +90,8 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 	if err != nil {
 		return nil, fmt.Errorf("upload version: %w", err)
 	}
+	ctx, stop = afterCommit(ctx)
+	defer stop()
 	v, err := l.db.Versions.Get(ctx, id, number)
 	if err != nil {
 		return nil, err
