@@ -90,15 +90,17 @@ type Client struct {
 	Note string
 	// Source is the address of the documentation of the file.
 	Source string
-	// Ran is the version of the client that started Loadout from an entry written
-	// by this package; "" if the format is known from documentation only.
+	// Ran is the version of the client that started the command of an entry in
+	// this format, in test/clients or by hand; "" if the format is known from
+	// documentation only.
 	Ran string
 	// Importable reports whether the entries of other servers have a format that
 	// can be imported.
 	Importable bool
 
-	stdioType string // value of "type" for a command; "" omits the member
-	httpType  string // value of "type" for a URL; "" omits the member
+	typeKey   string // member that holds the type of the server; "" means "type"
+	stdioType string // value of that member for a command; "" omits the member
+	httpType  string // value of that member for a URL; "" omits the member
 	urlKey    string // member that holds a Streamable HTTP URL
 	command   string // member that holds the command; "" means "command"
 	joined    bool   // whether that member is a list of the command and its arguments

@@ -79,6 +79,14 @@ func TestPath(t *testing.T) {
 		{"gemini", "", mac, "/Users/ann/.gemini/settings.json"},
 		{"gemini", "", with(linux, "GEMINI_CLI_HOME", "/g"), "/g/.gemini/settings.json"},
 		{"gemini", clientconfig.Project, win, `D:\shop\.gemini\settings.json`},
+		{"devin", "", with(linux, "XDG_CONFIG_HOME", "/xdg"), "/home/ann/.config/devin/mcp_config.json"},
+		{"devin", "", mac, "/Users/ann/.config/devin/mcp_config.json"},
+		{"devin", "", win, `C:\Users\ann\AppData\Roaming\devin\mcp_config.json`},
+		{"devin", "", with(win, "APPDATA", `R:\ann`), `R:\ann\devin\mcp_config.json`},
+		{"devin", clientconfig.Project, linux, "/src/shop/.devin/mcp_config.json"},
+		{"windsurf", "", win, `C:\Users\ann\.codeium\windsurf\mcp_config.json`},
+		{"cline", "", linux, "/home/ann/.cline/data/settings/cline_mcp_settings.json"},
+		{"cline", "", with(linux, "CLINE_DATA_DIR", "/c"), "/c/settings/cline_mcp_settings.json"},
 		{"cursor", "", clientconfig.Environment{OS: "freebsd", Home: "/home/ann"}, "/home/ann/.cursor/mcp.json"},
 		{"vscode", "", clientconfig.Environment{OS: "freebsd", Home: "/home/ann"}, "/home/ann/.config/Code/User/mcp.json"},
 	} {
@@ -122,6 +130,33 @@ func TestPathErrors(t *testing.T) {
 	}
 }
 
+// Devin shares its directory with programs that install skills there.
+func TestInstalledDevin(t *testing.T) {
+	for _, tt := range []struct {
+		file string
+		ok   bool
+	}{
+		{".config/devin/skills/tides/SKILL.md", false},
+		{".codeium/windsurf/mcp_config.json", false},
+		{".config/devin/config.json", true},
+		{".config/devin/mcp_config.json", true},
+		{"bin/devin", true},
+	} {
+		home := t.TempDir()
+		file := filepath.Join(home, filepath.FromSlash(tt.file))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("{}"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		place := clientconfig.Environment{OS: "linux", Home: home, Getenv: env("PATH", filepath.Join(home, "bin"))}
+		if got, ok := lookup(t, "devin").Installed(place); ok != tt.ok || ok && got != file {
+			t.Errorf("%s: got %q, %t; want %t", tt.file, got, ok, tt.ok)
+		}
+	}
+}
+
 func TestLookupUnknown(t *testing.T) {
 	_, err := clientconfig.Lookup("emacs")
 	if !errors.Is(err, clientconfig.ErrUnknown) || !strings.Contains(err.Error(), "claude-code, claude-desktop, cursor, vscode, codex, gemini") {
@@ -161,6 +196,7 @@ func TestSnippet(t *testing.T) {
 		{"cursor", local("mcpServers", ""), byURL("mcpServers", "", "url")},
 		{"vscode", local("servers", "      \"type\": \"stdio\",\n"), byURL("servers", "      \"type\": \"http\",\n", "url")},
 		{"gemini", local("mcpServers", ""), byURL("mcpServers", "", "httpUrl")},
+		{"devin", local("mcpServers", ""), byURL("mcpServers", "      \"transport\": \"http\",\n", "url")},
 		{"codex", "[mcp_servers.loadout]\ncommand = \"/usr/local/bin/loadout\"\nargs = [\"mcp\", \"--skills\", \"/home/ann/my skills\"]\n",
 			"[mcp_servers.loadout]\nurl = \"http://127.0.0.1:8484/mcp\"\n"},
 	} {

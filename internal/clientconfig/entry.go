@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -105,7 +106,7 @@ func (c Client) fields(e Entry) (object, error) {
 		add("name", e.Name)
 	}
 	if kind != "" {
-		add("type", kind)
+		add(cmp.Or(c.typeKey, "type"), kind)
 	}
 	switch {
 	case e.URL != "":

@@ -67,7 +67,7 @@ func showOldEntry(src []byte, known map[string]bool) func(mark) string {
 			return placeholder(m, src)
 		case known[m.text]:
 			return raw
-		case m.nth < 0 && (m.key == "type" || m.key == "command" || m.key == "cmd") && !strings.Contains(m.text, "="):
+		case m.nth < 0 && (m.key == "type" || m.key == "transport" || m.key == "command" || m.key == "cmd") && !strings.Contains(m.text, "="):
 			return raw
 		case m.nth < 0 && (m.key == "url" || m.key == "httpUrl" || m.key == "serverUrl" || m.key == "uri"):
 			return `"` + maskURL(m.text) + `"`

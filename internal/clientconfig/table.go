@@ -1,8 +1,8 @@
 package clientconfig
 
 // clients lists the clients in display order. A client without a version in
-// Ran was never run with an entry of this package: its row follows the
-// documentation in Source.
+// Ran was never run with such an entry: its row follows the documentation in
+// Source.
 var clients = []Client{
 	{
 		Name: "claude-code", Title: "Claude Code",
@@ -151,7 +151,10 @@ var clients = []Client{
 	},
 	{
 		Name: "cline", Title: "Cline",
-		Source: "https://docs.cline.bot/mcp/configuring-mcp-servers", Ran: "3.0.65",
+		// The documentation of MCP names ~/.cline/mcp.json for the CLI, which no
+		// version reads (cline/cline#7081, #11671). Of the variables that move the
+		// file, only CLINE_DATA_DIR is documented with its current meaning.
+		Source: "https://docs.cline.bot/cli/configuration", Ran: "3.0.65",
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User}, Remote: true,
 		httpType: "streamableHttp", urlKey: "url", plain: true,
 		Next: "start a new Cline task",
@@ -163,15 +166,29 @@ var clients = []Client{
 	},
 	{
 		Name: "windsurf", Title: "Windsurf",
-		Source: "https://docs.windsurf.com/windsurf/cascade/mcp",
+		Source: "https://docs.devin.ai/desktop/cascade/mcp",
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User}, Remote: true,
 		urlKey: "serverUrl", plain: true,
 		Next: "refresh the MCP servers in the Cascade panel of Windsurf",
-		Note: "Devin Desktop, the name of Windsurf since June 2026, may read another file: connect it with --file ~/.config/devin/mcp_config.json",
+		Note: "in Devin Desktop, the name of Windsurf since June 2026, only the legacy agent Cascade reads this file; for its default agent, use: loadout connect devin",
 		where: map[Scope]location{
 			User: {home: ".codeium/windsurf/mcp_config.json"},
 		},
 		traces: traces{commands: []string{"windsurf"}, home: []string{".codeium/windsurf"}},
+	},
+	{
+		// Devin Desktop with its default agent, Devin Local, and Devin CLI. Before
+		// version 3000.3, the servers were in config.json.
+		Name: "devin", Title: "Devin",
+		Source: "https://docs.devin.ai/cli/extensibility/mcp/configuration",
+		Format: JSON, Key: "mcpServers", Scopes: []Scope{User, Project}, Remote: true,
+		typeKey: "transport", httpType: "http", urlKey: "url",
+		Next: "start a new session of Devin Local or Devin CLI; \"devin mcp list\" lists the server",
+		where: map[Scope]location{
+			User:    {windows: "devin/mcp_config.json", home: ".config/devin/mcp_config.json"},
+			Project: {project: ".devin/mcp_config.json"},
+		},
+		traces: traces{commands: []string{"devin"}, home: []string{".config/devin/config.json"}, appData: []string{"devin/config.json"}},
 	},
 	{
 		Name: "kiro", Title: "Kiro",

@@ -10,8 +10,8 @@ import (
 )
 
 func TestClassify(t *testing.T) {
-	if len(steeringtest.Files) != 58 {
-		t.Errorf("%d steering files, want 58", len(steeringtest.Files))
+	if len(steeringtest.Files) != 59 {
+		t.Errorf("%d steering files, want 59", len(steeringtest.Files))
 	}
 	for _, p := range steeringtest.Files {
 		if c, reader := steering.Classify(p); c != steering.Steering || reader == "" {

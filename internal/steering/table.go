@@ -24,7 +24,7 @@ var names = map[string]string{
 	"gemini.md": "Gemini CLI", ".gemini": "Gemini CLI", "gemini-extension.json": "Gemini CLI", // geminicli.com/docs/cli/settings
 	"qwen.md": "Qwen Code", ".qwen": "Qwen Code", // qwenlm.github.io/qwen-code-docs
 	".cursor": "Cursor", ".cursorrules": "Cursor", ".cursorignore": "Cursor", // cursor.com/docs/context/rules
-	".windsurf": "Windsurf", ".windsurfrules": "Windsurf", ".codeium": "Windsurf", // docs.windsurf.com
+	".windsurf": "Windsurf", ".windsurfrules": "Windsurf", ".codeium": "Windsurf", ".devin": "Devin", // docs.windsurf.com, docs.devin.ai/cli/extensibility
 	".clinerules": "Cline", ".cline": "Cline", ".roo": "Roo Code", ".roorules": "Roo Code", ".roomodes": "Roo Code", ".kilocode": "Kilo Code", ".kilocoderules": "Kilo Code", ".kilocodemodes": "Kilo Code", // kilo.ai/docs/customize, docs.cline.bot, docs.roocode.com
 	".aider.conf.yml": "Aider", ".aiderignore": "Aider", ".aider.model.settings.yml": "Aider", // aider.chat/docs/config
 	".continue": "Continue", ".continuerules": "Continue", ".continuerc.json": "Continue", // docs.continue.dev

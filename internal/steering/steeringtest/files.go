@@ -11,7 +11,7 @@ var Files = []string{
 	".devcontainer/devcontainer.json", ".devcontainer.json", ".exrc", ".dir-locals.el",
 	".claude/settings.json", ".claude/settings.local.json", ".claude/commands/x.md", ".claude/agents/x.md", ".claude/skills/x/SKILL.md", "CLAUDE.md", "CLAUDE.local.md", "sub/CLAUDE.md",
 	"AGENTS.md", "sub/AGENTS.md", ".agents/skills/git-commit-review/SKILL.md", "skills/x/SKILL.md", ".codex/config.toml", ".gemini/settings.json", "GEMINI.md",
-	".cursor/rules/x.mdc", ".cursor/mcp.json", ".cursorrules", ".windsurfrules", ".clinerules/x.md", ".github/copilot-instructions.md", ".github/workflows/x.yml", ".gitlab-ci.yml",
+	".cursor/rules/x.mdc", ".cursor/mcp.json", ".cursorrules", ".windsurfrules", ".devin/mcp_config.json", ".clinerules/x.md", ".github/copilot-instructions.md", ".github/workflows/x.yml", ".gitlab-ci.yml",
 	".mcp.json", "opencode.json", ".loadout/skills/x/SKILL.md", "loadout.yaml",
 	".envrc", ".husky/pre-commit", ".pre-commit-config.yaml", ".npmrc",
 }
