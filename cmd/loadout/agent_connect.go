@@ -41,8 +41,9 @@ func (a *app) connectCommand() *cobra.Command {
 		Use:   "connect CLIENT",
 		Short: "Add Loadout to the configuration of an MCP client",
 		Long: fmt.Sprintf(`Add an entry for Loadout to the configuration file of an MCP client. The change is
-shown first, the file is backed up, and nothing else in it changes. Running the
-command again has no effect; --undo removes the entry.
+shown first, the file is backed up, and nothing else in it changes. Running the same
+command again has no effect; with other flags, it replaces the entry. --undo removes
+the entry.
 
 On a terminal, connect asks for confirmation unless --yes or --json is given. The
 entry starts this program with the given --skills and --config. A note says if the

@@ -45,7 +45,8 @@ not change since, and removes only the entry from the others.
 
 setup writes nothing without a confirmation: without a terminal or with --json, it only
 shows the changes unless --yes is given. If an agent runs setup, it refuses. The entries
-start this program with the given --skills and --config.
+start this program with the given --skills and --config. Without them, setup leaves an
+entry that starts Loadout with options or connects to a URL as it is.
 
 Connecting a client approves nothing: scripts and servers of skills still need your
 approval.
@@ -69,11 +70,15 @@ func (a *app) runSetup(ctx context.Context, yes bool) error {
 	if err != nil {
 		return err
 	}
+	plan := clientconfig.PlanMissing
+	if len(a.Skills) > 0 || a.ConfigFile != "" {
+		plan = clientconfig.Plan // the user asks for other options
+	}
 	s := &clientSetup{app: a, args: []string{"setup"}, verb: "connect"}
 	for _, c := range clientconfig.All() {
 		target := a.clientTarget(c, clientconfig.User, "")
 		if found, ok := c.Installed(target.Environment); ok {
-			change, err := clientconfig.Plan(target, entry)
+			change, err := plan(target, entry)
 			s.add(c, found, change, err)
 		}
 	}
@@ -222,6 +227,9 @@ func (s *clientSetup) printPlan() {
 func (s *clientSetup) describe(p clientPlan) string {
 	if p.err != nil {
 		return "cannot be changed: " + p.err.Error()
+	}
+	if p.change.Kept != "" {
+		return "already connected in " + p.change.File + ", " + p.change.Kept
 	}
 	if s.verb == "disconnect" && p.change.Action == clientconfig.Replace {
 		return "restore the replaced entry in " + p.change.File

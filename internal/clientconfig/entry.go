@@ -187,6 +187,30 @@ func (c Client) startsLoadout(name string, value any) bool {
 	return false
 }
 
+// describeOptions describes how an entry that starts Loadout differs from a
+// plain one, without its values; "" if it does not.
+func (c Client) describeOptions(name string, value any) string {
+	e, ok := c.parseEntry(name, value)
+	switch {
+	case !ok:
+		return "with other settings"
+	case e.URL != "":
+		return "by URL"
+	case e.isPlain():
+		return ""
+	}
+	var flags []string
+	for _, a := range e.Args {
+		if strings.HasPrefix(a, "-") && a != "--stdio" && !slices.Contains(flags, maskArgument(a)) {
+			flags = append(flags, maskArgument(a))
+		}
+	}
+	if len(flags) == 0 {
+		return "with another command"
+	}
+	return "with " + strings.Join(flags, ", ")
+}
+
 // decoded returns o in the form that a decoder returns.
 func (o object) decoded() map[string]any {
 	m := map[string]any{}

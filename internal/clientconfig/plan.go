@@ -44,6 +44,9 @@ type Change struct {
 	Backup string
 	// Removes lists the backups that Apply deletes after an undo.
 	Removes []string
+	// Kept describes the entry of Loadout with options of the user that
+	// [PlanMissing] leaves as it is, such as "with --skills"; "" if there is none.
+	Kept string
 	// Notes are sentences for the user to read before confirming.
 	Notes []string
 	// Next tells the user what to do after Apply; "" for an undo.
@@ -96,6 +99,24 @@ func Plan(t Target, e Entry) (*Change, error) {
 	ch.after = edit.apply(ch.before.data)
 	ch.Notes, ch.Next = append(ch.Notes, t.notes(doc)...), t.Client.Next
 	return ch, ch.finish(t.Client, doc, e.Name, want)
+}
+
+// PlanMissing is like [Plan], but it leaves an existing entry that starts Loadout
+// with options or other settings, or connects to its URL, as it is. Action is
+// then [None], and Kept is set.
+func PlanMissing(t Target, e Entry) (*Change, error) {
+	e = e.withDefaultName()
+	ch, doc, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	value, there, err := doc.entry(e.Name)
+	if err == nil && there && t.Client.startsLoadout(e.Name, value) {
+		if ch.Kept = t.Client.describeOptions(e.Name, value); ch.Kept != "" {
+			return ch, nil
+		}
+	}
+	return Plan(t, e)
 }
 
 // PlanUndo plans to remove the entry with the given name; "" means

@@ -98,3 +98,29 @@ func TestUndoDeletesChangedFile(t *testing.T) {
 		t.Errorf("left %v", left)
 	}
 }
+
+// PlanMissing leaves an entry with options of the user alone, and updates a
+// plain one.
+func TestPlanMissing(t *testing.T) {
+	for _, tt := range []struct {
+		entry  clientconfig.Entry
+		action clientconfig.Action
+		kept   string
+	}{
+		{command, clientconfig.None, "with --skills"},
+		{remote, clientconfig.None, "by URL"},
+		{clientconfig.Entry{Command: "/my/wrapper", Args: []string{"mcp"}}, clientconfig.None, "with another command"},
+		{plainEntry, clientconfig.None, ""},
+		{clientconfig.Entry{Command: "/old/loadout", Args: []string{"mcp"}}, clientconfig.Replace, ""},
+		{clientconfig.Entry{Command: "/other/program"}, clientconfig.Replace, ""},
+	} {
+		for _, client := range []string{"cursor", "codex", "opencode", "goose"} {
+			target := at(t, client, nil)
+			connect(t, target, tt.entry)
+			ch, err := clientconfig.PlanMissing(target, plainEntry)
+			if err != nil || ch.Action != tt.action || ch.Kept != tt.kept {
+				t.Errorf("%s, %v: %s %q, %v", client, tt.entry, ch.Action, ch.Kept, err)
+			}
+		}
+	}
+}
