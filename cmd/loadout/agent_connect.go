@@ -110,7 +110,11 @@ func (a *app) connectClient(ctx context.Context, name string, o connectOptions) 
 		hint := "known clients: " + strings.Join(clientconfig.Names(), ", ")
 		for _, n := range clientconfig.Names() {
 			if editdistance.Distance([]rune(strings.ToLower(name)), []rune(n), 2) <= 2 || strings.HasPrefix(n, strings.ToLower(name)) {
-				hint = "did you mean: loadout connect " + n + "? " + hint
+				verb := "connect"
+				if o.undo {
+					verb = "disconnect"
+				}
+				hint = "did you mean: loadout " + verb + " " + n + "? " + hint
 				break
 			}
 		}
@@ -181,7 +185,9 @@ func connectError(c clientconfig.Client, o connectOptions, err error) error {
 		hint = "nothing was changed; remove the entry by hand"
 	}
 	if fe, ok := errors.AsType[*clientconfig.FileError](err); ok {
-		hint = fe.Fix + "; " + hint
+		if fix := fixFor(fe, o.undo); !strings.Contains(hint, fix) {
+			hint = fix + "; " + hint
+		}
 		at := fe.File
 		if fe.Line > 0 {
 			at = fmt.Sprintf("%s:%d:%d", fe.File, fe.Line, fe.Column)
@@ -189,6 +195,15 @@ func connectError(c clientconfig.Client, o connectOptions, err error) error {
 		err = fmt.Errorf("%s: %s", at, fe.Problem)
 	}
 	return exit.Errorf(exit.Failure, hint, "%w", err)
+}
+
+// fixFor returns the fix of a FileError, without the advice to add an entry if
+// the entry was to be removed.
+func fixFor(fe *clientconfig.FileError, undo bool) string {
+	if undo {
+		return strings.ReplaceAll(fe.Fix, "add the entry by hand", "remove the entry by hand")
+	}
+	return fe.Fix
 }
 
 func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *clientconfig.Change, o connectOptions) error {

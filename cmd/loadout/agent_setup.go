@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -111,10 +113,11 @@ type clientPlan struct {
 	found  string
 	change *clientconfig.Change // nil if err is not nil
 	err    error
+	shown  bool // whether the printed plan contains err
 }
 
 func (s *clientSetup) add(c clientconfig.Client, found string, change *clientconfig.Change, err error) {
-	s.plans = append(s.plans, clientPlan{c, found, change, err})
+	s.plans = append(s.plans, clientPlan{client: c, found: found, change: change, err: err})
 }
 
 // pending returns the plans that change a file.
@@ -203,8 +206,9 @@ func joinTitles(plans []*clientPlan) string {
 func (s *clientSetup) printPlan() {
 	a := s.app
 	var rows [][]string
-	for _, p := range s.plans {
+	for i, p := range s.plans {
 		rows = append(rows, []string{p.client.Title, plain(s.describe(p))})
+		s.plans[i].shown = p.err != nil
 	}
 	a.PrintTable("  ", rows)
 	if len(s.plans) > 0 {
@@ -226,7 +230,7 @@ func (s *clientSetup) printPlan() {
 // describe says what happens to the file of a client.
 func (s *clientSetup) describe(p clientPlan) string {
 	if p.err != nil {
-		return "cannot be changed: " + p.err.Error()
+		return "cannot be changed: " + s.errorText(p.err)
 	}
 	if p.change.Kept != "" {
 		return "already connected in " + p.change.File + ", " + p.change.Kept
@@ -244,6 +248,16 @@ func (s *clientSetup) describe(p clientPlan) string {
 	}[p.change.Action] + p.change.File
 }
 
+// errorText returns the text of an error about a client's file.
+func (s *clientSetup) errorText(err error) string {
+	if fe, ok := errors.AsType[*clientconfig.FileError](err); ok {
+		fixed := *fe
+		fixed.Fix = fixFor(fe, s.verb == "disconnect")
+		return fixed.Error()
+	}
+	return err.Error()
+}
+
 // setOutput fills the output from the plans and their results.
 func (s *clientSetup) setOutput() {
 	s.out.Clients = []setupClient{}
@@ -253,20 +267,34 @@ func (s *clientSetup) setOutput() {
 			c.File, c.Action, c.Backup, c.Notes, c.Diff = p.change.File, p.change.Action, p.change.Backup, p.change.Notes, p.change.Diff()
 		}
 		if p.err != nil {
-			c.Error = p.err.Error()
+			c.Error = s.errorText(p.err)
 		}
 		s.out.Clients = append(s.out.Clients, c)
 	}
 	s.out.Notes, s.out.Next = append([]string{}, s.out.Notes...), []string{}
 	switch {
 	case !s.out.Applied && len(s.pending()) > 0:
-		s.out.Next = append(s.out.Next, "to apply these changes: loadout "+strings.Join(s.args, " ")+" --yes")
-	case s.verb == "connect" && len(s.plans) > 0:
+		s.out.Next = append(s.out.Next, s.applyStep())
+	case s.verb == "connect" && s.connected():
 		for _, p := range s.pending() {
 			s.out.Next = append(s.out.Next, p.change.Next)
 		}
 		s.out.Next = append(s.out.Next, "ask your agent: Which skills do you have?")
 	}
+}
+
+// applyStep says how to apply the changes of a preview. Only the user can.
+func (s *clientSetup) applyStep() string {
+	command := "loadout " + strings.Join(s.args, " ")
+	if s.app.Caller().Agent != "" {
+		return "to apply these changes, ask the user to run `" + command + "` in their own terminal"
+	}
+	return "to apply these changes: " + command + " --yes"
+}
+
+// connected reports whether a client is connected now.
+func (s *clientSetup) connected() bool {
+	return slices.ContainsFunc(s.plans, func(p clientPlan) bool { return p.err == nil })
 }
 
 // printResult prints what was changed and what to do now.
@@ -279,7 +307,7 @@ func (s *clientSetup) printResult(pending []*clientPlan) {
 		}
 	}
 	switch {
-	case len(pending) == 0:
+	case len(pending) == 0 && len(s.failed()) == 0:
 		fmt.Fprintln(a.Stdout, "Nothing to do.")
 	case len(done) > 0:
 		fmt.Fprintf(a.Stdout, "Done: %sed %s.\n", s.verb, joinTitles(done))
@@ -297,12 +325,7 @@ func (s *clientSetup) printResult(pending []*clientPlan) {
 
 // failure returns an error if a file could not be changed.
 func (s *clientSetup) failure() error {
-	var failed []*clientPlan
-	for i := range s.plans {
-		if s.plans[i].err != nil {
-			failed = append(failed, &s.plans[i])
-		}
-	}
+	failed := s.failed()
 	if len(failed) == 0 {
 		return nil
 	}
@@ -310,5 +333,23 @@ func (s *clientSetup) failure() error {
 	if s.verb == "connect" {
 		hint += ": loadout connect " + failed[0].client.Name + " --print"
 	}
-	return exit.Errorf(exit.Failure, hint, "cannot %s %s: %w", s.verb, joinTitles(failed), failed[0].err)
+	message := fmt.Sprintf("cannot %s %s", s.verb, joinTitles(failed))
+	for _, p := range failed {
+		if !p.shown {
+			message += ": " + s.errorText(p.err)
+			break
+		}
+	}
+	return exit.Errorf(exit.Failure, hint, "%s", message)
+}
+
+// failed returns the plans whose file could not be changed.
+func (s *clientSetup) failed() []*clientPlan {
+	var failed []*clientPlan
+	for i := range s.plans {
+		if s.plans[i].err != nil {
+			failed = append(failed, &s.plans[i])
+		}
+	}
+	return failed
 }
