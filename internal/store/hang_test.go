@@ -155,7 +155,7 @@ func testHangingTransaction(t *testing.T, address string, rest func(*store.Tx) e
 func TestLockTimeout(t *testing.T) {
 	address := storetest.Postgres(t)
 	ctx := t.Context()
-	db := must(store.Open(ctx, address, &store.Options{Wait: time.Millisecond}))(t)
+	db := must(store.Open(ctx, address, &store.Options{Wait: 300 * time.Millisecond}))(t)
 	defer db.Close()
 	l := must(db.Leases.Acquire(ctx, "turn", "a", time.Minute))(t)
 	unlock := lockRows(t, address, "UPDATE leases SET fence = fence")

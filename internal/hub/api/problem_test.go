@@ -58,6 +58,10 @@ func TestUnfinishedImport(t *testing.T) {
 	if err := PartialImport(&library.ImportResult{}, ErrTimeout); !errors.Is(err, ErrTimeout) {
 		t.Errorf("where nothing was done it is %v", err)
 	}
+	unknown := errors.New("open /x: no such file")
+	if err := PartialImport(done, unknown); err != unknown {
+		t.Errorf("an error of this machine becomes %v", err)
+	}
 }
 
 func TestTextsOfProblemsAreCleaned(t *testing.T) {
