@@ -68,9 +68,21 @@ func (a *app) disconnectAll(ctx context.Context, o connectOptions) error {
 	}
 	s := &clientSetup{app: a, args: args, verb: "disconnect"}
 	for _, c := range clientconfig.All() {
-		change, err := clientconfig.PlanUndo(a.clientTarget(c, clientconfig.User, ""), o.name)
-		if err != nil || change.Action != clientconfig.None {
-			s.add(c, "", change, err)
+		target := a.clientTarget(c, clientconfig.User, "")
+		planned := map[string]bool{}
+		for _, t := range append([]clientconfig.Target{target}, target.Others()...) {
+			change, err := clientconfig.PlanUndo(t, o.name)
+			var key string
+			switch {
+			case err != nil:
+				key = err.Error() // names the file
+			case change.Action != clientconfig.None:
+				key = change.File
+			}
+			if key != "" && !planned[key] {
+				planned[key] = true
+				s.add(c, "", change, err)
+			}
 		}
 	}
 	return s.run(ctx, o.yes)

@@ -116,6 +116,24 @@ func (p Environment) existing(file, dir, instead string) string {
 	return file
 }
 
+// otherFile returns the second file that c reads for scope s, or "". It exists
+// in addition to the file that [Client.Path] returns.
+func (c Client) otherFile(p Environment, s Scope) string {
+	s, err := c.resolveScope(s)
+	if err != nil || c.where[s].instead == "" || p.getenv(c.where[s].env) != "" {
+		return ""
+	}
+	dir := p.Dir
+	if c.where[s].project == "" {
+		dir = p.xdgConfig()
+	}
+	other := p.join(dir, c.where[s].instead)
+	if file, err := c.Path(p, s); err != nil || file == other || !isFile(other) {
+		return ""
+	}
+	return other
+}
+
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()

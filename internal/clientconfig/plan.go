@@ -16,6 +16,8 @@ type Target struct {
 	// File overrides the path of the client's file. A relative path is relative
 	// to Environment.Dir. The other fields of Environment are then ignored.
 	File string
+
+	other string // second file of the client to use instead of the first; see otherFile
 }
 
 // Action describes how a [Change] affects the file.
@@ -75,7 +77,7 @@ func Plan(t Target, e Entry) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch, doc, err := t.open()
+	t, ch, doc, err := t.openWith(e.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +108,7 @@ func Plan(t Target, e Entry) (*Change, error) {
 // then [None], and Kept is set.
 func PlanMissing(t Target, e Entry) (*Change, error) {
 	e = e.withDefaultName()
-	ch, doc, err := t.open()
+	t, ch, doc, err := t.openWith(e.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +140,7 @@ func PlanUndo(t Target, name string) (*Change, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	ch, doc, err := t.open()
+	t, ch, doc, err := t.openWith(name)
 	if err != nil {
 		return nil, err
 	}
@@ -237,6 +239,42 @@ func addEntry(c Client, src []byte, e Entry) []byte {
 	return edit.apply(src)
 }
 
+// openWith is like open, but if the client reads a second file and only that
+// contains the entry, it opens that file and returns it as the target.
+func (t Target) openWith(name string) (Target, *Change, document, error) {
+	ch, doc, err := t.open()
+	if err != nil || t.File != "" || t.other != "" {
+		return t, ch, doc, err
+	}
+	if _, there, err := doc.entry(name); err != nil || there {
+		return t, ch, doc, nil
+	}
+	other := t
+	if other.other = t.Client.otherFile(t.Environment, t.Scope); other.other == "" {
+		return t, ch, doc, nil
+	}
+	otherChange, otherDoc, err := other.open()
+	if err != nil {
+		return t, nil, nil, err // it may contain the entry
+	}
+	if _, there, err := otherDoc.entry(name); err == nil && !there {
+		return t, ch, doc, nil
+	}
+	return other, otherChange, otherDoc, nil
+}
+
+// Others returns the targets for further files of the client that exist, such as
+// opencode.jsonc next to opencode.json.
+func (t Target) Others() []Target {
+	if t.File != "" {
+		return nil
+	}
+	if t.other = t.Client.otherFile(t.Environment, t.Scope); t.other == "" {
+		return nil
+	}
+	return []Target{t}
+}
+
 // open reads and parses the target's file.
 func (t Target) open() (*Change, document, error) {
 	file, err := t.path()
@@ -262,6 +300,8 @@ func (t Target) open() (*Change, document, error) {
 
 func (t Target) path() (string, error) {
 	switch {
+	case t.other != "":
+		return t.other, nil
 	case t.File == "":
 		return t.Client.Path(t.Environment, t.Scope)
 	case filepath.IsAbs(t.File):

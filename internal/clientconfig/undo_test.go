@@ -124,3 +124,35 @@ func TestPlanMissing(t *testing.T) {
 		}
 	}
 }
+
+// opencode reads two files: an entry in either is found, not added to the other,
+// and removed.
+func TestSecondFile(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, ".config", "opencode")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	first, second := filepath.Join(dir, "opencode.json"), filepath.Join(dir, "opencode.jsonc")
+	write(t, second, []byte("{} // mine\n"))
+	target := clientconfig.Target{Client: lookup(t, "opencode"), Environment: clientconfig.Environment{OS: "linux", Home: home}}
+	connect(t, target, plainEntry)
+	write(t, first, []byte("{}\n"))
+	if ch := connect(t, target, plainEntry); ch.Action != clientconfig.None || ch.File != second {
+		t.Errorf("a second entry: %s %s", ch.Action, ch.File)
+	}
+	if ch := undo(t, target); ch.File != second || read(t, second) != "{} // mine\n" || read(t, first) != "{}\n" {
+		t.Errorf("undo of %s left %q and %q", ch.File, read(t, second), read(t, first))
+	}
+	connect(t, clientconfig.Target{Client: target.Client, File: second}, plainEntry)
+	connect(t, clientconfig.Target{Client: target.Client, File: first}, plainEntry)
+	others := target.Others()
+	if len(others) != 1 {
+		t.Fatalf("others: %v", others)
+	}
+	undo(t, target)
+	undo(t, others[0])
+	if read(t, second) != "{} // mine\n" || read(t, first) != "{}\n" {
+		t.Errorf("undo of both left %q and %q", read(t, second), read(t, first))
+	}
+}
