@@ -329,7 +329,7 @@ func (s *Server) guideText(snap *catalog.Snapshot) string {
 	if snap.Disabled {
 		text = skillsDisabled
 	}
-	if s.hasTools() {
+	if s.opts.ToolsFor != nil || s.opts.Tools != nil && len(s.opts.Tools.ConfiguredSummaries()) > 0 {
 		text += " " + serverGuide
 	}
 	if s.opts.Preamble != "" {

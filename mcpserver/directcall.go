@@ -40,7 +40,7 @@ func (s *Server) callByName(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 	case len(full) == 0:
 		return req, nil
 	}
-	return nil, errorResult("There is no tool " + untrusted.New(truncate(name, 100)).ForModel() + "." + callLines(full, req.Params.Arguments))
+	return nil, errorResult("There is no tool " + untrusted.New(truncate(name, 100)).ForModel() + "." + callLines(toolname.CallTool, full, req.Params.Arguments))
 }
 
 // isListed reports whether the connection of req lists a tool that was added by
@@ -65,11 +65,12 @@ func misplacedArguments(args json.RawMessage) json.RawMessage {
 	return js
 }
 
-// callLines returns the calls of call_tool for up to three tools.
-func callLines(names []string, args json.RawMessage) string {
+// callLines returns the calls of up to three tools through one of this server's
+// tools, call_tool or read_tool.
+func callLines(through string, names []string, args json.RawMessage) string {
 	text := " Call:"
 	for _, n := range names[:min(len(names), 3)] {
-		text += "\n" + callLine(n, args)
+		text += "\n" + callLine(through, n, args)
 	}
 	return text
 }
@@ -77,9 +78,9 @@ func callLines(names []string, args json.RawMessage) string {
 // maxCallLine is the maximum size of the arguments in a line to call, in bytes.
 const maxCallLine = 4000
 
-// callLine returns the call of call_tool for a tool and its arguments, as a model
-// writes it.
-func callLine(name string, args json.RawMessage) string {
+// callLine returns the call of a tool with its arguments, as a model writes it.
+// Arguments that are too long or that cleaning would change are left out.
+func callLine(through, name string, args json.RawMessage) string {
 	var line bytes.Buffer
 	if len(args) > maxCallLine || json.Compact(&line, args) != nil || !bytes.HasPrefix(line.Bytes(), []byte("{")) {
 		line.Reset()
@@ -89,6 +90,10 @@ func callLine(name string, args json.RawMessage) string {
 		line.Reset()
 		line.WriteString("{}")
 	}
+	shown := line.String()
+	if untrusted.New(shown).ForModel() != shown {
+		shown = "{…}"
+	}
 	js, _ := json.Marshal(name) // a string can always be encoded
-	return toolname.CallTool + ` {"name":` + string(js) + `,"arguments":` + strings.TrimSpace(untrusted.New(line.String()).ForModel()) + "}"
+	return through + ` {"name":` + string(js) + `,"arguments":` + shown + "}"
 }

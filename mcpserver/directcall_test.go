@@ -47,6 +47,15 @@ func TestToolIsCalledByItsName(t *testing.T) {
 		if text := textOf(c.call("call_tool", args{"name": "a__echo", "text": `hi "you"`})); !strings.HasSuffix(text, call) {
 			t.Errorf("arguments in the wrong place: %q", text)
 		}
+		const reads = `read_tool {"name":"a__echo","arguments":{"text":"hi"}}`
+		for _, wrong := range []args{{"name": "echo", "arguments": args{"text": "hi"}}, {"name": "mcp__a__echo", "arguments": args{"text": "hi"}}, {"name": "a__echo", "text": "hi"}} {
+			if text := textOf(c.call("read_tool", wrong)); !strings.Contains(text, reads) {
+				t.Errorf("read_tool with %v: %q", wrong, text)
+			}
+		}
+		if text := textOf(c.call("mcp.a.echo", args{"text": "a\u200bb"})); !strings.HasSuffix(text, `call_tool {"name":"a__echo","arguments":{…}}`) {
+			t.Errorf("arguments with a hidden character: %q", text)
+		}
 		if res := c.call("a__ecco", args{}); !res.IsError || !strings.Contains(textOf(res), "did you mean a__echo") {
 			t.Errorf("a wrong name: %q", textOf(res))
 		}
@@ -117,6 +126,7 @@ func TestReadTool(t *testing.T) {
 			t.Errorf("approved without the declaration: %q", text)
 		}
 		approve(true)
+		approve(false) // the user has seen the declaration of this definition before
 		if text := read("x_liar__echo"); text != "liar: hi" {
 			t.Errorf("approved with it: %q", text)
 		}

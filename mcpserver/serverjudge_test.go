@@ -92,6 +92,6 @@ func TestServerLinesNameTheRightServer(t *testing.T) {
 	n := right["+"] + right["-"]
 	t.Logf("right: %d of %d with a word of the server's name, %d of %d without", right["+"], all["+"], right["-"], all["-"])
 	if all["+"] != 30 || all["-"] != 30 || n < 48 {
-		t.Errorf("%d of 60 tasks lead to the right server, want 48", n)
+		t.Errorf("%d of %d and %d of %d tasks lead to the right server, want 48 of 60", right["+"], all["+"], right["-"], all["-"])
 	}
 }

@@ -75,7 +75,7 @@ func describeServers(all []tools.ServerSummary, limit int) string {
 	for {
 		rest := ""
 		if n := len(all) - len(shown); n > 0 {
-			rest = fmt.Sprintf("… and %d more: find_tools with server lists the names\n", n)
+			rest = fmt.Sprintf("… and %d more: find_tools finds their tools too\n", n)
 		}
 		for _, size := range lineBytes {
 			var b strings.Builder
@@ -165,14 +165,13 @@ func (s *Server) serverText(ctx context.Context, p *clientprofile.Profile) strin
 	if set == nil {
 		return findLead
 	}
-	all := set.Summaries()
+	describe := set.Summaries
+	if s.opts.SharedAnswers != nil { // nodes know different tools, but must list the same
+		describe = set.ConfiguredSummaries
+	}
+	all := describe()
 	if len(all) == 0 {
 		return findLead
-	}
-	if s.opts.SharedAnswers != nil { // nodes know different tools, but must list the same
-		for i := range all {
-			all[i] = all[i].Configured()
-		}
 	}
 	limit := serverBytes
 	if p.Description == clientprofile.All {
@@ -192,11 +191,18 @@ func setServers(list *mcp.ListToolsResult, description string) {
 	list.Tools[i] = &tool
 }
 
+// shortInstructions is the maximum size of a server's instructions in the result
+// of a search with a query, in bytes. Without a query, they are complete.
+const shortInstructions = 2 << 10
+
 // serverInstructions returns a server's own instructions for a model, or "" if it
-// has none. They are cleaned, and each line is quoted, so that they cannot look
+// has none. If short is set, they are truncated. They are cleaned, and each line is quoted, so that they cannot look
 // like text of this server.
-func serverInstructions(server, text string) string {
+func serverInstructions(server, text string, short bool) string {
 	text = strings.TrimSpace(untrusted.New(text).ForModelLines())
+	if short && len(text) > shortInstructions {
+		text = cutBytes(text, shortInstructions)
+	}
 	if text == "" {
 		return ""
 	}

@@ -125,3 +125,16 @@ func TestServerInstructionsOnDemand(t *testing.T) {
 		}
 	})
 }
+
+// Long instructions of a server are complete only without a query, so that not
+// every search repeats them.
+func TestLongServerInstructions(t *testing.T) {
+	everyWay(t, setup{servers: []string{"wordy"}}, func(t *testing.T, _ *world, c *client) {
+		if n := len(structured[foundTools](t, c.call("find_tools", args{"server": "wordy"})).Instructions); n < 9000 {
+			t.Errorf("%d bytes without a query", n)
+		}
+		if n := len(structured[foundTools](t, c.call("find_tools", args{"server": "wordy", "query": "echo"})).Instructions); n < 2000 || n > 2300 {
+			t.Errorf("%d bytes with a query", n)
+		}
+	})
+}

@@ -110,7 +110,7 @@ func (s *Server) findTools(ctx context.Context, in findArgs) (*mcp.CallToolResul
 	}
 	out := &findResult{Problems: untrusted.List(found.Problems), Servers: serverInfos(found.Servers)}
 	if in.Cursor == "" {
-		out.Instructions = serverInstructions(in.Server, found.Instructions)
+		out.Instructions = serverInstructions(in.Server, found.Instructions, in.Query != "")
 	}
 	page := found.Tools[min(skip, len(found.Tools)):]
 	if fit := pageLength(page); fit < len(page) {
@@ -228,7 +228,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return errorResult(in.Name + " is a tool of this server: call it directly."), nil
 	}
 	if misplaced := misplacedArguments(req.Params.Arguments); len(in.Arguments) == 0 && misplaced != nil {
-		return errorResult("Give the arguments as an object." + callLines([]string{in.Name}, misplaced)), nil
+		return errorResult("Give the arguments as an object." + callLines(req.Params.Name, []string{in.Name}, misplaced)), nil
 	}
 	if string(in.Arguments) == "null" {
 		in.Arguments = nil
@@ -273,7 +273,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {
 		return s.askUser(ctx, refused, c), nil
 	}
-	return s.callError(ctx, err, args)
+	return s.callError(ctx, err, p.Name, args)
 }
 
 // caller returns a call with the request's principal and session.
@@ -352,13 +352,14 @@ func (s *Server) Authorize(ctx context.Context, req *mcp.CallToolRequest, server
 	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {
 		return s.askUser(ctx, refused, c), nil, nil
 	}
-	res, err = s.callError(ctx, err, c.Arguments)
+	res, err = s.callError(ctx, err, toolname.CallTool, c.Arguments)
 	return res, nil, err
 }
 
-// callError returns a tool result for a failed call with the given arguments.
+// callError returns a tool result for a failed call with the given arguments
+// through call_tool or read_tool.
 // Protocol errors are returned as errors with their code and data.
-func (s *Server) callError(ctx context.Context, err error, args json.RawMessage) (*mcp.CallToolResult, error) {
+func (s *Server) callError(ctx context.Context, err error, through string, args json.RawMessage) (*mcp.CallToolResult, error) {
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return nil, wire
 	}
@@ -383,7 +384,7 @@ func (s *Server) callError(ctx context.Context, err error, args json.RawMessage)
 			return errorResult("T" + msg[1:]), nil
 		}
 		if full := s.tools(ctx).FullNames(e.Name); len(full) > 0 {
-			return errorResult(msg + callLines(full, args)), nil
+			return errorResult(msg + callLines(through, full, args)), nil
 		}
 		return errorResult(msg + " Find tools with find_tools."), nil
 	case *tools.ArgumentsError:
@@ -392,7 +393,7 @@ func (s *Server) callError(ctx context.Context, err error, args json.RawMessage)
 		if how := s.howToApprove(e); isStep(how) {
 			msg += " To allow it, the user can " + how + "."
 		}
-		return errorResult(msg + callLines([]string{e.Tool.Name}, args)), nil
+		return errorResult(msg + callLines(toolname.CallTool, []string{e.Tool.Name}, args)), nil
 	default:
 		return nil, err
 	}

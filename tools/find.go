@@ -115,7 +115,12 @@ func (e *unknownServerError) Error() string {
 	if len(e.Names) == 0 {
 		return "MCP server " + e.Name + " not found: none is configured"
 	}
-	return "MCP server " + e.Name + " not found; known servers: " + strings.Join(e.Names, ", ")
+	const most = 20
+	shown, more := e.Names[:min(len(e.Names), most)], ""
+	if rest := len(e.Names) - len(shown); rest > 0 {
+		more = fmt.Sprintf(" and %d more", rest)
+	}
+	return "MCP server " + e.Name + " not found; known servers: " + strings.Join(shown, ", ") + more
 }
 
 func (s *Set) serverNames() []string {

@@ -28,14 +28,6 @@ type ServerSummary struct {
 	Examples []string
 	// Problem says why the tools are unknown or do not work, or is "".
 	Problem string
-
-	configured string // Purpose, if it is from the configuration
-}
-
-// Configured returns what the configuration of the server says, which is the same
-// on all nodes of a hub.
-func (s ServerSummary) Configured() ServerSummary {
-	return ServerSummary{Name: s.Name, Project: s.Project, Purpose: s.configured, Tools: -1}
 }
 
 // cachedSummary is a summary with what it was made from.
@@ -53,6 +45,19 @@ func (s *Set) Summaries() []ServerSummary {
 	own := slices.Clone(s.own)
 	s.mu.Unlock()
 	return s.summarize(own)
+}
+
+// ConfiguredSummaries is like [Set.Summaries], but describes only what the
+// configuration says, which is the same on all nodes of a hub.
+func (s *Set) ConfiguredSummaries() []ServerSummary {
+	s.mu.Lock()
+	own := slices.Clone(s.own)
+	s.mu.Unlock()
+	out := make([]ServerSummary, 0, len(own))
+	for _, sv := range own {
+		out = append(out, s.describeServer(sv, nil))
+	}
+	return out
 }
 
 func (s *Set) summarize(servers []*server) []ServerSummary {
@@ -102,7 +107,6 @@ const (
 func (s *Set) describeServer(sv *server, l *upstream.Listing) ServerSummary {
 	out := ServerSummary{Name: untrusted.New(sv.name).ForModel(), Project: sv.config.Owner == upstream.ProjectOwner, Tools: -1}
 	out.Purpose = cutWords(firstSentence(sv.config.Description), maxPurpose)
-	out.configured = out.Purpose
 	if l == nil {
 		return out
 	}
@@ -118,7 +122,7 @@ func (s *Set) describeServer(sv *server, l *upstream.Listing) ServerSummary {
 	out.Tools = len(all)
 	names, texts := make([]string, len(all)), make([]string, len(all))
 	for i, t := range all {
-		names[i], texts[i] = strings.TrimPrefix(t.Name, sv.name+"__"), t.Definition.Title+" "+firstSentence(t.Definition.Description)
+		names[i], texts[i] = strings.TrimPrefix(t.Name, sv.name+"__"), firstSentence(t.Definition.Title)+" "+firstSentence(t.Definition.Description)
 	}
 	out.Topics, out.Examples = topicsOf(sv.name, names, texts)
 	return out
@@ -154,8 +158,19 @@ func cutWords(s string, n int) string {
 
 // isGeneric reports whether a text says no more about a server than its name.
 func isGeneric(text, name string) bool {
-	known := nameWords(name)
-	return !slices.ContainsFunc(nameWords(text), func(w string) bool { return !slices.Contains(known, w) && !commonWords[w] })
+	known := append(nameWords(name), nameWords(strings.ToLower(name))...)
+	says := func(w string) bool { return !slices.Contains(known, w) && !commonWords[w] }
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return !slices.ContainsFunc(strings.FieldsFunc(text, between), func(word string) bool { // GitHub is one word
+		return slices.ContainsFunc(nameWords(strings.ToLower(word)), says) && slices.ContainsFunc(nameWords(word), says)
+	})
+}
+
+// isHash reports whether a word looks like a digest or an identifier that a
+// program generated.
+func isHash(w string) bool {
+	hex := strings.Trim(w, "0123456789abcdef") == ""
+	return len(w) > 24 || len(w) >= 6 && hex && strings.ContainsAny(w, "0123456789")
 }
 
 // topicsOf returns the words that the most tools of a server have in their names
@@ -174,7 +189,7 @@ func topicsOf(server string, names, texts []string) (topics, examples []string) 
 	}
 	ownWords := nameWords(server)
 	subjects := func(text string) []string {
-		return slices.DeleteFunc(nameWords(text), func(w string) bool { return commonWords[w] || len(w) < 3 || slices.Contains(ownWords, w) })
+		return slices.DeleteFunc(nameWords(text), func(w string) bool { return commonWords[w] || len(w) < 3 || isHash(w) || slices.Contains(ownWords, w) })
 	}
 	for i := range names {
 		count(subjects(names[i]), 2)
