@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // maxFile is the maximum size of a configuration file in bytes.
@@ -31,7 +32,7 @@ type fileState struct {
 // that program's change is lost. After any other error the file is unchanged,
 // except for an error about a backup that could not be deleted. Apply succeeds
 // only once.
-func (c *Change) Apply() error {
+func (c *Change) Apply() (err error) {
 	if c.Action == None {
 		return nil
 	}
@@ -39,7 +40,12 @@ func (c *Change) Apply() error {
 	if err != nil {
 		return c.fileError("lock", err)
 	}
-	defer l.unlock()
+	defer func() {
+		l.unlock()
+		if c.Action == Delete && err == nil {
+			c.removeDirs()
+		}
+	}()
 	if err := errors.Join(c.checkUnchanged(), c.checkBackups()); err != nil {
 		return err
 	}
@@ -60,6 +66,23 @@ func (c *Change) Apply() error {
 		return err
 	}
 	return c.removeBackups()
+}
+
+// removeDirs deletes the empty directories above a deleted file that Apply may
+// have created: those within c.base with the mode that it gives to directories.
+func (c *Change) removeDirs() {
+	if c.base == "" || c.File != c.Target {
+		return
+	}
+	for dir := filepath.Dir(c.Target); ; dir = filepath.Dir(dir) {
+		if rel, err := filepath.Rel(c.base, dir); err != nil || rel == "." || !filepath.IsLocal(rel) {
+			return
+		}
+		info, err := os.Lstat(dir)
+		if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 || os.Remove(dir) != nil {
+			return
+		}
+	}
 }
 
 func (c *Change) fileError(verb string, err error) error {

@@ -2,12 +2,13 @@ package clientconfig
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 )
 
 // traces lists what an installed client leaves on a machine. One of them
 // suffices. Paths use slashes. A directory into which other programs install
-// skills, such as ~/.claude, is no trace.
+// skills, such as ~/.claude, is no trace, and neither is an empty directory.
 type traces struct {
 	commands []string // programs in PATH
 	home     []string // files and directories relative to Environment.Home
@@ -38,11 +39,26 @@ func (c Client) Installed(p Environment) (path string, ok bool) {
 		}
 	}
 	for _, path := range candidates {
-		if _, err := os.Stat(path); err == nil {
+		if info, err := os.Stat(path); err == nil && (!info.IsDir() || hasFiles(path)) {
 			return path, true
 		}
 	}
 	return "", false
+}
+
+// hasFiles reports whether a directory contains anything except an empty
+// directory, which an earlier connection may have left.
+func hasFiles(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return true // it exists
+	}
+	for _, e := range entries {
+		if !e.IsDir() || hasFiles(filepath.Join(dir, e.Name())) {
+			return true
+		}
+	}
+	return false
 }
 
 // lookPath returns the path of a program in an absolute directory of PATH, or

@@ -57,6 +57,7 @@ type Change struct {
 	before  fileState
 	after   []byte
 	diff    string
+	base    string   // directory of the user or the project that contains File, or ""
 	backups []backup // nil unless it is an undo
 }
 
@@ -123,7 +124,8 @@ func PlanMissing(t Target, e Entry) (*Change, error) {
 
 // PlanUndo plans to remove the entry with the given name; "" means
 // [DefaultName]. It also removes the parent object and the file if Plan created
-// them and they are now empty, but it keeps directories. If there is nothing to
+// them and they are now empty, and then the file's empty directories with mode
+// 0700, which Apply may have created. If there is nothing to
 // undo, Action is [None], and the notes list backups, which are not deleted.
 // The same applies to an entry that starts something other than Loadout.
 //
@@ -281,7 +283,7 @@ func (t Target) open() (*Change, document, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ch := &Change{File: file, Action: None}
+	ch := &Change{File: file, Action: None, base: t.base()}
 	if ch.Target, err = resolveSymlinks(file); err != nil {
 		return nil, nil, err
 	}
@@ -296,6 +298,21 @@ func (t Target) open() (*Change, document, error) {
 		return nil, nil, ch.locate(err)
 	}
 	return ch, doc, nil
+}
+
+// base returns the existing directory in which Plan may create directories, or
+// "" for a file that the user named.
+func (t Target) base() string {
+	scope, err := t.Client.resolveScope(t.Scope)
+	switch {
+	case err != nil || t.File != "":
+		return ""
+	case scope == Project:
+		return t.Environment.Dir
+	case t.Client.where[scope].env != "" && t.Environment.getenv(t.Client.where[scope].env) != "":
+		return t.Environment.makeAbsolute(t.Environment.getenv(t.Client.where[scope].env))
+	}
+	return t.Environment.Home
 }
 
 func (t Target) path() (string, error) {

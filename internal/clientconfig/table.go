@@ -96,7 +96,7 @@ var clients = []Client{
 			User:    {xdg: "opencode/opencode.json", instead: "opencode/opencode.jsonc"},
 			Project: {project: "opencode.json", instead: "opencode.jsonc"},
 		},
-		traces: traces{commands: []string{"opencode"}, home: []string{".config/opencode"}},
+		traces: traces{commands: []string{"opencode"}, home: []string{".local/share/opencode", ".config/opencode/package.json"}},
 	},
 	{
 		Name: "copilot", Title: "Copilot CLI",
@@ -122,7 +122,7 @@ var clients = []Client{
 				windows: "Zed/settings.json", darwin: ".config/zed/settings.json", xdg: "zed/settings.json"},
 			Project: {project: ".zed/settings.json"},
 		},
-		traces: traces{commands: []string{"zed", "zeditor"}, home: []string{".config/zed"}, appData: []string{"Zed"}},
+		traces: traces{commands: []string{"zed", "zeditor"}, home: []string{".local/share/zed", ".config/zed/keymap.json"}, appData: []string{"Zed"}},
 	},
 	{
 		Name: "junie", Title: "JetBrains Junie",
@@ -147,7 +147,7 @@ var clients = []Client{
 			User: {windows: "Block/goose/config/config.yaml", xdg: "goose/config.yaml"},
 		},
 		// A tool for databases is named goose too.
-		traces: traces{home: []string{".config/goose"}, appData: []string{"Block/goose"}},
+		traces: traces{home: []string{".local/share/goose", ".local/state/goose", ".config/goose/permission.yaml"}, appData: []string{"Block/goose/data"}},
 	},
 	{
 		Name: "cline", Title: "Cline",
@@ -162,7 +162,7 @@ var clients = []Client{
 		where: map[Scope]location{
 			User: {env: "CLINE_DATA_DIR", inEnv: "settings/cline_mcp_settings.json", home: ".cline/data/settings/cline_mcp_settings.json"},
 		},
-		traces: traces{commands: []string{"cline"}, home: []string{".cline/data"}, appData: []string{"Code/User/globalStorage/saoudrizwan.claude-dev"}},
+		traces: traces{commands: []string{"cline"}, home: []string{".cline/data/globalState.json", ".cline/data/secrets.json"}, appData: []string{"Code/User/globalStorage/saoudrizwan.claude-dev"}},
 	},
 	{
 		Name: "windsurf", Title: "Windsurf",
@@ -174,7 +174,7 @@ var clients = []Client{
 		where: map[Scope]location{
 			User: {home: ".codeium/windsurf/mcp_config.json"},
 		},
-		traces: traces{commands: []string{"windsurf"}, home: []string{".codeium/windsurf"}},
+		traces: traces{commands: []string{"windsurf"}, home: []string{".codeium/windsurf/installation_id", ".codeium/windsurf/user_settings.pb", ".windsurf/extensions"}, appData: []string{"Windsurf"}},
 	},
 	{
 		// Devin Desktop with its default agent, Devin Local, and Devin CLI. Before
@@ -200,7 +200,7 @@ var clients = []Client{
 			User:    {home: ".kiro/settings/mcp.json"},
 			Project: {project: ".kiro/settings/mcp.json"},
 		},
-		traces: traces{commands: []string{"kiro", "kiro-cli"}, home: []string{".kiro/settings"}, appData: []string{"Kiro"}},
+		traces: traces{commands: []string{"kiro", "kiro-cli"}, home: []string{".kiro/settings/cli.json", ".kiro/argv.json", ".kiro/extensions"}, appData: []string{"Kiro"}},
 	},
 	{
 		Name: "crush", Title: "Crush",
@@ -215,7 +215,7 @@ var clients = []Client{
 			User:    {env: "CRUSH_GLOBAL_CONFIG", inEnv: "crush.json", xdg: "crush/crush.json"},
 			Project: {project: "crush.json", instead: ".crush.json"},
 		},
-		traces: traces{commands: []string{"crush"}, home: []string{".config/crush"}},
+		traces: traces{commands: []string{"crush"}, home: []string{".local/share/crush", ".config/crush/crushrc"}},
 	},
 	{
 		Name: "antigravity", Title: "Antigravity",
@@ -227,6 +227,6 @@ var clients = []Client{
 			User:    {home: ".gemini/config/mcp_config.json"},
 			Project: {project: ".agents/mcp_config.json"},
 		},
-		traces: traces{commands: []string{"agy", "antigravity"}, home: []string{".gemini/antigravity", ".gemini/antigravity-cli"}, appData: []string{"Antigravity"}},
+		traces: traces{commands: []string{"agy", "antigravity"}, home: []string{".gemini/antigravity/installation_id", ".gemini/antigravity/user_settings.pb", ".gemini/antigravity-cli/settings.json", ".antigravity/extensions"}, appData: []string{"Antigravity"}},
 	},
 }
