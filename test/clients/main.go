@@ -98,7 +98,7 @@ func (r *recorder) check(update bool) error {
 		return err
 	}
 	if !bytes.Equal(saved, b.Bytes()) {
-		fresh := filepath.Join(os.TempDir(), r.client.name+".json")
+		fresh := filepath.Join(os.TempDir(), "recorded-"+r.client.name+".json") // opencode would read opencode.json there
 		if err := writeFile(fresh, b.String()); err != nil {
 			return err
 		}
