@@ -83,11 +83,11 @@ func checkSetup(loadout, modules string) error {
 	after, err := os.ReadFile(config)
 	claude, err2 := os.ReadFile(filepath.Join(home, ".claude.json"))
 	if errors.Join(err, err2) != nil || bytes.Contains(claude, []byte(`"loadout"`)) {
-		return fmt.Errorf("Claude Code is still connected: %v", errors.Join(err, err2))
+		return fmt.Errorf("still connected to Claude Code: %v", errors.Join(err, err2))
 	}
 	// Codex appends the trust of the project.
 	if !strings.HasPrefix(string(after), before) || strings.Contains(string(after), "loadout") {
-		return fmt.Errorf("Codex's file was not restored: %s", after)
+		return fmt.Errorf("file of Codex was not restored: %s", after)
 	}
 	fmt.Printf("setup: %s was loaded in Claude Code and Codex after one command\n", setupSkill)
 	return nil
