@@ -232,8 +232,8 @@ func (s *clientSetup) describe(p clientPlan) string {
 	if p.err != nil {
 		return "cannot be changed: " + s.errorText(p.err)
 	}
-	if p.change.Kept != "" {
-		return "already connected in " + p.change.File + ", " + p.change.Kept
+	if p.change.Existing != "" {
+		return "already connected in " + p.change.File + ", " + p.change.Existing
 	}
 	if s.verb == "disconnect" && p.change.Action == clientconfig.Replace {
 		return "restore the replaced entry in " + p.change.File

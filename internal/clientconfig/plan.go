@@ -46,9 +46,9 @@ type Change struct {
 	Backup string
 	// Removes lists the backups that Apply deletes after an undo.
 	Removes []string
-	// Kept describes the entry of Loadout with options of the user that
+	// Existing describes the entry of Loadout with options of the user that
 	// [PlanMissing] leaves as it is, such as "with --skills"; "" if there is none.
-	Kept string
+	Existing string
 	// Notes are sentences for the user to read before confirming.
 	Notes []string
 	// Next tells the user what to do after Apply; "" for an undo.
@@ -106,7 +106,7 @@ func Plan(t Target, e Entry) (*Change, error) {
 
 // PlanMissing is like [Plan], but it leaves an existing entry that starts Loadout
 // with options or other settings, or connects to its URL, as it is. Action is
-// then [None], and Kept is set.
+// then [None], and Existing is set.
 func PlanMissing(t Target, e Entry) (*Change, error) {
 	e = e.withDefaultName()
 	t, ch, doc, err := t.openWith(e.Name)
@@ -115,7 +115,7 @@ func PlanMissing(t Target, e Entry) (*Change, error) {
 	}
 	value, there, err := doc.entry(e.Name)
 	if err == nil && there && t.Client.startsLoadout(e.Name, value) {
-		if ch.Kept = t.Client.describeOptions(e.Name, value); ch.Kept != "" {
+		if ch.Existing = t.Client.describeOptions(e.Name, value); ch.Existing != "" {
 			return ch, nil
 		}
 	}

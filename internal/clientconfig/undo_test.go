@@ -118,8 +118,8 @@ func TestPlanMissing(t *testing.T) {
 			target := at(t, client, nil)
 			connect(t, target, tt.entry)
 			ch, err := clientconfig.PlanMissing(target, plainEntry)
-			if err != nil || ch.Action != tt.action || ch.Kept != tt.kept {
-				t.Errorf("%s, %v: %s %q, %v", client, tt.entry, ch.Action, ch.Kept, err)
+			if err != nil || ch.Action != tt.action || ch.Existing != tt.kept {
+				t.Errorf("%s, %v: %s %q, %v", client, tt.entry, ch.Action, ch.Existing, err)
 			}
 		}
 	}
