@@ -268,7 +268,7 @@ func (d *yamlDoc) setEntry(name string, o object) (edit, error) {
 	return edit{insertAt(end, text)}, nil
 }
 
-// lineBreak returns a newline if the file does not end with one.
+// lineBreak returns nl, or "" if the file is empty or ends with a line break.
 func (d *yamlDoc) lineBreak(nl string) string {
 	if body := d.src[bomLen(d.src):]; len(body) > 0 && body[len(body)-1] != '\n' {
 		return nl
