@@ -202,20 +202,20 @@ func TestFolderIsCreatedWhenUsed(t *testing.T) {
 // A call that outlives its turn cannot create the directory again, which nobody
 // would remove.
 func TestFolderEndsWithTheTurn(t *testing.T) {
-	opened := make(chan *chat.ToolContext, 2)
+	opened := make(chan *chat.ToolContext, 1)
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: func(talk *chat.ToolContext) []agent.Tool {
 		opened <- talk
 		return folderTools(talk)
 	}})
 	id := begin(t, e)
 	end(t, e, id, say(t, e, id, "hello"))
-	end(t, e, id, say(t, e, id, "hello")) // the first turn is closed
-	first := <-opened
-	if root, err := first.OpenFolder(t.Context()); err == nil {
+	closeNode(t, e) // waits until the turn is closed, which happens after its last event
+	talk := <-opened
+	if root, err := talk.OpenFolder(t.Context()); err == nil {
 		root.Close()
 		t.Error("the directory of an ended turn is created")
 	}
-	if _, err := os.Stat(first.FolderPath); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(talk.FolderPath); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of an ended turn: %v", err)
 	}
 }

@@ -153,7 +153,9 @@ func TestTurnReadsOnlyNewSteps(t *testing.T) {
 		for i := range 40 {
 			turn(e, i)
 		}
-		closeNode(t, e) // waits until the snapshot is stored
+		if err := e.Close(t.Context()); err != nil { // waits until the snapshot is stored
+			t.Fatal(err)
+		}
 		db := open()
 		stored, err := db.Snapshots.Last(t.Context(), id, 1<<40, chat.SnapshotFormat)
 		if err != nil {
