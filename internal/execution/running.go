@@ -20,6 +20,9 @@ const (
 	// closeGrace is how long a service may take to exit after its input is
 	// closed.
 	closeGrace = 2 * time.Second
+	// stderrGrace is how long the rest of standard error may take after the
+	// command has exited. A child of the command can hold it open.
+	stderrGrace = time.Second
 )
 
 // Service is a running long-lived command. Read and Write access its standard
@@ -43,7 +46,7 @@ type Service struct {
 	recordEnd func(reason string)
 	check     func() error // called before each write; may be nil
 
-	ended chan struct{} // closed when the command has exited
+	ended chan struct{} // closed when the command has exited and its standard error has been read
 	exit  sandbox.Exit  // set before ended is closed
 	err   error
 
@@ -51,7 +54,7 @@ type Service struct {
 	boxOnce        sync.Once
 	boxErr         error
 	closeRequested chan struct{} // closed by Close
-	drained        chan struct{} // closed after ended, once standard error has been read completely
+	drained        chan struct{} // closed once standard error has been read completely
 
 	stderr tailBuffer
 }
@@ -64,8 +67,10 @@ func (s *Service) watch(held context.Context, release func()) {
 		s.process.Kill()
 		s.closeBox()
 	})
-	var reading sync.WaitGroup
-	reading.Go(func() { io.Copy(&s.stderr, s.process.Stderr()) })
+	go func() {
+		io.Copy(&s.stderr, s.process.Stderr())
+		close(s.drained)
+	}()
 	go func() {
 		s.exit = s.process.Wait()
 		unwatch()
@@ -78,9 +83,11 @@ func (s *Service) watch(held context.Context, release func()) {
 		}
 		s.recordEnd(reason)
 		release()
+		select {
+		case <-s.drained:
+		case <-time.After(stderrGrace):
+		}
 		close(s.ended)
-		reading.Wait()
-		close(s.drained)
 	}()
 }
 
@@ -180,7 +187,8 @@ func (s *Service) Stderr() string {
 	return strings.ToValidUTF8(string(execute.Redact(s.stderr.bytes(), s.secrets...)), "\uFFFD")
 }
 
-// Done returns a channel that is closed when the service has exited.
+// Done returns a channel that is closed when the service has exited. Stderr is
+// complete then, unless a child of the service still holds standard error open.
 func (s *Service) Done() <-chan struct{} { return s.ended }
 
 // Err returns why the service exited. If the permission was revoked, the error

@@ -203,13 +203,14 @@ func TestP1Contract(t *testing.T) {
 			t.Errorf("%s(%v) is %q (failed: %v), want %q", tt.tool, tt.args, got, failed, tt.want)
 		}
 	}
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "nothing"}); err == nil || !strings.Contains(err.Error(), "has no tool nothing") {
+		t.Errorf("an unknown tool: %v", err)
+	}
+	served.Close() // until then, standard error may be incomplete
 	for _, part := range []string{"this is printed while it loads", "adding milk", "a program prints too", "skill notes, tool fail:"} {
 		if !strings.Contains(served.Stderr(), part) {
 			t.Errorf("standard error has no %q:\n%s", part, served.Stderr())
 		}
-	}
-	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "nothing"}); err == nil || !strings.Contains(err.Error(), "has no tool nothing") {
-		t.Errorf("an unknown tool: %v", err)
 	}
 }
 
@@ -315,6 +316,7 @@ func TestP2LoadFails(t *testing.T) {
 			t.Errorf("got %v, want %q in it", err, part)
 		}
 	}
+	served.Close() // until then, standard error may be incomplete
 	if !strings.Contains(served.Stderr(), "Traceback") {
 		t.Error("no traceback on standard error")
 	}

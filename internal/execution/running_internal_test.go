@@ -1,0 +1,57 @@
+package execution
+
+import (
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// exitedProcess is a process that has exited. Its standard error can still be read.
+type exitedProcess struct {
+	sandbox.Process
+	stderr io.Reader
+}
+
+func (p exitedProcess) Stderr() io.Reader { return p.stderr }
+func (p exitedProcess) Wait() sandbox.Exit {
+	return sandbox.Exit{Reason: sandbox.Exited, Code: 1}
+}
+
+// Done waits for the standard error of an exited service, which often says why it
+// exited. It does not wait long, because a child of the service may hold standard
+// error open.
+func TestDoneWaitsForStandardError(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		closed bool
+	}{
+		{"closed", true},
+		{"held open by a child", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				stderr, w := io.Pipe()
+				ended := ""
+				s := &Service{process: exitedProcess{stderr: stderr}, ended: make(chan struct{}), stderr: tailBuffer{limit: maxStderr}, recordEnd: func(reason string) { ended = reason }}
+				s.watch(t.Context(), func() {})
+				synctest.Wait()
+				time.Sleep(100 * time.Millisecond)
+				io.WriteString(w, "no module named numbers")
+				if tt.closed {
+					w.Close()
+				}
+				<-s.Done()
+				if got := s.Stderr(); got != "no module named numbers" {
+					t.Errorf("stderr is %q", got)
+				}
+				if err := s.Err(); err == nil || err.Error() != "exited with code 1" || ended != string(sandbox.Exited) {
+					t.Errorf("err is %v, recorded %q", err, ended)
+				}
+				w.Close()
+			})
+		})
+	}
+}
