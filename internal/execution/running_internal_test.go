@@ -37,12 +37,13 @@ func TestDoneWaitsForStandardError(t *testing.T) {
 				ended := ""
 				s := &Service{process: exitedProcess{stderr: stderr}, ended: make(chan struct{}), stderr: tailBuffer{limit: maxStderr}, recordEnd: func(reason string) { ended = reason }}
 				s.watch(t.Context(), func() {})
-				synctest.Wait()
-				time.Sleep(100 * time.Millisecond)
-				io.WriteString(w, "no module named numbers")
-				if tt.closed {
-					w.Close()
-				}
+				go func() {
+					time.Sleep(100 * time.Millisecond)
+					io.WriteString(w, "no module named numbers")
+					if tt.closed {
+						w.Close()
+					}
+				}()
 				<-s.Done()
 				if got := s.Stderr(); got != "no module named numbers" {
 					t.Errorf("stderr is %q", got)
