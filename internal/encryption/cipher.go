@@ -111,22 +111,22 @@ func (s *Cipher) Encrypt(value []byte, l Label) (string, error) {
 	case len(value) > MaxValue:
 		return "", fmt.Errorf("encrypt %q of %q: value too large (%d bytes, limit %d)", l.Name, l.Owner, len(value), MaxValue)
 	}
-	sealed := s.ciphers[s.current].Seal(nil, nil, value, l.associatedData(s.current))
-	return formatPrefix + s.current + "." + base64.RawURLEncoding.EncodeToString(sealed), nil
+	encrypted := s.ciphers[s.current].Seal(nil, nil, value, l.associatedData(s.current))
+	return formatPrefix + s.current + "." + base64.RawURLEncoding.EncodeToString(encrypted), nil
 }
 
 // Decrypt returns the value that was encrypted with the given label. It fails
 // with [ErrFormat], [ErrAltered] or an [*UnknownKeyError].
-func (s *Cipher) Decrypt(sealed string, l Label) ([]byte, error) {
-	value, err := s.decrypt(sealed, l)
+func (s *Cipher) Decrypt(encrypted string, l Label) ([]byte, error) {
+	value, err := s.decrypt(encrypted, l)
 	if err != nil {
 		return nil, fmt.Errorf("decrypt %q of %q: %w", l.Name, l.Owner, err)
 	}
 	return value, nil
 }
 
-func (s *Cipher) decrypt(sealed string, l Label) ([]byte, error) {
-	id, text, ok := splitEncrypted(sealed)
+func (s *Cipher) decrypt(encrypted string, l Label) ([]byte, error) {
+	id, text, ok := splitEncrypted(encrypted)
 	if !ok {
 		return nil, ErrFormat
 	}
@@ -147,14 +147,14 @@ func (s *Cipher) decrypt(sealed string, l Label) ([]byte, error) {
 
 // Stale reports whether a value was encrypted with a key other than the current
 // one. Such values should be encrypted again.
-func (s *Cipher) Stale(sealed string) bool {
-	id, _, ok := splitEncrypted(sealed)
+func (s *Cipher) Stale(encrypted string) bool {
+	id, _, ok := splitEncrypted(encrypted)
 	return ok && id != s.current
 }
 
 // splitEncrypted splits an encrypted value into its key id and base64 text.
-func splitEncrypted(sealed string) (id, text string, ok bool) {
-	rest, ok := strings.CutPrefix(sealed, formatPrefix)
+func splitEncrypted(encrypted string) (id, text string, ok bool) {
+	rest, ok := strings.CutPrefix(encrypted, formatPrefix)
 	if !ok || len(rest) > idSize+2*MaxValue || strings.ContainsAny(rest, "\r\n") { // base64 decoding ignores line breaks
 		return "", "", false
 	}

@@ -21,7 +21,7 @@ import (
 
 const (
 	keySize = 32
-	idSize  = 12      // length in characters
+	idSize  = 12      // length of a key's id in characters
 	maxKeys = 16      // maximum number of keys in a text
 	maxFile = 8 << 10 // maximum size of a key file, in bytes
 )
@@ -65,8 +65,8 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 // ParseKeys parses keys from the text of a file or an environment variable.
 // Each key is 32 bytes in base64, in either alphabet. Keys are separated by
 // white space or commas, and # starts a comment. ParseKeys returns an error if
-// there is no key, if there are more than 16, or if a key is not random. Its
-// errors do not quote the text.
+// there is no key, if there are more than 16, or if a key is obviously not
+// random. Its errors do not quote the text.
 func ParseKeys(text string) ([]Key, error) {
 	var keys []Key
 	for line := range strings.Lines(text) {
