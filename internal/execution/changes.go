@@ -26,8 +26,8 @@ import (
 type HeldChange struct {
 	Path   string // relative to the workspace; printable
 	Op     string // create, modify, mode or delete
-	Reader string // program that the file steers
-	Diff   string // unified, printable; "" for a directory or other permissions
+	Reader string // program whose behavior the file controls
+	Diff   string // printable unified diff; may be "" for a directory
 }
 
 // Agree asks the user whether held changes are to be applied, all of them or
@@ -137,7 +137,7 @@ func (w *workspace) apply(ctx context.Context, box sandbox.Sandbox) error {
 			w.held = held
 			note := heldNote(held, why)
 			if !declined {
-				note += "; " + w.keep(ctx, set)
+				note += "; " + w.storeHeld(ctx, set)
 			}
 			w.notes = append(w.notes, note)
 		}
@@ -163,9 +163,9 @@ func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string, dec
 	return "", false
 }
 
-// keep stores the held changes of a set for the user. next says what the user
+// storeHeld stores the held changes of a set for the user. next says what the user
 // can do with them.
-func (w *workspace) keep(ctx context.Context, set *overlay.Set) (next string) {
+func (w *workspace) storeHeld(ctx context.Context, set *overlay.Set) (next string) {
 	const byHand = "the user can make them, or run this with loadout run in their own terminal"
 	if w.store == nil {
 		return byHand
@@ -263,13 +263,13 @@ func (w *workspace) noteLost(set *overlay.Set, failed []overlay.Failure) {
 const (
 	// maxDiffed is the maximum size of a file for which a diff is shown.
 	maxDiffed = 64 << 10
-	// maxHeld and maxShown limit the changes of one question, and their diffs
-	// in bytes.
+	// maxHeld is the maximum number of changes in one question, and maxShown
+	// the maximum total size of their diffs in bytes.
 	maxHeld  = 500
 	maxShown = 1 << 20
-	// maxDiff is the maximum size of a diff. A diff is never shortened, because
-	// the user agrees to all of it. Escaped characters are longer than their
-	// bytes.
+	// maxDiff is the maximum size of a diff. It is large enough for any file of
+	// maxDiffed bytes, even if all characters are escaped, because the user
+	// must see the whole diff.
 	maxDiff = 32 << 20
 )
 
@@ -316,7 +316,7 @@ func quotedPath(name string) string {
 	return strconv.QuoteToASCII(name)
 }
 
-// NewHeldChange returns a held change of a file, with a diff of the contents
+// NewHeldChange returns a held change to a file, with a diff of the contents
 // before and after the change.
 func NewHeldChange(name, op, reader string, before, after []byte) HeldChange {
 	h := HeldChange{Path: quotedPath(name), Op: op, Reader: reader}

@@ -125,9 +125,9 @@ type Progress func(what string)
 // Run runs a script of a skill and waits for it to finish. A script that fails
 // or is killed is reported in the result, not as an error. If the policy denies
 // the run, and the user does not approve it when asked, the error is a
-// [*RefusedError] or that of [Options.Refused]. It is [ErrNoScripts] without a
-// sandbox. If ctx is done during the run, or
-// the output files cannot be saved, Run returns both a result and an error.
+// [*RefusedError] or the result of [Options.Refused]. Without a sandbox, it is
+// [ErrNoScripts]. If ctx is done during the run, or the output files cannot be
+// saved, Run returns both a result and an error.
 func (r *Runner) Run(ctx context.Context, req *Request) (*Result, error) {
 	if !r.hasSandbox() {
 		return nil, ErrNoScripts

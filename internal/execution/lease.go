@@ -28,9 +28,9 @@ type Lease struct {
 }
 
 // AcquireLease acquires a lease for a skill's servers, without starting them.
-// The lease outlives ctx. If the policy denies it, and the user does not approve
-// the skill when asked, the error is a [*RefusedError] or that of
-// [Options.Refused]. It is [ErrNoScripts] if r is nil.
+// The lease outlives ctx. If the policy denies it, and the user does not
+// approve the skill when asked, the error is a [*RefusedError] or the result of
+// [Options.Refused]. If r is nil, it is [ErrNoScripts].
 func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease, error) {
 	if r == nil {
 		return nil, ErrNoScripts

@@ -26,7 +26,7 @@ type Output struct {
 	Dir       string // directory for the files in /work/out if there is no working folder
 }
 
-// collector saves the files that a run writes in the user's directory or in a
+// collector saves the output files of a run to the user's directory or a
 // working folder, or discards them. It writes them to a temporary directory and
 // moves them to the destination when all are complete.
 type collector struct {
@@ -38,7 +38,7 @@ type collector struct {
 	isNew    bool     // this run created the working folder
 	unsaved  int
 	hidden   int // number of files that were skipped because their names start with a dot
-	unsafe   int // number of files that were skipped because packages refuse their names
+	unsafe   int // number of files that were skipped because their names are not portable
 	reason   string
 	unlock   func()
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Project is a directory that contains a configuration of commands. Only the
+// Project is a directory with a configuration that defines commands. Only the
 // configuration is trusted, so the commands can read the directory, mounted at
 // /workspace, but not change it. They have no network access, no secrets, and
 // only the environment variables in the configuration.
@@ -94,14 +94,14 @@ func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*
 	return a, nil
 }
 
-// watchTrust calls check periodically until held is done. check must cancel
-// held if the project is no longer trusted.
-func watchTrust(held context.Context, check func() error) {
+// watchTrust calls check periodically until ctx is done. check must cancel
+// ctx if the project is no longer trusted.
+func watchTrust(ctx context.Context, check func() error) {
 	tick := time.NewTicker(trustInterval)
 	defer tick.Stop()
 	for {
 		select {
-		case <-held.Done():
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 			_ = check()

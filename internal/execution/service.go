@@ -76,9 +76,10 @@ func (t skillTarget) plan(c *command) (*program, error) {
 // Serve starts a long-lived command in the sandbox. The command is killed when
 // its permission is revoked. ctx applies only to the start. The caller must
 // close the service. If the policy denies the start, and the user does not
-// approve the skill when asked, the error is a [*RefusedError] or that of
-// [Options.Refused]. If the command is not supported, it is a [*CommandError],
-// and without a sandbox [ErrNoScripts]. It wraps that of [Project.Check].
+// approve the skill when asked, the error is a [*RefusedError] or the result of
+// [Options.Refused]. If the command is not supported, it is a [*CommandError].
+// Without a sandbox, it is [ErrNoScripts]. If [Project.Check] fails, the error
+// wraps the error from it.
 //
 // Memory, processes and disk space are limited as for a run, but not the running
 // time.
@@ -222,7 +223,7 @@ func (r *Runner) start(t target, a *authorization, c *command, req *ServiceReque
 		v.Skill = s.name
 	}
 	v.redactOutput(spec, req.Redact)
-	v.recordEnd = func(reason string) { r.recordServed(v, o, c, req.Caller, reason) }
+	v.recordEnd = func(reason string) { r.recordServiceEnd(v, o, c, req.Caller, reason) }
 	return v, nil
 }
 
@@ -307,9 +308,9 @@ func (p *program) resolvePackage(a *authorization, skill string) error {
 	return nil
 }
 
-// recordServed records the end of a service. The start has already been
+// recordServiceEnd records the end of a service. The start has already been
 // recorded.
-func (r *Runner) recordServed(s *Service, o owner, c *command, by Caller, reason string) {
+func (r *Runner) recordServiceEnd(s *Service, o owner, c *command, caller Caller, reason string) {
 	if r.opts.Audit == nil {
 		return
 	}
@@ -318,5 +319,5 @@ func (r *Runner) recordServed(s *Service, o owner, c *command, by Caller, reason
 		details["package"], details["integrity"] = p.Name+"@"+p.Version, p.Integrity
 	}
 	r.opts.Audit(context.Background(), policy.Record{ // no caller is left to return an error to
-		Principal: by.Principal, Action: "served", Subject: s.Digest, Name: o.name, Decision: policy.Allow, Reason: reason, Details: details})
+		Principal: caller.Principal, Action: "served", Subject: s.Digest, Name: o.name, Decision: policy.Allow, Reason: reason, Details: details})
 }

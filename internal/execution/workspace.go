@@ -85,14 +85,16 @@ type Access int
 const (
 	// ReadOnly lets code read the directory.
 	ReadOnly Access = iota
-	// Overlay lets code change the directory as it sees it. At the end, changes
-	// are applied, except those of steering files without the user's
-	// agreement. If the sandbox has no overlays, access is ReadOnly.
+	// Overlay lets code change its own view of the directory. At the end, the
+	// changes are applied to the directory, except changes to steering files
+	// that the user did not agree to. If the sandbox has no overlays, access is
+	// ReadOnly.
 	Overlay
 	// OverlayOrDirect is like Overlay, but Direct if the sandbox has no
 	// overlays.
 	OverlayOrDirect
-	// Direct lets code change the directory, except protected names that exist.
+	// Direct lets code change the directory, except existing files and
+	// directories with protected names.
 	Direct
 )
 
