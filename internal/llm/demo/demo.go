@@ -145,7 +145,7 @@ func splitWords(text string) []string {
 	return out
 }
 
-// requestTokens estimates the number of tokens of a request.
+// requestTokens estimates the number of tokens in a request.
 func requestTokens(r *llm.Request) int {
 	n := textTokens(r.Instructions)
 	for _, t := range r.Tools {
@@ -176,7 +176,7 @@ func partTokens(parts []llm.Part) int {
 	return n
 }
 
-// textTokens estimates the number of tokens of a text.
+// textTokens estimates the number of tokens in a text.
 func textTokens(text string) int { return (len(text) + tokenBytes - 1) / tokenBytes }
 
 // tokenBytes is the estimated number of bytes of UTF-8 in a token. Counting

@@ -169,7 +169,7 @@ func readLoadText(result, name string) []*skill {
 			tools = strings.Index(result, line)
 		} else if isAlreadyLoaded(line, name) {
 			continue // an earlier result contains the instructions
-		} else if tools < 0 && line != "" && len(k.instructions) < maxTold {
+		} else if tools < 0 && line != "" && len(k.instructions) < maxInstructions {
 			k.instructions += line + "\n"
 		}
 	}

@@ -68,9 +68,9 @@ var chinesePhrases = phrases{
 }
 
 const (
-	maxTold   = 400  // maximum number of bytes of instructions in a response
-	maxShown  = 4000 // maximum number of bytes of a result in a response
-	maxListed = 20
+	maxInstructions = 400  // maximum number of bytes of instructions in a response
+	maxShown        = 4000 // maximum number of bytes of a result in a response
+	maxListed       = 20
 )
 
 // finalAnswer returns the response that ends a turn. It describes the steps and
@@ -176,7 +176,7 @@ func (t *turn) describeLoad(l *phrases, s *step) []string {
 		return out
 	}
 	if body := strings.TrimSpace(k.instructions); body != "" {
-		out = append(out, l.instructions, quote(truncate(body, maxTold)))
+		out = append(out, l.instructions, quote(truncate(body, maxInstructions)))
 	}
 	if len(k.scripts) > 0 {
 		out = append(out, fmt.Sprintf(l.scripts, list(k.scripts))+" "+fmt.Sprintf(l.how, k.scripts[0], k.name))
@@ -226,7 +226,7 @@ func quote(result string) string {
 // formatArgument formats an argument as JSON.
 func (l *phrases) formatArgument(v any) string {
 	if text := asJSON(v); text != "null" && text != "{}" {
-		return truncate(text, maxTold)
+		return truncate(text, maxInstructions)
 	}
 	return l.empty
 }

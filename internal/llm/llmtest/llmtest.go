@@ -57,24 +57,24 @@ type Vendor struct {
 // Run tests a vendor's implementation of [llm.Model].
 func Run(t *testing.T, v *Vendor) {
 	for name, test := range map[string]func(*testing.T, *Vendor){
-		"Text":            testText,
-		"ParallelCalls":   testParallelCalls,
-		"Thinking":        testThinking,
-		"CutByLength":     testCutByLength,
-		"CutStream":       testCutStream,
-		"NothingCame":     testNothingCame,
-		"Refusal":         testRefusal,
-		"KeyRefused":      testKeyRefused,
-		"TooMany":         testTooMany,
-		"EndsWithContext": testEndsWithContext,
-		"EndsMidAnswer":   testEndsMidAnswer,
-		"ConsumerStops":   testConsumerStops,
-		"NotReached":      testNotReached,
-		"ImageResult":     testImageResult,
-		"OnlyAddsTo":      testOnlyAddsTo,
-		"Schemas":         testSchemas,
-		"RequestIsKept":   testRequestIsKept,
-		"Concurrent":      testConcurrent,
+		"Text":              testText,
+		"ParallelCalls":     testParallelCalls,
+		"Thinking":          testThinking,
+		"CutByLength":       testCutByLength,
+		"CutStream":         testCutStream,
+		"RetryBeforeOutput": testRetryBeforeOutput,
+		"Refusal":           testRefusal,
+		"KeyRefused":        testKeyRefused,
+		"TooMany":           testTooMany,
+		"EndsWithContext":   testEndsWithContext,
+		"CutMidResponse":    testCutMidResponse,
+		"ConsumerStops":     testConsumerStops,
+		"NotReached":        testNotReached,
+		"ImageResult":       testImageResult,
+		"PromptExtends":     testPromptExtends,
+		"Schemas":           testSchemas,
+		"RequestIsKept":     testRequestIsKept,
+		"Concurrent":        testConcurrent,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, v) })
 	}
@@ -247,9 +247,9 @@ func testCutStream(t *testing.T, v *Vendor) {
 	}
 }
 
-// testNothingCame checks that a request is retried if the response fails before
+// testRetryBeforeOutput checks that a request is retried if the response fails before
 // any part of it was shown.
-func testNothingCame(t *testing.T, v *Vendor) {
+func testRetryBeforeOutput(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Cut: true}, Turn{Text: []string{"Sunny."}})
 	a, err := llm.Ask(t.Context(), llm.Retry(m, &llm.RetryOptions{Wait: time.Millisecond}), conversation(), nil)
 	if err != nil || a.Message.Words() != "Sunny." || len(s.Bodies()) != 2 {
@@ -305,9 +305,9 @@ func testEndsWithContext(t *testing.T, v *Vendor) {
 	<-s.done
 }
 
-// testEndsMidAnswer checks that the received part of a response is returned, so
+// testCutMidResponse checks that the received part of a response is returned, so
 // that it can be shown.
-func testEndsMidAnswer(t *testing.T, v *Vendor) {
+func testCutMidResponse(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Text: []string{"It is"}, Hang: true})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	_, err := llm.Ask(ctx, llm.Retry(m, nil), conversation(), func(llm.Event) { cancel(errStopped) })
@@ -357,9 +357,9 @@ func testImageResult(t *testing.T, v *Vendor) {
 	}
 }
 
-// testOnlyAddsTo checks that the prompt of each request starts with the prompt
+// testPromptExtends checks that the prompt of each request starts with the prompt
 // of the previous request.
-func testOnlyAddsTo(t *testing.T, v *Vendor) {
+func testPromptExtends(t *testing.T, v *Vendor) {
 	m, s := open(t, v,
 		Turn{Text: []string{"I look."}, Calls: []llm.Call{rome, oslo}},
 		Turn{Thinking: "Both.", Signature: "c2ln", Calls: []llm.Call{rome}},

@@ -14,7 +14,7 @@ import (
 
 // Turn is the server's response to a request.
 type Turn struct {
-	// From, if set, returns the turn for a request and the fields below are
+	// From, if set, returns the turn for a request, and the fields below are
 	// ignored. It is needed, for example, if a call uses part of a result.
 	From func(body []byte) Turn
 
