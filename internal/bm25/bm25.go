@@ -147,7 +147,7 @@ type queryBuffers struct {
 	stem     []byte
 	postings []posting
 	weights  []float64 // by posting
-	block    []byte    // of a dictionary
+	block    []byte    // read from a dictionary
 	value    []byte    // postings that were read from a file
 }
 
@@ -402,8 +402,8 @@ func (x *Index) boostName(s *queryBuffers, key []byte) error {
 	return nil
 }
 
-// forTexts calls f for each text in p to whose name the entry e belongs. It
-// passes the position of the text in the index.
+// forTexts calls f for each text in p whose name has the entry e. It passes the
+// text's position in the index.
 func (x *Index) forTexts(s *queryBuffers, p *part, e entry, f func(doc uint32)) (err error) {
 	s.postings, err = p.Segment.names.appendPostings(s.postings[:0], e, p.At, &s.value)
 	for _, post := range s.postings {

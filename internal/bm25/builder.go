@@ -51,7 +51,7 @@ type builder struct {
 	keys    []uint64      // by text
 	counts  [][]termCount // by text
 	total   int           // number of counts
-	current []termCount   // of the current text
+	current []termCount   // counts in the current text
 	slot    []uint32      // by stem: its index in current plus one, or 0
 
 	metaLen, fullLen []uint32 // number of words of each text, without and with its body

@@ -182,7 +182,7 @@ type dictionaryWriter struct {
 	blocks, index []byte
 	values        *[]byte
 	entries       int // in the current block
-	start         int // of the current block
+	start         int // offset of the current block
 	first         string
 }
 

@@ -126,7 +126,7 @@ type cursor struct {
 	positions []int32
 	block     int // next block
 	buf       []byte
-	rest      []byte // of the current block
+	rest      []byte // unread part of the current block
 	word      []byte
 	entry     entry
 	done      bool

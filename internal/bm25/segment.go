@@ -40,12 +40,12 @@ const (
 )
 
 const (
-	headerSize  = len(segmentMagic) + 8 + sectionCount*12 // without the label and the checksum
-	textSize    = 16
-	maxPosting  = binary.MaxVarintLen32 + 3
-	maxTexts    = 1 << 22
-	maxSegment  = 1 << 30
-	maxSections = 256 << 20 // maximum length of a section that is read at once
+	headerSize = len(segmentMagic) + 8 + sectionCount*12 // without the label and the checksum
+	textSize   = 16
+	maxPosting = binary.MaxVarintLen32 + 3
+	maxTexts   = 1 << 22
+	maxSegment = 1 << 30
+	maxSection = 256 << 20 // maximum length of a section that is read at once
 )
 
 // ErrDamaged is returned for a segment that is damaged, or was written in a
@@ -190,8 +190,8 @@ func (s *Segment) Write(w io.Writer, label string) error {
 
 // readAll reads a section with the given checksum.
 func (s *section) readAll(sum uint32) ([]byte, error) {
-	if s.len > maxSections {
-		return nil, fmt.Errorf("%w: section of %d bytes (limit %d)", ErrDamaged, s.len, maxSections)
+	if s.len > maxSection {
+		return nil, fmt.Errorf("%w: section of %d bytes (limit %d)", ErrDamaged, s.len, maxSection)
 	}
 	buf := make([]byte, s.len)
 	return s.read(0, s.len, sum, &buf)
