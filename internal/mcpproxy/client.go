@@ -146,8 +146,8 @@ func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNot
 }
 
 // askClient sends an input request to a legacy client and waits for the
-// response until ctx is done. It sends on the stream of the client's request
-// that has the context requestCtx.
+// response until ctx is done. It uses the stream of the client's request whose
+// context is requestCtx.
 func (s *Server) askClient(ctx, requestCtx context.Context, ss *mcp.ServerSession, method string, p mcp.Params) (mcp.Result, error) {
 	requestCtx, cancel := context.WithCancel(requestCtx)
 	defer cancel()

@@ -311,8 +311,8 @@ func (s *Server) completeArgument(ctx context.Context, in *inboundRequest, req *
 	return c, nil
 }
 
-// forward forwards a client's request to a server. Each of them may use the
-// legacy or the modern protocol.
+// forward forwards a client's request to a server. The client and the server
+// may each use the legacy or the modern protocol.
 func (s *Server) forward(ctx context.Context, in *inboundRequest, x *exchange) (mcp.Result, error) {
 	if in.client != nil {
 		return s.forwardLegacyToModern(ctx, in, x)

@@ -121,10 +121,10 @@ func (l *upstreamConn) listTemplates(ctx context.Context, meta map[string]any) (
 	return r, err
 }
 
-// listAll reads one list from every server in parallel. For each server, it
-// stores the items in the list that the function last returns. If a server fails,
-// listAll reports the error and keeps the items that the server listed before.
-func listAll[T any](ctx context.Context, s *Server, in *inboundRequest, read func(*upstreamConn, context.Context, map[string]any) (listResult[T], error), last func(*lists) *[]T) (mcp.Cacheable, error) {
+// listAll reads one list from every server in parallel. It stores the items of
+// each server in the list selected by field. If a server fails, listAll reports
+// the error and keeps the items that the server listed before.
+func listAll[T any](ctx context.Context, s *Server, in *inboundRequest, read func(*upstreamConn, context.Context, map[string]any) (listResult[T], error), field func(*lists) *[]T) (mcp.Cacheable, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no answer within %v", s.opts.ListTimeout))
 	defer cancel()
 	results := make([]listResult[T], len(s.upstreams))
@@ -140,7 +140,7 @@ func listAll[T any](ctx context.Context, s *Server, in *inboundRequest, read fun
 			}
 			if err == nil || results[i].items != nil {
 				u.mu.Lock()
-				*last(&u.lists) = results[i].items
+				*field(&u.lists) = results[i].items
 				u.mu.Unlock()
 			}
 			results[i].err = err

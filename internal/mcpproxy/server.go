@@ -86,8 +86,8 @@ type Options struct {
 	// MaxLegacyConns is the maximum number of connections to each legacy server
 	// for modern clients; default 16.
 	MaxLegacyConns int
-	// IdleTimeout is how long such a connection stays open while idle; default
-	// 1 minute.
+	// IdleTimeout is how long an idle connection to a legacy server stays open
+	// for modern clients; default 1 minute.
 	IdleTimeout time.Duration
 	// Logger receives log messages; nil discards them.
 	Logger *slog.Logger
