@@ -1,7 +1,7 @@
 // Package clientaction lets tools and MCP servers request actions that only a
 // client of a conversation can perform, such as drawing a diagram in its
-// window. Only the first client's answer is used. The package knows no
-// particular client. Start with [Client].
+// window. Only the first client's answer is used. The package does not depend
+// on a particular client. Start with [Client].
 package clientaction
 
 import (
@@ -20,7 +20,7 @@ import (
 
 // Action is the payload of a request for an action that only a client can
 // perform, such as drawing a diagram in its window. The content of the answer
-// is an object with the members success, and result or error.
+// is an object with the member success, and either result or error.
 type Action struct {
 	Request string          `json:"request_id"`
 	Skill   string          `json:"skill_name"`
@@ -41,8 +41,8 @@ type Client struct {
 }
 
 // Tool returns a tool whose calls are performed by a client, as actions of a
-// skill. The model receives the client's errors, and an error if no client
-// answers before the timeout.
+// skill. The model receives the client's errors. If no client answers before
+// the timeout, it receives an error, too.
 func (c *Client) Tool(skill string, t llm.Tool) agent.Tool {
 	return agent.Tool{Tool: t, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 		timeout := cmp.Or(c.Timeout, 30*time.Second)

@@ -15,8 +15,8 @@ import (
 
 // actionKey is the key in an elicitation's _meta that holds an actionRequest, a
 // request for an action that only a client can perform. The elicitation's
-// result always has the action "accept". Its content has the members success,
-// and result or error, as sent by the client. If no client performed the
+// result always has the action "accept". Its content has the member success,
+// and either result or error, as sent by the client. If no client performed the
 // action, success is false.
 const actionKey = "loadout/action"
 

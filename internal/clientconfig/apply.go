@@ -27,11 +27,11 @@ type fileState struct {
 // its owner. It does not preserve hard links or extended attributes. A new file
 // has mode 0600, and new directories have mode 0700. If the file has changed
 // since it was read, Apply returns [ErrChanged] and writes nothing. Processes
-// that apply changes of the same file take turns: Apply waits up to 10 seconds.
-// If another program writes the file between that check and the replacement,
-// that program's change is lost. After any other error the file is unchanged,
-// except for an error about a backup that could not be deleted. Apply succeeds
-// only once.
+// that apply changes to the same file take turns: Apply waits up to 10 seconds
+// for its turn. If another program writes the file after Apply has compared it
+// and before Apply replaces it, that program's change is lost. After any other
+// error the file is unchanged, except for an error about a backup that could
+// not be deleted. Apply succeeds only once.
 func (c *Change) Apply() (err error) {
 	if c.Action == None {
 		return nil
@@ -69,7 +69,7 @@ func (c *Change) Apply() (err error) {
 }
 
 // removeDirs deletes the empty directories above a deleted file that Apply may
-// have created: those within c.base with the mode that it gives to directories.
+// have created: those within c.base that have mode 0700.
 func (c *Change) removeDirs() {
 	if c.base == "" || c.File != c.Target {
 		return
@@ -217,8 +217,8 @@ func readError(path string, err error) error {
 	return &FileError{File: path, Problem: "cannot read the file: " + causeText(err), Fix: "check its permissions, or name another file", Err: err}
 }
 
-// checkWritable returns an error for a read-only file. A rename could replace
-// it, but its owner does not want it to change.
+// checkWritable returns an error for a read-only file. Apply could replace such
+// a file, but the owner does not want the file to change.
 func (f fileState) checkWritable(path string) error {
 	if f.exists && f.info.Mode().Perm()&0o200 == 0 {
 		return &FileError{File: path, Problem: "the file is read-only", Fix: "make it writable first, or change what generates it"}

@@ -100,9 +100,9 @@ func readBackups(file string) ([]backup, error) {
 	return found, nil
 }
 
-// hasUserEntry reports whether the backup contains an entry that Loadout may
-// not have written. An entry of Loadout has no options, and the backup is
-// exactly what results from adding that entry to an older backup or to no file.
+// hasUserEntry reports whether the backup contains an entry that the user may
+// have written. Loadout wrote the entry if it has no options and the backup is
+// exactly the result of adding it to an older backup or to an empty file.
 func (b backup) hasUserEntry(c Client, name string, older []backup) bool {
 	doc, err := parse(c, b.data)
 	if err != nil {
@@ -124,9 +124,10 @@ func (b backup) hasUserEntry(c Client, name string, older []backup) bool {
 	return true
 }
 
-// newestWithout returns the newest backup without the entry, or with an entry
-// of the user that does not start Loadout; nil if there is none. kept lists the
-// backups with an entry of the user.
+// newestWithout returns the newest backup that does not contain the entry, or
+// contains a user's entry that does not start Loadout. It returns nil if there
+// is none. kept lists the backups with a user's entry, as reported by
+// hasUserEntry.
 func newestWithout(c Client, backups, kept []backup, name string) *backup {
 	for i := len(backups) - 1; i >= 0; i-- {
 		b := backups[i]

@@ -21,12 +21,12 @@
 // even if FILE is a symlink. A backup is never overwritten: if it exists with
 // different content, the next one is FILE.loadout-backup-2, and so on up to -9,
 // after which Plan fails until some are deleted. A backup with the same content
-// is reused. An undo creates no backup and deletes all of them, except those with
-// a replaced entry that Loadout may not have written. An undo removes the entry
-// instead of restoring a backup, because the file may have been edited since.
-// Only if the file is exactly what Loadout wrote from a backup, that backup is
-// restored byte for byte, also with a replaced entry that starts another
-// program.
+// is reused. An undo creates no backup and deletes all of them, except those
+// with a replaced entry that Loadout may not have written. An undo removes the
+// entry instead of restoring a backup, because the file may have been edited
+// since. There is one exception: if the file is exactly what Loadout wrote from
+// a backup, that backup is restored byte for byte, even if it contains an entry
+// that starts another program.
 //
 // # Secrets
 //
@@ -88,11 +88,11 @@ type Client struct {
 	// Note is a fact about the client that users should know; "" if there is
 	// none.
 	Note string
-	// Source is the address of the documentation of the file.
+	// Source is the URL of the file's documentation.
 	Source string
-	// Ran is the version of the client that started the command of an entry in
-	// this format, in test/clients or by hand; "" if the format is known from
-	// documentation only.
+	// Ran is the version of the client with which the format was tested: the
+	// client started the command of an entry, in test/clients or by hand. It is
+	// "" if the format is known from documentation only.
 	Ran string
 	// Importable reports whether the entries of other servers have a format that
 	// can be imported.

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// traces lists what an installed client leaves on a machine. One of them
-// suffices. Paths use slashes. A directory into which other programs install
-// skills, such as ~/.claude, is no trace, and neither is an empty directory.
+// traces lists programs, files and directories that show that a client is
+// installed. One of them suffices. Paths use slashes. A directory into which
+// other programs install skills, such as ~/.claude, is not a trace, and neither
+// is an empty directory.
 type traces struct {
 	commands []string // programs in PATH
 	home     []string // files and directories relative to Environment.Home
@@ -46,8 +47,9 @@ func (c Client) Installed(p Environment) (path string, ok bool) {
 	return "", false
 }
 
-// hasFiles reports whether a directory contains anything except an empty
-// directory, which an earlier connection may have left.
+// hasFiles reports whether a directory contains anything other than empty
+// directories, which an earlier connection may have left. If the directory
+// cannot be read, hasFiles returns true.
 func hasFiles(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -122,8 +122,8 @@ func (e edit) apply(src []byte) []byte {
 }
 
 // verify parses after and checks that it equals before except for the entry,
-// which must be o, or absent if o is nil. A difference is a bug in this
-// package. verify ensures that the file is not written in that case.
+// which must be o, or absent if o is nil. Any other difference is a bug in this
+// package, and the error prevents the file from being written.
 func verify(c Client, before document, after []byte, name string, o object) (document, error) {
 	fault := &refusal{-1, "the entry cannot be edited without changing other parts of the file", fixByHand}
 	doc, err := parse(c, after)

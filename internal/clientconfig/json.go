@@ -19,8 +19,8 @@ type jsonDoc struct {
 	key  string
 	root hujson.Value
 	top  *hujson.Object // value of root; nil for an empty file
-	// servers is the index of the member key in top, or -1. entries is the
-	// value of that member.
+	// servers is the index in top of the member named key, or -1. entries is
+	// the value of that member.
 	servers int
 	entries *hujson.Object
 }

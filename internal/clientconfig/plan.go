@@ -23,9 +23,9 @@ type Target struct {
 // Action describes how a [Change] affects the file.
 type Action string
 
-// Actions. A connection results in Create (a new file), Add, Replace or None.
-// An undo results in Remove, Delete (the file has no other content), Replace (an
-// entry of the user is restored) or None.
+// Actions. Connecting a client results in Create (a new file), Add, Replace or
+// None. An undo results in Remove, Delete (the file has no other content),
+// Replace (the user's entry is restored) or None.
 const (
 	None    Action = "none"
 	Create  Action = "create"
@@ -46,8 +46,9 @@ type Change struct {
 	Backup string
 	// Removes lists the backups that Apply deletes after an undo.
 	Removes []string
-	// Existing describes the entry of Loadout with options of the user that
-	// [PlanMissing] leaves as it is, such as "with --skills"; "" if there is none.
+	// Existing describes how an entry that [PlanMissing] leaves unchanged
+	// differs from the one it would add, such as "with --skills". It is "" if
+	// there is no such entry.
 	Existing string
 	// Notes are sentences for the user to read before confirming.
 	Notes []string
@@ -104,9 +105,9 @@ func Plan(t Target, e Entry) (*Change, error) {
 	return ch, ch.finish(t.Client, doc, e.Name, want)
 }
 
-// PlanMissing is like [Plan], but it leaves an existing entry that starts Loadout
-// with options or other settings, or connects to its URL, as it is. Action is
-// then [None], and Existing is set.
+// PlanMissing is like [Plan], but leaves an existing entry unchanged if it
+// starts Loadout with options or other settings, or connects to its URL. Action
+// is then [None], and Existing is set.
 func PlanMissing(t Target, e Entry) (*Change, error) {
 	e = e.withDefaultName()
 	t, ch, doc, err := t.openWith(e.Name)
@@ -125,14 +126,14 @@ func PlanMissing(t Target, e Entry) (*Change, error) {
 // PlanUndo plans to remove the entry with the given name; "" means
 // [DefaultName]. It also removes the parent object and the file if Plan created
 // them and they are now empty, and then the file's empty directories with mode
-// 0700, which Apply may have created. If there is nothing to
-// undo, Action is [None], and the notes list backups, which are not deleted.
-// The same applies to an entry that starts something other than Loadout.
+// 0700, which Apply may have created. If there is nothing to undo, Action is
+// [None], and the notes list backups, which are not deleted. The same applies
+// if the entry starts something other than Loadout.
 //
 // If Plan replaced an entry that starts something other than Loadout and the
 // file has not changed since, the file is restored with that entry, and Action
-// is [Replace]. Any other replaced entry remains in its backup, which a note
-// names.
+// is [Replace]. Any other replaced entry remains in its backup, and a note
+// names the backup.
 //
 // It returns the same errors as [Plan].
 func PlanUndo(t Target, name string) (*Change, error) {
@@ -192,8 +193,8 @@ func PlanUndo(t Target, name string) (*Change, error) {
 }
 
 // setUndo sets the action and the new text of an undo. kept lists the backups
-// with an entry of the user. If the action is [Replace], setUndo returns the
-// backup with the user's entry that the new text restores.
+// with a user's entry. If the action is [Replace], setUndo returns the backup
+// whose entry the new text restores.
 func (c *Change) setUndo(client Client, doc document, name string, value any, kept []backup) (*backup, error) {
 	c.Action = Remove
 	original := newestWithout(client, c.backups, kept, name)
@@ -300,7 +301,7 @@ func (t Target) open() (*Change, document, error) {
 	return ch, doc, nil
 }
 
-// base returns the existing directory in which Plan may create directories, or
+// base returns the existing directory in which Apply may create directories, or
 // "" for a file that the user named.
 func (t Target) base() string {
 	scope, err := t.Client.resolveScope(t.Scope)
@@ -330,7 +331,7 @@ func (t Target) path() (string, error) {
 }
 
 // checkContained returns an error if symlinks in a project lead to a file
-// outside, because the project may be untrusted.
+// outside the project, because the project may be untrusted.
 func (t Target) checkContained(ch *Change) error {
 	scope, _ := t.Client.resolveScope(t.Scope)
 	if t.File != "" || scope != Project {

@@ -1,7 +1,7 @@
 package clientconfig
 
-// clients lists the clients in display order. A client without a version in
-// Ran was never run with such an entry: its row follows the documentation in
+// clients lists the clients in display order. A client without a version in Ran
+// was never tested with such an entry: its row follows the documentation in
 // Source.
 var clients = []Client{
 	{

@@ -26,7 +26,7 @@ type Plan struct {
 	Servers      []Server
 	Secrets      []MovedSecret
 	Unset        []string // names of secrets that the user must set
-	OtherServers int      // number of servers of other projects, which are not imported
+	OtherServers int      // number of servers in other projects, which are not imported
 	Backup       string   // backup of the client's file that Apply creates
 	Diff         string   // diff of the client's file, without secrets
 	Notes        []string
@@ -63,7 +63,7 @@ type Server struct {
 func (p *Plan) Apply(ctx context.Context) error { return p.applyTo(ctx, p) }
 
 // ChangedServers returns the names of the servers that an import adds to the
-// servers file, or that an undo concerns.
+// servers file, or of all servers in the plan of an undo.
 func (p *Plan) ChangedServers() []string {
 	if p.Action != Undo {
 		return slices.Sorted(maps.Keys(p.step.Servers))

@@ -101,7 +101,7 @@ func (m *secretMover) moveValue(where, key, value string) string {
 	return "${{secrets." + name + "}}"
 }
 
-// looksSecret reports whether a value may be a secret, given a field whose name
+// looksSecret reports whether a value may be a secret if the name of its field
 // suggests one.
 func looksSecret(value string) bool {
 	return len(value) >= 4 && !strings.Contains(value, "${") && !keyID.MatchString(value)

@@ -1,7 +1,7 @@
-// Package clientprofile describes MCP clients: how much of a server's texts they
-// show to their models, which part of a result, and which skills they read
-// themselves. Each profile rests on recorded requests of the client, or names its
-// source.
+// Package clientprofile describes MCP clients: how much of a server's texts
+// they show to their models, which parts of a result they show, and which
+// skills they read themselves. Each profile is based on recorded requests from
+// the client, or names its source.
 package clientprofile
 
 import (
@@ -28,24 +28,26 @@ type Profile struct {
 	// Source names the documentation or code behind the profile.
 	Source string
 
-	// Instructions and Description are the numbers of characters of a server's
-	// instructions and of a tool's description that reach the model: 0 if that is
-	// not known, or [All].
+	// Instructions is the number of characters of a server's instructions that
+	// reach the model, and Description is that of a tool's description. 0 means
+	// that the number is not known; [All] means no limit.
 	Instructions, Description int
-	// Catalog is the maximum number of characters of the list of skills.
+	// Catalog is the maximum number of characters in the list of skills.
 	Catalog int
-	// Reads are the directories from which the client lists skills itself: ~/DIR in
-	// the home directory and ./DIR in the project. DIR/** includes subdirectories.
+	// Reads lists the directories from which the client lists skills itself:
+	// ~/DIR in the home directory and ./DIR in the project. DIR/** includes
+	// subdirectories.
 	Reads []string
-	// Private are directories with skills that are for this client alone. They are
-	// below Reads.
+	// Private lists directories below those in Reads whose skills are for this
+	// client alone.
 	Private []string
-	// Elicitation and Roots tell which of these capabilities the client declares.
-	// The capabilities of a connection count; these are for documentation.
+	// Elicitation and Roots report whether the client declares these
+	// capabilities. They are for documentation; programs use the capabilities
+	// declared on a connection.
 	Elicitation, Roots bool
-	// StructuredOnly means that of a result with structured content the model sees
-	// nothing else. Instructions would then be one line of JSON, which costs up to
-	// 1.8 times as many tokens.
+	// StructuredOnly means that if a result has structured content, the model
+	// sees only that. Instructions would then be one line of JSON, which costs
+	// up to 1.8 times as many tokens.
 	StructuredOnly bool
 }
 
@@ -126,7 +128,8 @@ func Named(name string) *Profile {
 	return unknown
 }
 
-// WithUserAgent returns the profile of the client with a User-Agent header.
+// WithUserAgent returns the profile of the client that sends the given
+// User-Agent header.
 func WithUserAgent(agent string) *Profile {
 	for _, p := range profiles {
 		if slices.ContainsFunc(p.UserAgents, func(prefix string) bool { return strings.HasPrefix(agent, prefix) }) {
