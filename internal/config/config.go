@@ -39,8 +39,7 @@ type Config struct {
 	// of MCP servers.
 	User map[string]string
 
-	// Inherited lists skill directories from environment variables of an
-	// earlier system.
+	// Inherited lists skill directories from legacy environment variables.
 	Inherited []string
 	// Notes lists ignored settings with the reason.
 	Notes []Note
@@ -64,9 +63,9 @@ type Input struct {
 	Getenv  func(string) string
 	// File is the configuration file given by the user, or "".
 	File string
-	// Agent returns the agent that chose File and the environment, or "". nil
-	// means that none did. An agent cannot approve: policy.approved has no effect
-	// in a file that it names.
+	// Agent returns the name of the agent that chose File and the environment,
+	// or "" if the user chose them; nil means the user. An agent cannot
+	// approve: policy.approved has no effect in a file that an agent names.
 	Agent func() string
 	// Flags holds settings from the command line, by key.
 	Flags map[string]string
@@ -502,8 +501,8 @@ func decodeList(v *[]string, n *yaml.Node) error {
 	return nil
 }
 
-// applyLegacyEnvironment applies the environment variables of an earlier
-// system.
+// applyLegacyEnvironment applies the legacy environment variables, whose names
+// start with LLP_.
 func (l *loader) applyLegacyEnvironment() {
 	for _, d := range filepath.SplitList(l.in.Getenv("LLP_SKILLS_DIRS")) {
 		if d != "" {

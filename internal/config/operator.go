@@ -23,7 +23,7 @@ type OperatorFile interface {
 	Read() ([]byte, error)
 }
 
-// operatorKeys lists what the administrator's file can set.
+// operatorKeys lists the keys that the administrator's file can set.
 var operatorKeys = []string{"policy.presence", "policy.approved", "policy.rules", "policy.threshold"}
 
 // Managed reports whether only approvals by the administrator are valid.

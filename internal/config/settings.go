@@ -43,8 +43,7 @@ type Servers struct {
 	Deadline int
 	Idle     int
 
-	// Inherited lists files and directories from environment variables of an
-	// earlier system.
+	// Inherited lists files and directories from legacy environment variables.
 	Inherited []string
 	// Project lists files and directories from a trusted project's
 	// configuration. Their servers do not count as the user's own. They run in

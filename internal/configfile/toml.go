@@ -131,7 +131,7 @@ func (s *tomlScan) scan() *Error {
 	return nil
 }
 
-// skipString sets i to the last quote of a string.
+// skipString advances i to the last quote of a string.
 func (s *tomlScan) skipString(q byte) {
 	end := string(q)
 	if long := strings.Repeat(end, 3); strings.HasPrefix(s.text[s.i:], long) {

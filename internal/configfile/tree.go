@@ -1,8 +1,8 @@
 // Package configfile parses the configuration files of other programs, in JSON
 // with comments, YAML or TOML, into a common tree whose nodes have positions.
 // It limits the size and depth of trees and expands aliases, so trees are safe
-// to walk. It opens no files except in [ReadFile], knows no settings, and its
-// errors quote no values.
+// to walk. It opens no files except in [ReadFile] and gives keys no meaning.
+// Its errors quote no values.
 package configfile
 
 import (
