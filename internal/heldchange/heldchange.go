@@ -1,7 +1,6 @@
-// Package heldchange stores changes to steering files about which nobody could
-// be asked, until the user applies or discards them. It uses one file for each
-// directory of the user. A stored change is not applied if its file has changed
-// since.
+// Package heldchange stores changes to steering files that nobody could be
+// asked about, until the user applies or discards them. It uses one file for
+// each workspace. A stored change is not applied if its file has changed since.
 package heldchange
 
 import (
@@ -69,8 +68,9 @@ func resolve(workspace string) string {
 	return filepath.Clean(workspace)
 }
 
-// Add stores changes in a directory, all or none. A change replaces an older
-// change of the same file. Add returns an error if there would be too many.
+// Add stores changes to files in a workspace, either all or none. A change
+// replaces an older change to the same file. Add returns an error if there
+// would be too many changes.
 func (s *Store) Add(ctx context.Context, workspace, by string, changes []overlay.Stored) error {
 	now := s.now().UTC().Round(time.Second)
 	err := s.change(ctx, workspace, func(all []Change) ([]Change, error) {
@@ -91,8 +91,8 @@ func (s *Store) Add(ctx context.Context, workspace, by string, changes []overlay
 	return nil
 }
 
-// Remove removes changes in a directory, unless they were replaced in the
-// meantime.
+// Remove removes stored changes to files in a workspace, unless they were
+// replaced in the meantime.
 func (s *Store) Remove(ctx context.Context, workspace string, changes []Change) error {
 	err := s.change(ctx, workspace, func(all []Change) ([]Change, error) {
 		return slices.DeleteFunc(all, func(c Change) bool {
@@ -133,7 +133,8 @@ func (s *Store) change(ctx context.Context, workspace string, edit func([]Change
 	})
 }
 
-// List returns the changes in a directory that are at most 30 days old.
+// List returns the stored changes to files in a workspace that are at most 30
+// days old.
 func (s *Store) List(workspace string) ([]Change, error) {
 	f, err := s.read(s.file(resolve(workspace)))
 	if err != nil {

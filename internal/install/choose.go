@@ -12,7 +12,7 @@ import (
 )
 
 // Match returns the skills in a collection that match a name: the skill whose
-// directory is exactly the name, or else all skills with that name or install
+// directory equals the name, or else all skills with that name or install
 // directory.
 func Match(c *remote.Collection, name string) []remote.Skill {
 	var found []remote.Skill

@@ -29,7 +29,7 @@ const (
 	DigestMismatch                // the files differ from the lockfile
 	Busy                          // another process changed the installed skill
 	Downgrade                     // the version is older than the highest one seen
-	WrongClock                    // the version is signed in the future
+	WrongClock                    // the time in the signature is in the future
 	KeyExpired                    // the key of the signature has expired
 	CounterMismatch               // the counter in the signature differs from the lockfile
 )

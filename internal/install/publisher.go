@@ -17,7 +17,7 @@ import (
 type Publisher struct {
 	Key, Name, Fingerprint string
 	First                  bool      // first key seen from this source
-	signature.Release                // zero without history
+	signature.Release                // zero if the signature has no counter
 	Expires                time.Time // when the key expires; zero means never
 	// Replaces is the fingerprint of the pinned key, if its owner replaced it
 	// with this one.

@@ -172,7 +172,7 @@ func (p *Plan) recordReleases(ctx context.Context) error {
 }
 
 // hasUnknownKey reports whether a step's signature cannot be attributed to the
-// publisher of its source. The key of a skill fetched by commit may not be
+// publisher of its source. The key of a skill fetched by commit must not be
 // pinned, because anyone may have pushed the commit.
 func (p *Plan) hasUnknownKey(st *Step) bool {
 	return st.isCommit() && p.pins[st.From.CanonicalURL()].Key == ""

@@ -36,7 +36,7 @@ type Skill struct {
 	Bytes       int64           `json:"bytes"`
 	Scripts     []string        `json:"scripts"`
 	Signer      string          `json:"signer,omitempty"`  // fingerprint of the signing key
-	Counter     uint64          `json:"counter,omitempty"` // counter in the signature; 0 without history
+	Counter     uint64          `json:"counter,omitempty"` // counter in the signature; 0 if it has none
 	Findings    []scan.Finding  `json:"findings"`
 	Diff        *skilldiff.Diff `json:"diff,omitempty"` // changes from the installed version
 }

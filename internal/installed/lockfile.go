@@ -30,8 +30,8 @@ const (
 	maxCounter       = 1<<53 - 1
 )
 
-// Versions of the format. A lockfile has the lower one if no skill in it has a
-// counter, so that earlier programs read it.
+// Versions of the format. A lockfile has the lower version if no skill in it
+// has a counter, so that earlier versions of this program can read it.
 const (
 	lockVersion             = 2
 	lockVersionWithoutCount = 1
@@ -51,11 +51,13 @@ type Entry struct {
 	Digest  string          `json:"digest"`                 // digest of Files, see [skill.Manifest.Digest]
 	Key     string          `json:"key,omitempty"`          // public key of the signature
 	// Counter is the counter of the signature, and HighestCounter the highest
-	// one that this lockfile has recorded for the skill. The user accepted the
-	// older version if they differ. Both are 0 without history.
+	// one that this lockfile has recorded for the skill. If they differ, the
+	// user accepted the older version. Both are 0 if the signature has no
+	// counter.
 	Counter        uint64 `json:"counter,omitempty"`
 	HighestCounter uint64 `json:"highestCounter,omitempty"`
-	// Signed is the time in the signature. It is zero without history.
+	// Signed is the time in the signature. It is zero if the signature has no
+	// counter.
 	Signed time.Time `json:"signed,omitzero"`
 	// Files maps the paths of the skill's files to their SHA-256 in hex.
 	Files map[string]string `json:"files"`
