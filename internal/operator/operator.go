@@ -21,11 +21,11 @@ import (
 // maxBytes is the maximum size of the file.
 const maxBytes = 1 << 20
 
-// File is the administrator's configuration file. The zero value is the file of
-// this machine.
+// File is the administrator's configuration file. The zero value is this
+// machine's file.
 type File struct {
-	// Root replaces the directory that contains the file, and the part of the
-	// path that is not checked. Only tests set it.
+	// Root replaces the system's configuration directory. The directories above
+	// it are not checked. Only tests set it.
 	Root string
 }
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// systemDir returns the directory for the configuration of the machine.
+// systemDir returns the directory for machine-wide configuration.
 func systemDir() string {
 	if runtime.GOOS == "darwin" {
 		return "/private/etc" // /etc is a symlink
@@ -17,12 +17,12 @@ func systemDir() string {
 	return "/etc"
 }
 
-// checkedFrom returns the topmost directory that is checked for the
-// configuration file.
+// checkedFrom returns the topmost directory to check before the configuration
+// file is trusted.
 func checkedFrom() string { return "/" }
 
-// programsCheckedFrom returns the topmost directory that is checked for a
-// directory of programs.
+// programsCheckedFrom returns the topmost directory to check before a directory
+// of programs is trusted.
 func programsCheckedFrom(string) string { return "/" }
 
 // unsafeReason returns why somebody other than root could have written the

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// systemDir returns the directory for the configuration of the machine. It does
-// not use the environment variable ProgramData.
+// systemDir returns the directory for machine-wide configuration. It does not
+// use the environment variable ProgramData.
 func systemDir() string {
 	dir, err := windows.KnownFolderPath(windows.FOLDERID_ProgramData, windows.KF_FLAG_DEFAULT)
 	if err != nil {
@@ -19,13 +19,13 @@ func systemDir() string {
 	return dir
 }
 
-// checkedFrom returns the topmost directory that is checked for the
-// configuration file. The directories above it are not checked: users can
-// create directories there, but cannot rename those of other users.
+// checkedFrom returns the topmost directory to check before the configuration
+// file is trusted. The directories above it are not checked: users can create
+// directories there, but cannot rename those of other users.
 func checkedFrom() string { return filepath.Join(systemDir(), "loadout") }
 
-// programsCheckedFrom returns the topmost directory that is checked for a
-// directory of programs. The directories above it are not checked: users can
+// programsCheckedFrom returns the topmost directory to check before a directory
+// of programs is trusted. The directories above it are not checked: users can
 // create directories at the top of a volume, but cannot rename those of other
 // users.
 func programsCheckedFrom(dir string) string { return dir }

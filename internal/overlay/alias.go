@@ -29,10 +29,10 @@ type aliases struct {
 	dir     string // path of the directory on the host, without symlinks
 	lower   *os.Root
 	upper   *os.Root          // nil without an overlay
-	readers map[string]string // reader of a path and of everything below it; paths in lower case
+	readers map[string]string // program that reads a path and everything below it, by path in lower case
 	scanned map[string]bool
 	queue   []aliasDir
-	seen    int // entries
+	seen    int // number of directory entries read
 	configs int
 }
 

@@ -40,7 +40,7 @@ type Change struct {
 	// that leads out of the directory.
 	Refused string
 
-	was     fs.FileInfo // before the change; nil if there was no such file
+	was     fs.FileInfo // info before the change; nil if there was no such file
 	applied bool
 }
 

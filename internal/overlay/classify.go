@@ -46,12 +46,11 @@ func listDir(dir *os.Root, name string) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-// inRepository returns at, the position of a directory, or the position of a
-// Git directory if the entries in names show that the directory is one,
-// whatever its name is. If the directory becomes a repository, and Git would
-// obey entries in old, which existed before the change, every change in the
-// directory needs the user's agreement. Nobody reviewed such entries as a part
-// of a repository.
+// inRepository returns the position of a directory with the entries in names:
+// that of a Git directory if the entries show that it is one, and at otherwise.
+// If the change turns the directory into a Git directory, and Git would obey
+// one of the earlier entries in old, every change in the directory needs the
+// user's agreement, because nobody reviewed that entry as part of a repository.
 func inRepository(at steering.Position, old, names []string) steering.Position {
 	repository := at.GitDir()
 	obeys := func(name string) bool { return repository.Child(name).Class() == steering.Steering }

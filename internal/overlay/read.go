@@ -39,8 +39,9 @@ type Set struct {
 
 // Read returns the changes in an upper directory to the lower directory. The
 // caller must ensure that no process changes the upper directory anymore. Read
-// refuses changes to files in the lower directory that another program changed
-// or moved there after the time start, so that they are not overwritten.
+// refuses the change to a file that another program changed or moved in the
+// lower directory after the time start, so that the other program's change is
+// not overwritten.
 func Read(lower, upper string, start time.Time) (*Set, error) {
 	s := &Set{}
 	var err error

@@ -26,7 +26,7 @@ type Stored struct {
 	Op      Op          `json:"op"`
 	Mode    fs.FileMode `json:"mode"`              // as in [Change]
 	Reader  string      `json:"reader"`            // as in [Change]
-	Before  string      `json:"before,omitempty"`  // state of the file before the change; "" if there was none
+	Before  string      `json:"before,omitempty"`  // state of the file before the change; "" if it did not exist
 	Content []byte      `json:"content,omitempty"` // content of a file
 	Target  string      `json:"target,omitempty"`  // target of a symlink
 }

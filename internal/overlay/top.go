@@ -12,8 +12,8 @@ import (
 // top holds what the path of a user's directory reveals about the files in it.
 type top struct {
 	at steering.Position
-	// inSkills is set if the directory is in one that agents search for
-	// skills. Then it can be a skill itself.
+	// inSkills is set if the directory is inside a directory that agents search
+	// for skills, so that it can be a skill itself.
 	inSkills bool
 }
 

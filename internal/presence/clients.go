@@ -69,18 +69,21 @@ var clients = []client{
 	{"Cline", []string{"cline"}, nil},                                           // docs.cline.bot/cline-cli
 }
 
-// interpreters run the scripts of clients. Digits at the end are ignored.
+// interpreters lists programs that run clients written as scripts. Digits at
+// the end of a name are ignored.
 var interpreters = []string{"node", "bun", "deno", "python"}
 
 // valueOptions lists the options of interpreters whose value is the next
-// argument: nodejs.org/api/cli.html and docs.python.org/3/using/cmdline.html.
+// argument. The sources are nodejs.org/api/cli.html and
+// docs.python.org/3/using/cmdline.html.
 var valueOptions = []string{
 	"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--title", "--stack-trace-limit",
 	"--env-file", "--inspect-port", "--openssl-config", "--icu-data-dir", "--input-type", "--disable-warning", "--watch-path",
 	"-W", "-X", "--check-hash-based-pycs", "--preload", "--config",
 }
 
-// shells lists the shells. The arguments of a user's own shell are all options.
+// shells lists the shells. If a shell has only options as arguments, it is
+// considered the user's own shell.
 var shells = []string{"sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "nu", "cmd", "powershell", "pwsh"}
 
 // launchers lists programs that only start the program named by their

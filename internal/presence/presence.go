@@ -2,9 +2,8 @@
 //
 // It looks for an environment variable that a client of agents sets, for such a
 // client among the parent processes, and for a controlling terminal. This stops
-// an agent that the text of a skill has persuaded, and leaves a trace. It is
-// not a boundary: a process with the user's rights can remove all of these
-// signs.
+// an agent that was misled by a skill's text, and leaves a trace. It is not a
+// boundary: a process with the user's rights can remove all of these signs.
 //
 // Start with [Detect]. The tables of known clients are in clients.go.
 package presence
@@ -67,9 +66,9 @@ type Options struct {
 	Terminal func() string
 }
 
-// assumed is the terminal of a user that [Detect] reports without checking.
-// Only the linker can set it, for programs that run commands of the
-// documentation:
+// If assumed is set, [Detect] checks nothing and reports a user at the terminal
+// with this name. Only the linker can set it, for programs that run commands
+// from the documentation:
 //
 //	go build -ldflags "-X github.com/loadout-dev/loadout/internal/presence.assumed=test"
 var assumed string
