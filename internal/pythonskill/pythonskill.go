@@ -1,5 +1,5 @@
-// Package pythonskill reads skills of an earlier system. These are Python
-// modules that declare
+// Package pythonskill reads skills in a legacy format: Python modules that
+// declare
 //
 //	SKILL_MANIFEST = SkillManifest(name="…", description="…", tools=[…])
 //

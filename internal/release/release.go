@@ -1,5 +1,5 @@
-// Package release reads the index of the releases of Loadout, and finds the
-// newest one. The release script writes the index. Start reading at [Parse].
+// Package release reads the index of Loadout's releases, and finds the newest
+// release. The release script writes the index. Start reading at [Parse].
 package release
 
 import (
@@ -19,7 +19,8 @@ const Format = 1
 // MaxSize is the maximum size of an index in bytes.
 const MaxSize = 1 << 20
 
-// maxReleases and maxFiles limit the entries of an index and of a release.
+// maxReleases is the maximum number of releases in an index, and maxFiles that
+// of files in a release.
 const (
 	maxReleases = 10_000
 	maxFiles    = 100

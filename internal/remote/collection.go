@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// collect finds the skills below l.Dir of a tree by the rules of package
+// collect finds the skills below l.Dir in a tree by the rules of package
 // catalog. It reads only SKILL.md files. close, which may be nil, removes the
 // tree's data. It is called when the collection is closed, or by collect after
 // an error.
@@ -39,7 +39,7 @@ func (c *Client) collect(ctx context.Context, l Location, rev Revision, t *tree,
 	return o, nil
 }
 
-// findSkills lists the skills of a tree.
+// findSkills lists the skills in a tree.
 func (c *Client) findSkills(ctx context.Context, l Location, t *tree) (*Collection, error) {
 	if n := len(t.entries); n > c.opts.Limits.Entries {
 		return nil, fmt.Errorf("open %s: too many files (%d, limit %d)", l.displayURL(), n, c.opts.Limits.Entries)

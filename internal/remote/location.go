@@ -318,9 +318,9 @@ func (l Location) CanonicalURL() string {
 }
 
 // Identity returns the normalized form of an address. It is the same for the
-// https and ssh addresses of a repository, whatever their user, ssh port,
-// letter case and extension. Two repositories whose names differ only in case
-// are treated as one: data stored about one also applies to the other.
+// https and ssh addresses of a repository, regardless of user, ssh port, letter
+// case and extension. Two repositories whose names differ only in case are
+// treated as one: data stored about one also applies to the other.
 func Identity(address string) string {
 	text := address
 	if before, p, ok := strings.Cut(address, ":"); ok && !strings.HasPrefix(p, "//") && strings.Contains(before, "@") {

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// writeArchive writes the files of dir to an archive, below a directory with the
-// name of dir. Owners, modes, times and the order of the files do not depend on
-// the machine.
+// writeArchive writes the files in dir to an archive, below a directory with
+// the name of dir. The owners, modes, times and order of the files do not
+// depend on the machine.
 func writeArchive(file, dir string, date time.Time) (err error) {
 	out, err := os.Create(file)
 	if err != nil {

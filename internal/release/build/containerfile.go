@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// instructions are the instructions of a Containerfile.
+// instructions lists the instructions that a Containerfile may contain.
 var instructions = []string{"ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "ONBUILD", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR"}
 
-// checkContainerfile parses a Containerfile where no builder is available. It
-// returns an error for an unknown instruction, for one without arguments or
-// before the first FROM, and for a copy from an unknown stage.
+// checkContainerfile checks a Containerfile without building it. It returns an
+// error for an unknown instruction, for one without arguments or before the
+// first FROM, and for a copy from an unknown stage.
 func checkContainerfile(file string) error {
 	src, err := os.ReadFile(file)
 	if err != nil {

@@ -34,7 +34,7 @@ type manifests struct {
 var templateFiles embed.FS
 
 // templates maps the written files to templates. A file is left out if an
-// archive that it needs is missing, as in a release for a part of the systems.
+// archive that it needs is missing, as in a release for only some systems.
 var templates = []struct {
 	file, template string
 	needs          []string
@@ -143,7 +143,8 @@ func (m *manifests) Stem(platform string) string {
 	return "loadout_" + m.Version() + "_" + strings.Replace(platform, "/", "_", 1)
 }
 
-// parse returns an error if a manifest is not in the format of its name.
+// parse returns an error if a manifest is not valid in the format that its file
+// name implies.
 func parse(file string, text []byte) error {
 	var v map[string]any
 	switch filepath.Ext(file) {

@@ -138,8 +138,8 @@ func (g *Git) change(f func()) {
 // user. Without tokens, it makes the server public again.
 func (g *Git) Private(tokens ...string) { g.change(func() { g.tokens = tokens }) }
 
-// Forbid makes the server answer all requests with status 403 if on is set, and
-// ends that otherwise.
+// Forbid makes the server answer all requests with status 403. If on is false,
+// the server answers normally again.
 func (g *Git) Forbid(on bool) { g.change(func() { g.forbids = on }) }
 
 // Redirect redirects requests whose path starts with prefix to the address
