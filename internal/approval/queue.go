@@ -56,9 +56,10 @@ func (d *Queue) Ask(ctx context.Context, a Request) (Answer, error) {
 
 // Submit stores a request, notifies subscribers, and returns the request's ID
 // without waiting for an answer. It removes disallowed characters from the
-// message, which may repeat texts of skills and servers; see [untrusted.Text].
-// If a request with the same ID and content exists, for example after a crash,
-// Submit returns its ID. That request may already be resolved.
+// message, which may contain text from skills and servers; see
+// [untrusted.Text]. If a request with the same ID and content exists, for
+// example after a crash, Submit returns its ID. That request may already be
+// resolved.
 func (d *Queue) Submit(ctx context.Context, a Request) (string, error) {
 	if a.ID == "" {
 		a.ID = a.Session + "." + rand.Text()

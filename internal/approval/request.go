@@ -29,9 +29,9 @@ type Kind string
 // Kinds of requests.
 const (
 	KindApproval    Kind = "approval"    // approval of what the payload describes
-	KindElicitation Kind = "elicitation" // a question of a tool's MCP server
+	KindElicitation Kind = "elicitation" // a question from a tool's MCP server
 	KindForm        Kind = "form"        // input for the fields of a form
-	KindAction      Kind = "action"      // an action of a client
+	KindAction      Kind = "action"      // an action that only a client can perform
 )
 
 // Request is a question for a user or client. It stays pending until it is
@@ -45,8 +45,8 @@ type Request struct {
 	// Principal is the only principal that is allowed to answer.
 	Principal policy.Principal `json:"principal"`
 	Message   string           `json:"message"`
-	// Payload describes the subject as JSON. For an approval, the subject is
-	// the tool call.
+	// Payload is JSON that describes what the request is about. For the
+	// approval of a tool call, it is the call.
 	Payload json.RawMessage `json:"payload,omitempty"`
 	// Schema is the JSON Schema of the answer's content. If it is nil, the
 	// answer is yes or no.

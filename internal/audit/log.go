@@ -53,8 +53,8 @@ type Log struct {
 func New(path string) *Log { return &Log{path: path, sem: make(chan struct{}, 1)} }
 
 // Append adds a record. It truncates long strings, escapes unprintable
-// characters, and keeps only the first 32 details, in order of their names. If
-// the verdict is invalid, it returns an error.
+// characters, and keeps only the first 32 details, sorted by name. If the
+// verdict is invalid, it returns an error.
 func (a *Log) Append(ctx context.Context, r policy.Record) error {
 	if r.Decision != policy.Allow && r.Decision != policy.Deny && r.Decision != policy.Ask {
 		return fmt.Errorf("append to audit log: unknown verdict %.50q", r.Decision)
@@ -209,8 +209,8 @@ func truncate(r policy.Record) policy.Record {
 }
 
 // Read returns the last n records, oldest first, and a problem for each damaged
-// line among them. It ignores an incomplete last line. If there is no log file,
-// it returns no records.
+// line that it reads. It ignores an incomplete last line. If there is no log
+// file, it returns no records.
 func (a *Log) Read(ctx context.Context, n int) ([]policy.Record, []policy.Problem, error) {
 	f, err := a.open(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -234,8 +234,8 @@ type tailReader struct {
 	path      string
 	want      int
 	rest      []byte // end of a line whose beginning has not been read yet
-	lineEnded bool   // rest is followed by a line feed
-	tooLong   bool   // the line exceeds maxLine and is dropped
+	lineEnded bool   // whether rest is followed by a line feed
+	tooLong   bool   // whether the line exceeds maxLine and is dropped
 	records   []policy.Record
 	problems  []policy.Problem
 }

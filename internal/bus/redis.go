@@ -62,9 +62,9 @@ var _ Bus = (*Redis)(nil)
 // errStarting is returned by [Redis.Healthy] before the first connection.
 var errStarting = errors.New("not yet connected to Redis")
 
-// Dial returns a bus over the server at a redis://, rediss:// or unix:// URL.
-// It does not wait for the server and fails only if the URL is malformed. The
-// caller must close the bus.
+// Dial returns a bus that uses the Redis server at a redis://, rediss:// or
+// unix:// URL. It does not wait for the server and fails only if the URL is
+// malformed. The caller must close the bus.
 func Dial(address string, opts *Options) (*Redis, error) {
 	settings, err := redis.ParseURL(address)
 	if err != nil {

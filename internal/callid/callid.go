@@ -7,7 +7,7 @@ import "context"
 
 type key struct{}
 
-// With returns a context for the call with the given ID.
+// With returns a copy of ctx that carries the ID of a tool call.
 func With(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, key{}, id)
 }

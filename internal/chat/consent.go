@@ -42,7 +42,7 @@ func (c *skillConsent) loadSkill(ctx context.Context, name string, load func() (
 	return res, nil
 }
 
-// consentRequest is the payload of a consent's approval request.
+// consentRequest is the payload of an approval request for consent.
 type consentRequest struct {
 	Skill   string        `json:"skill"`
 	Digest  policy.Digest `json:"digest"`

@@ -45,8 +45,8 @@ func (t *conversation) close() {
 	t.closers = nil
 }
 
-// explainSkillPath returns a hint if text contains a file path of an active
-// skill, else "".
+// explainSkillPath returns a hint if text contains the path of a file in an
+// active skill, else "".
 func (t *conversation) explainSkillPath(text string) string {
 	return workspace.SkillPathHint(text, t.session.Active(), func(id session.ID) string {
 		for e := range t.runtime.Catalog().Snapshot().All() {

@@ -24,7 +24,7 @@ const workspaceLabel = "workspace"
 // confirmProjectSkills asks the user once per project whether its skills may
 // instruct the agent, because someone else may have written them. It excludes
 // the skills of declined projects. It does not ask about a trusted project, or
-// if no user can answer. Without a question, the skills are available, and
+// if no user can answer. If it does not ask, the skills are available, and
 // rules decide what the agent may do.
 func (h *Host) confirmProjectSkills(ctx context.Context, c *config.Config, o *Flags) error {
 	if o.confirm == nil || len(h.Skills) > 0 {
@@ -105,8 +105,8 @@ func (h *Host) allowProject(ctx context.Context, dir string) error {
 	return h.RecordGrant(ctx, "approve", kept)
 }
 
-// projectSkillsDigest returns the digest under which a project's skills are
-// allowed. It depends only on the directory, not on the skills.
+// projectSkillsDigest returns the digest that identifies the permission for a
+// project's skills. It depends only on the directory, not on the skills.
 func projectSkillsDigest(dir string) policy.Digest {
 	return policy.Digest("sha256:" + skillfile.Hash([]byte("skills of the project "+dir)))
 }

@@ -4,6 +4,6 @@ package console
 
 import "os"
 
-// discardInput does nothing. Prompts after a command ask about changes in an
-// overlay, and overlays exist only on Linux.
+// discardInput does nothing, because a prompt after a command asks about
+// changes in an overlay, and overlays exist only on Linux.
 func discardInput(*os.File) {}

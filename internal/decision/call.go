@@ -20,7 +20,8 @@ import (
 // ForCall decides whether a tool call is allowed, by the user's rules and then
 // by those of active skills. The rules of skills can allow only calls that the
 // user's rules do not decide. They cannot allow calls to tools that are marked
-// to need approval, are not rated or are CRITICAL. Their denials always apply.
+// as needing approval, are not rated or are CRITICAL. Their denials always
+// apply.
 func ForCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
 	if needsUserRule(c) || c.Safety == policy.Critical {
 		skills = skills.Denials()
@@ -30,7 +31,7 @@ func ForCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
 
 // ForIsolatedCall is like [ForCall] for a call that runs a skill's approved
 // code in a sandbox without network access or secrets. Such a call needs no
-// approval merely because the tool may modify data: it can only modify files of
+// approval merely because the tool may modify data: it can only modify files in
 // the sandbox. The caller must not use it for tools that are declared
 // destructive.
 func ForIsolatedCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
@@ -48,7 +49,7 @@ const (
 )
 
 // needsUserRule reports whether the tool needs approval unless a rule of the
-// user allows it: it is marked to need approval, or its safety is unknown.
+// user allows it: it is marked as needing approval, or its safety is unknown.
 func needsUserRule(c policy.ToolCall) bool {
 	return c.AlwaysAsk || c.Safety <= policy.Unknown || c.Safety > policy.Critical
 }

@@ -6,9 +6,9 @@ import "github.com/loadout-dev/loadout/policy"
 // [Changed] and [Expired] by approving the skill. A stored grant that allows a
 // tool call also has the code [Granted].
 const (
-	Granted     policy.Code = "granted"      // by Decision.Grant
+	Granted     policy.Code = "granted"      // allowed by Decision.Grant
 	NotApproved policy.Code = "not-approved" // no grant
-	Changed     policy.Code = "changed"      // other bytes were approved
+	Changed     policy.Code = "changed"      // the skill has changed since it was approved
 	Expired     policy.Code = "expired"      // the grant expired
 	Unreadable  policy.Code = "unreadable"   // the grants cannot be read
 )
@@ -20,7 +20,7 @@ const HiddenText policy.Code = "hidden-text"
 
 // Codes of decisions on tool calls. [policy.Rules.Decide] returns the first two.
 const (
-	ByRule       policy.Code = "rule"             // by Decision.Rule
+	ByRule       policy.Code = "rule"             // decided by Decision.Rule
 	InvalidRules policy.Code = "unreadable-rules" // the rules have problems
 	UnknownTool  policy.Code = "unknown-tool"     // no such tool
 	Declined     policy.Code = "declined"         // the user declined

@@ -38,7 +38,7 @@ type State struct {
 // turnCount counts the responses in the last turn and their tokens.
 type turnCount struct{ responses, tokens int }
 
-// offeredSkills tracks the names of skills that the model was notified of.
+// offeredSkills holds the names of the skills that the model was notified of.
 type offeredSkills struct {
 	start []string // named in the last start event
 	known []string // named in the last event that is still part of the request; empty if unknown
@@ -149,8 +149,9 @@ func (s *State) Request() (instructions string, messages []llm.Message) {
 }
 
 // Recent returns the model's last message and all later messages, calls,
-// results, loads by the model and compactions. If the model has not responded,
-// it returns all events of these kinds. The caller must not modify them.
+// results, skill loads by the model and compactions. If the model has not
+// responded, it returns all events of these kinds. The caller must not modify
+// them.
 func (s *State) Recent() []session.Event { return slices.Clip(s.recent) }
 
 // Calls returns the calls in the model's last message.

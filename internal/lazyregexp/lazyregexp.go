@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A Regexp is a regular expression that its first use compiles. The first use
+// A Regexp is a regular expression that is compiled on first use. The first use
 // panics if the expression is not valid. Its methods are those of
 // [regexp.Regexp]. A Regexp is safe for concurrent use.
 type Regexp struct {
@@ -17,8 +17,9 @@ type Regexp struct {
 	compiled *regexp.Regexp
 }
 
-// New returns the expression text. A package variable whose value is a call of
-// New needs no code at start, so the linker drops it where it is not used.
+// New returns a Regexp for the expression in text. A package variable
+// initialized with New needs no code at program start, so the linker can drop
+// it if it is unused.
 func New(text string) *Regexp { return &Regexp{text: text} }
 
 func (r *Regexp) get() *regexp.Regexp {

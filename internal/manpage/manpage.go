@@ -79,7 +79,7 @@ func (p *page) synopsis(cmd *cobra.Command) {
 	p.line("\\fB%s\\fR %s", escape(name), escape(rest))
 }
 
-// commands writes the subcommands of cmd in their groups.
+// commands writes the subcommands of cmd, by group.
 func (p *page) commands(cmd *cobra.Command) {
 	if !cmd.HasAvailableSubCommands() {
 		return
@@ -120,8 +120,8 @@ func (p *page) options(title string, flags *pflag.FlagSet) {
 	})
 }
 
-// seeAlso refers to the parent of cmd, or from the root to the documentation of
-// its commands.
+// seeAlso writes a section that refers to the page of the parent of cmd. For
+// the root command, it writes nothing.
 func (p *page) seeAlso(cmd *cobra.Command) {
 	if !cmd.HasParent() {
 		return
@@ -174,5 +174,5 @@ func escape(s string) string {
 	return s
 }
 
-// quote formats s as one argument of a request.
+// quote formats s as one argument of a roff request.
 func quote(s string) string { return `"` + strings.ReplaceAll(escape(s), `"`, `\(dq`) + `"` }

@@ -40,9 +40,9 @@ type Info struct {
 	Renewed bool      // the token can be refreshed without the user
 }
 
-// An Attempt is a sign-in in progress. With the browser's response, it contains
-// everything needed to finish the sign-in, even in another process. All fields
-// except Page are secret.
+// An Attempt is a sign-in in progress. Together with the browser's response, it
+// is all that [Store.Finish] needs, even in another process. All fields except
+// Page are secret.
 type Attempt struct {
 	Page  string `json:"-"`     // URL for the user's browser
 	State string `json:"state"` // returned by the browser

@@ -32,8 +32,8 @@ func (e *DeniedError) Error() string {
 type IssuerError struct {
 	Issuer       string // authorization server that was named
 	Want         string
-	Configured   bool // Want is configured, not from an earlier sign-in
-	FromCallback bool // the callback URL named Issuer
+	Configured   bool // whether Want is configured, not from an earlier sign-in
+	FromCallback bool // whether the callback URL named Issuer
 }
 
 func (e *IssuerError) Error() string {

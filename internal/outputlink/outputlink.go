@@ -1,6 +1,6 @@
-// Package outputlink reads files that scripts wrote to their working folders,
-// by the links in the results of runs. It reads no other files. Start with
-// [Read].
+// Package outputlink reads the files to which links in the results of runs
+// refer. Scripts wrote these files to their working folders. It reads no other
+// files. Start with [Read].
 package outputlink
 
 import (

@@ -20,7 +20,7 @@ type networkWatch struct {
 
 type reachedHosts struct {
 	mu   sync.Mutex
-	last map[string]bool // host:port: whether the last attempt succeeded
+	last map[string]bool // whether the last attempt succeeded, by host:port
 }
 
 var _ slog.Handler = (*networkWatch)(nil)

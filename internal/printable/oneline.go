@@ -12,8 +12,8 @@ import (
 // disallowed in untrusted text.
 func OneLine(s string) string { return untrusted.New(s).ForTerminal() }
 
-// IsLabel reports whether s can be shown as it is, such as a name: it is on one
-// line and each character is printable.
+// IsLabel reports whether s, such as a name, can be shown unchanged: it is on
+// one line and each character is printable.
 func IsLabel(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) && untrusted.Inspect(s).Clean()
 }

@@ -51,9 +51,9 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// program returns the path of the Redis server. Debian's redis-tools contains
-// the server under a different name and does not run it as a service. The
-// binary selects its role by the name it is started with.
+// program returns the path of the Redis server. It also accepts
+// redis-check-rdb, which Debian's package redis-tools contains: this is the
+// same binary, and it runs as a server if it is started under that name.
 func program() (string, error) {
 	for _, name := range []string{"redis-server", "redis-check-rdb"} {
 		if path, err := exec.LookPath(name); err == nil {
