@@ -10,9 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/page"
 )
 
-// compressFrom is the size of a response below which compression saves nothing. A
-// response is compressed if its first write is at least as large.
-const compressFrom = 1 << 10
+// minCompressed is the minimum size, in bytes, of a response's first write for
+// the response to be compressed. Compressing smaller responses saves nothing.
+const minCompressed = 1 << 10
 
 var gzipWriters = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an invalid level
@@ -34,7 +34,7 @@ func compressJSON(w http.ResponseWriter, r *http.Request) (_ http.ResponseWriter
 // compressor delays the header until it knows whether to compress.
 type compressor struct {
 	http.ResponseWriter
-	status int // of the delayed header; 0 if there is none
+	status int // status code of the delayed header; 0 if there is none
 	begun  bool
 	gzip   *gzip.Writer
 }
@@ -52,7 +52,7 @@ func (c *compressor) WriteHeader(status int) {
 
 func (c *compressor) Write(p []byte) (int, error) {
 	if !c.begun {
-		c.begin(len(p) >= compressFrom)
+		c.begin(len(p) >= minCompressed)
 	}
 	if c.gzip != nil {
 		return c.gzip.Write(p)
@@ -60,7 +60,8 @@ func (c *compressor) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// begin sends the header, and compresses what follows if it is large JSON.
+// begin sends the header. If large is set and the response is JSON, begin starts
+// compressing the body.
 func (c *compressor) begin(large bool) {
 	c.begun = true
 	h := c.Header()

@@ -66,7 +66,7 @@ func (t ApprovalRequests) Get(ctx context.Context, id string) (ApprovalRequest, 
 // Resolve answers a request if it is pending. It returns the stored request and
 // reports whether this call answered it. Only one of several concurrent calls
 // answers the request.
-func (t ApprovalRequests) Resolve(ctx context.Context, id string, answer json.RawMessage) (stands ApprovalRequest, first bool, err error) {
+func (t ApprovalRequests) Resolve(ctx context.Context, id string, answer json.RawMessage) (stored ApprovalRequest, first bool, err error) {
 	if len(answer) == 0 {
 		return ApprovalRequest{}, false, fmt.Errorf("answer approval request %q: %w: empty answer", id, ErrInvalid)
 	}
@@ -77,8 +77,8 @@ func (t ApprovalRequests) Resolve(ctx context.Context, id string, answer json.Ra
 	if len(won) == 1 {
 		return won[0], true, nil
 	}
-	stands, err = t.Get(ctx, id)
-	return stands, false, err
+	stored, err = t.Get(ctx, id)
+	return stored, false, err
 }
 
 // ListPending returns all of a session's pending requests, oldest first.

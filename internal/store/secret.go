@@ -86,8 +86,8 @@ func (t Secrets) ListByOtherKeys(ctx context.Context, keyID string, limit int) (
 
 // Reencrypt replaces a secret's encrypted value. It fails with [ErrConflict] if
 // the secret changed since it was read.
-func (t Secrets) Reencrypt(ctx context.Context, read Secret, sealed []byte, keyID string) error {
-	n, err := t.c.exec(ctx, "UPDATE secrets SET sealed = $3, key_id = $4 WHERE owner = $1 AND name = $2 AND sealed = $5", read.Owner, read.Name, sealed, keyID, read.Encrypted)
+func (t Secrets) Reencrypt(ctx context.Context, read Secret, encrypted []byte, keyID string) error {
+	n, err := t.c.exec(ctx, "UPDATE secrets SET sealed = $3, key_id = $4 WHERE owner = $1 AND name = $2 AND sealed = $5", read.Owner, read.Name, encrypted, keyID, read.Encrypted)
 	if err == nil && n == 0 {
 		err = ErrConflict
 	}

@@ -49,7 +49,7 @@ func (h *Handlers) listModels(ctx context.Context, in *api.Paging) (*api.Body[ap
 		return nil, err
 	}
 	vendor, name, _ := strings.Cut(own.Name(), ":")
-	first := h.priceFor(own.Name(), modelJSON{Own: true, Vendor: vendor, Model: name, Key: "operator"})
+	first := h.withPrice(own.Name(), modelJSON{Own: true, Vendor: vendor, Model: name, Key: "operator"})
 	out.Body.Items = append([]modelJSON{first}, out.Body.Items...)
 	return out, nil
 }
@@ -62,11 +62,11 @@ func (h *Handlers) newModelJSON(m agents.AvailableModel) modelJSON {
 	case m.NeedsKey:
 		out.Key = "missing"
 	}
-	return h.priceFor(m.Vendor+":"+m.Model.Model, out)
+	return h.withPrice(m.Vendor+":"+m.Model.Model, out)
 }
 
-// priceFor adds the price and the context window of the named model to m.
-func (h *Handlers) priceFor(name string, m modelJSON) modelJSON {
+// withPrice returns m with the price and the context window of the named model.
+func (h *Handlers) withPrice(name string, m modelJSON) modelJSON {
 	m.Window = h.Window(name)
 	if p, known := h.Price(name); known {
 		m.Price = newPriceJSON(p)

@@ -20,11 +20,11 @@ type queuedBackend struct {
 
 // newQueuedBackend wraps b with a queue. It returns b itself if there is no
 // queue.
-func newQueuedBackend(b sandbox.Backend, places *queue.Queue, user string) sandbox.Backend {
-	if b == nil || places == nil {
+func newQueuedBackend(b sandbox.Backend, slots *queue.Queue, user string) sandbox.Backend {
+	if b == nil || slots == nil {
 		return b
 	}
-	return &queuedBackend{b, places, user}
+	return &queuedBackend{b, slots, user}
 }
 
 // chooser is implemented by backends that select another backend, such as

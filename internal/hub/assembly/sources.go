@@ -127,15 +127,16 @@ type filteredSource struct {
 	catalog.Source
 	layers  *filteredLayers
 	omitted []string
-	names   map[string]bool // omitted
+	names   map[string]bool // names of omitted skills
 	filter  atomic.Pointer[sourceFilter]
 }
 
 // sourceFilter is a filter for the skills of a source.
 type sourceFilter struct {
-	key string // identifies the filter; "" hides nothing
-	// hides returns the reason why a skill is hidden, or "" if it is not hidden.
-	hides func(*catalog.Entry) string
+	key string // identifies the filter; "" if it hides nothing
+	// hiddenReason returns the reason why a skill is hidden, or "" if it is not
+	// hidden.
+	hiddenReason func(*catalog.Entry) string
 }
 
 func newFilteredSource(s catalog.Source, layers *filteredLayers, omitted []string) *filteredSource {
@@ -149,23 +150,24 @@ func newFilteredSource(s catalog.Source, layers *filteredLayers, omitted []strin
 
 // setFilter replaces the filter. An invalid filter hides all skills.
 func (g *filteredSource) setFilter(f catalog.Filter) {
-	hides, err := f.Matcher()
+	reason, err := f.Matcher()
 	if err != nil {
-		hides = func(*catalog.Entry) string { return err.Error() }
+		reason = func(*catalog.Entry) string { return err.Error() }
 	}
 	key := ""
 	if err != nil || f.Disabled || len(f.Allow) > 0 || f.Select != nil || f.Shell != "" {
 		key = fmt.Sprintf("%v %#v", err, f)
 	}
-	g.filter.Store(&sourceFilter{key, hides})
+	g.filter.Store(&sourceFilter{key, reason})
 }
 
-// hides returns why a skill is not available, or "" if it is.
-func (g *filteredSource) hides(e *catalog.Entry) string {
+// hiddenReason returns the reason why a skill is not available, or "" if it is
+// available.
+func (g *filteredSource) hiddenReason(e *catalog.Entry) string {
 	if g.names[e.Name] {
 		return "the agent or a default names another skill"
 	}
-	return g.filter.Load().hides(e)
+	return g.filter.Load().hiddenReason(e)
 }
 
 // List implements [catalog.Source]. It omits skills that the settings do not
@@ -209,7 +211,7 @@ func (c *filteredLayers) get(layer *catalog.Layer, f *sourceFilter) *catalog.Lay
 	}
 	var allowed []*catalog.Entry
 	for e := range layer.All() {
-		if f.hides(e) == "" {
+		if f.hiddenReason(e) == "" {
 			allowed = append(allowed, e)
 		}
 	}
@@ -224,7 +226,7 @@ func (c *filteredLayers) get(layer *catalog.Layer, f *sourceFilter) *catalog.Lay
 // Open implements [catalog.Source]. It returns an error for skills that the
 // settings do not allow.
 func (g *filteredSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
-	if why := g.hides(e); why != "" {
+	if why := g.hiddenReason(e); why != "" {
 		return nil, &catalog.NotFoundError{Ref: e.Name, Reason: why}
 	}
 	return g.Source.Open(ctx, e)

@@ -44,16 +44,16 @@ func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
 	w.journal.setInput(j.seq)
 	turn, cancel := context.WithCancelCause(ctx)
 	defer w.e.registerTurn(conversation(j.session), cancel)()
-	heeded := j.seq
+	after := j.seq
 	if j.resumed { // handle the notes that arrived between two nodes first
 		var err error
-		if heeded, err = w.handleNotes(turn, j.seq, cancel); err != nil {
+		if after, err = w.handleNotes(turn, j.seq, cancel); err != nil {
 			cancel(nil)
 			return nil, err
 		}
 	}
 	var beside sync.WaitGroup
-	beside.Go(func() { w.followInbox(turn, heeded, cancel) })
+	beside.Go(func() { w.followInbox(turn, after, cancel) })
 	beside.Go(func() { w.journal.flush(turn) })
 	beside.Go(func() { w.watchRights(turn, j, cancel) })
 	ended, err := w.executeInput(turn, j)
@@ -80,21 +80,21 @@ func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
 }
 
 // followInbox handles notes for the running turn until ctx is done.
-func (w *worker) followInbox(ctx context.Context, heeded int64, cancel context.CancelCauseFunc) {
-	l := w.e.notifier.listen(inboxStream(w.id), heeded)
+func (w *worker) followInbox(ctx context.Context, after int64, cancel context.CancelCauseFunc) {
+	l := w.e.notifier.listen(inboxStream(w.id), after)
 	defer l.close()
 	for woken := false; ; woken = true {
-		last, err := w.handleNotes(ctx, heeded, cancel)
+		last, err := w.handleNotes(ctx, after, cancel)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			w.e.opts.Logger.Debug("cannot read inbox", "conversation", w.id, "error", err)
-		case err == nil && last == heeded && woken && errors.Is(w.e.db.Leases.Check(ctx, w.currentLease()), store.ErrLeaseHeld):
+		case err == nil && last == after && woken && errors.Is(w.e.db.Leases.Check(ctx, w.currentLease()), store.ErrLeaseHeld):
 			w.lost.Store(true) // the conversation is deleted
 			cancel(errLeaseLost)
 			return
 		}
-		heeded = max(heeded, last)
-		if _, _, err := l.wait(ctx, heeded); err != nil {
+		after = max(after, last)
+		if _, _, err := l.wait(ctx, after); err != nil {
 			return
 		}
 	}

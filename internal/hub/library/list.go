@@ -45,14 +45,14 @@ type Query struct {
 	// The following fields restrict the selection, unless they are zero.
 	OnlyHidden bool
 	Code       *bool  // whether the current version has code
-	Review     Review // of a current version with code
+	Review     Review // review state of the current version, which must have code
 	Imported   *bool  // whether the skill has a source
 	Tag        string
 	Unused     bool // created before Since and not used since then
 
 	Order Order     // "" means ByName
 	Since time.Time // start of the period for uses
-	Uses  bool      // sets the uses of each skill
+	Uses  bool      // whether to set the uses of each skill
 	// Page selects a page of the list. A cursor remains valid if the list changes.
 	store.Page
 }
@@ -99,7 +99,7 @@ type summary struct {
 	review    Review
 	code      bool
 	imported  bool
-	concealed bool // hidden by a user
+	concealed bool // whether a user hid the skill
 	tokens    int
 }
 
@@ -243,15 +243,15 @@ func (l *Library) usesSince(ctx context.Context, p account.Principal, since time
 	return out, nil
 }
 
-// order returns the comparison function for sorting skills in the order by.
-func (l *Library) order(ctx context.Context, by Order, ranks map[string]int, uses map[string]int64) (func(a, b *indexedSkill) int, error) {
+// order returns a function that compares skills according to an [Order].
+func (l *Library) order(ctx context.Context, o Order, ranks map[string]int, uses map[string]int64) (func(a, b *indexedSkill) int, error) {
 	byName := func(a, b *indexedSkill) int {
 		return cmp.Or(strings.Compare(a.entry.Name, b.entry.Name), strings.Compare(a.id, b.id))
 	}
 	highest := func(value func(*indexedSkill) float64) func(a, b *indexedSkill) int {
 		return func(a, b *indexedSkill) int { return cmp.Or(cmp.Compare(value(b), value(a)), byName(a, b)) }
 	}
-	switch by {
+	switch o {
 	case "", ByName:
 		return byName, nil
 	case ByTitle:
@@ -280,7 +280,7 @@ func (l *Library) order(ctx context.Context, by Order, ranks map[string]int, use
 			return 0
 		}), err
 	}
-	return nil, invalidf("unknown order %.40q", string(by))
+	return nil, invalidf("unknown order %.40q", string(o))
 }
 
 func countFacets(skills []*indexedSkill) Facets {

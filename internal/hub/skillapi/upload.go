@@ -98,7 +98,7 @@ func (h *Handlers) addVersion(ctx context.Context, in *struct {
 		return err
 	})
 	if err != nil {
-		return nil, versionExists(in.SkillPath, err)
+		return nil, versionExistsProblem(in.SkillPath, err)
 	}
 	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", api.Prefix, v.SkillID, v.Number), newSkillVersion(v)}, nil
 }
@@ -196,8 +196,9 @@ func nameTakenProblem(err error) error {
 		Next: "to add a version to it: POST " + api.Prefix + "/skills/{skill}/versions, with its id of GET " + api.Prefix + "/skills; else give the skill another name"}
 }
 
-// versionExists converts the error for uploading a version that already exists.
-func versionExists(p api.SkillPath, err error) error {
+// versionExistsProblem converts the error for uploading a version that already
+// exists.
+func versionExistsProblem(p api.SkillPath, err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
 	}
