@@ -89,10 +89,11 @@ type Options struct {
 	// Window returns the context window of a model in tokens, or 0 if unknown. If
 	// Window is nil, all sizes are unknown.
 	Window func(model string) int
-	// Skills returns the operator's directories, whose skills all users can read. single
-	// reports whether the hub serves only one user, whose own directories may be among
-	// them. On PostgreSQL, a node without directories leaves their skills to the other
-	// nodes. If Skills is nil, there are none.
+	// Skills returns the operator's directories, whose skills all users can read.
+	// single reports whether the hub serves only one user, whose own directories
+	// may be among them. With PostgreSQL, a node that gets no directories leaves
+	// the skills from other nodes' directories unchanged. If Skills is nil, there
+	// are none.
 	Skills func(single bool) ([]catalog.Source, error)
 	// BundledSkills specifies whether the library lists the skills that ship
 	// with the program. Conversations can use them in any case.
@@ -106,8 +107,8 @@ type Options struct {
 	ImportFrom []string
 	// Sandbox runs skill code. If it is nil, skill code is disabled.
 	Sandbox sandbox.Backend
-	// Bounds limits skill code, Packages installs its dependencies, and Getenv
-	// finds interpreters. See [assembly.Options].
+	// Bounds limits skill code, Packages installs its dependencies, and Getenv is
+	// used to find interpreters. See [assembly.Options].
 	Bounds   policy.Bounds
 	Packages *loadout.Packages
 	Getenv   func(string) string
@@ -117,9 +118,10 @@ type Options struct {
 	// Command is the path of the loadout program, as in [loadout.Scripts].
 	Command string
 
-	// MinDisk is the free space, in bytes, on the disk of Data below which a node
-	// counts as full and is not ready; 0 means 64 MiB. With SQLite, which has a
-	// single node, the node remains ready and reports the full disk.
+	// MinDisk is the minimum free space, in bytes, on the disk that contains
+	// Data. With less, the disk counts as full and the node is not ready. 0 means
+	// 64 MiB. With SQLite, which has a single node, the node remains ready and
+	// reports the full disk.
 	MinDisk uint64
 	// Rate is the maximum sustained number of requests per second from a user, or
 	// from a network for anonymous requests. Bursts may be four times as large. 0

@@ -11,7 +11,7 @@ import (
 
 const (
 	sweepEvery          = time.Hour
-	sourceCheckInterval = 6 * time.Hour // of the sources of imported skills
+	sourceCheckInterval = 6 * time.Hour // between checks of the sources of imported skills
 	maintenanceTimeout  = 10 * time.Minute
 )
 

@@ -11,7 +11,7 @@ import (
 // [Requests.Begin] can exceed them by the number of calls.
 const (
 	MaxRequests      = 10_000
-	MaxResponseBytes = 64 << 20 // of responses as stored, together
+	MaxResponseBytes = 64 << 20 // total size of the stored responses
 )
 
 // Request records a request and its response, so that the client can safely
@@ -19,9 +19,9 @@ const (
 type Request struct {
 	Principal string // a user id
 	Label     string // chosen by the client, unique for each request
-	Digest    string // of the request, encrypted
+	Digest    string // encrypted digest of the request
 	Created   time.Time
-	Status    int64  // of the response; 0 while there is none
+	Status    int64  // status of the response; 0 while there is none
 	Response  string // "" if it is not stored any more
 }
 

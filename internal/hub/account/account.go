@@ -50,8 +50,8 @@ func SinglePrincipal() Principal {
 // Anonymous reports whether the principal is not signed in.
 func (p Principal) Anonymous() bool { return p.User == "" }
 
-// LimitedTo returns a copy of the principal that keeps only those of its scopes
-// that are in s.
+// LimitedTo returns a copy of the principal with only the scopes that are also in
+// s.
 func (p Principal) LimitedTo(s Scopes) Principal {
 	p.Scopes &= s
 	return p

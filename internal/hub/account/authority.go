@@ -17,7 +17,7 @@ const (
 	SkillBind     Action = "skill.bind"     // name a skill in an agent or profile
 	SkillRate     Action = "skill.rate"     // rate and review a skill
 	SkillDownload Action = "skill.download" // download a skill's package
-	SkillUpload   Action = "skill.upload"   // add a new skill, also by import
+	SkillUpload   Action = "skill.upload"   // add a new skill, including by import
 	SkillChange   Action = "skill.change"   // add a version, choose the current one, change a skill's source
 	SkillReview   Action = "skill.review"   // approve or reject a version's code
 	SkillPublish  Action = "skill.publish"  // offer a skill to others; also requires SkillUpload in their namespace
@@ -41,7 +41,7 @@ const (
 
 	GrantRead   Action = "grant.read"
 	GrantWrite  Action = "grant.write"  // grant and revoke permissions of code
-	SecretList  Action = "secret.list"  // only names: nobody can read values
+	SecretList  Action = "secret.list"  // list the names of secrets; nobody can read values
 	SecretWrite Action = "secret.write" // set and delete secrets
 	SecretGrant Action = "secret.grant" // let a skill or server use a secret
 
@@ -95,15 +95,15 @@ func OwnedByGroup(group GroupID, author UserID) Resource {
 // rule specifies who may perform an action. All others are denied.
 type rule struct {
 	action Action
-	scopes Scopes // any of these is required
+	scopes Scopes // the request must have at least one of these
 
-	own       bool // the owning user may
-	group     Role // members of the owning group may if they have at least this role; Outsider means none
-	author    bool // the creator may too, if a developer in the group
-	notAuthor bool // the author must not, because another user has to review
-	everyone  bool // every signed-in user may if the item is shared
-	admin     bool // administrators may, even if the hub does not own the item
-	write     bool // nobody may if the item is read-only
+	own       bool // allows the user who owns the item
+	group     Role // minimum role of members of the owning group; Outsider allows no members
+	author    bool // also allows the creator, if a developer in the group
+	notAuthor bool // denies the author, because another user has to review
+	everyone  bool // allows every signed-in user if the item is shared
+	admin     bool // allows administrators, even if the hub does not own the item
+	write     bool // denies everybody if the item is read-only
 }
 
 const (

@@ -8,13 +8,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/address"
 )
 
-// Limits of sign-in attempts. Until a sign-in succeeds, an attempt counts even
-// if its password is right.
+// Limits of sign-in attempts. An attempt counts from its start, even if its
+// password turns out to be right.
 const (
-	networkInterval, networkBurst = time.Second, 60      // from a network, for all accounts
-	pairInterval, pairBurst       = 10 * time.Second, 10 // from a network for an account
-	// An account is considered under attack while it gets more attempts than
-	// these from all networks together.
+	networkInterval, networkBurst = time.Second, 60      // for all attempts from one network
+	pairInterval, pairBurst       = 10 * time.Second, 10 // for attempts on one account from one network
+	// An account is considered under attack while the attempts on it from all
+	// networks together exceed these limits.
 	accountInterval, accountBurst = 2 * time.Minute, 50
 )
 
@@ -67,7 +67,7 @@ func (b *Backoff) CheckNetwork(from netip.Addr) error {
 // Attempt is a sign-in attempt that was counted.
 type Attempt struct {
 	Known  bool    // whether the user signed in from the network before
-	limits []limit // all except the network's
+	limits []limit // all limits except that of the network
 }
 
 // Undo takes back an attempt whose password was not checked. The attempt still

@@ -110,8 +110,8 @@ func (l *Limiter) reserve(key string, now time.Time) *rate.Reservation {
 	return l.bucket(key).ReserveN(now, 1)
 }
 
-// bucket returns the token bucket of a key and creates a missing one. The caller
-// must hold mu.
+// bucket returns the token bucket of a key, creating it if it is missing. The
+// caller must hold mu.
 func (l *Limiter) bucket(key string) *rate.Limiter {
 	if e, ok := l.keys[key]; ok {
 		l.recent.MoveToFront(e)

@@ -95,7 +95,7 @@ type pendingSignIn struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`
 	Verifier string    `json:"verifier"`
-	Back     []byte    `json:"back"` // base64 is shorter than escaped text; a cookie has at most 4 KiB
+	Back     []byte    `json:"back"` // bytes, because base64 is shorter than escaped text and a cookie has at most 4 KiB
 	Ends     time.Time `json:"ends"`
 }
 

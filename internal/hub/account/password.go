@@ -34,7 +34,7 @@ const (
 	maxNeighborsWaiting = 8
 	// maxWait is the maximum time that a sign-in waits.
 	maxWait = 8 * time.Second
-	// collectAbove is the memory for a hash, in KiB, above which it is
+	// collectAbove is the memory for a hash, in KiB, above which this memory is
 	// garbage-collected immediately after use.
 	collectAbove = 4 << 10
 )
@@ -89,11 +89,11 @@ func NetworkClient(from netip.Addr, user string, known bool) Client {
 	return Client{name: network.String(), group: neighborhood(network).String(), deadline: deadline}
 }
 
-// UserClient returns the client for a request of a user who is signed in.
+// UserClient returns the client for requests of a signed-in user.
 func UserClient(user UserID) Client { return Client{name: "user " + string(user), known: true} }
 
-// neighborhood returns the prefix around a network that a provider may assign to
-// one customer: 24 bits of IPv4, 48 bits of IPv6.
+// neighborhood returns the enclosing prefix that a provider may assign to a
+// single customer: 24 bits of IPv4, 48 bits of IPv6.
 func neighborhood(network netip.Prefix) netip.Prefix {
 	bits := 24
 	if network.Addr().Is6() {

@@ -151,7 +151,8 @@ func (h *Handlers) deleteKind(ctx context.Context, in *struct {
 	return nil, referencedProblem(in.ResourcePath, h.Agents.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
 }
 
-// referencedProblem converts the error for deleting a resource that others refer to.
+// referencedProblem converts the error from deleting a resource that other
+// resources refer to.
 func referencedProblem(t ResourcePath, err error) error {
 	e, ok := errors.AsType[*agents.ReferencedError](err)
 	if !ok {

@@ -30,7 +30,7 @@ import (
 
 const (
 	trialTimeout = 15 * time.Second
-	maxTrials    = 8 // at the same time on a node
+	maxTrials    = 8 // trials at the same time on a node
 	trialErrors  = 2000
 )
 

@@ -97,7 +97,8 @@ func (r *Result) OnlyStale() bool {
 	return stale
 }
 
-// errRollback rolls a transaction back when nothing failed, as in a dry run.
+// errRollback is returned to roll back a transaction in which nothing failed, as
+// in a dry run.
 var errRollback = errors.New("rollback")
 
 // Apply applies all documents, or none if one is refused. If dry is set, it

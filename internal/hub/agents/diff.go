@@ -30,7 +30,7 @@ const (
 type storedDocument struct {
 	Description string          `json:"description,omitempty"`
 	By          string          `json:"by"`         // user who made the last change
-	ServersBy   string          `json:"servers_by"` // user who last changed its servers
+	ServersBy   string          `json:"servers_by"` // user who last changed the document's servers
 	Spec        json.RawMessage `json:"spec"`
 }
 

@@ -70,7 +70,7 @@ type SkillRef struct {
 }
 
 // Selection names the skills and MCP servers of a Ghost or Bot. A Bot also gets
-// those of its Ghost. Names are resolved at use.
+// the skills and servers of its Ghost. Names are resolved at use.
 type Selection struct {
 	// Skills lists the available skills. Nil means all; an empty list means none.
 	Skills []string `json:"skills,omitzero"`
@@ -109,7 +109,7 @@ type Bot struct {
 // or to the first member if there is no leader.
 type Team struct {
 	Members       []Member `json:"members"`
-	Collaboration string   `json:"collaborationModel,omitempty"` // stored and ignored
+	Collaboration string   `json:"collaborationModel,omitempty"` // stored but not used
 }
 
 // Member is a Bot of a Team.

@@ -21,8 +21,8 @@ type Resource struct {
 	Generation int64
 	CreatedBy  string
 	ChangedBy  string // user who made the last change
-	// ServersBy is the user who last changed its servers and therefore cannot
-	// review them.
+	// ServersBy is the user who last changed the resource's servers and therefore
+	// cannot review them.
 	ServersBy string
 	Created   time.Time
 	Updated   time.Time

@@ -89,9 +89,9 @@ func (a actor) formatNamespace(ctx context.Context, in store.Namespace) (string,
 	return g.Name, nil
 }
 
-// visibleNamespaces returns the namespaces in which the actor's names are resolved,
-// nearest first: the actor's own namespace, those of its groups, the public one,
-// and the operator's.
+// visibleNamespaces returns the namespaces in which names that the actor uses are
+// resolved, nearest first: the actor's own namespace, those of its groups, the
+// public one, and the operator's.
 func (a actor) visibleNamespaces() []store.Namespace {
 	out := []store.Namespace{store.UserNamespace(string(a.p.User))}
 	for _, id := range sortedIDs(a.p.Groups) {

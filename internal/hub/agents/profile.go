@@ -69,8 +69,8 @@ type SkillChoice struct {
 // chosenSkill is the result of resolving a reference to a skill.
 type chosenSkill struct {
 	SkillChoice
-	problem string // why it is not available; "" if it is
-	missing bool   // whether no skill has the name, which may resolve elsewhere
+	problem string // why the skill is not available; "" if it is
+	missing bool   // whether no skill with the name was found; another reference may still find one
 }
 
 // ModelChoice is the language model selected by a profile.

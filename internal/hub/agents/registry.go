@@ -51,12 +51,12 @@ var kindOrder = []string{SkillKind, ModelKind, ServerKind, GhostKind, BotKind, T
 
 // Limits of documents.
 const (
-	MaxDocuments  = 500       // per call
-	MaxReferences = 4000      // total per call
+	MaxDocuments  = 500       // documents per call of Apply
+	MaxReferences = 4000      // references in all documents of a call
 	MaxSpec       = 512 << 10 // bytes per spec, as JSON
-	MaxSkills     = 400       // per Ghost or Bot
-	MaxServers    = 100       // per Ghost or Bot
-	MaxMembers    = 20        // per Team
+	MaxSkills     = 400       // skills per Ghost or Bot
+	MaxServers    = 100       // servers per Ghost or Bot
+	MaxMembers    = 20        // members per Team
 )
 
 // Default durations for [Registry.Run].
@@ -96,7 +96,7 @@ type Options struct {
 	// FailClosedAfter is how long the settings may be unreadable before running
 	// skills are stopped; 0 means [DefaultFailClosedAfter].
 	FailClosedAfter time.Duration
-	Logger          *slog.Logger // nil discards
+	Logger          *slog.Logger // nil discards logs
 }
 
 // Registry manages the documents of a hub. It is safe for concurrent use.

@@ -22,7 +22,7 @@ const skillsSetting = "skills"
 // Allow-list limits.
 const (
 	MaxAllow      = 500
-	maxAllowBytes = 300 // per entry
+	maxAllowBytes = 300 // bytes per entry
 )
 
 // SkillSettings controls which skills are available, for the whole hub or for a

@@ -26,14 +26,16 @@ import (
 // RequestRetention is how long a request with an Idempotency-Key is recorded. A
 // user can have at most [store.MaxRequests] recorded requests. Further requests
 // are refused, because forgetting an older one would allow it to be executed
-// again. Of a user's responses, the newest [store.MaxResponseBytes] are stored.
+// again. The most recent responses to a user are stored too, up to
+// [store.MaxResponseBytes] in total.
 const RequestRetention = 24 * time.Hour
 
 // repeatWait is how long a repeated request waits for the response to the first one.
 const repeatWait = 10 * time.Second
 
-// withoutKeys lists the POST operations that need no recorded request: most store
-// nothing, and say stores the key with the conversation.
+// withoutKeys lists the POST operations whose requests need not be recorded. Most
+// of them store nothing. The operation "say" stores the key with the
+// conversation.
 var withoutKeys = map[string]bool{"say": true, "check-draft": true, "find-draft": true, "pack-draft": true, "look-at-source": true, "test-server": true}
 
 // keyParameter describes the Idempotency-Key header of the POST operations that

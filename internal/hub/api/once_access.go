@@ -78,8 +78,9 @@ func matches(template, names []string) bool {
 	return true
 }
 
-// statusOfRead returns the status of reading the item at the given path as the user
-// of r with all scopes: a token that may only write gets its response too.
+// statusOfRead returns the status of reading the item at the given path as the
+// user of r, but with all scopes, so that a token with only the write scope also
+// gets the response.
 func (s *Server) statusOfRead(r *http.Request, path string) int {
 	p := account.FromContext(r.Context())
 	p.Scopes = account.AllScopes

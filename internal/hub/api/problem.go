@@ -70,8 +70,8 @@ type condition struct {
 	next    string
 }
 
-// conditions maps errors from lower-level packages. Hidden and missing items get
-// the same response.
+// conditions maps errors from lower-level packages to responses. Hidden and
+// missing items get the same response.
 var conditions = []condition{
 	{store.ErrNotFound, 404, "not_found", notFoundProblem, "check the id; what you may see is in the lists"},
 	{account.ErrInvalidCredentials, 401, "bad_token", "invalid token", "create another one: POST /api/v1/tokens"},
@@ -267,8 +267,8 @@ func providerProblem(err error) *Problem {
 // operation starts.
 var codes = map[int]string{400: "malformed", 404: "not_found", 405: "method", 406: "not_acceptable", 408: "slow", 413: "too_large", 415: "media_type", 422: "invalid"}
 
-// maxFaults is the maximum number of faults in a response, because the items of
-// a list often have the same fault.
+// maxFaults is the maximum number of faults in a response. Without a limit, a
+// long list could have a fault for each item.
 const maxFaults = 100
 
 // rewriteErrors converts errors from the API library, because they repeat

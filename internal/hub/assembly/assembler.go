@@ -106,7 +106,7 @@ var errClosed = errors.New("server is shutting down; try again")
 type Assembler struct {
 	o        Options
 	pool     *upstream.Pool
-	spawner  *spawn.Spawner // for the operator's servers
+	spawner  *spawn.Spawner // starts the operator's servers
 	services serviceLimits
 	bundled  *staticSource
 	layers   filteredLayers

@@ -30,7 +30,7 @@ type base struct {
 	rt              *loadout.Runtime
 	set             *tools.Set
 	servers         map[string]agents.Server           // servers defined by documents, by name
-	skillIDs        map[string]library.SkillIdentifier // by source origin
+	skillIDs        map[string]library.SkillIdentifier // IDs of library skills, by source origin
 
 	ready chan struct{} // closed when open has returned err
 	err   error
@@ -51,7 +51,7 @@ type base struct {
 	idle          *time.Timer    // closes an unused base
 	since         time.Time      // when users became 0
 	conversations map[string]int // number of setups by conversation ID
-	watchers      int            // setups that watch the catalog
+	watchers      int            // number of setups that watch the catalog
 	unwatch       func()
 }
 

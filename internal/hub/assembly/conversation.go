@@ -66,12 +66,12 @@ func parseRequest(r chat.Request) (Request, error) {
 type conversation struct {
 	assembler *Assembler
 	setup     *Setup
-	id        string // of the conversation
+	id        string // conversation ID
 	principal account.Principal
 	model     llm.Model
 
 	mu      sync.Mutex     // guards the fields below
-	closers []func() error // in opening order
+	closers []func() error // functions for close to call, in opening order
 	closed  bool
 }
 

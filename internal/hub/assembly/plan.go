@@ -26,15 +26,15 @@ type plan struct {
 	profile            *agents.Profile      // nil if there is no agent
 	draft              *library.DraftSource // takes precedence over all other skills; may be nil
 	refs               []ref                // named skills; no other skills may have their names
-	withheld           []string             // names that the agent selects, but that no skill may have
+	withheld           []string             // names selected by the agent for which no skill may be used
 	selected           []string             // names of the available skills; nil means all
 	settingsNamespaces []store.Namespace
 	servers            []agents.Server
-	values             map[string]upstream.Variables // by server name
+	values             map[string]upstream.Variables // values of variables, by server name
 	stamps             map[string]string             // fingerprints of sign-ins, by server name
 	rules              policy.Rules
 	preload            []string
-	preloadReasons     map[string]string // by skill name
+	preloadReasons     map[string]string // reasons for preloading skills, by skill name
 	problems           []string
 }
 
@@ -159,7 +159,8 @@ func (k *Assembler) planDefaults(ctx context.Context, p *plan, w Request) error 
 	return nil
 }
 
-// defaultReason describes a default by the namespace that owns it.
+// defaultReason returns the reason for preloading a default skill, according to
+// the namespace that owns the default.
 func defaultReason(in store.Namespace) string {
 	switch {
 	case in.User() != "":

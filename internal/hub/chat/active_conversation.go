@@ -20,7 +20,7 @@ type activeConversation struct {
 	principal account.Principal
 	agentName string // "" without an agent
 	setup     *Setup
-	past      *snapshot // when the conversation was opened
+	past      *snapshot // state of the conversation when it was opened
 	session   *session.Session
 	agent     *agent.Agent
 	folder    *folder // nil if no tool uses it

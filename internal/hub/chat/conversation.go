@@ -64,7 +64,7 @@ func (e *Engine) Create(ctx context.Context, p account.Principal, agent, title s
 // Draft is an unpublished skill to test in a conversation.
 type Draft struct {
 	Name    string
-	Digest  string // of its files
+	Digest  string // digest of the draft's files
 	Package []byte
 }
 

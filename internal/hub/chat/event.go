@@ -34,7 +34,7 @@ const (
 // Event is an entry in a conversation's event stream. Its type determines which
 // fields are set. In its JSON form, fields may be added but are never renamed.
 type Event struct {
-	Seq  int64     `json:"seq"` // from 1, without gaps
+	Seq  int64     `json:"seq"` // starts at 1 and has no gaps
 	Time time.Time `json:"time"`
 	Type Type      `json:"type"`
 	// Input is the number of the message or command that the event belongs to.

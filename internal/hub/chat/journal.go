@@ -65,10 +65,11 @@ type journal struct {
 	e     *Engine
 	id    string
 	lease func() store.Lease
-	// beforeResults is called before call results are appended. It may be nil.
+	// beforeResults is called before the results of calls are appended. It may be
+	// nil.
 	beforeResults func(ctx context.Context) error
-	uses          *usage.SkillCounter // nil counts nothing
-	meter         *usage.Meter        // nil counts nothing
+	uses          *usage.SkillCounter // counts the use of skills; may be nil
+	meter         *usage.Meter        // counts turns, calls and tokens; may be nil
 
 	mu             sync.Mutex // held while writing; guards the fields below
 	read           bool       // whether last and lastMessage are known
@@ -76,7 +77,7 @@ type journal struct {
 	lastMessage    int64      // number of the last message in the transcript
 	pendingMessage int64      // number of the message in the next user step; 0 means none
 	broken         error      // first fatal write error; stops all writes
-	trace          Trace      // of the turn; nil if the turn is not traced
+	trace          Trace      // trace of the turn; nil if the turn is not traced
 
 	pendingMu sync.Mutex // locked after mu; guards the fields below
 	input     int64      // number of the turn's input; changed only while mu is held

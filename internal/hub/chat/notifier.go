@@ -18,7 +18,7 @@ type notifier struct {
 	db  *store.DB
 	bus bus.Bus
 
-	mu        sync.Mutex // guards listeners, and seen of each
+	mu        sync.Mutex // guards listeners and some fields of each listener
 	listeners map[string]map[*listener]bool
 }
 

@@ -15,7 +15,7 @@ type Loaded struct {
 	Title        string            `json:"displayName,omitempty"` // display name, or else the name
 	Tokens       int               `json:"tokens,omitempty"`
 	Tools        []string          `json:"tools,omitempty"`
-	Dependencies []string          `json:"brought,omitempty"` // skills that it requires
+	Dependencies []string          `json:"brought,omitempty"` // skills that the loaded skill requires
 	Problems     []string          `json:"problems,omitempty"`
 }
 

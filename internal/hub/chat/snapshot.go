@@ -19,11 +19,11 @@ import (
 // depends only on the stored steps: it is the same on each node, no matter
 // whether it was computed from all steps or from an earlier snapshot.
 type snapshot struct {
-	Conversation string `json:"conversation"` // its ID
+	Conversation string `json:"conversation"` // conversation ID
 	// Last is the hash of the last step. A snapshot is valid only for a
 	// transcript that contains this step.
 	Last        string        `json:"last"`
-	LastMessage int64         `json:"last_message"` // see journal
+	LastMessage int64         `json:"last_message"` // number of the last message in the transcript
 	Session     session.State `json:"session"`
 	Agent       *fold.State   `json:"agent"`
 

@@ -20,10 +20,10 @@ func (e *stoppedError) Error() string { return "turn was stopped" }
 // errCancelled is the cancellation cause of a turn that the user cancelled.
 var errCancelled = &stoppedError{reason: Cancelled, toModel: "The user cancelled the turn."}
 
-// StopTurns stops the turns on this node of the conversations for which match
-// returns true, for example those of a disabled agent. The turns fail with the
-// given reason. Waiting inputs are processed next; [Options.Setup] may refuse
-// them.
+// StopTurns stops the turns that run on this node in conversations for which
+// match returns true, for example conversations with a disabled agent. The turns
+// fail with the given reason. Waiting inputs are processed next; [Options.Setup]
+// may refuse them.
 func (e *Engine) StopTurns(match func(Conversation) bool, reason string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -19,11 +19,11 @@ type conversationTx struct {
 	*store.Tx
 	id       string
 	quotas   quota.Quotas
-	left     *quota.Allowance // of the owner; nil until bytes are reserved
+	left     *quota.Allowance // remaining storage of the owner; nil until bytes are reserved
 	queued   []store.NewEvents
 	written  map[string][]store.Event // events that flush has appended, by stream
 	appended map[string]int64         // last numbers of the inbox and event stream, if the transaction appends to them
-	ends     *streamEnds              // nil after a conflict
+	ends     *streamEnds              // last event numbers known to this node; nil after a conflict
 }
 
 // errLeaseLost is returned if this node no longer holds the conversation's lease.

@@ -22,7 +22,7 @@ func (h *skillRecord) requiredApprovers(ctx context.Context, t *store.Tables) (i
 	return most, nil
 }
 
-// requiredIn returns how many reviewers must approve a version of the skills of a
+// requiredIn returns how many reviewers must approve a version of a skill in a
 // namespace.
 func requiredIn(ctx context.Context, t *store.Tables, n Namespace) (int, error) {
 	if n.Group() == "" {
@@ -33,8 +33,8 @@ func requiredIn(ctx context.Context, t *store.Tables, n Namespace) (int, error) 
 }
 
 // checkApprovers returns an error if a version of the skill has code that fewer
-// reviewers approved than the namespace requires. If several are required, the
-// uploader does not count.
+// reviewers approved than the namespace requires. If several approvals are
+// required, that of the uploader does not count.
 func (h *skillRecord) checkApprovers(ctx context.Context, tx *store.Tx, in Namespace) error {
 	required, err := requiredIn(ctx, &tx.Tables, in)
 	if err != nil || required <= 1 {

@@ -40,7 +40,7 @@ var ownerActions = map[account.Action]bool{
 type skillRecord struct {
 	store.Skill
 	listings []Namespace
-	bound    bool // whether a reference to the skill exists, which remains valid if it is hidden
+	bound    bool // whether the skill is accessed through a reference, which remains valid if the skill is hidden
 }
 
 // isHidden reports whether only users who manage the skill may see it.

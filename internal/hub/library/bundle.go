@@ -72,7 +72,7 @@ func (l *Library) tree(ctx context.Context, v store.Version) (fileTree, error) {
 type treeCache struct {
 	mu    sync.Mutex
 	trees map[string]fileTree
-	nodes int // in all trees
+	nodes int // number of nodes in all trees
 }
 
 // maxCachedNodes is the maximum number of files and directories in a treeCache,

@@ -38,10 +38,10 @@ type watcher struct {
 // indexedSkill holds the metadata of a skill.
 type indexedSkill struct {
 	id, digest string
-	hidden     bool // or withheld
-	withheld   bool // after a review
+	hidden     bool // whether the skill is hidden or withheld
+	withheld   bool // whether the current version was rejected and is withheld
 	listings   []Namespace
-	entry      *catalog.Entry // without origin and path
+	entry      *catalog.Entry // catalog entry without origin and path
 	summary
 }
 

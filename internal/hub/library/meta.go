@@ -24,14 +24,14 @@ type meta struct {
 	Dependencies  []string           `json:"dependencies,omitempty"`
 	UserOnly      bool               `json:"person_only,omitempty"`
 	ModelOnly     bool               `json:"model_only,omitempty"`
-	ProvidesTools bool               `json:"brings,omitempty"` // by MCP servers or a provider
+	ProvidesTools bool               `json:"brings,omitempty"` // whether the skill provides tools, through MCP servers or a provider
 	Scripts       int                `json:"scripts,omitempty"`
 	Unnamed       bool               `json:"unnamed,omitempty"`
 	Repaired      bool               `json:"repaired,omitempty"`
 	Tokens        int                `json:"tokens"` // tokens in the instructions
 	Warnings      int                `json:"warnings,omitempty"`
 	Diagnostics   []skill.Diagnostic `json:"diagnostics,omitempty"`
-	Findings      map[string]int     `json:"findings,omitempty"` // number by severity
+	Findings      map[string]int     `json:"findings,omitempty"` // number of findings by severity
 	Unscanned     bool               `json:"unscanned,omitempty"`
 
 	undecodable bool // whether the stored metadata could not be read

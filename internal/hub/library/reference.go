@@ -113,10 +113,10 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 	return &refs, nil
 }
 
-// maxReferences limits two reads: of the references to a skill's ID, and of those
-// to its ID or name. If the limit is reached by references to the ID alone, the
-// skill cannot be deleted. Otherwise it can still be deleted with unbind, because
-// every user can refer to a name, and names are resolved at use.
+// maxReferences is the maximum number of references that are read by ID alone,
+// and again by ID or name. If there are more by ID alone, the skill cannot be
+// deleted. Otherwise it can still be deleted with unbind, because every user can
+// refer to a name, and names are resolved at use.
 const maxReferences = store.MaxPage
 
 // loadRows reads the references to the ID and to the name of a skill.

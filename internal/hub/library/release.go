@@ -38,8 +38,8 @@ type DowngradeReason string
 
 // Reasons of a [DowngradeError].
 const (
-	Downgraded DowngradeReason = "downgrade"   // an earlier version is newer, or was signed and this one is not
-	KeyChanged DowngradeReason = "key_changed" // another key signed it, and the publisher did not replace the earlier one
+	Downgraded DowngradeReason = "downgrade"   // an existing version is newer, or is signed while the imported one is not
+	KeyChanged DowngradeReason = "key_changed" // the key differs, and the publisher has not replaced the earlier key with it
 	KeyExpired DowngradeReason = "key_expired"
 )
 

@@ -87,7 +87,7 @@ type reviewDetails struct {
 	Name    string `json:"name"`
 	Version int64  `json:"version"`
 	Decision
-	Approvals int    `json:"approvals,omitempty"` // with this one
+	Approvals int    `json:"approvals,omitempty"` // number of approvals, including this one
 	Outcome   Review `json:"outcome"`             // Pending if more approvals are required
 }
 

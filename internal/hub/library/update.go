@@ -18,7 +18,7 @@ const maxUpdated = 1000
 
 // UpdateSelection selects the skills to update.
 type UpdateSelection struct {
-	IDs []string // at most 1,000; if there are none, all imported skills
+	IDs []string // at most 1,000; empty selects all imported skills
 	// Downgrade has the same meaning as in [ImportSelection].
 	Downgrade bool
 }

@@ -19,8 +19,8 @@ import (
 // Version is an immutable version of a skill, with its review.
 type Version struct {
 	SkillID     string           `json:"skill_id"`
-	Name        string           `json:"-"` // of the skill; omitted in lists of one skill
-	Namespace   Namespace        `json:"-"` // of the skill; omitted in lists of one skill
+	Name        string           `json:"-"` // name of the skill; not set in lists of a single skill's versions
+	Namespace   Namespace        `json:"-"` // namespace of the skill; not set in lists of a single skill's versions
 	Number      int64            `json:"number" doc:"Starts at 1"`
 	Label       string           `json:"version,omitempty" doc:"Version given by the author"`
 	Digest      string           `json:"digest"`
@@ -286,5 +286,5 @@ func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id str
 // deletedVersionDetails holds the details of the audit record for DeleteVersion.
 type deletedVersionDetails struct {
 	uploadDetails
-	References []Reference `json:"references,omitempty"` // removed
+	References []Reference `json:"references,omitempty"` // references that were removed
 }

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	maxEndpoints = 256              // cached per node, in addition to those in use
-	endpointIdle = 10 * time.Minute // until an unused endpoint is closed
+	maxEndpoints = 256              // maximum number of cached endpoints per node
+	endpointIdle = 10 * time.Minute // time after which an unused endpoint is closed
 )
 
 // agentRef identifies the agent of an endpoint. Without a kind, it stands for
@@ -71,7 +71,7 @@ type endpoints struct {
 	closed  bool
 	running sync.WaitGroup // requests, and endpoints being opened or closed
 
-	cut  context.Context // canceled by stop; ends running calls
+	cut  context.Context // cancelled by stop; ends running calls
 	stop func()
 }
 
@@ -95,7 +95,7 @@ type state struct {
 	principal        string
 	kinds, settings  int64  // revisions
 	secrets, signIns string // fingerprints
-	secretsRevision  int64  // before the fingerprints were computed
+	secretsRevision  int64  // revision of secrets, read before the fingerprints were computed
 }
 
 // equal reports whether endpoints made from the two states are the same.

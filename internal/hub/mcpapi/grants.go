@@ -26,7 +26,7 @@ type grantJSON struct {
 	Subject string `json:"subject" doc:"Digest of the tool definition and the server configuration; a change invalidates the grant"`
 	Scope   string `json:"scope" enum:"once,session,always"`
 	Session string `json:"session,omitempty" doc:"Conversation that it is valid for"`
-	// ReadOnly is that of [policy.Grant].
+	// ReadOnly has the same meaning as in [policy.Grant].
 	ReadOnly bool       `json:"read_only,omitempty" doc:"Whether read_tool may call the tool, because the user saw that it declares that it only reads"`
 	Created  time.Time  `json:"created"`
 	Expires  *time.Time `json:"expires,omitempty"`

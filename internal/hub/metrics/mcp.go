@@ -22,8 +22,8 @@ func (m *Metrics) CountUse(u mcpserver.Use) {
 type verdictKey struct{}
 
 // RecordDecision records in ctx whether the policy denied a call, because the
-// call's result indicates that only in its text. A call to an unknown tool counts
-// as an error.
+// call's result indicates a denial only in its text. A call to an unknown tool
+// counts as an error.
 func RecordDecision(ctx context.Context, r policy.Record) {
 	RecordRefusal(ctx, r.Decision != policy.Allow && r.Details["code"] != string(decision.UnknownTool))
 }

@@ -9,7 +9,7 @@ type lane struct {
 	eachUser, eachGroup int // maximum numbers of waiting operations
 
 	users   map[string]*userQueue
-	groups  map[string]int // number of waiting operations
+	groups  map[string]int // number of waiting operations, by group
 	waiting list.List      // user queues with waiting operations; the first one is served next
 }
 

@@ -31,7 +31,7 @@ type Options struct {
 	// EachUser and EachGroup limit the waiting operations of a user, and of a group
 	// of users, in each lane, so that they do not fill the lane.
 	EachUser, EachGroup int
-	Lanes               int // 1 if 0
+	Lanes               int // number of lanes; 0 means 1
 }
 
 // Caller identifies the operations that share a turn.

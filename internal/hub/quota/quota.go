@@ -86,7 +86,7 @@ type ExceededError struct {
 	Namespace store.Namespace
 	Measure   Measure
 	Limit     int64
-	Used      int64 // without the addition
+	Used      int64 // amount stored, without the addition
 	Added     int64
 }
 

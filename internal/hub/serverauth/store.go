@@ -15,7 +15,7 @@ import (
 
 const (
 	leaseSpan    = time.Minute     // longer than it takes to refresh a token
-	storeTimeout = 5 * time.Second // shorter than the health check of a server, which would blame the server
+	storeTimeout = 5 * time.Second // shorter than a server's health check, which would otherwise blame the server
 	minWait      = 20 * time.Millisecond
 	maxWait      = 500 * time.Millisecond
 )
@@ -53,8 +53,8 @@ func (k *tokenStore) Read(ctx context.Context, of oauth.Key) ([]byte, error) {
 	return data, hubError(err)
 }
 
-// hubError rewords err, which is shown with errors of MCP servers, if the
-// database cannot be reached.
+// hubError rewords err if the database cannot be reached, because users see err
+// among the errors of MCP servers.
 func hubError(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
 		return fmt.Errorf("the hub's %w", store.ErrUnavailable)

@@ -17,7 +17,7 @@ type agentName struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 
-	wrong bool // malformed
+	wrong bool // whether the name is malformed
 }
 
 var agentKinds = []string{agents.GhostKind, agents.BotKind, agents.TeamKind}

@@ -89,7 +89,7 @@ type socket struct {
 	work sync.WaitGroup
 
 	mu       sync.Mutex        // guards the fields below
-	p        account.Principal // at the last check
+	p        account.Principal // principal at the last check
 	attached map[string]*attachment
 }
 

@@ -55,7 +55,7 @@ const (
 	MaxDisplay     = 200  // bytes
 	MaxEmail       = 254  // bytes
 	MaxDescription = 4000 // bytes
-	MaxTokens      = 100  // per user
+	MaxTokens      = 100  // tokens per user
 )
 
 // Directory manages users, groups, tokens, sign-ins and the audit log. It is

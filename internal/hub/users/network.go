@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	networksSetting = "sign_in_networks" // in the namespace of a user
+	networksSetting = "sign_in_networks" // name of a setting in a user's namespace
 	networksFormat  = 1
-	maxNetworks     = 32                   // per user; the least recently used is forgotten
-	networkLifetime = 180 * 24 * time.Hour // after the last sign-in
+	maxNetworks     = 32                   // networks per user; the least recently used is forgotten
+	networkLifetime = 180 * 24 * time.Hour // time after the last sign-in until a network is forgotten
 	networkTouch    = 7 * 24 * time.Hour   // minimum interval between recorded sign-ins
 )
 
@@ -31,7 +31,7 @@ type signInNetworks struct {
 }
 
 type signInNetwork struct {
-	Hash string    `json:"hash"` // of the user and the network
+	Hash string    `json:"hash"` // hash of the user and the network
 	Seen time.Time `json:"seen"`
 }
 

@@ -1,6 +1,7 @@
 // Package storetest provides real databases for tests: SQLite files, and a
 // PostgreSQL server. The server starts with the first test that needs it, and
-// [Main] stops it. Without the PostgreSQL programs, its tests are skipped.
+// [Main] stops it. Tests that need the server are skipped if the PostgreSQL
+// programs are missing.
 package storetest
 
 import (

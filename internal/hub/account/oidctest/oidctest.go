@@ -35,7 +35,7 @@ type Provider struct {
 	mu        sync.Mutex // guards the fields below
 	key       *ecdsa.PrivateKey
 	keyID     string
-	claims    map[string]any // of the next user
+	claims    map[string]any // claims of the next user
 	forged    map[string]any // override claims of ID tokens; nil values remove them
 	metadata  map[string]any // override values of the discovery document
 	deny      string
