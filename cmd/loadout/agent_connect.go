@@ -197,8 +197,8 @@ func connectError(c clientconfig.Client, o connectOptions, err error) error {
 	return exit.Errorf(exit.Failure, hint, "%w", err)
 }
 
-// fixFor returns the fix of a FileError, without the advice to add an entry if
-// the entry was to be removed.
+// fixFor returns the fix of a FileError. If undo is set, the fix is to remove an
+// entry instead of adding it.
 func fixFor(fe *clientconfig.FileError, undo bool) string {
 	if undo {
 		return strings.ReplaceAll(fe.Fix, "add the entry by hand", "remove the entry by hand")
@@ -358,8 +358,8 @@ func installedCommand() (string, error) {
 }
 
 // typedCommand returns the absolute path of the program that a user runs with
-// name, without resolving symlinks. It returns self, the path of this program,
-// if name does not lead there.
+// name, without resolving symlinks. If that is not this program, it returns self,
+// the path of this program.
 func typedCommand(name, self string) string {
 	path, err := exec.LookPath(name)
 	if err != nil {

@@ -28,7 +28,7 @@ type importOutput struct {
 	Client  string                     `json:"client"`
 	File    string                     `json:"file"`
 	Action  string                     `json:"action"`  // none, import or undo
-	Done    bool                       `json:"done"`    // false for --dry-run and none
+	Done    bool                       `json:"done"`    // false with --dry-run and for the action none
 	Servers []clientimport.Server      `json:"servers"` // servers in the client's configuration
 	Secrets []clientimport.MovedSecret `json:"secrets"` // values moved to secrets, or to be set by the user
 	Into    string                     `json:"into"`    // the user's servers file

@@ -30,7 +30,7 @@ type profileServer struct {
 	options mcpserver.Options
 	http    *mcpserver.HTTPOptions
 	files   []string
-	ctx     context.Context // of the program
+	ctx     context.Context // context of the program
 
 	published *statePublisher
 

@@ -28,7 +28,7 @@ type loginOutput struct {
 	Issuer  string         `json:"issuer"`
 	Scopes  []string       `json:"scopes"`
 	Expires *time.Time     `json:"expires,omitempty"` // expiry of the token
-	Renewed bool           `json:"renewed"`           // renewed without prompting the user
+	Renewed bool           `json:"renewed"`           // whether the token was renewed without prompting the user
 	State   upstream.State `json:"state"`
 	Tools   int            `json:"tools"`
 	Error   string         `json:"error"`
@@ -37,7 +37,7 @@ type loginOutput struct {
 type logoutOutput struct {
 	Name      string `json:"name"`
 	SignedOut bool   `json:"signed_out"` // false if the user was not signed in
-	Revoked   bool   `json:"revoked"`    // revoked at the issuer too
+	Revoked   bool   `json:"revoked"`    // whether the token was also revoked at the issuer
 }
 
 // loginCommands returns the commands for signing in to servers and signing out.
@@ -66,10 +66,9 @@ even if the browser cannot open it.`,
 	}}
 }
 
-// findSignInServer returns the user's server with the given name and the store
-// of sign-ins. If out is set, which means signing out, only the variables in
-// the server's URLs need values.
-func (a *app) findSignInServer(name string, files []string, out bool) (*upstream.Config, *oauth.Store, error) {
+// findSignInServer returns the user's server with the given name and the store of
+// sign-ins. If signOut is set, only the variables in the server's URLs need values.
+func (a *app) findSignInServer(name string, files []string, signOut bool) (*upstream.Config, *oauth.Store, error) {
 	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +91,7 @@ func (a *app) findSignInServer(name string, files []string, out bool) (*upstream
 	case serverTransport(s) != upstream.HTTP:
 		return nil, nil, exit.Errorf(exit.Usage, "set env or headers with ${{secrets.NAME}}; see: loadout secret --help", "%s uses %s: only servers with a url support signing in", name, serverTransport(s))
 	}
-	if out {
+	if signOut {
 		s = &upstream.Config{Name: s.Name, Type: s.Type, URLs: s.URLs, File: s.File}
 	}
 	resolved, unset := s.Resolve(a.ServerVariables(c))

@@ -131,8 +131,8 @@ func (s *clientSetup) pending() []*clientPlan {
 	return out
 }
 
-// run shows the changes, asks for one confirmation, and applies them. A file
-// that cannot be changed does not keep the others from being changed.
+// run shows the changes, asks for one confirmation, and applies them. If a file
+// cannot be changed, run still changes the others.
 func (s *clientSetup) run(ctx context.Context, yes bool) error {
 	a := s.app
 	pending := s.pending()
@@ -227,7 +227,7 @@ func (s *clientSetup) printPlan() {
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// describe says what happens to the file of a client.
+// describe returns what happens to the file of a client.
 func (s *clientSetup) describe(p clientPlan) string {
 	if p.err != nil {
 		return "cannot be changed: " + s.errorText(p.err)
@@ -283,7 +283,8 @@ func (s *clientSetup) setOutput() {
 	}
 }
 
-// applyStep says how to apply the changes of a preview. Only the user can.
+// applyStep returns how to apply the changes of a preview. Agents are told to ask
+// the user.
 func (s *clientSetup) applyStep() string {
 	command := "loadout " + strings.Join(s.args, " ")
 	if s.app.Caller().Agent != "" {

@@ -84,8 +84,8 @@ func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
 	return nil
 }
 
-// reinstateApprovals reinstates the superseded approvals of the versions that
-// the user chose. It prints the names of these skills.
+// reinstateApprovals reinstates the superseded approvals of the versions that the
+// user chose. It prints the names of the skills with reinstated approvals.
 func (a *app) reinstateApprovals(ctx context.Context, p *plan, o planOptions) error {
 	if o.dryRun {
 		return nil

@@ -80,9 +80,9 @@ func (a *app) removeSkills(ctx context.Context, names []string, o *removeFlags) 
 
 // checkUnambiguous returns an error if a name is installed in several
 // directories.
-func checkUnambiguous(byPlace [][]string) error {
+func checkUnambiguous(byDir [][]string) error {
 	seen := map[string]bool{}
-	for _, name := range slices.Concat(byPlace...) {
+	for _, name := range slices.Concat(byDir...) {
 		if seen[name] {
 			return exit.Errorf(exit.Usage, "choose with --scope user or --scope project", "skill %s is installed both for you and for the project", name)
 		}

@@ -91,8 +91,8 @@ func (a *app) availableUpdates() []availableUpdate {
 	return file.List()
 }
 
-// updateReasons returns, by path, the reason for the update of each installed
-// skill that has one.
+// updateReasons returns the reasons for the available updates, by the path of the
+// installed skill.
 func updateReasons(all []availableUpdate) map[string]string {
 	at := map[string]string{}
 	for _, n := range all {

@@ -15,7 +15,7 @@ import (
 
 type doctorProfiles struct {
 	Profiles []doctorProfile `json:"profiles"`
-	Problems []string        `json:"problems"` // of the profile files
+	Problems []string        `json:"problems"` // problems in the profile files
 }
 
 type doctorProfile struct {

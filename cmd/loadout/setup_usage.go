@@ -22,7 +22,7 @@ import (
 type usageOutput struct {
 	Enabled bool      `json:"enabled"` // whether usage is recorded now
 	File    string    `json:"file"`
-	Since   time.Time `json:"since,omitzero"` // with --days
+	Since   time.Time `json:"since,omitzero"` // set with --days
 	*usage.Report
 	Models    []usage.ModelCost `json:"models"`
 	NeverUsed []neverUsed       `json:"never_used"`

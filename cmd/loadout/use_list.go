@@ -77,7 +77,7 @@ type pendingSkill struct {
 	Origin   string `json:"origin"`
 	Path     string `json:"path"`
 	Replaces string `json:"replaces"` // key of the other skill; "" if there is none
-	Reason   string `json:"reason"`   // with the command that confirms the skill
+	Reason   string `json:"reason"`   // why the user must confirm the skill, with the command for it
 }
 
 func listPending(snap *catalog.Snapshot) []pendingSkill {

@@ -21,7 +21,7 @@ type indexedSkill struct {
 
 // searchIndexes searches published indexes and other sources. It does not
 // install or load skills.
-func (a *app) searchIndexes(ctx context.Context, places []string, query string, limit int) error {
+func (a *app) searchIndexes(ctx context.Context, locations []string, query string, limit int) error {
 	c, err := a.LoadConfig(nil)
 	if err != nil {
 		return err
@@ -29,12 +29,12 @@ func (a *app) searchIndexes(ctx context.Context, places []string, query string, 
 	from := a.NewFetcher(c)
 	var all []indexedSkill
 	var failed error
-	for _, text := range places {
+	for _, text := range locations {
 		found, err := a.readIndex(ctx, from, text)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && len(places) == 1:
+		case err != nil && len(locations) == 1:
 			return err
 		case err != nil: // continue with the other sources
 			a.Note("%s: %v", plain(text), err)

@@ -36,7 +36,7 @@ type signedSkill struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"` // path of the signature file
 	Digest string `json:"digest"`
-	// Counter is the counter in the signature, or 0 without history.
+	// Counter is the counter in the signature, or 0 if the signature has none.
 	Counter uint64 `json:"counter,omitempty"`
 }
 
@@ -172,7 +172,7 @@ func readPrivateKey(file, flag string) (signature.PrivateKey, error) {
 	return key, err
 }
 
-// expiryWarning is how long before its expiry a key is reported.
+// expiryWarning is how long before its expiry a key is reported as expiring soon.
 const expiryWarning = 90 * 24 * time.Hour
 
 func (a *app) signSkills(paths []string, o *signFlags) error {
