@@ -151,7 +151,7 @@ func (s *Set) currentTool(ctx context.Context, t *Tool, maxAge time.Duration) (*
 // decide decides on a call by the rules alone. If c has no arguments, the
 // decision is for any arguments.
 func (s *Set) decide(t *Tool, c *Call) policy.Decision {
-	call := s.policyCall(t, c.Arguments)
+	call := s.ruledCall(t, c.Arguments)
 	if t.server.isolated && !t.isDestructive() {
 		return decision.ForIsolatedCall(*s.rules.Load(), c.Allow, call)
 	}
@@ -180,6 +180,14 @@ func (s *Set) recordRefusal(ctx context.Context, d policy.Decision, call policy.
 
 // policyCall describes a call to the tool for a policy decision.
 func (s *Set) policyCall(t *Tool, args json.RawMessage) policy.ToolCall {
+	call := s.ruledCall(t, args)
+	call.Subject = t.subject()
+	return call
+}
+
+// ruledCall is like policyCall, but without the digest of the tool, which takes
+// time and which rules ignore.
+func (s *Set) ruledCall(t *Tool, args json.RawMessage) policy.ToolCall {
 	level := s.opts.DefaultSafety
 	if stated := t.server.config.Safety; stated != "" {
 		own, _ := policy.ParseLevel(stated) // an invalid level is unknown, so the call needs approval
@@ -189,7 +197,7 @@ func (s *Set) policyCall(t *Tool, args json.RawMessage) policy.ToolCall {
 	}
 	own := t.server.config.Owner == "" && t.server.settings == nil // the skill chose these settings
 	return policy.ToolCall{
-		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, Subject: t.subject(), ReadOnly: t.DeclaresReadOnly(),
+		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, ReadOnly: t.DeclaresReadOnly(),
 		OwnServer: own, AlwaysAsk: t.server.config.RequireApproval, Safety: level,
 	}
 }

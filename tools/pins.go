@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,6 +82,16 @@ func (sv *server) toolSubject(t *mcp.Tool) policy.Digest {
 
 func (p *pinFiles) file(key string) string {
 	return filepath.Join(p.dir, strings.TrimPrefix(key, "sha256:")+".json")
+}
+
+// stamp returns a text that changes with the accepted definitions of a
+// configuration.
+func (p *pinFiles) stamp(key string) string {
+	fi, err := os.Stat(p.file(key))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(fi.ModTime().UnixNano(), fi.Size())
 }
 
 // maxPins is the maximum size of a pins file in bytes.

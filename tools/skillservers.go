@@ -87,7 +87,11 @@ func (s *Set) connect(ctx context.Context, sv *server) ([]Tool, string) {
 		}
 		return nil, problem
 	}
-	return s.listedTools(sv, l), joinProblems(s.screenListing(sv, l).problem, s.checkListing(sv, l))
+	listed, problem := s.listedTools(sv, l), joinProblems(s.screenListing(sv, l).problem, s.checkListing(sv, l))
+	if sv.group == nil && sv.KeepsSummaries() { // so that the next process finds it
+		s.lastingSummary(sv, s.denied())
+	}
+	return listed, problem
 }
 
 // joinProblems joins the nonempty problems.

@@ -2,6 +2,10 @@ package tools
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -32,8 +36,9 @@ type ServerSummary struct {
 
 // cachedSummary is a summary with what it was made from.
 type cachedSummary struct {
-	screened *screened
-	rules    *policy.Rules
+	listing  *upstream.Listing // nil if the tools are unknown, or known only to the cache
+	screened *screened         // nil if key identifies the accepted definitions
+	key      string
 	ServerSummary
 }
 
@@ -62,39 +67,85 @@ func (s *Set) ConfiguredSummaries() []ServerSummary {
 
 func (s *Set) summarize(servers []*server) []ServerSummary {
 	out := make([]ServerSummary, 0, len(servers))
+	denied := s.denied()
 	for _, sv := range servers {
-		out = append(out, s.summary(sv))
+		out = append(out, s.summary(sv, denied))
 	}
 	return out
 }
 
-// summary describes a server. All but its problem is cached.
-func (s *Set) summary(sv *server) ServerSummary {
-	var l *upstream.Listing
-	var now cachedSummary
-	if sv.Server != nil {
-		if l = sv.LastListing(); l != nil {
-			now.screened = s.screenListing(sv, l)
-		}
-	}
-	now.rules = s.rules.Load()
-	if have := sv.summary.Load(); have != nil && have.screened == now.screened && have.rules == now.rules {
-		now = *have
-	} else {
-		now.ServerSummary = s.describeServer(sv, l)
-		sv.summary.Store(&now)
-	}
-	out := now.ServerSummary
-	switch {
-	case sv.Server == nil:
+// summary describes a server. All but its problem is cached, and stored with the
+// tool list, so that a later process need not read that list.
+func (s *Set) summary(sv *server, denied string) ServerSummary {
+	out := s.lastingSummary(sv, denied)
+	if sv.Server == nil {
 		out.Problem = describeUnset(sv.unset)
-	default:
-		if st := sv.Status(); st.State == upstream.Dead || st.State == upstream.Degraded {
-			out.Problem = st.Error
-		}
+	} else if state, err := sv.Failure(); err != nil && (state == upstream.Dead || state == upstream.Degraded) {
+		out.Problem = err.Error()
 	}
 	out.Problem = cutWords(untrusted.New(out.Problem).ForModel(), maxProblem)
 	return out
+}
+
+// lastingSummary describes a server without its problem.
+func (s *Set) lastingSummary(sv *server, denied string) ServerSummary {
+	var now cachedSummary
+	storable := false
+	if sv.Server != nil {
+		if now.key, storable = s.summaryKey(sv, denied); storable {
+			now.listing = sv.LoadedListing()
+		} else if now.listing = sv.LastListing(); now.listing != nil {
+			now.screened = s.screenListing(sv, now.listing)
+		}
+	}
+	if have := sv.summary.Load(); have != nil && have.listing == now.listing && have.screened == now.screened && have.key == now.key {
+		return have.ServerSummary
+	}
+	if !storable || json.Unmarshal(sv.Summary(now.key), &now.ServerSummary) != nil {
+		if storable {
+			now.listing = sv.LastListing()
+			if s.isStrict(sv) {
+				sv.screened.Store(nil) // it may be older than the key
+			}
+		}
+		now.ServerSummary = s.describeServer(sv, now.listing)
+		if storable && now.listing != nil {
+			if sc := s.screenListing(sv, now.listing); !sc.until.IsZero() && len(sc.quarantined) == 0 {
+				return now.ServerSummary // the accepted definitions are unreadable for now
+			}
+			if data, err := json.Marshal(now.ServerSummary); err == nil {
+				sv.SetSummary(now.listing, now.key, data)
+			}
+		}
+	}
+	sv.summary.Store(&now)
+	return now.ServerSummary
+}
+
+// summaryVersion is the version of the stored summaries. Increase it if
+// describeServer describes the same server in another way.
+const summaryVersion = 1
+
+// summaryKey returns a digest of everything but the tool list that the summary of
+// a server depends on. denied is the result of [Set.denied]. ok is false if the
+// summary also depends on accepted definitions that have no digest.
+func (s *Set) summaryKey(sv *server, denied string) (key string, ok bool) {
+	c, accepted := sv.config, ""
+	if s.opts.Pins != nil && s.isStrict(sv) {
+		files, isFiles := s.opts.Pins.(*pinFiles)
+		if !isFiles {
+			return denied, false
+		}
+		accepted = files.stamp(c.Digest())
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %t %q %q", summaryVersion, sv.name, c.Owner, c.Description, s.isStrict(sv), accepted, denied))
+	return hex.EncodeToString(sum[:16]), true
+}
+
+// denied returns the rules that determine which tools an agent sees.
+func (s *Set) denied() string {
+	rules := s.rules.Load()
+	return fmt.Sprintf("%q %s", rules.Denials().List(), rules.Decide(policy.ToolCall{}).Code) // unreadable rules deny everything
 }
 
 // Limits of a summary, in bytes.
@@ -178,45 +229,50 @@ func isHash(w string) bool {
 func topicsOf(server string, names, texts []string) (topics, examples []string) {
 	weight := map[string]int{}
 	var order []string
-	count := func(words []string, n int) {
+	count := func(words []string, n int) []string {
 		slices.Sort(words)
-		for _, w := range slices.Compact(words) {
+		words = slices.Compact(words)
+		for _, w := range words {
 			if weight[w] == 0 {
 				order = append(order, w)
 			}
 			weight[w] += n
 		}
+		return words
 	}
 	ownWords := nameWords(server)
 	subjects := func(text string) []string {
 		return slices.DeleteFunc(nameWords(text), func(w string) bool { return commonWords[w] || len(w) < 3 || isHash(w) || slices.Contains(ownWords, w) })
 	}
+	type tool struct {
+		name     string
+		subjects []string // without repetitions
+		words    []string
+	}
+	left := make([]tool, len(names))
 	for i := range names {
-		count(subjects(names[i]), 2)
+		left[i] = tool{names[i], count(subjects(names[i]), 2), nameWords(names[i])}
 		count(subjects(texts[i]), 1)
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(weight[b], weight[a]) })
 	shown := map[string]bool{}
-	left := slices.Clone(names)
 	for len(examples) < 3 && len(left) > 0 {
 		best, most := 0, -1.0
-		for i, name := range left {
+		for i, t := range left {
 			sum := 0
-			words := subjects(name)
-			slices.Sort(words)
-			for _, w := range slices.Compact(words) {
+			for _, w := range t.subjects {
 				if !shown[w] {
 					sum += weight[w]
 				}
 			}
-			if score := float64(sum) / float64(1+len(nameWords(name))); score > most {
+			if score := float64(sum) / float64(1+len(t.words)); score > most {
 				best, most = i, score
 			}
 		}
-		for _, w := range nameWords(left[best]) {
+		for _, w := range left[best].words {
 			shown[w] = true
 		}
-		examples = append(examples, cutWords(left[best], upstream.MaxToolName))
+		examples = append(examples, cutWords(left[best].name, upstream.MaxToolName))
 		left = slices.Delete(left, best, best+1)
 	}
 	for _, w := range order {

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"time"
 
@@ -69,6 +70,8 @@ type Listing struct {
 	TTL time.Duration `json:"ttl,omitempty"`
 	// Problems describes tools that are omitted, truncated or missing.
 	Problems []string `json:"problems,omitempty"`
+
+	summaries []storedSummary // those in the cache when the listing was loaded
 }
 
 // Cache stores listings for later processes, keyed by configuration digest. It
@@ -76,4 +79,17 @@ type Listing struct {
 type Cache interface {
 	Load(digest string) (*Listing, error) // returns nil and no error if there is no listing
 	Store(digest string, l *Listing) error
+}
+
+// SummaryCache is a [Cache] that stores summaries with a listing, so that a
+// process that needs only them need not read the listing. A key identifies
+// everything else that a summary depends on, including its format.
+type SummaryCache interface {
+	Cache
+	// LoadSummary returns the summary that is stored with the current listing
+	// under a key, or nil and no error if there is none.
+	LoadSummary(digest, key string) (json.RawMessage, error)
+	// StoreSummary stores a summary with its listing, unless the cache has a
+	// newer listing. It may discard other summaries.
+	StoreSummary(digest string, l *Listing, key string, summary json.RawMessage) error
 }

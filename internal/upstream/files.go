@@ -9,15 +9,44 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
-// Files is a [Cache] that stores each listing in a file in Dir. It ignores
+// Files is a [SummaryCache] that stores each listing in a file in Dir. It ignores
 // corrupt and oversized files. It is safe for concurrent use, even by several
 // processes.
 type Files struct{ Dir string }
 
-// maxCached is the maximum size of a cached listing in bytes.
-const maxCached = 16 << 20
+const (
+	maxCached    = 16 << 20 // maximum size of a cached listing in bytes
+	maxSummary   = 8 << 10  // maximum size of a summary in bytes
+	maxSummaries = 4        // maximum number of summaries of a listing
+)
+
+// cachedFile is the content of a file. The time and the summaries come first, so
+// that they can be read without the tools. Earlier programs ignore the summaries,
+// and their files have none.
+type cachedFile struct {
+	At        time.Time       `json:"at"`
+	Summaries []storedSummary `json:"summaries,omitempty"`
+	*Listing
+}
+
+// storedSummary is a summary of a listing.
+type storedSummary struct {
+	Key  string          `json:"key"`
+	Data json.RawMessage `json:"data"`
+}
+
+// findSummary returns the summary with a key, or nil.
+func findSummary(all []storedSummary, key string) json.RawMessage {
+	for _, s := range all {
+		if s.Key == key {
+			return s.Data
+		}
+	}
+	return nil
+}
 
 func (f *Files) file(digest string) string {
 	return filepath.Join(f.Dir, strings.TrimPrefix(digest, "sha256:")+".json")
@@ -39,9 +68,11 @@ func (f *Files) Load(digest string) (*Listing, error) {
 		return nil, err
 	}
 	var l Listing
-	if json.Unmarshal(b, &l) != nil || l.At.IsZero() {
+	c := cachedFile{Listing: &l}
+	if json.Unmarshal(b, &c) != nil || c.At.IsZero() {
 		return nil, nil
 	}
+	l.At, l.summaries = c.At, c.Summaries
 	for _, t := range l.Tools {
 		if t == nil || t.Name == "" {
 			return nil, nil
@@ -51,8 +82,66 @@ func (f *Files) Load(digest string) (*Listing, error) {
 }
 
 // Store replaces the cached listing for a configuration digest.
-func (f *Files) Store(digest string, l *Listing) error {
-	b, err := json.Marshal(l)
+func (f *Files) Store(digest string, l *Listing) error { return f.store(digest, l, nil) }
+
+// LoadSummary implements [SummaryCache]. It reads only the start of the file.
+func (f *Files) LoadSummary(digest, key string) (json.RawMessage, error) {
+	_, all, err := f.head(digest)
+	return findSummary(all, key), err
+}
+
+// StoreSummary implements [SummaryCache]. It keeps the newest summaries.
+func (f *Files) StoreSummary(digest string, l *Listing, key string, summary json.RawMessage) error {
+	if len(summary) > maxSummary {
+		return fmt.Errorf("summary too large to cache (%d bytes, limit %d)", len(summary), maxSummary)
+	}
+	at, have, err := f.head(digest)
+	switch {
+	case err != nil:
+		return err
+	case at.After(l.At):
+		return nil
+	case !at.Equal(l.At):
+		have = nil
+	}
+	all := []storedSummary{{key, summary}}
+	for _, s := range have {
+		if s.Key != key && len(all) < maxSummaries {
+			all = append(all, s)
+		}
+	}
+	return f.store(digest, l, all)
+}
+
+// head reads the time and the summaries of a cached listing. They are empty if
+// there is no listing, or one of an earlier program.
+func (f *Files) head(digest string) (at time.Time, all []storedSummary, err error) {
+	file, err := os.Open(f.file(digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return at, nil, nil
+	}
+	if err != nil {
+		return at, nil, err
+	}
+	defer file.Close()
+	d := json.NewDecoder(io.LimitReader(file, maxSummaries*(maxSummary+1<<10)))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return at, nil, nil
+	}
+	for _, field := range []struct {
+		name string
+		to   any
+	}{{"at", &at}, {"summaries", &all}} {
+		if t, err := d.Token(); err != nil || t != field.name || d.Decode(field.to) != nil {
+			return at, nil, nil
+		}
+	}
+	return at, all, nil
+}
+
+// store replaces a cached listing.
+func (f *Files) store(digest string, l *Listing, summaries []storedSummary) error {
+	b, err := json.Marshal(cachedFile{l.At, summaries, l})
 	if err != nil {
 		return err
 	}

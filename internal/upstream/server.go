@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -27,9 +28,11 @@ type Server struct {
 	transport   string
 	latency     time.Duration
 	listing     *Listing
-	listed      bool       // this process has listed the tools
-	confirmed   time.Time  // when CurrentTools last received an equal list; zero if never
-	relisting   *relisting // running request of CurrentTools, or nil
+	summaries   []storedSummary // of listing, made by this process
+	summarized  *Listing        // the listing that summaries belongs to
+	listed      bool            // this process has listed the tools
+	confirmed   time.Time       // when CurrentTools last received an equal list; zero if never
+	relisting   *relisting      // running request of CurrentTools, or nil
 	stderr      string
 	noise       []string
 	users       int
@@ -254,6 +257,75 @@ func (s *Server) LastListing() *Listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.listing
+}
+
+// LoadedListing is like [Server.LastListing], but returns nil if the cache was
+// not read.
+func (s *Server) LoadedListing() *Listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listing
+}
+
+// Summary returns the summary of the last tool list that was set under key, by
+// this process or an earlier one, or nil if there is none. It does not read the
+// list from the cache.
+func (s *Server) Summary(key string) json.RawMessage {
+	s.mu.Lock()
+	l, made := s.listing, s.summaries
+	if s.summarized != l {
+		made = nil
+	}
+	s.mu.Unlock()
+	if l != nil {
+		if data := findSummary(made, key); data != nil {
+			return data
+		}
+		return findSummary(l.summaries, key)
+	}
+	c, ok := s.pool.o.Cache.(SummaryCache)
+	if !ok {
+		return nil
+	}
+	data, err := c.LoadSummary(s.digest, key)
+	if err != nil {
+		s.pool.o.Logger.Warn("could not read a summary of the tool list from the cache", "server", s.config.Name, "error", err)
+	}
+	return data
+}
+
+// SetSummary stores a summary of a tool list for [Server.Summary], in the cache
+// too. It has no effect if l is not the last list.
+func (s *Server) SetSummary(l *Listing, key string, summary json.RawMessage) {
+	s.mu.Lock()
+	if s.listing != l {
+		s.mu.Unlock()
+		return
+	}
+	if s.summarized != l {
+		s.summaries, s.summarized = nil, l
+	}
+	s.summaries = append([]storedSummary{{key, summary}}, s.summaries[:min(len(s.summaries), maxSummaries-1)]...)
+	s.mu.Unlock()
+	if c, ok := s.pool.o.Cache.(SummaryCache); ok {
+		if err := c.StoreSummary(s.digest, l, key, summary); err != nil {
+			s.pool.o.Logger.Warn("could not cache a summary of the tool list", "server", s.config.Name, "error", err)
+		}
+	}
+}
+
+// KeepsSummaries reports whether later processes find the summaries.
+func (s *Server) KeepsSummaries() bool {
+	_, ok := s.pool.o.Cache.(SummaryCache)
+	return ok
+}
+
+// Failure returns the server's state and its last error, or nil while it is
+// connected. It does not read the list from the cache.
+func (s *Server) Failure() (State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state, s.err
 }
 
 // Status returns the current status of the server.
