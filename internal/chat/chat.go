@@ -27,6 +27,8 @@ type Flags struct {
 	confirm          func(ctx context.Context, question string) (bool, error) // asks the user; nil if no user can answer
 	confirmTo        io.Writer                                                // where confirm prints
 	excludedProjects []string                                                 // projects whose skills are excluded
+	left             string                                                   // conversation that the user left for this one, or ""
+	clear            bool                                                     // whether the screen is cleared first
 }
 
 // Run chats until the user quits. With a prompt or without a terminal, it
@@ -72,13 +74,18 @@ func (h *Host) Run(ctx context.Context, o *Flags) error {
 	if asks {
 		o.confirm, o.confirmTo = h.Confirm, h.Stderr
 	}
+	preload := o.Preload
 	for {
 		err := h.runInteractive(ctx, c, o, who, input, asks)
 		next := (*reopenError)(nil)
 		if !errors.As(err, &next) {
 			return err
 		}
-		o.Session, o.Preload, o.Workspace = next.id, nil, "" // the other conversation has its own working directory
+		o.Session, o.Preload, o.Workspace = next.id, nil, next.folder
+		o.left, o.clear = next.left, next.clear
+		if next.id == "" {
+			o.Preload = preload
+		}
 	}
 }
 
@@ -126,14 +133,27 @@ func (h *Host) runInteractive(ctx context.Context, c *config.Config, o *Flags, w
 			return err
 		}
 		defer t.close()
-		return t.runScreen(ctx, h.Stdin, h.Stdout, notices)
+		err = t.runScreen(ctx, h.Stdin, h.Stdout, notices)
+		h.printResume(t, err)
+		return err
 	}
 	t, err := h.openChat(ctx, options, who)
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	return h.readLoop(ctx, t, input)
+	err = h.readLoop(ctx, t, input)
+	h.printResume(t, err)
+	return err
+}
+
+// printResume prints how to continue a conversation that ended with err. It
+// prints nothing if the user said nothing or opened another conversation.
+func (h *Host) printResume(t *dialog, err error) {
+	if hasType[*reopenError](err) || !t.hasMessages() || h.JSON {
+		return
+	}
+	fmt.Fprintf(h.Stderr, "Resume this conversation with: %s\n", terminal.Plain(t.resumeCommand()))
 }
 
 // openChat opens a conversation with the selected model. The caller must close
@@ -150,6 +170,9 @@ func (h *Host) openChat(ctx context.Context, o conversationOptions, who *setup.A
 // readLoop processes input line by line until the input ends.
 func (h *Host) readLoop(ctx context.Context, t *dialog, input *terminal.LineReader) error {
 	fmt.Fprintf(h.Stderr, "%s, conversation %s. /help lists the commands, Ctrl-D exits.\n", terminal.Plain(t.Model().Name()), t.id)
+	if text := t.formatLeft(); text != "" {
+		fmt.Fprint(h.Stderr, terminal.Render(text, h.TerminalWidth(), true))
+	}
 	t.printPreloaded()
 	for {
 		fmt.Fprint(h.Stderr, h.Colorize(h.Stderr, "1", "> "))

@@ -103,7 +103,7 @@ func (t *dialog) runScreen(ctx context.Context, from, to any, notices *terminal.
 	defer root.Close()
 	return terminal.Run(ctx, t, &terminal.Options{
 		Input: in, Output: out, Env: a.terminalEnv(), Plain: a.Getenv("NO_COLOR") != "",
-		Greeting: t.greeting(), Past: t.session.Events(0), Commands: func() []terminal.Command { return t.slashCommands(ctx) },
+		Greeting: t.greeting(), Clear: t.flags.clear, Past: t.session.Events(0), Commands: func() []terminal.Command { return t.slashCommands(ctx) },
 		Approvals: t.desk, Session: t.id, Who: policy.LocalUser(), History: history, Editor: a.editorCommand(),
 		Before: func(path string) (string, bool) { return readTextFile(root, path) }, Notices: notices, Describe: t.describeError,
 	})
@@ -111,7 +111,11 @@ func (t *dialog) runScreen(ctx context.Context, from, to any, notices *terminal.
 
 // greeting returns the text printed above the first screen.
 func (t *dialog) greeting() string {
-	return "**" + literal(t.Model().Name()) + "**, conversation " + t.id + "  \n`/help` lists the commands, Ctrl-D exits."
+	text := "**" + literal(t.Model().Name()) + "**, conversation " + t.id + "  \n`/help` lists the commands, Ctrl-D exits."
+	if left := t.formatLeft(); left != "" {
+		text += "\n\n" + left
+	}
+	return text
 }
 
 // terminalEnv returns the environment variables that describe the terminal.

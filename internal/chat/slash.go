@@ -27,6 +27,8 @@ func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 		{Name: "model", Args: "[VENDOR:NAME]", Help: "show or change the model", Run: ignoreEvents(t.switchModel)},
 		{Name: "cost", Help: "show tokens and cost, with and without cache", Run: ignoreEvents(t.formatCost)},
 		{Name: "resume", Args: "[ID]", Help: "list conversations, or continue one", Complete: t.completeConversations, Run: ignoreEvents(t.resumeConversation)},
+		{Name: "new", Help: "start a new conversation", Run: ignoreEvents(t.startConversation(false))},
+		{Name: "clear", Help: "start a new conversation on an empty screen", Run: ignoreEvents(t.startConversation(true))},
 		{Name: "export", Args: "[FILE]", Help: "export the conversation to a Markdown file", Run: ignoreEvents(t.exportConversation)},
 		{Name: "compact", Help: "shorten the context with a summary, to save tokens", Run: func(ctx context.Context, _ string, tell func(agent.Event)) (string, error) {
 			return "", t.Compact(ctx, tell)
@@ -62,8 +64,7 @@ func (t *dialog) showHelp(ctx context.Context, name string, _ func(agent.Event))
 	if skills > 0 {
 		fmt.Fprintf(&b, "- `/NAME` and a task: one of %d skills, see `/skills`\n", skills)
 	}
-	b.WriteString("\n**Keys**\n\n- Enter sends; Alt-Enter, Ctrl-J or a backslash before Enter starts a new line\n- Tab completes; ↑ and ↓ go through earlier input\n" +
-		"- Esc or Ctrl-C stops the answer; Ctrl-C twice, or Ctrl-D, exits\n- Ctrl-O shows the last calls in full\n")
+	b.WriteString("\n**Keys**\n\n" + terminal.KeyHelp())
 	return b.String(), nil
 }
 

@@ -9,12 +9,50 @@ import (
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/session"
 )
 
-// reopenError is returned to end a conversation and continue another.
-type reopenError struct{ id string }
+// reopenError is returned to end a conversation and continue another, or to
+// start one.
+type reopenError struct {
+	id     string // "" for a new conversation
+	folder string // working directory of a new conversation, if the user named one
+	left   string // conversation to which the user can return, or ""
+	clear  bool   // whether the screen is cleared
+}
 
-func (r *reopenError) Error() string { return "continue conversation " + r.id }
+func (r *reopenError) Error() string {
+	if r.id == "" {
+		return "start a new conversation"
+	}
+	return "continue conversation " + r.id
+}
+
+// startConversation returns a command that starts a new conversation in the
+// same directory. If clear is set, it clears the screen first.
+func (t *dialog) startConversation(clear bool) func(context.Context, string) (string, error) {
+	return func(context.Context, string) (string, error) {
+		next := &reopenError{folder: t.flags.Workspace, clear: clear}
+		if t.hasMessages() {
+			next.left = t.id
+		}
+		return "", &terminal.End{With: next}
+	}
+}
+
+// hasMessages reports whether there is a message in the conversation.
+func (t *dialog) hasMessages() bool {
+	return slices.ContainsFunc(t.session.Events(0), func(e session.Event) bool { return e.Message != nil })
+}
+
+// formatLeft says how to return to the conversation that the user left. It
+// returns "" if there is none.
+func (t *dialog) formatLeft() string {
+	if t.flags.left == "" {
+		return ""
+	}
+	return "The last conversation is saved; return: `/resume " + t.flags.left + "`\n"
+}
 
 // maxFirstMessage is the maximum width of a first message in a list, in
 // columns.
@@ -52,7 +90,7 @@ func (t *dialog) resumeConversation(_ context.Context, id string) (string, error
 		if err := t.host.checkConversation(id); err != nil {
 			return "", err
 		}
-		return "", &terminal.End{With: &reopenError{id}}
+		return "", &terminal.End{With: &reopenError{id: id}}
 	}
 	dir, err := t.host.chats()
 	if err != nil {

@@ -37,6 +37,12 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if name != "ctrl+c" {
 		m.quitArmed = false
 	}
+	if shown := m.showKeys; shown || text == "?" && m.input.empty() {
+		m.showKeys = !shown
+		if text == "?" || name == "esc" {
+			return nil
+		}
+	}
 	switch name {
 	case "ctrl+c":
 		m.interrupt()

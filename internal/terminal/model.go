@@ -45,6 +45,7 @@ type model struct {
 	lastKey         time.Time // time of the last key
 	leaving         bool
 	quitArmed       bool             // whether Ctrl-C was pressed once with an empty input
+	showKeys        bool             // whether the keys are listed below the input
 	end             error            // result of Run
 	recent          []renderedScreen // screens that may still be displayed
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/loadout-dev/loadout/agent"
@@ -94,6 +95,8 @@ type Options struct {
 
 	// Greeting is Markdown that is printed first.
 	Greeting string
+	// Clear clears the screen before the greeting. The scrollback stays.
+	Clear bool
 	// Past holds the events of a resumed conversation.
 	Past []session.Event
 
@@ -180,7 +183,11 @@ func (m *model) greet(to *os.File) error {
 	if w, h, err := term.GetSize(int(to.Fd())); err == nil && w > 0 && h > 0 {
 		m.width, m.height = min(w, maxWidth), min(h, maxHeight)
 	}
-	_, err := fmt.Fprintln(to, strings.Join(m.greetingRows(), "\n"))
+	text := strings.Join(m.greetingRows(), "\n")
+	if m.opts.Clear {
+		text = ansi.EraseEntireScreen + ansi.CursorHomePosition + text
+	}
+	_, err := fmt.Fprintln(to, text)
 	return err
 }
 

@@ -91,7 +91,7 @@ func (m *model) promptOrInput(width, height int) (out []line, x, y int) {
 		out[i] = append(line{{mark, cyan}}, out[i]...)
 	}
 	if m.input.empty() {
-		hint := "Message… (type / for commands)"
+		hint := "Message… (/ commands, ? keys)"
 		if m.turn != nil {
 			hint = "Message… (queued until the answer is complete)"
 		}
@@ -100,6 +100,10 @@ func (m *model) promptOrInput(width, height int) (out []line, x, y int) {
 	x += 2
 	if offers := m.completion.lines(width); len(offers) > 0 {
 		return append(out, offers...), x, y
+	}
+	if m.showKeys {
+		keys := keyLines(width)
+		return append(out, keys[:max(min(len(keys), height-len(out)), 0)]...), x, y
 	}
 	if m.quitArmed {
 		status = styledText("Press Ctrl-C again or Ctrl-D to quit", faint)
