@@ -7,9 +7,9 @@ import (
 )
 
 // HeldChange is a change to a file, in a user's directory, that steers programs
-// or agents, such as CLAUDE.md or .git/hooks. A skill's code or a command
-// changes a copy of the directory. When it has ended, its changes are applied
-// to the directory. Held changes are not applied unless the user approves them.
+// or agents, such as CLAUDE.md or .git/hooks. A skill's code or a command changes
+// a copy of the directory, and its changes are applied to the directory when it
+// has ended. Held changes are not applied unless the user approves them.
 type HeldChange struct {
 	Path   string `json:"path"`           // relative to the directory; safe to print
 	Op     string `json:"op"`             // create, modify, mode or delete

@@ -95,7 +95,7 @@ func digest(b []byte) string {
 // bodyFacts holds what a load needs to know about the instructions of a skill.
 type bodyFacts struct {
 	tokens int
-	hidden untrusted.Report // with the line in SKILL.md
+	hidden untrusted.Report // report on hidden characters, with their lines in SKILL.md
 }
 
 // bodyCache caches facts about instructions by digest, because finding them is

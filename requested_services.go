@@ -61,7 +61,7 @@ func (w *RequestedService) checkCommand() {
 // not change until it is removed.
 type Package struct {
 	Registry  string `json:"registry"` // npm or pypi
-	Requested string `json:"asked"`    // as written in the skill, with any version
+	Requested string `json:"asked"`    // as written in the skill, with the version if it has one
 	Name      string `json:"name"`
 	Version   string `json:"version"` // installed version
 	// Integrity is "sha256:" and a hash of the package and its dependencies.

@@ -81,7 +81,7 @@ type Scripts struct {
 	// the cache.
 	CacheDir string
 	// PrivateNetworks are private address ranges that scripts may connect to,
-	// if the host was granted, too. Other private addresses are denied.
+	// if the host was also granted. Other private addresses are denied.
 	PrivateNetworks []netip.Prefix
 	// Logger logs decisions on network connections; nil discards them.
 	Logger *slog.Logger

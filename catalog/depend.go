@@ -117,7 +117,7 @@ type ordering struct {
 	dependencies func(*Entry) ([]string, error)
 
 	root   *Entry
-	needs  map[string][]need // by name, from this round and earlier ones
+	needs  map[string][]need // dependencies by name, from this round and earlier ones
 	chosen map[string]*Entry // by name
 	seen   map[*Entry]bool
 	order  []*Entry

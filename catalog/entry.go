@@ -95,7 +95,7 @@ type Entry struct {
 	Warnings int
 
 	file    string // spelling of SKILL.md
-	id      fileID // of the directory or archive; zero if there is none
+	id      fileID // identity of the directory or archive; zero if there is none
 	content string // hash of the text passed to EntryOf; "" for sources of this package
 	change  uint64 // hash of the stamp of the file; 0 if the file may change without changing its stamp
 }

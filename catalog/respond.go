@@ -33,7 +33,7 @@ func (e *blockedError) diagnostic() skill.Diagnostic {
 // cannot be interrupted, so scans run in their own goroutine.
 type scanGuard struct {
 	mu   sync.Mutex      // guards done
-	done <-chan struct{} // of the scan in progress, or nil
+	done <-chan struct{} // closed when the scan in progress ends; nil if there is none
 }
 
 // run calls scan and waits for it to end. If ctx is done or the scan takes

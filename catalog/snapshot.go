@@ -28,7 +28,7 @@ type Snapshot struct {
 	filter   *filter
 	pending  map[*Entry]string // why each pending skill is hidden; see projectSkills
 	twins    []twin            // duplicates listed at another path
-	isTwin   map[*Entry]bool   // their entries
+	isTwin   map[*Entry]bool   // entries of twins
 	// projectSkills holds the skills that are pending or replace another, as
 	// [Options.Confirm] decided, sorted by name. Entries with a reason are hidden.
 	projectSkills []ProjectSkill

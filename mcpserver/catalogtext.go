@@ -84,7 +84,8 @@ func (t *catalogTexts) isTextOnly(s *Server, req mcp.Request) bool {
 	return profileOf(req).StructuredOnly
 }
 
-// haveChanged reports whether a view has another text than before for a client.
+// haveChanged reports whether the text of a view for some client differs from
+// that of an earlier view.
 func (t *catalogTexts) haveChanged(s *Server, before, now *view) bool {
 	profiles := map[*clientprofile.Profile]bool{clientprofile.Unknown(): true}
 	before.textMu.Lock()

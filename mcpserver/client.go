@@ -14,7 +14,8 @@ import (
 // that deliver texts declare no output schema and send the text alone. Other clients
 // get both. There are only these two variants of the tools.
 
-// textTools lists the tools that send only text to such clients.
+// textTools lists the tools that send only text to clients that show a model only
+// the structured content of a result.
 var textTools = []string{toolname.LoadSkill, toolname.ReadSkillFile}
 
 // profileOf returns the profile of the client of a request.

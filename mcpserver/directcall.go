@@ -17,10 +17,10 @@ import (
 // it were one of this server's own tools. Some clients pass such a call on. Rules
 // and prompts apply as for call_tool.
 
-// callByName returns the request to make instead of a call of another server's
-// tool by its own name: the same call through call_tool. If name may mean such a
-// tool, but is not its name, callByName returns the result instead. It returns req
-// for any other name.
+// callByName handles calls to another server's tool by the tool's own name. It
+// returns a request that makes the same call through call_tool. If the name is
+// not the full name of such a tool, but may mean one, callByName returns a result
+// that names the tools instead. For any other name, it returns req.
 func (s *Server) callByName(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolRequest, *mcp.CallToolResult) {
 	name := req.Params.Name
 	if s.opts.Compat != "" || slices.Contains(ourTools, name) || s.isListed(req, name) {
@@ -49,8 +49,8 @@ func (s *Server) isListed(req *mcp.CallToolRequest, name string) bool {
 	return s.opts.Extend != nil || s.growth != nil && s.growth.toolsOf(req.Session).contains(name)
 }
 
-// misplacedArguments returns the members of the arguments of call_tool that belong
-// into its member arguments, or nil if there are none.
+// misplacedArguments returns the members other than name and arguments that a
+// call of call_tool has, or nil if there are none. They belong inside arguments.
 func misplacedArguments(args json.RawMessage) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(args, &all) != nil {

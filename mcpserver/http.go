@@ -40,11 +40,11 @@ type HTTPOptions struct {
 	// server then cannot send requests or notifications to a client between
 	// the client's requests.
 	Stateless bool
-	// Authenticate returns the principal of a request, for which scripts run
-	// and tools are called; see [Options.ToolsFor]. The text of an error is
-	// sent to the client with status 401. A session belongs to the principal
-	// that started it. If Authenticate is nil, all requests have the principal
-	// [Options.Principal]. It must be safe for concurrent use.
+	// Authenticate returns the principal of a request, on whose behalf scripts
+	// run and tools are called; see [Options.ToolsFor]. The text of an error is
+	// sent to the client with status 401. A session belongs to the principal that
+	// started it. If Authenticate is nil, all requests have the principal
+	// [Options.Principal]. Authenticate must be safe for concurrent use.
 	Authenticate func(*http.Request) (policy.Principal, error)
 	// Mount adds handlers by [http.ServeMux] pattern, such as /mcp/p/NAME, to
 	// [Server.Handler]. They are protected by the same checks.

@@ -35,8 +35,8 @@ func (a *searchArgs) phrasings() []string {
 	return all
 }
 
-// maxQueries is the maximum number of queries of a search, and fusedDepth the
-// number of hits of each that count.
+// maxQueries is the maximum number of queries of a search. fusedDepth is the
+// number of hits of each query that count.
 const (
 	maxQueries = 8
 	fusedDepth = 200

@@ -22,15 +22,16 @@ import (
 const (
 	findLead    = "Find tools of MCP servers and loaded skills, to call with call_tool."
 	serverGuide = "The description of find_tools lists the user's other MCP servers." // in the instructions
-	// serverBytes is the maximum size of all lines, allServerBytes that for clients
-	// that show descriptions of any length, and maxServers the maximum number of lines.
+	// serverBytes is the maximum size of all lines together, in bytes, or
+	// allServerBytes for clients that show descriptions of any length. maxServers
+	// is the maximum number of lines.
 	serverBytes    = 1800
 	allServerBytes = 6000
 	maxServers     = 40
 )
 
-// lineBytes are the sizes of a line, of which the largest that fits is used.
-// Without a size, a line has the name and the number of tools.
+// lineBytes lists the possible sizes of a line, in bytes. The largest one that
+// fits is used. A line of size 0 has only the name and the number of tools.
 var lineBytes = []int{240, 210, 180, 150, 120, 90, 0}
 
 // serverInfo describes a server to clients.
@@ -145,7 +146,7 @@ func cutBytes(s string, n int) string {
 }
 
 // serversFor returns the description of find_tools for the client of req, with a
-// line for each server. That of a connection does not change.
+// line for each server. The description for a connection does not change.
 func (t *catalogTexts) serversFor(ctx context.Context, s *Server, req mcp.Request) string {
 	c := t.conn(s, req)
 	if c == nil {

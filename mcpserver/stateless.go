@@ -19,11 +19,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
-// The SDK opens a session for each stateless HTTP request: a connection with its
-// goroutines and queues, several copies of the messages, and a schema that it
-// encodes again. statelessHandler calls the SDK's method handlers directly, for
-// ordinary requests. It leaves all others to the SDK, which also writes the errors
-// for malformed requests.
+// statelessHandler serves ordinary stateless requests by calling the SDK's method
+// handlers directly. The SDK would open a session for each of these requests: a
+// connection with its goroutines and queues, several copies of the messages, and
+// a schema that it encodes again. statelessHandler leaves all other requests to
+// the SDK, which also writes the errors for malformed requests.
 type statelessHandler struct {
 	s      *Server
 	legacy bool // whether requests of earlier protocol versions are stateless

@@ -81,7 +81,7 @@ func (e *StartError) Unwrap() error { return e.Err }
 type Report struct {
 	Backend string  `json:"backend"`
 	Tier    Tier    `json:"tier"`              // tier on this machine; missing layers lower it
-	Version string  `json:"version,omitempty"` // of the backend's program; may be empty
+	Version string  `json:"version,omitempty"` // version of the backend's program; may be empty
 	Layers  []Layer `json:"layers"`            // sorted by name
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillfile"
 )
 
-// headSlack is how many bytes in addition to the YAML [ParseHead] accepts
-// before it (a byte order mark and blank lines) and, separately, on the line of
-// the closing fence.
+// headSlack is the maximum number of bytes that [ParseHead] accepts before the
+// YAML, for a byte order mark and blank lines. As many again are accepted on the
+// line of the closing fence.
 const headSlack = 1 << 10
 
 // layout holds the positions of the parts of a SKILL.md.

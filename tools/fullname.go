@@ -2,10 +2,10 @@ package tools
 
 import "slices"
 
-// FullNames returns the names of the known tools that a model may mean by name:
-// the tool with this name; else those whose name it is after a prefix that clients
-// add to names; else those to which their servers give this name. It does not
-// connect.
+// FullNames returns the full names of the known tools that a model may mean by
+// name: the tool with exactly this full name, or else the tools for which clients or
+// rules use this name, or else the tools to which their servers give this name. It
+// does not connect.
 func (s *Set) FullNames(name string) []string {
 	var exact, prefixed, bare []string
 	for _, sv := range s.allServers() {

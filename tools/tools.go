@@ -132,10 +132,10 @@ type Set struct {
 	own           []*server                  // in configuration order, the profile's first
 	groups        map[string]*serverGroup    // by skill key
 	conversations map[string][]*sessionTools // conversations that use each skill, by skill key
-	persistent    map[string]bool            // by skill key: connected outside a conversation, until the set is closed
+	persistent    map[string]bool            // keys of skills connected outside a conversation, until the set is closed
 	closed        bool
 	cancel        context.CancelFunc // stops the connections started by newSet
-	running       sync.WaitGroup     // these connections, and goroutines that watch permissions
+	running       sync.WaitGroup     // connections started by newSet, and goroutines that watch permissions
 }
 
 // serverGroup holds the servers of a skill, for one version of the skill and of
