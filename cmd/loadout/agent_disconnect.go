@@ -18,8 +18,8 @@ func (a *app) disconnectCommand() *cobra.Command {
 		Long: `Remove the entry for Loadout from the configuration file of an MCP client, or from
 those of all clients. A file that was not changed in the meantime is restored byte for
 byte, and a file that Loadout created is deleted. In any other file, only the entry is
-removed. A backup with an entry of yours that Loadout replaced and cannot restore
-remains. An entry that does not start Loadout stays.
+removed. If Loadout replaced an entry of yours and cannot restore it, the backup that
+contains it is kept. An entry that does not start Loadout is not removed.
 
 "disconnect CLIENT" is the same as "connect CLIENT --undo". --all changes your own files,
 not those of projects. It asks once; without a terminal or with --json, it only shows the

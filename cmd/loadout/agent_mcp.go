@@ -78,7 +78,7 @@ Changes to skills take effect while it runs; SIGHUP reloads all skills.`,
 	f := cmd.Flags()
 	f.StringVar(&address, "http", "", "serve over HTTP at `ADDR`, such as 127.0.0.1:8485")
 	f.BoolVar(&onStdio, "stdio", false, "serve on standard input and output, even if mcp.address is set")
-	f.StringVar(&token, "token-file", "", "`FILE` with the token of clients; required unless loopback")
+	f.StringVar(&token, "token-file", "", "`FILE` with the token of clients; required unless the address is loopback")
 	f.StringVar(&compat, "compat", "", "serve the tools of the earlier `SYSTEM`: "+compatNames())
 	f.StringVar(&o.workspace, "workspace", "", "let scripts read `DIR` as /workspace and take inputs from it")
 	f.StringArrayVar(&o.files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")

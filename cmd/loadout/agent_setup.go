@@ -47,8 +47,8 @@ not change since, and removes only the entry from the others.
 
 setup writes nothing without a confirmation: without a terminal or with --json, it only
 shows the changes unless --yes is given. If an agent runs setup, it refuses. The entries
-start this program with the given --skills and --config. Without them, setup leaves an
-entry that starts Loadout with options or connects to a URL as it is.
+start this program with the given --skills and --config. Without these flags, setup does
+not change an entry that already starts Loadout with options or connects to a URL.
 
 Connecting a client approves nothing: scripts and servers of skills still need your
 approval.

@@ -56,9 +56,9 @@ SOURCE is one of:
   https://example.com      a site that publishes a skill index
   ./dir                    a local directory or archive
 
-Use --skill or --all to choose among several skills; on a terminal, add prompts for
-them. Every file is checked, scanned and shown before it is installed. No script runs
-until you approve it with loadout approve. Skills are installed for you in
+Use --skill or --all to choose among several skills; without them, the command
+asks on a terminal. Every file is checked, scanned and shown before it is installed. No
+script runs until you approve it with loadout approve. Skills are installed for you in
 ~/.loadout/skills, or for the project in .loadout/skills with --scope project.`,
 		Example: `  loadout add anthropics/skills                  choose from the list
   loadout add anthropics/skills --skill pdf --skill docx

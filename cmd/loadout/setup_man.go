@@ -25,8 +25,8 @@ func (a *app) manCommand(root *cobra.Command) *cobra.Command {
 		Use:   "man [COMMAND]",
 		Short: "Print the manual page of a command",
 		Long: `Print the manual page of loadout or of one of its commands in roff, the format of the
-man program. With --dir, write the pages of all commands to files. To read them with man
-loadout, write them to a directory of MANPATH that is called man1.`,
+man program. With --dir, write the pages of all commands to files. To read them with
+"man loadout", write them to the subdirectory man1 of a directory in MANPATH.`,
 		Example: `  loadout man | man -l -
   loadout man servers test | man -l -
   loadout man --dir ~/.local/share/man/man1`,
