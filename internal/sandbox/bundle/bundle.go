@@ -207,11 +207,11 @@ func fileMode(f *sandbox.File) fs.FileMode {
 	return 0o444
 }
 
-// create creates a bundle in a temporary directory in all, the directory of all
-// bundles, and renames it to dir.
-func create(all, dir string, t *sandbox.Tree) error {
-	sweep(all)
-	tmp := filepath.Join(all, ".new-"+rand.Text())
+// create creates a bundle in a temporary directory in parent, the directory of
+// all bundles, and renames it to dir.
+func create(parent, dir string, t *sandbox.Tree) error {
+	sweep(parent)
+	tmp := filepath.Join(parent, ".new-"+rand.Text())
 	if err := os.Mkdir(tmp, 0o755); err != nil {
 		return fmt.Errorf("create bundle: %w", err)
 	}
@@ -289,16 +289,16 @@ func remove(dir string) {
 	os.RemoveAll(dir)
 }
 
-// sweep removes incomplete bundles in the directory all, and those that have
+// sweep removes incomplete bundles in the directory parent, and those that have
 // not been used for maxAge.
-func sweep(all string) {
-	entries, _ := os.ReadDir(all)
+func sweep(parent string) {
+	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
 		fi, err := e.Info()
 		if err != nil || time.Since(fi.ModTime()) < maxAge {
 			continue
 		}
-		dir := filepath.Join(all, e.Name())
+		dir := filepath.Join(parent, e.Name())
 		f, err := os.Open(dir)
 		if err != nil {
 			continue

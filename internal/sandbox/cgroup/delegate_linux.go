@@ -27,10 +27,10 @@ func delegatedGroup(own string) string {
 	return own
 }
 
-// enableControllers gives the children of a version 2 group those of the named
-// controllers that the group has. The kernel refuses this while processes are
-// in the group. If the group was delegated, enableControllers then moves them
-// to a child.
+// enableControllers makes the named controllers that a version 2 group has
+// available to the group's children. The kernel refuses this while processes
+// are in the group. If the group was delegated, enableControllers then moves
+// them to a child.
 func enableControllers(dir string, names []string) error {
 	err := writeControllers(dir, names)
 	if !errors.Is(err, syscall.EBUSY) || !isDelegated(dir) {

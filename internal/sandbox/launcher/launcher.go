@@ -40,7 +40,8 @@ type Config struct {
 	// Attach, if set, is called with the PID of the stage before the stage
 	// starts anything.
 	Attach func(pid int) error
-	// Serve is called with the listener that Setup requested in the sandbox.
+	// Serve is called with the listener that the setup requested in the
+	// sandbox.
 	Serve func(net.Listener)
 	// HostPath returns the host path for a path in the layout. If HostPath is
 	// nil, the paths are the same.

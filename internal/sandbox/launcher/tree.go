@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// stream hashes the files of a tree while sending them. If it returns an error,
-// because a file does not match the manifest, the stage must not continue.
+// stream hashes the files of a tree while sending them. If a file does not
+// match the manifest, stream returns an error, and the stage must not continue.
 func (s *Sandbox) stream(t *sandbox.Tree) error {
 	for _, f := range t.Files {
 		if err := s.streamFile(t, f); err != nil {

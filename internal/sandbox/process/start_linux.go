@@ -24,8 +24,9 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	return s, nil
 }
 
-// enforcedLayers returns the mechanism that enforces each limit and layer. Code could
-// kill the processes that enforce limits.
+// enforcedLayers returns the mechanism that enforces each limit and layer.
+// Memory is not among them, because code could kill the process that watches
+// it.
 func enforcedLayers(_ *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
 	processes := "RLIMIT_NPROC, which counts all of this user's"
 	if !hostns.LimitsUser(g) {

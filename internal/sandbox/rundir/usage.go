@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Disk usage is checked as soon as a limit could be exceeded at these write
-// rates, within these intervals.
+// Disk usage is checked again when code could exceed a limit at these write
+// rates, but no sooner than shortest and no later than longest.
 const (
 	bytesPerSecond = 4 << 30
 	filesPerSecond = 200_000

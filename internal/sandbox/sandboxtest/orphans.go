@@ -22,8 +22,8 @@ import (
 const orphanVariable = "LOADOUT_TEST_ORPHAN"
 
 // TestOrphans tests that no process of a sandbox outlives the program that
-// started it, even if that program was killed. It runs the test binary again
-// for the calling test, up to this call.
+// started it, even if that program was killed. It runs the calling test again
+// in another process, up to this call.
 func TestOrphans(t *testing.T, b sandbox.Backend) {
 	if mark := os.Getenv(orphanVariable); mark != "" {
 		runAbandoned(t, b, mark)

@@ -6,10 +6,10 @@ import (
 )
 
 // unboundedMemory lists calls that create kernel memory that belongs to no
-// process, so that neither a resource limit nor the memory watch counts it.
-// They fail as in a kernel without them, and programs use something else. The
-// calls on existing System V objects are included, because code in the host's
-// namespaces could use objects of other programs.
+// process, so that neither a resource limit nor the memory watch counts it. The
+// calls fail as in a kernel without them, so that programs use something else.
+// The calls on existing System V objects are included, because code in the
+// host's namespaces could use objects of other programs.
 var unboundedMemory = []uintptr{
 	unix.SYS_MEMFD_CREATE,
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL,
@@ -27,7 +27,7 @@ var wholePages = []uintptr{unix.SYS_SPLICE, unix.SYS_TEE, unix.SYS_SENDFILE}
 
 // sharedAnonymous matches a request for a shared anonymous mapping, whose
 // memory the kernel keeps after the pages are unmapped. Files in /dev/shm and
-// /tmp share memory too, and have a limit.
+// /tmp can also be used to share memory, but their size is limited.
 var sharedAnonymous = seccomp.PerArg{
 	seccomp.AnyValue{}, seccomp.AnyValue{}, seccomp.AnyValue{},
 	seccomp.MaskedEqual(unix.MAP_SHARED|unix.MAP_ANONYMOUS, unix.MAP_SHARED|unix.MAP_ANONYMOUS), // includes MAP_SHARED_VALIDATE
@@ -47,8 +47,8 @@ var bufferSizes = func() seccomp.Or {
 }()
 
 // Execution domains that code may select: that of Linux without flags, and the
-// value that only returns the current one. Flags weaken protections, such as
-// READ_IMPLIES_EXEC.
+// value that only returns the current one. Flags such as READ_IMPLIES_EXEC
+// weaken protections.
 const (
 	linuxPersonality = 0
 	queryPersonality = 0xffffffff

@@ -106,8 +106,8 @@ func New(opts *Options) *Backend {
 
 // Choose probes the candidates and returns the chosen backend and its report.
 // Later calls return the same result. The error is a [*NoBackendError] if no
-// candidate is usable. An unknown name in the options is another error. A
-// failure is cached for 30 seconds, except if ctx was done. Concurrent calls
+// candidate is usable. An unknown name in the options causes a different error.
+// A failure is cached for 30 seconds, except if ctx was done. Concurrent calls
 // wait for the one that probes, even if their ctx is done.
 func (c *Backend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
 	c.mu.Lock()

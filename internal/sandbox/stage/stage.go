@@ -122,9 +122,9 @@ type Restrictions struct {
 	Caps     bool // drop all capabilities
 	Memory   int64
 	Socket   int64 // maximum number of bytes that a socket can hold
-	// GrowingTCP means that buffers of TCP connections can grow beyond Socket. In
-	// that case, the memory that all TCP connections of the machine have taken since
-	// the start counts.
+	// GrowingTCP means that buffers of TCP connections can grow beyond Socket.
+	// In that case, the memory that all TCP connections of the machine have
+	// taken since the start counts towards the memory limit.
 	GrowingTCP bool
 	NetShared  bool  // the network namespace has sockets of other programs
 	CPU        int64 // limit in seconds, to explain why a command was killed
@@ -133,7 +133,7 @@ type Restrictions struct {
 	Work       string // directory whose files are collected
 	Skip       string // subdirectory whose files are not collected
 	Nice       int
-	Threads    int // created in advance, because a full process table would crash the stage
+	Threads    int // number of threads to create in advance, because a full process table would crash the stage
 }
 
 // Rlimit is a resource limit to set.

@@ -68,8 +68,8 @@ func timeToUse(n, perSecond int64) time.Duration {
 	return time.Duration(float64(n) / float64(perSecond) * float64(time.Second))
 }
 
-// memoryPerSecond is an upper bound for the rate at which commands can take
-// memory.
+// memoryPerSecond returns an upper bound for the rate at which commands can
+// take memory.
 func memoryPerSecond() int64 { return int64(min(runtime.NumCPU(), 8)) * (4 << 30) }
 
 // filesPerSecond is an upper bound for the rate at which commands can create
