@@ -30,7 +30,7 @@ func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 // HowToApprove returns a message that tells the user of an MCP client how to
 // approve the skill or the call for which err was returned. It returns "" if
 // err is neither a [*loadout.RefusedError] nor a [*tools.NotReadOnlyError] that
-// an approval prevents.
+// an approval would prevent.
 func (s *Setup) HowToApprove(err error) string {
 	if e, ok := errors.AsType[*tools.NotReadOnlyError](err); ok && e.Approvable && !s.IsManaged() {
 		return s.approveCommand(e.Tool.Name)

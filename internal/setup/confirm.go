@@ -16,7 +16,7 @@ type Confirmation struct {
 	Show     func()   // prints to Stdout what is confirmed; may be nil
 	Args     []string // arguments of loadout, for the refusal
 	Hint     string   // next step after a refusal; "" names the list of requests
-	Ask      bool     // ask also if standard input and standard error are terminals
+	Ask      bool     // ask even if standard input and standard error are terminals
 	Yes      bool     // --yes
 	Stated   bool     // the user gave the digest of what they confirm
 }
@@ -38,10 +38,11 @@ func (s *Setup) CheckConfirmable(ctx context.Context, c Confirmation) error {
 	return nil
 }
 
-// ConfirmUser reports whether the user confirms c, after [Setup.RequireUser].
-// If standard input or standard error is redirected, it shows everything and
-// asks on the controlling terminal: a program that inherited the terminal must
-// not answer for the user. It returns an error if it cannot ask there.
+// ConfirmUser calls [Setup.RequireUser], and then reports whether the user
+// confirms c. If standard input or standard error is redirected, it shows
+// everything and asks on the controlling terminal: a program that inherited the
+// terminal must not answer for the user. It returns an error if it cannot ask
+// there.
 func (s *Setup) ConfirmUser(ctx context.Context, c Confirmation) (bool, error) {
 	if err := s.CheckConfirmable(ctx, c); err != nil {
 		return false, err

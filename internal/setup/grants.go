@@ -120,8 +120,8 @@ func (s *Setup) ReinstateApprovals(ctx context.Context, in SkillsDir, versions [
 	return out, nil
 }
 
-// SkillState returns the state of the version of a skill on this machine. The
-// state does not depend on whether a sandbox is available.
+// SkillState returns the state of a skill's version on this machine. The state
+// does not depend on whether a sandbox is available.
 func (s *Setup) SkillState(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry, files skill.Manifest) (skillstate.State, error) {
 	current := int64(1)
 	v := skillstate.Version{Number: current, HasCode: e.ProvidesTools || slices.ContainsFunc(files, func(f skill.File) bool { return f.Script })}

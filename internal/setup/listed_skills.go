@@ -45,9 +45,9 @@ func (l listedSkills) hasProject(root string) bool {
 	return set != nil && !set.unread
 }
 
-// A project determines how many directories and skills it has, and how long their
-// names are. It may use only a part of the file. A skill that is not in the file
-// is pending if its directory is.
+// Limits on the file. A project determines how many directories and skills it
+// has, and how long their names are, so it may use only part of the file. A
+// skill that is not in the file is pending if the file contains its directory.
 const (
 	listedVersion         = 2
 	maxListedBytes        = 4 << 20

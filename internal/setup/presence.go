@@ -42,8 +42,9 @@ func (s *Setup) ProcessesDir() string {
 // [policy.Grant.Presence]. After the command succeeded, call
 // [Setup.RemoveAnswered]. If an agent runs the command or there is no terminal,
 // it records the request and returns an error. The error names the command
-// loadout ARGS for the user to type. Its hint is hint if that is not "" and no
-// agent runs the command, and otherwise the command that lists such requests.
+// loadout ARGS for the user to type. If no agent runs the command and hint is
+// not "", the error has that hint. Otherwise its hint is the command that lists
+// such requests.
 func (s *Setup) RequireUser(ctx context.Context, hint string, args ...string) (string, error) {
 	if len(args) > 0 && slices.Contains(managedCommands, args[0]) && s.IsManaged() {
 		s.recordRefusal(ctx, args, "policy.presence is managed")
@@ -82,7 +83,7 @@ func (s *Setup) refuse(ctx context.Context, args []string, reason, hint string) 
 	return exit.Errorf(exit.Refused, hint, "the user can run `%s` in their own terminal: %s", formatCommand(args), reason)
 }
 
-// managedCommands lists the commands that give permissions which only the
+// managedCommands lists the commands that give permissions that only the
 // administrator can give in managed mode. Other commands concern only the
 // user's own servers.
 var managedCommands = []string{"approve", "run", "secret", "serve", "trust"}

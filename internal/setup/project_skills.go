@@ -27,7 +27,7 @@ import (
 type projectSkills struct {
 	s      *Setup
 	config *config.Config
-	roots  map[string]string // directories of the sources in projects by origin
+	roots  map[string]string // directories of the sources in projects, by origin
 	dirs   map[string]string // names of these directories in the file; see listedDirectory
 	later  map[string]bool   // origins of directories that the project may not have had when it was first listed
 
@@ -228,7 +228,7 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 	return more
 }
 
-// incompleteCodes lists the codes of problems with which a source may have
+// incompleteCodes lists the codes of problems that mean that a source may have
 // skills that are not listed yet.
 var incompleteCodes = []string{"still-reading", "unreadable", "directory-limit", "entry-limit", "time-limit"}
 

@@ -16,9 +16,9 @@ import (
 )
 
 // serverDir returns the path of an empty directory: the working directory of
-// those of the user's servers that have no cwd. They must not start in the
-// client's working directory, which may contain a project written by someone
-// else. There, npx and similar commands would run the project's code.
+// the user's servers that have no cwd. They must not start in the client's
+// working directory, which may contain a project written by someone else.
+// There, npx and similar commands would run the project's code.
 func (s *Setup) serverDir() string {
 	for _, d := range []string{s.StateDir(), s.CacheDir()} {
 		if abs, err := filepath.Abs(d); d != "" && err == nil {

@@ -48,8 +48,8 @@ type orderFile struct {
 type skillOrder struct {
 	Project string   `json:"project"` // working directory
 	Set     string   `json:"set"`     // digest of the skills; "" in files of older programs
-	Day     string   `json:"day"`     // in local time
-	Skills  []string `json:"skills"`  // their keys
+	Day     string   `json:"day"`     // day in local time
+	Skills  []string `json:"skills"`  // keys of the skills, in order
 }
 
 // SkillOrder returns a function that returns the keys of the skills that come first
@@ -94,7 +94,8 @@ func digestOfSet(snap *catalog.Snapshot) string {
 }
 
 // storedOrder sets the skills of o to the stored order. If there is none, it
-// computes and stores the order. If it returns an error, it only computed it.
+// computes and stores the order. If it returns an error, the order was computed
+// but not stored.
 func (s *Setup) storedOrder(ctx context.Context, o *skillOrder, compute func() []string) error {
 	dir := s.StateDir()
 	if dir == "" {
@@ -155,8 +156,8 @@ func (f *orderFile) find(o *skillOrder) bool {
 	return i >= 0
 }
 
-// with returns the content of the file with one more order. It drops those of other
-// days of the project, and the oldest if there are too many.
+// with returns the content of the file with one more order. It drops the
+// project's orders for other days, and the oldest orders if there are too many.
 func (f *orderFile) with(o skillOrder) ([]byte, error) {
 	orders := slices.DeleteFunc(f.Orders, func(p skillOrder) bool {
 		return p.Project == o.Project && (p.Day != o.Day || p.Set == "")
@@ -222,20 +223,22 @@ func (s *Setup) computeOrder(c *config.Config, snap *catalog.Snapshot, project s
 	return keys
 }
 
-// useWeight weighs uses: those of a skill that was not used for 30 days count half.
+// useWeight returns the weight of a skill's uses. If the skill was not used for
+// 30 days, they count half.
 func useWeight(c usage.Counts, now time.Time) float64 {
 	days := max(now.Sub(c.Last).Hours()/24, 0)
 	return float64(max(c.Worked(), 0)) * math.Exp2(-days/30)
 }
 
-// fileWords are words of skills for files whose names do not contain them.
+// fileWords maps words in file names, such as extensions, to the words that
+// skills use for such files.
 var fileWords = map[string]string{
 	"py": "python", "js": "javascript", "ts": "typescript", "rs": "rust", "rb": "ruby", "cs": "csharp", "kt": "kotlin", "md": "markdown", "sh": "shell", "tf": "terraform",
 	"xlsx": "excel", "docx": "word", "pptx": "powerpoint", "mod": "go", "dockerfile": "docker", "makefile": "make", "ipynb": "jupyter", "yml": "yaml",
 }
 
-// projectWords returns the words of the names of at most 1,000 files directly in a
-// directory.
+// projectWords returns the words in the names of at most 1,000 files directly
+// in a directory, and the words that skills use for such files.
 func projectWords(dir string) map[string]bool {
 	words := map[string]bool{}
 	d, err := os.Open(dir)
@@ -255,8 +258,9 @@ func projectWords(dir string) map[string]bool {
 	return words
 }
 
-// projectFit returns how many words of the project occur in the name, tags and
-// description of skills. Words of more than a tenth of the skills do not count.
+// projectFit returns, for each skill, how many of the project's words occur in
+// its name, tags and description. Words that occur in more than a tenth of the
+// skills do not count.
 func projectFit(skills []*catalog.Entry, project map[string]bool) map[*catalog.Entry]int {
 	fits := map[*catalog.Entry]int{}
 	if len(project) == 0 {

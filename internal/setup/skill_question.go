@@ -72,9 +72,9 @@ func (s *Setup) ReviewSkill(ctx context.Context, rt *loadout.Runtime, c *config.
 	return q, nil
 }
 
-// TextRefusal returns the error with which the skill ref is not loaded until
-// the user approves its hidden characters. It returns nil if the skill is
-// loaded without that, or another error prevents it.
+// TextRefusal returns the error from loading the skill ref if it cannot be
+// loaded until the user approves its hidden characters. It returns nil if the
+// skill can be loaded without that, or if loading it fails with another error.
 func TextRefusal(ctx context.Context, rt *loadout.Runtime, ref string) *loadout.RefusedError {
 	_, err := rt.Fetch(ctx, ref)
 	refused, _ := errors.AsType[*loadout.RefusedError](err)
@@ -105,8 +105,8 @@ func formatSkillQuestion(r *review.Review, sk *skill.Skill, textRefused bool, c 
 	return b.String()
 }
 
-// SkillReviewer returns a function for [mcpserver.Options.ReviewSkill] and the
-// skills of rt.
+// SkillReviewer returns a function for [mcpserver.Options.ReviewSkill] that
+// reviews the skills of rt.
 func (s *Setup) SkillReviewer(rt *loadout.Runtime, c *config.Config, format FormatReview) func(context.Context, string) (*mcpserver.SkillReview, error) {
 	return func(ctx context.Context, name string) (*mcpserver.SkillReview, error) {
 		q, err := s.ReviewSkill(ctx, rt, c, format, name, "")
