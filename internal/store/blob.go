@@ -119,7 +119,7 @@ type SweepResult struct {
 const sweepBatch = 200
 
 // Sweep deletes the files that no version refers to and that were last stored
-// or released longer than grace ago. An upload must finish within the grace
+// or released more than grace ago. An upload must finish within the grace
 // period.
 func (t Blobs) Sweep(ctx context.Context, grace time.Duration) (SweepResult, error) {
 	var total SweepResult

@@ -15,8 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Limits on the file of superseded approvals. The oldest ones are forgotten:
-// those versions then need a new approval.
+// Limits on the file of superseded approvals. If there are too many, the oldest
+// ones are forgotten, and their versions need a new approval.
 const (
 	maxRecords   = 4096
 	maxBytes     = 64 << 20

@@ -53,8 +53,8 @@ func New(grants policy.Store, o Options) *Store { return &Store{grants, o} }
 // Approval is a superseded approval of a version.
 type Approval struct {
 	Grant policy.Grant
-	// Scopes lists where a newer version was approved, and By the newest
-	// version that was.
+	// Scopes lists the scopes in which a newer version was approved. By is the
+	// newest of these versions.
 	Scopes []string
 	By     policy.Digest
 	At     time.Time // when it was superseded last
@@ -81,8 +81,8 @@ func (s *Store) Put(ctx context.Context, g policy.Grant) (policy.Grant, error) {
 	return g, nil
 }
 
-// supersedeOlder records g as the version of a scope and moves the approvals of
-// other versions out of the grants.
+// supersedeOlder records g as the approval of the newest version in a scope,
+// and moves the approvals of other versions out of the grants.
 func (s *Store) supersedeOlder(ctx context.Context, g policy.Grant, scope string) error {
 	older, err := s.olderGrants(ctx, g)
 	if err != nil {
@@ -165,8 +165,8 @@ func (s *Store) Find(ctx context.Context, p policy.Principal, subject policy.Dig
 	return nil, err
 }
 
-// supersededBy returns the record whose version was superseded, which ends its
-// approval, or nil. found lists the records of the version.
+// supersededBy returns the record that says by what a version was superseded,
+// or nil if the version may still run. found lists the records of the version.
 func (s *Store) supersededBy(found []record) (by *record) {
 	for i, r := range found {
 		if slices.ContainsFunc(r.Again, func(scope string) bool { return slices.Contains(s.options.Active, scope) }) {
