@@ -33,8 +33,8 @@ var (
 
 // GenerateKey returns a new key pair. Each key is a single line. name
 // identifies the owner, for example "example.com/tools", and is part of the
-// keys. It must have 1 to 256 bytes of printable characters without spaces and
-// "+".
+// keys. It must have 1 to 256 bytes of printable characters other than space
+// and "+".
 func GenerateKey(name string) (private, public string, err error) {
 	if !isKeyName(name) {
 		return "", "", fmt.Errorf("create key: invalid name %.100q, want 1 to 256 bytes without spaces, + or invisible characters", name)

@@ -23,7 +23,7 @@ const (
 	maxPinsBytes   = 8 << 20
 
 	// A file without expiries and rotations has the lower version, so that
-	// earlier programs read it.
+	// earlier programs can read it.
 	pinsVersion            = 2
 	pinsVersionOfPlainKeys = 1
 )
@@ -53,8 +53,8 @@ type Pin struct {
 	Expires time.Time `json:"expires,omitzero"`
 	// Previous lists the keys that the publisher replaced, oldest first.
 	Previous []string `json:"previous,omitempty"`
-	// First is set if this call pinned the key, so the key was not compared
-	// with an earlier one.
+	// First is set if the call of Check that returned the Pin also pinned the
+	// key, so the key was not compared with an earlier one.
 	First bool `json:"first,omitempty"`
 }
 

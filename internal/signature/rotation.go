@@ -109,8 +109,9 @@ func parseRotation(line string) (Rotation, error) {
 	return r, nil
 }
 
-// checkRotations returns an error unless each statement replaces the key of the
-// previous one, and the last replaces its key by key, which expires at expires.
+// checkRotations returns an error unless each statement replaces the new key of
+// the previous statement, and the new key of the last statement is key with the
+// expiry time expires.
 func checkRotations(all []Rotation, key string, expires time.Time) error {
 	if len(all) > MaxRotations {
 		return fmt.Errorf("too many rotations (limit %d)", MaxRotations)
@@ -144,7 +145,8 @@ func (s *Signature) Succeeds(key string, expires time.Time) bool {
 	return found
 }
 
-// isExpired reports whether a key that expires at a time, or never, has expired.
+// isExpired reports whether a key with the given expiry time has expired. The
+// zero time means that the key never expires.
 func isExpired(expires, now time.Time) bool { return !expires.IsZero() && !now.Before(expires) }
 
 func truncateTime(t time.Time) time.Time {

@@ -117,8 +117,8 @@ func Sign(m skill.Manifest, skillName, private string, r Release) ([]byte, error
 	return PrivateKey{Private: private}.Sign(m, skillName, r)
 }
 
-// Sign is like the function Sign. The signature contains what k states about the
-// key, which requires a counter.
+// Sign is like the function Sign. The signature also contains the expiry and
+// the rotations in k. If there are any, r must have a counter.
 func (k PrivateKey) Sign(m skill.Manifest, skillName string, r Release) ([]byte, error) {
 	private := k.Private
 	public, err := PublicKey(private)
