@@ -1,7 +1,7 @@
 package scan
 
 // credentialFiles matches files in which users and programs store credentials.
-// projectCredentialFiles also matches those of a project.
+// projectCredentialFiles also matches those in a project.
 const (
 	credentialFiles        = `\.ssh/|\.ssh\b|\.aws/|\.gnupg|\.netrc|\.kube/config|\.docker/config\.json|\.config/gcloud|\.git-credentials|\.npmrc|\.pypirc|\bid_rsa\b|\bid_ed25519\b|/etc/shadow|login\s?data\b|cookies\.sqlite|\.bash_history|\.zsh_history|wallet\.dat|\.config/solana|\.ethereum/keystore|\.electrum/wallets`
 	projectCredentialFiles = `(` + credentialFiles + `|\.env\b)`

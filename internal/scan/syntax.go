@@ -8,13 +8,13 @@ import (
 
 // syntax describes the comments and strings of a language.
 type syntax struct {
-	line       []string // start a comment that ends with the line
-	open, shut string   // delimit a comment
-	quotes     string   // delimit strings on one line
-	long       []string // delimit multi-line strings
-	hashWord   bool     // "#" starts a comment only at the beginning of a word
-	raw        string   // delimit strings without escapes
-	docstrings bool     // a multi-line string that is a statement is a comment
+	line       []string // delimiters that start a comment up to the end of the line
+	open, shut string   // delimiters of a comment
+	quotes     string   // delimiters of strings on one line
+	long       []string // delimiters of multi-line strings
+	hashWord   bool     // whether "#" starts a comment only at the beginning of a word
+	raw        string   // delimiters of strings without escapes
+	docstrings bool     // whether a multi-line string that is a statement is a comment
 }
 
 var syntaxes = map[language]*syntax{

@@ -80,15 +80,15 @@ func (w *wordMatcher) completeTable() {
 	}
 }
 
-// findAll calls found for every occurrence of a word, with its number and the
+// findAll calls yield for every occurrence of a word, with its number and the
 // offset after it.
-func (w *wordMatcher) findAll(text []byte, found func(number uint16, end int)) {
+func (w *wordMatcher) findAll(text []byte, yield func(number uint16, end int)) {
 	state := 0
 	for i, c := range text {
 		state = int(w.next[state*w.classes+int(w.class[c])])
 		if len(w.ends[state]) > 0 {
 			for _, n := range w.ends[state] {
-				found(n, i+1)
+				yield(n, i+1)
 			}
 		}
 	}

@@ -100,13 +100,13 @@ func sortUnique(lines []string) []string {
 }
 
 // nearestFile returns the nearest file with the given name in the directory of
-// p or above. It skips files for which counts returns false.
-func nearestFile(fsys fs.FS, p, name string, counts func([]byte) bool) (string, bool, error) {
+// p or above. It skips files for which accept returns false.
+func nearestFile(fsys fs.FS, p, name string, accept func([]byte) bool) (string, bool, error) {
 	for dir := path.Dir(p); ; dir = path.Dir(dir) {
 		file := path.Join(dir, name)
 		text, err := readSource(fsys, file)
 		switch {
-		case err == nil && counts(text):
+		case err == nil && accept(text):
 			return file, true, nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return "", false, &NeedsError{[]Problem{{File: file, Code: "missing", Message: "cannot be read: " + fileErrorText(err), Fix: "correct or remove it"}}}

@@ -57,7 +57,7 @@ func existingPaths(dir string, names ...string) []string {
 }
 
 // checkDirectory returns an error if a directory must not be mounted in a
-// sandbox. It must not if its path, as given or with symlinks resolved, is
+// sandbox. That is the case if its path, as given or with symlinks resolved, is
 // forbidden, or if it contains files of a home directory in addition to a
 // runtime.
 func (h Host) checkDirectory(dir string) error {
