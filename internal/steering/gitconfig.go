@@ -164,8 +164,8 @@ func (p *gitParser) readKey() bool {
 	return false
 }
 
-// readValue reads a value without quotes, escapes, comment and the spaces
-// around it.
+// readValue reads a value and returns it without quotes, escapes, comments and
+// surrounding spaces.
 func (p *gitParser) readValue() {
 	var b strings.Builder
 	quoted, length := false, 0 // length is that without spaces at the end

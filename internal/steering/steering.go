@@ -85,7 +85,8 @@ func (p Position) DirClass() Class {
 // Reader returns the program that reads a steering file at the position.
 func (p Position) Reader() string { return p.reader }
 
-// Child returns the position of an entry of the directory at p.
+// Child returns the position of the entry with the given name in the directory
+// at p.
 func (p Position) Child(name string) Position {
 	if name == "" || name == "." {
 		return p
@@ -110,11 +111,11 @@ func (p Position) Child(name string) Position {
 	return child
 }
 
-// Enter returns the position of the entry name of the directory at p. The entry
-// is the user's directory or one above it. Unlike Child, Enter ignores names
-// that do not begin with a dot, because they are also names of projects. It
-// also ignores directories of dependencies, because the user chose to work
-// there.
+// Enter returns the position of the entry with the given name in the directory
+// at p. The entry is the user's directory or one above it. Unlike Child, Enter
+// ignores names that do not begin with a dot, because they are also names of
+// projects. It also ignores directories of dependencies, because the user chose
+// to work there.
 func (p Position) Enter(name string) Position {
 	if p.zone == plain && !strings.HasPrefix(fold(name), ".") {
 		return p
@@ -126,8 +127,8 @@ func (p Position) Enter(name string) Position {
 	return child
 }
 
-// namedChild returns the position of the entry name of a directory, based on
-// the name only. name must not be that of a directory of dependencies.
+// namedChild returns the position of a directory entry with the given name,
+// based on the name only. name must not be that of a directory of dependencies.
 func namedChild(name string) Position {
 	folded := fold(name)
 	if folded == ".git" || folded == "git~1" {
@@ -185,9 +186,9 @@ func (p Position) InGit() bool {
 	return p.zone == inside && p.reader == git
 }
 
-// gitChild returns the position of the entry name of the directory at p, which
-// is a Git directory or below one. An entry is a steering file unless it is
-// known to contain only data.
+// gitChild returns the position of the entry with the given name in the
+// directory at p, which is a Git directory or below one. An entry is a steering
+// file unless it is known to contain only data.
 func (p Position) gitChild(name string) Position {
 	data, steers := Position{inside, Ordinary, ""}, Position{inside, Steering, git}
 	switch p.zone {

@@ -2,7 +2,7 @@ package steering
 
 import "strings"
 
-// Readers of several names.
+// Readers that occur several times in the tables.
 const (
 	git    = "Git"
 	agents = "coding agents"
@@ -107,8 +107,9 @@ var shortNames = func() map[string]string {
 }()
 
 // dependencyDirs lists the directories into which package managers install
-// packages. Build output such as target and vendored source such as vendor are
-// not among them: users review and open those.
+// packages. Directories of build output, such as target, and of vendored
+// source, such as vendor, are not among them, because users review and open
+// those.
 var dependencyDirs = map[string]bool{
 	"node_modules": true, "bower_components": true, "jspm_packages": true, // npm, Bower, jspm
 	"site-packages": true, "dist-packages": true, "__pycache__": true, ".venv": true, "venv": true, ".tox": true, ".nox": true, "__pypackages__": true, // Python
