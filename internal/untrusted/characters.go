@@ -98,7 +98,7 @@ func disallowedIn(s string) iter.Seq[character] {
 }
 
 // allowedInContext reports whether the joiner, variation selector or invisible
-// space r is allowed between before and after.
+// space r is allowed between the texts before and after.
 func allowedInContext(r rune, before, after string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	next, _ := utf8.DecodeRuneInString(after)
@@ -123,10 +123,11 @@ func allowedInContext(r rune, before, after string) bool {
 	return r >= 0xe0100 && r <= 0xe010f && unicode.Is(unicode.Han, last)
 }
 
-// keepsForm reports whether a joiner between before and after changes how the
-// characters around it look in Indic and Arabic scripts. It does if a virama of
-// the same script as the letter last follows, or if before ends with a letter
-// that would join a next letter, and no such letter follows.
+// keepsForm reports whether a joiner between the texts before and after changes
+// how the characters around it look in Indic and Arabic scripts. It does if
+// last, the end of before, is a letter and after begins with a virama of the
+// same script. It also does if before ends with a letter that would join a next
+// letter, and no such letter follows.
 func keepsForm(last rune, before, after string) bool {
 	next, n := utf8.DecodeRuneInString(after)
 	if inRanges(viramas, next) {
@@ -160,28 +161,28 @@ func isKeycap(r rune) bool { return r >= '0' && r <= '9' || r == '#' || r == '*'
 // it belongs to.
 const maxMarks = 8
 
-// joinsNext reports whether the text before ends with a letter that joins the
-// next one, followed by any marks.
-func joinsNext(before string) bool {
+// joinsNext reports whether text ends with a letter that joins the next one,
+// possibly followed by marks.
+func joinsNext(text string) bool {
 	for range maxMarks {
-		r, n := utf8.DecodeLastRuneInString(before)
+		r, n := utf8.DecodeLastRuneInString(text)
 		if !isMark(r) {
 			return inRanges(joiningNext, r)
 		}
-		before = before[:len(before)-n]
+		text = text[:len(text)-n]
 	}
 	return false
 }
 
-// joinsPrevious reports whether the text after begins with any marks, followed
-// by a letter that joins the previous one.
-func joinsPrevious(after string) bool {
+// joinsPrevious reports whether text begins with a letter that joins the
+// previous one, possibly preceded by marks.
+func joinsPrevious(text string) bool {
 	for range maxMarks {
-		r, n := utf8.DecodeRuneInString(after)
+		r, n := utf8.DecodeRuneInString(text)
 		if !isMark(r) {
 			return inRanges(joiningPrevious, r)
 		}
-		after = after[n:]
+		text = text[n:]
 	}
 	return false
 }
@@ -192,12 +193,12 @@ func isMark(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me) && !unicode.Is(unicode.Variation_Selector, r)
 }
 
-// endsInPictograph reports whether the text before ends with an emoji, followed
-// by an optional selector or skin tone.
-func endsInPictograph(before string) bool {
-	r, n := utf8.DecodeLastRuneInString(before)
+// endsInPictograph reports whether text ends with an emoji, possibly followed
+// by a selector or skin tone.
+func endsInPictograph(text string) bool {
+	r, n := utf8.DecodeLastRuneInString(text)
 	if r == emojiSelector || r >= 0x1f3fb && r <= 0x1f3ff {
-		r, _ = utf8.DecodeLastRuneInString(before[:len(before)-n])
+		r, _ = utf8.DecodeLastRuneInString(text[:len(text)-n])
 	}
 	return inRanges(pictographs, r)
 }

@@ -110,7 +110,7 @@ func (r Report) String() string {
 	return fmt.Sprintf("%d hidden characters (%s; the first is %s in line %d)", r.Count, strings.Join(r.kinds, ", "), r.First, r.Line)
 }
 
-// kindOf names what a disallowed character does.
+// kindOf returns a name for the effect of a disallowed character.
 func kindOf(c character) string {
 	switch {
 	case c.r == utf8.RuneError:
