@@ -25,7 +25,7 @@ func (s *Server) CurrentTools(ctx context.Context, maxAge time.Duration) (*Listi
 		if err != nil {
 			return nil, err
 		}
-		r := s.relistOlder(maxAge)
+		r := s.relistIfOlder(maxAge)
 		if r == nil {
 			return l, nil
 		}
@@ -43,9 +43,9 @@ func (s *Server) CurrentTools(ctx context.Context, maxAge time.Duration) (*Listi
 	}
 }
 
-// relistOlder starts a request for the tool list, or returns the one that is
+// relistIfOlder starts a request for the tool list, or returns the one that is
 // running. It returns nil if the list is at most maxAge old.
-func (s *Server) relistOlder(maxAge time.Duration) *relisting {
+func (s *Server) relistIfOlder(maxAge time.Duration) *relisting {
 	s.mu.Lock()
 	if s.relisting != nil || time.Since(s.listing.At) <= maxAge || time.Since(s.confirmed) <= maxAge {
 		defer s.mu.Unlock()

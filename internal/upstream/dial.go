@@ -77,9 +77,9 @@ type NextStepper interface {
 	Next() string
 }
 
-// A LocalError is an error of an OAuth handler that does not concern the server,
-// for example because the stored sign-in cannot be read. It is displayed as it
-// is, and not treated as a failure of the server.
+// A LocalError is an error of an OAuth handler that does not concern the
+// server, for example because the stored sign-in cannot be read. It is
+// displayed unchanged, and not treated as a failure of the server.
 type LocalError interface {
 	error
 	Local()

@@ -161,9 +161,8 @@ func failureReason(c *Config, l *link, err error) string {
 	return unsentReason(err)
 }
 
-// unsentReason returns the message of err without what the SDK and package http
-// put before the reason: the method, and the address, which messages contain
-// anyway.
+// unsentReason returns the message of err without the method and the address,
+// which the SDK and package http put before the reason.
 func unsentReason(err error) string {
 	const rejected = "rejected by transport: "
 	text := err.Error()
@@ -192,8 +191,8 @@ func isSDKError(e *jsonrpc.Error) bool {
 	return false
 }
 
-// transportError hides a protocol error that the SDK created from errors.As, so
-// that callers do not mistake it for an error from the server.
+// transportError wraps err so that errors.As does not find a protocol error
+// that the SDK created. Callers would mistake it for an error from the server.
 func transportError(err error) error {
 	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && isSDKError(wire) {
 		return &sdkError{err}

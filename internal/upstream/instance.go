@@ -16,7 +16,7 @@ const (
 	maxFailures     = 5 // a server that was connected before becomes dead after this many failures
 	maxFailedChecks = 2 // failed health checks that make the server degraded
 	checkBound      = 10 * time.Second
-	minLifetime     = 10 * time.Second // a shorter connection is treated as a failure
+	minLifetime     = 10 * time.Second // minimum lifetime of a connection; a shorter one is treated as a failure
 )
 
 var (
@@ -38,8 +38,8 @@ type instance struct {
 	notNeeded bool   // the current attempt and its connection are no longer needed
 	cancel    func() // cancels the attempt
 	conn      *Conn
-	failures  int // consecutive
-	blocked   int // attempts since the last connection that ended with a [LocalError]
+	failures  int // number of consecutive failures
+	blocked   int // number of attempts since the last connection that failed with a [LocalError]
 	ever      bool
 	err       error
 	calls     map[string]*call // running calls by token

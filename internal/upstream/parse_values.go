@@ -100,12 +100,12 @@ func unique(list []string) []string {
 	return out
 }
 
-// mergeMap parses a map of strings or a list of NAME=VALUE strings. It adds to
-// *to the entries that check accepts.
-func (e *serverEntry) mergeMap(to *map[string]string, f configfile.Field, check func(name, value string, n *configfile.Node) (string, bool)) {
+// mergeMap parses a map of strings or a list of NAME=VALUE strings. It adds the
+// entries that check accepts to *dst.
+func (e *serverEntry) mergeMap(dst *map[string]string, f configfile.Field, check func(name, value string, n *configfile.Node) (string, bool)) {
 	put := func(name, value string, n *configfile.Node) {
 		if v, ok := check(name, value, n); ok {
-			e.setValue(to, name, e.expandShell(v))
+			e.setValue(dst, name, e.expandShell(v))
 		}
 	}
 	switch f.Value.Kind {

@@ -31,7 +31,7 @@ type Variables struct {
 	// HowToSet returns how the user can set a variable for servers of the given
 	// owner. kind is [FromInput], [FromUser] or [FromSecret]. If HowToSet is
 	// nil, messages do not name a command.
-	HowToSet func(of Owner, kind, name string) string
+	HowToSet func(owner Owner, kind, name string) string
 	// File reads a [Config.EnvFile] of at most [MaxEnvFile] bytes. It is never
 	// called for a configuration with an owner. If it returns an
 	// [*EnvFileError], the text of that error replaces the default message.

@@ -224,9 +224,9 @@ func (s *Server) Retry() {
 }
 
 // Tools connects to the server if necessary and returns its tool list, which
-// must not be changed. It does not ask a connected server again, whose list is
-// refreshed when the server reports a change, and after the listing's TTL or five
-// minutes; see [Server.CurrentTools].
+// must not be changed. It does not ask a connected server again, because the
+// list is refreshed when the server reports a change, and after the listing's
+// TTL or five minutes; see [Server.CurrentTools].
 func (s *Server) Tools(ctx context.Context) (*Listing, error) {
 	if err := s.Connect(ctx); err != nil {
 		return nil, err
