@@ -16,7 +16,7 @@ import (
 // answerPrompts shows approval requests and other prompts to the user at the
 // terminal, one at a time, until stop is called. stop waits for the prompt to
 // finish. If input is nil, answerPrompts does nothing.
-func (h *Host) answerPrompts(ctx context.Context, desk *approval.Queue, input *terminal.LineReader) (stop func()) {
+func (h *Host) answerPrompts(ctx context.Context, queue *approval.Queue, input *terminal.LineReader) (stop func()) {
 	if input == nil {
 		return func() {}
 	}
@@ -24,7 +24,7 @@ func (h *Host) answerPrompts(ctx context.Context, desk *approval.Queue, input *t
 	waiting := make(chan approval.Request, approval.MaxOpen)
 	var mu sync.Mutex
 	settled := map[string]func(){} // cancel functions of the shown prompts, by request ID
-	unwatch := desk.Subscribe(func(e approval.Event) {
+	unwatch := queue.Subscribe(func(e approval.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Answer != nil {
@@ -48,7 +48,7 @@ func (h *Host) answerPrompts(ctx context.Context, desk *approval.Queue, input *t
 				mu.Lock()
 				settled[q.ID] = done
 				mu.Unlock()
-				h.answerPrompt(shown, desk, q, input)
+				h.answerPrompt(shown, queue, q, input)
 				mu.Lock()
 				delete(settled, q.ID)
 				mu.Unlock()
@@ -67,8 +67,8 @@ func (h *Host) answerPrompts(ctx context.Context, desk *approval.Queue, input *t
 
 // answerPrompt shows the user one request and records the answer, unless it was
 // answered elsewhere.
-func (h *Host) answerPrompt(ctx context.Context, desk *approval.Queue, q approval.Request, input *terminal.LineReader) {
-	if open, err := desk.Pending(ctx, q.Session, policy.Principal{}); err != nil || !slices.ContainsFunc(open, func(o approval.Request) bool { return o.ID == q.ID }) {
+func (h *Host) answerPrompt(ctx context.Context, queue *approval.Queue, q approval.Request, input *terminal.LineReader) {
+	if open, err := queue.Pending(ctx, q.Session, policy.Principal{}); err != nil || !slices.ContainsFunc(open, func(o approval.Request) bool { return o.ID == q.ID }) {
 		return
 	}
 	answer := h.promptUser(ctx, q, input)
@@ -76,7 +76,7 @@ func (h *Host) answerPrompt(ctx context.Context, desk *approval.Queue, q approva
 		return
 	}
 	answer.By = policy.LocalUser()
-	if err := desk.Resolve(ctx, q.ID, answer); err != nil && ctx.Err() == nil {
+	if err := queue.Resolve(ctx, q.ID, answer); err != nil && ctx.Err() == nil {
 		h.Note("%v", err)
 	}
 }

@@ -207,8 +207,8 @@ func (h *Host) runLine(ctx context.Context, t *dialog, line string) error {
 	}
 	for _, k := range t.slashCommands(ctx) {
 		if k.Name == name {
-			return t.printEvents(ctx, func(tell func(agent.Event)) error {
-				text, err := k.Run(ctx, args, tell)
+			return t.printEvents(ctx, func(emit func(agent.Event)) error {
+				text, err := k.Run(ctx, args, emit)
 				h.printCommandOutput(text)
 				return err
 			})
@@ -219,16 +219,16 @@ func (h *Host) runLine(ctx context.Context, t *dialog, line string) error {
 
 // printTurn runs one turn and prints its events.
 func (t *dialog) printTurn(ctx context.Context, text string) error {
-	return t.printEvents(ctx, func(tell func(agent.Event)) error { return t.sendMessage(ctx, text, tell) })
+	return t.printEvents(ctx, func(emit func(agent.Event)) error { return t.sendMessage(ctx, text, emit) })
 }
 
 // sendMessage sends the user's text as a message. /NAME ARGS invokes the skill
 // NAME instead, if the user may invoke it.
-func (t *dialog) sendMessage(ctx context.Context, text string, tell func(agent.Event)) error {
+func (t *dialog) sendMessage(ctx context.Context, text string, emit func(agent.Event)) error {
 	if name, args, ok := terminal.ParseCommand(text); ok {
 		if e, err := t.runtime.Catalog().Resolve(ctx, name); err == nil && e.UserInvocable {
-			return t.InvokeSkill(ctx, e.Key(), args, tell)
+			return t.InvokeSkill(ctx, e.Key(), args, emit)
 		}
 	}
-	return t.RunTurn(ctx, text, tell)
+	return t.RunTurn(ctx, text, emit)
 }

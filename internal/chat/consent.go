@@ -20,7 +20,7 @@ type skillConsent struct {
 	*Host
 	rt     *loadout.Runtime
 	config *config.Config
-	desk   *approval.Queue
+	queue  *approval.Queue
 	id     string // ID of the conversation
 }
 
@@ -62,11 +62,11 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	id, err := c.desk.Submit(ctx, approval.Request{ID: c.id + ".load." + callid.From(ctx) + "." + w.Digest.Short(), Kind: approval.KindApproval, Session: c.id, Principal: policy.LocalUser(), Payload: payload, Message: q.Text})
+	id, err := c.queue.Submit(ctx, approval.Request{ID: c.id + ".load." + callid.From(ctx) + "." + w.Digest.Short(), Kind: approval.KindApproval, Session: c.id, Principal: policy.LocalUser(), Payload: payload, Message: q.Text})
 	if err != nil {
 		return err
 	}
-	answer, err := c.desk.Wait(ctx, id)
+	answer, err := c.queue.Wait(ctx, id)
 	if err != nil || answer.Outcome != approval.Accepted {
 		return err
 	}

@@ -28,7 +28,7 @@ type conversation struct {
 	runtime *loadout.Runtime
 	set     *setup.Toolset
 	id      string
-	desk    *approval.Queue
+	queue   *approval.Queue
 	folder  string // working directory
 	named   string // working directory given by the user, or ""
 	closers []func()

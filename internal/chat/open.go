@@ -41,14 +41,14 @@ func (h *Host) openConversation(ctx context.Context, o conversationOptions) (*co
 		return nil, err
 	}
 	b := &conversationBuilder{conversationOptions: o, host: h, profile: p,
-		conversation: &conversation{desk: approval.NewQueue(h.approvalStore())}}
+		conversation: &conversation{queue: approval.NewQueue(h.approvalStore())}}
 	for _, open := range []func(context.Context) error{b.openLog, b.openFolder, b.openSkills, b.openTools, b.openSession, b.connectAgent, b.preload} {
 		if err := open(ctx); err != nil {
 			b.close()
 			return nil, err
 		}
 	}
-	b.onClose(h.answerPrompts(ctx, b.desk, o.input))
+	b.onClose(h.answerPrompts(ctx, b.queue, o.input))
 	return b.conversation, nil
 }
 
@@ -126,7 +126,7 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 	b.onClose(func() { root.Close() })
 	rt := b.runtime
 	if b.asks {
-		b.approveChanges = approver.NewForChanges(b.desk, b.id, policy.LocalUser())
+		b.approveChanges = approver.NewForChanges(b.queue, b.id, policy.LocalUser())
 	}
 	approve := b.approveChanges
 	own := b.flags.Workspace == ""
@@ -163,7 +163,7 @@ func (b *conversationBuilder) openSession(ctx context.Context) error {
 // can answer prompts, loading a skill asks for consent.
 func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	a := b.host
-	consent := &skillConsent{Host: a, rt: b.runtime, config: b.config, desk: b.desk, id: b.id}
+	consent := &skillConsent{Host: a, rt: b.runtime, config: b.config, queue: b.queue, id: b.id}
 	tools, err := b.agentTools(ctx)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	rt, lead := b.runtime, setup.ProfilePrompt(b.profile)
 	instructions := func() string { return buildInstructions(rt, lead) }
 	o := &agent.Options{Instructions: instructions(), RenewInstructions: instructions, Folder: b.named, Tools: tools, BeforeCall: b.watcher.Refresh,
-		Skills: func() []*catalog.Entry { return rt.Catalog().Snapshot().ForModel() }, SkillModel: a.ModelResolver(ctx, b.config), Approvals: b.desk, MaxTokens: b.config.Models.MaxTokens, ContextWindow: b.config.Models.Window}
+		Skills: func() []*catalog.Entry { return rt.Catalog().Snapshot().ForModel() }, SkillModel: a.ModelResolver(ctx, b.config), Approvals: b.queue, MaxTokens: b.config.Models.MaxTokens, ContextWindow: b.config.Models.Window}
 	if b.asks {
 		o.LoadSkill = consent.loadSkill
 	}
@@ -184,7 +184,7 @@ func (b *conversationBuilder) agentTools(ctx context.Context) ([]agent.Tool, err
 	o := &agent.SkillToolOptions{Tools: b.set.Set, Server: &mcpserver.Options{Workspace: b.folder, ApproveChanges: b.approveChanges, HowToApprove: b.host.HowToApprove, HowToRevoke: setup.RevokeCommand,
 		Refresh: b.watcher.Refresh, OnUse: b.host.RecordSkillUse(b.config, usage.InterfaceChat), Version: setup.ReadVersion().Version, Logger: b.host.Logger()}}
 	if b.asks {
-		o.Approvals = b.desk
+		o.Approvals = b.queue
 	}
 	skills, closeSkills, err := agent.SkillTools(ctx, b.runtime, b.session, o)
 	if err != nil {

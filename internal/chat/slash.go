@@ -30,8 +30,8 @@ func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 		{Name: "new", Help: "start a new conversation", Run: ignoreEvents(t.startConversation(false))},
 		{Name: "clear", Help: "start a new conversation on an empty screen", Run: ignoreEvents(t.startConversation(true))},
 		{Name: "export", Args: "[FILE]", Help: "export the conversation to a Markdown file", Run: ignoreEvents(t.exportConversation)},
-		{Name: "compact", Help: "shorten the context with a summary, to save tokens", Run: func(ctx context.Context, _ string, tell func(agent.Event)) (string, error) {
-			return "", t.Compact(ctx, tell)
+		{Name: "compact", Help: "shorten the context with a summary, to save tokens", Run: func(ctx context.Context, _ string, emit func(agent.Event)) (string, error) {
+			return "", t.Compact(ctx, emit)
 		}},
 		{Name: "details", Help: "show the last calls in full, like Ctrl-O", Run: ignoreEvents(t.showLastCalls)},
 		{Name: "quit", Help: "exit, like Ctrl-D", Run: ignoreEvents(func(context.Context, string) (string, error) { return "", &terminal.End{} })},

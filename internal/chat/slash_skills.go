@@ -30,8 +30,8 @@ func (t *dialog) skillCommands(ctx context.Context, own []terminal.Command) []te
 		out = append(out, terminal.Command{
 			Name: e.Name, Args: terminal.Plain(e.ArgumentHint), Help: terminal.Clip(e.Description, 200),
 			Detail: func() string { return t.skillDetail(ctx, e) },
-			Run: func(ctx context.Context, args string, tell func(agent.Event)) (string, error) {
-				return "", t.InvokeSkill(ctx, e.Key(), args, tell)
+			Run: func(ctx context.Context, args string, emit func(agent.Event)) (string, error) {
+				return "", t.InvokeSkill(ctx, e.Key(), args, emit)
 			},
 		})
 	}

@@ -33,7 +33,7 @@ type deniedCall struct{ rule string }
 
 // printEvents calls do and prints its events. Its error has an exit code and a
 // hint.
-func (t *dialog) printEvents(ctx context.Context, do func(tell func(agent.Event)) error) error {
+func (t *dialog) printEvents(ctx context.Context, do func(emit func(agent.Event)) error) error {
 	s := &turnPrinter{dialog: t}
 	err := do(s.handleEvent)
 	if err != nil && s.answered && !t.host.JSON {

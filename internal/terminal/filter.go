@@ -9,7 +9,7 @@ import (
 
 const (
 	maxSequence = 64       // bytes of the parameters of a control sequence
-	maxString   = 64 << 10 // characters of a string such as a title or a clipboard
+	maxString   = 64 << 10 // characters of a string, such as a title or text for the clipboard
 )
 
 // Filter passes the output of an untrusted program to a terminal. It passes
@@ -26,7 +26,7 @@ type Filter struct {
 	state   filterState
 	partial []byte          // start of a character
 	params  strings.Builder // parameters of a control sequence
-	length  int             // of a string, in characters
+	length  int             // length of the current string, in characters
 	styled  bool            // the last SGR sequence did not reset the style
 }
 

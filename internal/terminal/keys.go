@@ -154,8 +154,8 @@ func (m *model) submit(text string) tea.Cmd {
 	m.printUserText(text)
 	name, args, ok := ParseCommand(text)
 	if !ok {
-		return m.start(func(ctx context.Context, tell func(agent.Event)) (string, error) {
-			return "", m.talk.RunTurn(ctx, text, tell)
+		return m.start(func(ctx context.Context, emit func(agent.Event)) (string, error) {
+			return "", m.talk.RunTurn(ctx, text, emit)
 		})
 	}
 	var all []Command
@@ -171,7 +171,7 @@ func (m *model) submit(text string) tea.Cmd {
 		m.printProblem("unknown command /" + name + "; /help lists the commands")
 		return m.nextWaiting()
 	}
-	return m.start(func(ctx context.Context, tell func(agent.Event)) (string, error) { return k.Run(ctx, args, tell) })
+	return m.start(func(ctx context.Context, emit func(agent.Event)) (string, error) { return k.Run(ctx, args, emit) })
 }
 
 // ParseCommand splits a slash command into its name and arguments. ok is false

@@ -105,8 +105,8 @@ func (m *model) begin() tea.Cmd {
 	if len(m.opts.Past) == 0 {
 		return nil
 	}
-	return m.start(func(ctx context.Context, tell func(agent.Event)) (string, error) {
-		return "", m.talk.Resume(ctx, tell)
+	return m.start(func(ctx context.Context, emit func(agent.Event)) (string, error) {
+		return "", m.talk.Resume(ctx, emit)
 	})
 }
 
@@ -190,7 +190,7 @@ func (m *model) printBelow(l line) {
 }
 
 // start runs a turn or a slash command in the background.
-func (m *model) start(f func(ctx context.Context, tell func(agent.Event)) (string, error)) tea.Cmd {
+func (m *model) start(f func(ctx context.Context, emit func(agent.Event)) (string, error)) tea.Cmd {
 	ctx, cancel := context.WithCancelCause(m.ctx)
 	m.turn = &turn{start: m.now(), cancel: cancel}
 	m.thinking = ""

@@ -31,9 +31,9 @@ import (
 type Conversation interface {
 	// RunTurn sends a message to the agent. It returns when the response is
 	// complete.
-	RunTurn(ctx context.Context, text string, tell func(agent.Event)) error
+	RunTurn(ctx context.Context, text string, emit func(agent.Event)) error
 	// Resume continues an interrupted turn if there is one.
-	Resume(ctx context.Context, tell func(agent.Event)) error
+	Resume(ctx context.Context, emit func(agent.Event)) error
 	// Status returns the contents of the status line.
 	Status() Status
 }
@@ -69,7 +69,7 @@ type Command struct {
 	Complete func(prefix string) []Choice
 	// Run executes the command. args is the text after its name. The result is
 	// Markdown. An [*End] error ends the program.
-	Run func(ctx context.Context, args string, tell func(agent.Event)) (string, error)
+	Run func(ctx context.Context, args string, emit func(agent.Event)) (string, error)
 }
 
 // Choice is a possible value of a command's argument.
@@ -160,10 +160,10 @@ func Run(ctx context.Context, c Conversation, o *Options) error {
 
 // watch passes a session's approval events to the event loop until stop is
 // called. An event may still arrive while stop runs.
-func (m *model) watch(desk *approval.Queue, session string) (stop func()) {
+func (m *model) watch(queue *approval.Queue, session string) (stop func()) {
 	var mu sync.Mutex
 	over := false
-	unwatch := desk.Subscribe(func(e approval.Event) {
+	unwatch := queue.Subscribe(func(e approval.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Request.Session == session && !over {

@@ -113,9 +113,9 @@ func conversation(parts ...llm.Part) *llm.Request {
 	}
 }
 
-func ask(t *testing.T, m llm.Model, r *llm.Request, tell func(llm.Event)) *llm.Answer {
+func ask(t *testing.T, m llm.Model, r *llm.Request, emit func(llm.Event)) *llm.Answer {
 	t.Helper()
-	a, err := llm.Ask(t.Context(), m, r, tell)
+	a, err := llm.Ask(t.Context(), m, r, emit)
 	if err != nil {
 		t.Fatal(err)
 	}
