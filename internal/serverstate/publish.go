@@ -51,9 +51,9 @@ type Publisher struct {
 }
 
 // Publish writes this process's state file to dir and updates it until
-// [Publisher.Close] is called. Use only one publisher per directory. It logs
-// only the first of several write errors in a row, and tries again on the next
-// change.
+// [Publisher.Close] is called. A process must use only one publisher per
+// directory. The publisher logs only the first of several write errors in a
+// row, and tries again on the next change.
 func Publish(dir string, o Options) *Publisher {
 	if o.MinInterval <= 0 {
 		o.MinInterval = DefaultMinInterval

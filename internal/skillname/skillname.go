@@ -13,7 +13,7 @@ import (
 func Normalize(s string) string { return Trim(norm.NFKC.String(Trim(s))) }
 
 // Slug converts any text to a valid name: at most 64 lower-case ASCII letters,
-// digits and single hyphens. It returns "skill" if nothing else is left.
+// digits and single hyphens. It returns "skill" if no characters are left.
 func Slug(s string) string {
 	var b strings.Builder
 	hyphen := false

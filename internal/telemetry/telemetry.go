@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Version string
 	Node    string       // host name, which distinguishes the nodes of a hub
-	Logger  *slog.Logger // nil discards
+	Logger  *slog.Logger // nil discards messages
 }
 
 // Tracer starts spans. All methods of a nil Tracer do nothing. It is safe for concurrent

@@ -14,8 +14,8 @@ import (
 // message, and decoding and encoding a large one would take several times as
 // long as forwarding it.
 const (
-	large     = 64 << 10 // bytes from which content stays encoded
-	veryLarge = 1 << 20  // bytes from which the memory is released afterwards
+	large     = 64 << 10 // minimum size in bytes of results whose content stays encoded
+	veryLarge = 1 << 20  // minimum size in bytes of results whose memory is released after they are sent
 )
 
 type forwardKey struct{}

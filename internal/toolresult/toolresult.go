@@ -1,5 +1,6 @@
-// Package toolresult encodes results of MCP tool calls once. The SDK encodes a text
-// with its content, compacts it for the result and compacts it again for the message.
+// Package toolresult encodes the results of MCP tool calls only once. In
+// contrast, the SDK encodes a text with its content, compacts it for the result
+// and compacts it again for the message.
 package toolresult
 
 import (
@@ -12,7 +13,7 @@ import (
 // Result is a complete result of a tool call that encodes each text once, with the
 // same values as the SDK. Create it with [New].
 type Result struct {
-	mcp.Result `json:"-"` // of; an interface promotes no methods that encode
+	mcp.Result `json:"-"` // same value as of; an interface, because it has no encoding methods to promote
 	of         *mcp.CallToolResult
 
 	Meta              mcp.Meta `json:"_meta,omitempty"`

@@ -63,8 +63,8 @@ type Options struct {
 	// Agree asks the user before a file that steers programs or agents is
 	// written; see package steering. If it is nil, such files are not written.
 	Agree execution.Agree
-	// Own is set for a folder in which no user works, such as that of a
-	// conversation. Only protected names are not written; see
+	// Own is set for a folder in which no user works, such as one created for a
+	// conversation. Then only files with protected names are not written; see
 	// [execution.IsProtected].
 	Own bool
 }
