@@ -132,7 +132,7 @@ func TestApply(t *testing.T) {
 		{"empty", "", "-f DIR/empty.yaml", 1, "", "loadout: DIR/empty.yaml has no documents\n  see: loadout apply --help\n"},
 		{"nothing comes", "\n", "-f -", 1, "", "loadout: standard input has no documents\n  see: loadout apply --help\n"},
 		{"a directory", "", "-f DIR", 1, "", "loadout: read DIR: is a directory\n  name a file, not a directory\n"},
-		{"twice", "x", "-f - -f -", 2, "", "loadout: standard input given twice\n  name - only once\n"},
+		{"twice", "x", "-f - -f -", 2, "", "loadout: standard input given twice\n  use -f - only once\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "several" {

@@ -200,7 +200,7 @@ func TestRedisReconnects(t *testing.T) {
 	}
 	here.Publish("a", 1)
 	dialUntil(t, own, "a", 1)
-	for line := ""; !strings.Contains(line, "disconnected from redis"); line = <-said {
+	for line := ""; !strings.Contains(line, "disconnected from Redis"); line = <-said {
 	}
 	if there.Healthy() == nil {
 		t.Error("it is healthy without Redis")

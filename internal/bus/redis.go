@@ -228,10 +228,10 @@ func (r *Redis) markConnected() {
 func (r *Redis) markDisconnected(err error) {
 	r.mu.Lock()
 	was := r.connErr
-	r.connErr = fmt.Errorf("disconnected from redis: %w", err)
+	r.connErr = fmt.Errorf("disconnected from Redis: %w", err)
 	r.mu.Unlock()
 	if was == nil || errors.Is(was, errStarting) {
-		r.log.Warn("disconnected from redis; polling until it returns", "error", err)
+		r.log.Warn("disconnected from Redis; polling until it returns", "error", err)
 	}
 }
 

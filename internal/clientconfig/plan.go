@@ -344,7 +344,7 @@ func (t Target) checkContained(ch *Change) error {
 	if rel, err := filepath.Rel(dir, ch.Target); err == nil && filepath.IsLocal(rel) {
 		return nil
 	}
-	return &FileError{File: ch.File, Problem: "symlink out of the project, to " + ch.Target, Fix: "name that file explicitly if you want to change it"}
+	return &FileError{File: ch.File, Problem: "symlink leads out of the project, to " + ch.Target, Fix: "name that file explicitly if you want to change it"}
 }
 
 // notes returns notes for the user about the file.

@@ -46,7 +46,7 @@ func ReadDocuments(files []string, stdin io.Reader) (*Documents, error) {
 	line, twice := 0, false
 	for i, name := range files {
 		if name == "-" && twice {
-			return nil, exit.Errorf(exit.Usage, "name - only once", "standard input given twice")
+			return nil, exit.Errorf(exit.Usage, "use -f - only once", "standard input given twice")
 		}
 		twice = twice || name == "-"
 		data, err := readDocument(name, stdin)

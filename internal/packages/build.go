@@ -85,7 +85,7 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 		}
 		return fmt.Errorf("collect installed packages: %w", err)
 	case !collector.sawLast:
-		return &FailedError{Tool: r.tool, Needs: j.names, Reason: "it wrote more files than the sandbox can collect"}
+		return &FailedError{Tool: r.tool, Needs: j.names, Reason: "wrote more files than the sandbox can collect"}
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (t ApprovalRequests) Add(ctx context.Context, a ApprovalRequest) error {
 			return err
 		}
 		if open >= MaxPendingRequests {
-			return fmt.Errorf("%w pending approval requests in session %q (%d, limit %d)", ErrTooMany, a.Session, open, MaxPendingRequests)
+			return fmt.Errorf("%w: session %q has %d pending approval requests (limit %d)", ErrTooMany, a.Session, open, MaxPendingRequests)
 		}
 		return c.insert(ctx, "asks", requestColumns, a.fields())
 	})

@@ -42,7 +42,7 @@ func (t Requests) Begin(ctx context.Context, r Request, since time.Time) error {
 	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM requests WHERE principal = $1 AND created >= $2", r.Principal, timestamp(since))
 	if err == nil && n >= MaxRequests {
 		if _, err = t.Get(ctx, r.Principal, r.Label); errors.Is(err, ErrNotFound) {
-			err = fmt.Errorf("%w requests of %q (limit %d)", ErrTooMany, r.Principal, MaxRequests)
+			err = fmt.Errorf("%w: %q has %d recorded requests (limit %d)", ErrTooMany, r.Principal, n, MaxRequests)
 		} else if err == nil {
 			err = ErrExists
 		}

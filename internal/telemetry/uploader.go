@@ -163,7 +163,7 @@ func (u *uploader) send(ctx context.Context, body []byte) error {
 		return fmt.Errorf("read response: %w", err)
 	}
 	if len(answer) > maxResponseSize {
-		return fmt.Errorf("response of %s too large (limit %d bytes)", &u.endpoint, maxResponseSize)
+		return fmt.Errorf("response from %s too large (limit %d bytes)", &u.endpoint, maxResponseSize)
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 		return checkPartialSuccess(resp.Header.Get("Content-Type"), answer)
