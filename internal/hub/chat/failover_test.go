@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -59,7 +60,7 @@ func deadly(dies func(ctx context.Context), looked, sent, filed *counter) func(*
 			tool("send", func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
 				sent.add()
 				dies(ctx)
-				return nil, context.Cause(ctx)
+				return nil, errors.Join(errors.New("send was interrupted"), context.Cause(ctx))
 			})}
 	}
 }
@@ -106,10 +107,10 @@ func TestTurnResumesWhenNodeIsPartitioned(t *testing.T) {
 			close(dead)
 			<-ctx.Done() // as it cannot keep its lease
 		}, &looked, &sent, &filed)}, mortal)
-		b := node(t, open(), setupFixture{model: model(three), tools: deadly(func(context.Context) { t.Error("it is sent again") }, &looked, &sent, &filed)})
-		id := begin(t, b)
+		id := begin(t, a)
 		say(t, a, id, "do it")
 		<-dead
+		b := node(t, open(), setupFixture{model: model(three), tools: deadly(func(context.Context) { t.Error("it is sent again") }, &looked, &sent, &filed)})
 		got := until(t, b, id, 0, isType(chat.TurnEnded))
 		checkResumed(t, got, transcript(t, b, id))
 		if looked.get() != 1 || sent.get() != 1 || filed.get() != 1 {
@@ -130,12 +131,7 @@ func child(address string) int {
 		fmt.Println("sending")
 		select {} // until it is killed
 	}, &looked, &sent, &filed)}
-	lease, err := time.ParseDuration(os.Getenv(childEnv + "_LEASE"))
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	e := chat.New(db, chat.Options{Setup: k.setup, Principal: principals, Lease: lease, Node: childNode, Dir: os.Getenv(childEnv + "_DIR")})
+	e := chat.New(db, chat.Options{Setup: k.setup, Principal: principals, Lease: time.Hour, Node: childNode, Dir: os.Getenv(childEnv + "_DIR")})
 	if _, err := e.SendMessage(context.Background(), ada, os.Getenv(childEnv+"_ID"), chat.Message{Text: "do it"}); err != nil {
 		fmt.Println(err)
 		return 1
@@ -145,7 +141,7 @@ func child(address string) int {
 
 func TestTurnResumesWhenNodeIsKilled(t *testing.T) {
 	for name, address := range databases {
-		t.Run(name, func(t *testing.T) { testKilled(t, address, "2s", nil) })
+		t.Run(name, func(t *testing.T) { testKilled(t, address, nil) })
 	}
 }
 
@@ -153,21 +149,23 @@ func TestTurnResumesWhenNodeIsKilled(t *testing.T) {
 func TestTurnResumesWhenNodeIsRestarted(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
-			testKilled(t, address, "1h", func(o *chat.Options) { o.Predecessor = childNode })
+			testKilled(t, address, func(o *chat.Options) { o.Predecessor = childNode })
 		})
 	}
 }
 
 // testKilled kills a node in the middle of a turn. If restarted is not nil, the turn
-// continues on a node with these options that is started afterwards.
-func testKilled(t *testing.T, address func(testing.TB) string, lease string, restarted func(*chat.Options)) {
+// continues on a node with these options that is started afterwards. Otherwise, it
+// continues on a node that has been running, once the lease expires.
+func testKilled(t *testing.T, address func(testing.TB) string, restarted func(*chat.Options)) {
 	at := address(t)
 	var looked, sent, filed counter
 	fixture := setupFixture{model: model(three), tools: deadly(func(context.Context) { t.Error("it is sent again") }, &looked, &sent, &filed)}
-	b := node(t, openAt(t, at), fixture)
+	db := openAt(t, at)
+	b := node(t, db, fixture)
 	id := begin(t, b)
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+at, childEnv+"_ID="+id, childEnv+"_DIR="+t.TempDir(), childEnv+"_LEASE="+lease)
+	cmd.Env = append(os.Environ(), childEnv+"="+at, childEnv+"_ID="+id, childEnv+"_DIR="+t.TempDir())
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -186,6 +184,8 @@ func testKilled(t *testing.T, address func(testing.TB) string, lease string, res
 	_ = cmd.Wait() // it was killed
 	if restarted != nil {
 		b = node(t, openAt(t, at), fixture, restarted)
+	} else if _, err := db.Leases.Renew(t.Context(), store.Lease{Name: id, Node: childNode, Fence: 1}, time.Millisecond); err != nil {
+		t.Fatal(err)
 	}
 	got := until(t, b, id, 0, isType(chat.TurnEnded))
 	checkResumed(t, got, transcript(t, b, id))

@@ -160,7 +160,7 @@ func node(t testing.TB, db *store.DB, k setupFixture, change ...func(*chat.Optio
 }
 
 // mortal has the lease of a node that dies run out soon.
-func mortal(o *chat.Options) { o.Lease = 1500 * time.Millisecond }
+func mortal(o *chat.Options) { o.Lease = 3 * time.Second }
 
 func closeNode(t testing.TB, e *chat.Engine) {
 	t.Helper()

@@ -239,7 +239,8 @@ func talkingChild(address, id string) int {
 		fmt.Println(err)
 		return 1
 	}
-	e := chat.New(db, chat.Options{Setup: setupFixture{model: checkedModel(db, id), tools: looking}.setup, Principal: principals, Lease: 400 * time.Millisecond, Poll: 10 * time.Millisecond, Dir: os.Getenv(childEnv + "_DIR")})
+	e := chat.New(db, chat.Options{Setup: setupFixture{model: checkedModel(db, id), tools: looking}.setup, Principal: principals, Poll: 10 * time.Millisecond, Dir: os.Getenv(childEnv + "_DIR"),
+		Node: os.Getenv(childEnv + "_NODE"), Predecessor: os.Getenv(childEnv + "_PREDECESSOR")})
 	for i := 0; ; i++ {
 		in, err := e.SendMessage(context.Background(), ada, id, chat.Message{Text: fmt.Sprint("message ", i)})
 		if err != nil {
@@ -268,9 +269,11 @@ func TestSnapshotsAfterKills(t *testing.T) {
 			db := openAt(t, at)
 			e := node(t, db, setupFixture{}, func(o *chat.Options) { o.Poll = time.Hour }) // does not adopt conversations
 			id := begin(t, e)
-			for kill := range 4 {
+			const kills = 4
+			for kill := range kills {
 				cmd := exec.CommandContext(t.Context(), os.Args[0])
-				cmd.Env = append(os.Environ(), childEnv+"="+at, childEnv+"_TALKS="+id, childEnv+"_DIR="+t.TempDir())
+				cmd.Env = append(os.Environ(), childEnv+"="+at, childEnv+"_TALKS="+id, childEnv+"_DIR="+t.TempDir(),
+					fmt.Sprintf("%s_NODE=%s%d", childEnv, childNode, kill), fmt.Sprintf("%s_PREDECESSOR=%s%d", childEnv, childNode, kill-1))
 				out, err := cmd.StdoutPipe()
 				if err != nil {
 					t.Fatal(err)
@@ -293,7 +296,9 @@ func TestSnapshotsAfterKills(t *testing.T) {
 			if _, err := db.Snapshots.Last(t.Context(), id, 1<<40, chat.SnapshotFormat); err != nil {
 				t.Error(err)
 			}
-			last := node(t, openAt(t, at), setupFixture{model: checkedModel(db, id), tools: looking})
+			last := node(t, openAt(t, at), setupFixture{model: checkedModel(db, id), tools: looking}, func(o *chat.Options) {
+				o.Predecessor = fmt.Sprint(childNode, kills-1)
+			})
 			if ev := end(t, last, id, say(t, last, id, "and now?")); ev.Reason != chat.Done {
 				t.Errorf("turn ended as %+v", ev)
 			}
