@@ -29,15 +29,31 @@ export class Hub {
   /** start starts a hub with flags of the serve command. A hub with accounts keeps its port. */
   static async start({ accounts = false, flags = [], env = {}, config = "" } = {}) {
     const hub = new Hub(await mkdtemp(join(tmpdir(), "loadout-web-")), flags);
-    hub.port = await freePort();
     if (config) {
       await mkdir(join(hub.dir, "config", "loadout"), { recursive: true });
       await writeFile(join(hub.dir, "config", "loadout", "loadout.yaml"), config);
     }
     hub.env = env;
-    if (accounts) hub.flags = ["--accounts", "--public", `http://127.0.0.1:${hub.port}`, ...flags];
-    await hub.up();
-    return hub;
+    for (let tries = 5; ; tries--) {
+      hub.port = await freePort();
+      if (accounts) hub.flags = ["--accounts", "--public", `http://127.0.0.1:${hub.port}`, ...flags];
+      try {
+        await hub.up();
+        return hub;
+      } catch (error) {
+        if (tries <= 1 || !error.message.includes("in use")) throw error; // another program was faster
+      }
+    }
+  }
+
+  /** setupPath returns the path of the link for the first administrator, once the hub has logged it. */
+  async setupPath() {
+    for (const late = Date.now() + patience; Date.now() < late;) {
+      const link = /\/setup\/\S+(?=\n)/.exec(this.log);
+      if (link) return link[0];
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error(`no link for the first administrator:\n${this.log}`);
   }
 
   /** up starts the program again with its data. */
@@ -62,7 +78,7 @@ export class Hub {
     this.log = "";
     this.process.stderr.on("data", (b) => (this.log += b));
     let said = "";
-    const ended = once(this.process, "exit").then(([code]) =>
+    const ended = once(this.process, "close").then(([code]) =>
       Promise.reject(new Error(`the hub ended with ${code}:\n${this.log}`)),
     );
     ended.catch(() => {});
