@@ -67,9 +67,7 @@ func TestDialStdioFails(t *testing.T) {
 		{"garbage", "line on its standard output is not a message: "},
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
-			cfg := childConfig(t, tt.mode)
-			cfg.ConnectTimeout = 1e9
-			c, err := newDialer().Dial(context.Background(), cfg, nil)
+			c, err := newDialer().Dial(context.Background(), unconnectable(t, tt.mode), nil)
 			if err == nil {
 				c.Close()
 				t.Fatal("connected")

@@ -67,6 +67,17 @@ func contains(t *testing.T, what, got string, want ...string) {
 	}
 }
 
+// unconnectable returns the configuration of a server that fails in a mode. It has a
+// short timeout if the server does not answer.
+func unconnectable(t *testing.T, mode string) *upstream.Config {
+	t.Helper()
+	cfg := childConfig(t, mode)
+	if mode == "mute" || mode == "deaf" {
+		cfg.ConnectTimeout = time.Second
+	}
+	return cfg
+}
+
 func TestFaultNotConnected(t *testing.T) {
 	for _, tt := range []struct {
 		mode string
@@ -79,9 +90,7 @@ func TestFaultNotConnected(t *testing.T) {
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
 			t.Parallel()
-			cfg := childConfig(t, tt.mode)
-			cfg.ConnectTimeout = time.Second
-			s := newPool(t, nil).Server(cfg, "")
+			s := newPool(t, nil).Server(unconnectable(t, tt.mode), "")
 			_, err := s.Tools(t.Context())
 			if err == nil {
 				t.Fatal("connected")

@@ -250,11 +250,12 @@ func TestLegacyServerRequests(t *testing.T) {
 func TestTimedOutCallIsCancelledOnServer(t *testing.T) {
 	for _, era := range []string{upstream.Legacy, upstream.Modern} {
 		t.Run(era, func(t *testing.T) {
-			ended := make(chan struct{})
+			began, ended := make(chan struct{}, 16), make(chan struct{}, 16)
 			srv := newServer("waits")
 			mcp.AddTool(srv, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+				began <- struct{}{}
 				<-ctx.Done()
-				close(ended)
+				ended <- struct{}{}
 				return nil, nil, ctx.Err()
 			})
 			mcp.AddTool(srv, &mcp.Tool{Name: "return"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
@@ -266,9 +267,17 @@ func TestTimedOutCallIsCancelledOnServer(t *testing.T) {
 			if _, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "return"}, nil); err != nil { // connects, so that the time below is that of the call
 				t.Fatal(err)
 			}
-			_, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "wait"}, &upstream.CallOptions{Timeout: time.Second})
-			if unknown, ok := errors.AsType[*upstream.OutcomeUnknownError](err); !ok {
-				t.Errorf("%v, %v", unknown, err)
+			timeout := time.Second
+			for arrived := false; !arrived; timeout *= 2 { // on a slow machine, a call may end before it arrives
+				_, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "wait"}, &upstream.CallOptions{Timeout: timeout})
+				if unknown, ok := errors.AsType[*upstream.OutcomeUnknownError](err); !ok {
+					t.Fatalf("%v, %v", unknown, err)
+				}
+				select {
+				case <-began:
+					arrived = true
+				default:
+				}
 			}
 			if got := s.Status().Era; got != era {
 				t.Fatalf("the era is %s", got)
