@@ -87,7 +87,7 @@ func numbers(t *testing.T, line string) []int {
 // that is not a child causes no notification.
 func gone(t *testing.T, pids []int) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		left := slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return !runs(pid) })
 		if len(left) == 0 {
 			return
