@@ -84,7 +84,7 @@ func TestRun(t *testing.T) {
 func TestTimeoutKeepsFiles(t *testing.T) {
 	b, engine := backend(t)
 	got := 0
-	res, err := execute.Run(t.Context(), b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"sh", "-c", "echo x > /work/out/x; setsid sleep 1000 & sleep 1000"}, Timeout: 300 * time.Millisecond},
+	res, err := execute.Run(t.Context(), b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"sh", "-c", "echo x > /work/out/x; setsid sleep 1000 & sleep 1000"}, Timeout: 5 * time.Second},
 		&execute.Options{Collect: func(sandbox.File, io.Reader) (bool, error) { got++; return true, nil }})
 	if err != nil {
 		t.Fatal(err)
