@@ -145,6 +145,10 @@ func TestNotesAreBatched(t *testing.T) {
 		t.Errorf("ready again, with %v", slow.Drain())
 	default:
 	}
+	b.Publish("b", 4)
+	if notes := slow.Drain(); !slices.Equal(notes, []bus.Notification{{Stream: "b", Seq: 4}}) {
+		t.Errorf("new notes are %v", notes)
+	}
 }
 
 func TestManyPublishersAndSubscribers(t *testing.T) {

@@ -161,6 +161,17 @@ func TestReadsItself(t *testing.T) {
 	}
 }
 
+func TestWithUserAgent(t *testing.T) {
+	for agent, want := range map[string]string{
+		"claude-code/2.1.197 (cli)": "Claude Code", "codex_cli_rs/0.169.0": "Codex", "Visual Studio Code/1.110": "Visual Studio Code", "Code - OSS/1.110": "Visual Studio Code",
+		"": "", "claude-code": "", "Mozilla/5.0 claude-code/2": "",
+	} {
+		if got := clientprofile.WithUserAgent(agent); got.Title != want || want == "" && got != clientprofile.Unknown() {
+			t.Errorf("%q: profile %q, want %q", agent, got.Title, want)
+		}
+	}
+}
+
 // The tables of the documentation are those of the recordings.
 func TestDocumentedClients(t *testing.T) {
 	for file, words := range map[string][]string{

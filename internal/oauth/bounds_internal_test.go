@@ -218,6 +218,11 @@ func TestFindIssuer(t *testing.T) {
 	if m, err := find(`Bearer scope="a b"`); err != nil || m.Issuer != s.URL || m.Resource != server.String() || len(m.Scopes) != 2 {
 		t.Errorf("without metadata: %+v, %v", m, err)
 	}
+	for challenge, want := range map[string]string{"": "", "Bearer": "", `DPoP scope="x"`: "", `Bearer realm="r", Bearer scope="b"`: "b", `DPoP scope="x", Bearer scope="b"`: "b"} {
+		if m, err := find(challenge); err != nil || strings.Join(m.Scopes, " ") != want {
+			t.Errorf("challenge %q: %+v, %v, want scopes %q", challenge, m, err, want)
+		}
+	}
 	documents["/.well-known/oauth-protected-resource"] = about(s.URL, `"https://root.example.com"`)
 	if m, err := find(""); err != nil || m.Issuer != "https://root.example.com" || len(m.Scopes) != 1 {
 		t.Errorf("at the root: %+v, %v", m, err)

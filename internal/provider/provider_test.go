@@ -610,3 +610,18 @@ func TestWegentProviders(t *testing.T) {
 		}
 	}
 }
+
+func TestPlanOfCommand(t *testing.T) {
+	for _, command := range [][]string{{"./serve"}, {"./serve", "--verbose"}} {
+		start, err := provider.Plan(&skill.Skill{Name: "x", Provider: &skill.Provider{Command: command}}, provider.Options{})
+		if err != nil || start.Kind != provider.Command || !slices.Equal(start.Command, command) {
+			t.Errorf("%q: planned %+v, %v", command, start, err)
+		}
+	}
+	if _, err := provider.Plan(&skill.Skill{Name: "x", Provider: &skill.Provider{}}, provider.Options{}); err == nil || errors.Is(err, provider.ErrNone) {
+		t.Errorf("without a command: %v", err)
+	}
+	if _, err := provider.Plan(&skill.Skill{Name: "x"}, provider.Options{}); !errors.Is(err, provider.ErrNone) {
+		t.Errorf("without a provider: %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package superseded_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -294,4 +295,24 @@ func TestStore(t *testing.T) {
 		return superseded.New(policy.NewFileStore(filepath.Join(dir, "grants")), superseded.Options{Path: filepath.Join(dir, "superseded.json"),
 			Scope: func(string) string { return "" }})
 	})
+}
+
+// unlistable is a store that cannot list its grants.
+type unlistable struct{ policy.Store }
+
+func (unlistable) List(context.Context) ([]policy.Grant, []policy.Problem, error) {
+	return nil, nil, errors.New("cannot list")
+}
+
+// A version whose older approvals cannot be found is not approved.
+func TestOlderApprovalsCannotBeListed(t *testing.T) {
+	m := newMachine(t)
+	grants := policy.NewMemoryStore()
+	s := superseded.New(unlistable{grants}, superseded.Options{Path: filepath.Join(m.dir, "superseded.json"), Scope: func(string) string { return "user" }})
+	if _, err := s.Put(t.Context(), grant("user.loadout", "1")); err == nil || !strings.Contains(err.Error(), "cannot list") {
+		t.Errorf("put: %v", err)
+	}
+	if _, err := grants.Find(t.Context(), policy.LocalUser(), digest("1"), ""); !errors.Is(err, policy.ErrNotGranted) {
+		t.Errorf("find: %v", err)
+	}
 }

@@ -32,6 +32,13 @@ func TestProgress(t *testing.T) {
 		if !strings.HasSuffix(got, "\r"+strings.Repeat(" ", 14)+"\r") {
 			t.Errorf("not erased: %q", got)
 		}
+		out.Reset()
+		done = p.Begin("checking")
+		time.Sleep(500 * time.Millisecond)
+		done()
+		if got := out.String(); !strings.HasPrefix(got, "\rchecking … 0s\r") {
+			t.Errorf("the next operation starts with %q", got)
+		}
 		var none *Progress
 		none.Report("x")
 		none.Begin("x")()

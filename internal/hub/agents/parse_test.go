@@ -48,7 +48,7 @@ func TestParseAccepted(t *testing.T) {
 kind: Ghost
 metadata: {name: analyst, namespace: team, description: reads numbers}
 spec:
-  skills: csv, pdf
+  skills: csv, pdf, csv
   preload: [pdf]
   skill_refs: {pdf: {skill_id: s1, content_hash: ` + digestA + `}}
   mcpServers: [weather]

@@ -211,6 +211,7 @@ func TestUnknownRequest(t *testing.T) {
 		r                            *llm.Request
 	}{
 		{"a word", "message 3 (user)", "tomorrow", "yesterday", question("Oslo?", "It is sunny in Oslo.", "And yesterday?")},
+		{"two are as near", "message 1 (user)", "Oslo", "Paris", question("Paris?")},
 		{"an earlier word", "message 2 (assistant)", "sunny", "rainy", question("Oslo?", "It is rainy in Oslo.", "And tomorrow?")},
 		{"it goes on", "message 4 (assistant)", "nothing", "Rain", question("Oslo?", "It is sunny in Oslo.", "And tomorrow?", "Rain.")},
 		{"it ends before", "message 3 (user)", "tomorrow", "nothing", question("Oslo?", "It is sunny in Oslo.")},

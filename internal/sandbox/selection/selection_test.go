@@ -139,6 +139,7 @@ func TestProbeIsRepeatedAfterFailure(t *testing.T) {
 func TestNoneErrorSaysHowToInstallOne(t *testing.T) {
 	c := selection.New(&selection.Options{Candidates: []sandbox.Backend{
 		&backend{name: "native", tier: sandbox.Isolated, err: missing("native", "user namespaces", "allow them")},
+		&backend{name: "container", tier: sandbox.Isolated, err: missing("container", "an engine", "")},
 		&backend{name: "bwrap", tier: sandbox.Isolated, err: missing("bwrap", "the program", "install it")}}})
 	_, err := c.Probe(t.Context())
 	none, ok := errors.AsType[*selection.NoBackendError](err)
