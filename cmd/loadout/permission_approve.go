@@ -40,8 +40,8 @@ func (a *app) approveCommand() *cobra.Command {
 
 An approval covers the exact files of the skill and of the skills it depends on. If any
 of them changes, the skill needs a new approval. approve asks for confirmation. If
-standard input or standard error is redirected, it asks on the controlling terminal. With
---yes, it does not ask if standard input is a terminal or you give the digest. With
+standard input or standard error is redirected, it asks on the controlling terminal.
+With --yes, it does not ask if standard input is a terminal or you give the digest. With
 --json, it does not ask if only the output is redirected. --yes without --digest is
 deprecated.
 
@@ -52,9 +52,9 @@ give the digests of what you reviewed: --digest for the skill and for everything
 machine, only its administrator approves; --dry-run shows how.
 
 You approve tool calls when an agent makes them, or in advance with this command: NAME
-is then the name of an MCP tool, in any spelling, such as github__create_issue. --list also
-shows the tool calls that you allowed for a session or always; --revoke NAME revokes
-them by tool name.`,
+is then the name of an MCP tool, in any spelling, such as github__create_issue. --list
+also shows the tool calls that you allowed for a session or always; --revoke NAME
+revokes them by tool name.`,
 		Example: `  loadout approve pdf
   loadout approve pdf --dry-run             show what would be approved
   loadout approve pdf --expires 24h
