@@ -116,7 +116,7 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		return a.approveTool(ctx, name, o, err)
 	}
 	presence := ""
-	confirmation := setup.Confirmation{Question: "Approve this skill?", Args: a.approveArgs(name, o), Hint: unattendedHint(name), Ask: true, Yes: o.yes, Stated: len(o.digests) > 0}
+	confirmation := setup.Confirmation{Question: "Approve this skill?", Args: a.approveArgs(name, o), Hint: unattendedHint(name), Ask: true, Yes: o.yes, DigestGiven: len(o.digests) > 0}
 	if !o.dryRun {
 		if presence, err = a.requireApprover(ctx, name, o); err != nil {
 			return err

@@ -134,7 +134,7 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 		return err
 	}
 	yes, err := a.ConfirmUser(ctx, setup.Confirmation{Question: "Trust this project?", Show: func() { a.printTrust(p, out) }, Args: trustArgs(p.Dir, o),
-		Hint: unattendedTrustHint(p.Dir), Ask: true, Yes: o.yes, Stated: o.digest != ""})
+		Hint: unattendedTrustHint(p.Dir), Ask: true, Yes: o.yes, DigestGiven: o.digest != ""})
 	if err != nil {
 		return err
 	}

@@ -12,13 +12,13 @@ import (
 // Confirmation describes what the user confirms before a command grants
 // permissions.
 type Confirmation struct {
-	Question string   // a yes-or-no question
-	Show     func()   // prints to Stdout what is confirmed; may be nil
-	Args     []string // arguments of loadout, for the refusal
-	Hint     string   // next step after a refusal; "" names the list of requests
-	Ask      bool     // ask even if standard input and standard error are terminals
-	Yes      bool     // --yes
-	Stated   bool     // the user gave the digest of what they confirm
+	Question    string   // a yes-or-no question
+	Show        func()   // prints to Stdout what is confirmed; may be nil
+	Args        []string // arguments of loadout, for the refusal
+	Hint        string   // next step after a refusal; "" names the list of requests
+	Ask         bool     // whether to ask even if standard input and standard error are terminals
+	Yes         bool     // --yes
+	DigestGiven bool     // whether the user gave the digest of what they confirm
 }
 
 // IsAttended reports whether standard input and standard error are terminals, so
@@ -32,7 +32,7 @@ func (s *Setup) IsAttended() bool {
 // asking, so that a command can stop before it does anything.
 func (s *Setup) CheckConfirmable(ctx context.Context, c Confirmation) error {
 	typed := console.IsTerminal(s.Stdin)
-	if c.Yes && !typed && !c.Stated && !s.Caller().Assumed {
+	if c.Yes && !typed && !c.DigestGiven && !s.Caller().Assumed {
 		return s.refuse(ctx, c.Args, "--yes needs a terminal on standard input", c.Hint)
 	}
 	return nil
@@ -49,7 +49,7 @@ func (s *Setup) ConfirmUser(ctx context.Context, c Confirmation) (bool, error) {
 	}
 	typed := console.IsTerminal(s.Stdin)
 	switch {
-	case c.Yes && (typed || c.Stated):
+	case c.Yes && (typed || c.DigestGiven):
 		return true, nil
 	case typed && console.IsTerminal(s.Stderr):
 		if !c.Ask || s.JSON {

@@ -143,11 +143,11 @@ func (k ModelChoice) KeyHint() string {
 	return "check the key in " + variable + "; it is read from a variable, or from a secret: loadout secret set " + variable
 }
 
-// ServerHint returns own if the model has its own server, else the
-// concatenation of vendor.
-func (k ModelChoice) ServerHint(own string, vendor ...string) string {
+// ServerHint returns hint if the model has its own server, and the
+// concatenation of vendor otherwise.
+func (k ModelChoice) ServerHint(hint string, vendor ...string) string {
 	if k.Server != "" {
-		return own
+		return hint
 	}
 	return strings.Join(vendor, "")
 }
