@@ -113,14 +113,14 @@ func Load(in Input) (*Config, error) {
 }
 
 // truncateList truncates a list to 20 items, because a malicious file can make
-// it very long. It appends one more item: the result of calling rest with the
+// it very long. It appends one more item: the result of summarize for the
 // number of removed items.
-func truncateList[T any](list []T, rest func(more int) T) []T {
+func truncateList[T any](list []T, summarize func(more int) T) []T {
 	const most = 20
 	if len(list) <= most {
 		return list
 	}
-	return append(list[:most:most], rest(len(list)-most))
+	return append(list[:most:most], summarize(len(list)-most))
 }
 
 // Candidates returns the paths of all configuration files that Load looks for,

@@ -59,11 +59,11 @@ type Service struct {
 	stderr tailBuffer
 }
 
-// watch monitors the service in the background. It kills the service when held
+// watch monitors the service in the background. It kills the service when ctx
 // is done, and calls release after the service has exited.
-func (s *Service) watch(held context.Context, release func()) {
-	s.ctx, s.closeRequested, s.drained = held, make(chan struct{}), make(chan struct{})
-	unwatch := context.AfterFunc(held, func() {
+func (s *Service) watch(ctx context.Context, release func()) {
+	s.ctx, s.closeRequested, s.drained = ctx, make(chan struct{}), make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
 		s.process.Kill()
 		s.closeBox()
 	})

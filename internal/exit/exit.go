@@ -67,14 +67,14 @@ func FileCause(err error) error {
 }
 
 // FileHint returns the exit code and hint for a file that the user named and
-// that cannot be opened. what tells the user what to check, such as "the path
-// given with -f".
-func FileHint(err error, what string) (code int, hint string) {
+// that cannot be opened. subject names what the user should check, such as "the
+// path given with -f".
+func FileHint(err error, subject string) (code int, hint string) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return NotFound, "check " + what
+		return NotFound, "check " + subject
 	case errors.Is(err, fs.ErrPermission):
 		return Failure, "check that you can read it"
 	}
-	return Failure, "check " + what
+	return Failure, "check " + subject
 }

@@ -75,12 +75,12 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, res *http.Re
 	return errors.New(h.next)
 }
 
-// withNext adds what failed and what the user can do to err.
-func (h *Handler) withNext(what string, err error) error {
+// withNext adds the failed operation and the user's next step to err.
+func (h *Handler) withNext(operation string, err error) error {
 	if broken, ok := errors.AsType[*StorageError](err); ok { // signing in does not help
-		return &StorageError{fmt.Errorf("%s: %w; try again in a moment", what, broken.Err)}
+		return &StorageError{fmt.Errorf("%s: %w; try again in a moment", operation, broken.Err)}
 	}
-	return fmt.Errorf("%s: %w; %s", what, err, h.next)
+	return fmt.Errorf("%s: %w; %s", operation, err, h.next)
 }
 
 // addWanted records scopes that a token lacked, so that the next sign-in

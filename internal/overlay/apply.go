@@ -26,10 +26,10 @@ var errChanged = errors.New(changedNow)
 // context was done.
 var errInterrupted = errors.New("interrupted")
 
-// Apply applies the changes that want selects, in order, and returns those that
-// failed. It skips changes that were already applied or are refused. After a
-// failure, it continues with the next change. Files are replaced atomically.
-// When the context is done, the remaining changes fail.
+// Apply applies the changes for which want returns true, in order, and returns
+// those that failed. It skips changes that were already applied or are refused.
+// After a failure, it continues with the next change. Files are replaced
+// atomically. When the context is done, the remaining changes fail.
 func (s *Set) Apply(ctx context.Context, want func(*Change) bool) []Failure {
 	if s.unlinked == nil {
 		s.unlinked = map[inode]bool{}

@@ -47,18 +47,19 @@ func listDir(dir *os.Root, name string) ([]string, error) {
 }
 
 // inRepository returns the position of a directory with the entries in names:
-// that of a Git directory if the entries show that it is one, and at otherwise.
-// If the change turns the directory into a Git directory, and Git would obey
-// one of the earlier entries in old, every change in the directory needs the
-// user's agreement, because nobody reviewed that entry as part of a repository.
-func inRepository(at steering.Position, old, names []string) steering.Position {
-	repository := at.GitDir()
+// that of a Git directory if the entries show that it is one, and pos
+// otherwise. If the change turns the directory into a Git directory, and Git
+// would obey one of the earlier entries in old, every change in the directory
+// needs the user's agreement, because nobody reviewed that entry as part of a
+// repository.
+func inRepository(pos steering.Position, old, names []string) steering.Position {
+	repository := pos.GitDir()
 	obeys := func(name string) bool { return repository.Child(name).Class() == steering.Steering }
 	switch {
 	case !isGitDir(names):
-		return at
-	case at.InPlainDir() && !isGitDir(old) && slices.ContainsFunc(old, obeys):
-		return at.Hold("Git, because the directory becomes a repository with the files in it")
+		return pos
+	case pos.InPlainDir() && !isGitDir(old) && slices.ContainsFunc(old, obeys):
+		return pos.Hold("Git, because the directory becomes a repository with the files in it")
 	}
 	return repository
 }

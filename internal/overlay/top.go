@@ -83,16 +83,16 @@ func hasAll(dir string, names ...string) bool {
 	})
 }
 
-// position returns the steering position of the directory p. It differs from at
-// if the entries of p show that p is a repository or a skill. names lists the
-// entries, and old those that existed before the change. The top directory
+// position returns the steering position of the directory p. It differs from
+// pos if the entries of p show that p is a repository or a skill. names lists
+// the entries, and old those that existed before the change. The top directory
 // counts as a skill only if agents search its parent for skills. Elsewhere
 // Loadout serves no skill, and the user chose the directory.
-func (t top) position(at steering.Position, p string, old, names []string) steering.Position {
-	if at = inRepository(at, old, names); (cmpPath(p) != "." || t.inSkills) && slices.ContainsFunc(names, steering.IsSkillFile) {
-		return at.SkillDir()
+func (t top) position(pos steering.Position, p string, old, names []string) steering.Position {
+	if pos = inRepository(pos, old, names); (cmpPath(p) != "." || t.inSkills) && slices.ContainsFunc(names, steering.IsSkillFile) {
+		return pos.SkillDir()
 	}
-	return at
+	return pos
 }
 
 // positionOf returns the position of a path in the directory, based only on the

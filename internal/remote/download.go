@@ -81,9 +81,9 @@ func (c *Client) download(ctx context.Context, from string) (*tempFile, error) {
 	return t, nil
 }
 
-// fetch is like get, but maps some statuses to this package's error types. what
-// describes the resource in errors.
-func (c *Client) fetch(ctx context.Context, from, what string) (*http.Response, error) {
+// fetch is like get, but maps some statuses to this package's error types.
+// label describes the resource in errors.
+func (c *Client) fetch(ctx context.Context, from, label string) (*http.Response, error) {
 	resp, err := c.get(ctx, from, nil)
 	status, ok := errors.AsType[*StatusError](err)
 	if !ok {
@@ -95,7 +95,7 @@ func (c *Client) fetch(ctx context.Context, from, what string) (*http.Response, 
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return nil, &DeniedError{Host: urlHost(status.URL), CredentialSent: shown}
 	case http.StatusNotFound, http.StatusGone:
-		notFound := &NotFoundError{What: what + " " + status.URL}
+		notFound := &NotFoundError{What: label + " " + status.URL}
 		if !shown {
 			notFound.Hint = "if it is private, the host requires a credential"
 		}

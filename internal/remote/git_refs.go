@@ -67,7 +67,7 @@ func (g *gitSession) listRefs(ctx context.Context) (*gitRefs, error) {
 
 // parseRefs parses the output of git ls-remote. Each line has an object, a tab
 // and a name. The line for the target of HEAD comes before HEAD. Refs that are
-// neither branches nor tags are dropped, except the ref wanted.
+// neither branches nor tags are dropped, except the one named by wanted.
 func parseRefs(r io.Reader, wanted string) (*gitRefs, error) {
 	limited := &io.LimitedReader{R: r, N: maxRefBytes + 1}
 	lines := bufio.NewScanner(limited)

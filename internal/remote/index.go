@@ -83,10 +83,10 @@ func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error)
 }
 
 // indexURLs returns the possible URLs of a site's index, in the order to try
-// them. only is the name of a single skill, or "". The user may specify the URL
-// of the site, of the index directory, of the index itself, or of a skill below
-// the directory.
-func indexURLs(site *url.URL) (candidates []*url.URL, only string) {
+// them. skillName is the name of a single skill, or "". The user may specify
+// the URL of the site, of the index directory, of the index itself, or of a
+// skill below the directory.
+func indexURLs(site *url.URL) (candidates []*url.URL, skillName string) {
 	at := func(p string) *url.URL { return &url.URL{Scheme: site.Scheme, Host: site.Host, Path: p} }
 	for _, dir := range []string{indexDir, olderIndexDir} {
 		i := strings.Index(site.Path+"/", dir+"/")
@@ -95,9 +95,9 @@ func indexURLs(site *url.URL) (candidates []*url.URL, only string) {
 		}
 		below := strings.Trim((site.Path + "/")[i+len(dir):], "/")
 		if below != "index.json" {
-			only, _, _ = strings.Cut(below, "/")
+			skillName, _, _ = strings.Cut(below, "/")
 		}
-		return []*url.URL{at(site.Path[:i] + dir + indexFile)}, only
+		return []*url.URL{at(site.Path[:i] + dir + indexFile)}, skillName
 	}
 	base := strings.TrimRight(site.Path, "/")
 	for _, b := range slices.Compact([]string{base, ""}) {

@@ -100,18 +100,18 @@ func (h History) Forget(ctx context.Context, source string) error {
 	return nil
 }
 
-// merge returns the newer of two versions of a skill. If now is older than s,
+// merge returns the newer of s and v, two versions of a skill. If v is older,
 // it is recorded in Accepted, as the older version that was accepted last.
-func (s Seen) merge(now Seen) Seen {
+func (s Seen) merge(v Seen) Seen {
 	switch {
-	case now.Counter > s.Counter:
-		return now
-	case now.Counter < s.Counter:
-		s.Accepted = cmp.Or(now.Accepted, now.Digest)
+	case v.Counter > s.Counter:
+		return v
+	case v.Counter < s.Counter:
+		s.Accepted = cmp.Or(v.Accepted, v.Digest)
 		return s
 	}
-	now.Digest = cmp.Or(now.Digest, s.Digest)
-	return now
+	v.Digest = cmp.Or(v.Digest, s.Digest)
+	return v
 }
 
 func (s Seen) check() error {

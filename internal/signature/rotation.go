@@ -36,11 +36,11 @@ type PrivateKey struct {
 	Rotations []Rotation // from the publisher's first key to this one
 }
 
-// Replace returns the key next with a statement, signed by k, that next
-// replaces k. expires is when next expires; zero means never. now is the time
-// of the statement. If k has expired, Replace returns an error, because the
-// statement would be ignored.
-func (k PrivateKey) Replace(next string, expires, now time.Time) (PrivateKey, error) {
+// Replace returns newKey with a statement, signed by k, that newKey replaces k.
+// expires is when newKey expires; zero means never. now is the time of the
+// statement. If k has expired, Replace returns an error, because the statement
+// would be ignored.
+func (k PrivateKey) Replace(newKey string, expires, now time.Time) (PrivateKey, error) {
 	if isExpired(k.Expires, now) {
 		return PrivateKey{}, fmt.Errorf("replace key: the old key expired on %s, so it cannot name a new one", k.Expires.Format(time.DateOnly))
 	}
@@ -53,7 +53,7 @@ func (k PrivateKey) Replace(next string, expires, now time.Time) (PrivateKey, er
 	}
 	r := Rotation{Time: now.UTC().Truncate(time.Second), Expires: truncateTime(expires)}
 	if r.Old, err = PublicKey(k.Private); err == nil {
-		r.New, err = PublicKey(next)
+		r.New, err = PublicKey(newKey)
 	}
 	if err != nil {
 		return PrivateKey{}, fmt.Errorf("replace key: %w", err)
@@ -64,7 +64,7 @@ func (k PrivateKey) Replace(next string, expires, now time.Time) (PrivateKey, er
 	}
 	last := strings.TrimSuffix(string(signed), "\n")
 	r.signature = last[strings.LastIndexByte(last, ' ')+1:]
-	return PrivateKey{Private: next, Expires: r.Expires, Rotations: append(k.Rotations[:len(k.Rotations):len(k.Rotations)], r)}, nil
+	return PrivateKey{Private: newKey, Expires: r.Expires, Rotations: append(k.Rotations[:len(k.Rotations):len(k.Rotations)], r)}, nil
 }
 
 // text returns the text that the old key signs.

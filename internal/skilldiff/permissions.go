@@ -217,9 +217,9 @@ func compareLists(old, new policy.Bounds) (more, less []PermissionChange) {
 	return more, less
 }
 
-// compareLimits compares the requested limits. Limits that allow the skill to
-// use more are in more. If a version is missing, the result contains all limits
-// of the other.
+// compareLimits compares the requested limits. more contains the limits that
+// let the skill use more. If a version is missing, the result contains all
+// limits of the other.
 func compareLimits(old, new *requests) (more, less []PermissionChange) {
 	for _, l := range []numberChange{
 		limitChange("memory_mb", old.bounds.MemoryMB, new.bounds.MemoryMB),

@@ -119,10 +119,10 @@ func (h *History) truncate() error {
 	return nil
 }
 
-// move returns the previous input if by is -1, or the next if by is 1. It saves
-// typed as the draft. It returns false at either end of the history.
-func (h *History) move(by int, typed string) (string, bool) {
-	to := h.at + by
+// move returns the previous input if step is -1, or the next if step is 1. It
+// saves typed as the draft. It returns false at either end of the history.
+func (h *History) move(step int, typed string) (string, bool) {
+	to := h.at + step
 	if to < 0 || to > len(h.past) {
 		return "", false
 	}

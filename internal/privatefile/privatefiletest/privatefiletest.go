@@ -28,11 +28,11 @@ var Tamper = map[string]func(t *testing.T, path string){
 }
 
 // WantUnsafe fails the test unless err is a [*privatefile.UnsafeError] about
-// path. what describes the operation.
-func WantUnsafe(t *testing.T, what string, err error, path string) {
+// path. operation describes what returned err.
+func WantUnsafe(t *testing.T, operation string, err error, path string) {
 	t.Helper()
 	if u, ok := errors.AsType[*privatefile.UnsafeError](err); !ok || u.Path != path {
-		t.Errorf("%s: %v, want an error that %s cannot be trusted", what, err, path)
+		t.Errorf("%s: %v, want an error that %s cannot be trusted", operation, err, path)
 	}
 }
 

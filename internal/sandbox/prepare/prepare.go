@@ -140,40 +140,40 @@ func checkVariable(name, value string) error {
 
 // Environment returns the environment of a command as "name=value" strings, in
 // no particular order: the variables of the layout, the spec and the command.
-// Later ones replace earlier ones of the same name. at maps a path of the
-// layout to the path in the sandbox. If at is nil, paths are unchanged.
+// Later ones replace earlier ones of the same name. translate maps a path of the
+// layout to the path in the sandbox. If translate is nil, paths are unchanged.
 // Backends call it.
-func Environment(s *sandbox.Spec, cmd *sandbox.Cmd, at func(string) string) []string {
-	if at == nil {
-		at = func(p string) string { return p }
+func Environment(s *sandbox.Spec, cmd *sandbox.Cmd, translate func(string) string) []string {
+	if translate == nil {
+		translate = func(p string) string { return p }
 	}
 	env := map[string]string{
-		"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": at(mountpoint.Work), "TMPDIR": at(mountpoint.Tmp), "LANG": "C.UTF-8", "USER": "loadout", "LOGNAME": "loadout",
-		"LOADOUT_WORK": at(mountpoint.Work), "LOADOUT_OUT": at(mountpoint.Out), "LOADOUT_IN": at(mountpoint.In),
+		"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": translate(mountpoint.Work), "TMPDIR": translate(mountpoint.Tmp), "LANG": "C.UTF-8", "USER": "loadout", "LOGNAME": "loadout",
+		"LOADOUT_WORK": translate(mountpoint.Work), "LOADOUT_OUT": translate(mountpoint.Out), "LOADOUT_IN": translate(mountpoint.In),
 	}
 	for _, t := range s.Trees {
 		if t.Path == mountpoint.Skill {
-			env["LOADOUT_SKILL"] = at(mountpoint.Skill)
+			env["LOADOUT_SKILL"] = translate(mountpoint.Skill)
 		}
 		if name, ok := strings.CutPrefix(t.Path, mountpoint.Needs+"/"); ok {
 			variable := needVariable(name)
 			for n := 2; env[variable] != ""; n++ { // different names may map to the same variable
 				variable = needVariable(name) + "_" + strconv.Itoa(n)
 			}
-			env[variable] = at(t.Path)
+			env[variable] = translate(t.Path)
 		}
 	}
 	for _, m := range s.Mounts {
 		if m.Path == mountpoint.Workspace {
-			env["LOADOUT_WORKSPACE"] = at(mountpoint.Workspace)
+			env["LOADOUT_WORKSPACE"] = translate(mountpoint.Workspace)
 		}
 	}
 	if len(s.Secrets) > 0 {
-		env["LOADOUT_SECRETS"] = at(mountpoint.Secrets)
+		env["LOADOUT_SECRETS"] = translate(mountpoint.Secrets)
 	}
 	for _, vars := range []map[string]string{s.Env, cmd.Env} {
 		for k, v := range vars {
-			env[k] = translatePath(v, at)
+			env[k] = translatePath(v, translate)
 		}
 	}
 	out := make([]string, 0, len(env))
@@ -198,23 +198,23 @@ func needVariable(name string) string {
 	}, name)
 }
 
-// Arguments returns a copy of the command's arguments. at maps a path of the
-// layout to the path in the sandbox. If at is nil, paths are unchanged.
+// Arguments returns a copy of the command's arguments. translate maps a path of the
+// layout to the path in the sandbox. If translate is nil, paths are unchanged.
 // Backends call it.
-func Arguments(c *sandbox.Cmd, at func(string) string) []string {
-	if at == nil {
+func Arguments(c *sandbox.Cmd, translate func(string) string) []string {
+	if translate == nil {
 		return slices.Clone(c.Args)
 	}
 	out := make([]string, len(c.Args))
 	for i, a := range c.Args {
-		out[i] = translatePath(a, at)
+		out[i] = translatePath(a, translate)
 	}
 	return out
 }
 
 // translatePath translates an argument that is a path of the layout or ends in
 // =PATH. A colon ends a path.
-func translatePath(word string, at func(string) string) string {
+func translatePath(word string, translate func(string) string) string {
 	before, p, ok := strings.Cut(word, "=")
 	if !ok {
 		before, p = "", word
@@ -223,7 +223,7 @@ func translatePath(word string, at func(string) string) string {
 	}
 	for _, dir := range []string{mountpoint.Skill, mountpoint.Work, mountpoint.Workspace, mountpoint.Secrets, mountpoint.Needs, mountpoint.Build} {
 		if rest, ok := strings.CutPrefix(p, dir); ok && (rest == "" || rest[0] == '/' || rest[0] == ':') {
-			return before + at(dir) + rest
+			return before + translate(dir) + rest
 		}
 	}
 	return word

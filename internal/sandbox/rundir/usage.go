@@ -50,10 +50,10 @@ func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 	return "", max(again, shortest)
 }
 
-// untilFull returns how long it takes to write left more bytes or files at the
+// untilFull returns how long it takes to write n more bytes or files at the
 // given rate, but at most one second.
-func untilFull(left, perSecond int64) time.Duration {
-	return time.Duration(min(left, perSecond)) * time.Second / time.Duration(perSecond)
+func untilFull(n, perSecond int64) time.Duration {
+	return time.Duration(min(n, perSecond)) * time.Second / time.Duration(perSecond)
 }
 
 // countFiles returns the disk usage and the number of files below dir. It stops

@@ -32,7 +32,7 @@ func TestResidue(t *testing.T, b sandbox.Backend, n int) {
 	}
 }
 
-// isSubsetOf reports whether tr contains no traces in addition to before.
+// isSubsetOf reports whether all traces in tr are also in before.
 func (tr traces) isSubsetOf(before traces) bool {
 	for _, f := range tr.files {
 		if !slices.Contains(before.files, f) {
