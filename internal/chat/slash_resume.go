@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// reopenError is returned to end a conversation and continue another, or to
-// start one.
+// reopenError is returned to end a conversation and then continue another or
+// start a new one.
 type reopenError struct {
 	id     string // "" for a new conversation
 	folder string // working directory of a new conversation, if the user named one

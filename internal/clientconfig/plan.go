@@ -242,8 +242,9 @@ func addEntry(c Client, src []byte, e Entry) []byte {
 	return edit.apply(src)
 }
 
-// openWith is like open, but if the client reads a second file and only that
-// contains the entry, it opens that file and returns it as the target.
+// openWith is like open, but if the client reads a second file and only the
+// second one contains the entry, it opens that file and returns it as the
+// target.
 func (t Target) openWith(name string) (Target, *Change, document, error) {
 	ch, doc, err := t.open()
 	if err != nil || t.File != "" || t.other != "" {

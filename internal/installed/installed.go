@@ -5,8 +5,7 @@
 // A [Change] installs and removes any number of skills atomically, even if the
 // process is killed. Readers never see a partly written skill. [Dir.Verify]
 // compares the files with the lockfile. Skills that are not in the lockfile,
-// such as manual copies, are never modified; only [Change.Replace] replaces
-// them.
+// such as manual copies, are not modified, except by [Change.Replace].
 //
 // The package downloads nothing, runs nothing and shows no prompts. The
 // directory may be part of an untrusted repository, so the package treats

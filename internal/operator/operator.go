@@ -1,5 +1,5 @@
-// Package operator reads the configuration file of the administrator of this
-// machine.
+// Package operator reads the configuration file of this machine's
+// administrator.
 //
 // The file is used only if nobody else could have written it: it and the
 // directories above it must belong to the administrator, nobody else may write

@@ -1,10 +1,10 @@
-// Package overlay applies the changes that a sandboxed command made on an
-// overlay of a directory to the directory itself. The kernel stores the changes
-// in the upper directory of an overlay file system; the user's directory, the
-// lower one, stays as it was. When the command and all its processes have
-// ended, [Read] compares the two, and [Set.Apply] applies the changes that the
-// caller selects: ordinary changes at once, and changes to steering files
-// (package steering) if the user agrees.
+// Package overlay applies changes from an overlay of a directory to the
+// directory itself. A sandboxed command makes the changes, and the kernel
+// stores them in the upper directory of an overlay file system; the user's
+// directory, the lower one, stays as it was. When the command and all its
+// processes have ended, [Read] compares the two, and [Set.Apply] applies the
+// changes that the caller selects: ordinary changes at once, and changes to
+// steering files (package steering) if the user agrees.
 //
 // The content of the upper directory is untrusted. The package follows no
 // symlink in either directory.

@@ -39,8 +39,8 @@ type file struct {
 }
 
 // stamp detects whether a file was modified after it was hashed. If the fields
-// include the change time and are unchanged, so is the content, because
-// programs cannot set the change time.
+// include the change time and are unchanged, the content is unchanged too,
+// because programs cannot set the change time.
 type stamp struct {
 	Modified int64  `json:"modified"` // nanoseconds
 	Changed  int64  `json:"changed,omitempty"`

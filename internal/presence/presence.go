@@ -1,6 +1,6 @@
 // Package presence determines whether an agent or the user runs this program.
 //
-// It looks for an environment variable that a client of agents sets, for such a
+// It looks for an environment variable that an agent's client sets, for such a
 // client among the parent processes, and for a controlling terminal. This stops
 // an agent that was misled by a skill's text, and leaves a trace. It is not a
 // boundary: a process with the user's rights can remove all of these signs.

@@ -1,6 +1,6 @@
-// Package steering knows the files that steer programs and agents: files that
-// make a program run commands, or that an agent obeys, when a user works in
-// their directory. Code that changes a user's directory must not write them
+// Package steering identifies the files that steer programs and agents: files
+// that make a program run commands, or that an agent obeys, when a user works
+// in their directory. Code that changes a user's directory must not write them
 // without the user's consent. The package performs no I/O.
 //
 // Start reading at [Classify]. The table is in table.go.

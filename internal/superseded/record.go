@@ -28,8 +28,8 @@ const (
 // later, the grant was moved here; otherwise, Grant is a copy.
 type record struct {
 	Grant policy.Grant
-	// Scopes lists where a newer version was approved, and Again where this
-	// version was approved and no newer one was.
+	// Scopes lists the scopes in which a newer version was approved, and Again
+	// those in which this version was approved and no newer one was.
 	Scopes, Again []string
 	By            policy.Digest
 	At            time.Time

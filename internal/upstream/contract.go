@@ -71,7 +71,7 @@ type Listing struct {
 	// Problems describes tools that are omitted, truncated or missing.
 	Problems []string `json:"problems,omitempty"`
 
-	summaries []storedSummary // those in the cache when the listing was loaded
+	summaries []storedSummary // summaries in the cache when the listing was loaded
 }
 
 // Cache stores listings for later processes, keyed by configuration digest. It
@@ -87,7 +87,7 @@ type Cache interface {
 type SummaryCache interface {
 	Cache
 	// LoadSummary returns the summary that is stored with the current listing
-	// under a key, or nil and no error if there is none.
+	// under the given key, or nil and no error if there is none.
 	LoadSummary(digest, key string) (json.RawMessage, error)
 	// StoreSummary stores a summary with its listing, unless the cache has a
 	// newer listing. It may discard other summaries.

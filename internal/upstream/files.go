@@ -38,7 +38,7 @@ type storedSummary struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// findSummary returns the summary with a key, or nil.
+// findSummary returns the summary with the given key, or nil.
 func findSummary(all []storedSummary, key string) json.RawMessage {
 	for _, s := range all {
 		if s.Key == key {
@@ -114,7 +114,7 @@ func (f *Files) StoreSummary(digest string, l *Listing, key string, summary json
 }
 
 // head reads the time and the summaries of a cached listing. They are empty if
-// there is no listing, or one of an earlier program.
+// there is no listing, or if an earlier program wrote it.
 func (f *Files) head(digest string) (at time.Time, all []storedSummary, err error) {
 	file, err := os.Open(f.file(digest))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -28,7 +28,7 @@ type Server struct {
 	transport   string
 	latency     time.Duration
 	listing     *Listing
-	summaries   []storedSummary // of listing, made by this process
+	summaries   []storedSummary // summaries of listing that this process made
 	summarized  *Listing        // the listing that summaries belongs to
 	listed      bool            // this process has listed the tools
 	confirmed   time.Time       // when CurrentTools last received an equal list; zero if never
@@ -294,8 +294,8 @@ func (s *Server) Summary(key string) json.RawMessage {
 	return data
 }
 
-// SetSummary stores a summary of a tool list for [Server.Summary], in the cache
-// too. It has no effect if l is not the last list.
+// SetSummary stores a summary of a tool list for [Server.Summary], and also in
+// the cache. It has no effect if l is not the last list.
 func (s *Server) SetSummary(l *Listing, key string, summary json.RawMessage) {
 	s.mu.Lock()
 	if s.listing != l {

@@ -51,9 +51,9 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// program returns the path of the Redis server. It also accepts
-// redis-check-rdb, which Debian's package redis-tools contains: this is the
-// same binary, and it runs as a server if it is started under that name.
+// program returns the path of the Redis server. It also accepts redis-check-rdb
+// from Debian's package redis-tools: this is the same binary, and it runs as a
+// server if it is started under the name redis-server.
 func program() (string, error) {
 	for _, name := range []string{"redis-server", "redis-check-rdb"} {
 		if path, err := exec.LookPath(name); err == nil {

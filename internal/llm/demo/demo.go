@@ -179,7 +179,7 @@ func partTokens(parts []llm.Part) int {
 // textTokens estimates the number of tokens in a text.
 func textTokens(text string) int { return (len(text) + tokenBytes - 1) / tokenBytes }
 
-// tokenBytes is the estimated number of bytes of UTF-8 in a token. Counting
+// tokenBytes is the estimated number of UTF-8 bytes per token. Counting
 // characters would be more accurate in some languages, but in a long
 // conversation a hub would spend most of its time on counting.
 const tokenBytes = 4

@@ -111,13 +111,13 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// excerpt returns the part of an item around its first different byte.
-func excerpt(i item, parts int) string {
+// excerpt returns the part of an item around the byte at offset.
+func excerpt(i item, offset int) string {
 	const before, after = 20, 60
 	if i == (item{}) {
 		return "nothing"
 	}
-	from, to := max(0, parts-before), min(len(i.text), parts+after)
+	from, to := max(0, offset-before), min(len(i.text), offset+after)
 	for from > 0 && !utf8.RuneStart(i.text[from]) {
 		from--
 	}

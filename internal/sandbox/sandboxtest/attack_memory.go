@@ -39,8 +39,8 @@ func memoryAttacks() []attack {
 // takesMemory runs an attack that tries to take three times the limit. It
 // reports whether the attack held more than one and a half times the limit at
 // once without being killed. A watch that enforces the limit detects a burst of
-// several processes only at its next check, as the state of the sandbox says.
-// The limit is low, so that a success costs the machine little.
+// several processes only at its next check. The limit is low, so that a success
+// costs the machine little.
 func takesMemory(id string) func(*trial) bool {
 	return func(x *trial) bool {
 		const limit, children = 128, 8 // MiB

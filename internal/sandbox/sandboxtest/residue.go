@@ -53,16 +53,16 @@ func (x *trial) runMany(n int, rnd *rand.Rand, limit int) {
 			return
 		}
 		way, after := endings[rnd.IntN(len(endings))], time.Duration(rnd.IntN(40))*time.Millisecond
-		if !x.endsIn(way, after) {
+		if !x.runAndEnd(way, after) {
 			x.t.Errorf("run %d (%s after %v) did not end", i, way, after)
 			return
 		}
 	}
 }
 
-// endsIn runs a command that ends in the given way after the given time. It
+// runAndEnd runs a command and ends it in the given way after the given time. It
 // reports whether all calls returned.
-func (x *trial) endsIn(way string, after time.Duration) bool {
+func (x *trial) runAndEnd(way string, after time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -102,13 +102,13 @@ func (x *trial) runOnce(way string, after time.Duration) {
 			x.t.Errorf("%s: %v", way, err)
 		}
 	default:
-		x.endsFrom(ctx, way, after, spec, cmd)
+		x.runInSandbox(ctx, way, after, spec, cmd)
 	}
 }
 
-// endsFrom runs a command in a new sandbox and ends it with Kill or, if way is
+// runInSandbox runs a command in a new sandbox and ends it with Kill or, if way is
 // "close", by closing the sandbox.
-func (x *trial) endsFrom(ctx context.Context, way string, after time.Duration, spec *sandbox.Spec, cmd *sandbox.Cmd) {
+func (x *trial) runInSandbox(ctx context.Context, way string, after time.Duration, spec *sandbox.Spec, cmd *sandbox.Cmd) {
 	box, err := x.backend.Start(ctx, spec)
 	if err != nil {
 		x.t.Errorf("start: %v", err)
