@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -32,7 +34,9 @@ func TestNewConversationScreen(t *testing.T) {
 		t.Errorf("/new continued conversation %s", first)
 	}
 	p.types("/clear", "Enter")
-	p.waitFor("Message…", func(screen string) bool { return !strings.Contains(screen[strings.LastIndex(screen, "conversation "):], "/clear") })
+	p.waitFor("Message…", func(screen string) bool {
+		return !strings.Contains(screen[strings.LastIndex(screen, "conversation "):], "/clear")
+	})
 	visible := p.tmux("capture-pane", "-p", "-J")
 	if strings.Contains(visible, "hello there") || strings.Contains(visible, "return:") || !strings.HasPrefix(visible, "demo:rules, conversation") {
 		t.Errorf("after /clear the screen is\n%s", visible)
@@ -59,4 +63,56 @@ func TestKeysScreen(t *testing.T) {
 	p.golden("keys-40", "Ctrl-O")
 	p.types("why?")
 	p.waitFor("> why?", func(screen string) bool { return !strings.Contains(screen, "Ctrl-O") })
+}
+
+// Conversations, models and earlier inputs are picked from lists. Titles cannot
+// control the terminal.
+func TestPickerScreen(t *testing.T) {
+	home := harbourHome(t)
+	sessions := filepath.Join(home, ".local", "state", "loadout", "sessions")
+	if err := os.MkdirAll(sessions, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(home, ".config", "loadout"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{
+		filepath.Join(sessions, "20260101-101010-hostl.jsonl"):    `{"seq":1,"time":"2026-01-01T10:10:10Z","message":{"role":"user","text":"\u001b[2J\u001b]0;owned\u0007 evil \u202e title"}}` + "\n",
+		filepath.Join(home, ".config", "loadout", "loadout.yaml"): "models:\n  names:\n    quick: {model: \"openai:small\", base_url: \"http://127.0.0.1:1\"}\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := openPane(t, 80, home, nil, "--skills", "skills", "--model", "demo")
+	first := p.conversationID()
+	p.types("hello there", "Enter")
+	p.shows("OPENAI_API_KEY.")
+	p.types("/model", "Enter")
+	p.shows("› demo")
+	p.types("", "Down", "Enter")
+	p.shows("small at 127.0.0.1:1 is the model from now on.")
+	p.types("/models", "Enter")
+	p.shows("current, ")
+	p.types("demo", "Enter")
+	p.shows("demo:rules is the model from now on.")
+	p.types("/clear", "Enter")
+	p.waitFor("return: /resume", func(string) bool { return true })
+	p.types("/sessions", "Enter")
+	list := p.shows("type to filter")
+	if !strings.Contains(list, "[2J ]0;owned evil title") {
+		t.Errorf("the list is\n%s", list)
+	}
+	p.types("hello", "Enter")
+	p.shows("> hello there")
+	if again := p.conversationID(); again != first {
+		t.Errorf("it continued %s, want %s", again, first)
+	}
+	p.types("", "C-r")
+	p.types("hello")
+	p.shows("› hello there")
+	p.types("", "Enter")
+	p.waitFor("\n> hello there", func(screen string) bool { return !strings.Contains(screen, "›") })
+	p.types("", "C-c", "C-d")
+	p.ends("left with 0")
 }

@@ -205,14 +205,12 @@ func (h *Host) runLine(ctx context.Context, t *dialog, line string) error {
 	if !ok {
 		return t.printTurn(ctx, line)
 	}
-	for _, k := range t.slashCommands(ctx) {
-		if k.Name == name {
-			return t.printEvents(ctx, func(emit func(agent.Event)) error {
-				text, err := k.Run(ctx, args, emit)
-				h.printCommandOutput(text)
-				return err
-			})
-		}
+	if k := terminal.FindCommand(t.slashCommands(ctx), name); k != nil {
+		return t.printEvents(ctx, func(emit func(agent.Event)) error {
+			text, err := k.Run(ctx, args, emit)
+			h.printCommandOutput(text)
+			return err
+		})
 	}
 	return exit.Errorf(exit.Usage, "list the commands: /help", "unknown command /%s", name)
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/transcript"
@@ -24,9 +26,9 @@ func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 		{Name: "load", Args: "NAME", Help: "load a skill until /unload", Complete: t.completeSkills, Run: ignoreEvents(t.loadSkill)},
 		{Name: "unload", Args: "NAME", Help: "unload a skill", Complete: t.completeLoaded, Run: ignoreEvents(t.unloadSkill)},
 		{Name: "tools", Help: "list tools of the agent, skills and servers", Run: ignoreEvents(t.listTools)},
-		{Name: "model", Args: "[VENDOR:NAME]", Help: "show or change the model", Run: ignoreEvents(t.switchModel)},
+		{Name: "model", Aliases: []string{"models"}, Args: "[VENDOR:NAME]", Help: "show or change the model", Complete: t.completeModels, Pick: t.pickModels, Free: true, Run: ignoreEvents(t.switchModel)},
 		{Name: "cost", Help: "show tokens and cost, with and without cache", Run: ignoreEvents(t.formatCost)},
-		{Name: "resume", Args: "[ID]", Help: "list conversations, or continue one", Complete: t.completeConversations, Run: ignoreEvents(t.resumeConversation)},
+		{Name: "resume", Aliases: []string{"sessions"}, Args: "[ID]", Help: "list conversations, or continue one", Complete: t.completeConversations, Pick: t.pickConversations, Run: ignoreEvents(t.resumeConversation)},
 		{Name: "new", Help: "start a new conversation", Run: ignoreEvents(t.startConversation(false))},
 		{Name: "clear", Help: "start a new conversation on an empty screen", Run: ignoreEvents(t.startConversation(true))},
 		{Name: "export", Args: "[FILE]", Help: "export the conversation to a Markdown file", Run: ignoreEvents(t.exportConversation)},
@@ -34,7 +36,7 @@ func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 			return "", t.Compact(ctx, emit)
 		}},
 		{Name: "details", Help: "show the last calls in full, like Ctrl-O", Run: ignoreEvents(t.showLastCalls)},
-		{Name: "quit", Help: "exit, like Ctrl-D", Run: ignoreEvents(func(context.Context, string) (string, error) { return "", &terminal.End{} })},
+		{Name: "quit", Aliases: []string{"exit"}, Help: "exit, like Ctrl-D", Run: ignoreEvents(func(context.Context, string) (string, error) { return "", &terminal.End{} })},
 	}
 	return append(own, t.skillCommands(ctx, own)...)
 }
@@ -69,9 +71,8 @@ func (t *dialog) showHelp(ctx context.Context, name string, _ func(agent.Event))
 }
 
 func (t *dialog) helpFor(ctx context.Context, name string, all []terminal.Command) (string, error) {
-	i := slices.IndexFunc(all, func(k terminal.Command) bool { return k.Name == name })
-	if i >= 0 && all[i].Detail == nil {
-		return fmt.Sprintf("`%s` %s\n", strings.TrimSpace("/"+name+" "+all[i].Args), all[i].Help), nil
+	if k := terminal.FindCommand(all, name); k != nil && k.Detail == nil {
+		return fmt.Sprintf("`%s` %s\n", strings.TrimSpace("/"+k.Name+" "+k.Args), k.Help), nil
 	}
 	return t.skillHelp(ctx, name)
 }
@@ -127,6 +128,33 @@ func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 	t.SetModel(m)
 	t.answering.Now, t.answering.Model = next, m
 	return t.modelLabel() + " is the model from now on.\n", nil
+}
+
+// pickModels returns the current model, those of the configuration, and the demo.
+func (t *dialog) pickModels() []terminal.Choice {
+	now := t.answering.Now
+	all := []terminal.Choice{{Name: cmp.Or(now.Asked, now.Name, vendors.Demo), Help: "current, " + t.Model().Name()}}
+	add := func(name, help string) {
+		if name != "" && !slices.ContainsFunc(all, func(c terminal.Choice) bool { return c.Name == name }) {
+			all = append(all, terminal.Choice{Name: name, Help: help})
+		}
+	}
+	add(t.config.Models.Default, "default")
+	for _, name := range slices.Sorted(maps.Keys(t.config.Models.Names)) {
+		add(name, t.config.Models.Names[name].Model)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.config.Models.Prices)) {
+		if !strings.Contains(name, "*") {
+			add(name, "")
+		}
+	}
+	add(vendors.Demo, "built-in rules, needs no key")
+	return all
+}
+
+// completeModels returns the known models whose names have a prefix.
+func (t *dialog) completeModels(prefix string) []terminal.Choice {
+	return slices.DeleteFunc(t.pickModels(), func(c terminal.Choice) bool { return !strings.HasPrefix(c.Name, prefix) })
 }
 
 // modelLabel returns the model's name and the server that runs it.

@@ -118,8 +118,18 @@ func (t *dialog) resumeConversation(_ context.Context, id string) (string, error
 	return b.String(), nil
 }
 
-// completeConversations returns the conversations whose names have a prefix.
+// completeConversations returns the newest conversations whose names have a
+// prefix.
 func (t *dialog) completeConversations(prefix string) []terminal.Choice {
+	return t.listConversations(prefix, 20)
+}
+
+// pickConversations returns the newest other conversations.
+func (t *dialog) pickConversations() []terminal.Choice { return t.listConversations("", 200) }
+
+// listConversations returns up to most conversations whose names have a prefix,
+// newest first. Each has the time of its last message and the first message.
+func (t *dialog) listConversations(prefix string, most int) []terminal.Choice {
 	dir, err := t.host.chats()
 	if err != nil {
 		return nil
@@ -130,8 +140,8 @@ func (t *dialog) completeConversations(prefix string) []terminal.Choice {
 	}
 	var out []terminal.Choice
 	for _, k := range all {
-		if strings.HasPrefix(k.ID, prefix) && k.ID != t.id && len(out) < 20 {
-			out = append(out, terminal.Choice{Name: k.ID, Help: terminal.Clip(dir.FirstMessage(k.ID), maxFirstMessage)})
+		if strings.HasPrefix(k.ID, prefix) && k.ID != t.id && len(out) < most {
+			out = append(out, terminal.Choice{Name: k.ID, Help: k.Last.Format("2 Jan 15:04") + "  " + terminal.Clip(dir.FirstMessage(k.ID), maxFirstMessage)})
 		}
 	}
 	return out

@@ -45,13 +45,14 @@ func (c *completion) update(text string, commands func() []Command) {
 	name, args, behind := strings.Cut(text[1:], " ")
 	if !behind {
 		for i := range c.commands {
-			if k := &c.commands[i]; strings.HasPrefix(k.Name, name) {
-				c.offers = append(c.offers, completionItem{text: "/" + k.Name + " ", name: "/" + k.Name, args: k.Args, help: k.Help, detail: k.Detail})
+			k := &c.commands[i]
+			if full := k.nameWithPrefix(name); full != "" {
+				c.offers = append(c.offers, completionItem{text: "/" + full + " ", name: "/" + full, args: k.Args, help: k.Help, detail: k.Detail})
 			}
 		}
 		return
 	}
-	k := findCommand(c.commands, name)
+	k := FindCommand(c.commands, name)
 	if k == nil || k.Complete == nil {
 		return
 	}
@@ -60,8 +61,24 @@ func (c *completion) update(text string, commands func() []Command) {
 	}
 }
 
-func findCommand(commands []Command, name string) *Command {
+// nameWithPrefix returns the name or the first alias that starts with prefix, or
+// "".
+func (k *Command) nameWithPrefix(prefix string) string {
+	for _, name := range append([]string{k.Name}, k.Aliases...) {
+		if strings.HasPrefix(name, prefix) {
+			return name
+		}
+	}
+	return ""
+}
+
+// FindCommand returns the command with a name or an alias, or nil if there is
+// none. Names precede aliases.
+func FindCommand(commands []Command, name string) *Command {
 	i := slices.IndexFunc(commands, func(k Command) bool { return k.Name == name })
+	if i < 0 {
+		i = slices.IndexFunc(commands, func(k Command) bool { return slices.Contains(k.Aliases, name) })
+	}
 	if i < 0 {
 		return nil
 	}

@@ -13,6 +13,7 @@ var keyHelp = [][2]string{
 	{"Ctrl-J", "starts a new line, like Alt-Enter or a backslash before Enter"},
 	{"Tab", "completes"},
 	{"↑ ↓", "browse earlier input"},
+	{"Ctrl-R", "searches earlier input"},
 	{"Esc", "stops the answer, like Ctrl-C"},
 	{"Ctrl-O", "shows the last calls in full"},
 	{"Ctrl-D", "exits, like Ctrl-C twice"},

@@ -34,6 +34,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if m.dialog != nil {
 		return m.dialogKey(name, text, now)
 	}
+	if m.picker != nil {
+		return m.pickerKey(name, text)
+	}
 	if name != "ctrl+c" {
 		m.quitArmed = false
 	}
@@ -59,6 +62,8 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 			m.input.set(text)
 			m.complete()
 		}
+	case "ctrl+r":
+		m.searchHistory()
 	case "shift+tab", "ctrl+p", "up":
 		m.upOrDown(-1)
 	case "ctrl+n", "down":
@@ -108,6 +113,10 @@ func (m *model) handlePaste(text string) {
 		m.dialog.paste(text)
 		return
 	}
+	if m.picker != nil {
+		m.picker.paste(text)
+		return
+	}
 	m.input.insert(text)
 	m.complete()
 }
@@ -139,7 +148,11 @@ func (m *model) handleEnter() tea.Cmd {
 	if err := m.history.Add(strings.TrimRight(text, " \n")); err != nil {
 		m.printBelow(line{{Plain(err.Error()), faint}})
 	}
-	text = strings.TrimSpace(text)
+	return m.enter(strings.TrimSpace(text))
+}
+
+// enter submits text, or queues it if a turn is running.
+func (m *model) enter(text string) tea.Cmd {
 	if m.turn != nil {
 		if len(m.waiting) < maxWaiting {
 			m.waiting = append(m.waiting, text)
@@ -151,22 +164,26 @@ func (m *model) handleEnter() tea.Cmd {
 
 // submit sends a message or runs a slash command.
 func (m *model) submit(text string) tea.Cmd {
-	m.printUserText(text)
 	name, args, ok := ParseCommand(text)
+	var all []Command
+	if ok && m.opts.Commands != nil {
+		all = m.opts.Commands()
+	}
+	k := FindCommand(all, name)
+	if k != nil && k.Pick != nil && args == "" {
+		m.pickArgument(k)
+		return nil
+	}
+	m.printUserText(text)
 	if !ok {
 		return m.start(func(ctx context.Context, emit func(agent.Event)) (string, error) {
 			return "", m.talk.RunTurn(ctx, text, emit)
 		})
 	}
-	var all []Command
-	if m.opts.Commands != nil {
-		all = m.opts.Commands()
-	}
 	if name == "details" {
 		m.printDetails()
 		return m.nextWaiting()
 	}
-	k := findCommand(all, name)
 	if k == nil {
 		m.printProblem("unknown command /" + name + "; /help lists the commands")
 		return m.nextWaiting()

@@ -30,6 +30,7 @@ type model struct {
 	input         editor
 	history       *History
 	completion    completion
+	picker        *picker // list that is shown instead of the input; nil means none
 	printer       printer
 	begun         bool // whether the first screen was drawn
 	printed       bool // whether the next block needs a blank line before it
@@ -134,6 +135,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case overMsg:
 		cmd = m.finish(msg.err)
+	case pickMsg:
+		m.picker = msg.picker
 	case editedMsg:
 		m.applyEdited(msg)
 	case tickMsg:

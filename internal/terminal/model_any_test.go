@@ -16,7 +16,7 @@ import (
 )
 
 func TestAnySequenceOfEvents(t *testing.T) {
-	keys := []string{"enter", "tab", "esc", "up", "down", "ctrl+c", "ctrl+o", "alt+enter", "/", "y", "n", "e", "d", "s", "{", "文", " ", "/lo", "a word "}
+	keys := []string{"enter", "tab", "esc", "up", "down", "ctrl+c", "ctrl+o", "ctrl+r", "?", "alt+enter", "/", "y", "n", "e", "d", "s", "{", "文", " ", "/lo", "a word "}
 	rapid.Check(t, func(rt *rapid.T) {
 		var ran []string
 		desk := approval.NewQueue(&approval.MemoryStore{})

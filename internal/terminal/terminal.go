@@ -58,15 +58,21 @@ type Skill struct {
 
 // Command is a slash command that the user can type.
 type Command struct {
-	Name string
-	Args string // hint for the arguments, such as "NAME"
-	Help string // short description
+	Name    string
+	Aliases []string // other names
+	Args    string   // hint for the arguments, such as "NAME"
+	Help    string   // short description
 	// Detail returns an additional line of help, such as a skill's tools; nil
 	// means none.
 	Detail func() string
 	// Complete returns the values that start with prefix; nil means that there
 	// are no completions.
 	Complete func(prefix string) []Choice
+	// Pick returns the arguments among which users pick if they type none; nil
+	// means that Run handles this. It may read files. Free permits other
+	// arguments.
+	Pick func() []Choice
+	Free bool
 	// Run executes the command. args is the text after its name. The result is
 	// Markdown. An [*End] error ends the program.
 	Run func(ctx context.Context, args string, emit func(agent.Event)) (string, error)

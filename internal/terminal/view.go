@@ -74,6 +74,10 @@ func (m *model) promptOrInput(width, height int) (out []line, x, y int) {
 		}
 		return append(append(out, nil), status), x, y
 	}
+	if m.picker != nil {
+		out, x = m.picker.lines(width, height)
+		return out, x, 0
+	}
 	rows, x, y := m.input.rows(max(width-2, 8))
 	rows, above, y := visibleRows(rows, y, max(height/2, 2))
 	if above > 0 {
