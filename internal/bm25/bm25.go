@@ -68,7 +68,7 @@ type Index struct {
 	texts float64   // number of texts
 	norms []lengths // by position
 
-	scratch sync.Pool // of *queryBuffers
+	scratch sync.Pool // reusable *queryBuffers
 }
 
 // part is a segment that belongs to an index.

@@ -181,7 +181,7 @@ var errEntry = fmt.Errorf("%w: invalid block entry", ErrDamaged)
 type dictionaryWriter struct {
 	blocks, index []byte
 	values        *[]byte
-	entries       int // in the current block
+	entries       int // number of entries in the current block
 	start         int // offset of the current block
 	first         string
 }

@@ -60,7 +60,7 @@ type conversationBuilder struct {
 	host    *Host
 	profile *profile.Profile // nil if none
 	log     session.Log
-	rules   policy.Rules // for the working directory
+	rules   policy.Rules // policy rules for the working directory
 	watcher *setup.ConfigWatcher
 	// approveChanges asks the user about held changes; nil if nobody can answer.
 	approveChanges approveChanges

@@ -25,7 +25,7 @@ type actionRequest struct {
 	Skill   string          `json:"skill_name"`
 	Action  string          `json:"action"`
 	Data    json.RawMessage `json:"data,omitempty"`
-	Timeout float64         `json:"timeout,omitempty"` // in seconds; 0 means the timeout of the [Client]
+	Timeout float64         `json:"timeout,omitempty"` // timeout in seconds; 0 means that of the [Client]
 }
 
 // maxActionTime is the maximum timeout that a server can set for an action.

@@ -21,7 +21,7 @@ const lockWait = 10 * time.Second
 type lock struct {
 	root *os.Root
 	file *os.File
-	name string // of the lock file in root
+	name string // name of the lock file in root
 	held bool   // false if the file system does not support locks
 }
 

@@ -55,7 +55,7 @@ type authorization struct {
 	hostNetwork bool          // use the host's network without a proxy
 	grant       *policy.Grant // nil if no grant was needed
 	request     decision.RunRequest
-	notes       []string // for users
+	notes       []string // notes for the user
 
 	ctx     context.Context // done when the permission is revoked
 	release func()

@@ -40,11 +40,11 @@ type workspace struct {
 	dir    string
 	access Access
 	agree  Agree             // nil if nobody can be asked
-	store  *heldchange.Store // for changes that nobody could be asked about; may be nil
+	store  *heldchange.Store // store for changes that nobody could be asked about; may be nil
 	by     string            // name of the skill, for the store
 	began  time.Time
 	notes  []string
-	held   []HeldChange // not applied
+	held   []HeldChange // held changes that were not applied
 }
 
 // run is like [execute.Run], and applies the changes to the workspace, unless

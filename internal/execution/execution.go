@@ -113,7 +113,7 @@ type Request struct {
 	Output    Output
 	Workspace string           // user's directory to mount; "" for none
 	Agree     Agree            // asks about changes to the workspace; may be nil
-	Secrets   []sandbox.Secret // in addition to those of the runner
+	Secrets   []sandbox.Secret // secrets in addition to those of the runner
 	Timeout   time.Duration    // reduced to the time limit in the bounds; 0 means that limit
 	Progress  Progress
 }

@@ -14,7 +14,7 @@ import (
 type packageCommand struct {
 	launcher string // npx or uvx
 	pkg      string // package name
-	version  string // as requested; "" means the latest
+	version  string // requested version; "" means the latest
 	program  string // "" means the program named after the package, or the only program
 	args     []string
 	files    memoryFS // files that declare the package for the installation

@@ -34,7 +34,7 @@ type Service struct {
 	Digest  policy.Digest // digest of the skill, or of the project's configuration
 	Backend string        // name of the sandbox backend
 	Package *Package      // package that npx or uvx started; nil for other commands
-	Notes   []string      // for users
+	Notes   []string      // notes for the user
 
 	box       sandbox.Sandbox
 	workspace *workspace

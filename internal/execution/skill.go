@@ -20,8 +20,8 @@ import (
 
 // owner identifies the skill or project that a command belongs to.
 type owner struct {
-	label  string        // for messages, such as "skill pdf"
-	name   string        // for audit records
+	label  string        // label for messages, such as "skill pdf"
+	name   string        // name for audit records
 	digest policy.Digest // digest of the approved bytes
 }
 

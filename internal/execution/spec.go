@@ -40,7 +40,7 @@ type specBuilder struct {
 	timeout   time.Duration // 0 means the time limit in the bounds
 	service   bool          // run without a time limit
 
-	notes []string // for users, set by build
+	notes []string // notes for the user, set by build
 }
 
 func (b *specBuilder) addNote(format string, args ...any) {

@@ -26,13 +26,13 @@ type State struct {
 	instructions string // system prompt
 	request      renderer
 	offered      offeredSkills
-	recent       []session.Event // see Recent
-	answered     bool            // see HasAnswer
-	unanswered   string          // see Unanswered
+	recent       []session.Event // result of Recent
+	answered     bool            // result of HasAnswer
+	unanswered   string          // result of Unanswered
 	tokens       tokenSum
-	last         []lastMessage // see LastMessages
+	last         []lastMessage // messages for LastMessages
 	usage        map[string]llm.Usage
-	turn         turnCount // see TurnCount
+	turn         turnCount // result of TurnCount
 }
 
 // turnCount counts the responses in the last turn and their tokens.

@@ -41,7 +41,7 @@ type Change struct {
 type file struct {
 	Version int      `json:"version"`
 	Dir     string   `json:"dir"`
-	Changes []Change `json:"changes"` // in the order in which they can be applied
+	Changes []Change `json:"changes"` // changes, in the order in which they can be applied
 }
 
 // Store is a directory of files with changes. Several processes can use it at

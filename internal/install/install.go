@@ -57,7 +57,7 @@ type Plan struct {
 	dir         *installed.Dir
 	options     Options
 	lock        *installed.Lockfile
-	editsByName map[string][]installed.Difference // of the verified skills
+	editsByName map[string][]installed.Difference // edits of the verified skills, by name
 	collections []*remote.Collection
 	byName      map[string]*Step
 	pins        map[string]pin    // pins by source; loaded on demand

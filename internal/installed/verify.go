@@ -33,7 +33,7 @@ type Difference struct {
 	Name   string         `json:"name"`
 	Path   string         `json:"path,omitempty"` // file in the skill; "" for the whole skill
 	Kind   DifferenceKind `json:"what"`
-	Reason string         `json:"reason,omitempty"` // for Unreadable
+	Reason string         `json:"reason,omitempty"` // for Unreadable: why the files cannot be read
 }
 
 func (d Difference) String() string {

@@ -17,7 +17,7 @@ import (
 type upstreamServer struct {
 	Upstream
 	s      *Server
-	shared *connSlot // for lists, notifications, and calls that need no connection of their own
+	shared *connSlot // connection for lists, notifications, and calls that need no connection of their own
 
 	mu          sync.Mutex // guards the fields below
 	idle        map[string][]*idleConn

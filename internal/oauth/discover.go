@@ -23,10 +23,10 @@ type metadata struct {
 	RevocationURL   string // "" if revocation is not supported or the URL is not trusted
 	ReportsIssuer   bool   // the callback contains the issuer (RFC 9207)
 	AuthMethods     []string
-	AllScopes       []string // supported by the authorization server
+	AllScopes       []string // scopes supported by the authorization server
 
 	Resource string   // audience of tokens
-	Scopes   []string // required by the MCP server
+	Scopes   []string // scopes required by the MCP server
 }
 
 // discover finds the authorization server of an MCP server and reads its

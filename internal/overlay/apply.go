@@ -15,7 +15,7 @@ import (
 // Failure is a change that could not be applied.
 type Failure struct {
 	Change *Change
-	Err    error // without the path
+	Err    error // the error, without the path
 }
 
 // errChanged is the error for a change if another program modified the file

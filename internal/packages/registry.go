@@ -12,8 +12,8 @@ var fileHosts = map[string]string{"pypi.org": "files.pythonhosted.org:443"}
 
 // registry is a server from which packages are downloaded.
 type registry struct {
-	url       string   // without credentials
-	host      string   // without port
+	url       string   // URL without credentials
+	host      string   // host without the port
 	plainHost string   // host:port for access without TLS, or ""
 	allow     []string // hosts that must be reachable
 }

@@ -77,7 +77,7 @@ type draft struct {
 	entry string
 	dir   string
 	root  *os.Root // root of dir
-	// made holds the directories that exist.
+	// made holds the directories that were created.
 	made map[string]bool
 }
 

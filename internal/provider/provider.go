@@ -83,7 +83,7 @@ type Start struct {
 // or secrets.
 type Context struct {
 	Skill   string          `json:"skill"`
-	Module  string          `json:"module,omitempty"` // for Python
+	Module  string          `json:"module,omitempty"` // name of the Python module, for kind Python
 	Class   string          `json:"class,omitempty"`
 	Config  json.RawMessage `json:"config,omitempty"` // the skill's configuration
 	Tools   []Declared      `json:"tools"`

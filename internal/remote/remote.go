@@ -103,7 +103,7 @@ type Limits struct {
 
 // Client fetches skills from locations. It is safe for concurrent use.
 type Client struct {
-	opts Options // with defaults
+	opts Options // options with defaults filled in
 
 	// Tests replace these to simulate hosts.
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)

@@ -23,7 +23,7 @@ type inlineMetadata struct {
 
 type dependency struct {
 	text string
-	line int // in the script
+	line int // line number in the script
 }
 
 // parseInline parses the inline metadata of a Python script. It returns false

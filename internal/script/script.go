@@ -139,7 +139,7 @@ var languages = []language{
 
 // Row is a row of the [Table] of extensions.
 type Row struct {
-	Extension string `json:"extension"` // with its dot
+	Extension string `json:"extension"` // file extension, with its dot
 	Kind      Kind   `json:"kind"`
 	// Interpreters lists the interpreters for scripts without a shebang, best
 	// first. It is empty if no interpreter is needed.

@@ -19,7 +19,7 @@ var utf8BOM = []byte("\ufeff")
 
 // shebang is the first line of a script, parsed as by the kernel and env(1).
 type shebang struct {
-	line        string // without "#!" and surrounding space
+	line        string // the line without "#!" and surrounding space
 	interpreter string // an absolute path, or a name for env to look up
 	args        []string
 	env         map[string]string

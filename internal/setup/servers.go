@@ -30,14 +30,14 @@ import (
 // Toolset connects to a set of MCP servers and applies the user's rules.
 type Toolset struct {
 	*tools.Set
-	rules policy.Rules // for the built-in server, after the user's rules
+	rules policy.Rules // rules for the built-in server, applied after the user's rules
 }
 
 // ToolsetOptions selects servers and sets their limits.
 type ToolsetOptions struct {
-	Files    []string         // given with --mcp-config
+	Files    []string         // server files given with --mcp-config
 	Profile  *profile.Profile // may be nil
-	Deadline time.Duration    // for connecting; 0 means the configured timeout
+	Deadline time.Duration    // timeout for connecting; 0 means the configured timeout
 	Session  string           // conversation that uses the servers, or ""
 	// Builtin is a server in this process, listed first. The user's permissions
 	// for it apply to Folder. Rules apply to it after the user's rules.

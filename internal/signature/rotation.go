@@ -33,7 +33,7 @@ const (
 type PrivateKey struct {
 	Private   string     // created by [GenerateKey]
 	Expires   time.Time  // zero means never
-	Rotations []Rotation // from the publisher's first key to this one
+	Rotations []Rotation // rotations from the publisher's first key to this one
 }
 
 // Replace returns newKey with a statement, signed by k, that newKey replaces k.

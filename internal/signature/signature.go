@@ -72,7 +72,7 @@ type Signature struct {
 	Key  string // public key in the signature
 	Release
 	KeyExpires time.Time  // when the key expires; zero means never
-	Rotations  []Rotation // from the publisher's first key to this one
+	Rotations  []Rotation // rotations from the publisher's first key to this one
 	// Files lists the signed files sorted by path. Only Path and SHA256 are
 	// set.
 	Files skill.Manifest

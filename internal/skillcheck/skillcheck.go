@@ -27,7 +27,7 @@ func IsArchive(p string) bool {
 
 // walkEntry is a file or directory visited by walkSkills.
 type walkEntry struct {
-	path  string // with symlinks of the start directory resolved
+	path  string // path with the symlinks of the start directory resolved
 	shown string // relative to the directory as the user wrote it
 	entry fs.DirEntry
 	err   error

@@ -247,8 +247,8 @@ type Findings struct {
 	// New lists findings that only the new version has. Findings are equal if
 	// rule, file and text are equal, even on different lines.
 	New       []scan.Finding `json:"new"`
-	Removed   int            `json:"gone"` // only in the old version
-	Unchanged int            `json:"kept"` // in both versions
+	Removed   int            `json:"gone"` // number of findings only in the old version
+	Unchanged int            `json:"kept"` // number of findings in both versions
 	// Truncated is set if a scan reached a limit, so findings may be missing.
 	Truncated bool `json:"truncated,omitempty"`
 }

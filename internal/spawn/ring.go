@@ -10,7 +10,7 @@ const ringSize = 64 << 10
 // ring holds the last ringSize bytes of a stream.
 type ring struct {
 	mu   sync.Mutex
-	data []byte // at most twice ringSize
+	data []byte // the last bytes; at most twice ringSize
 }
 
 func (r *ring) readFrom(from io.Reader) {

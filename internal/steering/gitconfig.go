@@ -99,7 +99,7 @@ func GitConfigPaths(data []byte) (files, includes []string) {
 // gitParser reads the settings of a Git configuration in order. It skips what
 // Git refuses.
 type gitParser struct {
-	text                string // not yet read
+	text                string // text that was not read yet
 	section, key, value string // section and key in lower case
 }
 

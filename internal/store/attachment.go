@@ -10,7 +10,7 @@ import (
 type Attachment struct {
 	Session string
 	Path    string // relative to the session's directory
-	SHA256  string // of the content, in hexadecimal
+	SHA256  string // hash of the content, in hexadecimal
 	Size    int64  // set by Put
 	Updated time.Time
 }

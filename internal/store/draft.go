@@ -10,7 +10,7 @@ import (
 type Draft struct {
 	Session string
 	Name    string
-	Digest  string // of its files
+	Digest  string // digest of its files
 }
 
 const draftColumns = "session, name, digest"

@@ -14,7 +14,7 @@ type Grant struct {
 	ID        string
 	Principal string
 	Subject   string // digest of the item
-	Name      string // of the skill or tool
+	Name      string // name of the skill or tool
 	Session   string // "" for all sessions
 	Data      json.RawMessage
 	Created   time.Time // set by Put if zero

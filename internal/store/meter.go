@@ -15,7 +15,7 @@ import (
 type MeterEntry struct {
 	Date      time.Time // the day in UTC
 	Owner     string    // a user id
-	Namespace Namespace // of the agent; "" for the default agent
+	Namespace Namespace // namespace of the agent; "" for the default agent
 	Agent     string    // name of the agent in the conversation
 	Model     string
 
@@ -123,7 +123,7 @@ type MeterQuery struct {
 	GroupBy   GroupBy
 	Since     time.Time // first day to include
 	Owner     string    // a user id; "" for all
-	Namespace Namespace // of agents; "" for all
+	Namespace Namespace // namespace of the agents; "" for all
 }
 
 // meterSum scans the total of a group: its key, model and counters.

@@ -11,7 +11,7 @@ type Secret struct {
 	Owner     string // for example "user:ID" or "skill:ID"
 	Name      string
 	Encrypted []byte // nil in lists
-	KeyID     string // of the encryption key
+	KeyID     string // ID of the encryption key
 	UpdatedBy string
 	Updated   time.Time
 }

@@ -14,7 +14,7 @@ type SentMessage struct {
 	Session   string
 	Principal string // a user id
 	Label     string // chosen by the client, unique for each message
-	Digest    string // of the message
+	Digest    string // digest of the message
 	Input     int64  // number of the input in the conversation
 }
 

@@ -14,7 +14,7 @@ type SignIn struct {
 	UserID    string
 	Server    []byte // hash that identifies the server
 	Encrypted []byte
-	KeyID     string // of the encryption key
+	KeyID     string // ID of the encryption key
 	Started   time.Time
 }
 

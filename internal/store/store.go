@@ -75,7 +75,7 @@ type DB struct {
 	dialect dialect
 	writer  *sql.DB
 	reader  *sql.DB      // same as writer for PostgreSQL
-	queue   *writerQueue // for the only connection that writes; nil for PostgreSQL
+	queue   *writerQueue // queue for the only connection that writes; nil for PostgreSQL
 	path    string       // SQLite file; "" for PostgreSQL
 	wait    time.Duration
 }

@@ -11,7 +11,7 @@ import (
 type ToolDefinition struct {
 	Server     string // digest of the server's configuration
 	Tool       string // name at the server
-	Digest     string // of the definition
+	Digest     string // digest of the definition
 	Definition json.RawMessage
 	OwnerID    string // id of the kind or skill that provides the server; "" if unknown
 	Accepted   bool

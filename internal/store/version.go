@@ -65,7 +65,7 @@ func (v *Version) fields() []any {
 // File describes a file in a version.
 type File struct {
 	Path   string
-	SHA256 string // of the content; see [Blobs]
+	SHA256 string // hash of the content; see [Blobs]
 	Size   int64
 }
 

@@ -22,7 +22,7 @@ type settings struct {
 	headers  map[string]string
 	tls      *tls.Config // nil selects the system certificates
 	gzip     bool
-	timeout  time.Duration // for each attempt
+	timeout  time.Duration // timeout of each attempt
 }
 
 // environment reads the OTEL_EXPORTER_OTLP_* variables. Each has a variant for traces that

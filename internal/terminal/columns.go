@@ -18,7 +18,7 @@ func Width(s string) int {
 
 // Layout formats command output and removes control characters from it.
 type Layout struct {
-	Width       int                      // in columns; 0 for a file or pipe, whose lines are neither truncated nor wrapped
+	Width       int                      // width in columns; 0 for a file or pipe, whose lines are neither truncated nor wrapped
 	Bold, Faint func(text string) string // styles of tables
 }
 

@@ -14,7 +14,7 @@ type Progress struct {
 	to     io.Writer
 	width  func() int // width of the terminal; 0 if unknown
 	mu     sync.Mutex
-	amount string // from the last report
+	amount string // text of the last report
 }
 
 // NewProgress returns a Progress that writes to a terminal.

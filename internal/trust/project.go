@@ -23,7 +23,7 @@ type Project struct {
 	Digest  policy.Digest
 	Files   []File
 	Trusted bool
-	Changed bool // not trusted, but another version of the configuration was
+	Changed bool // whether another version of the configuration was trusted, but not this one
 }
 
 // Read reads the configuration of a directory and checks whether the user

@@ -37,7 +37,7 @@ var ErrNotTrusted = errors.New("directory not trusted")
 type Record struct {
 	Version int              `json:"version"` // set by Store
 	Dir     string           `json:"dir"`     // absolute, with symlinks resolved
-	Digest  policy.Digest    `json:"digest"`  // of the configuration; see [ConfigDigest]
+	Digest  policy.Digest    `json:"digest"`  // digest of the configuration; see [ConfigDigest]
 	Created time.Time        `json:"created"` // set by Store
 	By      policy.Principal `json:"by"`      // must be a user
 }

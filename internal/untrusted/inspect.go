@@ -42,7 +42,7 @@ func InspectFile(text string) Report { return Inspect(strings.TrimPrefix(text, "
 // Line is a line of a text with disallowed characters.
 type Line struct {
 	Number int    `json:"line"` // starting at 1
-	Text   string `json:"text"` // as [Text.Visible] returns it, shortened
+	Text   string `json:"text"` // text of the line as returned by [Text.Visible], shortened
 }
 
 // maxLine is the maximum number of bytes of a [Line] before and after its first

@@ -35,7 +35,7 @@ type link struct {
 	probeLimit time.Duration // timeout of server/discover; 0 means none
 	changed    func(what string)
 
-	ctx          context.Context // ends with the connection
+	ctx          context.Context // cancelled when the connection ends
 	stop         context.CancelCauseFunc
 	group        sync.WaitGroup // all goroutines of the connection
 	requestCount atomic.Int64   // counter for IDs of requests that the link sends
@@ -61,9 +61,9 @@ type link struct {
 // request is a request that awaits its response.
 type request struct {
 	cancel context.CancelFunc
-	keep   func() bool            // stops cancelling the request with its context
-	track  *track                 // for a tool call; else nil
-	answer chan *jsonrpc.Response // for a request that the link sends; else nil
+	keep   func() bool            // detaches the request from its context
+	track  *track                 // progress of a tool call; nil for other requests
+	answer chan *jsonrpc.Response // receives the response to a request that the link sends; nil for other requests
 }
 
 // track records the progress of a tool call. The call's context carries the

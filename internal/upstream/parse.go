@@ -27,7 +27,7 @@ type ParseOptions struct {
 
 // File is the parsed content of a configuration file.
 type File struct {
-	Servers []*Config // in file order
+	Servers []*Config // servers in file order
 	Names   []string  // names of servers that are defined elsewhere
 	Inputs  []Input   // values to ask the user for, from VS Code files
 }

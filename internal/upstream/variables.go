@@ -32,7 +32,7 @@ type part struct {
 
 // variable is a parsed ${...} reference.
 type variable struct {
-	source   string // as written
+	source   string // text of the reference as written
 	kind     string
 	name     string
 	fallback []part // default after :-

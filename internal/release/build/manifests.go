@@ -24,7 +24,7 @@ import (
 type manifests struct {
 	Tag, Commit string
 	Date        time.Time
-	BaseURL     string // without a slash at the end
+	BaseURL     string // URL of the archives, without a slash at the end
 	Index       string // file with earlier releases, or ""
 
 	archives map[string]release.File // by platform

@@ -49,7 +49,7 @@ type site struct {
 	endless   bool
 	lies      map[string]bool // names whose artifacts do not match their digests
 	extra     []IndexEntry    // additional entries
-	document  []byte          // replaces the index unless nil
+	document  []byte          // replaces the index, unless it is nil
 }
 
 // IndexEntry is an index entry with arbitrary fields, for tests of invalid

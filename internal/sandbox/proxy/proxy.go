@@ -60,9 +60,9 @@ type Options struct {
 
 	MaxConns    int           // maximum concurrent connections of scripts; more wait. 0 means 64
 	MaxBytes    int64         // maximum total bytes to and from hosts. 0 means 1 GiB; negative means unlimited
-	IdleTimeout time.Duration // closes idle connections. 0 means 2 minutes
+	IdleTimeout time.Duration // time after which idle connections are closed; 0 means 2 minutes
 
-	Roots *x509.CertPool // for hosts with secrets. nil means the system roots
+	Roots *x509.CertPool // root certificates for hosts with secrets; nil means the system's
 
 	// Dial connects to a checked address. It is replaced in tests.
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
@@ -79,7 +79,7 @@ type Decision struct {
 	Allowed bool
 	Reason  string   // rule that allowed the request, or why it was refused or failed
 	Secrets []string // names of the secrets that were added
-	Bytes   int64    // to and from the host: bodies of requests, or all data of a tunnel
+	Bytes   int64    // bytes to and from the host: bodies of requests, or all data in a tunnel
 }
 
 // Server is the HTTP proxy of a sandbox. Its methods are safe for concurrent

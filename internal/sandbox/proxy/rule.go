@@ -17,8 +17,8 @@ import (
 type Rule struct {
 	host string // from NormalizeHost
 	port uint16 // 0 means 80 and 443
-	sub  bool   // matches names below host, but not host
-	all  bool   // matches every host
+	sub  bool   // whether the rule matches names below host, but not host
+	all  bool   // whether the rule matches every host
 }
 
 // RuleError reports an invalid entry of a host allowlist.

@@ -27,7 +27,7 @@ type trial struct {
 	backend sandbox.Backend
 	opts    Options
 	mark    string
-	limits  *sandbox.Limits // instead of those of [PolicyLimits]; may be nil
+	limits  *sandbox.Limits // limits to use instead of [PolicyLimits]; may be nil
 
 	spec   *sandbox.Spec
 	box    sandbox.Sandbox
