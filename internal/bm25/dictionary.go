@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	blockEntries = 64 // entries of a block
+	blockEntries = 64 // entries per block
 	maxInline    = 16 // maximum length of postings that are stored in a block, in bytes
 )
 

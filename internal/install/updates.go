@@ -25,7 +25,7 @@ const (
 	Moved      UpdateState = "moved"      // the tag now points to another commit
 	Gone       UpdateState = "gone"       // no longer at the source
 	Renamed    UpdateState = "renamed"    // the name changed at the source
-	Relocated  UpdateState = "relocated"  // its directory no longer exists, but other skills have its name
+	Relocated  UpdateState = "relocated"  // the skill's directory no longer exists, but other skills have its name
 	Unusable   UpdateState = "unusable"   // another version is available, but cannot be installed
 	Unreadable UpdateState = "unreadable" // the source cannot be read
 )

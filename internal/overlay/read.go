@@ -327,9 +327,9 @@ func (r *comparer) readSymlink(p *pair, name string, is, was fs.FileInfo, at ste
 type fate int
 
 const (
-	goes  fate = iota // no agreement is needed
-	waits             // the user must agree
-	stays             // refused
+	deleteNow     fate = iota // no agreement is needed
+	deleteHeld                // the user must agree
+	deleteRefused             // refused
 )
 
 // deleteEntry adds the deletion of an entry of a lower directory and of
@@ -337,31 +337,31 @@ const (
 func (r *comparer) deleteEntry(in *os.Root, name, full string, at steering.Position, depth int) (fate, error) {
 	was, err := in.Lstat(name)
 	if err != nil {
-		return stays, r.refuse(full, Delete, 0, unreadable)
+		return deleteRefused, r.refuse(full, Delete, 0, unreadable)
 	}
 	c := Change{Path: full, Op: Delete, Mode: was.Mode(), Class: at.Class(), Reader: at.Reader(), was: was}
 	switch {
 	case !was.IsDir() && r.isNewer(was):
-		return stays, r.refuse(full, Delete, was.Mode(), changedNow)
+		return deleteRefused, r.refuse(full, Delete, was.Mode(), changedNow)
 	case !was.IsDir() && c.Class == steering.Steering:
-		return waits, r.add(c)
+		return deleteHeld, r.add(c)
 	case !was.IsDir():
-		return goes, r.add(c)
+		return deleteNow, r.add(c)
 	case r.isMoved(was):
-		return stays, r.refuse(full, Delete, was.Mode(), changedNow)
+		return deleteRefused, r.refuse(full, Delete, was.Mode(), changedNow)
 	case depth >= maxDepth:
-		return stays, r.refuse(full, Delete, was.Mode(), tooDeep)
+		return deleteRefused, r.refuse(full, Delete, was.Mode(), tooDeep)
 	}
 	all, err := r.deleteBelow(in, name, full, at, depth)
 	if err != nil {
-		return stays, err
+		return deleteRefused, err
 	}
 	switch all { // a directory follows its content
-	case stays:
-		return stays, r.refuse(full, Delete, was.Mode(), notEmpty)
-	case waits:
+	case deleteRefused:
+		return deleteRefused, r.refuse(full, Delete, was.Mode(), notEmpty)
+	case deleteHeld:
 		c.Class = steering.Steering
-	case goes:
+	case deleteNow:
 		c.Class, c.Reader = steering.Ordinary, ""
 	}
 	return all, r.add(c)
@@ -372,19 +372,19 @@ func (r *comparer) deleteEntry(in *os.Root, name, full string, at steering.Posit
 func (r *comparer) deleteBelow(in *os.Root, name, full string, at steering.Position, depth int) (fate, error) {
 	dir, err := openSubdir(in, name)
 	if err != nil {
-		return stays, r.refuse(full, Delete, fs.ModeDir, unreadable)
+		return deleteRefused, r.refuse(full, Delete, fs.ModeDir, unreadable)
 	}
 	defer dir.Close()
 	names, err := readNames(dir)
 	if err != nil {
-		return stays, r.refuse(full, Delete, fs.ModeDir, unreadable)
+		return deleteRefused, r.refuse(full, Delete, fs.ModeDir, unreadable)
 	}
 	at = r.top.position(at, full, names, names)
-	all := goes
+	all := deleteNow
 	for _, n := range names {
 		f, err := r.deleteEntry(dir, n, path.Join(full, n), at.Child(n), depth+1)
 		if err != nil {
-			return stays, err
+			return deleteRefused, err
 		}
 		all = max(all, f)
 	}

@@ -14,7 +14,7 @@ import (
 
 const (
 	maxCredential     = 64 << 10         // output of a helper in bytes
-	credentialTimeout = 15 * time.Second // for all helpers together
+	credentialTimeout = 15 * time.Second // timeout for all helpers together
 )
 
 // tokenVariables lists environment variables that hold tokens, and the hosts

@@ -22,7 +22,7 @@ import (
 
 const (
 	maxFrontmatterBytes = 1 << 20
-	maxList             = 256 // entries of a list
+	maxList             = 256 // entries per list
 )
 
 // unbounded holds the widest bounds. Intersecting other bounds with it

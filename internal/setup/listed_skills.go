@@ -51,10 +51,10 @@ func (l listedSkills) hasProject(root string) bool {
 const (
 	listedVersion         = 2
 	maxListedBytes        = 4 << 20
-	maxListedProjectBytes = maxListedBytes / 8  // for all directories that are added at once
-	maxListedDirBytes     = maxListedBytes / 16 // for the skills in a directory
-	maxListedSkills       = 10_000              // in one directory
-	maxListedDirs         = 10_000              // the least recently used one is removed, and listed anew when used again
+	maxListedProjectBytes = maxListedBytes / 8  // bytes of all directories that are added at once
+	maxListedDirBytes     = maxListedBytes / 16 // bytes of the skills in a directory
+	maxListedSkills       = 10_000              // skills in one directory
+	maxListedDirs         = 10_000              // directories; the least recently used one is removed, and listed anew when used again
 
 	// listedUseInterval is the minimum time between updates of the time of the
 	// last use, so that most commands need not write the file.

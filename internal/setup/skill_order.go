@@ -34,8 +34,8 @@ const (
 	orderVersion  = 1
 	maxOrderBytes = 1 << 20
 	maxOrders     = 50
-	maxOrderSets  = 8                   // for each project
-	maxOrderKeys  = 100                 // for each order
+	maxOrderSets  = 8                   // sets of skills for each project
+	maxOrderKeys  = 100                 // keys in each order
 	orderUseSpan  = 90 * 24 * time.Hour // older uses do not count
 )
 

@@ -21,7 +21,7 @@ const (
 	maxRecords   = 4096
 	maxBytes     = 64 << 20
 	fileVersion  = 2 // version 1 has no records of versions that were not superseded
-	minHexDigits = 8 // for a digest given to Revoke, as in package policy
+	minHexDigits = 8 // minimum length of a digest given to Revoke, as in package policy
 )
 
 // record says where a version was approved. If a different version was approved

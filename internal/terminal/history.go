@@ -19,7 +19,7 @@ import (
 // Limits of a history.
 const (
 	maxHistory      = 500      // inputs
-	maxHistoryBytes = 1 << 20  // of the file
+	maxHistoryBytes = 1 << 20  // bytes of the file
 	maxRemembered   = 16 << 10 // bytes of one input
 )
 

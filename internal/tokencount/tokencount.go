@@ -73,10 +73,10 @@ const (
 	inMark      = inDigits + 3
 	afterMark   = inMark + 1 // a mark after a space
 	inMarks     = afterMark + 1
-	inWord      = inMarks + 4 // after a space
-	inPart      = inWord + 9  // after anything else
+	inWord      = inMarks + 4 // in a word after a space
+	inPart      = inWord + 9  // in a word after anything else
 	inCapital   = inPart + 6
-	wordCapital = inCapital + 1 // after a space
+	wordCapital = inCapital + 1 // a capital after a space
 	inCapitals  = wordCapital + 1
 	inAlphabet  = inCapitals + 8 // in an alphabet other than Latin
 	inSymbols   = inAlphabet + 1
