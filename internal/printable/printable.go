@@ -15,9 +15,6 @@ import (
 // bytes, the rest is replaced with the number of omitted bytes.
 func Text(s string, limit int) string {
 	cut := ""
-	if len(s) <= limit && isASCII(s) {
-		return s
-	}
 	if len(s) > limit {
 		end := limit
 		for end > limit-utf8.UTFMax && !utf8.RuneStart(s[end]) {
@@ -46,14 +43,4 @@ func Text(s string, limit int) string {
 		}
 	}
 	return b.String() + cut
-}
-
-// isASCII reports whether s contains only printable ASCII.
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }

@@ -26,6 +26,7 @@ func TestText(t *testing.T) {
 		{"a\xffb", 100, `a\xffb`},
 		{"a\ufffdb", 100, "a\ufffdb"}, // the character itself, not a broken one
 		{"\u009b", 100, `\x9b`},
+		{"\u00ff\u00ad\u0600", 100, "ÿ\\xad\\u0600"},
 		{"\u0100 \u202e \u200b", 100, `Ā \u202e \u200b`},
 		{"\U000e0041", 100, `\U000e0041`},
 		{"\uffff\U00010000", 100, `\uffff𐀀`},

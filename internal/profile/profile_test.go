@@ -139,6 +139,45 @@ func TestReadDir(t *testing.T) {
 	}
 }
 
+func TestLimits(t *testing.T) {
+	names := func(n int) []string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = fmt.Sprintf("s%d", i)
+		}
+		return out
+	}
+	const head = "apiVersion: loadout/v1\nkind: Ghost\nmetadata: {name: a, description: d}\nspec: {description: long, skills: "
+	long := strings.Repeat("x", 256)
+	for _, tt := range []struct {
+		what, skills string
+		want         int
+		found        string
+	}{
+		{"as many skills as permitted", "[" + strings.Join(names(1000), ", ") + "]", 1000, ""},
+		{"too many skills", "[" + strings.Join(names(1001), ", ") + "]", 1000, "profile-skill"},
+		{"as long as permitted", "[" + long + "]", 1, ""},
+		{"too long", "[a, " + long + "x]", 1, "profile-skill"},
+	} {
+		got, ds := profile.Parse([]byte(head+tt.skills+"}\n"), "g.yaml")
+		code := ""
+		if len(ds) > 0 {
+			code = ds[len(ds)-1].Code
+		}
+		if len(got) != 1 || len(got[0].Skills) != tt.want || code != tt.found || len(ds) > 1 {
+			t.Errorf("%s: %d profiles, problems %v", tt.what, len(got), ds)
+		}
+	}
+	files := fstest.MapFS{}
+	for i := range 501 {
+		files[fmt.Sprintf("%04d.yaml", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "apiVersion: loadout/v1\nkind: Ghost\nmetadata: {name: g%d}\nspec: {skills: [a]}\n", i)}
+	}
+	got, problems, err := profile.ReadDir(files)
+	if err != nil || len(got) != 500 || len(problems) != 1 || problems[0].Code != "profile-many" {
+		t.Errorf("of 501 files: %d profiles, %v, %v", len(got), problems, err)
+	}
+}
+
 // A link in a repository leads to no file outside of it.
 func TestReadDirFollowsNoSymlinkOut(t *testing.T) {
 	outside, dir := filepath.Join(t.TempDir(), "secret.yaml"), t.TempDir()

@@ -39,8 +39,10 @@ func TestIsPlainGitConfig(t *testing.T) {
 			t.Errorf("accepted: %q", s)
 		}
 	}
-	if steering.IsPlainGitConfig([]byte(strings.Repeat("\n", steering.MaxGitConfig+1))) {
-		t.Error("accepted: one that is too large")
+	for n, want := range map[int]bool{0: true, steering.MaxGitConfig: true, steering.MaxGitConfig + 1: false} {
+		if got := steering.IsPlainGitConfig([]byte(strings.Repeat("\n", n))); got != want {
+			t.Errorf("a configuration of %d bytes: %t", n, got)
+		}
 	}
 }
 
@@ -85,6 +87,30 @@ func TestGitConfigPaths(t *testing.T) {
 	files, includes := steering.GitConfigPaths([]byte("[core] hooksPath = \"a b\" # x\n\tfsmonitor = ./f.sh -v \\\n g/h\r\n[filter \"x\"]\nclean = python3 t/c.py %f\n[remote \"o\"]\nurl = https://x/y\n[alias]\ns = status\n[Include]\npath = i\n[core]\n;hooksPath = z\nhooksPath=c\\\\d;e"))
 	if got, want := strings.Join(files, "|")+"||"+strings.Join(includes, "|"), "a b|./f.sh|g/h|t/c.py|c\\d||i"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestGitConfigPathsFollowsSyntax(t *testing.T) {
+	for config, want := range map[string]string{
+		"[core]\nhooksPath = z":                     "z||",
+		"[Core]\nHOOKSPATH = z":                     "z||",
+		"[core]hooksPath=z":                         "z||",
+		"[core]\n\thooksPath = \"a # b\" ; c\n":     "a # b||",
+		"[core]\n#hooksPath = y\nhooksPath = z":     "z||",
+		"[core]\nhooksPath y\nAttributesFile = z":   "z||",
+		"[core]\nhooksPath":                         "||",
+		"[core]\nbare\nhooksPath = z":               "z||",
+		"[include \"a]b\"]\npath = z":               "||z",
+		"[includeIf \"gitdir:\\\"]x\"]\npath = z":   "||z",
+		"[include.x]\npath = z":                     "||z",
+		"[core]\nhooksPath = y\n[include\npath = z": "y||z",
+		"[core]\nhooksPath = y\n[include":           "y||",
+		"[core]\nfsmonitor = \"./a b\" c/d # ./e":   "./a|c/d||",
+	} {
+		files, includes := steering.GitConfigPaths([]byte(config))
+		if got := strings.Join(files, "|") + "||" + strings.Join(includes, "|"); got != want {
+			t.Errorf("%q: got %s, want %s", config, got, want)
+		}
 	}
 }
 

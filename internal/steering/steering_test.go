@@ -84,6 +84,41 @@ func TestGitDir(t *testing.T) {
 	}
 }
 
+// The directories that lead to the user's are judged by their names only if these
+// begin with a dot.
+func TestEnter(t *testing.T) {
+	for path, want := range map[string]struct{ plain, git bool }{
+		"home/u/project": {true, false}, "home/claude/agents": {true, false}, "home/node_modules/x": {true, false}, "u/.venv/x": {true, false},
+		"u/.claude/x": {false, false}, "u/.git/x": {false, true}, "u/.git/hooks": {false, true}, "u/.git/modules/a": {false, true}, "u/.husky": {false, false},
+	} {
+		p := steering.Top
+		for name := range strings.SplitSeq(path, "/") {
+			p = p.Enter(name)
+		}
+		if p.InPlainDir() != want.plain || p.InGit() != want.git {
+			t.Errorf("%s: plain %t, Git %t, want %+v", path, p.InPlainDir(), p.InGit(), want)
+		}
+	}
+}
+
+func TestSkillDir(t *testing.T) {
+	s := steering.Top.SkillDir()
+	for name, want := range map[string]steering.Class{"SKILL.md": steering.Steering, "scripts": steering.Steering, ".claude": steering.Steering, "node_modules": steering.Dependency} {
+		if got := s.Child(name).Class(); got != want {
+			t.Errorf("%s of a skill: %v, want %v", name, got, want)
+		}
+	}
+	if got := s.Child("scripts").Child("run.py").Class(); got != steering.Steering {
+		t.Errorf("a script of a skill: %v", got)
+	}
+	if got := steering.Top.Child("node_modules").SkillDir().Child("SKILL.md").Class(); got != steering.Dependency {
+		t.Errorf("a skill in a dependency: %v", got)
+	}
+	if got := steering.Top.Hold("x").Child("a").Class(); got != steering.Steering {
+		t.Errorf("in a directory that an agent obeys: %v", got)
+	}
+}
+
 // Whatever the path: below a steering directory nothing is ordinary, and letter
 // case never makes a steering file ordinary.
 func FuzzClassify(f *testing.F) {
