@@ -126,6 +126,18 @@ func TestEncryptRefuses(t *testing.T) {
 	}
 }
 
+func TestLargestValueDecrypts(t *testing.T) {
+	s := sealer(t, encryption.NewKey())
+	value := bytes.Repeat([]byte("x"), encryption.MaxValue)
+	text, err := s.Encrypt(value, label)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Decrypt(text, label); err != nil || !bytes.Equal(got, value) {
+		t.Errorf("decrypted %d bytes, %v", len(got), err)
+	}
+}
+
 // After a key rotation, old values decrypt, new ones use the new key, and values that
 // need reencryption can be found.
 func TestKeysAreRotated(t *testing.T) {

@@ -56,6 +56,38 @@ func TestInvalidKeysAreRefusedAndNotQuoted(t *testing.T) {
 	}
 }
 
+// A key with fewer different bytes than a random one is refused.
+func TestKeyMustBeRandom(t *testing.T) {
+	for different, want := range map[int]bool{1: false, 15: false, 16: true, 32: true} {
+		b := make([]byte, 32)
+		for i := range b {
+			b[i] = byte(i % different)
+		}
+		if keys, err := encryption.ParseKeys(base64.StdEncoding.EncodeToString(b)); (err == nil && len(keys) == 1) != want {
+			t.Errorf("%d different bytes: %d keys, %v", different, len(keys), err)
+		}
+	}
+}
+
+func TestAddedKeysShareOneHeader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	if _, err := encryption.LoadOrCreateKeys(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	first, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := encryption.AddKey(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, old, _ := strings.Cut(string(first), "\n")
+	if b, err := os.ReadFile(path); err != nil || string(b) != header+"\n"+k.Reveal()+"\n"+old {
+		t.Errorf("the file starts with %.200q, %v", b, err)
+	}
+}
+
 func TestKeyFileIsCreatedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data", "keys")
 	if _, err := encryption.LoadKeys(path); !errors.Is(err, fs.ErrNotExist) {
@@ -148,6 +180,19 @@ func TestMountedKeysRefuses(t *testing.T) {
 	for _, path := range []string{dir, large, damaged, filepath.Join(dir, "none")} {
 		if keys, err := encryption.LoadMountedKeys(path); err == nil || strings.Contains(err.Error(), "hunter22") {
 			t.Errorf("%s: %d keys, %v", path, len(keys), err)
+		}
+	}
+}
+
+func TestMountedKeysLimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	key := encryption.NewKey().Reveal()
+	for size, want := range map[int]bool{8 << 10: true, 8<<10 + 1: false} {
+		if err := os.WriteFile(path, []byte(key+strings.Repeat("\n", size-len(key))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if keys, err := encryption.LoadMountedKeys(path); (err == nil && len(keys) == 1) != want {
+			t.Errorf("%d bytes: %d keys, %v", size, len(keys), err)
 		}
 	}
 }

@@ -68,6 +68,8 @@ func TestReadChecksWhoCouldWrite(t *testing.T) {
 			try(t, os.Rename(dir, dir+".own"))
 			try(t, os.WriteFile(dir, nil, 0o644))
 		}, "cannot be trusted: not a directory"},
+		{"as large as permitted", func(t *testing.T, p string) { try(t, os.Truncate(p, 1<<20)) }, ""},
+		{"a byte too large", func(t *testing.T, p string) { try(t, os.Truncate(p, 1<<20+1)) }, "too large (limit 1048576 bytes)"},
 		{"too large", func(t *testing.T, p string) { try(t, os.Truncate(p, 2<<20)) }, "too large"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

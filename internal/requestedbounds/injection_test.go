@@ -23,7 +23,7 @@ func TestParseInjections(t *testing.T) {
 	}{
 		{`{"secret":"KEY","host":"api.example.com"}`, injection("api.example.com", 443, "Authorization", "Bearer "), ""},
 		{`{"secret":"KEY","host":"api.example.com:8443","header":"X-Key"}`, injection("api.example.com", 8443, "X-Key", ""), ""},
-		{`{"secret":"KEY","host":"[2001:db8::1]","header":"x-0Zz"}`, injection("[2001:db8::1]", 443, "x-0Zz", ""), ""},
+		{`{"secret":"KEY","host":"[2001:db8::1]","header":"x-09AZaz"}`, injection("[2001:db8::1]", 443, "x-09AZaz", ""), ""},
 		{`{"secret":"KEY","host":"a.example","header":"authorization","prefix":"Token "}`, injection("a.example", 443, "authorization", "Token "), ""},
 		{`{"secret":"KEY","host":"a.example","prefix":""}`, injection("a.example", 443, "Authorization", ""), ""},
 		{`{"secret":"KEY","host":"a.example","prefix":"` + strings.Repeat("~", 100) + `"}`, injection("a.example", 443, "Authorization", strings.Repeat("~", 100)), ""},

@@ -36,10 +36,17 @@ func TestParse(t *testing.T) {
 			problems: []string{"sandbox.disk_mb: ", "sandbox.memory_mb: ", "sandbox.min_tier: ", "sandbox.network: ", "sandbox.processes: ", "sandbox.seconds: ", "sandbox.secrets: ", "sandbox.workspace_write: "}},
 		{in: `{"sandbox":{"seconds":99999999999999999999}}`, problems: []string{"sandbox.seconds: "}},
 		{in: `{"sandbox":{"network":` + list(257) + `}}`, problems: []string{"sandbox.network: too many entries (257"}},
+		{in: `{"sandbox":{"memory_mb":1048576,"seconds":86400,"processes":65536,"disk_mb":1048576,"min_tier":9}}`,
+			want: policy.Bounds{MemoryMB: 1048576, Seconds: 86400, Processes: 65536, DiskMB: 1048576, MinTier: 9}},
+		{in: `{"sandbox":{"memory_mb":1048577,"seconds":86401,"processes":65537,"disk_mb":1048577,"min_tier":10}}`,
+			problems: []string{"sandbox.disk_mb: ", "sandbox.memory_mb: ", "sandbox.min_tier: ", "sandbox.processes: ", "sandbox.seconds: "}},
+		{in: `{"sandbox":{"inject":"KEY"}}`, problems: []string{"sandbox.inject: not a list of at most 256 mappings"}},
+		{in: `{"sandbox":{"inject":[{"secret":"KEY","host":"a.example","port":1}]}}`, problems: []string{"sandbox.inject: not a list of at most 256 mappings"}},
 		{in: `{"sandbox":["network"]}`, problems: []string{"sandbox: not a mapping"}},
 		{in: `{"sandbox":{"\u001b[2J":1}}`, problems: []string{`sandbox.\x1b[2J: unknown field`}},
 		{in: `[]`, problems: []string{"frontmatter: not a mapping"}},
 		{in: `{`, problems: []string{"frontmatter: not a mapping"}},
+		{in: `{"a":"` + strings.Repeat("x", 1<<20-len(`{"a":""}`)) + `"}`},
 		{in: `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, problems: []string{"frontmatter: too large"}},
 	} {
 		name := tt.in[:min(len(tt.in), 80)]
@@ -55,6 +62,20 @@ func TestParse(t *testing.T) {
 			if !strings.HasPrefix(p.String(), tt.problems[i]) {
 				t.Errorf("%s: problem %q, want %q", name, p, tt.problems[i])
 			}
+		}
+	}
+}
+
+func TestListLimit(t *testing.T) {
+	for n, want := range map[int]int{1: 1, 256: 256, 257: 0} {
+		bounds, problems := requestedbounds.Parse(json.RawMessage(`{"sandbox":{"network":` + list(n) + `}}`))
+		if len(bounds.Network) != want || (len(problems) > 0) != (want == 0) {
+			t.Errorf("%d hosts: %d accepted, problems %v", n, len(bounds.Network), problems)
+		}
+		entries := strings.Repeat(`,{"secret":"KEY","host":"a.example"}`, n)[1:]
+		injected := requestedbounds.ParseInjections(json.RawMessage(`{"sandbox":{"inject":[` + entries + `]}}`))
+		if len(injected) != want {
+			t.Errorf("%d injections: %d accepted", n, len(injected))
 		}
 	}
 }

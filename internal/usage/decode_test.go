@@ -50,6 +50,27 @@ func TestOwnLinesAreReadQuickly(t *testing.T) {
 	}
 }
 
+func TestPlainText(t *testing.T) {
+	for s, want := range map[string]bool{"": true, " a~": true, "a\\n": false, "a\n": false, "\x7f": false, "é": false, "\x1f": false} {
+		if got := plainText([]byte(s)); got != want {
+			t.Errorf("%q: %t", s, got)
+		}
+	}
+}
+
+// A line that ends early is not read, whatever its field.
+func TestTruncatedLine(t *testing.T) {
+	const line = `{"time":"2026-03-01T09:00:00Z","face":"mcp","kind":"load","skill":"pdf","key":"user/pdf","tokens":5,"outcome":"ok"}`
+	if _, ok := new(decoder).decodePlain([]byte(line)); !ok {
+		t.Fatal("the whole line is not read")
+	}
+	for n := range len(line) {
+		if l, ok := new(decoder).decodePlain([]byte(line[:n])); ok {
+			t.Errorf("%s: %+v", line[:n], l)
+		}
+	}
+}
+
 // A long name is cut between characters, and is valid UTF-8 whatever it was.
 func TestTruncate(t *testing.T) {
 	for _, tt := range []struct {
