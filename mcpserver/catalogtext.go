@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf16"
 	"unique"
 
@@ -30,6 +31,9 @@ func (s *Server) catalogTextOf(v *view, p *clientprofile.Profile) catalogText {
 	}
 	v.textMu.Lock()
 	defer v.textMu.Unlock()
+	if hour := time.Now().Unix() / 3600; s.opts.FirstSkills != nil && v.hour != hour {
+		v.texts, v.hour = nil, hour
+	}
 	if t, ok := v.texts[p]; ok {
 		return t.Value()
 	}

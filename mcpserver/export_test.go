@@ -4,6 +4,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/clientprofile"
 )
 
 // CancelUndecided and DecisionSchema are for tests of answers that the client of
@@ -46,3 +47,8 @@ func (s *Server) Shared() any { return s.definitions() }
 
 // HasSDK reports whether the server has a server of the SDK for connections.
 func (s *Server) HasSDK() bool { return s.lasting.Load() != nil }
+
+// CatalogText returns the instructions for clients with a profile.
+func (s *Server) CatalogText(p *clientprofile.Profile) string {
+	return s.catalogTextOf(s.view(), p).instructions
+}

@@ -47,7 +47,8 @@ type Options struct {
 	// "" means that all skills are listed.
 	ClientHome, ClientProject string
 	// FirstSkills returns the keys of the skills that come first in a list of
-	// skills that is too long: see [catalog.FormatOptions]. It may be nil.
+	// skills that is too long: see [catalog.FormatOptions]. For requests without a
+	// lasting connection, it is called again in the next hour. It may be nil.
 	FirstSkills func() []string
 	// Preamble precedes the instructions, for example the text of a profile.
 	// It is truncated to 8,000 characters.

@@ -13,6 +13,7 @@ import (
 // [Usage.Add] or a total from [Usage.Sum].
 type SkillUsage struct {
 	SkillID  string
+	Owner    string // user, in increments; "" if unknown
 	Loads    int64
 	Calls    int64
 	Errors   int64
@@ -52,15 +53,15 @@ func (d *date) Scan(v any) error {
 type Usage struct{ c conn }
 
 // Add adds each usage to the day of its LastUsed, all or none. It ignores usage
-// of deleted skills. It only inserts rows, so that it never waits for another
+// of deleted skills, and the owner if that user was deleted. It only inserts rows, so that it never waits for another
 // node; see [DB.MergeUsage].
 func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, u := range uses {
-			_, err := c.exec(ctx, "INSERT INTO usage_pending (day, "+usageColumns+`)
-				SELECT CAST($2 AS BIGINT), s.id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT)
-				FROM skills s WHERE s.id = $1`,
-				u.SkillID, dayNumber(u.LastUsed), u.Loads, u.Calls, u.Errors, u.Tokens, timestamp(u.LastUsed))
+			_, err := c.exec(ctx, "INSERT INTO usage_pending (day, "+usageColumns+`, owner)
+				SELECT CAST($2 AS BIGINT), s.id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT),
+				(SELECT u.id FROM users u WHERE u.id = $8) FROM skills s WHERE s.id = $1`,
+				u.SkillID, dayNumber(u.LastUsed), u.Loads, u.Calls, u.Errors, u.Tokens, timestamp(u.LastUsed), u.Owner)
 			if err != nil {
 				return err
 			}
@@ -81,17 +82,17 @@ const usageRows = "(SELECT day, " + usageColumns + " FROM usage UNION ALL SELECT
 // mergeUsage moves up to limit pending counts to their totals and returns how
 // many it moved.
 func (c conn) mergeUsage(ctx context.Context, limit int) (int, error) {
-	moved, err := execReturning[UsageDay](ctx, c, "DELETE FROM usage_pending WHERE id IN (SELECT id FROM usage_pending ORDER BY id LIMIT $1 "+c.db.dialect.skipLocked+
-		") RETURNING day, "+usageColumns, limit)
+	moved, err := execReturning[pendingUsage](ctx, c, "DELETE FROM usage_pending WHERE id IN (SELECT id FROM usage_pending ORDER BY id LIMIT $1 "+c.db.dialect.skipLocked+
+		") RETURNING day, "+usageColumns+", COALESCE(owner, '')", limit)
 	if err != nil {
 		return 0, err
 	}
 	// A fixed order prevents deadlocks between nodes.
-	slices.SortStableFunc(moved, func(a, b UsageDay) int {
+	slices.SortStableFunc(moved, func(a, b pendingUsage) int {
 		return cmp.Or(cmp.Compare(a.SkillID, b.SkillID), a.Date.Compare(b.Date))
 	})
 	for i := 0; i < len(moved); {
-		sum := moved[i]
+		sum := moved[i].UsageDay
 		for i++; i < len(moved) && moved[i].SkillID == sum.SkillID && moved[i].Date.Equal(sum.Date); i++ {
 			sum.add(moved[i].SkillUsage)
 		}
@@ -106,7 +107,7 @@ func (c conn) mergeUsage(ctx context.Context, limit int) (int, error) {
 			return 0, err
 		}
 	}
-	return len(moved), nil
+	return len(moved), c.mergeOwn(ctx, moved)
 }
 
 // add adds the counts of another usage to u.
@@ -224,7 +225,7 @@ func (t Usage) Prune(ctx context.Context, before time.Time) (int64, error) {
 	var deleted int64
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		deleted = 0
-		for _, table := range []string{"usage", "usage_pending"} {
+		for _, table := range []string{"usage", "usage_pending", "own_usage"} {
 			n, err := c.exec(ctx, "DELETE FROM "+table+" WHERE day < $1", dayNumber(before))
 			if err != nil {
 				return err

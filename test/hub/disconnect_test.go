@@ -89,7 +89,7 @@ func testRepeatedRequests(t *testing.T, state relayState) {
 }
 
 // background lists the tables that nodes change without requests.
-var background = map[string]bool{"leases": true, "meter": true, "meter_pending": true, "snapshots": true, "usage": true, "usage_pending": true}
+var background = map[string]bool{"leases": true, "meter": true, "meter_pending": true, "own_usage": true, "snapshots": true, "usage": true, "usage_pending": true}
 
 // countRows returns the number of rows of each table that only requests change.
 func countRows(t *testing.T, db *sql.DB) map[string]int {

@@ -226,6 +226,9 @@ type Setup struct {
 	// SkillID returns the ID of a skill, or "" if the skill is not in the
 	// library.
 	SkillID func(session.ID) string
+	// FirstSkills returns the keys of the skills that come first in lists that are
+	// too long. It returns the same all day.
+	FirstSkills func() []string
 	// Refresh updates the skills. It is cheap if none changed.
 	Refresh func(context.Context) error
 
@@ -250,7 +253,7 @@ func (k *Assembler) Open(ctx context.Context, w Request) (*Setup, error) {
 	}
 	return &Setup{
 		Runtime: b.rt, Tools: b.set, Profile: p.profile, Preload: p.preload, PreloadReason: func(skill string) string { return p.preloadReasons[skill] }, Problems: p.problems, Principal: b.policyPrincipal,
-		SkillID: func(id session.ID) string { return b.skillID(id.Origin, id.Dir) }, Refresh: b.refresh, base: b,
+		SkillID: func(id session.ID) string { return b.skillID(id.Origin, id.Dir) }, FirstSkills: b.firstSkills, Refresh: b.refresh, base: b,
 		close: sync.OnceValue(func() error {
 			unwatch()
 			over()

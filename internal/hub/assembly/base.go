@@ -45,6 +45,10 @@ type base struct {
 	textMu      sync.Mutex // guards the fields below
 	cachedText  string     // catalog text of the snapshot with version textVersion
 	textVersion uint64
+	textDay     time.Time // for which the skills are ordered
+
+	orderMu sync.Mutex // guards order
+	order   skillOrder
 
 	// The following fields are guarded by assembler.mu.
 	users         int
@@ -273,8 +277,9 @@ const catalogTokens = 4000
 func (b *base) catalogText() string {
 	b.textMu.Lock()
 	defer b.textMu.Unlock()
-	if now := b.rt.Catalog().Snapshot().Version; b.textVersion != now {
-		b.cachedText, b.textVersion = b.rt.CatalogText(loadout.TextOptions{Tokens: catalogTokens}), now
+	if now, day := b.rt.Catalog().Snapshot().Version, orderDay(time.Now()); b.textVersion != now || !b.textDay.Equal(day) {
+		b.cachedText = b.rt.CatalogText(loadout.TextOptions{Tokens: catalogTokens, First: b.firstSkills})
+		b.textVersion, b.textDay = now, day
 	}
 	return b.cachedText
 }

@@ -64,7 +64,7 @@ func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 		return err
 	}
 	calls := t.past.Agent.Calls()
-	w.journal.uses = usage.NewSkillCounter(t.setup.SkillID, t.past.Session.Clone(), calls)
+	w.journal.uses = usage.NewSkillCounter(string(t.principal.User), t.setup.SkillID, t.past.Session.Clone(), calls)
 	w.journal.meter = usage.NewMeter(string(t.principal.User), t.agentName, t.setup.Namespace, t.setup.Model.Name(), calls)
 	o := t.setup.Agent
 	o.Approvals, o.Folder, o.State = w.approvals.Queue, "", t.past.Agent

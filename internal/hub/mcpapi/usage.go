@@ -95,7 +95,7 @@ func (h *Handlers) countUse(e *endpoint, u mcpserver.Use) {
 		return
 	}
 	now := time.Now()
-	use := store.SkillUsage{SkillID: e.setup.SkillID(session.ID{Name: s.Name, Origin: s.Origin, Dir: s.Dir}), Tokens: int64(u.Tokens), LastUsed: now}
+	use := store.SkillUsage{SkillID: e.setup.SkillID(session.ID{Name: s.Name, Origin: s.Origin, Dir: s.Dir}), Owner: string(e.user), Tokens: int64(u.Tokens), LastUsed: now}
 	if use.SkillID == "" {
 		return
 	}

@@ -14,20 +14,21 @@ import (
 // counts are stored in the same transaction as the steps, so that each step
 // counts once. A SkillCounter is not safe for concurrent use.
 type SkillCounter struct {
+	owner   string
 	skillID func(session.ID) string
 	state   session.State
 	calls   map[string]llm.Call // calls in the last message, by ID
 }
 
-// NewSkillCounter returns a counter that finds skill IDs with skillID, or nil if
-// skillID is nil. A nil counter counts nothing. The counter continues after a
+// NewSkillCounter returns a counter for a user's conversation that finds skill IDs
+// with skillID, or nil if skillID is nil. A nil counter counts nothing. The counter continues after a
 // stored step: state is the session's state after that step, which the counter
 // takes over, and calls are the calls in the model's last message.
-func NewSkillCounter(skillID func(session.ID) string, state session.State, calls []llm.Call) *SkillCounter {
+func NewSkillCounter(owner string, skillID func(session.ID) string, state session.State, calls []llm.Call) *SkillCounter {
 	if skillID == nil {
 		return nil
 	}
-	u := &SkillCounter{skillID: skillID, state: state, calls: map[string]llm.Call{}}
+	u := &SkillCounter{owner: owner, skillID: skillID, state: state, calls: map[string]llm.Call{}}
 	u.setCalls(calls)
 	return u
 }
@@ -49,13 +50,13 @@ func (u *SkillCounter) Count(events []*session.Event) []store.SkillUsage {
 	for _, e := range events {
 		switch {
 		case e.Loaded != nil:
-			sums.Add(store.SkillUsage{SkillID: u.skillID(e.Loaded.Skill), Loads: 1, Tokens: int64(e.Loaded.Tokens), LastUsed: e.Time})
+			sums.Add(store.SkillUsage{SkillID: u.skillID(e.Loaded.Skill), Owner: u.owner, Loads: 1, Tokens: int64(e.Loaded.Tokens), LastUsed: e.Time})
 		case e.Result != nil:
 			skill, ok := u.skillOfCall(e.Result.Call)
 			if !ok {
 				continue
 			}
-			use := store.SkillUsage{SkillID: u.skillID(skill), Calls: 1, LastUsed: e.Time}
+			use := store.SkillUsage{SkillID: u.skillID(skill), Owner: u.owner, Calls: 1, LastUsed: e.Time}
 			if e.Result.Error {
 				use.Errors = 1
 			}

@@ -25,9 +25,9 @@ func TestSkillCounter(t *testing.T) {
 		return &session.Event{Seq: int64(n), Time: at(n), Message: &session.Message{Role: session.RoleAssistant, Calls: calls}}
 	}
 	id := func(s session.ID) string { return "id-" + s.Name }
-	u := usage.NewSkillCounter(id, session.State{}, nil)
+	u := usage.NewSkillCounter("u1", id, session.State{}, nil)
 	loads := []*session.Event{load(1, "csv", "csv__read"), load(2, "pdf", "pdf__split"), load(3, "csv", "csv__read")}
-	want := []store.SkillUsage{{SkillID: "id-csv", Loads: 2, Tokens: 200, LastUsed: at(3)}, {SkillID: "id-pdf", Loads: 1, Tokens: 100, LastUsed: at(2)}}
+	want := []store.SkillUsage{{SkillID: "id-csv", Owner: "u1", Loads: 2, Tokens: 200, LastUsed: at(3)}, {SkillID: "id-pdf", Owner: "u1", Loads: 1, Tokens: 100, LastUsed: at(2)}}
 	if diff := cmp.Diff(want, u.Count(loads)); diff != "" {
 		t.Errorf("loads:\n%s", diff)
 	}
@@ -42,7 +42,7 @@ func TestSkillCounter(t *testing.T) {
 		llm.Call{ID: "bad", Name: "search", Arguments: `{"skill":`})})
 	results := []*session.Event{result(5, "run", false), result(6, "run", true), result(7, "tool", false), result(8, "load", false), result(9, "unload", true),
 		result(10, "other", true), result(11, "empty", false), result(12, "bad", false), result(13, "unknown", false)}
-	want = []store.SkillUsage{{SkillID: "id-csv", Calls: 1, LastUsed: at(7)}, {SkillID: "id-pdf", Calls: 2, Errors: 1, LastUsed: at(6)}}
+	want = []store.SkillUsage{{SkillID: "id-csv", Owner: "u1", Calls: 1, LastUsed: at(7)}, {SkillID: "id-pdf", Owner: "u1", Calls: 2, Errors: 1, LastUsed: at(6)}}
 	if diff := cmp.Diff(want, u.Count(results)); diff != "" {
 		t.Errorf("calls:\n%s", diff)
 	}
@@ -62,14 +62,14 @@ func TestSkillCounterContinues(t *testing.T) {
 	var state session.State
 	loaded := &session.SkillLoad{Skill: session.ID{Name: "pdf", Origin: "hub"}}
 	state.Apply(session.Event{Seq: 1, Loaded: loaded})
-	u := usage.NewSkillCounter(func(s session.ID) string { return s.Name }, state, []llm.Call{{ID: "c", Arguments: `{"skill":"pdf"}`}})
+	u := usage.NewSkillCounter("u1", func(s session.ID) string { return s.Name }, state, []llm.Call{{ID: "c", Arguments: `{"skill":"pdf"}`}})
 	if got := u.Count([]*session.Event{{Seq: 2, Result: &session.CallResult{Call: "c"}}}); len(got) != 1 || got[0].SkillID != "pdf" || got[0].Calls != 1 {
 		t.Errorf("got %+v", got)
 	}
 	if u.StoreID(loaded) != "pdf" || u.StoreID(nil) != "" {
 		t.Errorf("IDs are %q and %q", u.StoreID(loaded), u.StoreID(nil))
 	}
-	none := usage.NewSkillCounter(nil, state, nil)
+	none := usage.NewSkillCounter("u1", nil, state, nil)
 	none.Apply([]*session.Event{{Seq: 2, Loaded: loaded}})
 	if none != nil || none.StoreID(loaded) != "" || none.Count([]*session.Event{{Loaded: loaded}}) != nil {
 		t.Error("a counter without IDs counts")
@@ -83,7 +83,8 @@ func TestTally(t *testing.T) {
 	all.Add(store.SkillUsage{SkillID: "a", Calls: 1, Errors: 1, LastUsed: now})
 	all.Add(store.SkillUsage{SkillID: "b", Calls: 2, Tokens: 1, LastUsed: now.Add(1)})
 	all.Add(store.SkillUsage{Loads: 1}) // of a skill that the hub does not store
-	want := []store.SkillUsage{{SkillID: "a", Calls: 1, Errors: 1, LastUsed: now}, {SkillID: "b", Loads: 1, Calls: 2, Tokens: 6, LastUsed: now.Add(1)}}
+	all.Add(store.SkillUsage{SkillID: "b", Owner: "u", Loads: 1, LastUsed: now})
+	want := []store.SkillUsage{{SkillID: "a", Calls: 1, Errors: 1, LastUsed: now}, {SkillID: "b", Loads: 1, Calls: 2, Tokens: 6, LastUsed: now.Add(1)}, {SkillID: "b", Owner: "u", Loads: 1, LastUsed: now}}
 	if diff := cmp.Diff(want, all.Drain()); diff != "" {
 		t.Error(diff)
 	}

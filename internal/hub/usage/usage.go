@@ -6,6 +6,7 @@
 package usage
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -17,8 +18,10 @@ import (
 // concurrent use.
 type Tally struct {
 	mu  sync.Mutex
-	all map[string]*store.SkillUsage // by skill ID
+	all map[tallyKey]*store.SkillUsage
 }
+
+type tallyKey struct{ skill, owner string }
 
 // Add adds a single use. It ignores a use without a skill ID.
 func (t *Tally) Add(u store.SkillUsage) {
@@ -28,12 +31,13 @@ func (t *Tally) Add(u store.SkillUsage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all == nil {
-		t.all = map[string]*store.SkillUsage{}
+		t.all = map[tallyKey]*store.SkillUsage{}
 	}
-	if t.all[u.SkillID] == nil {
-		t.all[u.SkillID] = &store.SkillUsage{SkillID: u.SkillID}
+	key := tallyKey{u.SkillID, u.Owner}
+	if t.all[key] == nil {
+		t.all[key] = &store.SkillUsage{SkillID: u.SkillID, Owner: u.Owner}
 	}
-	sum := t.all[u.SkillID]
+	sum := t.all[key]
 	sum.Loads += u.Loads
 	sum.Calls += u.Calls
 	sum.Errors += u.Errors
@@ -41,13 +45,14 @@ func (t *Tally) Add(u store.SkillUsage) {
 	sum.LastUsed = u.LastUsed
 }
 
-// Drain returns the sums, sorted by skill ID, and resets them.
+// Drain returns the sums for each skill and owner, sorted, and resets them.
 func (t *Tally) Drain() []store.SkillUsage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []store.SkillUsage
-	for _, id := range slices.Sorted(maps.Keys(t.all)) {
-		out = append(out, *t.all[id])
+	byKey := func(a, b tallyKey) int { return cmp.Or(cmp.Compare(a.skill, b.skill), cmp.Compare(a.owner, b.owner)) }
+	for _, key := range slices.SortedFunc(maps.Keys(t.all), byKey) {
+		out = append(out, *t.all[key])
 	}
 	t.all = nil
 	return out

@@ -1,0 +1,98 @@
+package assembly_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+// A list that is too long begins with the skills that the user used before today. It
+// is the same on all nodes, and shows nothing of other users.
+func TestSkillOrderFollowsOwnUse(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		w := newFixture(t, db)
+		ids := map[string]string{}
+		for i := range 60 {
+			name := fmt.Sprintf("skill-%02d", i)
+			ids[name] = w.upload(w.root, store.Public, name, tree(name, "", strings.Repeat("It helps. ", 5))).ID
+		}
+		hidden := w.upload(w.root, store.Public, "for-users", tree("for-users", "description: For users.\ndisable-model-invocation: true", "Text."))
+		now := time.Now()
+		use := func(p account.Principal, skill string, n int, daysAgo int) {
+			t.Helper()
+			must(t, db.Usage.Add(t.Context(), store.SkillUsage{SkillID: skill, Owner: string(p.User), Loads: int64(n), LastUsed: now.AddDate(0, 0, -daysAgo)}))
+			must(t, db.MergeUsage(t.Context()))
+		}
+		const days = 3 // before today, whatever the time of day is
+		use(w.ada, ids["skill-40"], 5, days)
+		use(w.ada, ids["skill-50"], 6, days)
+		use(w.ada, ids["skill-30"], 50, days+2*30+1) // weighs a quarter
+		use(w.ada, ids["skill-20"], 100, 95)         // too long ago
+		use(w.ada, hidden.ID, 100, days)
+		use(w.bob, ids["skill-55"], 9, days)
+
+		first := func(p account.Principal, after ...string) []string {
+			k, err := w.kits.Open(t.Context(), assembly.Request{Principal: p})
+			must(t, err)
+			defer k.Close()
+			text := k.Runtime.CatalogText(catalog.FormatOptions{Characters: 400, First: k.FirstSkills})
+			var out []string
+			for line := range strings.Lines(text) {
+				name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "- "), ":")
+				out = append(out, name)
+			}
+			return out[:4]
+		}
+		want := []string{"skill-30", "skill-50", "skill-40", "skill-00"}
+		if got := first(w.ada); !slices.Equal(got, want) {
+			t.Errorf("ada's list begins with %v, want %v", got, want)
+		}
+		if got := first(w.bob); !slices.Equal(got, []string{"skill-55", "skill-00", "skill-01", "skill-02"}) {
+			t.Errorf("bob's list begins with %v", got)
+		}
+		if got := first(w.eve); !slices.Equal(got, []string{"skill-00", "skill-01", "skill-02", "skill-03"}) {
+			t.Errorf("the list of a user who used none begins with %v", got)
+		}
+		use(w.ada, ids["skill-59"], 1000, 0)
+		other := assembly.New(assembly.Options{DB: db, Library: w.lib, Agents: w.kinds, Dir: t.TempDir()})
+		t.Cleanup(func() { must(t, other.Close()) })
+		k, err := other.Open(t.Context(), assembly.Request{Principal: w.ada})
+		must(t, err)
+		defer k.Close()
+		var names []string
+		for _, key := range k.FirstSkills() {
+			e, err := k.Runtime.Catalog().Snapshot().Get(key)
+			must(t, err)
+			names = append(names, e.Name)
+		}
+		if !slices.Equal(names, want[:3]) {
+			t.Errorf("after a use today, another node orders %v", names)
+		}
+	})
+}
+
+// The instructions of a conversation on the page have the same order.
+func TestConversationListsOwnSkillsFirst(t *testing.T) {
+	w := sqlite(t)
+	long := strings.Repeat("It reads, writes and converts many kinds of documents. ", 8)
+	var last string
+	for i := range 150 {
+		name := fmt.Sprintf("skill-%03d", i)
+		last = w.upload(w.root, store.Public, name, tree(name, "description: "+long, "Text.")).ID
+	}
+	must(t, w.db.Usage.Add(t.Context(), store.SkillUsage{SkillID: last, Owner: string(w.ada.User), Loads: 3, LastUsed: time.Now().AddDate(0, 0, -3)}))
+	must(t, w.db.MergeUsage(t.Context()))
+	w.say(w.ada, w.begin(w.ada, ""), "hello")
+	_, list, ok := strings.Cut(w.model.last().Instructions, "\nSkills:\n")
+	if !ok || !strings.HasPrefix(list, "- skill-149: ") {
+		t.Errorf("the list begins with %.100q", list)
+	}
+}

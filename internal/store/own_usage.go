@@ -1,0 +1,102 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// OwnUse is how often a user used a skill, before some day.
+type OwnUse struct {
+	SkillID string
+	Name    string // of the skill
+	Uses    int64
+	Last    time.Time // last day with uses
+}
+
+func (u *OwnUse) fields() []any { return []any{&u.SkillID, &u.Name, &u.Uses, (*date)(&u.Last)} }
+
+const (
+	// MaxOwnUses is the maximum number of skills whose uses are counted for each
+	// user.
+	MaxOwnUses = 500
+	// OwnUseDays is the number of days without use after which the uses of a skill
+	// by a user no longer count.
+	OwnUseDays = 90
+)
+
+// ListOwn returns how often a user successfully used skills until the start of a
+// day in UTC, sorted by skill id. It omits skills that were not used on the
+// [OwnUseDays] days before. It does not count pending uses; see [DB.MergeUsage].
+func (t Usage) ListOwn(ctx context.Context, owner string, day time.Time) ([]OwnUse, error) {
+	found, err := queryAll[OwnUse](ctx, t.c, `SELECT * FROM (
+			SELECT o.skill_id, s.name, CASE WHEN o.day < $2 THEN o.uses + o.earlier_uses ELSE o.earlier_uses END AS uses,
+				CASE WHEN o.day < $2 THEN o.day ELSE o.earlier_day END AS last
+			FROM own_usage o JOIN skills s ON s.id = o.skill_id WHERE o.owner = $1) AS u
+		WHERE u.uses > 0 AND u.last >= $3 ORDER BY u.skill_id`, owner, dayNumber(day), dayNumber(day)-OwnUseDays)
+	if err != nil {
+		return nil, fmt.Errorf("list skills that a user used: %w", err)
+	}
+	return found, nil
+}
+
+// pendingUsage is a row of usage_pending.
+type pendingUsage struct {
+	UsageDay
+	Owner string
+}
+
+func (p *pendingUsage) fields() []any { return append(p.UsageDay.fields(), &p.Owner) }
+
+// mergeOwn adds moved counts to the totals of their users.
+func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage) error {
+	type key struct {
+		owner, skill string
+		day          int64
+	}
+	sums := map[key]int64{}
+	for _, p := range moved {
+		if n := p.Loads + p.Calls - p.Errors; p.Owner != "" && n > 0 {
+			sums[key{p.Owner, p.SkillID, dayNumber(p.Date)}] += n
+		}
+	}
+	keys := make([]key, 0, len(sums))
+	for k := range sums {
+		keys = append(keys, k)
+	}
+	// A fixed order prevents deadlocks between nodes.
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.skill, b.skill), cmp.Compare(a.day, b.day))
+	})
+	for _, k := range keys {
+		n, err := queryScalar[int64](ctx, c, "SELECT count(*) FROM own_usage WHERE owner = $1 AND skill_id <> $2", k.owner, k.skill)
+		if err != nil {
+			return err
+		}
+		if n >= MaxOwnUses {
+			deleted, err := c.exec(ctx, "DELETE FROM own_usage WHERE owner = $1 AND day < $2", k.owner, k.day-OwnUseDays)
+			if err != nil {
+				return err
+			}
+			if deleted == 0 {
+				continue
+			}
+		}
+		// Late counts of an earlier day count for the last day, so that no order of
+		// that day changes.
+		_, err = c.exec(ctx, `INSERT INTO own_usage (owner, skill_id, day, uses, earlier_day, earlier_uses)
+			SELECT u.id, s.id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), 0, 0 FROM users u, skills s WHERE u.id = $1 AND s.id = $2 -- may have been deleted
+			ON CONFLICT (owner, skill_id) DO UPDATE SET
+				earlier_uses = CASE WHEN excluded.day > own_usage.day THEN own_usage.earlier_uses + own_usage.uses ELSE own_usage.earlier_uses END,
+				earlier_day = CASE WHEN excluded.day > own_usage.day THEN own_usage.day ELSE own_usage.earlier_day END,
+				uses = CASE WHEN excluded.day > own_usage.day THEN excluded.uses ELSE own_usage.uses + excluded.uses END,
+				day = CASE WHEN excluded.day > own_usage.day THEN excluded.day ELSE own_usage.day END`,
+			k.owner, k.skill, k.day, sums[k])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
