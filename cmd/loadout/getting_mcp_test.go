@@ -67,7 +67,7 @@ func (c *mcpClient) calls(tool string, args map[string]any) (text string, struct
 func (c *mcpClient) until(part, tool string, args map[string]any) (string, map[string]any) {
 	c.Helper()
 	text := ""
-	for range 300 {
+	for range 1500 {
 		var values map[string]any
 		if text, values = c.calls(tool, args); strings.Contains(text, part) {
 			return text, values

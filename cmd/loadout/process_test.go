@@ -55,7 +55,7 @@ func startIn(t *testing.T, home string, args ...string) (*process, io.WriteClose
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(30*time.Second, func() { p.Process.Kill() })
+	late := time.AfterFunc(2*time.Minute, func() { p.Process.Kill() })
 	t.Cleanup(func() { late.Stop(); p.Process.Kill(); p.Wait() })
 	return p, in
 }
@@ -300,7 +300,7 @@ func TestSIGHUPReloads(t *testing.T) {
 	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for id := 3; id < 200; id++ {
+	for id := 3; id < 1500; id++ {
 		if got := ask(strconv.Itoa(id)); strings.Contains(got, "Hello.") {
 			return
 		}

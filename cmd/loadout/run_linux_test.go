@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/exit"
@@ -163,7 +162,7 @@ func TestTerminalRun(t *testing.T) {
 setsid sh -c "trap '' INT TERM HUP; sleep `+marker+`" &
 sleep `+marker+` &
 echo first
-sleep 0.3
+read -r _
 echo second >&2
 wait
 sleep `+marker+`
@@ -171,8 +170,9 @@ sleep `+marker+`
 	c := openConsoleOf(t, exe, 100, nil, "run", "tool", "slow.sh", "--skills", skills)
 	c.await(t, "first")
 	if strings.Contains(c.output(), "second") {
-		t.Errorf("output is held back:\n%s", c.output())
+		t.Errorf("the script did not wait:\n%s", c.output())
 	}
+	c.types(t, "\r")
 	c.await(t, "second")
 	if len(processes(t, marker)) < 2 {
 		t.Fatal("the script is not seen from outside")
@@ -182,15 +182,7 @@ sleep `+marker+`
 	if strings.Contains(c.output(), "loadout:") {
 		t.Errorf("an interrupted run is not an error:\n%s", c.output())
 	}
-	for range 100 {
-		if len(processes(t, marker)) == 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if left := processes(t, marker); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
-	}
+	eventually(t, "the script's processes end", func() bool { return len(processes(t, marker)) == 0 })
 }
 
 // A script is typed to as the command is.

@@ -36,7 +36,7 @@ func TestSecretInputIsNotEchoed(t *testing.T) {
 // awaitEcho waits until the terminal's echo is on or off.
 func awaitEcho(t *testing.T, c *terminalUser, want bool) {
 	t.Helper()
-	for range 400 {
+	for range 3000 {
 		conn, err := c.master.SyscallConn() // Fd would make it block
 		if err != nil {
 			t.Fatal(err)

@@ -102,7 +102,7 @@ func serveHub(t *testing.T, home string, env []string, args ...string) *served {
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(time.Minute, func() { s.Process.Kill() })
+	late := time.AfterFunc(5*time.Minute, func() { s.Process.Kill() })
 	read := bufio.NewReader(out)
 	err = json.NewDecoder(read).Decode(&s.greeting)
 	go func() {
