@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -33,9 +34,15 @@ func TestMain(m *testing.M) {
 	// The race detector makes every process of a command wait for a second.
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	testscript.Main(cleanup{m}, map[string]func(){
-		"loadout":           func() { runAs(testCaller, testOperator()) },
-		"loadout-detecting": func() { runAs(nil, testOperator()) }, // determines who runs it, as the real program does
+		"loadout":           func() { runPatiently(testCaller) },
+		"loadout-detecting": func() { runPatiently(nil) }, // determines who runs it, as the real program does
 	})
+}
+
+// runPatiently runs a command that has its skills from the start, on a slow machine too.
+func runPatiently(caller func() presence.Caller) {
+	skillWait = time.Minute
+	runAs(caller, testOperator())
 }
 
 // testCaller is the user of most tests, which have no terminal and may
