@@ -85,8 +85,8 @@ type RunResult struct {
 	Stdout      string            `json:"stdout"`      // up to 1 MiB, with secrets redacted and invalid UTF-8 replaced
 	Stderr      string            `json:"stderr"`      // like Stdout
 	DurationMS  int64             `json:"duration_ms"` // in milliseconds
-	Killed      bool              `json:"killed"`      // the script did not exit by itself
-	Truncated   bool              `json:"truncated"`   // output beyond the limit was dropped
+	Killed      bool              `json:"killed"`      // whether the script did not exit by itself
+	Truncated   bool              `json:"truncated"`   // whether output beyond the limit was dropped
 	Reason      sandbox.Reason    `json:"reason"`
 	Detail      string            `json:"detail,omitempty"` // details of the reason
 	Backend     string            `json:"backend"`          // name of the sandbox backend

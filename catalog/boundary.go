@@ -32,8 +32,8 @@ func (e *outsideError) Error() string {
 // inspected, because inspecting them could block or mount a file system.
 type boundary struct {
 	root *os.Root
-	dir  string // as given
-	real string // without symlinks
+	dir  string // path as given
+	real string // path without symlinks
 }
 
 // openBoundary opens the directory dir, or returns nil if dir is empty. The

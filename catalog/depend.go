@@ -118,7 +118,7 @@ type ordering struct {
 
 	root   *Entry
 	needs  map[string][]need // dependencies by name, from this round and earlier ones
-	chosen map[string]*Entry // by name
+	chosen map[string]*Entry // chosen skills by name
 	seen   map[*Entry]bool
 	order  []*Entry
 }

@@ -18,11 +18,11 @@ import (
 // operation of a scan.
 type dirfd struct {
 	fd   int
-	path string   // for messages
+	path string   // path for messages
 	file *os.File // owns fd, if not nil
 
 	within  *boundary // if not nil, symlinks to files must not lead out of it
-	noLinks bool      // symlinks to files are errors
+	noLinks bool      // whether symlinks to files are errors
 }
 
 func openDir(path string) (*dirfd, error) {

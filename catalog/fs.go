@@ -24,7 +24,7 @@ type fsSource struct {
 
 	guard scanGuard
 	mu    sync.Mutex          // held while listing; guards the fields below
-	known map[string]*fsSkill // by directory, from the last listing
+	known map[string]*fsSkill // skills by directory, from the last listing
 }
 
 // fsSkill is a listed skill with the hash of the bytes that it was parsed from.

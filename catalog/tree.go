@@ -119,7 +119,7 @@ type found struct {
 	seen     int64
 	entry    *Entry // nil if the skill does not load
 	problems []Problem
-	missing  bool // the file does not exist; never stored
+	missing  bool // whether the file does not exist; never stored
 }
 
 // scan holds the state of a single walk of a directory tree.

@@ -94,7 +94,7 @@ type watching struct {
 	at     map[string][]watcher // watchers by the path of the watched directory
 	have   map[string]bool      // watched paths
 	gone   map[string]bool      // watched paths that were removed or renamed
-	busy   bool                 // a source was being read during the last update
+	busy   bool                 // whether a source was being read during the last update
 }
 
 // watchedTree is the state of watching a source.

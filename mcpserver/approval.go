@@ -181,7 +181,7 @@ const maxUsed = 10_000
 type answer struct {
 	verdict
 	subject policy.Digest // the tool shown in the question
-	anyArgs bool          // keep covers calls with other arguments
+	anyArgs bool          // whether keep covers calls with other arguments
 	keep    policy.Scope  // scope of a grant for further calls; "" for none
 }
 

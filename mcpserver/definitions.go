@@ -20,7 +20,7 @@ type definitions struct {
 	next mcp.MethodHandler // handles requests after the middleware of their Server
 
 	mu       sync.Mutex                    // guards the fields below
-	sessions map[string]*mcp.ServerSession // for stateless calls, by protocol version
+	sessions map[string]*mcp.ServerSession // sessions for stateless calls, by protocol version
 	closed   bool
 	users    int // number of servers that share it; guarded by shared.mu
 }

@@ -36,7 +36,7 @@ type toolGrowth struct {
 // an error with the reason.
 type grownTools struct {
 	mu    sync.Mutex
-	tools []*mcp.Tool // under the names listed by this server, in load order
+	tools []*mcp.Tool // tools under the names listed by this server, in load order
 	bytes int
 }
 

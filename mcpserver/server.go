@@ -163,9 +163,9 @@ type Server struct {
 	memory    toolresult.Memory
 
 	mu          sync.Mutex                  // guards the fields below, and changes to current
-	lasting     atomic.Pointer[definitions] // for connections; nil until they are needed
+	lasting     atomic.Pointer[definitions] // definitions for connections; nil until they are needed
 	hasLoadTool bool                        // whether the tool that loads skills is registered there
-	shared      *definitions                // for stateless calls; nil until the first one
+	shared      *definitions                // definitions for stateless calls; nil until the first one
 }
 
 // New returns a server for the runtime. The server follows changes to the

@@ -23,8 +23,8 @@ type Use struct {
 	Script     string        // path of the script that ran, relative to the skill; "" if none did
 	Tokens     int           // estimated tokens of the delivered text
 	Took       time.Duration // duration of a run; 0 if unknown
-	Refused    bool          // policy or the user refused, and nothing was done
-	Failed     bool          // the use failed for another reason
+	Refused    bool          // whether policy or the user refused, so that nothing was done
+	Failed     bool          // whether the use failed for another reason
 }
 
 // Values of [Use.Kind].

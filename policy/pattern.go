@@ -156,7 +156,7 @@ type argumentText struct {
 	values  []string // an allowing rule must match all of them
 	all     []string // other rules must match at least one of them
 	command bool     // whether values are shell commands
-	broken  bool     // unreadable arguments: no rule with a pattern allows the call
+	broken  bool     // whether the arguments are unreadable, so that no rule with a pattern allows the call
 }
 
 // argumentTexts returns the parts of the call's arguments to compare with

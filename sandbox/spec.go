@@ -47,7 +47,7 @@ type File struct {
 	Path   string `json:"path"`   // relative, with slashes
 	Size   int64  `json:"size"`   // in bytes
 	SHA256 string `json:"sha256"` // hex; "" if not verified
-	Exec   bool   `json:"-"`      // executable
+	Exec   bool   `json:"-"`      // whether the file is executable
 }
 
 // Mount is a host directory or file to mount in the sandbox.

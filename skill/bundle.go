@@ -65,7 +65,7 @@ type File struct {
 	Path   string `json:"path"` // relative, with slashes
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"` // 64 lower-case hex digits; empty if not hashed
-	Script bool   `json:"script"` // has a script extension or an executable bit
+	Script bool   `json:"script"` // whether the file has a script extension or an executable bit
 }
 
 // Manifest lists the files of a skill, sorted by path in byte order. The files

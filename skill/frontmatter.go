@@ -18,7 +18,7 @@ type layout struct {
 	front, body int  // offsets of the first byte of the YAML and of the body
 	end         int  // offset after the last byte of the YAML
 	line        int  // 1-based line of the first byte of the YAML
-	open        bool // src is too short to find the end
+	open        bool // whether src is too short to find the end
 }
 
 // findLayout finds the frontmatter. It starts after the first line, which must

@@ -13,7 +13,7 @@ import (
 // parser holds the state of parsing a SKILL.md.
 type parser struct {
 	src    []byte
-	whole  bool // src is the whole file
+	whole  bool // whether src is the whole file
 	folder string
 	lay    layout
 	ds     Diagnostics

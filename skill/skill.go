@@ -69,8 +69,8 @@ type Skill struct {
 	// is empty if only the head of a file was parsed.
 	Instructions string
 
-	Unnamed  bool // the file has no usable name, so Name is the folder's name
-	Repaired bool // the frontmatter was not valid YAML and was repaired
+	Unnamed  bool // whether the file has no usable name, so that Name is the folder's name
+	Repaired bool // whether the frontmatter was not valid YAML and was repaired
 }
 
 // Tool is a tool declaration in the frontmatter. Only the name is required.

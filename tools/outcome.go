@@ -17,8 +17,8 @@ type CallOutcome struct {
 	// the skill that provides the tool, and SkillKey its [catalog.Entry.Key].
 	// Both are "" for the user's own tools.
 	Tool, Skill, SkillKey string
-	Refused               bool          // refused by policy; the call did not reach the server
-	Failed                bool          // not sent, no response, or an error result
+	Refused               bool          // whether policy refused the call, so that it did not reach the server
+	Failed                bool          // whether the call was not sent, had no response, or had an error result
 	Duration              time.Duration // response time of the server; 0 if not reached
 }
 

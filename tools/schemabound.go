@@ -26,7 +26,7 @@ func isBounded(schema []byte) bool {
 // schemaCost counts the schemas that a validation can reach.
 type schemaCost struct {
 	root any
-	work map[string]int // by reference; -1 while being counted
+	work map[string]int // cost by reference; -1 while being counted
 }
 
 // count returns the cost of validating with v, or more than maxWork if it is

@@ -130,7 +130,7 @@ type Set struct {
 
 	mu            sync.Mutex
 	own           []*server                  // in configuration order, the profile's first
-	groups        map[string]*serverGroup    // by skill key
+	groups        map[string]*serverGroup    // groups by skill key
 	conversations map[string][]*sessionTools // conversations that use each skill, by skill key
 	persistent    map[string]bool            // keys of skills connected outside a conversation, until the set is closed
 	closed        bool

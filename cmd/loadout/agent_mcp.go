@@ -102,7 +102,7 @@ type mcpFlags struct {
 	workspace               string
 	files                   []string
 	profile, expose, prefix string
-	exposed                 bool // --expose was given
+	exposed                 bool // whether --expose was given
 	grow                    bool
 }
 

@@ -18,7 +18,7 @@ type hubGreeting struct {
 	Database string `json:"database"` // SQLite or PostgreSQL
 	Data     string `json:"data"`
 	Model    string `json:"model"`
-	Setup    bool   `json:"setup"` // a link for the first administrator was printed
+	Setup    bool   `json:"setup"` // whether a link for the first administrator was printed
 }
 
 // printHubGreeting prints the address of the hub and the next steps. The link

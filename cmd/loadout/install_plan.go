@@ -23,7 +23,7 @@ type plan struct {
 // planOptions control how a plan is computed, shown and applied.
 type planOptions struct {
 	force, downgrade, yes, dryRun, fullDiff bool
-	verb                                    string // add or update
+	verb                                    string // "add" or "update"
 }
 
 // newPlan returns an empty plan. The caller must close it.

@@ -16,7 +16,7 @@ import (
 // listedGrant is a grant in the output of approve --list --json.
 type listedGrant struct {
 	policy.Grant
-	Changed bool `json:"changed,omitempty"` // the skill or one of its dependencies changed after the approval, so that the grant does not apply
+	Changed bool `json:"changed,omitempty"` // whether the skill or one of its dependencies changed after the approval, so that the grant does not apply
 	// Configured is set if the grant comes from policy.approved. Each listing
 	// gives such a grant a new ID and the current time.
 	Configured bool `json:"configured,omitempty"`

@@ -13,7 +13,7 @@ import (
 // pendingRequest is a pending request in the output of approve --pending --json.
 type pendingRequest struct {
 	setup.PendingRequest
-	Command string `json:"command"` // as the user types it
+	Command string `json:"command"` // command as the user types it
 }
 
 type pendingOutput struct {

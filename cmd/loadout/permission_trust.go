@@ -43,7 +43,7 @@ type trustList struct {
 
 type trustedDir struct {
 	trust.Record
-	Changed bool `json:"changed,omitempty"` // the trust no longer applies
+	Changed bool `json:"changed,omitempty"` // whether the trust no longer applies
 }
 
 func (a *app) trustCommand() *cobra.Command {

@@ -63,7 +63,7 @@ func (a *app) inspectSecrets() doctor.Secrets {
 type doctorInstalled struct {
 	Path    string            `json:"path"`
 	Skills  int               `json:"skills"`
-	Newer   []availableUpdate `json:"newer"`   // as of the last loadout update --check
+	Newer   []availableUpdate `json:"newer"`   // newer versions as of the last loadout update --check
 	Problem string            `json:"problem"` // problem with loadout.lock; "" if it is readable
 	// Signatures lists limits of signatures, such as expired keys.
 	Signatures []install.Warning `json:"signatures"`

@@ -30,7 +30,7 @@ type scanOutput struct {
 	Results []skillcheck.Scanned `json:"results"`
 	Counts  map[string]int       `json:"counts"` // findings by severity
 	Level   scan.Severity        `json:"level"`  // lowest severity that sets the exit code to 1
-	Clean   bool                 `json:"clean"`  // no findings at or above the level
+	Clean   bool                 `json:"clean"`  // whether there are no findings at or above the level
 	Notice  string               `json:"notice"`
 }
 

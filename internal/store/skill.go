@@ -13,7 +13,7 @@ type Skill struct {
 	ID        string // set by Create if ""
 	Namespace Namespace
 	Name      string // unique within the namespace
-	Hidden    bool   // omitted from lists, but usable by name
+	Hidden    bool   // whether the skill is omitted from lists; it can still be used by name
 	Origin    string // where the skill came from; "" for an upload
 	Source    json.RawMessage
 	CreatedBy string

@@ -13,7 +13,7 @@ type ToolDefinition struct {
 	Tool       string // name at the server
 	Digest     string // digest of the definition
 	Definition json.RawMessage
-	OwnerID    string // id of the kind or skill that provides the server; "" if unknown
+	OwnerID    string // id of the resource or skill that provides the server; "" if unknown
 	Accepted   bool
 	AcceptedBy string // a user; "" for the first definition of a server
 	Seen       time.Time

@@ -39,7 +39,7 @@ type Version struct {
 	Display     string
 	Description string
 	Tags        []string
-	Note        string // by the reviewer
+	Note        string // note by the reviewer
 	Source      json.RawMessage
 	Meta        json.RawMessage
 	// ChangesRequested reports whether the reviewer who rejected the version asked

@@ -34,7 +34,7 @@ var ErrInvalidCredentials = errors.New("invalid credentials: sign in again or cr
 // modified.
 type Principal struct {
 	User   UserID
-	Name   string // for display
+	Name   string // display name
 	Admin  bool
 	Groups map[GroupID]Role
 	Scopes Scopes // all for a browser; a token may have fewer

@@ -19,7 +19,7 @@ type Limiter struct {
 
 	mu     sync.Mutex // guards the fields below
 	keys   map[string]*list.Element
-	recent *list.List // of *limitedKey, most recently used first
+	recent *list.List // holds *limitedKey, most recently used first
 }
 
 type limitedKey struct {

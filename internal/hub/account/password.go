@@ -73,7 +73,7 @@ func DefaultCost() Cost { return Cost{Memory: 64 << 10, Time: 3, Lanes: 4} }
 type Client struct {
 	name, group string
 	known       bool
-	deadline    time.Time // for waiting; if zero, each call waits up to maxWait
+	deadline    time.Time // time until which calls wait; if zero, each call waits up to maxWait
 }
 
 // NetworkClient returns the client for a sign-in that starts now from an address.

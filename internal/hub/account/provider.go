@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	providerTimeout  = 10 * time.Second // for all requests to the provider during one user request
+	providerTimeout  = 10 * time.Second // timeout for all requests to the provider during one user request
 	maxProviderBody  = 1 << 20          // bytes of a response
 	maxProviderHops  = 3
 	maxProviderError = 200 // maximum length of the provider's error shown to users, in bytes

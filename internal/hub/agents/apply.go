@@ -59,7 +59,7 @@ type AppliedSkill struct {
 
 // Result is the result of [Registry.Apply].
 type Result struct {
-	Changes []Change // in the order of the documents
+	Changes []Change // one for each document, in order
 	// Committed reports whether the changes were stored. It is false after a dry
 	// run and if a document was refused.
 	Committed bool
@@ -162,7 +162,7 @@ type documentBatch struct {
 	tx         *store.Tx
 	docs       []*Document
 	result     *Result
-	namespaces []store.Namespace // of each document; "" if unresolved
+	namespaces []store.Namespace // namespace of each document; "" if unresolved
 	declared   map[identity]int  // indexes of documents
 }
 

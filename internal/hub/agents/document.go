@@ -12,7 +12,7 @@ import (
 type Document struct {
 	APIVersion  string
 	Kind        string
-	Namespace   string // as written: "" or default for the user's own, public, or the name of a group
+	Namespace   string // as written: "", default, public or the name of a group; "" and default mean the user's own
 	Name        string
 	Description string
 	// BaseGeneration is the generation that the edit started from. Apply refuses

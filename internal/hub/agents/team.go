@@ -15,7 +15,7 @@ import (
 
 // TeamMember is a Team member to which the leader can hand over tasks.
 type TeamMember struct {
-	Name        string `json:"name"` // for the member argument of the tool
+	Name        string `json:"name"` // value of the tool's member argument
 	Role        string `json:"role,omitempty"`
 	Description string `json:"description,omitempty"`
 	Confirm     bool   `json:"requireConfirmation" doc:"Whether each task for it needs approval"`

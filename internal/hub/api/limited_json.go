@@ -10,7 +10,7 @@ type limitedJSON struct {
 	left       int    // number of values still allowed
 	onExceeded func() // called when the limit is exceeded
 
-	text, escaped bool // inside a string; after a backslash in a string
+	text, escaped bool // whether the next byte is in a string, and whether it follows a backslash
 }
 
 func (b *limitedJSON) Read(p []byte) (int, error) {

@@ -207,7 +207,7 @@ type Request struct {
 	// other skills.
 	Draft bool
 
-	profile *agents.Profile // for a member of a Team; replaces Kind, Namespace and Name
+	profile *agents.Profile // profile of a Team member; replaces Kind, Namespace and Name
 }
 
 // Setup holds the skills and tools of a conversation or endpoint. It is safe for

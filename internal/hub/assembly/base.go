@@ -32,7 +32,7 @@ type base struct {
 	servers         map[string]agents.Server           // servers defined by documents, by name
 	skillIDs        map[string]library.SkillIdentifier // IDs of library skills, by source origin
 
-	ready chan struct{} // closed when open has returned err
+	ready chan struct{} // closed when open has returned and err is set
 	err   error
 
 	stop         context.CancelFunc // ends the goroutines
@@ -53,7 +53,7 @@ type base struct {
 	// The following fields are guarded by assembler.mu.
 	users         int
 	idle          *time.Timer    // closes an unused base
-	since         time.Time      // when users became 0
+	since         time.Time      // time at which users became 0
 	conversations map[string]int // number of setups by conversation ID
 	watchers      int            // number of setups that watch the catalog
 	unwatch       func()

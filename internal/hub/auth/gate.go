@@ -44,7 +44,7 @@ type Gate struct {
 	single  bool          // whether the hub has no accounts
 	Secure  bool          // whether browsers reach the hub over https
 
-	requests *account.Limiter // by user, or by network if anonymous; nil for no limit
+	requests *account.Limiter // limits requests by user, or by network if anonymous; nil for no limit
 	signIns  *account.Backoff // sign-in attempts
 	guesses  *account.Limiter // attempts to enter the current password, by user
 }

@@ -243,7 +243,7 @@ type Engine struct {
 	mu        sync.Mutex
 	draining  chan struct{} // closed once no new work is accepted
 	workers   int
-	liveTurns map[string]liveTurn // by conversation ID
+	liveTurns map[string]liveTurn // running turns by conversation ID
 	idle      chan struct{}       // closed when draining and the last worker has finished
 }
 

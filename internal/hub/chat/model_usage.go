@@ -11,7 +11,7 @@ import (
 
 // ModelUsage is the number of tokens used in a conversation, by model.
 type ModelUsage struct {
-	Models map[string]llm.Usage // by model name
+	Models map[string]llm.Usage // usage by model name
 	// Unreported counts the responses whose usage was not reported, by model
 	// name.
 	Unreported map[string]int

@@ -199,8 +199,8 @@ type snapshotCache struct {
 	mu   sync.Mutex
 	size int
 	max  int
-	used *list.List               // of *cachedSnapshot, most recently used first
-	byID map[string]*list.Element // by conversation ID
+	used *list.List               // holds *cachedSnapshot, most recently used first
+	byID map[string]*list.Element // elements of used, by conversation ID
 }
 
 type cachedSnapshot struct {

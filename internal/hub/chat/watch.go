@@ -35,8 +35,8 @@ func (e *Engine) WatchAsClient(ctx context.Context, p account.Principal, id stri
 
 // watchMode configures watch.
 type watchMode struct {
-	follow   bool // wait for later events
-	asClient bool // receive requests to clients
+	follow   bool // whether to wait for later events
+	asClient bool // whether to receive requests to clients
 }
 
 func (e *Engine) watch(ctx context.Context, p account.Principal, id string, after int64, mode watchMode) iter.Seq2[Event, error] {

@@ -30,7 +30,7 @@ type fileCache struct {
 
 	mu      sync.Mutex
 	entries map[string]*list.Element // elements of used, by hash
-	used    *list.List               // of *cached, most recently used first
+	used    *list.List               // holds *cached, most recently used first
 	bytes   int64
 }
 

@@ -21,7 +21,7 @@ const (
 	maxEntries     = 50_000
 	maxOffered     = 2_000
 	inspectTimeout = 5 * time.Minute
-	latestTimeout  = 30 * time.Second // for reading a repository's newest commit
+	latestTimeout  = 30 * time.Second // timeout for reading a repository's newest commit
 )
 
 // parseSource parses a source location and checks that the hub may use it.

@@ -16,7 +16,7 @@ type lane struct {
 // userQueue holds a user's waiting operations, oldest first.
 type userQueue struct {
 	user    string
-	calls   list.List // of *call
+	calls   list.List // holds *call, oldest first
 	element *list.Element
 }
 
@@ -24,7 +24,7 @@ type userQueue struct {
 type call struct {
 	caller  Caller
 	granted chan struct{} // closed when a slot is granted
-	element *list.Element // in the user's queue
+	element *list.Element // element in the user's queue
 }
 
 func newLane(o Options) *lane {

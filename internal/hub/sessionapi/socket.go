@@ -82,7 +82,7 @@ type socket struct {
 	h    *Handlers
 	conn *websocket.Conn
 	open context.Context // done when the connection ends
-	ctx  context.Context // for work on behalf of the client; cancelled by end
+	ctx  context.Context // context for work on behalf of the client; cancelled by end
 	end  context.CancelCauseFunc
 	turn chan struct{} // held while sending
 
