@@ -163,7 +163,7 @@ func (c *Catalog) Reload(ctx context.Context) error {
 	return c.refresh(ctx, all)
 }
 
-// reuse replaces entries with equal entries in old. Both slices are sorted by
+// reuse replaces entries with equal ones from old. Both slices are sorted by
 // directory.
 func reuse(old, entries []*Entry) {
 	for i, j := 0, 0; i < len(old) && j < len(entries); {

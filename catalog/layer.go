@@ -19,8 +19,8 @@ type Layer struct {
 
 // layerIndex holds what the layers of a listing share.
 type layerIndex struct {
-	entries    []*Entry // by directory
-	byName     []*Entry // by name, then in order of precedence
+	entries    []*Entry // sorted by directory
+	byName     []*Entry // sorted by name, then in order of precedence
 	lookalikes []*Entry // entries whose name may look like another one: see Snapshot.lookalikes
 	preload    []*Entry // entries that a model may load, and that are marked preload
 	names      int      // number of distinct names whose first skill a model may load

@@ -65,8 +65,8 @@ func misplacedArguments(args json.RawMessage) json.RawMessage {
 	return js
 }
 
-// callLines returns the calls of up to three tools through one of this server's
-// tools, call_tool or read_tool.
+// callLines returns the calls of up to three tools, as a model writes them. It
+// makes the calls through one of this server's tools, call_tool or read_tool.
 func callLines(through string, names []string, args json.RawMessage) string {
 	text := " Call:"
 	for _, n := range names[:min(len(names), 3)] {

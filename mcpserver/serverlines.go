@@ -67,10 +67,10 @@ func listServers(all []serverInfo) string {
 	return b.String()
 }
 
-// describeServers returns one line for each server, in at most limit bytes in all.
-// The lines depend only on the configuration and the known tools, not on the
-// state of the servers. If there are too many, the text gives the number of the
-// others.
+// describeServers returns one line for each server, with a total size of at most
+// limit bytes. The lines depend only on the configuration and the known tools, not
+// on the state of the servers. If some servers do not fit, the last line gives
+// their number.
 func describeServers(all []tools.ServerSummary, limit int) string {
 	shown := all[:min(len(all), maxServers)]
 	for {

@@ -146,9 +146,9 @@ func (s *Session) inactive(all []*Skill) []ID {
 	return s.inactiveIDs(out)
 }
 
-// inactiveIDs returns the IDs in all that are not active. s.mu must be held.
-func (s *Session) inactiveIDs(all []ID) []ID {
-	return slices.DeleteFunc(slices.Clone(all), func(id ID) bool {
+// inactiveIDs returns those of the given IDs that are not active. s.mu must be held.
+func (s *Session) inactiveIDs(ids []ID) []ID {
+	return slices.DeleteFunc(slices.Clone(ids), func(id ID) bool {
 		_, ok := s.state.find(id)
 		return ok
 	})

@@ -97,8 +97,9 @@ func (s *Set) Find(ctx context.Context, q Query) (*ToolList, error) {
 	return out, nil
 }
 
-// isRelated reports whether a search for text concerns a server: the search is
-// for all tools, found a tool of the server, or has a word of its name.
+// isRelated reports whether a search for text concerns a server: the search
+// is for all tools, has found a tool of the server, or contains a word of the
+// server's name.
 func isRelated(sv *server, found []Tool, text string) bool {
 	asked := nameWords(text)
 	return len(asked) == 0 || slices.ContainsFunc(found, func(t Tool) bool { return t.server == sv }) ||

@@ -32,8 +32,9 @@ func (a *app) formatScanSummary(v *review.Findings) string {
 }
 
 // formatFindings returns the findings for a prompt in up to eight lines: counts
-// by severity, the worst findings, and the command that shows all.
-func (a *app) formatFindings(r *scan.Report, all string) string {
+// by severity, the worst findings, and showAll, the command that
+// shows all findings.
+func (a *app) formatFindings(r *scan.Report, showAll string) string {
 	counts := formatSeverities(r)
 	if counts == "" {
 		if r.Truncated {
@@ -57,7 +58,7 @@ func (a *app) formatFindings(r *scan.Report, all string) string {
 		}
 		fmt.Fprintf(&b, "  %s\n      %s\n", style(plain(text)), a.Faint(f.Advice))
 	}
-	fmt.Fprintf(&b, "  Show all: %s\n", all)
+	fmt.Fprintf(&b, "  Show all: %s\n", showAll)
 	return b.String()
 }
 

@@ -97,13 +97,13 @@ func (t Logins) Delete(ctx context.Context, hash []byte) error {
 	return nil
 }
 
-// DeleteByUser deletes all of a user's logins except the one with the hash
-// keep, and returns the number of deleted logins.
-func (t Logins) DeleteByUser(ctx context.Context, userID string, keep []byte) (int64, error) {
-	if keep == nil {
-		keep = []byte{} // no hash is empty
+// DeleteByUser deletes all of a user's logins, except the one whose hash is
+// keptHash, which may be nil. It returns the number of deleted logins.
+func (t Logins) DeleteByUser(ctx context.Context, userID string, keptHash []byte) (int64, error) {
+	if keptHash == nil {
+		keptHash = []byte{} // no hash is empty
 	}
-	n, err := t.c.exec(ctx, "DELETE FROM logins WHERE user_id = $1 AND hash <> $2", userID, keep)
+	n, err := t.c.exec(ctx, "DELETE FROM logins WHERE user_id = $1 AND hash <> $2", userID, keptHash)
 	if err != nil {
 		return 0, fmt.Errorf("delete logins of user %q: %w", userID, err)
 	}

@@ -44,8 +44,8 @@ func (s *MeterEntry) Tokens() int64 { return s.Input + s.Output + s.CacheRead + 
 // Meter stores the usage in conversations by day, user, agent and model.
 type Meter struct{ c conn }
 
-// Add adds each entry to the day of its Date, all or none. It only inserts rows,
-// so that it never waits for another node; see [DB.MergeUsage].
+// Add adds each entry to the day of its Date. If it fails, it adds no entries. It
+// only inserts rows, so that it never waits for another node; see [DB.MergeUsage].
 func (t Meter) Add(ctx context.Context, all ...MeterEntry) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, s := range all {

@@ -118,7 +118,7 @@ func (t ToolDefinitions) ListChanges(ctx context.Context, server string) ([]Tool
 }
 
 // ListChangesByOwner is like [ToolDefinitions.ListChanges] for all servers
-// provided by the kind or skill with the given id.
+// provided by the resource or skill with the given id.
 func (t ToolDefinitions) ListChangesByOwner(ctx context.Context, id string) ([]ToolDefinition, error) {
 	return t.listChanges(ctx, "of_id", id)
 }
@@ -142,7 +142,7 @@ func (t ToolDefinitions) Accept(ctx context.Context, server string, digests []st
 }
 
 // AcceptByOwner is like [ToolDefinitions.Accept] for all servers provided by
-// the kind or skill with the given id.
+// the resource or skill with the given id.
 func (t ToolDefinitions) AcceptByOwner(ctx context.Context, id string, digests []string, by string) ([]string, error) {
 	return t.accept(ctx, "of_id", id, digests, by)
 }
@@ -172,8 +172,8 @@ func (t ToolDefinitions) accept(ctx context.Context, column, key string, digests
 	return out, nil
 }
 
-// Prune deletes definitions that were seen before the given time and whose kind
-// or skill no longer exists. It returns their number.
+// Prune deletes definitions that were seen before the given time and whose
+// resource or skill no longer exists. It returns their number.
 func (t ToolDefinitions) Prune(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, `DELETE FROM definitions WHERE seen < $1 AND of_id <> ''
 		AND NOT EXISTS (SELECT 1 FROM kinds k WHERE k.id = of_id) AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.id = of_id)`, timestamp(before))

@@ -170,8 +170,8 @@ func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map
 	return out, nil
 }
 
-// Totals returns the number of loads and calls of all skills that were used since the
-// given day, by skill id.
+// Totals returns the number of loads and calls of each skill that was used since
+// the given day, by skill id.
 func (t Usage) Totals(ctx context.Context, since time.Time) (map[string]int64, error) {
 	found, err := queryAll[SkillUsage](ctx, t.c, "SELECT u.skill_id, "+castSums+" FROM "+usageRows+" u WHERE u.day >= $1 GROUP BY u.skill_id", dayNumber(since))
 	if err != nil {

@@ -158,14 +158,14 @@ func (m *model) addUser(out []sdk.MessageParam, run []llm.Message) []sdk.Message
 
 // userBlocks returns the blocks of the messages between two responses: the tool
 // results, which the vendor requires first, and the other blocks in order. If
-// apart is set, it returns the notices separately.
-func userBlocks(run []llm.Message, apart bool) (results, rest, notices []sdk.ContentBlockParamUnion) {
+// separate is set, it returns the notices separately.
+func userBlocks(run []llm.Message, separate bool) (results, rest, notices []sdk.ContentBlockParamUnion) {
 	for _, msg := range run {
 		if msg.Role == llm.Notice {
 			text := msg.Words()
 			switch {
 			case isBlank(text):
-			case apart:
+			case separate:
 				notices = append(notices, sdk.NewTextBlock(text))
 			default:
 				rest = append(rest, sdk.NewTextBlock("<notice>\n"+text+"\n</notice>"))

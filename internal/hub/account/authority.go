@@ -48,7 +48,7 @@ const (
 	GroupCreate  Action = "group.create"
 	GroupRead    Action = "group.read"    // see a group's members and settings
 	GroupMembers Action = "group.members" // add and remove members, within CanSetRole
-	GroupManage  Action = "group.manage"  // rename a group
+	GroupManage  Action = "group.manage"  // change a group's name, description and required approvers
 	GroupDelete  Action = "group.delete"
 
 	UserList    Action = "user.list"   // see users' names, to find a user

@@ -9,7 +9,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 )
 
-// waysJSON lists the sign-in methods.
+// waysJSON lists the ways to sign in.
 type waysJSON struct {
 	Mode     string `json:"mode" enum:"single,accounts" doc:"single: one user, without sign-in"`
 	Setup    bool   `json:"setup" doc:"Whether there is no administrator yet"`

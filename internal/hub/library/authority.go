@@ -130,8 +130,8 @@ func (l *Library) update(ctx context.Context, p account.Principal, a account.Act
 	return l.updateIf(ctx, p, a, id, func(_ *store.Tx, h *skillRecord) error { return h.check(p, a, h.CreatedBy) }, f)
 }
 
-// updateIf is like update, but calls may to authorize the change.
-func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.Action, id string, may func(*store.Tx, *skillRecord) error, f editFunc) error {
+// updateIf is like update, but calls check to authorize the change.
+func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.Action, id string, check func(*store.Tx, *skillRecord) error, f editFunc) error {
 	var denied error
 	var in Namespace
 	err := l.db.Tx(ctx, func(tx *store.Tx) error {
@@ -141,7 +141,7 @@ func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.A
 			return err
 		}
 		in = h.Namespace
-		if err := may(tx, h); err != nil {
+		if err := check(tx, h); err != nil {
 			if isDenied(err) || isNotFound(err) {
 				if !h.isVisible(p) {
 					err = notFound(id)

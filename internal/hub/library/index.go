@@ -139,12 +139,12 @@ func (s *skillIndex) notify(current bool, changed ...*indexedSkill) {
 	}
 }
 
-// watch calls changed after each change to a skill for which wants returns true,
+// watch calls changed after each change to a skill for which matches returns true,
 // until ctx is done. It calls changed immediately if any skill has changed since
 // the given revision. Calls to changed never overlap. Changes to versions that are
 // not current count only if versions is set.
-func (s *skillIndex) watch(ctx context.Context, since int64, versions bool, wants func(*indexedSkill) bool, changed func()) {
-	w := &watcher{matches: wants, versions: versions, pending: make(chan struct{}, 1)}
+func (s *skillIndex) watch(ctx context.Context, since int64, versions bool, matches func(*indexedSkill) bool, changed func()) {
+	w := &watcher{matches: matches, versions: versions, pending: make(chan struct{}, 1)}
 	s.mu.Lock()
 	s.watchers[w] = true
 	if s.revision > since {

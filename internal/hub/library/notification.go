@@ -42,15 +42,15 @@ func (a recipients) add(id string) {
 	}
 }
 
-// notify adds a notification for each recipient other than the user except, who
-// usually caused the event.
-func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, except account.UserID, kind, subject string, news NotificationDetails) error {
+// notify adds a notification for each recipient other than actor, the user who
+// caused the event, which may be empty.
+func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, actor account.UserID, kind, subject string, news NotificationDetails) error {
 	data, err := json.Marshal(news)
 	if err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(to)) {
-		if id == string(except) {
+		if id == string(actor) {
 			continue
 		}
 		if _, err := tx.Notifications.Add(ctx, store.Notification{UserID: id, Kind: kind, Subject: subject, Data: data}); err != nil {

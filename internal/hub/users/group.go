@@ -100,7 +100,7 @@ func (g Groups) Create(ctx context.Context, p account.Principal, name string, c 
 	return out, nil
 }
 
-// auditDetails returns the audit record details for the values, with an
+// auditDetails returns the details of the change for its audit record, with an
 // additional entry.
 func (c GroupChange) auditDetails(key, value string) map[string]any {
 	details := map[string]any{key: value}

@@ -304,9 +304,10 @@ func (s SignIns) List(ctx context.Context, p account.Principal, user account.Use
 	return out, err
 }
 
-// SignOut ends all of a user's browser sign-ins except the one with the hash keep,
-// which may be nil. It fails with [store.ErrNotFound] if there is no such user.
-func (s SignIns) SignOut(ctx context.Context, p account.Principal, user account.UserID, keep []byte) error {
+// SignOut ends all of a user's browser sign-ins, except the one whose hash is
+// keptHash, which may be nil. It fails with [store.ErrNotFound] if there is no such
+// user.
+func (s SignIns) SignOut(ctx context.Context, p account.Principal, user account.UserID, keptHash []byte) error {
 	a := auditedAction{by: p, action: account.TokenRevoke, in: store.UserNamespace(string(user)), subject: string(user), details: map[string]any{"change": "sign out"}}
 	if err := s.b.authorize(ctx, a, account.OwnedBy(user)); err != nil {
 		return err
@@ -315,7 +316,7 @@ func (s SignIns) SignOut(ctx context.Context, p account.Principal, user account.
 		if _, err := tx.Users.Get(ctx, string(user)); err != nil {
 			return err
 		}
-		_, err := tx.Logins.DeleteByUser(ctx, string(user), keep)
+		_, err := tx.Logins.DeleteByUser(ctx, string(user), keptHash)
 		return err
 	})
 }
