@@ -36,8 +36,8 @@ type Loaded struct {
 	Entry  *Entry
 	Skill  *skill.Skill
 	Source []byte // content of SKILL.md
-	// Needs lists the names of the skills that it depends on. Missing lists
-	// the references to dependencies that the catalog does not have.
+	// Needs lists the names of the skills that this skill depends on. Missing
+	// lists the references to dependencies that the catalog does not have.
 	Needs, Missing []string
 }
 

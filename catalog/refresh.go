@@ -20,7 +20,7 @@ type pending uint8
 const (
 	notPending  pending = iota
 	readPending         // being read
-	readAgain           // being read, and may have changed since
+	readAgain           // being read, and must be read again because it may have changed
 )
 
 // refresh reads the given sources and publishes their skills; see

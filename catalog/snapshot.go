@@ -42,8 +42,8 @@ type Snapshot struct {
 	count     int
 }
 
-// twin is a skill with the same directory or archive as an earlier skill, which
-// is used for both.
+// twin is an entry with the same directory or archive as first, an earlier entry
+// that is used instead.
 type twin struct{ entry, first *Entry }
 
 // NotFoundError is returned for a reference that matches no available skill. It

@@ -141,8 +141,8 @@ type scan struct {
 	problems []Problem
 
 	stops     []stop
-	outside   int // paths that lead out of the boundary
-	tooDeep   int // directories whose subdirectories were not searched
+	outside   int // number of paths that lead out of the boundary
+	tooDeep   int // number of directories whose subdirectories were not searched
 	firstDeep string
 }
 

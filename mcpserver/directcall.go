@@ -75,7 +75,8 @@ func callLines(through string, names []string, args json.RawMessage) string {
 	return text
 }
 
-// maxCallLine is the maximum size of the arguments in a line to call, in bytes.
+// maxCallLine is the maximum size of the arguments in a result of callLine, in
+// bytes.
 const maxCallLine = 4000
 
 // callLine returns the call of a tool with its arguments, as a model writes it.

@@ -147,12 +147,12 @@ type serverGroup struct {
 	key         string
 }
 
-// server is a server with the name under which its tools are listed.
+// server is a configured server with the name under which its tools are listed.
 type server struct {
 	name   string
-	skill  string // the skill that provides it; "" for the user's own
+	skill  string // name of the skill that provides the server; "" for the user's own servers
 	config *upstream.Config
-	group  *serverGroup             // the server's group; nil for the user's own
+	group  *serverGroup             // the server's group; nil for the user's own servers
 	full   *upstream.Config         // configuration with variables resolved; nil if values are missing
 	unset  []upstream.UnsetVariable // variables without a value, which prevent a connection
 	// settings are sent with calls, by tool name.
@@ -315,7 +315,7 @@ func describeUnset(unset []upstream.UnsetVariable) string {
 type Tool struct {
 	Name          string         // name for calls, of up to 48 letters, digits, _ and -
 	Server        string         // server name in the set
-	Skill         string         // the skill that provides it; "" for the user's own
+	Skill         string         // name of the skill that provides the server; "" for the user's own servers
 	State         upstream.State // state of the connection to the server
 	Definition    *mcp.Tool      // as defined by its server; must not be modified
 	NeedsApproval bool           // whether a call needs approval; see [Set.ResolveApprovals]

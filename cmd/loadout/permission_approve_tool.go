@@ -101,8 +101,8 @@ func (a *app) grantTool(ctx context.Context, set *setup.Toolset, t *tools.Capabi
 	return nil
 }
 
-// findTool returns the tools that a name may mean, in the spellings of rules, of
-// capabilities and of clients.
+// findTool returns the tools that a name may mean. It accepts the names that
+// rules, capabilities and clients use.
 func findTool(ctx context.Context, set *setup.Toolset, name string) ([]tools.Capability, error) {
 	all, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	Pending  Review = "pending"
 	Approved Review = "approved"
 	Rejected Review = "rejected"
-	// ChangesRequested is accepted by [Versions.SetReview]. A version stored with
-	// it is Rejected and has the field ChangesRequested set.
+	// ChangesRequested is only for [Versions.SetReview], which stores it as
+	// Rejected and sets [Version.ChangesRequested].
 	ChangesRequested Review = "changes-requested"
 )
 

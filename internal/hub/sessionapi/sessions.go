@@ -33,7 +33,7 @@ type newSession struct {
 	// Draft is a pointer, so that a draft without files, which is rejected,
 	// differs from no draft.
 	Draft *api.Draft `json:"draft,omitempty" doc:"Draft skill to try in this conversation only, instead of others of its name. Its code runs only after these files are saved and approved"`
-	// Version is tried like a draft.
+	// Version, like Draft, replaces other skills of its name in this conversation.
 	Version *triedVersion `json:"version,omitempty" doc:"Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that is awaiting review"`
 }
 
