@@ -30,9 +30,9 @@ type Approval struct {
 	// By is the user who approved the skill's code. The zero value is the user
 	// who runs this program.
 	By policy.Principal
-	// Presence is the [policy.Grant.Presence] of the grant. It says how it is
-	// known that the user answered. "" means that an approval request was
-	// answered.
+	// Presence is the [policy.Grant.Presence] of the grant. It says how the
+	// program knows that the user answered. "" means that the user answered an
+	// approval request.
 	Presence string
 	// Arguments, if not empty, replace the arguments of the tool call.
 	Arguments json.RawMessage

@@ -69,7 +69,7 @@ type Grant struct {
 	// in an MCP client: claude-code 2.0.1". "" means that it is unknown, as in
 	// grants of older programs. It is printable text of up to 256 bytes.
 	Presence string `json:"presence,omitempty"`
-	// ReadOnly means that the user was shown that the tool declares that it only
+	// ReadOnly is set if the user was shown the tool's declaration that it only
 	// reads, and allowed agents to call it as such a tool.
 	ReadOnly bool `json:"read_only,omitempty"`
 }

@@ -248,9 +248,9 @@ func jsonScalars(doc []byte) (strs, others []string, top map[string][]string, er
 // argumentPattern is the pattern in parentheses in a rule.
 type argumentPattern struct {
 	whole glob
-	parts []argumentPattern // such as git add:*, git commit:*
-	start string            // git, in git:*
-	site  string            // example.com, in domain:example.com
+	parts []argumentPattern // alternatives, such as git add:* and git commit:*
+	start string            // prefix, such as git in git:*
+	site  string            // domain, such as example.com in domain:example.com
 }
 
 func parseArgument(s string) argumentPattern {

@@ -152,15 +152,15 @@ func writtenLoads(turn []PastMessage) []string {
 	var out []string
 	for _, p := range turn {
 		if p.Role == RoleAssistant && len(p.Text) <= maxText && strings.Contains(p.Text, "Skill '") {
-			out = append(out, loadSentences(p.Text)...)
+			out = append(out, reportedLoads(p.Text)...)
 		}
 	}
 	return out
 }
 
-// loadSentences returns the skill names in the lines that report a load. It
+// reportedLoads returns the names of the skills in lines that report a load. It
 // ignores lines in code and in quotations.
-func loadSentences(text string) []string {
+func reportedLoads(text string) []string {
 	var out []string
 	code := skilltext.CodeSpans(text)
 	at, open, block := 0, 0, false // open is the state of openQuotes; block is set in a Markdown quotation

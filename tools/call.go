@@ -50,13 +50,13 @@ type Call struct {
 	// that the user was shown the declaration. Otherwise, the call is not sent,
 	// and [Set.Call] returns a [*NotReadOnlyError].
 	ReadOnly bool
-	// ReadOnlyShown means that the user who approves was shown that the tool
-	// declares that it only reads, for the [policy.Grant.ReadOnly] of a stored
-	// grant.
+	// ReadOnlyShown is set if the user who approves was shown the tool's
+	// declaration that it only reads. It sets [policy.Grant.ReadOnly] in a
+	// grant that is stored for the call.
 	ReadOnlyShown bool
 	// Presence is the [policy.Grant.Presence] of a grant that is stored for the
-	// call. It says how it is known that the user approved. "" means that an
-	// approval request was answered.
+	// call. It says how the program knows that the user approved. "" means that
+	// the user answered an approval request.
 	Presence string
 	// Allow holds the rules of active skills. They can allow only calls that
 	// the rules of the set do not decide, and never calls of tools that are

@@ -81,8 +81,8 @@ func (t *Tool) isOwn() bool {
 	return sv.config.Owner == "" && sv.group == nil && sv.settings == nil && sv.skill == ""
 }
 
-// hasReadOnlyGrant reports whether the principal has a permanent grant for this
-// definition that says that the user was shown the declaration.
+// hasReadOnlyGrant reports whether the principal has a permanent grant for the
+// tool's definition with [policy.Grant.ReadOnly] set.
 func (s *Set) hasReadOnlyGrant(ctx context.Context, t *Tool, c *Call) bool {
 	subject := t.subject()
 	if s.opts.Grants == nil || subject == "" {

@@ -283,8 +283,8 @@ func (a actor) listSecretGrants(ctx context.Context, o Owner) ([]store.Grant, er
 	}
 }
 
-// isSelf reports whether the name refers to the actor's own name or ID instead of
-// a stored secret.
+// isSelf reports whether a name with the given owner refers to the actor's own name
+// or ID, which need not be stored as a secret.
 func (a actor) isSelf(o Owner, name string) bool {
 	return o == NamespaceOwner(store.UserNamespace(string(a.p.User))) && (name == "name" || name == "id")
 }
