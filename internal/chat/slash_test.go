@@ -1,0 +1,354 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/presence"
+	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// user is a user of a machine with skills, who chats without a screen.
+type user struct {
+	*Host
+	t      *testing.T
+	home   string
+	stdout bytes.Buffer
+	stderr bytes.Buffer
+	errs   []error // reported errors
+}
+
+func newUser(t *testing.T) *user {
+	t.Helper()
+	u := &user{t: t, home: t.TempDir()}
+	for name, text := range map[string]string{
+		"tides/SKILL.md":        "---\nname: tides\ndescription: Reads tide tables. Use it for high water.\nargument-hint: HARBOUR\nallowed-tools: Read\n---\nAdd one hour in summer.\n",
+		"tides/scripts/run.sh":  "#!/bin/sh\necho tide\n",
+		"model-only/SKILL.md":   "---\nname: model-only\ndescription: Only the agent uses it.\nuser-invocable: false\n---\nText.\n",
+		"user-only/SKILL.md":    "---\nname: user-only\ndescription: Only the user uses it.\ndisable-model-invocation: true\n---\nText.\n",
+		"help/SKILL.md":         "---\nname: help\ndescription: Has the name of a command.\n---\nText.\n",
+		"../state/x":            "",
+		"../config/config.yaml": "models:\n  names: {local: {model: \"openai:small\", base_url: \"http://127.0.0.1:1/v1\"}}\n  prices: {\"openai:gpt-*\": {input: 1, output: 2}, \"openai:big\": {input: 1, output: 2}}\n",
+	} {
+		p := filepath.Join(u.home, "skills", filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o700), os.WriteFile(p, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := map[string]string{"HOME": u.home, "LOADOUT_STATE": filepath.Join(u.home, "state"), "LOADOUT_CONFIG": filepath.Join(u.home, "config", "config.yaml")}
+	u.Host = &Host{
+		Setup: setup.Setup{
+			Console: console.Console{Stdin: strings.NewReader(""), Stdout: &u.stdout, Stderr: &u.stderr, Getenv: func(name string) string { return env[name] }},
+			Skills:  []string{filepath.Join(u.home, "skills")}, DetectCaller: func() presence.Caller { return presence.Caller{} },
+		},
+		ReportError: func(err error) int {
+			u.errs = append(u.errs, err)
+			return 1
+		},
+	}
+	return u
+}
+
+// open opens a conversation with the demo.
+func (u *user) open(o *Flags) *dialog {
+	u.t.Helper()
+	c, err := u.LoadConfig(nil)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	who, err := u.selectModel(u.t.Context(), c, o)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	d, err := u.openChat(u.t.Context(), conversationOptions{config: c, flags: o}, who)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	u.t.Cleanup(d.close)
+	return d
+}
+
+// enter runs a line and returns what it prints to standard output.
+func (u *user) enter(d *dialog, line string) (string, error) {
+	u.t.Helper()
+	u.stdout.Reset()
+	err := u.runLine(u.t.Context(), d, line)
+	return u.stdout.String(), err
+}
+
+func TestSlashCommands(t *testing.T) {
+	u := newUser(t)
+	t.Chdir(u.home)
+	d := u.open(&Flags{})
+	for _, tt := range []struct {
+		line string
+		want []string // in the output
+		not  string
+	}{
+		{"/help", []string{"/help", "/skills", "/unload", "one of 2 skills", "Keys"}, ""},
+		{"/help load", []string{"/load NAME", "load a skill until"}, "/unload NAME"},
+		{"/help /tides", []string{"tides", "Reads tide tables.", "usage: ", "/tides HARBOUR", "tools: Read", "scripts: scripts/run.sh", "from "}, "only"},
+		{"/help model-only", []string{"only the agent invokes it"}, "usage"},
+		{"/help user-only", []string{"only you invoke it"}, "only the agent"},
+		{"/skills", []string{"Skills (4)", "tides: Reads tide tables.", "help: Has the name"}, "Loaded"},
+		{"/cost", []string{"No requests yet."}, ""},
+		{"/details", []string{"No tool calls yet."}, ""},
+		{"/tools", []string{"Tools of the agent", "load_skill"}, "(the agent finds"},
+		{"/load tides", []string{"tides is loaded, until"}, ""},
+		{"/load tides", []string{"tides is already loaded"}, ""},
+		{"/skills", []string{"Loaded", "until /unload", "Skills (4)"}, ""},
+		{"/unload tides", []string{"tides is unloaded."}, ""},
+		{"/skills", []string{"Skills (4)"}, "Loaded"},
+		{"/model", []string{"Model: demo", "/model openai:NAME"}, ""},
+		{"/model local", []string{"small", "127.0.0.1:1", "is the model from now on"}, ""},
+		{"/model demo", []string{"demo", "is the model from now on"}, ""},
+		{"/resume " + d.id, []string{"This is conversation " + d.id}, ""},
+		{"hello", nil, ""},
+		{"/cost", []string{"model", "demo"}, "No requests"},
+		{"/resume", []string{d.id + " (this one)", "hello"}, ""},
+		{"/tides Cuxhaven", nil, ""},
+		{"/export ~/talk.md", []string{"Exported to ", "talk.md"}, ""},
+		{"/export", []string{"conversation-" + d.id + ".md"}, ""},
+	} {
+		out, err := u.enter(d, tt.line)
+		if err != nil {
+			t.Errorf("%s: %v", tt.line, err)
+		}
+		plain := strings.Join(strings.Fields(out), " ")
+		for _, want := range tt.want {
+			if !strings.Contains(plain, want) {
+				t.Errorf("%s: no %q in %q", tt.line, want, plain)
+			}
+		}
+		if tt.not != "" && strings.Contains(plain, tt.not) {
+			t.Errorf("%s: %q in %q", tt.line, tt.not, plain)
+		}
+	}
+	for _, name := range []string{"talk.md", "conversation-" + d.id + ".md"} {
+		b, err := os.ReadFile(filepath.Join(u.home, name))
+		if err != nil || !strings.Contains(string(b), "hello") {
+			t.Errorf("%s has %q, %v", name, b, err)
+		}
+	}
+
+	for line, want := range map[string]struct {
+		code int
+		hint string
+	}{
+		"/none":                  {exit.Usage, "list the commands: /help"},
+		"/help none":             {exit.NotFound, "list the skills: /skills"},
+		"/load":                  {exit.Usage, "/load NAME"},
+		"/load none":             {exit.NotFound, "list the skills: /skills"},
+		"/unload":                {exit.Usage, "/unload NAME"},
+		"/unload user-only":      {exit.NotFound, "list the loaded skills: /skills"},
+		"/resume none":           {exit.NotFound, "the latest conversation is "},
+		"/export ~/talk.md":      {exit.Failure, "name another file"},
+		"/export ~/none/talk.md": {exit.NotFound, "an existing directory"},
+	} {
+		_, err := u.enter(d, line)
+		if e, ok := errors.AsType[*exit.Error](err); !ok || e.Code != want.code || !strings.Contains(e.Hint, want.hint) {
+			t.Errorf("%s: %v, %+v", line, err, e)
+		}
+	}
+
+	for line, want := range map[string]*reopenError{"/new": {left: d.id}, "/clear": {left: d.id, clear: true}, "/quit": nil, "/exit": nil} {
+		_, err := u.enter(d, line)
+		end, ok := errors.AsType[*terminal.End](err)
+		if !ok {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		next, _ := errors.AsType[*reopenError](end.With)
+		if (next == nil) != (want == nil) || next != nil && *next != *want {
+			t.Errorf("%s: %+v", line, end.With)
+		}
+	}
+}
+
+func TestCompletions(t *testing.T) {
+	u := newUser(t)
+	d := u.open(&Flags{})
+	names := func(all []terminal.Choice) string {
+		var out []string
+		for _, c := range all {
+			out = append(out, c.Name)
+		}
+		return strings.Join(out, " ")
+	}
+	if got := names(d.completeSkills("t")); got != "tides" {
+		t.Errorf("skills: %s", got)
+	}
+	if got := names(d.completeLoaded("")); got != "" {
+		t.Errorf("loaded skills: %s", got)
+	}
+	if _, err := u.enter(d, "/load tides"); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(d.completeLoaded("ti")) + "," + names(d.completeLoaded("x")); got != "tides," {
+		t.Errorf("loaded skills: %s", got)
+	}
+	if got := names(d.completeNames(t.Context())("he")); got != "help help" { // the command and the skill
+		t.Errorf("names: %s", got)
+	}
+	if got := names(d.completeModels("")); got != "demo local openai:big" {
+		t.Errorf("models: %s", got)
+	}
+	if got := names(d.completeModels("open")); got != "openai:big" {
+		t.Errorf("models: %s", got)
+	}
+	if _, err := u.enter(d, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	other := u.open(&Flags{})
+	if got := names(other.pickConversations()); got != d.id {
+		t.Errorf("conversations: %s, want %s", got, d.id)
+	}
+	if got := names(d.pickConversations()); strings.Contains(got, d.id) {
+		t.Errorf("conversations of %s: %s", d.id, got)
+	}
+	if all := other.completeConversations(d.id[:8]); len(all) != 1 || !strings.Contains(all[0].Help, "hello") {
+		t.Errorf("conversations: %+v", all)
+	}
+	if got := names(other.completeConversations("x")); got != "" {
+		t.Errorf("conversations with x: %s", got)
+	}
+}
+
+// Lines are commands and messages until the input ends. Errors do not end the
+// conversation.
+func TestReadLoop(t *testing.T) {
+	u := newUser(t)
+	d := u.open(&Flags{left: "20260101-101010-abcde"})
+	if err := u.readLoop(t.Context(), d, terminal.NewLineReader(strings.NewReader("/none\n\nhello\n  /load tides  \n"))); err != nil {
+		t.Fatal(err)
+	}
+	if len(u.errs) != 1 || !strings.Contains(u.errs[0].Error(), "unknown command /none") {
+		t.Errorf("reported %v", u.errs)
+	}
+	if got := u.stderr.String(); !strings.Contains(got, "conversation "+d.id+". /help lists the commands") || !strings.Contains(got, "/resume 20260101-101010-abcde") {
+		t.Errorf("printed %q", got)
+	}
+	if !d.hasMessages() || len(d.session.Active()) != 1 {
+		t.Errorf("messages %t, active skills %v", d.hasMessages(), d.session.Active())
+	}
+	u.stderr.Reset()
+	u.printResume(d, nil)
+	if got := u.stderr.String(); !strings.Contains(got, "Resume this conversation with: loadout chat --session "+d.id) {
+		t.Errorf("printed %q", got)
+	}
+	u.stderr.Reset()
+	u.printResume(d, &reopenError{})
+	u.printResume(u.open(&Flags{}), nil) // the user said nothing
+	if got := u.stderr.String(); strings.Contains(got, "Resume") {
+		t.Errorf("printed %q", got)
+	}
+	if err := u.readLoop(t.Context(), d, terminal.NewLineReader(strings.NewReader("/quit\nhello\n"))); err != nil {
+		t.Errorf("after /quit: %v", err)
+	}
+	var next *reopenError
+	if err := u.readLoop(t.Context(), d, terminal.NewLineReader(strings.NewReader("/new\n"))); !errors.As(err, &next) || next.left != d.id {
+		t.Errorf("after /new: %v", err)
+	}
+}
+
+// Without a terminal, one prompt is answered, in a new or an existing conversation.
+func TestRunOnce(t *testing.T) {
+	u := newUser(t)
+	u.Stdin = strings.NewReader("hello from a pipe\n")
+	if err := u.Run(t.Context(), &Flags{Preload: []string{"tides"}}); err != nil {
+		t.Fatal(err)
+	}
+	if u.stdout.Len() == 0 || !strings.Contains(u.stderr.String(), "no model configured; the built-in demo answers") {
+		t.Errorf("printed %q, %q", u.stdout.String(), u.stderr.String())
+	}
+	dir, err := u.chats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := dir.List()
+	if err != nil || len(all) != 1 || !strings.Contains(dir.FirstMessage(all[0].ID), "hello from a pipe") {
+		t.Fatalf("conversations %v, %v", all, err)
+	}
+	if err := u.Run(t.Context(), &Flags{Prompt: "again", Session: all[0].ID}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := dir.List(); err != nil || len(all) != 1 {
+		t.Errorf("conversations %v, %v", all, err)
+	}
+	for name, tt := range map[string]struct {
+		flags Flags
+		code  int
+	}{
+		"approve":        {Flags{Prompt: "x", Approve: "never"}, exit.Usage},
+		"no such chat":   {Flags{Prompt: "x", Session: "20200101-101010-abcde"}, exit.NotFound},
+		"demo and URL":   {Flags{Prompt: "x", ModelFlags: setup.ModelFlags{BaseURL: "http://127.0.0.1:1"}}, exit.Usage},
+		"demo and key":   {Flags{Prompt: "x", ModelFlags: setup.ModelFlags{Model: "demo", Key: "K"}}, exit.Usage},
+		"no such folder": {Flags{Prompt: "x", Workspace: filepath.Join(u.home, "none")}, exit.NotFound},
+	} {
+		err := u.Run(t.Context(), &tt.flags)
+		if e, ok := errors.AsType[*exit.Error](err); !ok || e.Code != tt.code {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := u.Run(t.Context(), &Flags{Prompt: "x", Preload: []string{"none"}}); err == nil {
+		t.Error("preloaded a skill that does not exist")
+	}
+}
+
+func TestResumeCommand(t *testing.T) {
+	u := newUser(t)
+	servers := filepath.Join(u.home, "a b.json")
+	if err := os.WriteFile(servers, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := u.open(&Flags{Workspace: t.TempDir(), Approve: "rules", Files: []string{servers}, ModelFlags: setup.ModelFlags{Model: "demo"}})
+	got := d.resumeCommand()
+	for _, want := range []string{"--session " + d.id, "--model demo", "--workspace ", "--approve rules", "--mcp-config '" + servers + "'", "--skills "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+	if strings.Contains(got, "--base-url") || strings.Contains(got, "--key") || strings.Contains(got, "--profile") {
+		t.Errorf("too much in %s", got)
+	}
+}
+
+func TestClassifyTurnError(t *testing.T) {
+	u := newUser(t)
+	d := u.open(&Flags{})
+	for _, tt := range []struct {
+		err  error
+		code int
+		hint string
+	}{
+		{context.Canceled, exit.Failure, "again"},
+		{&llm.StatusError{Code: 401}, exit.Refused, ""}, {&llm.StatusError{Code: 403}, exit.Refused, ""},
+		{&llm.StatusError{Code: 404}, exit.NotFound, "check the name of the model"},
+		{&llm.StatusError{Code: 400}, exit.Failure, "a retry would be refused too"},
+		{&llm.StatusError{Code: 503}, exit.Failure, "again"},
+		{errors.New("x"), exit.Failure, "again"},
+	} {
+		if e := d.classifyTurnError(tt.err, "again"); e.Code != tt.code || !strings.Contains(e.Hint, tt.hint) || !errors.Is(e, tt.err) {
+			t.Errorf("%v: %+v", tt.err, e)
+		}
+	}
+	for err, want := range map[error]string{
+		errors.New("broken"):                        "broken",
+		&llm.StatusError{Code: 503}:                 "switch the model with /model",
+		exit.Errorf(exit.Usage, "do this", "wrong"): "do this",
+	} {
+		if got := d.describeError(err); !strings.Contains(got, want) {
+			t.Errorf("%v is described as %q", err, got)
+		}
+	}
+
+}
