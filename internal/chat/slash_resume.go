@@ -127,9 +127,10 @@ func (t *dialog) completeConversations(prefix string) []terminal.Choice {
 // pickConversations returns the newest other conversations.
 func (t *dialog) pickConversations() []terminal.Choice { return t.listConversations("", 200) }
 
-// listConversations returns up to most conversations whose names have a prefix,
-// newest first. Each has the time of its last message and the first message.
-func (t *dialog) listConversations(prefix string, most int) []terminal.Choice {
+// listConversations returns up to limit conversations other than the open one
+// whose names have the given prefix, newest first, each with its first message
+// and the time of its last one.
+func (t *dialog) listConversations(prefix string, limit int) []terminal.Choice {
 	dir, err := t.host.chats()
 	if err != nil {
 		return nil
@@ -140,7 +141,7 @@ func (t *dialog) listConversations(prefix string, most int) []terminal.Choice {
 	}
 	var out []terminal.Choice
 	for _, k := range all {
-		if strings.HasPrefix(k.ID, prefix) && k.ID != t.id && len(out) < most {
+		if strings.HasPrefix(k.ID, prefix) && k.ID != t.id && len(out) < limit {
 			out = append(out, terminal.Choice{Name: k.ID, Help: k.Last.Format("2 Jan 15:04") + "  " + terminal.Clip(dir.FirstMessage(k.ID), maxFirstMessage)})
 		}
 	}

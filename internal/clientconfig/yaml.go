@@ -424,8 +424,8 @@ func doubleQuoteYAML(s string) string {
 	return b.String() + `"`
 }
 
-// marks masks each line except for its keys, because the parser does not
-// provide the ends of values.
+// marks returns marks that mask each line except for its first key, because the
+// parser does not provide the ends of values.
 func (d *yamlDoc) marks(name string) []mark {
 	keys := map[int]yamlKey{}
 	d.collectKeys(d.root, 0, keys)

@@ -164,7 +164,7 @@ func (p *gitParser) readKey() bool {
 	return false
 }
 
-// readValue reads a value and returns it without quotes, escapes, comments and
+// readValue reads a value into p.value, without quotes, escapes, comments and
 // surrounding spaces.
 func (p *gitParser) readValue() {
 	var b strings.Builder

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// OwnUse is how often a user used a skill, before some day.
+// OwnUse is how often a user successfully used a skill until the start of a
+// day.
 type OwnUse struct {
 	SkillID string
-	Name    string // of the skill
+	Name    string // name of the skill
 	Uses    int64
-	Last    time.Time // last day with uses
+	Last    time.Time // last day with uses before that day
 }
 
 func (u *OwnUse) fields() []any { return []any{&u.SkillID, &u.Name, &u.Uses, (*date)(&u.Last)} }
@@ -22,14 +23,15 @@ const (
 	// MaxOwnUses is the maximum number of skills whose uses are counted for each
 	// user.
 	MaxOwnUses = 500
-	// OwnUseDays is the number of days without use after which the uses of a skill
-	// by a user no longer count.
+	// OwnUseDays is the number of days after which a user's uses of a skill no
+	// longer count, unless the user used it again.
 	OwnUseDays = 90
 )
 
-// ListOwn returns how often a user successfully used skills until the start of a
-// day in UTC, sorted by skill id. It omits skills that were not used on the
-// [OwnUseDays] days before. It does not count pending uses; see [DB.MergeUsage].
+// ListOwn returns how often a user successfully used each skill until the start
+// of the given day in UTC, sorted by skill id. It omits skills that the user
+// did not use in the [OwnUseDays] days before. It does not count pending uses;
+// see [DB.MergeUsage].
 func (t Usage) ListOwn(ctx context.Context, owner string, day time.Time) ([]OwnUse, error) {
 	found, err := queryAll[OwnUse](ctx, t.c, `SELECT * FROM (
 			SELECT o.skill_id, s.name, CASE WHEN o.day < $2 THEN o.uses + o.earlier_uses ELSE o.earlier_uses END AS uses,
@@ -50,7 +52,7 @@ type pendingUsage struct {
 
 func (p *pendingUsage) fields() []any { return append(p.UsageDay.fields(), &p.Owner) }
 
-// mergeOwn adds moved counts to the totals of their users.
+// mergeOwn adds counts that mergeUsage moved to the totals of each user.
 func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage) error {
 	type key struct {
 		owner, skill string
@@ -84,8 +86,8 @@ func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage) error {
 				continue
 			}
 		}
-		// Late counts of an earlier day count for the last day, so that no order of
-		// that day changes.
+		// Counts of an earlier day that come late are added to the last day,
+		// because the totals before it must not change during that day.
 		_, err = c.exec(ctx, `INSERT INTO own_usage (owner, skill_id, day, uses, earlier_day, earlier_uses)
 			SELECT u.id, s.id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), 0, 0 FROM users u, skills s WHERE u.id = $1 AND s.id = $2 -- may have been deleted
 			ON CONFLICT (owner, skill_id) DO UPDATE SET

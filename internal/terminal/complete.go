@@ -72,8 +72,8 @@ func (k *Command) nameWithPrefix(prefix string) string {
 	return ""
 }
 
-// FindCommand returns the command with a name or an alias, or nil if there is
-// none. Names precede aliases.
+// FindCommand returns the command with the given name or alias, or nil if there
+// is none. Names take precedence over aliases.
 func FindCommand(commands []Command, name string) *Command {
 	i := slices.IndexFunc(commands, func(k Command) bool { return k.Name == name })
 	if i < 0 {

@@ -197,8 +197,8 @@ func isAlreadyLoaded(line, name string) bool {
 	return ok && (strings.HasPrefix(rest, "already loaded and unchanged;") || strings.HasPrefix(rest, "loaded again and unchanged;"))
 }
 
-// readInstructions returns the available skills, which instructions list one
-// per line, and the loaded skills.
+// readInstructions returns the available skills, which the instructions list
+// one per line, and the loaded skills.
 func readInstructions(text string) (available []hit, loaded []*skill) {
 	for _, h := range readHits(text) {
 		if !strings.ContainsAny(h.Name, " \t") && h.Description != "" {
