@@ -238,6 +238,23 @@ func TestSnippetQuoting(t *testing.T) {
 	}
 }
 
+func TestEntryLimits(t *testing.T) {
+	for _, e := range []clientconfig.Entry{
+		{Name: strings.Repeat("a", 64), Command: "x"}, {Command: "x", Args: make([]string, 256)}, {Command: "x", Args: []string{strings.Repeat("a", 32<<10)}},
+	} {
+		if _, err := clientconfig.Snippet(lookup(t, "cursor"), e); err != nil {
+			t.Errorf("%.100v: %v", e, err)
+		}
+	}
+	for want, e := range map[string]clientconfig.Entry{
+		"(257, limit 256)": {Command: "x", Args: make([]string, 257)}, "32768 bytes": {Command: "x", Args: []string{strings.Repeat("a", 32<<10+1)}},
+	} {
+		if _, err := clientconfig.Snippet(lookup(t, "cursor"), e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestEntryErrors(t *testing.T) {
 	for _, tt := range []struct {
 		entry clientconfig.Entry

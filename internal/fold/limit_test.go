@@ -102,3 +102,17 @@ func TestLastMessagesLimit(t *testing.T) {
 		t.Error("a compaction removes the last messages")
 	}
 }
+
+func TestContinuesTurn(t *testing.T) {
+	for _, tt := range []struct {
+		m    session.Message
+		want bool
+	}{
+		{session.Message{}, false}, {session.Message{Stop: "end"}, false}, {session.Message{Calls: []llm.Call{{ID: "1"}}}, true},
+		{session.Message{Stop: string(llm.StopPause)}, true}, {session.Message{Stop: fold.StopCut}, true},
+	} {
+		if got := fold.ContinuesTurn(&tt.m); got != tt.want {
+			t.Errorf("%+v: %t", tt.m, got)
+		}
+	}
+}
