@@ -38,7 +38,9 @@ func (s *Server) callByName(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 		}
 		return nil, errorResult("The arguments of " + untrusted.New(truncate(name, 100)).ForModel() + " are not valid JSON.")
 	case len(full) == 0:
-		return req, nil
+		if full = set.SimilarNames(name); len(full) == 0 {
+			return req, nil
+		}
 	}
 	return nil, errorResult("There is no tool " + untrusted.New(truncate(name, 100)).ForModel() + "." + callLines(toolname.CallTool, full, req.Params.Arguments))
 }

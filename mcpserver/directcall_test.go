@@ -56,8 +56,14 @@ func TestToolIsCalledByItsName(t *testing.T) {
 		if text := textOf(c.call("mcp.a.echo", args{"text": "a\u200bb"})); !strings.HasSuffix(text, `call_tool {"name":"a__echo","arguments":{…}}`) {
 			t.Errorf("arguments with a hidden character: %q", text)
 		}
-		if res := c.call("a__ecco", args{}); !res.IsError || !strings.Contains(textOf(res), "did you mean a__echo") {
-			t.Errorf("a wrong name: %q", textOf(res))
+		for _, wrong := range []string{"a__ecco", "a_ecco", "a__ehco"} {
+			res := c.call(wrong, args{"text": "hi"})
+			if want := `call_tool {"name":"a__echo","arguments":{"text":"hi"}}`; !res.IsError || !strings.HasSuffix(textOf(res), want) {
+				t.Errorf("%s: %q, want the line %q", wrong, textOf(res), want)
+			}
+		}
+		if text := textOf(c.call("read_tool", args{"name": "a__ecco", "arguments": args{"text": "hi"}})); !strings.HasSuffix(text, `read_tool {"name":"a__echo","arguments":{"text":"hi"}}`) {
+			t.Errorf("a misspelled name through read_tool: %q", text)
 		}
 		if _, err := c.CallTool(c.ctx, &mcp.CallToolParams{Name: "nothing"}); code(err) != jsonrpc.CodeInvalidParams {
 			t.Errorf("an unknown tool: %v", err)

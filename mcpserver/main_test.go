@@ -72,7 +72,8 @@ type setup struct {
 	scripts *loadout.Scripts
 	servers []string           // MCP servers at hand, see newTools
 	configs []*upstream.Config // more of them
-	cache   upstream.Cache     // of their tools
+	shared  func(*upstream.Config) bool
+	cache   upstream.Cache // of their tools
 	rules   []string
 	grants  policy.Store
 	audit   func(context.Context, policy.Record) error

@@ -32,7 +32,10 @@ const (
 
 // lineBytes lists the possible sizes of a line, in bytes. The largest one that
 // fits is used. A line of size 0 has only the name and the number of tools.
-var lineBytes = []int{240, 210, 180, 150, 120, 90, 0}
+var lineBytes = []int{240, 210, 180, 150, 120, minWithExamples, 75, 60, 45, 0}
+
+// minWithExamples is the minimum size of a line that names tools, in bytes.
+const minWithExamples = 90
 
 // serverInfo describes a server to clients.
 type serverInfo struct {
@@ -101,7 +104,7 @@ func serverLine(sum tools.ServerSummary, limit int) string {
 	case sum.Tools >= 0:
 		facts = fmt.Sprintf("%d tools", sum.Tools)
 	}
-	if limit > 0 && len(sum.Examples) > 0 {
+	if limit >= minWithExamples && len(sum.Examples) > 0 {
 		facts += ": " + strings.Join(sum.Examples, ", ")
 	}
 	if facts != "" {
@@ -117,8 +120,11 @@ func serverLine(sum tools.ServerSummary, limit int) string {
 // as many topics of its tools as fit.
 func purposeOf(sum tools.ServerSummary, limit int) string {
 	text := ""
-	if sum.Project {
+	switch {
+	case sum.Project:
 		text = "[project]"
+	case sum.Shared:
+		text = "[shared]"
 	}
 	if sum.Purpose != "" && limit > 20 {
 		text = strings.TrimSpace(text + " " + sum.Purpose)

@@ -138,3 +138,27 @@ func TestLongServerInstructions(t *testing.T) {
 		}
 	})
 }
+
+// More servers than whole lines fit for still have a few words each.
+func TestManyServersHavePurposes(t *testing.T) {
+	var configs []*upstream.Config
+	for i := range 35 {
+		configs = append(configs, &upstream.Config{Name: fmt.Sprintf("server-%02d", i), Type: upstream.Stdio, Command: "x", Description: "Manages the invoices of customers in several countries"})
+	}
+	w := newWorld(t, setup{servers: []string{}, configs: configs})
+	text := w.descriptionFor(t, ways[0], "claude-code", "find_tools")
+	if n := strings.Count(text, ": Manages the"); n != len(configs) || len(text) > 2048 {
+		t.Errorf("%d of %d purposes in %d bytes: %s", n, len(configs), len(text), text)
+	}
+}
+
+// Servers that someone else configured for the user are marked.
+func TestSharedServersAreMarked(t *testing.T) {
+	shared := &upstream.Config{Name: "theirs", Type: upstream.Stdio, Command: "x", Owner: "MCPServer theirs (1)", Description: "Knows birds"}
+	own := &upstream.Config{Name: "mine", Type: upstream.Stdio, Command: "x", Owner: "MCPServer mine (2)", Description: "Knows fish"}
+	w := newWorld(t, setup{servers: []string{}, configs: []*upstream.Config{shared, own}, shared: func(c *upstream.Config) bool { return c == shared }})
+	text := findDescription(t, w.connect(t, ways[0], nil))
+	if !strings.Contains(text, "- theirs: [shared] Knows birds\n- mine: Knows fish\n") {
+		t.Errorf("got %q", text)
+	}
+}

@@ -383,7 +383,11 @@ func (s *Server) callError(ctx context.Context, err error, through string, args 
 		if strings.HasPrefix(msg, "the user can ") {
 			return errorResult("T" + msg[1:]), nil
 		}
-		if full := s.tools(ctx).FullNames(e.Name); len(full) > 0 {
+		full := s.tools(ctx).FullNames(e.Name)
+		if len(full) == 0 {
+			full = e.Similar
+		}
+		if len(full) > 0 {
 			return errorResult(msg + callLines(through, full, args)), nil
 		}
 		return errorResult(msg + " Find tools with find_tools."), nil

@@ -52,7 +52,7 @@ func newTools(t testing.TB, rt *loadout.Runtime, s *setup) *tools.Set {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Own: own, Rules: rules, Grants: s.grants, Audit: s.audit,
+	set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Own: own, Shared: s.shared, Rules: rules, Grants: s.grants, Audit: s.audit,
 		SkillServers: tools.SkillServers{HowToApprove: func(*loadout.RefusedError) string { return "press the button" }}})
 	t.Cleanup(func() {
 		if err := errors.Join(set.Close(), pool.Close()); err != nil {

@@ -216,7 +216,7 @@ func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, s.recordUnknown(ctx, c, &UnknownToolError{Name: c.Name, Similar: s.similarNames(c.Name), Problems: problems})
+		return nil, s.recordUnknown(ctx, c, &UnknownToolError{Name: c.Name, Similar: s.SimilarNames(c.Name), Problems: problems})
 	}
 	now, err := s.recheckTool(ctx, t)
 	switch e := err.(type) {
@@ -274,8 +274,9 @@ func (b *serverGroup) checkPermissions(ctx context.Context) error {
 	return nil
 }
 
-// similarNames returns up to three names of similarly named tools.
-func (s *Set) similarNames(name string) []string {
+// SimilarNames returns the full names of up to three known tools with similar
+// names. It does not connect.
+func (s *Set) SimilarNames(name string) []string {
 	var all, same []string
 	for _, sv := range s.allServers() {
 		for _, t := range s.knownTools(sv) {

@@ -47,7 +47,7 @@ func (s *Set) resolveReadOnly(ctx context.Context, t *Tool, c *Call) (*Tool, err
 	case err != nil:
 		return nil, &FailedError{Tool: *t, Err: err}
 	case now == nil:
-		return nil, s.recordUnknown(ctx, c, &UnknownToolError{Name: t.Name, Similar: s.similarNames(t.Name)})
+		return nil, s.recordUnknown(ctx, c, &UnknownToolError{Name: t.Name, Similar: s.SimilarNames(t.Name)})
 	}
 	return now, s.checkReadOnly(ctx, now, c)
 }

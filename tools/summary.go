@@ -20,6 +20,7 @@ import (
 type ServerSummary struct {
 	Name    string
 	Project bool // whether a project defines the server
+	Shared  bool // whether [Options.Shared] reports the server
 	// Purpose is what the server is for, from its configuration or, for the
 	// user's own servers, from what the server says about itself. It may be "".
 	Purpose string
@@ -138,9 +139,12 @@ func (s *Set) summaryKey(sv *server, denied string) (key string, ok bool) {
 		}
 		accepted = files.stamp(c.Digest())
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %t %q %q", summaryVersion, sv.name, c.Owner, c.Description, s.isStrict(sv), accepted, denied))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %t %t %q %q", summaryVersion, sv.name, c.Owner, c.Description, s.isShared(sv), s.isStrict(sv), accepted, denied))
 	return hex.EncodeToString(sum[:16]), true
 }
+
+// isShared reports whether someone other than the user configured a server.
+func (s *Set) isShared(sv *server) bool { return s.opts.Shared != nil && s.opts.Shared(sv.config) }
 
 // denied returns the rules that determine which tools an agent sees.
 func (s *Set) denied() string {
@@ -156,7 +160,7 @@ const (
 )
 
 func (s *Set) describeServer(sv *server, l *upstream.Listing) ServerSummary {
-	out := ServerSummary{Name: untrusted.New(sv.name).ForModel(), Project: sv.config.Owner == upstream.ProjectOwner, Tools: -1}
+	out := ServerSummary{Name: untrusted.New(sv.name).ForModel(), Project: sv.config.Owner == upstream.ProjectOwner, Shared: s.isShared(sv), Tools: -1}
 	out.Purpose = cutWords(firstSentence(sv.config.Description), maxPurpose)
 	if l == nil {
 		return out

@@ -89,6 +89,10 @@ type Options struct {
 	// to Identity too, for example because the user signed in to it. Nil means
 	// false. [ForRuntime] calls it.
 	Personal func(c *upstream.Config) bool
+	// Shared reports whether someone other than the user wrote a server's
+	// configuration, for example for a group. Lists for models mark such servers.
+	// Nil means false.
+	Shared func(c *upstream.Config) bool
 	// Providers are servers of the embedding program, by the provider name
 	// that skills use. A skill can use only the tools that it declares and
 	// needs no approval for them. Because the skill chooses their

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,6 +105,7 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 	case *MCPServer:
 		var c *upstream.Config
 		if c, err = spec.parseConfig(res.Name); err == nil {
+			c.Description = cmp.Or(c.Description, res.Description)
 			configs = []*upstream.Config{c}
 		}
 	default:

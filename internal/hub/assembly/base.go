@@ -232,7 +232,10 @@ func (b *base) newTools() *tools.Set {
 	}
 	return tools.ForRuntime(b.rt, &tools.Options{
 		Pool: k.pool, Profile: configs, Identity: b.key, Rules: b.plan.rules,
-		Personal:     func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
+		Personal: func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
+		Shared: func(c *upstream.Config) bool {
+			return b.servers[c.Name].In != store.UserNamespace(string(b.principal.User))
+		},
 		Variables:    upstream.Variables{HowToSet: agents.HowToSet},
 		VariablesFor: func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
 		SkillServers: b.skillServers(), Providers: k.providers(), Pins: definitions{b},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -303,5 +304,19 @@ func onlyNew(f func(chat.Event)) func(chat.Event) {
 			seen[e.ApprovalRequest.ID] = true
 			f(e)
 		}
+	}
+}
+
+// A model sees what each server is for, and which servers someone else configured.
+func TestServersOfOthersAreMarked(t *testing.T) {
+	w := sqlite(t)
+	w.apply(w.ada, "apiVersion: loadout/v1\nkind: MCPServer\nmetadata: {name: mine, description: Knows fish.}\nspec: {url: 'https://mine.example.com/mcp'}\n")
+	w.apply(w.meg, "apiVersion: loadout/v1\nkind: MCPServer\nmetadata: {name: ours, namespace: team}\nspec: {url: 'https://ours.example.com/mcp', description: Knows birds.}\n")
+	got := map[string]string{}
+	for _, s := range w.open(assembly.Request{Principal: w.ada}).Tools.ConfiguredSummaries() {
+		got[s.Name] = fmt.Sprint(s.Shared, " ", s.Purpose)
+	}
+	if want := map[string]string{"mine": "false Knows fish", "ours": "true Knows birds"}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
