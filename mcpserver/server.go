@@ -99,8 +99,8 @@ type Options struct {
 	// HowToApprove returns a text on how the user can approve the operation
 	// whose refusal err reports, for example a command. The text either
 	// completes "The user can", with which the message then begins, or starts
-	// with "to". err may be a [*tools.NotReadOnlyError]. If HowToApprove is nil or returns "", the hint in the refusal
-	// is used.
+	// with "to". err may be a [*tools.NotReadOnlyError]. If HowToApprove is nil
+	// or returns "", the hint in the refusal is used.
 	HowToApprove func(err error) string
 	// ReviewSkill returns a question for the user, or nil if the skill is
 	// approved or has nothing to approve. The server asks it, through a client

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Part is a segment whose texts have positions in an index or in another
+// Part is a segment with the positions of its texts in an index or in a merged
 // segment.
 type Part struct {
 	Segment *Segment

@@ -20,8 +20,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// conversation holds the open parts of a chat. Function openConversation
-// creates it.
+// conversation holds the agent, session, skills and tools that a chat has
+// opened. Function openConversation creates it.
 type conversation struct {
 	*agent.Agent
 	session *session.Session

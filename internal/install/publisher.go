@@ -92,8 +92,8 @@ func (st *Step) isCommit() bool { return st.From.Kind == remote.Git && st.Entry.
 // pinned.
 type pin struct{ signature.Pin }
 
-// isSuccessor reports whether the owner of an earlier key declared the key of a
-// signature as its replacement.
+// isSuccessor reports whether the owner of an earlier key declared that the key
+// of a signature replaces it.
 func (k pin) isSuccessor(signed *signature.Signature, earlier string) bool {
 	if signed == nil {
 		return false

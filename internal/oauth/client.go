@@ -167,7 +167,8 @@ func (t *transport) isKnown() bool {
 	return t.known
 }
 
-// restore sets private to the value recorded when the user signed in.
+// restore sets whether the server's address is private, as recorded when the
+// user signed in.
 func (t *transport) restore(private bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -87,7 +87,7 @@ func (g *grant) isFresh(rejected string) bool {
 	return g != nil && g.Access != "" && g.Access != rejected && (g.Expiry.IsZero() || time.Until(g.Expiry) > leeway)
 }
 
-// withoutTokens returns a copy of g without its invalid tokens and the data to
+// withoutTokens returns a copy of g without tokens and without the data to
 // refresh them.
 func (g *grant) withoutTokens() *grant {
 	return &grant{Version: g.Version, Principal: g.Principal, Server: g.Server, Issuer: g.Issuer, Wanted: g.Wanted}

@@ -17,9 +17,9 @@ type top struct {
 	inSkills bool
 }
 
-// newTop returns what the path of a directory reveals, both as given and
-// without symlinks. For example, the directory may be below .claude, which
-// steers programs, or in a skill.
+// newTop returns what is known from the path of a directory alone, both as
+// given and with symlinks resolved. For example, the directory may be below
+// .claude, which steers programs, or in a skill.
 func newTop(dir string) top {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -30,8 +30,8 @@ var installerAddresses = []string{
 	"raw.githubusercontent.com/helm/helm/main/scripts/", "raw.githubusercontent.com/helm/helm/master/scripts/",
 }
 
-// isInstaller reports whether a command downloads only from listed addresses.
-// It ignores listed hosts that are part of another address.
+// isInstaller reports whether a command downloads only from addresses in
+// installerAddresses. A listed host inside another address does not count.
 func isInstaller(match string) bool {
 	found := downloadAddresses(match)
 	for _, address := range found {

@@ -27,10 +27,11 @@ func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 	return "loadout approve " + console.ShellQuote(e.Skill) + dryRun + s.SkillFlags()
 }
 
-// HowToApprove returns a message that tells the user of an MCP client how to
-// approve the skill or the call for which err was returned. It returns "" if
-// err is neither a [*loadout.RefusedError] nor a [*tools.NotReadOnlyError] that
-// an approval would prevent.
+// HowToApprove returns how the user can approve the skill or the call for which
+// err was returned, as a text for an MCP client: one that completes "The user
+// can", or starts with "to". It returns "" if err is neither a
+// [*loadout.RefusedError] nor a [*tools.NotReadOnlyError] that an approval
+// would prevent.
 func (s *Setup) HowToApprove(err error) string {
 	if e, ok := errors.AsType[*tools.NotReadOnlyError](err); ok && e.Approvable && !s.IsManaged() {
 		return s.approveCommand(e.Tool.Name)
@@ -53,7 +54,8 @@ func (s *Setup) HowToApprove(err error) string {
 	return e.Decision.Hint
 }
 
-// approveCommand completes "The user can" with the command that approves a tool.
+// approveCommand returns a text that completes "The user can" and contains the
+// command that approves a tool.
 func (s *Setup) approveCommand(tool string) string {
 	return "run `loadout approve " + console.ShellQuote(tool) + s.SkillFlags() + "` in their own terminal"
 }

@@ -228,8 +228,8 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 	return more
 }
 
-// incompleteCodes lists the codes of problems that mean that a source may have
-// skills that are not listed yet.
+// incompleteCodes lists the codes of problems because of which some skills of a
+// source may be missing from its list.
 var incompleteCodes = []string{"still-reading", "unreadable", "directory-limit", "entry-limit", "time-limit"}
 
 // listedDirectory returns the name of a directory in the file with the listed

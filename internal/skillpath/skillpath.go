@@ -113,7 +113,7 @@ func IsScript(p string, mode fs.FileMode) bool {
 
 // IsSkillFile reports whether name is SKILL.md in any letter case. The
 // reference validator accepts SKILL.md and skill.md; published skills use two
-// more.
+// other spellings.
 func IsSkillFile(name string) bool {
 	return len(name) == len("SKILL.md") && strings.EqualFold(name, "SKILL.md")
 }

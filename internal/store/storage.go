@@ -19,8 +19,8 @@ func (t Storage) Sessions(ctx context.Context, n Namespace) (int64, error) {
 	return t.measure(ctx, n, "SELECT count(*) FROM sessions WHERE owner = $1", n.User())
 }
 
-// storedBytes adds up sizes without reading the content. The rows of sessions
-// exist for users only. The owners of secrets are namespaces, skills and resources.
+// storedBytes adds up sizes without reading the content. Only users own
+// sessions. Namespaces, skills and resources own secrets.
 const storedBytes = `SELECT CAST(
 	(SELECT COALESCE(SUM(v.size + octet_length(v.meta) + octet_length(v.findings)), 0) FROM skills s JOIN versions v ON v.skill_id = s.id WHERE s.namespace = $1)
 	+ (SELECT COALESCE(SUM(octet_length(k.spec)), 0) FROM kinds k WHERE k.namespace = $1)

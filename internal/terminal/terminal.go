@@ -68,9 +68,9 @@ type Command struct {
 	// Complete returns the values that start with prefix; nil means that there
 	// are no completions.
 	Complete func(prefix string) []Choice
-	// Pick returns the arguments among which users pick if they type none; nil
-	// means that Run handles this. It may read files. Free permits other
-	// arguments.
+	// Pick returns the choices to show if the user types no argument. It may
+	// read files. If Pick is nil, Run is called without an argument. Free means
+	// that the user may also type an argument that is not a choice.
 	Pick func() []Choice
 	Free bool
 	// Run executes the command. args is the text after its name. The result is

@@ -48,8 +48,8 @@ func (f *folder) replaceFile(ctx context.Context, name string, change func() ([]
 	return f.writeFile(name, data)
 }
 
-// replaceSteering shows the user the change to a file that the program reader
-// obeys, and writes the file if the user agrees.
+// replaceSteering shows the user the change to a steering file and writes the
+// file if the user agrees. reader is the program that obeys the file.
 func (f *folder) replaceSteering(ctx context.Context, name, reader string, change func() ([]byte, error)) error {
 	if f.opts.Agree == nil {
 		return fmt.Errorf("protected, because it controls %s and no user can be asked; only the user can change it", reader)

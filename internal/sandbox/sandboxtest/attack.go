@@ -33,8 +33,10 @@ type Row struct {
 	ID      string // such as A01; the IDs of additional attacks end in +
 	Attack  string
 	Verdict Verdict
-	By      string // layer that contained it according to the sandbox's state, or why it was skipped
-	Detail  string // the attacker's observation
+	// By is the layer that contained the attack, according to the sandbox's
+	// state, or the reason why the attack was skipped.
+	By     string
+	Detail string // the attacker's observation
 }
 
 func (r Row) String() string {

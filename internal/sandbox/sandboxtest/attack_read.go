@@ -75,8 +75,8 @@ func needKeyring(s *scene) string {
 	return ""
 }
 
-// needOpenProc requires ptrace access, which Yama denies on some machines
-// regardless of the sandbox.
+// needOpenProc returns why an attack cannot have ptrace access on this machine,
+// or "". Yama denies the access on some machines, regardless of the sandbox.
 func needOpenProc(s *scene) string {
 	b, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	if err == nil && len(b) > 0 && b[0] != '0' && os.Getuid() != 0 {

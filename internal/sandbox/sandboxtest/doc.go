@@ -10,12 +10,12 @@
 //
 // [TestAttacks] runs 63 attacks on the user, the host and the hub, and counts
 // those that the sandbox contains. [TestBackend] tests the contract of the
-// interfaces, [TestResidue] tests what runs leave on the host, [TestOrphans]
-// what a killed host leaves, and [TestOutputFlood] the cost of excessive
-// output. If possible, the host decides whether an attack succeeded, using
-// counters, files and processes outside the sandbox. An attack is skipped with
-// a reason if the kernel lacks a feature for it. The test fails if an attacker
-// does not start.
+// interfaces, [TestResidue] tests what remains on the host after runs,
+// [TestOrphans] tests what remains after the host's process was killed, and
+// [TestOutputFlood] tests the cost of excessive output. If possible, the host
+// decides whether an attack succeeded, using counters, files and processes
+// outside the sandbox. An attack is skipped with a reason if the kernel lacks a
+// feature for it. The test fails if an attacker does not start.
 //
 // The results show what code can reach. They do not cover bugs in the kernel.
 //

@@ -90,7 +90,8 @@ func switchUser(uid int) error {
 }
 
 // openMounts opens detached copies of the host's mounts. It must run before the
-// user changes, because the new user may not be able to access them.
+// process switches to another user, because that user may not be able to access
+// them.
 func (s *Setup) openMounts() ([]int, error) {
 	trees := make([]int, len(s.Binds))
 	for i, b := range s.Binds {

@@ -307,8 +307,8 @@ func watchMemory(m *container, name string) {
 	}
 }
 
-// installFilter installs a seccomp filter in this thread that allows all system
-// calls.
+// installFilter installs, for this thread, a seccomp filter that allows all
+// system calls.
 func installFilter() {
 	if os.Geteuid() != 0 {
 		check(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
