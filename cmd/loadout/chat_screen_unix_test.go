@@ -116,3 +116,39 @@ func TestPickerScreen(t *testing.T) {
 	p.types("", "C-c", "C-d")
 	p.ends("left with 0")
 }
+
+// A file named with @ is completed, attached and announced. What cannot be
+// attached returns to the input. A long pasted text is folded and names no file.
+func TestAttachScreen(t *testing.T) {
+	home := harbourHome(t)
+	for name, text := range map[string]string{"tide-table.txt": "High at 12:10\x1b]0;owned\a\n", "logo.png": "\x89PNG\x00"} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := openPane(t, 80, home, nil, "--skills", "skills", "--model", "demo")
+	p.shows("Message…")
+	p.types("what is in @tide")
+	p.shows("› tide-table.txt")
+	p.types("", "Tab")
+	p.waitFor("> what is in @tide-table.txt", func(screen string) bool { return !strings.Contains(screen, "›") })
+	p.types("", "Enter")
+	p.shows("! attached tide-table.txt (24 bytes)")
+	p.shows("High at 12:10")
+	p.types("show @logo.png ", "Enter")
+	p.shows("attach logo.png: not a text file")
+	p.waitFor("agent to inspect it", func(screen string) bool { return strings.Count(screen, "\n> show @logo.png") == 2 })
+	p.types("", "C-c")
+	p.tmux("set-buffer", strings.Repeat("read @tide-table.txt\n", 9))
+	p.tmux("paste-buffer", "-p")
+	p.golden("pasted-80", "> [Pasted text #1 +9 lines]")
+	p.types("", "Enter")
+	p.shows("I searched the skills for “read @tide-table.txt")
+	if screen := p.shows("Message…"); strings.Count(screen, "attached tide-table.txt") != 1 {
+		t.Errorf("a pasted path was read:\n%s", screen)
+	}
+	p.types("", "Up")
+	p.shows("> [Pasted text #1 +8 lines]")
+	p.types("", "C-c", "C-d")
+	p.ends("left with 0")
+}

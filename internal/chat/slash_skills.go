@@ -29,6 +29,7 @@ func (t *dialog) skillCommands(ctx context.Context, own []terminal.Command) []te
 		}
 		out = append(out, terminal.Command{
 			Name: e.Name, Args: terminal.Plain(e.ArgumentHint), Help: terminal.Clip(e.Description, 200),
+			Files:  true,
 			Detail: func() string { return t.skillDetail(ctx, e) },
 			Run: func(ctx context.Context, args string, emit func(agent.Event)) (string, error) {
 				return "", t.InvokeSkill(ctx, e.Key(), args, emit)

@@ -15,7 +15,8 @@ type completion struct {
 	commands []Command // set while the user types a command name
 	offers   []completionItem
 	at       int
-	text     string // input for which the completions were computed
+	text     string  // input for which the completions were computed
+	path     *string // path for which they were computed, or nil
 }
 
 // completionItem is one possible completion.
@@ -25,16 +26,17 @@ type completionItem struct {
 	args            string
 	help            string
 	detail          func() string
+	replaces        int    // letters before the cursor that text replaces; 0 means the whole input
 	detailRequested bool   // whether detailText was requested
 	detailText      string // detail of the command
 }
 
 // update computes the completions for the new input.
 func (c *completion) update(text string, commands func() []Command) {
-	if text == c.text {
+	if text == c.text && c.path == nil {
 		return
 	}
-	c.text, c.offers, c.at = text, nil, 0
+	c.text, c.offers, c.at, c.path = text, nil, 0, nil
 	if !strings.HasPrefix(text, "/") || strings.Contains(text, "\n") || commands == nil {
 		c.commands = nil
 		return

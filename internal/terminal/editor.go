@@ -7,38 +7,116 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// maxInput is the maximum length of the input in grapheme clusters.
+// maxInput is the maximum length of the input in grapheme clusters, and that of
+// folded texts in bytes.
 const maxInput = 1 << 20
 
 // editor is a multi-line text input.
 type editor struct {
-	letters []string // grapheme clusters
-	at      int      // index of the grapheme cluster under the cursor
-	secret  bool     // whether the text is shown as dots
+	letters []letter
+	at      int  // index of the letter under the cursor
+	secret  bool // whether the text is shown as dots
 }
 
-func (e *editor) String() string { return strings.Join(e.letters, "") }
+// letter is a grapheme cluster, or a folded text, which is edited as a whole.
+type letter struct {
+	text   string
+	pasted bool
+}
+
+func (l letter) folded() bool { return l.pasted && isFolded(l.text) }
+
+func (e *editor) String() string { return joinLetters(e.letters) }
+
+func joinLetters(all []letter) string {
+	var b strings.Builder
+	for _, l := range all {
+		b.WriteString(l.text)
+	}
+	return b.String()
+}
+
+// value returns the text with its pasted parts.
+func (e *editor) value() input {
+	var b strings.Builder
+	var out input
+	for i, l := range e.letters {
+		from := b.Len()
+		b.WriteString(l.text)
+		if n := len(out.pasted); l.pasted && n > 0 && out.pasted[n-1].to == from && !l.folded() && !e.letters[i-1].folded() {
+			out.pasted[n-1].to = b.Len()
+		} else if l.pasted {
+			out.pasted = append(out.pasted, extent{from, b.Len()})
+		}
+	}
+	out.text = b.String()
+	return out
+}
 
 func (e *editor) empty() bool { return len(e.letters) == 0 }
 
-func (e *editor) set(text string) {
-	e.letters, e.at = splitLetters(text), 0
-	e.at = len(e.letters)
+func (e *editor) set(text string) { e.restore(input{text: text}) }
+
+// restore replaces the text. The cursor is at the end.
+func (e *editor) restore(in input) {
+	e.letters, e.at = nil, 0
+	at := 0
+	for _, p := range in.pasted {
+		e.insert(in.text[at:p.from])
+		e.paste(in.text[p.from:p.to])
+		at = p.to
+	}
+	e.insert(in.text[at:])
 }
 
-func splitLetters(text string) []string {
-	text = expandTabs(Safe(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")))
-	var out []string
+// cleanInput removes control characters from text and normalizes line breaks.
+func cleanInput(text string) string {
+	return expandTabs(Safe(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")))
+}
+
+func splitLetters(text string, pasted bool) []letter {
+	text = cleanInput(text)
+	var out []letter
 	for text != "" && len(out) < maxInput {
-		letter, _ := ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
-		out = append(out, letter)
-		text = text[len(letter):]
+		cluster, _ := ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
+		out = append(out, letter{cluster, pasted})
+		text = text[len(cluster):]
 	}
 	return out
 }
 
-func (e *editor) insert(text string) {
-	all := splitLetters(text)
+func (e *editor) insert(text string) { e.insertLetters(splitLetters(text, false)) }
+
+// paste inserts pasted text. It folds a long text.
+func (e *editor) paste(text string) {
+	if text = cleanInput(text); !isFolded(text) {
+		e.insertLetters(splitLetters(text, true))
+		return
+	}
+	free := maxInput
+	for _, l := range e.letters {
+		if l.folded() {
+			free -= len(l.text)
+		}
+	}
+	if text = strings.ToValidUTF8(text[:max(min(len(text), free), 0)], ""); text != "" {
+		e.insertLetters([]letter{{text, true}})
+	}
+}
+
+// unfold replaces the folded text before the cursor by its letters. It returns
+// false if there is none.
+func (e *editor) unfold() bool {
+	if e.at == 0 || !e.letters[e.at-1].folded() {
+		return false
+	}
+	text := e.letters[e.at-1].text
+	e.remove(e.at-1, e.at)
+	e.insertLetters(splitLetters(text, true)) // an @ in it still names no file
+	return true
+}
+
+func (e *editor) insertLetters(all []letter) {
 	all = all[:max(min(len(all), maxInput-len(e.letters)), 0)]
 	e.letters = append(e.letters[:e.at:e.at], append(all, e.letters[e.at:]...)...)
 	e.at += len(all)
@@ -56,7 +134,7 @@ func (e *editor) remove(from, to int) {
 // lineStart returns the index of the start of the line with the cursor.
 func (e *editor) lineStart() int {
 	i := e.at
-	for i > 0 && e.letters[i-1] != "\n" {
+	for i > 0 && e.letters[i-1].text != "\n" {
 		i--
 	}
 	return i
@@ -64,7 +142,7 @@ func (e *editor) lineStart() int {
 
 func (e *editor) lineEnd() int {
 	i := e.at
-	for i < len(e.letters) && e.letters[i] != "\n" {
+	for i < len(e.letters) && e.letters[i].text != "\n" {
 		i++
 	}
 	return i
@@ -79,7 +157,9 @@ func (e *editor) lineRest() int {
 	return e.at + 1
 }
 
-func (e *editor) isSpace(i int) bool { return strings.TrimFunc(e.letters[i], unicode.IsSpace) == "" }
+func (e *editor) isSpace(i int) bool {
+	return strings.TrimFunc(e.letters[i].text, unicode.IsSpace) == ""
+}
 
 func (e *editor) wordLeft() int {
 	i := e.at
@@ -161,37 +241,87 @@ func (e *editor) key(name, text string) bool {
 	return true
 }
 
-// rows wraps the text to width columns. x and y are the cursor position within
-// rows.
+// rows wraps the text to width columns, at spaces if possible. x and y are the
+// cursor position within rows. Spaces that do not fit at the end of a row are
+// omitted.
 func (e *editor) rows(width int) (rows []string, x, y int) {
-	var row strings.Builder
-	used := 0
-	flush := func() { rows = append(rows, row.String()); row.Reset(); used = 0 }
-	for i, l := range e.letters {
-		shown := l
-		if e.secret {
-			shown = "•"
+	shown := e.shownLetters(width)
+	starts := rowStarts(shown, width)
+	for i, from := range starts {
+		to := len(shown)
+		if i+1 < len(starts) {
+			to = starts[i+1]
 		}
-		w := ansi.StringWidth(shown)
-		if l != "\n" && used+w > width {
-			flush()
+		var row strings.Builder
+		used := 0
+		for at := from; at <= to; at++ {
+			if at == e.at && (at < to || i+1 == len(starts)) {
+				x, y = used, i
+			}
+			if at == to || shown[at] == "\n" {
+				continue
+			}
+			if w := Width(shown[at]); used+w <= width || shown[at] != " " {
+				row.WriteString(shown[at])
+				used += w
+			}
 		}
-		if i == e.at {
-			x, y = used, len(rows)
-		}
-		if l == "\n" {
-			flush()
-			continue
-		}
-		row.WriteString(shown)
-		used += w
+		rows = append(rows, row.String())
 	}
-	if e.at == len(e.letters) {
-		if used >= width {
-			flush()
-		}
-		x, y = used, len(rows)
-	}
-	flush()
 	return rows, x, y
+}
+
+// shownLetters returns what is shown for each letter, in up to width columns.
+func (e *editor) shownLetters(width int) []string {
+	out := make([]string, len(e.letters))
+	pastes := 0
+	for i, l := range e.letters {
+		switch {
+		case e.secret && l.text != "\n":
+			out[i] = "•"
+		case l.folded():
+			pastes++
+			out[i] = Clip(pasteLabel(pastes, l.text), width)
+		default:
+			out[i] = l.text
+		}
+	}
+	return out
+}
+
+// rowStarts returns the index of the first letter of each row of width columns.
+func rowStarts(shown []string, width int) []int {
+	starts := []int{0}
+	used, breakAt := 0, 0 // breakAt is the last index where a row may begin
+	begin := func(i int) { starts, breakAt = append(starts, i), i }
+	for i, l := range shown {
+		w := Width(l)
+		wide := isWide(firstLetter(l))
+		if wide = wide || w > 2; wide { // a label
+			breakAt = i
+		}
+		for l != "\n" && l != " " && used+w > width && i > starts[len(starts)-1] {
+			if breakAt > starts[len(starts)-1] {
+				begin(breakAt)
+			} else {
+				begin(i)
+			}
+			used = 0
+			for _, moved := range shown[breakAt:i] {
+				used += Width(moved)
+			}
+		}
+		switch {
+		case l == "\n":
+			begin(i + 1)
+			used = 0
+		case l == " ":
+			used, breakAt = min(used+1, width), i+1
+		default:
+			if used += w; wide {
+				breakAt = i + 1
+			}
+		}
+	}
+	return starts
 }

@@ -33,7 +33,7 @@ func TestEditorKeys(t *testing.T) {
 				}
 				e.key(k, text)
 			}
-			got := strings.Join(e.letters[:e.at], "") + "|" + strings.Join(e.letters[e.at:], "")
+			got := joinLetters(e.letters[:e.at]) + "|" + joinLetters(e.letters[e.at:])
 			if got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
@@ -58,7 +58,13 @@ func TestEditorRows(t *testing.T) {
 		if y < 0 || y >= len(rows) || x < 0 || x >= width+1 {
 			t.Fatalf("the cursor is at %d,%d of %q", x, y, rows)
 		}
-		if got, want := strings.Join(rows, ""), strings.ReplaceAll(e.String(), "\n", ""); got != want {
+		for _, row := range rows {
+			if Width(row) > width {
+				t.Fatalf("row %q has more than %d columns", row, width)
+			}
+		}
+		all := strings.NewReplacer("\n", "", " ", "") // spaces are omitted where a row ends
+		if got, want := all.Replace(strings.Join(rows, "")), all.Replace(e.String()); got != want {
 			t.Fatalf("rows %q of %q", rows, e.String())
 		}
 	})

@@ -18,9 +18,10 @@ import (
 
 // Limits of a history.
 const (
-	maxHistory      = 500      // inputs
-	maxHistoryBytes = 1 << 20  // bytes of the file
-	maxRemembered   = 16 << 10 // bytes of one input
+	maxHistory       = 500      // inputs
+	maxHistoryBytes  = 1 << 20  // bytes of the file
+	maxRemembered    = 16 << 10 // bytes of one input in the file
+	maxHistoryMemory = 4 << 20  // bytes in memory; only the newest input may exceed it
 )
 
 // History is the user's input history. It is stored in a file that only this
@@ -29,9 +30,9 @@ const (
 // may share the file.
 type History struct {
 	path  string
-	past  []string // oldest first
-	at    int      // index of the input that is shown; len(past) is the draft
-	draft string   // input that has not been submitted yet
+	past  []input // oldest first
+	at    int     // index of the input that is shown; len(past) is the draft
+	draft input   // input that has not been submitted yet
 }
 
 // OpenHistory reads a history file. The file need not exist.
@@ -53,9 +54,9 @@ func OpenHistory(path string) (*History, error) {
 	lines := bufio.NewScanner(io.NewSectionReader(f, from, maxHistoryBytes))
 	lines.Buffer(nil, maxHistoryBytes)
 	for lines.Scan() {
-		var text string
-		if json.Unmarshal(lines.Bytes(), &text) == nil && text != "" { // the first line may be truncated
-			h.remember(text)
+		var in input
+		if json.Unmarshal(lines.Bytes(), &in) == nil && in.text != "" { // the first line may be truncated
+			h.remember(in)
 		}
 	}
 	h.at = len(h.past)
@@ -65,30 +66,32 @@ func OpenHistory(path string) (*History, error) {
 	return h, nil
 }
 
-func (h *History) remember(text string) {
-	if n := len(h.past); n > 0 && h.past[n-1] == text {
+func (h *History) remember(in input) {
+	if n := len(h.past); n > 0 && h.past[n-1].text == in.text {
 		return
 	}
-	h.past = append(h.past, text)
-	if n := len(h.past); n > maxHistory {
-		h.past = slices.Clone(h.past[n-maxHistory:])
+	h.past = append(h.past, in)
+	size, keep := 0, len(h.past)
+	for ; keep > max(len(h.past)-maxHistory, 0) && size < maxHistoryMemory; keep-- {
+		size += len(h.past[keep-1].text)
 	}
+	h.past = slices.Clone(h.past[keep:])
 }
 
-// Add appends an input and saves it. It ignores inputs that are empty, too long
-// or start with a space.
-func (h *History) Add(text string) error {
-	h.draft = ""
-	if text == "" || strings.HasPrefix(text, " ") || len(text) > maxRemembered {
+// add appends an input and saves it. It ignores inputs that are empty or start
+// with a space, and does not save inputs that are too long.
+func (h *History) add(in input) error {
+	h.draft = input{}
+	if in.text == "" || strings.HasPrefix(in.text, " ") {
 		h.at = len(h.past)
 		return nil
 	}
-	h.remember(text)
+	h.remember(in)
 	h.at = len(h.past)
-	if h.path == "" {
+	if h.path == "" || len(in.text) > maxRemembered {
 		return nil
 	}
-	line, err := json.Marshal(text)
+	line, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
@@ -106,8 +109,8 @@ func (h *History) Add(text string) error {
 // truncate removes the oldest inputs from the file.
 func (h *History) truncate() error {
 	var b bytes.Buffer
-	for _, text := range h.past {
-		line, err := json.Marshal(text)
+	for _, in := range h.past {
+		line, err := json.Marshal(in)
 		if err != nil {
 			return err
 		}
@@ -121,10 +124,10 @@ func (h *History) truncate() error {
 
 // move returns the previous input if step is -1, or the next if step is 1. It
 // saves typed as the draft. It returns false at either end of the history.
-func (h *History) move(step int, typed string) (string, bool) {
+func (h *History) move(step int, typed input) (input, bool) {
 	to := h.at + step
 	if to < 0 || to > len(h.past) {
-		return "", false
+		return input{}, false
 	}
 	if h.at == len(h.past) {
 		h.draft = typed

@@ -24,7 +24,7 @@ func TestHistoryPersists(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "chat-history")
 	h := open(t, path)
 	for _, text := range []string{"one", "two\nlines", " not this", "two\nlines"} {
-		if err := h.Add(text); err != nil {
+		if err := h.add(input{text: text}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,13 +33,13 @@ func TestHistoryPersists(t *testing.T) {
 	}
 	h = open(t, path)
 	var got []string
-	for text, ok := h.move(-1, "now"); ok; text, ok = h.move(-1, "") {
-		got = append(got, text)
+	for in, ok := h.move(-1, input{text: "now"}); ok; in, ok = h.move(-1, input{}) {
+		got = append(got, in.text)
 	}
-	h.move(1, "")
-	last, _ := h.move(1, "")
-	if want := []string{"two\nlines", "one"}; fmt.Sprint(got) != fmt.Sprint(want) || last != "now" {
-		t.Errorf("it gives %q and then %q, want %q", got, last, want)
+	h.move(1, input{})
+	last, _ := h.move(1, input{})
+	if want := []string{"two\nlines", "one"}; fmt.Sprint(got) != fmt.Sprint(want) || last.text != "now" {
+		t.Errorf("it gives %q and then %q, want %q", got, last.text, want)
 	}
 }
 
@@ -56,13 +56,23 @@ func TestHistoryLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := open(t, path)
-	if n := len(h.past); n == 0 || n > maxHistory || !strings.HasPrefix(h.past[n-1], "999") {
+	if n := len(h.past); n == 0 || n > maxHistory || !strings.HasPrefix(h.past[n-1].text, "999") {
 		t.Errorf("there are %d", n)
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() > maxHistoryBytes {
 		t.Errorf("the file has %d bytes, %v", info.Size(), err)
 	}
-	if err := h.Add(strings.Repeat("y", maxRemembered+1)); err != nil || strings.HasPrefix(h.past[len(h.past)-1], "y") {
-		t.Errorf("a text that is too long is stored; %v", err)
+	if err := h.add(input{text: strings.Repeat("y", maxRemembered+1)}); err != nil || !strings.HasPrefix(h.past[len(h.past)-1].text, "y") {
+		t.Errorf("a long text is not recalled; %v", err)
+	}
+	if h = open(t, path); strings.HasPrefix(h.past[len(h.past)-1].text, "y") {
+		t.Error("a text that is too long is stored")
+	}
+	for range 10 {
+		h.remember(input{text: strings.Repeat("z", maxHistoryMemory/2)})
+		h.remember(input{text: strings.Repeat("x", maxHistoryMemory/2)})
+	}
+	if n := len(h.past); n > 3 {
+		t.Errorf("%d large texts are in memory", n)
 	}
 }

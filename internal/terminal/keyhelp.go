@@ -11,7 +11,8 @@ import (
 var keyHelp = [][2]string{
 	{"Enter", "sends, or queues while an answer comes"},
 	{"Ctrl-J", "starts a new line, like Alt-Enter or a backslash before Enter"},
-	{"Tab", "completes"},
+	{"@", "and a path attaches a file"},
+	{"Tab", "completes, or unfolds pasted text before the cursor"},
 	{"↑ ↓", "browse earlier input"},
 	{"Ctrl-R", "searches earlier input"},
 	{"Esc", "stops the answer, like Ctrl-C"},

@@ -58,8 +58,9 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		return m.handleEnter()
 	case "tab":
-		if text, ok := m.completion.selectedText(); ok {
-			m.input.set(text)
+		if len(m.completion.offers) > 0 {
+			m.accept(&m.completion.offers[m.completion.at])
+		} else if m.input.unfold() {
 			m.complete()
 		}
 	case "ctrl+r":
@@ -80,7 +81,25 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-func (m *model) complete() { m.completion.update(m.input.String(), m.opts.Commands) }
+// complete updates the completions for the text before the cursor.
+func (m *model) complete() {
+	if path, _, ok := m.input.mention(); ok && m.opts.CompleteFile != nil {
+		m.completeFile(path)
+		return
+	}
+	m.completion.update(m.input.String(), m.opts.Commands)
+}
+
+// accept puts a completion into the input.
+func (m *model) accept(o *completionItem) {
+	if o.replaces > 0 {
+		m.input.remove(m.input.at-o.replaces, m.input.at)
+		m.input.insert(o.text)
+	} else {
+		m.input.set(o.text)
+	}
+	m.complete()
+}
 
 // interrupt handles Ctrl-C. It cancels the running turn or clears the input;
 // pressed twice with an empty input, it quits.
@@ -101,9 +120,9 @@ func (m *model) upOrDown(by int) {
 	if m.completion.move(by) || m.input.moveVertically(by) {
 		return
 	}
-	if text, ok := m.history.move(by, m.input.String()); ok {
-		m.input.set(text)
-		m.completion = completion{text: text} // arrow keys now move within the recalled text
+	if in, ok := m.history.move(by, m.input.value()); ok {
+		m.input.restore(in)
+		m.completion = completion{text: m.input.String()} // arrow keys now move within the recalled text
 	}
 }
 
@@ -117,7 +136,7 @@ func (m *model) handlePaste(text string) {
 		m.picker.paste(text)
 		return
 	}
-	m.input.insert(text)
+	m.input.paste(text)
 	m.complete()
 }
 
@@ -125,15 +144,21 @@ func (m *model) handlePaste(text string) {
 // new line instead. If a completion is selected, it completes the command.
 func (m *model) handleEnter() tea.Cmd {
 	text := m.input.String()
-	if before, ok := strings.CutSuffix(text, `\`); ok && m.input.at == len(m.input.letters) {
-		m.input.set(before + "\n")
+	if n := len(m.input.letters); n > 0 && m.input.at == n && m.input.letters[n-1].text == `\` {
+		m.input.remove(n-1, n)
+		m.input.insert("\n")
 		return nil
+	}
+	if len(m.completion.offers) > 0 && m.completion.offers[0].replaces > 0 {
+		if o := &m.completion.offers[m.completion.at]; !m.input.isTyped(o) {
+			m.accept(o)
+			return nil
+		}
 	}
 	if name, args, behind := strings.Cut(text, " "); len(m.completion.offers) > 0 && !behind && args == "" {
 		chosen := m.completion.offers[m.completion.at]
 		if chosen.name != name {
-			m.input.set(chosen.text)
-			m.complete()
+			m.accept(&chosen)
 			if chosen.args != "" {
 				return nil
 			}
@@ -143,28 +168,33 @@ func (m *model) handleEnter() tea.Cmd {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
+	in := m.input.value()
 	m.input.set("")
 	m.complete()
-	if err := m.history.Add(strings.TrimRight(text, " \n")); err != nil {
+	if err := m.history.add(in.trim("", " \n")); err != nil {
 		m.printBelow(line{{Plain(err.Error()), faint}})
 	}
-	return m.enter(strings.TrimSpace(text))
+	return m.enter(in.trim(" \n", " \n"))
 }
 
-// enter submits text, or queues it if a turn is running.
-func (m *model) enter(text string) tea.Cmd {
+// enter submits an input, or queues it if a turn is running.
+func (m *model) enter(in input) tea.Cmd {
 	if m.turn != nil {
 		if len(m.waiting) < maxWaiting {
-			m.waiting = append(m.waiting, text)
+			m.waiting = append(m.waiting, in)
 		}
 		return nil
 	}
-	return m.submit(text)
+	return m.submit(in)
 }
 
 // submit sends a message or runs a slash command.
-func (m *model) submit(text string) tea.Cmd {
+func (m *model) submit(in input) tea.Cmd {
+	text := in.text
 	name, args, ok := ParseCommand(text)
+	if _, _, typed := ParseCommand(in.shown()); !typed {
+		ok = false // a folded text is no command
+	}
 	var all []Command
 	if ok && m.opts.Commands != nil {
 		all = m.opts.Commands()
@@ -174,10 +204,14 @@ func (m *model) submit(text string) tea.Cmd {
 		m.pickArgument(k)
 		return nil
 	}
-	m.printUserText(text)
+	m.printUserText(in.shown())
 	if !ok {
 		return m.start(func(ctx context.Context, emit func(agent.Event)) (string, error) {
-			return "", m.talk.RunTurn(ctx, text, emit)
+			attached, err := m.attach(ctx, in, emit)
+			if err != nil {
+				return "", err
+			}
+			return "", m.talk.RunTurn(ctx, text+attached, emit)
 		})
 	}
 	if name == "details" {
@@ -188,7 +222,16 @@ func (m *model) submit(text string) tea.Cmd {
 		m.printProblem("unknown command /" + name + "; /help lists the commands")
 		return m.nextWaiting()
 	}
-	return m.start(func(ctx context.Context, emit func(agent.Event)) (string, error) { return k.Run(ctx, args, emit) })
+	return m.start(func(ctx context.Context, emit func(agent.Event)) (string, error) {
+		attached := ""
+		if k.Files {
+			var err error
+			if attached, err = m.attach(ctx, in, emit); err != nil {
+				return "", err
+			}
+		}
+		return k.Run(ctx, args+attached, emit)
+	})
 }
 
 // ParseCommand splits a slash command into its name and arguments. ok is false

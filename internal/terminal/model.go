@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -35,8 +36,8 @@ type model struct {
 	begun         bool // whether the first screen was drawn
 	printed       bool // whether the next block needs a blank line before it
 
-	turn     *turn    // running turn
-	waiting  []string // messages queued during the turn
+	turn     *turn   // running turn
+	waiting  []input // messages queued during the turn
 	calls    calls
 	thinking string // the model's thinking in the last turn
 
@@ -133,6 +134,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		for _, l := range textLines(strings.TrimSpace(msg.text), faint) {
 			m.printBelow(l)
 		}
+	case filesMsg:
+		m.setFiles(msg)
 	case overMsg:
 		cmd = m.finish(msg.err)
 	case pickMsg:
@@ -242,6 +245,9 @@ func (m *model) finish(err error) tea.Cmd {
 		c.over, c.failed, c.result = true, true, "interrupted"
 	}
 	m.status = m.talk.Status()
+	if unsent, ok := errors.AsType[*attachError](err); ok && m.input.empty() { // return the message for a correction
+		m.input.restore(unsent.in)
+	}
 	if end, ok := errors.AsType[*End](err); ok {
 		m.quit(end.With)
 		return nil
@@ -250,7 +256,7 @@ func (m *model) finish(err error) tea.Cmd {
 	case t.stopped:
 		m.printBelow(line{{"stopped", faint}})
 		if len(m.waiting) > 0 && m.input.empty() { // return the message to the input for review
-			m.input.set(strings.Join(m.waiting, "\n"))
+			m.input.restore(joinInputs(m.waiting))
 		}
 		m.waiting = nil
 	case err != nil && m.ctx.Err() == nil:
@@ -302,6 +308,18 @@ func (m *model) greetingRows() []string {
 	return rows
 }
 
+// maxPastLines is the maximum number of lines shown of a user's earlier message.
+const maxPastLines = 20
+
+// shorten returns the first lines of a text, and how many others there are.
+func shorten(text string, most int) string {
+	lines := strings.Split(text, "\n")
+	if len(lines) <= most {
+		return text
+	}
+	return strings.Join(lines[:most-1], "\n") + fmt.Sprintf("\n… +%d lines", len(lines)-most+1)
+}
+
 // printPast prints the last messages of a resumed conversation.
 func (m *model) printPast(events []session.Event) {
 	const most = 6
@@ -317,7 +335,7 @@ func (m *model) printPast(events []session.Event) {
 	}
 	for _, s := range said {
 		if s.Role == session.RoleUser {
-			m.printUserText(s.Text)
+			m.printUserText(shorten(s.Text, maxPastLines))
 		} else {
 			m.printBlock(markdown(s.Text, m.textWidth()))
 		}

@@ -193,10 +193,10 @@ func TestSeveralLines(t *testing.T) {
 	s.has(s.text(), "> one\n  two\n  three\n  four")
 }
 
-// Of a paste that has no room the end is shown, with how much is above.
-func TestLongPaste(t *testing.T) {
+// Of a text that has no room the end is shown, with how much is above.
+func TestLongInput(t *testing.T) {
 	s := newScreen(t, &Options{})
-	s.update(tea.PasteMsg{Content: strings.TrimSuffix(strings.Repeat("a line\n", 29), "\n") + "\nthe last one"})
+	s.input.insert(strings.TrimSuffix(strings.Repeat("a line\n", 29), "\n") + "\nthe last one")
 	s.has(s.bottom(), "> 20 lines above\n  a line\n", "  the last one\n")
 	if got := s.screen(); !strings.Contains(got.rows[got.y], "the last one") {
 		t.Errorf("the cursor is on %q", got.rows[got.y])

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -140,22 +141,22 @@ func (m *model) pickerKey(name, text string) tea.Cmd {
 func (m *model) pickArgument(k *Command) {
 	name, title, load := k.Name, k.Help, k.Pick
 	m.running.Go(func() {
-		m.send(pickMsg{newPicker(title, load(), k.Free, func(c Choice) tea.Cmd { return m.enter("/" + name + " " + c.Name) })})
+		m.send(pickMsg{newPicker(title, load(), k.Free, func(c Choice) tea.Cmd { return m.enter(input{text: "/" + name + " " + c.Name}) })})
 	})
 }
 
 // searchHistory lets the user pick an earlier input.
 func (m *model) searchHistory() {
 	var all []Choice
-	seen := map[string]bool{}
-	for i := len(m.history.past) - 1; i >= 0; i-- {
-		if text := m.history.past[i]; !seen[text] {
-			seen[text] = true
-			all = append(all, Choice{Name: text})
+	found := map[string]input{} // by name
+	for _, in := range slices.Backward(m.history.past) {
+		if _, ok := found[in.shown()]; !ok {
+			found[in.shown()] = in
+			all = append(all, Choice{Name: in.shown()})
 		}
 	}
 	m.picker = newPicker("Search earlier input", all, false, func(c Choice) tea.Cmd {
-		m.input.set(c.Name)
+		m.input.restore(found[c.Name])
 		m.completion = completion{text: m.input.String()}
 		return m.nextWaiting()
 	})

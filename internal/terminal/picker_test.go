@@ -84,7 +84,7 @@ func TestPickerFits(t *testing.T) {
 	}
 	s := newScreen(t, &Options{})
 	for i := range 50 {
-		s.history.remember(fmt.Sprint("input ", i))
+		s.history.remember(input{text: fmt.Sprint("input ", i)})
 	}
 	s.keys("ctrl+r")
 	for _, height := range []int{24, 8, 3, 1} {
@@ -100,7 +100,7 @@ func TestPickerFits(t *testing.T) {
 func TestSearchHistory(t *testing.T) {
 	s := newScreen(t, &Options{})
 	for _, text := range []string{"list tides", "tides of Kiel\nand Rostock", "other", "tides of Kiel\nand Rostock"} {
-		if err := s.history.Add(text); err != nil {
+		if err := s.history.add(input{text: text}); err != nil {
 			t.Fatal(err)
 		}
 	}

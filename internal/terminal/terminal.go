@@ -73,6 +73,9 @@ type Command struct {
 	// that the user may also type an argument that is not a choice.
 	Pick func() []Choice
 	Free bool
+	// Files is set if files that users name with @ in the arguments are
+	// appended to them.
+	Files bool
 	// Run executes the command. args is the text after its name. The result is
 	// Markdown. An [*End] error ends the program.
 	Run func(ctx context.Context, args string, emit func(agent.Event)) (string, error)
@@ -116,6 +119,14 @@ type Options struct {
 
 	// History stores inputs; nil means that they are kept only in memory.
 	History *History
+	// CompleteFile returns the files and directories that users may mean by the
+	// start of a path; the names of directories end in a slash. It may read
+	// directories. nil means that there are no completions.
+	CompleteFile func(path string) []Choice
+	// Attach returns the text of the files that the user named with @ in a
+	// message, to append to it. notices say what it did. If Attach is nil, @ has
+	// no meaning.
+	Attach func(ctx context.Context, paths []string) (text string, notices []string, err error)
 	// Editor returns the command that opens a file in the user's editor; nil
 	// means that users edit arguments in the terminal.
 	Editor func(file string) *exec.Cmd

@@ -158,7 +158,7 @@ func (m *model) progressLines(width, limit int) []line {
 		}
 		out = append(out, m.activityLine().clip(width))
 		for _, w := range m.waiting {
-			out = append(out, line{{"then: ", faint}, {Clip(w, width-6), faint}})
+			out = append(out, line{{"then: ", faint}, {Clip(w.shown(), width-6), faint}})
 		}
 	}
 	return out[max(len(out)-min(limit, maxTail), 0):]

@@ -1,0 +1,88 @@
+package chat
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/exit"
+)
+
+// writeFiles writes files below dir.
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Files that the user names are attached up to a limit. Names without a file
+// stay text, and other things are refused with a next step.
+func TestAttach(t *testing.T) {
+	a := &attacher{dir: t.TempDir(), home: t.TempDir()}
+	writeFiles(t, a.dir, map[string]string{"a.txt": "one\ntwo\n", "sub/b.md": "```\ncode\n```\x1b[2J\u202e", "image.png": "\x89PNG\x00\x01", "latin.txt": "\xe9t\xe9",
+		"long.txt": strings.Repeat("é", maxAttachedBytes), "empty": ""})
+	writeFiles(t, a.home, map[string]string{"notes.txt": "at home"})
+	for _, tt := range []struct{ names, text, notice, err, hint string }{
+		{names: "a.txt", text: "\n\nFile a.txt:\n\n```\none\ntwo\n```", notice: "attached a.txt (8 bytes)"},
+		{names: "a.txt, sub/b.md).", text: "````\n```\ncode\n```[2J\n````", notice: "attached sub/b.md"},
+		{names: "~/notes.txt", text: "at home", notice: "attached ~/notes.txt (7 bytes)"},
+		{names: filepath.Join(a.home, "notes.txt"), text: "at home", notice: "(7 bytes)"},
+		{names: "empty", text: "File empty:", notice: "attached empty (0 bytes)"},
+		{names: "long.txt", text: "File long.txt, the first 65536 of 131072 bytes:", notice: "the first 65536 of 131072 bytes; for the rest"},
+		{names: "ada missing.txt", notice: "no file missing.txt; @missing.txt is sent as text"},
+		{names: "sub", err: "attach sub: is a directory", hint: "name a file in it"},
+		{names: "image.png", err: "attach image.png: not a text file", hint: "--workspace"},
+		{names: "latin.txt", err: "attach latin.txt: not a text file", hint: "--workspace"},
+		{names: strings.Repeat("a.txt ", maxAttached+1), err: "too many files after @ (21, limit 20)", hint: "fewer"},
+	} {
+		text, notices, err := a.attach(t.Context(), strings.Fields(tt.names))
+		hint := ""
+		if e, ok := errors.AsType[*exit.Error](err); ok {
+			hint = e.Hint
+		}
+		if !strings.Contains(text, tt.text) || tt.text == "" && text != "" || !strings.Contains(strings.Join(notices, "\n"), tt.notice) || fmt.Sprint(err) != tt.err && (tt.err != "" || err != nil) || !strings.Contains(hint, tt.hint) {
+			t.Errorf("%.40s: %.200q, %q, %v (%s)", tt.names, text, notices, err, hint)
+		}
+		if strings.ContainsAny(text, "\x1b\u202e") {
+			t.Errorf("%.40s: the text has control characters", tt.names)
+		}
+	}
+}
+
+// Completion offers the entries of a directory first, and then files below it.
+// It does not look into directories such as .git.
+func TestCompleteFile(t *testing.T) {
+	a := &attacher{dir: t.TempDir(), home: t.TempDir()}
+	writeFiles(t, a.dir, map[string]string{"README.md": "", "docs/readme.txt": "", "docs/other.md": "", ".git/readme": "", "node_modules/x/readme.js": "", ".env": "", "bad\u202eread": "", "with space.txt": ""})
+	writeFiles(t, a.home, map[string]string{"notes.txt": ""})
+	for typed, want := range map[string]string{
+		"rea":    "README.md docs/readme.txt",
+		"docs/":  "docs/other.md docs/readme.txt",
+		"docs/r": "docs/readme.txt",
+		"DO":     "docs/",
+		".":      ".env",
+		".g":     "",
+		"~/":     "~/notes.txt",
+		"other":  "docs/other.md",
+		"none/x": "",
+		"with s": "with space.txt",
+	} {
+		var got []string
+		for _, c := range a.complete(typed) {
+			got = append(got, c.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+}

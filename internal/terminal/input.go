@@ -1,0 +1,163 @@
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// input is a text that the user entered.
+type input struct {
+	text   string
+	pasted []extent // the pasted parts of text, in order
+}
+
+// extent is a range of bytes of a text.
+type extent struct{ from, to int }
+
+// A pasted text of more lines or characters is folded: it is shown as one label.
+const (
+	maxPasteLines      = 5
+	maxPasteCharacters = 800
+)
+
+func isFolded(pasted string) bool {
+	return strings.Count(pasted, "\n") >= maxPasteLines || len(pasted) > maxPasteCharacters && utf8.RuneCountInString(pasted) > maxPasteCharacters
+}
+
+// pasteLabel is shown instead of a folded text, the nth of an input.
+func pasteLabel(n int, pasted string) string {
+	if lines := strings.Count(pasted, "\n"); lines > 0 {
+		return fmt.Sprintf("[Pasted text #%d +%d lines]", n, lines)
+	}
+	return fmt.Sprintf("[Pasted text #%d]", n)
+}
+
+// shown returns the text with labels for folded parts.
+func (in input) shown() string {
+	var b strings.Builder
+	at, n := 0, 0
+	for _, p := range in.pasted {
+		if part := in.text[p.from:p.to]; isFolded(part) {
+			n++
+			b.WriteString(in.text[at:p.from] + pasteLabel(n, part))
+			at = p.to
+		}
+	}
+	return b.String() + in.text[at:]
+}
+
+// trim returns the input without white space at its ends. cutset is as in
+// [strings.Trim].
+func (in input) trim(left, right string) input {
+	from := len(in.text) - len(strings.TrimLeft(in.text, left))
+	to := max(len(strings.TrimRight(in.text, right)), from)
+	out := input{text: in.text[from:to]}
+	for _, p := range in.pasted {
+		if a, b := max(p.from, from), min(p.to, to); a < b {
+			out.pasted = append(out.pasted, extent{a - from, b - from})
+		}
+	}
+	return out
+}
+
+// joinInputs joins inputs by line breaks.
+func joinInputs(all []input) input {
+	var out input
+	for i, in := range all {
+		if i > 0 {
+			out.text += "\n"
+		}
+		for _, p := range in.pasted {
+			out.pasted = append(out.pasted, extent{p.from + len(out.text), p.to + len(out.text)})
+		}
+		out.text += in.text
+	}
+	return out
+}
+
+// files returns the paths that the user typed after an @ at the start of a word.
+// A path with spaces is in double quotes. Pasted text names no files.
+func (in input) files() []string {
+	var out []string
+	space := true // whether the previous character ends a word
+	for i := 0; i < len(in.text); {
+		if p := slices.IndexFunc(in.pasted, func(p extent) bool { return p.from <= i && i < p.to }); p >= 0 {
+			r, _ := utf8.DecodeLastRuneInString(in.text[i:in.pasted[p].to])
+			i, space = in.pasted[p].to, unicode.IsSpace(r)
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(in.text[i:])
+		if i += n; r != '@' || !space {
+			space = unicode.IsSpace(r) || r == '('
+			continue
+		}
+		end := len(in.text)
+		for _, p := range slices.Backward(in.pasted) {
+			if p.from >= i {
+				end = p.from
+			}
+		}
+		if name := mentionedPath(in.text[i:end]); name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+		space = false
+	}
+	return out
+}
+
+// mentionedPath returns the path at the start of text.
+func mentionedPath(text string) string {
+	if quoted, ok := strings.CutPrefix(text, `"`); ok {
+		name, _, _ := strings.Cut(quoted, `"`)
+		return name
+	}
+	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
+		text = text[:i]
+	}
+	return text
+}
+
+// storedInput is the JSON form of an input with pasted parts. Other inputs are
+// stored as a string.
+type storedInput struct {
+	Text   string   `json:"text"`
+	Pasted [][2]int `json:"pasted"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (in input) MarshalJSON() ([]byte, error) {
+	if len(in.pasted) == 0 {
+		return json.Marshal(in.text)
+	}
+	out := storedInput{Text: in.text}
+	for _, p := range in.pasted {
+		out.Pasted = append(out.Pasted, [2]int{p.from, p.to})
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. If the pasted parts are invalid,
+// all text counts as pasted.
+func (in *input) UnmarshalJSON(b []byte) error {
+	if *in = (input{}); json.Unmarshal(b, &in.text) == nil {
+		return nil
+	}
+	var stored storedInput
+	if err := json.Unmarshal(b, &stored); err != nil {
+		return err
+	}
+	in.text = stored.Text
+	at := 0
+	for _, p := range stored.Pasted {
+		if p[0] < at || p[1] <= p[0] || p[1] > len(in.text) {
+			in.pasted = []extent{{0, len(in.text)}}
+			return nil
+		}
+		in.pasted, at = append(in.pasted, extent{p[0], p[1]}), p[1]
+	}
+	return nil
+}
