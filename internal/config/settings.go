@@ -295,7 +295,8 @@ func inRange(low, high int) func(any) error {
 	}
 }
 
-// zeroOr accepts 0 and what check accepts.
+// zeroOr returns a check that accepts 0 and all values that the given check
+// accepts.
 func zeroOr(check func(any) error) func(any) error {
 	return func(v any) error {
 		if *v.(*int) == 0 {

@@ -43,7 +43,7 @@ type RunRequest struct {
 // two allow the run.
 const (
 	bundled   policy.Code = "bundled"
-	byUser    policy.Code = "typed" // only this run; no grant is stored
+	byUser    policy.Code = "typed" // allows only this run, without a stored grant
 	disabled  policy.Code = "disabled"
 	malformed policy.Code = "malformed" // invalid principal, digest or request
 )

@@ -40,7 +40,7 @@ func (r *Runner) convertRefusal(err error) error {
 // started, and the skill cannot be approved.
 type ServersError struct {
 	Skill  string // name of the skill
-	Reason string // why they cannot be read, or that there are too many
+	Reason string // why the servers cannot be read, or that there are too many
 }
 
 // Error returns a message with the skill and the reason.

@@ -20,7 +20,7 @@ type savedState struct {
 	Instructions string               `json:"instructions,omitempty"`
 	Messages     []message            `json:"messages,omitempty"`
 	Waiting      []string             `json:"waiting,omitempty"`
-	Results      map[string]message   `json:"results,omitempty"` // each with one part
+	Results      map[string]message   `json:"results,omitempty"` // each message has one part
 	Deferred     []message            `json:"deferred,omitempty"`
 	Size         int                  `json:"size"`
 	Start        []string             `json:"start,omitempty"`

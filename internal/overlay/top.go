@@ -38,7 +38,7 @@ func newTop(dir string) top {
 // if no such program is known.
 func DirReader(dir string) string { return newTop(dir).at.Reader() }
 
-// topAt returns what an absolute path reveals.
+// topAt returns what is known from an absolute path alone.
 func topAt(dir string) top {
 	at := steering.Top
 	var names []string // from the directory that steers programs

@@ -61,7 +61,7 @@ type link struct {
 // request is a request that awaits its response.
 type request struct {
 	cancel context.CancelFunc
-	keep   func() bool            // detaches the request from its context
+	detach func() bool            // makes the request independent of its context
 	track  *track                 // progress of a tool call; nil for other requests
 	answer chan *jsonrpc.Response // receives the response to a request that the link sends; nil for other requests
 }
@@ -154,7 +154,7 @@ func (l *link) deliverAnswer(res *jsonrpc.Response) bool {
 	}
 	// Do not cancel the request's context yet: the write may not have returned,
 	// and the rest of an HTTP stream may be unread.
-	r.keep()
+	r.detach()
 	// The SDK creates other errors for a stream that ended.
 	if r.track != nil && (res.Error == nil || errors.As(res.Error, new(*jsonrpc.Error))) {
 		r.track.answered.Store(true)
@@ -215,7 +215,7 @@ func (l *link) send(ctx context.Context, req *jsonrpc.Request, answer chan *json
 		l.timer = time.AfterFunc(l.probeLimit, l.handleProbeTimeout)
 	}
 	conn := l.conn
-	r.keep = context.AfterFunc(ctx, func() { l.dropRequest(req.ID, r) })
+	r.detach = context.AfterFunc(ctx, func() { l.dropRequest(req.ID, r) })
 	l.mu.Unlock()
 
 	// HTTP transports set this more precisely in RoundTrip.

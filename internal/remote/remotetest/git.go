@@ -32,7 +32,7 @@ type Git struct {
 
 	mu        sync.Mutex
 	tokens    []string          // accepted passwords; empty accepts everybody
-	forbids   bool              // answers all requests with 403
+	forbids   bool              // whether all requests are answered with 403
 	redirects map[string]string // by path
 	cut       int64             // bytes after which a response ends; 0 means no limit
 	dumb      bool

@@ -49,7 +49,7 @@ type instance struct {
 	spec   *sandbox.Spec
 	name   string
 	held   []*bundle.Bundle
-	// enforced is set by start.
+	// enforced is the result of enforcedLayers, set by start.
 	enforced map[string]string
 
 	mu      sync.Mutex
