@@ -39,7 +39,7 @@ func swapsFiles(x *trial) bool {
 	start, rounds := time.Now(), 0
 	var failed error
 	for ; time.Since(start) < 2*time.Second; rounds++ {
-		files, err := x.collectFiles(5 * time.Second)
+		files, err := x.collectFiles(20 * time.Second)
 		if err == errHung {
 			x.note("collection did not finish in time")
 			return true

@@ -53,7 +53,7 @@ func writeAttacks() []attack {
 		{"B08", "mknod", []string{"privileges", "syscalls"}, nil, reportsBreach("B08")},
 		{"B09", "a FIFO in collected files", out, nil, func(x *trial) bool {
 			x.attack("B09")
-			files, err := x.collectFiles(3 * time.Second)
+			files, err := x.collectFiles(20 * time.Second)
 			if err != nil {
 				x.note(err.Error())
 			}
@@ -81,7 +81,7 @@ func changesSkill(x *trial) bool {
 // collectsSecret reports whether the host collects any of the secrets. The
 // harmless file must be collected.
 func (x *trial) collectsSecret(secrets ...string) bool {
-	files, err := x.collectFiles(5 * time.Second)
+	files, err := x.collectFiles(20 * time.Second)
 	if err != nil {
 		x.t.Errorf("collect: %v", err)
 	}

@@ -51,7 +51,7 @@ type check struct {
 
 // checkBehaviour runs the test of a behaviour with a new sandbox spec.
 func (s *scene) checkBehaviour(t *testing.T, b sandbox.Backend, c behaviour) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	k := &check{scene: s, ctx: ctx, b: b, mark: "behaves-" + randomWord(), spec: newSpec(t)}
 	k.spec.Limits.Output = 1 << 20
@@ -142,7 +142,7 @@ func exitBehaviours() []behaviour {
 		}},
 		{"a timeout is a result", func(k *check) error {
 			cmd := payloadCmd("sleep", k.mark)
-			cmd.Timeout = time.Second
+			cmd.Timeout = 5 * time.Second // enough to start on a slow machine
 			res, err := k.runCmd(nil, cmd)
 			if err != nil || res.Reason != sandbox.Timeout || !res.Killed || string(res.Stdout) != "asleep\n" {
 				return fmt.Errorf("got result %+v, error %v, want a timeout", res, err)
@@ -198,10 +198,10 @@ func exitBehaviours() []behaviour {
 				if e.Code == 0 {
 					return fmt.Errorf("command succeeded although the sandbox was closed: %+v", e)
 				}
-			case <-time.After(3 * time.Second):
+			case <-time.After(maxLifetime / 2):
 				return errors.New("command still running after Close")
 			}
-			if pids := processesWithMark(k.mark); len(pids) > 0 && !poll(time.Second, func() bool { return len(processesWithMark(k.mark)) == 0 }) {
+			if pids := processesWithMark(k.mark); len(pids) > 0 && !poll(maxLifetime/4, func() bool { return len(processesWithMark(k.mark)) == 0 }) {
 				return fmt.Errorf("processes still running after Close: %v", pids)
 			}
 			if p, err := k.box.Exec(k.ctx, payloadCmd("exit", k.mark, "0")); err == nil {

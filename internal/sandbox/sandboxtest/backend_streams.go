@@ -59,7 +59,7 @@ func streamBehaviours() []behaviour {
 			tee := writerFunc(func([]byte) { once.Do(func() { close(came) }) })
 			done := make(chan error, 1)
 			cmd := payloadCmd("sleep", k.mark)
-			cmd.Timeout = 3 * time.Second
+			cmd.Timeout = maxLifetime * 3 / 4
 			go func() {
 				_, err := execute.RunIn(k.ctx, k.box, k.spec, cmd, &execute.Options{Stdout: tee})
 				done <- err
@@ -131,7 +131,7 @@ func exchangesLines(k *check) error {
 	if err != nil {
 		return err
 	}
-	stop := time.AfterFunc(5*time.Second, p.Kill)
+	stop := time.AfterFunc(maxLifetime, p.Kill)
 	defer stop.Stop()
 	go io.Copy(io.Discard, p.Stderr())
 	out := bufio.NewReader(p.Stdout())

@@ -60,7 +60,7 @@ func (s *scene) findOrphans(t *testing.T) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	stop := time.AfterFunc(15*time.Second, func() { cmd.Process.Kill() })
+	stop := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 	defer stop.Stop()
 	var stderr strings.Builder
 	started := false
@@ -74,7 +74,7 @@ func (s *scene) findOrphans(t *testing.T) error {
 	if !started || len(before) == 0 {
 		return fmt.Errorf("no sandboxed process of the host is running (found %v):\n%s", before, stderr.String())
 	}
-	if !poll(3*time.Second, func() bool { return len(processesWithMark(mark)) == 0 }) {
+	if !poll(maxLifetime/4, func() bool { return len(processesWithMark(mark)) == 0 }) {
 		return fmt.Errorf("processes still running after their host was killed: %v of %v", processesWithMark(mark), before)
 	}
 	return nil

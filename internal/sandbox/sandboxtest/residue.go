@@ -27,7 +27,7 @@ func TestResidue(t *testing.T, b sandbox.Backend, n int) {
 	x.runMany(n, rnd, 0)
 	t.Logf("%s: %d runs in %v", b.Name(), n, time.Since(start).Round(time.Millisecond))
 	var after traces
-	if !poll(3*time.Second, func() bool { after = findTraces(x.tmp, x.mark); return after.isSubsetOf(before) }) {
+	if !poll(maxLifetime/4, func() bool { after = findTraces(x.tmp, x.mark); return after.isSubsetOf(before) }) {
 		t.Errorf("left behind:\nbefore %+v\nafter  %+v", before, after)
 	}
 }
@@ -71,7 +71,7 @@ func (x *trial) runAndEnd(way string, after time.Duration) bool {
 	select {
 	case <-done:
 		return true
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		return false
 	}
 }

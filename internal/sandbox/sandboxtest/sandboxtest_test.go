@@ -137,7 +137,7 @@ func TestUnsandboxedLeavesResidue(t *testing.T) {
 		t.Error("nothing is left")
 	}
 	sweep(x.mark)
-	if !poll(2*time.Second, func() bool { return findTraces(x.tmp, x.mark).isSubsetOf(before) }) {
+	if !poll(30*time.Second, func() bool { return findTraces(x.tmp, x.mark).isSubsetOf(before) }) {
 		t.Errorf("more is left than processes: %+v, %+v", before, findTraces(x.tmp, x.mark))
 	}
 }

@@ -58,7 +58,7 @@ func (x *trial) start() sandbox.Sandbox {
 	if x.opts.Spec != nil {
 		x.opts.Spec(x.spec)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	box, err := x.backend.Start(ctx, x.spec)
 	if err != nil {
@@ -189,7 +189,7 @@ func (x *trial) close() {
 		if err != nil {
 			x.t.Errorf("close: %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		x.t.Error("close timed out")
 	}
 }
@@ -199,7 +199,7 @@ func (x *trial) close() {
 func (x *trial) hasSurvivors() bool {
 	x.t.Helper()
 	x.close()
-	gone := poll(500*time.Millisecond, func() bool { return len(processesWithMark(x.mark)) == 0 })
+	gone := poll(maxLifetime/5, func() bool { return len(processesWithMark(x.mark)) == 0 })
 	if !gone {
 		x.note("processes still running")
 	}

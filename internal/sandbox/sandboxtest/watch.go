@@ -13,6 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// maxLifetime is the maximum lifetime of a payload process. A process that should
+// have ended must be waited for in a much shorter time.
+const maxLifetime = 20 * time.Second
+
 // poll calls ok until it returns true or d has passed.
 func poll(d time.Duration, ok func() bool) bool {
 	for end := time.Now().Add(d); ; time.Sleep(5 * time.Millisecond) {

@@ -66,7 +66,10 @@ func limitFirst(t *tally) {
 	t.try("prlimit of process 1", unix.Prlimit(1, unix.RLIMIT_NOFILE, nil, &old))
 }
 
-func reniceVictim(t *tally) { t.try("setpriority", unix.Setpriority(unix.PRIO_PROCESS, t.pid(), 7)) }
+func reniceVictim(t *tally) {
+	before, _ := unix.Getpriority(unix.PRIO_PROCESS, t.pid()) // 20 minus the nice value
+	t.try("setpriority", unix.Setpriority(unix.PRIO_PROCESS, t.pid(), 20-before+7))
+}
 
 func pinVictim(t *tally) {
 	var set unix.CPUSet

@@ -19,7 +19,8 @@ import (
 	"time"
 )
 
-// maxLifetime is the maximum lifetime of a payload process.
+// maxLifetime is the maximum lifetime of a payload process, as in package
+// sandboxtest.
 const maxLifetime = 20 * time.Second
 
 // isBounded reports whether maxLifetime applies. It is false for the victim, which runs
