@@ -1,6 +1,7 @@
 package skill_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -159,17 +160,25 @@ func TestMendLimits(t *testing.T) {
 		"tabs":    fill("k#:\tv\n", 60<<10),
 	} {
 		src := []byte("---\nname: Tides\n" + front + "---\n" + fill("Do # things.\n", 500<<10))
-		start := time.Now()
-		_, ds := skill.ParseBytes(src, "SKILL.md", "other")
-		parsed := time.Since(start)
-		for _, d := range ds[:min(len(ds), 50)] {
-			d.SuggestEdit(src, "other")
+		// Not by the clock alone: machines are slow, and so is the race detector. A machine
+		// may also pause, so the best of some tries counts.
+		slow := ""
+		for try := 0; try == 0 || slow != "" && try < 5; try++ {
+			start := time.Now()
+			_, ds := skill.ParseBytes(src, "SKILL.md", "other")
+			parsed := time.Since(start)
+			for _, d := range ds[:min(len(ds), 50)] {
+				d.SuggestEdit(src, "other")
+			}
+			elapsed := time.Since(start)
+			figures := fmt.Sprintf("%s: %d diagnostics took %s, and reading it %s", what, len(ds), elapsed, parsed)
+			t.Log(figures)
+			if slow = ""; elapsed > time.Duration(50*(len(ds)+1))*max(parsed, 2*time.Millisecond) {
+				slow = figures
+			}
 		}
-		// Not by the clock alone: machines are slow, and so is the race detector.
-		if elapsed := time.Since(start); elapsed > time.Duration(50*(len(ds)+1))*max(parsed, 2*time.Millisecond) {
-			t.Errorf("%s: %d diagnostics took %s, and reading it %s", what, len(ds), elapsed, parsed)
-		} else {
-			t.Logf("%s: %d diagnostics took %s, and reading it %s", what, len(ds), elapsed, parsed)
+		if slow != "" {
+			t.Error(slow)
 		}
 	}
 }
