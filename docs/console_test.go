@@ -112,7 +112,7 @@ func newConsole(t *testing.T) *console {
 // run runs a shell command and returns its output, with the home directory replaced by
 // ~.
 func (c *console) run(script string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", script)
 	cmd.Dir = c.dir

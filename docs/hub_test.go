@@ -47,7 +47,7 @@ func serveHub(t *testing.T, c *console) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	late := time.AfterFunc(10*time.Minute, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
 		late.Stop()
 		cmd.Process.Kill()

@@ -139,7 +139,7 @@ func (w *world) serve(t testing.TB, o *mcpserver.HTTPOptions) *httptest.Server {
 
 // limited bounds the waiting time of a test. It should never be reached.
 func limited(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
