@@ -172,7 +172,8 @@ func (a *attacher) complete(typed string) []terminal.Choice {
 	return out
 }
 
-// skipped reports whether a directory holds no files that users write.
+// skipped reports whether an entry is a directory whose files are not offered,
+// because users do not write them.
 func skipped(name string, isDir bool) bool {
 	return isDir && slices.Contains([]string{".git", ".hg", ".svn", "node_modules", "__pycache__"}, name)
 }

@@ -74,7 +74,7 @@ func (all records) supersede(older []policy.Grant, g policy.Grant, scope string)
 	known := map[string]int{} // index in marked by ID
 	for _, r := range all {
 		stored := slices.ContainsFunc(older, func(old policy.Grant) bool { return old.ID == r.Grant.ID })
-		if !stored && !isOlder(r.Grant, g) {
+		if !stored && !isOtherVersion(r.Grant, g) {
 			out = append(out, r)
 			continue
 		}

@@ -125,11 +125,11 @@ func (s *Store) Reinstate(ctx context.Context, version policy.Digest, scope stri
 // olderGrants returns the stored approvals of other versions of g's skill.
 func (s *Store) olderGrants(ctx context.Context, g policy.Grant) ([]policy.Grant, error) {
 	all, _, err := s.grants.List(ctx)
-	return slices.DeleteFunc(all, func(old policy.Grant) bool { return !isOlder(old, g) }), err
+	return slices.DeleteFunc(all, func(old policy.Grant) bool { return !isOtherVersion(old, g) }), err
 }
 
-// isOlder reports whether old approves a different version of g's skill.
-func isOlder(old, g policy.Grant) bool {
+// isOtherVersion reports whether old approves another version of g's skill.
+func isOtherVersion(old, g policy.Grant) bool {
 	return old.Name == g.Name && old.Origin == g.Origin && old.Principal == g.Principal && old.Subject != g.Subject && !old.Permissions.Call
 }
 

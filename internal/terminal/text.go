@@ -163,11 +163,11 @@ type wrapper struct {
 	width  int
 	indent line
 
-	lines []line
-	now   line
-	used  int  // number of columns in now
-	begun int  // number of columns of the indent in now
-	word  line // word that has not been added to now yet
+	lines       []line
+	current     line
+	used        int  // number of columns in current
+	indentWidth int  // number of columns of the indent in current
+	word        line // word that has not been added to current yet
 }
 
 func (w *wrapper) endLine() {
@@ -176,24 +176,24 @@ func (w *wrapper) endLine() {
 }
 
 func (w *wrapper) flush() {
-	w.lines = append(w.lines, w.now.trimRight())
-	w.now = append(line{}, w.indent...)
-	w.begun = w.indent.width()
-	w.used = w.begun
+	w.lines = append(w.lines, w.current.trimRight())
+	w.current = append(line{}, w.indent...)
+	w.indentWidth = w.indent.width()
+	w.used = w.indentWidth
 }
 
 func (w *wrapper) blank(st style) {
 	w.endWord()
-	if w.used == w.begun && len(w.lines) > 0 {
+	if w.used == w.indentWidth && len(w.lines) > 0 {
 		return // a continuation line does not start with a space
 	}
-	w.now, w.used = append(w.now, span{" ", st}), w.used+1
+	w.current, w.used = append(w.current, span{" ", st}), w.used+1
 }
 
 // endWord adds the pending word to the current line or to the next. It splits a
 // word that is too long.
 func (w *wrapper) endWord() {
-	if n := w.word.width(); w.used+n > w.width && w.used > w.begun {
+	if n := w.word.width(); w.used+n > w.width && w.used > w.indentWidth {
 		w.flush()
 	}
 	for _, s := range w.word {
@@ -203,10 +203,10 @@ func (w *wrapper) endWord() {
 			if w.used+n > w.width {
 				head = ansi.Truncate(s.text, w.width-w.used, "")
 			}
-			if head == "" && w.used == w.begun {
+			if head == "" && w.used == w.indentWidth {
 				head = s.text // the character is wider than the line
 			}
-			w.now, w.used = append(w.now, span{head, s.style}), w.used+ansi.StringWidth(head)
+			w.current, w.used = append(w.current, span{head, s.style}), w.used+ansi.StringWidth(head)
 			if s.text = s.text[len(head):]; s.text == "" {
 				break
 			}

@@ -28,8 +28,8 @@ type Server struct {
 	transport   string
 	latency     time.Duration
 	listing     *Listing
-	summaries   []storedSummary // summaries of listing that this process made
-	summarized  *Listing        // the listing that summaries belongs to
+	summaries   []storedSummary // summaries of the tool list, made by this process
+	summarized  *Listing        // the tool list that has these summaries
 	listed      bool            // this process has listed the tools
 	confirmed   time.Time       // when CurrentTools last received an equal list; zero if never
 	relisting   *relisting      // running request of CurrentTools, or nil
