@@ -83,7 +83,7 @@ func (s *Setup) refuse(ctx context.Context, args []string, reason, hint string) 
 	return exit.Errorf(exit.Refused, hint, "the user can run `%s` in their own terminal: %s", formatCommand(args), reason)
 }
 
-// managedCommands lists the commands that give permissions that only the
+// managedCommands lists the commands for permissions that only the
 // administrator can give in managed mode. Other commands concern only the
 // user's own servers.
 var managedCommands = []string{"approve", "run", "secret", "serve", "trust"}

@@ -165,8 +165,9 @@ func (s *Store) Find(ctx context.Context, p policy.Principal, subject policy.Dig
 	return nil, err
 }
 
-// supersededBy returns the record that says by what a version was superseded,
-// or nil if the version may still run. found lists the records of the version.
+// supersededBy returns the record that names the version by which a version was
+// superseded, or nil if the superseded version may still run. found lists the
+// records of the superseded version.
 func (s *Store) supersededBy(found []record) (by *record) {
 	for i, r := range found {
 		if slices.ContainsFunc(r.Again, func(scope string) bool { return slices.Contains(s.options.Active, scope) }) {

@@ -28,7 +28,8 @@ func isFolded(pasted string) bool {
 	return strings.Count(pasted, "\n") >= maxPasteLines || len(pasted) > maxPasteCharacters && utf8.RuneCountInString(pasted) > maxPasteCharacters
 }
 
-// pasteLabel is shown instead of a folded text, the nth of an input.
+// pasteLabel returns the label that is shown instead of the nth folded text of
+// an input.
 func pasteLabel(n int, pasted string) string {
 	if lines := strings.Count(pasted, "\n"); lines > 0 {
 		return fmt.Sprintf("[Pasted text #%d +%d lines]", n, lines)

@@ -311,13 +311,14 @@ func (m *model) greetingRows() []string {
 // maxPastLines is the maximum number of lines shown of a user's earlier message.
 const maxPastLines = 20
 
-// shorten returns the first lines of a text, and how many others there are.
-func shorten(text string, most int) string {
+// shorten returns a text of up to limit lines. In a longer text, it replaces the
+// last lines with a line that says how many they are.
+func shorten(text string, limit int) string {
 	lines := strings.Split(text, "\n")
-	if len(lines) <= most {
+	if len(lines) <= limit {
 		return text
 	}
-	return strings.Join(lines[:most-1], "\n") + fmt.Sprintf("\n… +%d lines", len(lines)-most+1)
+	return strings.Join(lines[:limit-1], "\n") + fmt.Sprintf("\n… +%d lines", len(lines)-limit+1)
 }
 
 // printPast prints the last messages of a resumed conversation.

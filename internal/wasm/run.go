@@ -60,8 +60,8 @@ func (j *workerRun) run(ctx context.Context) (int, error) {
 		limit = -1
 	}
 	exceeded := func() { cancel(errOutput) }
-	out := &limitedWriter{w: j.stdout, left: limit, exceeded: exceeded}
-	errOut := &limitedWriter{w: j.stderr, left: limit, exceeded: exceeded}
+	out := &limitedWriter{w: j.stdout, remaining: limit, exceeded: exceeded}
+	errOut := &limitedWriter{w: j.stderr, remaining: limit, exceeded: exceeded}
 
 	type result struct {
 		code int

@@ -58,21 +58,22 @@ func collectFile(root *os.Root, p string, visit func(sandbox.File, io.Reader) er
 	if err != nil || !fi.Mode().IsRegular() {
 		return nil
 	}
-	return visit(sandbox.File{Path: p, Size: fi.Size(), Exec: fi.Mode()&0o111 != 0}, &exactReader{r: f, left: fi.Size()})
+	return visit(sandbox.File{Path: p, Size: fi.Size(), Exec: fi.Mode()&0o111 != 0}, &exactReader{r: f, remaining: fi.Size()})
 }
 
-// exactReader reads exactly left bytes, zero-padding if the file shrank.
+// exactReader reads a fixed number of bytes, which remaining counts down. If the
+// file shrank, the missing bytes are zero.
 type exactReader struct {
-	r    io.Reader
-	left int64
-	gone bool
+	r         io.Reader
+	remaining int64
+	gone      bool
 }
 
 func (e *exactReader) Read(b []byte) (n int, err error) {
-	if e.left <= 0 {
+	if e.remaining <= 0 {
 		return 0, io.EOF
 	}
-	b = b[:min(int64(len(b)), e.left)]
+	b = b[:min(int64(len(b)), e.remaining)]
 	if !e.gone {
 		n, err = e.r.Read(b)
 		e.gone = err != nil
@@ -83,6 +84,6 @@ func (e *exactReader) Read(b []byte) (n int, err error) {
 		clear(b)
 		n = len(b)
 	}
-	e.left -= int64(n)
+	e.remaining -= int64(n)
 	return n, nil
 }

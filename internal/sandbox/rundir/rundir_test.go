@@ -252,7 +252,7 @@ func TestExactReader(t *testing.T) {
 		"shrunk": {strings.NewReader("a"), "a\x00\x00", nil},
 		"broken": {io.MultiReader(strings.NewReader("a"), errReader{failed}), "a", failed},
 	} {
-		got, err := io.ReadAll(&exactReader{r: tt.r, left: 3})
+		got, err := io.ReadAll(&exactReader{r: tt.r, remaining: 3})
 		if !bytes.Equal(got, []byte(tt.want)) || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
