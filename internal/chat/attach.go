@@ -18,17 +18,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
-// Limits of the files that a message names.
+// Limits on the files that a message names.
 const (
 	maxAttached      = 20       // files
-	maxAttachedBytes = 64 << 10 // of each file
+	maxAttachedBytes = 64 << 10 // bytes of each file
 	maxOfferedFiles  = 50
 	maxWalked        = 5000 // entries that a search for files visits
 	maxWalkDepth     = 8
 )
 
 // attacher reads and completes the files that the user names with @ in a
-// message. A relative path is relative to dir. The user may name any file, also
+// message. A relative path is relative to dir. The user may name any file, even
 // one that the agent cannot read.
 type attacher struct{ dir, home string }
 
@@ -55,9 +55,10 @@ func (a *attacher) resolve(name string) string {
 	return filepath.Join(a.dir, name)
 }
 
-// attach returns the text of files, to append to a message, and notices about
-// it. A name without a file stays text. attach fails for directories and for
-// files that are not text.
+// attach returns the content of the named files, as a text to append to a
+// message, and notices for the user. It does not fail if a file does not exist,
+// because the name may be ordinary text. It fails for directories and for files
+// that are not text.
 func (a *attacher) attach(ctx context.Context, names []string) (string, []string, error) {
 	if len(names) > maxAttached {
 		return "", nil, exit.Errorf(exit.Usage, "name fewer files in a message", "too many files after @ (%d, limit %d)", len(names), maxAttached)
@@ -88,8 +89,9 @@ func (a *attacher) attach(ctx context.Context, names []string) (string, []string
 	return text.String(), notices, nil
 }
 
-// read reads the start of a text file, and returns its size. If there is no file
-// with this name, read tries the name without punctuation at its end.
+// read returns the start of a text file and the size of the whole file. If
+// there is no file with this name, read tries the name without punctuation at
+// its end. shown is the name that was used.
 func (a *attacher) read(name string) (shown string, data []byte, size int64, err error) {
 	file := a.resolve(name)
 	info, err := os.Stat(file)
@@ -127,7 +129,8 @@ func (a *attacher) read(name string) (shown string, data []byte, size int64, err
 }
 
 // complete returns the files that the user may mean by the start of a path:
-// first those in its directory, then others whose names contain it.
+// first the files in the directory of that path, then other files whose names
+// contain its last part.
 func (a *attacher) complete(typed string) []terminal.Choice {
 	dir, prefix := path.Split(filepath.ToSlash(typed))
 	var out []terminal.Choice
