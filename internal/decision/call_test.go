@@ -427,3 +427,20 @@ func TestCallRecordNamesRuleAndAnswer(t *testing.T) {
 		t.Errorf("no decision: %+v", r)
 	}
 }
+
+// A skill can allow a tool whose risk is known and not critical. The user can allow
+// any.
+func TestSafetyOutsideItsRange(t *testing.T) {
+	for safety, asks := range map[policy.Level]bool{policy.Unknown: true, policy.Low: false, policy.High: false, policy.Critical: true, policy.Critical + 1: true} {
+		c := call("s", "t", `{}`)
+		c.Safety = safety
+		d := decision.ForCall(policy.Rules{}, rules(t, "allow mcp.s.t"), c)
+		user := decision.ForCall(rules(t, "allow mcp.s.t"), policy.Rules{}, c)
+		if user.Effect != policy.Allow {
+			t.Errorf("%v, allowed by the user: %+v", safety, user)
+		}
+		if (d.Effect == policy.Allow) == asks {
+			t.Errorf("%v, allowed by a skill: %+v", safety, d)
+		}
+	}
+}

@@ -268,3 +268,18 @@ func TestUnreadableGrantsAreMentioned(t *testing.T) {
 		t.Errorf("decided %+v", d)
 	}
 }
+
+// An expired approval of another version explains nothing but the change.
+func TestExpiredApprovalOfAnotherVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := policy.NewMemoryStore()
+		g := newGrant(digestOf("b"))
+		g.Expires = time.Now().Add(time.Hour)
+		_, err := s.Put(t.Context(), g)
+		try(t, err)
+		time.Sleep(2 * time.Hour)
+		if d := decision.ForRun(t.Context(), s, request()); d.Effect != policy.Deny || d.Code != decision.Changed {
+			t.Errorf("decided %+v", d)
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/limittest"
+	"github.com/loadout-dev/loadout/internal/oauth"
 	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -396,5 +397,22 @@ func TestStepsThatFail(t *testing.T) {
 	})
 	if err := s.Prune(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A sign-in to a server that a user configured connects to public addresses only,
+// and to those that the operator allows.
+func TestUserServersReachNoPrivateAddress(t *testing.T) {
+	s := newSignIns(t, "")
+	cipher, err := encryption.New(encryption.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for allowed, private := range map[bool][]netip.Prefix{false: nil, true: {netip.MustParsePrefix("127.0.0.0/8")}} {
+		servers := serverauth.New(serverauth.Options{DB: s.db, Kinds: s.kinds, Cipher: cipher, Private: private, Node: "node"})
+		page, err := servers.Begin(t.Context(), s.ada, guarded, from)
+		if _, refused := errors.AsType[*oauth.PrivateAddressError](err); refused == allowed || (page != "") != allowed {
+			t.Errorf("allowed %t: page %q, %v", allowed, page, err)
+		}
 	}
 }
