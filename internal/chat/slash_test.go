@@ -260,6 +260,36 @@ func TestReadLoop(t *testing.T) {
 	}
 }
 
+// On a simple terminal, a conversation runs line by line and ends with the command
+// to resume it.
+func TestRunLineByLine(t *testing.T) {
+	u := newUser(t)
+	c, err := u.LoadConfig(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &Flags{}
+	who, err := u.selectModel(t.Context(), c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.canUseScreen() {
+		t.Fatal("a screen without a terminal")
+	}
+	if err := u.runInteractive(t.Context(), c, o, who, terminal.NewLineReader(strings.NewReader("hello\n")), false); err != nil {
+		t.Fatal(err)
+	}
+	if got := u.stderr.String(); !strings.Contains(got, "/help lists the commands") || !strings.Contains(got, "Resume this conversation with: loadout chat --session ") {
+		t.Errorf("printed %q", got)
+	}
+	if u.stdout.Len() == 0 {
+		t.Error("no answer")
+	}
+	if err := u.runInteractive(t.Context(), c, &Flags{Workspace: filepath.Join(u.home, "none")}, who, terminal.NewLineReader(strings.NewReader("")), false); err == nil {
+		t.Error("a conversation in a directory that does not exist")
+	}
+}
+
 // Without a terminal, one prompt is answered, in a new or an existing conversation.
 func TestRunOnce(t *testing.T) {
 	u := newUser(t)
