@@ -187,7 +187,7 @@ func TestRates(t *testing.T) {
 	if n != 10 {
 		t.Errorf("%d guesses of a password", n)
 	}
-	if err := newHub(t, Options{}).CountRequest(v); err != nil {
+	if err := (&Gate{}).CountRequest(v); err != nil {
 		t.Errorf("without a limit: %v", err)
 	}
 }
@@ -291,19 +291,25 @@ func TestCheckValid(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	provider := &account.OIDCOptions{}
+	db := storetest.Open(t, storetest.SQLite(t))
+	directory := users.New(db, users.Options{})
 	for name, o := range map[string]Options{
 		"public address": {Public: "https://hub.example.com/path?x"}, "proxies": {Proxies: []string{"x"}}, "provider without accounts": {Single: true, Public: "https://hub.example.com", Provider: provider},
 		"provider without an address": {Provider: provider},
 	} {
-		o.DB = storetest.Open(t, storetest.SQLite(t))
-		o.Users = users.New(o.DB, users.Options{})
+		o.DB, o.Users = db, directory
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	h := newHub(t, Options{Public: "https://hub.example.com", Proxies: []string{"192.0.2.0/24"}})
-	if !h.Secure || newHub(t, Options{Public: "http://hub.example.com"}).Secure {
-		t.Error("secure")
+	for public, secure := range map[string]bool{"": false, "http://hub.example.com": false, "https://hub.example.com": true} {
+		if g, err := New(Options{DB: db, Users: directory, Public: public}); err != nil || g.Secure != secure {
+			t.Errorf("%q: %+v, %v", public, g, err)
+		}
+	}
+	h, err := New(Options{DB: db, Users: directory, Proxies: []string{"192.0.2.0/24"}})
+	if err != nil {
+		t.Fatal(err)
 	}
 	r := httptest.NewRequest("GET", "/", nil)
 	r.RemoteAddr = "192.0.2.1:1"

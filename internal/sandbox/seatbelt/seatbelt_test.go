@@ -10,9 +10,12 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -199,5 +202,46 @@ func TestOpenProxyGetsNoSecrets(t *testing.T) {
 	_, err := New(nil).start(&sandbox.Spec{Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Inject: []sandbox.Injection{{Host: "example.com", Header: "Authorization", Secret: sandbox.NewSecret("KEY", "v")}}}}, "/x")
 	if _, ok := errors.AsType[*sandbox.UnsupportedError](err); !ok {
 		t.Errorf("%v", err)
+	}
+}
+
+// The proxy serves the sandbox until it is closed.
+func TestProxyServesSandbox(t *testing.T) {
+	exe, _ := stub(t)
+	b := stubbed{New(&Options{Cache: stagetest.OpenDir(t), UID: 65534}), exe}
+	spec := &sandbox.Spec{Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Allow: []string{"a.example"}}}
+	s, err := b.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	res, err := execute.RunIn(t.Context(), s, spec, &sandbox.Cmd{Args: []string{"sh", "-c", "id -u; echo $https_proxy"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, address, _ := strings.Cut(strings.TrimSpace(string(res.Stdout)), "\n")
+	if want := strconv.Itoa(os.Geteuid()); user != want && os.Geteuid() != 0 || os.Geteuid() == 0 && user != "65534" {
+		t.Errorf("runs as user %s", user)
+	}
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(at)}}
+	defer client.CloseIdleConnections()
+	answer, err := client.Get("http://b.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusForbidden {
+		t.Errorf("the proxy answers %s", answer.Status)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("tcp", at.Host); err == nil {
+		c.Close()
+		t.Error("the proxy serves a closed sandbox")
 	}
 }
