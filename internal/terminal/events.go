@@ -15,7 +15,7 @@ const maxThought = 64 << 10
 func (m *model) printUserText(text string) {
 	var out []line
 	for _, l := range textLines(text, bold) {
-		out = append(out, prefixLines(l.wrap(m.textWidth()-2, nil), line{{"  ", normal}}, line{{"  ", normal}})...)
+		out = append(out, prefixLines(l.wrapText(m.textWidth()-2, nil), line{{"  ", normal}}, line{{"  ", normal}})...)
 	}
 	if len(out) > 0 {
 		out[0][0] = span{"> ", cyan}

@@ -12,7 +12,7 @@ import (
 )
 
 // markdown renders Markdown in lines of up to width columns. It does not wrap
-// lines of code, so that users can copy them. It shows HTML as text.
+// lines of code and long URLs, so that users can copy them. It shows HTML as text.
 func markdown(source string, width int) []line {
 	d := document{source: []byte(expandTabs(Safe(source)))}
 	return d.blocks(d.parse(), width)
@@ -62,12 +62,12 @@ func (d *document) blocks(n ast.Node, width int) []line {
 func (d *document) block(n ast.Node, width int) []line {
 	switch n := n.(type) {
 	case *ast.Heading:
-		return d.inline(n, bold.combine(purple)).wrap(width, nil)
+		return d.inline(n, bold.combine(purple)).wrapText(width, nil)
 	case *ast.Paragraph, *ast.TextBlock:
 		if rows := d.table(n); rows != nil {
 			return rows.lines(width)
 		}
-		return d.inline(n, normal).wrap(width, nil)
+		return d.inline(n, normal).wrapText(width, nil)
 	case *ast.FencedCodeBlock, *ast.CodeBlock:
 		return d.code(n)
 	case *ast.Blockquote:
@@ -83,12 +83,16 @@ func (d *document) block(n ast.Node, width int) []line {
 // code renders a code block without indentation or wrapping, so that users can
 // copy it.
 func (d *document) code(n ast.Node) []line {
-	var out []line
+	var code []string
 	for i := range n.Lines().Len() {
 		at := n.Lines().At(i)
-		out = append(out, line{{strings.TrimRight(string(at.Value(d.source)), "\n"), cyan}})
+		code = append(code, strings.TrimRight(string(at.Value(d.source)), "\n"))
 	}
-	return out
+	language := ""
+	if fenced, ok := n.(*ast.FencedCodeBlock); ok {
+		language = string(fenced.Language(d.source))
+	}
+	return highlight(code, language)
 }
 
 func (d *document) list(n *ast.List, width int) []line {

@@ -131,25 +131,27 @@ func (l line) clip(n int) line {
 	return out
 }
 
-// wrap breaks a line into lines of up to n columns. It breaks at spaces, and
-// within words that are too long. All lines after the first start with indent.
-func (l line) wrap(n int, indent line) []line {
-	w := wrapper{width: max(n, indent.width()+8), indent: indent}
+// wrap breaks a line into lines of up to n columns. It breaks at spaces, between
+// characters of scripts without spaces, and within words that are too long. All
+// lines after the first start with indent.
+func (l line) wrap(n int, indent line) []line { return l.wrapWith(n, indent, false) }
+
+// wrapText is like wrap, but keeps a URL that is too long on one line, so that
+// users can copy and open it.
+func (l line) wrapText(n int, indent line) []line { return l.wrapWith(n, indent, true) }
+
+func (l line) wrapWith(n int, indent line, keepURLs bool) []line {
+	w := wrapper{width: max(n, indent.width()+8), indent: indent, keepURLs: keepURLs}
 	for _, s := range l {
 		for i, part := range strings.Split(s.text, "\n") {
 			if i > 0 {
 				w.endLine()
 			}
 			for _, piece := range splitWords(part) {
-				switch {
-				case piece == " ":
+				if piece == " " {
 					w.blank(s.style)
-				case isWide(firstLetter(piece)):
-					w.endWord()
-					w.word = line{{piece, s.style}}
-					w.endWord()
-				default:
-					w.word = append(w.word, span{piece, s.style})
+				} else {
+					w.add(span{piece, s.style})
 				}
 			}
 		}
@@ -160,15 +162,37 @@ func (l line) wrap(n int, indent line) []line {
 
 // wrapper holds the state for wrapping one line.
 type wrapper struct {
-	width  int
-	indent line
+	width    int
+	indent   line
+	keepURLs bool
 
 	lines       []line
 	current     line
 	used        int  // number of columns in current
 	indentWidth int  // number of columns of the indent in current
 	word        line // word that has not been added to current yet
+	wide        bool // whether the word ends in a character of a script without spaces
+	opens       bool // whether the word ends in an opening bracket of such a script
 }
+
+// add adds a piece of text without spaces to the word, or begins a word with it.
+// Closing punctuation stays with the character before it, and an opening bracket
+// with the one after it.
+func (w *wrapper) add(s span) {
+	first := firstLetter(s.text)
+	wide := isWide(first)
+	if (wide || w.wide) && !w.opens && !strings.ContainsRune(closingPunctuation, first) && Width(s.text) > 0 {
+		w.endWord()
+	}
+	w.word = append(w.word, s)
+	w.wide, w.opens = wide, strings.ContainsRune(openingPunctuation, first)
+}
+
+// Punctuation of scripts without spaces that does not begin or end a line.
+const (
+	closingPunctuation = "、。，．：；！？）］｝」』】〉》〕〗’”…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ"
+	openingPunctuation = "（［｛「『【〈《〔〖"
+)
 
 func (w *wrapper) endLine() {
 	w.endWord()
@@ -193,8 +217,13 @@ func (w *wrapper) blank(st style) {
 // endWord adds the pending word to the current line or to the next. It splits a
 // word that is too long.
 func (w *wrapper) endWord() {
-	if n := w.word.width(); w.used+n > w.width && w.used > w.indentWidth {
+	n := w.word.width()
+	if w.used+n > w.width && w.used > w.indentWidth {
 		w.flush()
+	}
+	if w.keepURLs && w.used+n > w.width && strings.Contains(w.word.plainText(), "://") {
+		w.current, w.used, w.word, w.wide, w.opens = append(w.current, w.word...), w.used+n, nil, false, false
+		return
 	}
 	for _, s := range w.word {
 		for {
@@ -213,7 +242,7 @@ func (w *wrapper) endWord() {
 			w.flush()
 		}
 	}
-	w.word = nil
+	w.word, w.wide, w.opens = nil, false, false
 }
 
 // trimRight returns the line without trailing spaces.
@@ -259,7 +288,7 @@ func splitWords(s string) []string {
 }
 
 // isWide reports whether r belongs to a script without spaces between words.
-func isWide(r rune) bool { return r >= 0x2e80 && r <= 0xffdc }
+func isWide(r rune) bool { return r >= 0x2e80 && r <= 0xffdc || r >= 0x20000 && r <= 0x3ffff }
 
 func firstLetter(s string) rune {
 	r, _ := utf8.DecodeRuneInString(s)
