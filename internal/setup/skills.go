@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
@@ -16,6 +17,18 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/tools"
 )
+
+// minSkillWait is the minimum of [Setup.SkillWait]. Only tests set it, by the
+// linker: a program on a slow machine must not start without its skills.
+var minSkillWait string
+
+// skillWait returns [Setup.SkillWait], or minSkillWait if that is longer.
+func (s *Setup) skillWait() time.Duration {
+	if least, err := time.ParseDuration(minSkillWait); err == nil && s.SkillWait > 0 {
+		return max(s.SkillWait, least)
+	}
+	return s.SkillWait
+}
 
 // NewRuntime opens the skills selected by the configuration and the flags. The
 // caller must close the runtime.
@@ -52,7 +65,7 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 		scripts.Grants = grants
 	}
 	defer s.ShowProgress("reading skills")()
-	options := &loadout.Options{Sources: sources, Filter: filter, Wait: s.SkillWait, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()}
+	options := &loadout.Options{Sources: sources, Filter: filter, Wait: s.skillWait(), Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()}
 	inProjects := s.newProjectSkills(c, sources)
 	if inProjects != nil {
 		options.Confirm = inProjects.confirm
