@@ -38,6 +38,10 @@ type Approval struct {
 	Arguments json.RawMessage
 	// Feedback is the user's message to the model if they declined.
 	Feedback string
+	// ReadOnlyShown is set if the user was shown [CallRequest.ReadOnly]. An
+	// approval with scope [policy.Always] then also permits calls that are made as
+	// reading ones.
+	ReadOnlyShown bool
 }
 
 // CallRequest describes a tool call that needs approval.
@@ -54,7 +58,7 @@ type CallRequest struct {
 	// declares that it only reads. Owner describes who provides its server.
 	// Subject identifies the current definition of the tool.
 	Description string        `json:"-"`
-	ReadOnly    bool          `json:"-"`
+	ReadOnly    bool          `json:"read_only,omitempty"`
 	Owner       string        `json:"-"`
 	Subject     policy.Digest `json:"-"`
 }

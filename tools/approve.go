@@ -67,7 +67,7 @@ func (s *Set) callApproved(ctx context.Context, c *Call, refused *loadout.Refuse
 	if len(a.Arguments) > 0 {
 		next.Arguments = a.Arguments
 	}
-	next.Approved, next.Subject = true, about.Subject
+	next.Approved, next.Subject, next.ReadOnlyShown = true, about.Subject, c.ReadOnlyShown || a.ReadOnlyShown
 	if a.Scope != "" && a.Scope != policy.Once {
 		if err := s.Grant(ctx, &next, a.Scope, about.SameArguments, c.Principal); err != nil {
 			c.notify("the approval holds for this call only: " + err.Error())

@@ -438,3 +438,31 @@ func TestL13RevocationIsRecorded(t *testing.T) {
 		t.Errorf("recorded %+v", w.records)
 	}
 }
+
+// An answer that permits a tool always permits it as a reading one only if the user
+// was shown that the tool declares to read.
+func TestAnswerToShownDeclaration(t *testing.T) {
+	for _, tt := range []struct {
+		scope     policy.Scope
+		tool      string
+		shown, by bool // by: whether the grant is for reading calls
+	}{{policy.Always, "c__read_note", true, true}, {policy.Always, "c__read_note", false, false}, {policy.Always, "c__write_note", true, false}} {
+		grants := policy.NewMemoryStore()
+		w := keeping(t, "mcpServers: {c: {command: c, ask: true}}", grants)
+		c := noteCall("x")
+		c.Name = tt.tool
+		c.Approve = func(_ context.Context, r *loadout.ApprovalRequest) (loadout.Approval, error) {
+			if r.Call.ReadOnly != (tt.tool == "c__read_note") {
+				t.Errorf("%s: the request says %t", tt.tool, r.Call.ReadOnly)
+			}
+			return loadout.Approval{Approved: true, Scope: tt.scope, ReadOnlyShown: tt.shown}, nil
+		}
+		if _, err := w.Call(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		all, _, err := grants.List(t.Context())
+		if err != nil || len(all) != 1 || all[0].ReadOnly != tt.by {
+			t.Errorf("%+v: the grants are %+v, %v", tt, all, err)
+		}
+	}
+}

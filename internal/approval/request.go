@@ -75,7 +75,9 @@ type Answer struct {
 	// Feedback is the user's comment, such as why the call was declined.
 	Feedback string `json:"feedback,omitempty"`
 	// Scope is how long an approval is valid; "" means once.
-	Scope      policy.Scope     `json:"scope,omitempty"`
+	Scope policy.Scope `json:"scope,omitempty"`
+	// ReadOnly is set if the user saw that the tool declares that it only reads.
+	ReadOnly   bool             `json:"read_only,omitempty"`
 	By         policy.Principal `json:"by,omitzero"`
 	ResolvedAt time.Time        `json:"at"`
 }

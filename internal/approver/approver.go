@@ -38,7 +38,7 @@ func New(queue *approval.Queue, session string, who policy.Principal) loadout.Ap
 		if err != nil {
 			return loadout.Approval{}, err
 		}
-		out := loadout.Approval{Approved: answer.Outcome == approval.Accepted, Scope: answer.Scope, By: answer.By, Feedback: answer.Feedback}
+		out := loadout.Approval{Approved: answer.Outcome == approval.Accepted, Scope: answer.Scope, By: answer.By, Feedback: answer.Feedback, ReadOnlyShown: answer.ReadOnly}
 		if len(answer.Content) > 0 && !bytes.Equal(answer.Content, []byte("null")) {
 			out.Arguments = answer.Content
 		}

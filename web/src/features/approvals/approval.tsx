@@ -13,6 +13,8 @@ interface Call {
   arguments?: unknown;
   reason?: string;
   exact?: boolean;
+  /** Whether the tool declares that it only reads. */
+  read_only?: boolean;
 }
 
 /** Approval asks the user to approve a call. The user may edit the arguments. */
@@ -25,7 +27,9 @@ export function Approval({ ask, reply }: { ask: ApprovalRequest; reply: (answer:
   const allow = async (scope: "once" | "session" | "always") => {
     const content = edited === undefined || edited === before ? undefined : parsed(edited);
     setWrong(content === null);
-    if (content !== null) await reply({ outcome: "accepted", scope, feedback, content });
+    // The form shows the declaration, so that read_tool may rely on it.
+    const read_only = (scope === "always" && call.read_only) || undefined;
+    if (content !== null) await reply({ outcome: "accepted", scope, feedback, content, read_only });
   };
   return (
     <>
@@ -86,6 +90,12 @@ function Facts({ call }: { call: Call }) {
         <>
           <dt>{msg("approvals.server")}</dt>
           <dd>{call.server}</dd>
+        </>
+      )}
+      {call.read_only && (
+        <>
+          <dt>{msg("approvals.declared")}</dt>
+          <dd>{msg("approvals.readOnly")}</dd>
         </>
       )}
       {call.reason && (

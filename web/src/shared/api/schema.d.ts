@@ -1810,6 +1810,8 @@ export interface components {
             feedback?: string;
             /** @enum {string} */
             outcome: "accepted" | "declined" | "cancelled";
+            /** @description Says that you saw that the tool declares that it only reads (read_only of the request): with scope always, read_tool may call it too */
+            read_only?: boolean;
             /**
              * @description How long an approval is valid; default once
              * @enum {string}
