@@ -32,7 +32,7 @@ type view struct {
 	// texts holds the catalog texts that clients requested. Equal texts are
 	// stored once, because a hub has a server for each user.
 	texts map[*clientprofile.Profile]unique.Handle[catalogText]
-	hour  int64 // of texts, since 1970
+	hour  int64 // when texts were created, in hours since 1970
 
 	// The following fields are set by index.
 	indexOnce sync.Once

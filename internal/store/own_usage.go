@@ -20,8 +20,7 @@ type OwnUse struct {
 func (u *OwnUse) fields() []any { return []any{&u.SkillID, &u.Name, &u.Uses, (*date)(&u.Last)} }
 
 const (
-	// MaxOwnUses is the maximum number of skills whose uses are counted for each
-	// user.
+	// MaxOwnUses is the maximum number of skills per user whose uses are counted.
 	MaxOwnUses = 500
 	// OwnUseDays is the number of days after which a user's uses of a skill no
 	// longer count, unless the user used it again.
@@ -52,7 +51,7 @@ type pendingUsage struct {
 
 func (p *pendingUsage) fields() []any { return append(p.UsageDay.fields(), &p.Owner) }
 
-// mergeOwn adds counts that mergeUsage moved to the totals of each user.
+// mergeOwn adds counts that are moved from the pending rows to the users' totals.
 func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage) error {
 	type key struct {
 		owner, skill string

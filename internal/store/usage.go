@@ -13,7 +13,7 @@ import (
 // [Usage.Add] or a total from [Usage.Sum].
 type SkillUsage struct {
 	SkillID  string
-	Owner    string // the user, "" if unknown; not in totals
+	Owner    string // user who used the skill; "" if unknown; not set in totals
 	Loads    int64
 	Calls    int64
 	Errors   int64
@@ -52,9 +52,10 @@ func (d *date) Scan(v any) error {
 // Usage stores the usage of skills by day.
 type Usage struct{ c conn }
 
-// Add adds each usage to the day of its LastUsed, all or none. It ignores usage
-// of deleted skills. Usage by deleted users counts only for the skills. It only
-// inserts rows, so that it never waits for another node; see [DB.MergeUsage].
+// Add adds each usage to the day of its LastUsed. If it fails, it adds none. It
+// ignores the usage of deleted skills. Usage by deleted users counts only for the
+// skills. It only inserts rows, so that it never waits for another node; see
+// [DB.MergeUsage].
 func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, u := range uses {

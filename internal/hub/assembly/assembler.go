@@ -227,7 +227,7 @@ type Setup struct {
 	// library.
 	SkillID func(session.ID) string
 	// FirstSkills returns the keys of the skills that come first in lists that are
-	// too long. It returns the same all day.
+	// too long. The result changes at most once a day, or with the skills.
 	FirstSkills func() []string
 	// Refresh updates the skills. It is cheap if none changed.
 	Refresh func(context.Context) error

@@ -45,7 +45,7 @@ type base struct {
 	textMu      sync.Mutex // guards the fields below
 	cachedText  string     // catalog text of the snapshot with version textVersion
 	textVersion uint64
-	textDay     time.Time // for which the skills are ordered
+	textDay     time.Time // day whose order of skills the text has
 
 	orderMu sync.Mutex // guards order
 	order   skillOrder

@@ -11,8 +11,9 @@ import (
 )
 
 // Lists of skills that are too long for a model begin with the skills that the user
-// uses. The order depends only on the skills and on the uses before an hour that is
-// the same on all nodes, so that the prompt caches of models stay valid for a day.
+// uses. The order depends only on the skills and on their uses before today. It
+// changes at the same time on all nodes, so that the prompt caches of models stay
+// valid for a day.
 
 const (
 	// orderDelay is how long after the end of a day the order changes, in UTC. By
@@ -21,24 +22,26 @@ const (
 	// maxOrder is the maximum number of skills in an order. It limits what the
 	// node keeps in memory for each user.
 	maxOrder = 50
-	// halvingDays is the number of days without use after which uses count half.
+	// halvingDays is the number of days without use that halves the weight of the
+	// earlier uses.
 	halvingDays = 30
 )
 
 // skillOrder is an order of skills for a day and a snapshot.
 type skillOrder struct {
-	day     time.Time // zero if there is none
-	version uint64    // of the snapshot
+	day     time.Time // zero if there is no order
+	version uint64    // version of the snapshot
 	keys    []string
 }
 
-// orderDay returns the day whose order applies at a time.
+// orderDay returns the day whose order applies at the given time.
 func orderDay(now time.Time) time.Time {
 	return now.UTC().Add(-orderDelay).Truncate(24 * time.Hour)
 }
 
 // firstSkills returns the keys of the skills that the user used before today, the
-// most used first; see [catalog.FormatOptions]. Without a database, there are none.
+// most used first; see [catalog.FormatOptions]. It returns none if the uses cannot
+// be read from the database.
 func (b *base) firstSkills() []string {
 	b.orderMu.Lock()
 	defer b.orderMu.Unlock()
@@ -57,7 +60,8 @@ func (b *base) firstSkills() []string {
 	return b.order.keys
 }
 
-// orderSkills returns the keys of the skills in a snapshot that were used.
+// orderSkills returns the keys of the skills in a snapshot that were used, the most
+// used first.
 func (b *base) orderSkills(snap *catalog.Snapshot, day time.Time, uses []store.OwnUse) []string {
 	weight := func(u store.OwnUse) int64 {
 		return min(u.Uses, 1<<40) << 20 >> (int64(day.Sub(u.Last).Hours()/24) / halvingDays)
