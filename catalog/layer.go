@@ -106,8 +106,8 @@ func (l *Layer) withName(name string) []*Entry {
 	return l.byName[i:j]
 }
 
-// layersOf groups the entries of a source, which are sorted by directory, by
-// origin and scope. The layers are in the order of their first entries. Most
+// layersOf groups the entries of a source by origin and scope. The entries must be
+// sorted by directory. The layers are in the order of their first entries. Most
 // sources have one layer.
 func layersOf(entries []*Entry) []*Layer {
 	if len(entries) == 0 {

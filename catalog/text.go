@@ -18,7 +18,8 @@ type FormatOptions struct {
 	Tokens     int // maximum number of estimated tokens; 0 means no limit
 	Characters int // maximum number of characters; 0 means no limit
 	// Partial is the maximum number of characters of a list that cannot hold all
-	// names; 0 means that of Characters. It has no effect if Characters is lower.
+	// names; 0 means the value of Characters. It has no effect if Characters is
+	// lower.
 	Partial int
 	// Fits is a further limit: it reports whether a text is short enough. It must
 	// be monotonic: if it rejects a text, it rejects longer ones. It may be nil.

@@ -155,7 +155,7 @@ type Provider struct {
 	Scopes                         []string // empty requests profile and email
 	NameClaim, GroupsClaim         string   // see [account.OIDCOptions]
 	// Everyone creates an account for every user of the provider, not only for
-	// members of the groups in a rule.
+	// members of groups that a rule names.
 	Everyone bool
 }
 
