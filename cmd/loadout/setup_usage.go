@@ -45,10 +45,10 @@ func (a *app) usageCommand() *cobra.Command {
 tools ran, how long they took and how often they failed, the usage and cost of models,
 and the skills that were never used.
 
-Usage is recorded in usage.jsonl in the state directory: time, interface (face), name,
-duration, tokens and outcome. It never contains messages, arguments, results or secrets, and is
-never sent anywhere. At about 8 MiB the older half is deleted. To disable it, set
-usage.enabled: false or LOADOUT_USAGE=off; --clear deletes it.`,
+Usage is recorded in usage.jsonl in the state directory: time, interface (such as mcp),
+name, duration, tokens and outcome. The file never contains messages, arguments, results
+or secrets, and is never sent anywhere. At about 8 MiB its older half is deleted. To stop
+recording, set usage.enabled: false or LOADOUT_USAGE=off; --clear deletes all records.`,
 		Example: `  loadout usage
   loadout usage --days 7
   loadout usage --json
