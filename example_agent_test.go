@@ -45,7 +45,7 @@ func Example_agent() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		a := agent.New(scripted{}, s, &agent.Options{Instructions: "Skills:\n" + rt.CatalogText(loadout.TextOptions{Tokens: 2000})})
+		a := agent.New(scripted{}, s, &agent.Options{Instructions: "Skills:\n" + rt.CatalogText(2000)})
 		if err := a.RunTurn(ctx, message, func(agent.Event) {}); err != nil {
 			log.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer rt.Close()
-	fmt.Print(rt.CatalogText(loadout.TextOptions{Tokens: 2000}))
+	fmt.Print(rt.CatalogText(2000))
 
 	s, err := rt.NewSession(ctx, nil)
 	if err != nil {

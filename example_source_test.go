@@ -53,7 +53,7 @@ func Example_source() {
 	}
 	defer rt.Close()
 	fmt.Println(rt.Catalog().Snapshot().Problems()[0])
-	fmt.Print(rt.CatalogText(loadout.TextOptions{}))
+	fmt.Print(rt.CatalogText(0))
 	// Output:
 	// handbook:travel:2:1: error: Missing required field in frontmatter: description [description-missing]
 	//     add a line description: that says what the skill does and when to use it

@@ -28,12 +28,6 @@ func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Skill, erro
 	if err != nil {
 		return nil, err
 	}
-	return r.FetchEntry(ctx, e)
-}
-
-// FetchEntry is like [Runtime.Fetch], but takes a catalog entry instead of a
-// reference.
-func (r *Runtime) FetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.Skill, error) {
 	order, err := r.catalog.LoadOrder(ctx, e)
 	if err != nil {
 		return nil, err
@@ -124,16 +118,4 @@ func (c *bodyCache) read(digest string, l *catalog.Loaded) bodyFacts {
 	}
 	c.m[digest] = facts
 	return facts
-}
-
-// Digest returns "sha256:" and the hex SHA-256 of a skill's current SKILL.md.
-// Load events record the same digest. It does not cover the skill's other
-// files, unlike the digest in a [policy.Grant]. Errors are those of
-// [catalog.Catalog.Read].
-func (r *Runtime) Digest(ctx context.Context, e *catalog.Entry) (string, error) {
-	_, src, err := r.catalog.Read(ctx, e)
-	if err != nil {
-		return "", err
-	}
-	return digest(src), nil
 }

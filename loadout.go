@@ -9,7 +9,7 @@
 //	if err != nil { … }
 //	defer rt.Close()
 //	s, err := rt.NewSession(ctx, nil)
-//	fmt.Println(rt.CatalogText(loadout.TextOptions{Tokens: 2000})) // for the system prompt
+//	fmt.Println(rt.CatalogText(2000)) // for the system prompt
 //	res, err := s.Load(ctx, "pdf")
 //	fmt.Println(res.Text) // for the model
 //
@@ -128,14 +128,13 @@ func (r *Runtime) Close() error {
 // Catalog returns the runtime's catalog of skills.
 func (r *Runtime) Catalog() *catalog.Catalog { return r.catalog }
 
-// TextOptions limits the size of the catalog text.
-type TextOptions = catalog.FormatOptions
-
-// CatalogText returns a list of the available skills for a model, one per line,
-// within the limits of o. It is empty if no skills are available. It omits
-// skills that a model must not load.
-func (r *Runtime) CatalogText(o TextOptions) string {
-	return r.catalog.Snapshot().Text(o)
+// CatalogText returns a list of the available skills for a model's system
+// prompt, one per line. The list has at most the given number of estimated
+// tokens; 0 means no limit. It is empty if no skills are available. It omits
+// skills that a model must not load. For other limits, see
+// [catalog.Snapshot.Text].
+func (r *Runtime) CatalogText(tokens int) string {
+	return r.catalog.Snapshot().Text(catalog.FormatOptions{Tokens: tokens})
 }
 
 // Session is a conversation that loads skills from a runtime; see
@@ -189,7 +188,7 @@ func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill,
 	all, err := s.r.Fetch(ctx, ref)
 	for _, m := range all {
 		wants := len(m.AllowedTools) > 0 || m.Model != ""
-		if wants && !s.r.Runner().CanAcquireLease(ctx, m.ID.Key(), execution.Caller{Session: s.session}) {
+		if wants && !s.r.runner().CanAcquireLease(ctx, m.ID.Key(), execution.Caller{Session: s.session}) {
 			m.AllowedTools, m.Model = nil, ""
 		}
 	}
@@ -197,10 +196,15 @@ func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill,
 }
 
 func (s sessionSkills) Digest(ctx context.Context, id session.ID) (string, error) {
-	if e := s.r.catalog.Snapshot().ByKey(id.Key()); e != nil {
-		return s.r.Digest(ctx, e)
+	e := s.r.catalog.Snapshot().ByKey(id.Key())
+	if e == nil {
+		return "", &catalog.NotFoundError{Ref: id.Key()}
 	}
-	return "", &catalog.NotFoundError{Ref: id.Key()}
+	_, src, err := s.r.catalog.Read(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	return digest(src), nil
 }
 
 func (s sessionSkills) Names() []string {

@@ -64,7 +64,7 @@ func TestNewDeniesByDefault(t *testing.T) {
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("skills %q, want %q", got, tt.want)
 			}
-			if text := rt.CatalogText(loadout.TextOptions{}); (text == "") != (tt.want == nil) {
+			if text := rt.CatalogText(0); (text == "") != (tt.want == nil) {
 				t.Errorf("catalog text %q", text)
 			}
 			if _, err := rt.Fetch(t.Context(), "pdf"); !errors.Is(err, fs.ErrNotExist) {
@@ -121,8 +121,9 @@ func TestFetch(t *testing.T) {
 		if err != nil || all[1].Instructions != "\n# Edited\n" || all[1].Digest == m.Digest {
 			t.Errorf("after an edit: %+v, %v", all[1], err)
 		}
-		if now, err := rt.Digest(t.Context(), entry(t, rt, "report")); err != nil || now != all[1].Digest {
-			t.Errorf("Digest returned %s, %v; the load said %s", now, err, all[1].Digest)
+		_, now, err := rt.Catalog().Read(t.Context(), entry(t, rt, "report"))
+		if want := "sha256:" + skillfile.Hash(now); err != nil || all[1].Digest != want {
+			t.Errorf("the digest of SKILL.md is %s, %v; the load said %s", want, err, all[1].Digest)
 		}
 	})
 	t.Run("no such skill", func(t *testing.T) {

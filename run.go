@@ -126,39 +126,25 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	}
 	c := execution.Caller{Principal: run.Principal, Session: run.Session, ByUser: run.ByUser, WriteWorkspace: run.WriteWorkspace, HostNetwork: run.HostNetwork}
 	req := &execution.Request{
-		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: run.inputs(), Caller: c, Streams: run.streams(run.ByUser || run.FullOutput),
+		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: executionInputs(run.Inputs), Caller: c,
+		Streams:   execution.Streams{Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Unlimited: run.ByUser || run.FullOutput},
 		Output:    execution.Output{FolderDir: r.scripts.FolderDir, Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir},
 		Workspace: run.Workspace, Agree: toAgree(run.ApproveChanges), Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
 	}
-	out, err := r.Runner().Run(ctx, req)
+	out, err := r.runner().Run(ctx, req)
 	return runResult(out), err
 }
 
-// RunCommand runs a host command in a sandbox, to show users what scripts can
-// see. args must not be empty. It uses only Inputs, OutputDir, Timeout and the
-// streams of run. If run has a working folder, the error matches [ErrNoFolder]. The
-// command has no network access, no secrets and the default [sandbox.Limits].
-// A command that fails, is killed or cannot be started is a result. Errors come from
-// starting the sandbox, see [sandbox.Backend], or from collecting the files.
-func RunCommand(ctx context.Context, b sandbox.Backend, args []string, run Run) (*RunResult, error) {
-	out, err := execution.RunCommand(ctx, b, &execution.Command{Args: args, Inputs: run.inputs(), Streams: run.streams(true), Timeout: run.Timeout,
-		Output: execution.Output{Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir}})
-	return runResult(out), err
-}
-
-func (run *Run) inputs() []execution.Input {
+// executionInputs converts inputs to those of package execution.
+func executionInputs(inputs []Input) []execution.Input {
 	var out []execution.Input
-	for _, in := range run.Inputs {
+	for _, in := range inputs {
 		if in.FS == nil {
 			in.FS, in.Path = execution.TextFile(in.Data), "data"
 		}
 		out = append(out, execution.Input{Name: in.Name, FS: in.FS, Path: in.Path})
 	}
 	return out
-}
-
-func (run *Run) streams(unlimited bool) execution.Streams {
-	return execution.Streams{Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Unlimited: unlimited}
 }
 
 // runResult converts a result to its stable format. It returns nil if r is nil.
@@ -178,12 +164,19 @@ func runResult(r *execution.Result) *RunResult {
 // represent.
 func validUTF8(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-// Command is a host command to run in the sandbox on a user's folder. It starts
-// in that folder.
+// Command is a host command to run in the sandbox, usually on a user's folder.
+// Only Args is required.
 type Command struct {
-	Args     []string // program and arguments; must not be empty
-	Folder   string   // absolute; must not contain Loadout's own state
-	Writable bool     // whether the command may write to Folder, as a script may write to [Run.Workspace]
+	Args []string // program and arguments
+	// Inputs, Stdin and OutputDir are like those of [Run].
+	Inputs    []Input
+	Stdin     io.Reader
+	OutputDir string
+	// Folder is the absolute path of the folder in which the command starts. It
+	// must not contain Loadout's own state. If it is "", the command starts in
+	// an empty /work.
+	Folder   string
+	Writable bool // whether the command may write to Folder, as a script may write to [Run.Workspace]
 	// Direct lets the command change a writable Folder immediately and without
 	// approval, except names in it that make other programs run code, such as
 	// .git. It is for a folder that users do not work in.
@@ -196,19 +189,21 @@ type Command struct {
 }
 
 // Command runs a command without network access, secrets or the user's
-// environment. Of the user's files, the sandbox contains only the folder. A
-// command that fails or is killed is not an error. If ctx is done during the
-// run, Command kills the command and returns the cause without a result. Other errors
-// mean that nothing ran. The error matches [ErrWorkspace] if the folder is not
-// accepted, and [ErrNoScripts] if the runtime has no sandbox. Command does not
-// ask for approval and records no decision. [Scripts.Bounds] do not apply, but
-// the default [sandbox.Limits] do.
+// environment. Of the user's files, the sandbox contains only the folder and the
+// inputs. A command that fails, is killed or cannot be started is not an error. If
+// ctx is done during the run or the files cannot be saved, Command returns both a
+// result and an error. Other errors mean that nothing ran. The error matches
+// [ErrWorkspace] if the folder is not accepted, and [ErrNoScripts] if the runtime
+// has no sandbox. Command does not ask for approval and records no decision.
+// [Scripts.Bounds] do not apply, but the default [sandbox.Limits] do.
 func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
 	}
-	if err := r.CheckWorkspace(c.Folder); err != nil {
-		return nil, err
+	if c.Folder != "" {
+		if err := r.CheckWorkspace(c.Folder); err != nil {
+			return nil, err
+		}
 	}
 	access := execution.ReadOnly
 	switch {
@@ -219,10 +214,9 @@ func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	case c.Writable:
 		access = execution.Overlay
 	}
-	out, err := execution.RunCommand(ctx, r.scripts.Sandbox, &execution.Command{Args: c.Args, Timeout: c.Timeout, Workspace: c.Folder, Access: access, Agree: toAgree(c.ApproveChanges), HeldChanges: r.scripts.heldChanges(),
-		Streams: execution.Streams{Stdout: c.Stdout, Stderr: c.Stderr, Unlimited: true}})
-	if err != nil {
-		return nil, err
-	}
-	return runResult(out), nil
+	out, err := execution.RunCommand(ctx, r.scripts.Sandbox, &execution.Command{
+		Args: c.Args, Inputs: executionInputs(c.Inputs), Timeout: c.Timeout, Output: execution.Output{Dir: c.OutputDir},
+		Workspace: c.Folder, Access: access, Agree: toAgree(c.ApproveChanges), HeldChanges: r.scripts.heldChanges(),
+		Streams: execution.Streams{Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Unlimited: true}})
+	return runResult(out), err
 }

@@ -584,26 +584,37 @@ func TestWorkspace(t *testing.T) {
 	}
 }
 
-func TestRunCommand(t *testing.T) {
+// commandRuntime returns a runtime without skills that runs commands.
+func commandRuntime(t *testing.T) *loadout.Runtime {
+	t.Helper()
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{}, Scripts: &loadout.Scripts{Sandbox: backend()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rt.Close() })
+	return rt
+}
+
+func TestCommandWithoutFolder(t *testing.T) {
 	needSandbox(t)
-	out := t.TempDir()
-	res, err := loadout.RunCommand(t.Context(), backend(), []string{"sh", "-c", "cat in/a; pwd; ls /; echo b > out/b; exit 4"},
-		loadout.Run{Inputs: []loadout.Input{{Name: "a", Data: []byte("given\n")}}, OutputDir: out})
-	if err != nil || res.ExitCode != 4 || !strings.HasPrefix(res.Stdout, "given\n/work\n") || strings.Contains(res.Stdout, "\nhome\n") && strings.Contains(res.Stdout, "\nroot\n") {
+	rt, out := commandRuntime(t), t.TempDir()
+	res, err := rt.Command(t.Context(), loadout.Command{Args: []string{"sh", "-c", "cat in/a; pwd; cat; ls /; echo b > out/b; exit 4"},
+		Inputs: []loadout.Input{{Name: "a", Data: []byte("given\n")}}, Stdin: strings.NewReader("typed\n"), OutputDir: out})
+	if err != nil || res.ExitCode != 4 || !strings.HasPrefix(res.Stdout, "given\n/work\ntyped\n") || strings.Contains(res.Stdout, "\nhome\n") && strings.Contains(res.Stdout, "\nroot\n") {
 		t.Errorf("got %+v, %v", res, err)
 	}
 	if b, err := os.ReadFile(filepath.Join(out, "b")); string(b) != "b\n" {
 		t.Errorf("got %q, %v", b, err)
 	}
-	res, err = loadout.RunCommand(t.Context(), backend(), []string{"no-such-program"}, loadout.Run{})
+	res, err = rt.Command(t.Context(), loadout.Command{Args: []string{"no-such-program"}})
 	if err != nil || res.Reason != sandbox.StartFailed || res.ExitCode != 127 {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
 
 func TestCommandWithoutProgram(t *testing.T) {
-	if res, err := loadout.RunCommand(t.Context(), backend(), nil, loadout.Run{}); res != nil || err == nil {
-		t.Errorf("RunCommand returned %+v, %v", res, err)
+	if res, err := commandRuntime(t).Command(t.Context(), loadout.Command{}); res != nil || err == nil {
+		t.Errorf("Command returned %+v, %v", res, err)
 	}
 }
 

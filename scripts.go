@@ -139,10 +139,16 @@ func (s *Scripts) heldChanges() *heldchange.Store {
 // RunsScripts reports whether the runtime has a sandbox for scripts.
 func (r *Runtime) RunsScripts() bool { return r.scripts != nil && r.scripts.Sandbox != nil }
 
-// Runner returns the runner for the code of skills, or nil if [Options.Scripts]
-// is nil. It is only for packages of this module: package tools starts the
-// servers of skills with it. Other programs call [Runtime.Run].
-func (r *Runtime) Runner() *execution.Runner {
+func init() {
+	// A type that embeds a *Runtime has the method too.
+	execution.RunnerOf = func(rt execution.Runtime) *execution.Runner {
+		return rt.(interface{ runner() *execution.Runner }).runner()
+	}
+}
+
+// runner returns the runner for the code of skills, or nil if [Options.Scripts]
+// is nil.
+func (r *Runtime) runner() *execution.Runner {
 	s := r.scripts
 	if s == nil {
 		return nil

@@ -266,8 +266,8 @@ func TestResumeRepeatsNoCallWithUnknownOutcome(t *testing.T) {
 		}
 	}
 	at(session.Event{Start: &session.Start{Instructions: "Help, as yesterday."}})
-	at(session.Event{Message: &session.Message{Role: session.RoleUser, Text: "Do it."}})
-	at(session.Event{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{
+	at(session.Event{Message: &session.Message{Role: llm.User, Text: "Do it."}})
+	at(session.Event{Message: &session.Message{Role: llm.Assistant, Calls: []llm.Call{
 		{ID: "1", Name: "count", Arguments: `{"n":1}`}, {ID: "2", Name: "count", Arguments: `{"n":2}`}, {ID: "3", Name: "load_skill", Arguments: `{"name":"tides"}`}}}})
 	at(session.Event{CallStarted: &session.CallStart{Call: "1"}})
 	at(session.Event{CallStarted: &session.CallStart{Call: "3"}})
@@ -361,8 +361,8 @@ func TestCrashAfterLoadKeepsInstructions(t *testing.T) {
 	before := newTalk(t, log)
 	for _, e := range []session.Event{
 		{Start: &session.Start{Instructions: "Help."}},
-		{Message: &session.Message{Role: session.RoleUser, Text: "Load it."}},
-		{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"tides"}`}}}},
+		{Message: &session.Message{Role: llm.User, Text: "Load it."}},
+		{Message: &session.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"tides"}`}}}},
 		{CallStarted: &session.CallStart{Call: "1"}},
 	} {
 		if err := before.session.Append(t.Context(), e); err != nil {

@@ -31,7 +31,7 @@ func (t *turn) pendingCalls() []pendingCall {
 		switch {
 		case e.Compacted != nil:
 			out = nil
-		case e.Message != nil && e.Message.Role == session.RoleAssistant:
+		case e.Message != nil && e.Message.Role == llm.Assistant:
 			out = nil
 			for _, c := range e.Message.Calls {
 				out = append(out, pendingCall{Call: c, message: e.Seq})

@@ -38,7 +38,7 @@ func ExampleAgent() {
 		},
 	}
 	a := agent.New(demo.New(nil), s, &agent.Options{
-		Instructions: "Help the person. Skills:\n" + rt.CatalogText(loadout.TextOptions{Tokens: 2000}),
+		Instructions: "Help the person. Skills:\n" + rt.CatalogText(2000),
 		Tools:        []agent.Tool{clock},
 	})
 	err = a.RunTurn(ctx, "use the skill tides", func(e agent.Event) {

@@ -90,8 +90,8 @@ func TestResumeWithFailingLog(t *testing.T) {
 		log := &fullLog{left: 1 << 30}
 		before := newTalk(t, log)
 		for _, e := range []session.Event{
-			{Message: &session.Message{Role: session.RoleUser, Text: "Go."}},
-			{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{{ID: "1", Name: "count"}}}},
+			{Message: &session.Message{Role: llm.User, Text: "Go."}},
+			{Message: &session.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "1", Name: "count"}}}},
 		} {
 			if err := before.session.Append(t.Context(), e); err != nil {
 				t.Fatal(err)

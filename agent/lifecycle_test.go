@@ -378,8 +378,8 @@ func TestCrashBetweenParallelLoads(t *testing.T) {
 	before := newTalk(t, log)
 	for _, e := range []session.Event{
 		{Start: &session.Start{Instructions: "Help."}},
-		{Message: &session.Message{Role: session.RoleUser, Text: "Load them."}},
-		{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{
+		{Message: &session.Message{Role: llm.User, Text: "Load them."}},
+		{Message: &session.Message{Role: llm.Assistant, Calls: []llm.Call{
 			{ID: "a", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "b", Name: "load_skill", Arguments: `{"name":"mine/ships"}`}}}},
 		{CallStarted: &session.CallStart{Call: "a"}},
 		{CallStarted: &session.CallStart{Call: "b"}},

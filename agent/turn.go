@@ -30,7 +30,7 @@ func (a *Agent) RunTurn(ctx context.Context, text string, tell func(Event)) erro
 		if err := t.start(ctx); err != nil {
 			return err
 		}
-		if err := t.session.AddMessage(ctx, session.RoleUser, text); err != nil {
+		if err := t.session.AddMessage(ctx, llm.User, text); err != nil {
 			return err
 		}
 		return t.run(ctx)
@@ -133,7 +133,7 @@ func (t *turn) cancelStaleRequests(ctx context.Context) {
 func (t *turn) isInterrupted() bool {
 	for _, e := range slices.Backward(t.folded().Recent()) {
 		switch {
-		case e.Message != nil && e.Message.Role == session.RoleAssistant:
+		case e.Message != nil && e.Message.Role == llm.Assistant:
 			return fold.ContinuesTurn(e.Message)
 		case e.Result != nil:
 			return !e.Result.Wait
@@ -238,7 +238,7 @@ func hasCall(a *llm.Answer) bool {
 // sessionMessage converts a response to a session message, with the calls that
 // may be made. It includes thinking only if the response is complete.
 func sessionMessage(a *llm.Answer, model string) *session.Message {
-	m := &session.Message{Role: session.RoleAssistant, Text: a.Message.Words(), Model: model, Stop: string(a.Stop), Usage: new(a.Usage)}
+	m := &session.Message{Role: llm.Assistant, Text: a.Message.Words(), Model: model, Stop: string(a.Stop), Usage: new(a.Usage)}
 	seen := map[string]bool{}
 	for i, c := range a.Calls() {
 		if seen[c.ID] { // duplicate ID: one of the calls would get no result

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -49,7 +50,7 @@ func logRoundTrip(t *testing.T, l session.Log) {
 	id := session.ID{Name: "pdf", Origin: "user.claude", Dir: "tools/pdf"}
 	at := time.Date(2026, 11, 20, 10, 11, 12, 123456789, time.UTC)
 	want := []session.Event{
-		{Time: at, Type: "message", Message: &session.Message{Role: session.RoleUser, Text: "line\nline \u2028 <b> \"quoted\" 指南"}},
+		{Time: at, Type: "message", Message: &session.Message{Role: llm.User, Text: "line\nline \u2028 <b> \"quoted\" 指南"}},
 		{Time: at, Type: "skill_loaded", Loaded: &session.SkillLoad{Skill: id, Digest: "sha256:1", Text: "body\n", Tokens: 3, RequiredBy: "report", Needs: []string{"csv"},
 			Files: []skill.File{{Path: "scripts/run.py", Size: 5, Script: true}}}},
 		{Time: at, Type: "skill_updated", Updated: &session.SkillUpdate{Skill: id, Old: "sha256:1", Digest: "sha256:2"}},
@@ -162,7 +163,7 @@ func logCopies(t *testing.T, l session.Log) {
 }
 
 func newMessage(text string) *session.Event {
-	return &session.Event{Type: "message", Message: &session.Message{Role: session.RoleUser, Text: text}}
+	return &session.Event{Type: "message", Message: &session.Message{Role: llm.User, Text: text}}
 }
 
 func appendMessages(t *testing.T, l session.Log, texts ...string) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -330,7 +331,7 @@ func (s *Server) fetch(ctx context.Context, name string) ([]*session.Skill, erro
 }
 
 func (s *Server) fetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.Skill, error) {
-	all, err := s.rt.FetchEntry(ctx, e)
+	all, err := s.rt.Fetch(ctx, e.Key())
 	if err != nil {
 		if ctx.Err() == nil {
 			s.reportFailedFetch(useLoad, e, err)
@@ -503,13 +504,13 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 		return nil, nil, errorResult(s.loadError(err)), nil
 	}
 	if in.Digest != "" {
-		now, err := s.rt.Digest(ctx, e)
+		_, src, err := s.rt.Catalog().Read(ctx, e)
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, nil, ctx.Err()
 		case err != nil:
 			return nil, nil, errorResult(s.loadError(err)), nil
-		case !matchesDigest(in.Digest, now):
+		case !matchesDigest(in.Digest, skillfile.Hash(src)):
 			return nil, nil, errorResult(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name)), nil
 		}
 	}

@@ -17,15 +17,6 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Role is the author of a message. [PastMessage] may have other roles.
-type Role string
-
-// Message roles.
-const (
-	RoleUser      Role = "user"
-	RoleAssistant Role = "assistant"
-)
-
 // Event is an event in a conversation. At most one of the pointer fields is
 // set. A program must accept events with none set, because later versions may
 // add fields. The JSON form is stable.
@@ -106,7 +97,7 @@ type Start struct {
 // Message is a message of the user or of a model. Only a model's message has
 // thinking and tool calls.
 type Message struct {
-	Role     Role           `json:"role"`
+	Role     llm.Role       `json:"role"` // [llm.User] or [llm.Assistant]
 	Text     string         `json:"text"`
 	Thinking []llm.Thinking `json:"thinking,omitempty"`
 	Calls    []llm.Call     `json:"calls,omitempty"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -52,9 +53,9 @@ func Example_toolResult() {
 	defer s.Close()
 	model := &script{{Load: "tides"}, {Text: "At 13:10."}, {Text: "At 19:20."}}
 
-	request := []message{{Role: "system", Text: "Skills:\n" + rt.CatalogText(loadout.TextOptions{Tokens: 2000})}}
+	request := []message{{Role: "system", Text: "Skills:\n" + rt.CatalogText(2000)}}
 	for _, question := range []string{"When is high water?", "And low water?"} {
-		if err := s.AddMessage(ctx, session.RoleUser, question); err != nil {
+		if err := s.AddMessage(ctx, llm.User, question); err != nil {
 			log.Fatal(err)
 		}
 		request = append(request, message{Role: "user", Text: question})
@@ -71,7 +72,7 @@ func Example_toolResult() {
 			}
 			request = append(request, message{Role: "tool", Text: r.Text})
 		}
-		if err := s.AddMessage(ctx, session.RoleAssistant, request[len(request)-1].Text); err != nil {
+		if err := s.AddMessage(ctx, llm.Assistant, request[len(request)-1].Text); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -102,7 +103,7 @@ func ExampleLoadResult_Activation() {
 	model := &script{{Load: "tides"}, {Text: "At 13:10."}}
 	var unasked []string // tool calls that need no approval while the skill is active
 
-	if err := s.AddMessage(ctx, session.RoleUser, "When is high water?"); err != nil {
+	if err := s.AddMessage(ctx, llm.User, "When is high water?"); err != nil {
 		log.Fatal(err)
 	}
 	request := []message{{Role: "user", Text: "When is high water?"}}
@@ -174,7 +175,7 @@ func ExampleRenderBlock() {
 		if err := s.Restore(ctx, stored, nil); err != nil {
 			log.Fatal(err)
 		}
-		if err := s.AddMessage(ctx, session.RoleUser, question); err != nil {
+		if err := s.AddMessage(ctx, llm.User, question); err != nil {
 			log.Fatal(err)
 		}
 		conversation := []message{{Role: "system", Text: "You help sailors."}}
@@ -189,8 +190,8 @@ func ExampleRenderBlock() {
 			conversation = append(conversation, answer)
 			if answer.Load == "" {
 				show(request)
-				stored = append(stored, session.PastMessage{Role: session.RoleUser, Text: question},
-					session.PastMessage{Role: session.RoleAssistant, Text: answer.Text, LoadedSkills: s.LoadedSkills()})
+				stored = append(stored, session.PastMessage{Role: llm.User, Text: question},
+					session.PastMessage{Role: llm.Assistant, Text: answer.Text, LoadedSkills: s.LoadedSkills()})
 				fmt.Printf("stored: %q with %q\n\n", answer.Text, s.LoadedSkills())
 				break
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -404,7 +405,7 @@ func TestFailedAppendIsAnErrorAndChangesNothing(t *testing.T) {
 	if _, err := s.Load(t.Context(), "pdf", nil); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "load pdf") {
 		t.Errorf("got %v", err)
 	}
-	if err := s.AddMessage(t.Context(), session.RoleUser, "hello"); !errors.Is(err, errFull) || s.Turn() != 0 {
+	if err := s.AddMessage(t.Context(), llm.User, "hello"); !errors.Is(err, errFull) || s.Turn() != 0 {
 		t.Errorf("got %v, turn %d", err, s.Turn())
 	}
 	if len(s.Active()) != 0 {
@@ -490,11 +491,11 @@ func TestUserMessagesCountTurns(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "p")
 	s := open(t, &session.MemoryLog{}, sh)
-	s.AddMessage(t.Context(), session.RoleUser, "one")
-	s.AddMessage(t.Context(), session.RoleAssistant, "answer")
-	s.AddMessage(t.Context(), session.RoleUser, "two")
+	s.AddMessage(t.Context(), llm.User, "one")
+	s.AddMessage(t.Context(), llm.Assistant, "answer")
+	s.AddMessage(t.Context(), llm.User, "two")
 	load(t, s, "pdf")
-	s.AddMessage(t.Context(), session.RoleUser, "three")
+	s.AddMessage(t.Context(), llm.User, "three")
 	if s.Turn() != 3 || s.Active()[0].Turn != 2 {
 		t.Errorf("turn %d, loaded in turn %d; want 3 and 2", s.Turn(), s.Active()[0].Turn)
 	}
@@ -586,7 +587,7 @@ func TestEventsAreAppendOnly(t *testing.T) {
 				}
 			},
 			"say": func(rt *rapid.T) {
-				s.AddMessage(t.Context(), rapid.SampledFrom([]session.Role{session.RoleUser, session.RoleAssistant}).Draw(rt, "role"), "text")
+				s.AddMessage(t.Context(), rapid.SampledFrom([]llm.Role{llm.User, llm.Assistant}).Draw(rt, "role"), "text")
 			},
 		})
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/loadouttest"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -35,7 +36,7 @@ func openFile(t *testing.T, path string) *session.FileLog {
 func say(t *testing.T, l session.Log, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		e := &session.Event{Message: &session.Message{Role: session.RoleUser, Text: text}}
+		e := &session.Event{Message: &session.Message{Role: llm.User, Text: text}}
 		if err := l.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -182,10 +183,10 @@ func TestStateIsFoldOfLog(t *testing.T) {
 	sh.put("report", "# Report\n", "csv")
 	sh.put("pdf", "# PDF\n")
 	s := open(t, l, sh)
-	s.AddMessage(t.Context(), session.RoleUser, "hello")
+	s.AddMessage(t.Context(), llm.User, "hello")
 	load(t, s, "report")
-	s.AddMessage(t.Context(), session.RoleAssistant, "done")
-	s.AddMessage(t.Context(), session.RoleUser, "and now?")
+	s.AddMessage(t.Context(), llm.Assistant, "done")
+	s.AddMessage(t.Context(), llm.User, "and now?")
 	load(t, s, "pdf")
 	sh.put("csv", "# CSV, new\n")
 	if _, err := s.Refresh(t.Context()); err != nil {

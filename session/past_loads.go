@@ -8,6 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // pastLoad is a skill that was loaded in another program's conversation.
@@ -50,7 +51,7 @@ func lastTurns(history []PastMessage, limit int) [][]PastMessage {
 		switch p := &history[i]; {
 		case p.isAnswer():
 			answered = true
-		case p.Role == RoleUser && answered:
+		case p.Role == llm.User && answered:
 			out = append(out, history[i:end])
 			end, answered = i, false
 		}
@@ -63,7 +64,7 @@ func lastTurns(history []PastMessage, limit int) [][]PastMessage {
 
 // isAnswer reports whether the message is a nonempty message of the model.
 func (p *PastMessage) isAnswer() bool {
-	return p.Role == RoleAssistant && (p.Text != "" || len(p.Calls) > 0 || len(p.LoadedSkills) > 0)
+	return p.Role == llm.Assistant && (p.Text != "" || len(p.Calls) > 0 || len(p.LoadedSkills) > 0)
 }
 
 // turnLoads returns the names of the skills loaded in a turn: those recorded
@@ -74,7 +75,7 @@ func turnLoads(turn []PastMessage) []string {
 	var noted, called []string
 	hasNote, worked := false, map[string]bool{} // worked is keyed by the name in the call
 	for _, p := range turn {
-		if p.Role != RoleAssistant {
+		if p.Role != llm.Assistant {
 			continue
 		}
 		hasNote = hasNote || p.LoadedSkills != nil
@@ -107,7 +108,7 @@ func lastEntries[T any](list []T) []T { return list[max(0, len(list)-maxLookups)
 func hasEvidence(history []PastMessage) bool {
 	for i := range history {
 		p := &history[i]
-		if p.Role == RoleAssistant && (p.LoadedSkills != nil || slices.ContainsFunc(p.Calls, func(c PastCall) bool { return c.skill() != "" })) {
+		if p.Role == llm.Assistant && (p.LoadedSkills != nil || slices.ContainsFunc(p.Calls, func(c PastCall) bool { return c.skill() != "" })) {
 			return true
 		}
 	}
@@ -151,7 +152,7 @@ var loadSentence = lazyregexp.New(`^Skill '([^']+)' (?:has been loaded|is alread
 func writtenLoads(turn []PastMessage) []string {
 	var out []string
 	for _, p := range turn {
-		if p.Role == RoleAssistant && len(p.Text) <= maxText && strings.Contains(p.Text, "Skill '") {
+		if p.Role == llm.Assistant && len(p.Text) <= maxText && strings.Contains(p.Text, "Skill '") {
 			out = append(out, reportedLoads(p.Text)...)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -220,7 +221,7 @@ func checkBudget(rt *rapid.T, s *session.Session, budget int, loaded string, sta
 // stay.
 func checkTurn(rt *rapid.T, before []session.ActiveSkill, s *session.Session, retention int) {
 	if retention == 0 {
-		retention = session.DefaultRetentionTurns
+		retention = 5
 	}
 	stays := map[string]bool{}
 	for _, a := range before {
@@ -256,9 +257,9 @@ func TestW12RestoreFollowsTable(t *testing.T) {
 		waiting := false
 		for _, p := range past {
 			switch p.Role {
-			case session.RoleUser:
+			case llm.User:
 				waiting = true
-			case session.RoleAssistant:
+			case llm.Assistant:
 				if waiting {
 					for name := range want {
 						want[name]--
@@ -294,8 +295,8 @@ func TestW12RestoreFollowsTable(t *testing.T) {
 }
 
 func anyPast(rt *rapid.T) session.PastMessage {
-	p := session.PastMessage{Role: rapid.SampledFrom([]session.Role{session.RoleUser, session.RoleUser, session.RoleAssistant, session.RoleAssistant, "system", "tool"}).Draw(rt, "role"), Text: "text"}
-	if p.Role == session.RoleAssistant {
+	p := session.PastMessage{Role: rapid.SampledFrom([]llm.Role{llm.User, llm.User, llm.Assistant, llm.Assistant, "system", "tool"}).Draw(rt, "role"), Text: "text"}
+	if p.Role == llm.Assistant {
 		p.LoadedSkills = rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y", "z", "unknown"}), 0, 2).Draw(rt, "loaded")
 	}
 	return p
@@ -331,7 +332,7 @@ func TestRestoreFromNotesEqualsSession(t *testing.T) {
 					}
 				}
 			}
-			past = append(past, user("x"), session.PastMessage{Role: session.RoleAssistant, Text: "so", LoadedSkills: anew.LoadedSkills()})
+			past = append(past, user("x"), session.PastMessage{Role: llm.Assistant, Text: "so", LoadedSkills: anew.LoadedSkills()})
 			if got, want := sorted(anew.LoadedSkills()), sorted(kept.LoadedSkills()); !slices.Equal(got, want) {
 				rt.Fatalf("noted %q, want %q", got, want)
 			}

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // PastMessage is a message in another program's conversation.
 type PastMessage struct {
-	// Role is [RoleUser], [RoleAssistant] or a role of the other program.
-	Role Role   `json:"role"`
-	Text string `json:"text,omitempty"`
+	// Role is [llm.User], [llm.Assistant] or a role of the other program.
+	Role llm.Role `json:"role"`
+	Text string   `json:"text,omitempty"`
 	// LoadedSkills lists the skills that the program recorded with a model's
 	// message; see [Session.LoadedSkills]. It is nil if nothing was recorded,
 	// and empty if no skill was loaded.

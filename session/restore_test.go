@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
 // Messages of histories of other programs.
 
 func user(text string) session.PastMessage {
-	return session.PastMessage{Role: session.RoleUser, Text: text}
+	return session.PastMessage{Role: llm.User, Text: text}
 }
 
 func system(text string) session.PastMessage { return session.PastMessage{Role: "system", Text: text} }
@@ -24,11 +25,11 @@ func tool(text string) session.PastMessage { return session.PastMessage{Role: "t
 
 // answer returns a message of the model with recorded skills.
 func answer(text string, loaded ...string) session.PastMessage {
-	return session.PastMessage{Role: session.RoleAssistant, Text: text, LoadedSkills: loaded}
+	return session.PastMessage{Role: llm.Assistant, Text: text, LoadedSkills: loaded}
 }
 
 func call(name, arguments string) session.PastMessage {
-	return session.PastMessage{Role: session.RoleAssistant, Calls: []session.PastCall{{Name: name, Arguments: arguments}}}
+	return session.PastMessage{Role: llm.Assistant, Calls: []session.PastCall{{Name: name, Arguments: arguments}}}
 }
 
 func failedCall(name, arguments string) session.PastMessage {
@@ -139,7 +140,7 @@ func TestW12Restoration(t *testing.T) {
 		{"a skill that only a person may load is ignored", history(user("x"), answer("so", "people")), ""},
 		{"what it needs comes before it, with as many turns left", history(user("x"), answer("so", "report"), pairs(1)), "base 4, report 4"},
 		{"what it needs and was loaded later has its own", history(user("x"), answer("so", "report"), user("x"), answer("so", "base")), "base 5, report 4"},
-		{"notes on a message of a user or the system are none", history(session.PastMessage{Role: session.RoleUser, LoadedSkills: []string{"a"}}, session.PastMessage{Role: "system", LoadedSkills: []string{"b"}}, answer("so")), ""},
+		{"notes on a message of a user or the system are none", history(session.PastMessage{Role: llm.User, LoadedSkills: []string{"a"}}, session.PastMessage{Role: "system", LoadedSkills: []string{"b"}}, answer("so")), ""},
 
 		{"a call of load_skill", history(user("x"), call("load_skill", `{"skill_name":"a"}`), tool("…"), answer("so"), pairs(1)), "a 4"},
 		{"a call of activate_skill", history(user("x"), call("activate_skill", `{"skill_name":"a"}`)), "a 5"},
@@ -154,7 +155,7 @@ func TestW12Restoration(t *testing.T) {
 		{"an errored load that was tried again is one", history(user("x"), failedCall("load_skill", `{"skill_name":"a"}`), call("load_skill", `{"skill_name":"a"}`), answer("so", "a")), "a 5"},
 		{"a load that worked, and failed when it was repeated", history(user("x"), call("load_skill", `{"skill_name":"a"}`), failedCall("load_skill", `{"skill_name":"a"}`), answer("so", "a")), "a 5"},
 		{"a turn with a note has no other loads", history(user("x"), call("load_skill", `{"skill_name":"a"}`), answer("so", "b")), "b 5"},
-		{"a note of nothing is a note", history(user("x"), call("load_skill", `{"skill_name":"a"}`), session.PastMessage{Role: session.RoleAssistant, Text: "so", LoadedSkills: []string{}}), ""},
+		{"a note of nothing is a note", history(user("x"), call("load_skill", `{"skill_name":"a"}`), session.PastMessage{Role: llm.Assistant, Text: "so", LoadedSkills: []string{}}), ""},
 		{"a turn without a note has its calls", history(loaded, user("x"), call("load_skill", `{"skill_name":"b"}`), answer("so")), "a 4, b 5"},
 		{"a quoted sentence loads nothing", history(user("x"), answer("It says \"Skill 'a' has been loaded.\""), answer("Skill 'b' has been loaded.")), ""},
 	} {
@@ -252,7 +253,7 @@ func TestW13OldTextPatterns(t *testing.T) {
 		"said by a tool":                 history(user("x"), tool(said), answer("so")),
 		"a note long ago":                history(user("x"), answer("so", "b"), pairs(50), user("x"), answer(said)),
 		"a call that failed long ago":    history(user("x"), failedCall("load_skill", `{"skill_name":"b"}`), pairs(50), user("x"), answer(said)),
-		"a note of nothing":              history(user("x"), session.PastMessage{Role: session.RoleAssistant, Text: said, LoadedSkills: []string{}}),
+		"a note of nothing":              history(user("x"), session.PastMessage{Role: llm.Assistant, Text: said, LoadedSkills: []string{}}),
 		"an answer too long to be read":  history(user("x"), answer(said+strings.Repeat("\nand so on", 10_000))),
 		"said, and its time is over now": history(user("x"), answer(said), pairs(5)),
 	} {
@@ -286,7 +287,7 @@ func TestRestoredSkillsContinue(t *testing.T) {
 		t.Errorf("active skills: %q: a load begins the time again", got)
 	}
 	for range 3 {
-		if err := s.AddMessage(t.Context(), session.RoleUser, "x"); err != nil {
+		if err := s.AddMessage(t.Context(), llm.User, "x"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -395,7 +396,7 @@ func TestW13LoadedSkillsOfTurn(t *testing.T) {
 		if got == nil {
 			t.Error("none is null, not an empty list: a note of nothing would be no note")
 		}
-		if err := s.AddMessage(t.Context(), session.RoleUser, "next"); err != nil {
+		if err := s.AddMessage(t.Context(), llm.User, "next"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -23,7 +24,7 @@ func loadAs(t *testing.T, s *session.Session, ref string, o session.LoadOptions)
 func ask(t *testing.T, s *session.Session, times int) {
 	t.Helper()
 	for range times {
-		if err := s.AddMessage(t.Context(), session.RoleUser, "next"); err != nil {
+		if err := s.AddMessage(t.Context(), llm.User, "next"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +59,7 @@ func TestRetentionLimitsActivity(t *testing.T) {
 		if got := lefts(s); got != "base 0, report 0" {
 			t.Errorf("active skills: %q", got)
 		}
-		if err := s.AddMessage(t.Context(), session.RoleAssistant, "so"); err != nil || len(s.Active()) != 2 {
+		if err := s.AddMessage(t.Context(), llm.Assistant, "so"); err != nil || len(s.Active()) != 2 {
 			t.Errorf("an answer ends no turn: %q, %v", lefts(s), err)
 		}
 		ask(t, s, 1)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // Options configures a session. The zero value is ready to use.
@@ -22,8 +24,7 @@ type Options struct {
 	// Tools provides the tools of the session's skills; nil means none.
 	Tools Tools
 	// RetentionTurns is the number of turns that a skill stays active after
-	// its last use. 0 means [DefaultRetentionTurns], and a negative number
-	// means no limit.
+	// its last use. 0 means 5, and a negative number means no limit.
 	RetentionTurns int
 	// Budget is the maximum number of estimated tokens in the instructions of
 	// all active skills. If a load exceeds it, the least recently used skills
@@ -35,9 +36,9 @@ type Options struct {
 	ID string
 }
 
-// DefaultRetentionTurns is the number of turns that a skill stays active
+// defaultRetentionTurns is the number of turns that a skill stays active
 // without use if [Options.RetentionTurns] is 0.
-const DefaultRetentionTurns = 5
+const defaultRetentionTurns = 5
 
 // Session is a conversation. It is safe for concurrent use. Use [Open] to create
 // a Session; the caller must close it.
@@ -69,7 +70,7 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Session{log: o.Log, skills: skills, tools: o.Tools, retention: cmp.Or(o.RetentionTurns, DefaultRetentionTurns), budget: o.Budget, id: o.ID, inflight: map[loadKey]*inflightLoad{}}
+	s := &Session{log: o.Log, skills: skills, tools: o.Tools, retention: cmp.Or(o.RetentionTurns, defaultRetentionTurns), budget: o.Budget, id: o.ID, inflight: map[loadKey]*inflightLoad{}}
 	if s.log == nil {
 		s.log = &MemoryLog{}
 	}
@@ -144,11 +145,11 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 // starts a turn and unloads the skills that were unused for longer than their
 // retention. If the log returns an error, AddMessage returns it and nothing
 // changes.
-func (s *Session) AddMessage(ctx context.Context, role Role, text string) error {
+func (s *Session) AddMessage(ctx context.Context, role llm.Role, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events := []Event{{Message: &Message{Role: role, Text: text}}}
-	if role == RoleUser {
+	if role == llm.User {
 		events = append(events, s.expirations()...)
 	}
 	return s.append(ctx, events...)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // State is the state of a session, derived from its events. The zero value is
@@ -46,7 +48,7 @@ func (s *State) Apply(e Event) {
 	}
 	s.Seq = e.Seq
 	switch {
-	case e.Message != nil && e.Message.Role == RoleUser:
+	case e.Message != nil && e.Message.Role == llm.User:
 		s.Turn++
 	case e.Loaded != nil:
 		a := ActiveSkill{SkillLoad: e.Loaded.clone(), Seq: e.Seq, Turn: s.Turn, Used: s.Turn - e.Loaded.UnusedTurns, OnceUntil: s.Turn, Current: e.Loaded.Digest}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -248,7 +249,7 @@ func TestRetentionCountsTurnsSinceLastUse(t *testing.T) {
 			sh.put("base", "It.\n")
 			pdf := sh.put("pdf", "Do it.\n", "base")
 			s := withTools(t, nil, sh, &rack{})
-			if err := s.AddMessage(t.Context(), session.RoleUser, "do it"); err != nil {
+			if err := s.AddMessage(t.Context(), llm.User, "do it"); err != nil {
 				t.Fatal(err)
 			}
 			load(t, s, "pdf")
@@ -259,7 +260,7 @@ func TestRetentionCountsTurnsSinceLastUse(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				for _, role := range []session.Role{session.RoleAssistant, session.RoleUser} {
+				for _, role := range []llm.Role{llm.Assistant, llm.User} {
 					if err := s.AddMessage(t.Context(), role, "…"); err != nil {
 						t.Fatal(err)
 					}
@@ -293,7 +294,7 @@ func TestUseIsReportedOncePerTurn(t *testing.T) {
 	use()
 	load(t, s, "pdf")
 	use()
-	if err := s.AddMessage(t.Context(), session.RoleUser, "again"); err != nil {
+	if err := s.AddMessage(t.Context(), llm.User, "again"); err != nil {
 		t.Fatal(err)
 	}
 	use()

@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -65,11 +66,11 @@ func TestW18ToolsComeAndGoWithTheSkill(t *testing.T) {
 	if got := w.brought(); !slices.Equal(got, []string{"x_a"}) {
 		t.Errorf("with one of two conversations that need it there are %v", got)
 	}
-	for range session.DefaultRetentionTurns + 1 {
+	for range 6 { // more than the retention of an unused skill
 		if got := w.brought(); !slices.Equal(got, []string{"x_a"}) {
 			t.Errorf("while it is active there are %v", got)
 		}
-		if err := second.AddMessage(t.Context(), session.RoleUser, "something else"); err != nil {
+		if err := second.AddMessage(t.Context(), llm.User, "something else"); err != nil {
 			t.Fatal(err)
 		}
 	}

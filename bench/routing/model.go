@@ -160,7 +160,7 @@ func firstLoad(s *loadout.Session) string {
 // instructions returns the system prompt with the list of skills, as `loadout chat` does.
 func instructions(rt *loadout.Runtime) string {
 	return "You help the person you talk to. Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. Load none where none is for the task.\n\nSkills:\n" +
-		rt.CatalogText(loadout.TextOptions{Tokens: 4000})
+		rt.CatalogText(4000)
 }
 
 // choiceRows returns a table of a model's answers, in total and by language.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/sandbox/selection"
@@ -173,19 +174,23 @@ network, none of your files, an empty /work.`,
 }
 
 func (a *app) runInSandbox(ctx context.Context, b sandbox.Backend, args, in []string, out string, timeout time.Duration) error {
-	r := loadout.Run{OutputDir: out, Timeout: timeout, Stdin: a.Stdin}
-	var err error
-	if r.Inputs, err = openInputs(in); err != nil {
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{}, Scripts: &loadout.Scripts{Sandbox: b}})
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	c := loadout.Command{Args: args, OutputDir: out, Timeout: timeout, Stdin: a.Stdin}
+	if c.Inputs, err = openInputs(in); err != nil {
 		return err
 	}
 	if err := setup.CheckDirectory("out", out); err != nil {
 		return err
 	}
 	if !a.JSON {
-		r.Stdout, r.Stderr = a.Stdout, a.Stderr
+		c.Stdout, c.Stderr = a.Stdout, a.Stderr
 	}
-	end := a.filterRun(&r)
-	res, err := loadout.RunCommand(ctx, b, args, r)
+	end := a.filterOutput(&c.Stdout, &c.Stderr)
+	res, err := rt.Command(ctx, c)
 	end()
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,7 +107,7 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 		r.Stdout, r.Stderr = line.WrapWriter(a.Stdout), line.WrapWriter(a.Stderr)
 	}
 	a.askAboutChanges(&r, line)
-	end := a.filterRun(&r)
+	end := a.filterOutput(&r.Stdout, &r.Stderr)
 	res, err := rt.Run(ctx, r)
 	line.End()
 	a.RecordScriptUse(ctx, c, rt, args[0], res, err)
@@ -137,15 +138,15 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	return cmp.Or(a.printRun(res, o), ctx.Err()) // ctx: applying the changes was interrupted
 }
 
-// filterRun removes control sequences from the streams of a run that go to a
+// filterOutput removes control sequences from the streams of a run that go to a
 // terminal. The caller must call end after the run.
-func (a *app) filterRun(r *loadout.Run) (end func()) {
+func (a *app) filterOutput(stdout, stderr *io.Writer) (end func()) {
 	if a.JSON {
 		return func() {}
 	}
 	var endOut, endErr func()
-	r.Stdout, endOut = console.FilterOutput(a.Stdout, r.Stdout)
-	r.Stderr, endErr = console.FilterOutput(a.Stderr, r.Stderr)
+	*stdout, endOut = console.FilterOutput(a.Stdout, *stdout)
+	*stderr, endErr = console.FilterOutput(a.Stderr, *stderr)
 	return func() { endOut(); endErr() }
 }
 

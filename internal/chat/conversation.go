@@ -108,7 +108,7 @@ func buildInstructions(rt *loadout.Runtime, lead string) string {
 	if lead != "" {
 		text = lead + "\n\n" + text
 	}
-	if skills := rt.CatalogText(loadout.TextOptions{Tokens: 4000}); skills != "" {
+	if skills := rt.CatalogText(4000); skills != "" {
 		text += "\nSkills:\n" + skills
 	}
 	return text

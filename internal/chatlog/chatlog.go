@@ -21,6 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/transcript"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -97,7 +98,7 @@ func (d Dir) FirstMessage(id string) string {
 	lines.Buffer(nil, maxScan)
 	for lines.Scan() {
 		var e session.Event
-		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Message != nil && e.Message.Role == session.RoleUser {
+		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Message != nil && e.Message.Role == llm.User {
 			return e.Message.Text
 		}
 	}

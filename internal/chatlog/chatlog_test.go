@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/chatlog"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -27,7 +28,7 @@ func save(t *testing.T, d chatlog.Dir, events ...*session.Event) string {
 	return id
 }
 
-func message(role session.Role, text string) *session.Event {
+func message(role llm.Role, text string) *session.Event {
 	return &session.Event{Message: &session.Message{Role: role, Text: text}}
 }
 
@@ -36,8 +37,8 @@ func TestDir(t *testing.T) {
 	if all, err := d.List(); err != nil || len(all) > 0 {
 		t.Errorf("without a directory: %v, %v", all, err)
 	}
-	first := save(t, d, &session.Event{Start: &session.Start{Folder: "/work"}}, message(session.RoleAssistant, "hi"), message(session.RoleUser, "what is in it?"), message(session.RoleUser, "more"))
-	second := save(t, d, message(session.RoleUser, "other"))
+	first := save(t, d, &session.Event{Start: &session.Start{Folder: "/work"}}, message(llm.Assistant, "hi"), message(llm.User, "what is in it?"), message(llm.User, "more"))
+	second := save(t, d, message(llm.User, "other"))
 	save(t, d) // empty
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(string(d), first+".jsonl"), old, old); err != nil {
@@ -79,7 +80,7 @@ func TestSimilar(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	got := chatlog.Markdown("x", []session.Event{*message(session.RoleUser, "hello")})
+	got := chatlog.Markdown("x", []session.Event{*message(llm.User, "hello")})
 	if !strings.HasPrefix(got, "# Conversation x\n") || !strings.Contains(got, "hello") {
 		t.Errorf("%q", got)
 	}

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/chatlog"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
 // Only files of conversations are listed.
 func TestListSkipsOtherFiles(t *testing.T) {
 	d := chatlog.Dir(t.TempDir())
-	id := save(t, d, message(session.RoleUser, "hello"))
+	id := save(t, d, message(llm.User, "hello"))
 	for _, name := range []string{"notes.txt", id, ".hidden.jsonl", "-x.jsonl", strings.Repeat("a", 65) + ".jsonl"} {
 		if err := os.WriteFile(filepath.Join(string(d), name), []byte("{}\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -71,10 +72,10 @@ func (unreadable) Read(context.Context, int64) ([]session.Event, error) {
 func TestFirstMessageLimit(t *testing.T) {
 	d := chatlog.Dir(t.TempDir())
 	long := strings.Repeat("x", 100<<10)
-	if id := save(t, d, message(session.RoleAssistant, long), message(session.RoleUser, long+"!")); d.FirstMessage(id) != long+"!" {
+	if id := save(t, d, message(llm.Assistant, long), message(llm.User, long+"!")); d.FirstMessage(id) != long+"!" {
 		t.Error("a long message is not found")
 	}
-	if id := save(t, d, message(session.RoleAssistant, long), message(session.RoleAssistant, long), message(session.RoleAssistant, long), message(session.RoleUser, "late")); d.FirstMessage(id) != "" {
+	if id := save(t, d, message(llm.Assistant, long), message(llm.Assistant, long), message(llm.Assistant, long), message(llm.User, "late")); d.FirstMessage(id) != "" {
 		t.Error("the whole conversation is read")
 	}
 }

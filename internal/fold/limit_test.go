@@ -13,7 +13,7 @@ import (
 )
 
 func user(text string) session.Event {
-	return session.Event{Message: &session.Message{Role: session.RoleUser, Text: text}}
+	return session.Event{Message: &session.Message{Role: llm.User, Text: text}}
 }
 
 // A state saved between the results of two calls continues with the same images and
@@ -21,7 +21,7 @@ func user(text string) session.Event {
 func TestSavedBetweenResults(t *testing.T) {
 	events := []session.Event{
 		user("draw two"),
-		{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{{ID: "1", Name: "draw"}, {ID: "2", Name: "draw"}}}},
+		{Message: &session.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "1", Name: "draw"}, {ID: "2", Name: "draw"}}}},
 		{Result: &session.CallResult{Call: "1", Text: "one", Images: []llm.Image{{MIMEType: "image/png", Data: []byte{1, 2}}}, Error: true}},
 		{Notice: &session.Notice{Text: "later"}},
 		{Result: &session.CallResult{Call: "2", Text: "two"}},
@@ -54,7 +54,7 @@ func TestSavedBetweenResults(t *testing.T) {
 func TestDamagedStates(t *testing.T) {
 	var s fold.State
 	s.Apply(user("hello"))
-	call := session.Event{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{{ID: "1", Name: "a"}, {ID: "2", Name: "a"}}}}
+	call := session.Event{Message: &session.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "1", Name: "a"}, {ID: "2", Name: "a"}}}}
 	s.Apply(call)
 	s.Apply(session.Event{Result: &session.CallResult{Call: "1", Text: "result one"}})
 	s.Apply(session.Event{Notice: &session.Notice{Text: "a notice"}})

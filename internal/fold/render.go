@@ -27,7 +27,7 @@ func (r *renderer) apply(e *session.Event) {
 		r.add(llm.User, llm.Text(e.Compacted.Text))
 	case e.Loaded != nil && e.Loaded.Direct:
 		r.add(llm.Notice, llm.Text(e.Loaded.Text))
-	case e.Message != nil && e.Message.Role == session.RoleAssistant:
+	case e.Message != nil && e.Message.Role == llm.Assistant:
 		r.addAnswer(e.Message)
 	case e.Message != nil:
 		r.add(llm.User, llm.Text(e.Message.Text))

@@ -46,8 +46,8 @@ type offeredSkills struct {
 
 // lastMessage is a message for LastMessages.
 type lastMessage struct {
-	Role session.Role `json:"role"`
-	Text string       `json:"text"`
+	Role llm.Role `json:"role"`
+	Text string   `json:"text"`
 }
 
 func (m lastMessage) size() int      { return len(m.Role) + len(": ") + len(m.Text) }
@@ -81,7 +81,7 @@ func (s *State) Apply(e session.Event) {
 }
 
 func (s *State) addMessage(m *session.Message) {
-	if m.Role == session.RoleAssistant {
+	if m.Role == llm.Assistant {
 		s.answered, s.recent = true, nil
 		s.turn.responses++
 		if m.Usage != nil {
@@ -157,7 +157,7 @@ func (s *State) Recent() []session.Event { return slices.Clip(s.recent) }
 // Calls returns the calls in the model's last message.
 func (s *State) Calls() []llm.Call {
 	for _, e := range s.recent {
-		if e.Message != nil && e.Message.Role == session.RoleAssistant {
+		if e.Message != nil && e.Message.Role == llm.Assistant {
 			return e.Message.Calls
 		}
 	}

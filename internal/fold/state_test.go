@@ -26,9 +26,9 @@ func anyEvent() *rapid.Generator[session.Event] {
 	return rapid.Custom(func(t *rapid.T) session.Event {
 		switch rapid.IntRange(0, 13).Draw(t, "kind") {
 		case 0, 1:
-			return session.Event{Message: &session.Message{Role: session.RoleUser, Text: text.Draw(t, "text")}}
+			return session.Event{Message: &session.Message{Role: llm.User, Text: text.Draw(t, "text")}}
 		case 2, 3, 4:
-			m := &session.Message{Role: session.RoleAssistant, Text: text.Draw(t, "text"), Usage: usage.Draw(t, "usage"), Model: "m", Stop: stop.Draw(t, "stop")}
+			m := &session.Message{Role: llm.Assistant, Text: text.Draw(t, "text"), Usage: usage.Draw(t, "usage"), Model: "m", Stop: stop.Draw(t, "stop")}
 			for _, id := range rapid.SliceOfN(id, 0, 3).Draw(t, "calls") {
 				m.Calls = append(m.Calls, llm.Call{ID: id, Name: "count", Arguments: "{}"})
 			}
@@ -143,7 +143,7 @@ func TestFoldStartsAnywhere(t *testing.T) {
 			other := s.Clone() // continues on another branch
 			for _, e := range events[at:] {
 				s.Apply(e)
-				other.Apply(session.Event{Seq: e.Seq, Message: &session.Message{Role: session.RoleAssistant, Text: "other", Calls: []llm.Call{{ID: "1"}}}})
+				other.Apply(session.Event{Seq: e.Seq, Message: &session.Message{Role: llm.Assistant, Text: "other", Calls: []llm.Call{{ID: "1"}}}})
 			}
 			if got := encode(t, s); got != want {
 				t.Fatalf("%s from event %d: got\n%s\nwant\n%s", name, at, got, want)
@@ -185,7 +185,7 @@ func hasAnswer(events []session.Event) bool {
 		switch {
 		case e.Compacted != nil:
 			return false
-		case e.Message != nil && e.Message.Role == session.RoleAssistant:
+		case e.Message != nil && e.Message.Role == llm.Assistant:
 			return true
 		}
 	}
@@ -196,7 +196,7 @@ func unanswered(events []session.Event) string {
 	for _, e := range slices.Backward(events) {
 		switch {
 		case e.Message == nil:
-		case e.Message.Role == session.RoleUser:
+		case e.Message.Role == llm.User:
 			return e.Message.Text
 		case !fold.ContinuesTurn(e.Message):
 			return ""
@@ -240,8 +240,8 @@ func lastMessages(events []session.Event) string {
 // and nothing that a compaction removed.
 func TestTokens(t *testing.T) {
 	start := session.Event{Start: &session.Start{Instructions: strings.Repeat("word ", 100)}}
-	said := session.Event{Message: &session.Message{Role: session.RoleUser, Text: strings.Repeat("word ", 10)}}
-	answer := session.Event{Message: &session.Message{Role: session.RoleAssistant, Text: "so", Usage: &llm.Usage{Input: 1000, Output: 50}}}
+	said := session.Event{Message: &session.Message{Role: llm.User, Text: strings.Repeat("word ", 10)}}
+	answer := session.Event{Message: &session.Message{Role: llm.Assistant, Text: "so", Usage: &llm.Usage{Input: 1000, Output: 50}}}
 	compacted := session.Event{Compacted: &session.Compaction{Text: strings.Repeat("word ", 20)}}
 	sum := func(events ...session.Event) int { return foldAll(events).Tokens() }
 	instructions, words, summary := sum(start), sum(said), sum(compacted)
@@ -269,8 +269,8 @@ func TestFormat(t *testing.T) {
 	tides := session.ID{Name: "tides", Origin: "mine", Dir: "tides"}
 	events := []session.Event{
 		{Start: &session.Start{Instructions: "Help.", Skills: []string{"tides"}}},
-		{Message: &session.Message{Role: session.RoleUser, Text: "High water?"}},
-		{Message: &session.Message{Role: session.RoleAssistant, Text: "I look.", Model: "v:m", Stop: "tools", Usage: &llm.Usage{Input: 9, Output: 2},
+		{Message: &session.Message{Role: llm.User, Text: "High water?"}},
+		{Message: &session.Message{Role: llm.Assistant, Text: "I look.", Model: "v:m", Stop: "tools", Usage: &llm.Usage{Input: 9, Output: 2},
 			Thinking: []llm.Thinking{{Vendor: "v", Text: "hm", Signature: "s"}}, Calls: []llm.Call{{ID: "1", Name: "look", Arguments: "{}"}, {ID: "2", Name: "load_skill", Arguments: "{}"}}}},
 		{CallStarted: &session.CallStart{Call: "1"}},
 		{Result: &session.CallResult{Call: "1", Text: "12:00", Images: []llm.Image{{MIMEType: "image/png", Data: []byte{1}}}, Instructions: "Be brief."}},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -335,7 +336,7 @@ func (m *model) printPast(events []session.Event) {
 		said = said[n-most:]
 	}
 	for _, s := range said {
-		if s.Role == session.RoleUser {
+		if s.Role == llm.User {
 			m.printUserText(shorten(s.Text, maxPastLines))
 		} else {
 			m.printBlock(markdown(s.Text, m.textWidth()))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -21,7 +22,7 @@ const maxResult = 4000
 // removes control characters.
 func Markdown(e *session.Event) string {
 	switch {
-	case e.Message != nil && e.Message.Role == session.RoleUser:
+	case e.Message != nil && e.Message.Role == llm.User:
 		return fmt.Sprintf("\n## You, %s\n\n%s\n", e.Time.Format("2006-01-02 15:04"), stripControls(e.Message.Text))
 	case e.Message != nil:
 		return answerMarkdown(e.Message)

@@ -18,9 +18,9 @@ func TestMarkdown(t *testing.T) {
 		e    session.Event
 		want string
 	}{
-		{"what was said", session.Event{Time: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), Message: &session.Message{Role: session.RoleUser, Text: "hi\x1b[2J"}},
+		{"what was said", session.Event{Time: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), Message: &session.Message{Role: llm.User, Text: "hi\x1b[2J"}},
 			"\n## You, 2026-01-02 03:04\n\nhi[2J\n"},
-		{"what was answered and called", session.Event{Message: &session.Message{Role: session.RoleAssistant, Model: "demo:rules", Text: "Look.", Calls: []llm.Call{{Name: "a*b", Arguments: `{"x":1}`}}}},
+		{"what was answered and called", session.Event{Message: &session.Message{Role: llm.Assistant, Model: "demo:rules", Text: "Look.", Calls: []llm.Call{{Name: "a*b", Arguments: `{"x":1}`}}}},
 			"\n## demo:rules\n\nLook.\n\nCalled a\\*b:\n\n```\n{\"x\":1}\n```\n"},
 		{"what came of it", session.Event{Result: &session.CallResult{Text: "````\nout of it\n"}}, "\nResult:\n\n`````\n````\nout of it\n`````\n"},
 		{"what failed", session.Event{Result: &session.CallResult{Text: "no", Error: true}}, "\nError:\n\n```\nno\n```\n"},

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -49,7 +50,7 @@ func (l *sessionLog) countEvent(ctx context.Context, e *session.Event) {
 	switch {
 	case e.Loaded != nil:
 		l.uses.Note(Use{Interface: l.iface, Kind: KindLoad, Skill: e.Loaded.Skill.Name, Key: e.Loaded.Skill.Key(), Tokens: e.Loaded.Tokens, Outcome: OK})
-	case e.Message != nil && e.Message.Role == session.RoleAssistant:
+	case e.Message != nil && e.Message.Role == llm.Assistant:
 		l.countMessage(e.Message)
 	case e.Result != nil:
 		l.countFailedLoad(ctx, e.Result)

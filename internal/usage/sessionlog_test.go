@@ -48,8 +48,8 @@ func TestCountSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range []session.Event{
-		{Message: &session.Message{Role: session.RoleUser, Text: "sk-secret"}},
-		{Message: &session.Message{Role: session.RoleAssistant, Text: "sk-secret", Model: "v:m", Usage: &llm.Usage{Input: 3, CacheRead: 4, Output: 5},
+		{Message: &session.Message{Role: llm.User, Text: "sk-secret"}},
+		{Message: &session.Message{Role: llm.Assistant, Text: "sk-secret", Model: "v:m", Usage: &llm.Usage{Input: 3, CacheRead: 4, Output: 5},
 			Calls: []llm.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"sk-secret"}`}, {ID: "2", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "3", Name: "sk-secret", Arguments: `{}`}}}},
 		{Message: &session.Message{Role: session.RoleAssistant, Model: "v:no-usage"}},
 		{Message: &session.Message{Role: session.RoleAssistant, Usage: &llm.Usage{Input: 3}}},

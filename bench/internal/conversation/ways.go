@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
@@ -47,7 +46,7 @@ func (w *Way) instructions(c *Corpus) string {
 	if w.unlisted {
 		return ""
 	}
-	return "\n\nSkills:\n" + c.runtime.CatalogText(loadout.TextOptions{})
+	return "\n\nSkills:\n" + c.runtime.CatalogText(0)
 }
 
 // rewritingModel is a model that rewrites requests to the form of another way.

@@ -280,9 +280,9 @@ const catalogTokens = 4000
 func (b *base) catalogText() string {
 	b.textMu.Lock()
 	defer b.textMu.Unlock()
-	if now, day := b.rt.Catalog().Snapshot().Version, orderDay(time.Now()); b.textVersion != now || !b.textDay.Equal(day) {
-		b.cachedText = b.rt.CatalogText(loadout.TextOptions{Tokens: catalogTokens, First: b.firstSkills})
-		b.textVersion, b.textDay = now, day
+	if now, day := b.rt.Catalog().Snapshot(), orderDay(time.Now()); b.textVersion != now.Version || !b.textDay.Equal(day) {
+		b.cachedText = now.Text(catalog.FormatOptions{Tokens: catalogTokens, First: b.firstSkills})
+		b.textVersion, b.textDay = now.Version, day
 	}
 	return b.cachedText
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -148,7 +149,7 @@ func reportProgress(ctx context.Context, name string, e agent.Event) {
 // lastAnswer returns the model's last text in a session.
 func lastAnswer(s *session.Session) string {
 	for _, e := range slices.Backward(s.Events(0)) {
-		if e.Message != nil && e.Message.Role == session.RoleAssistant && e.Message.Text != "" {
+		if e.Message != nil && e.Message.Role == llm.Assistant && e.Message.Text != "" {
 			return e.Message.Text
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/bm25"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -121,7 +122,7 @@ func (c *LoadReason) findCall(earlier []step, a session.ActiveSkill) {
 		switch {
 		case s.Message == nil:
 			continue
-		case s.Message.Role == session.RoleUser:
+		case s.Message.Role == llm.User:
 			c.MatchedWords = bm25.SharedWords(s.Message.Text, strings.Join([]string{a.Skill.Name, a.Title, a.Description}, "\n"))
 			return
 		}

@@ -41,7 +41,7 @@ func ExampleEngine() {
 	me := account.SinglePrincipal()
 	e := chat.New(db, chat.Options{
 		Setup: func(context.Context, chat.Request) (*chat.Setup, error) {
-			told := agent.Options{Instructions: "Skills:\n" + rt.CatalogText(loadout.TextOptions{})}
+			told := agent.Options{Instructions: "Skills:\n" + rt.CatalogText(0)}
 			return &chat.Setup{Runtime: rt, Model: demo.New(nil), Agent: told}, nil
 		},
 		Principal: func(context.Context, account.UserID) (account.Principal, error) { return me, nil },

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -83,7 +84,7 @@ func historyMessages(steps []step) []Line {
 	}
 	for _, s := range steps {
 		switch {
-		case s.Message != nil && s.Message.Role == session.RoleUser:
+		case s.Message != nil && s.Message.Role == llm.User:
 			note() // the next turn starts
 			named, next = next, nil
 		case s.Loaded != nil && s.Loaded.Direct:
@@ -97,7 +98,7 @@ func historyMessages(steps []step) []Line {
 			continue
 		}
 		l := historyMessage(s)
-		if s.Message.Role == session.RoleAssistant {
+		if s.Message.Role == llm.Assistant {
 			answer = len(out)
 			clear(calls) // providers reuse call IDs
 			for i, c := range s.Message.Calls {
@@ -113,7 +114,7 @@ func historyMessages(steps []step) []Line {
 func historyMessage(s step) Line {
 	m := s.Message
 	l := Line{Seq: s.Seq, Time: s.Time, Model: m.Model, PastMessage: session.PastMessage{Role: m.Role, Text: m.Text}}
-	if m.Role == session.RoleAssistant {
+	if m.Role == llm.Assistant {
 		l.LoadedSkills = []string{}
 	}
 	for _, c := range m.Calls {

@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -140,7 +141,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 		ev.Seq = j.last + int64(i) + 1
 		ev.SetType()
 		s := step{Event: *ev, SkillID: j.uses.StoreID(ev.Loaded)}
-		if ev.Message != nil && ev.Message.Role == session.RoleUser && saying > 0 {
+		if ev.Message != nil && ev.Message.Role == llm.User && saying > 0 {
 			s.Input, said, saying = saying, saying, 0
 		}
 		data, err := json.Marshal(s)

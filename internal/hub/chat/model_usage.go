@@ -6,7 +6,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/session"
 )
 
 // ModelUsage is the number of tokens used in a conversation, by model.
@@ -42,7 +41,7 @@ func (e *Engine) ModelUsage(ctx context.Context, p account.Principal, id string)
 	}
 	for _, s := range steps {
 		switch {
-		case s.Message != nil && s.Message.Role == session.RoleAssistant:
+		case s.Message != nil && s.Message.Role == llm.Assistant:
 			add(s.Message.Model, s.Message.Usage)
 			out.Last, out.Model = nil, ""
 			if usage.IsReported(s.Message.Usage) {

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -88,7 +89,7 @@ func TestW13LoadedSkillsInHistory(t *testing.T) {
 	var past []session.PastMessage
 	for _, l := range h.Messages {
 		past = append(past, l.PastMessage)
-		if l.Role == session.RoleAssistant {
+		if l.Role == llm.Assistant {
 			got = append(got, fmt.Sprint(l.LoadedSkills, len(l.Calls)))
 		}
 	}

@@ -32,9 +32,9 @@ func anyStep() *rapid.Generator[session.Event] {
 	return rapid.Custom(func(t *rapid.T) session.Event {
 		switch rapid.IntRange(0, 9).Draw(t, "kind") {
 		case 0, 1:
-			return session.Event{Message: &session.Message{Role: session.RoleUser, Text: text.Draw(t, "text")}}
+			return session.Event{Message: &session.Message{Role: llm.User, Text: text.Draw(t, "text")}}
 		case 2, 3:
-			m := &session.Message{Role: session.RoleAssistant, Text: text.Draw(t, "text"), Model: "m", Usage: &llm.Usage{Input: 3}}
+			m := &session.Message{Role: llm.Assistant, Text: text.Draw(t, "text"), Model: "m", Usage: &llm.Usage{Input: 3}}
 			for _, id := range rapid.SliceOfN(id, 0, 2).Draw(t, "calls") {
 				m.Calls = append(m.Calls, llm.Call{ID: id, Name: "look", Arguments: "{}"})
 			}
@@ -310,7 +310,7 @@ func TestSnapshotsAfterKills(t *testing.T) {
 func TestSnapshotCacheIsBounded(t *testing.T) {
 	steps := map[string][]*session.Event{}
 	for id, size := range map[string]int{"a": 4000, "b": 4000, "c": 4000, "huge": 20_000} {
-		steps[id] = []*session.Event{{Seq: 1, Message: &session.Message{Role: session.RoleAssistant, Text: strings.Repeat("x", size)}}}
+		steps[id] = []*session.Event{{Seq: 1, Message: &session.Message{Role: llm.Assistant, Text: strings.Repeat("x", size)}}}
 	}
 	if got := chat.CachedSnapshots(10_000, []string{"a", "b", "c"}, steps); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("cached %q, want the last two", got)

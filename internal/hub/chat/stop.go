@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -101,7 +102,7 @@ func openCalls(events []session.Event) []openCall {
 		switch {
 		case e.Compacted != nil:
 			out = nil
-		case e.Message != nil && e.Message.Role == session.RoleAssistant:
+		case e.Message != nil && e.Message.Role == llm.Assistant:
 			out = nil
 			for _, c := range e.Message.Calls {
 				out = append(out, openCall{id: c.ID})

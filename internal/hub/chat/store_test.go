@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/loadouttest"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
@@ -48,7 +49,7 @@ func TestTranscriptIsFenced(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := func(text string) *session.Event {
-			return &session.Event{Message: &session.Message{Role: session.RoleUser, Text: text}}
+			return &session.Event{Message: &session.Message{Role: llm.User, Text: text}}
 		}
 		if err := log.Append(t.Context(), said("mine")); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -194,7 +195,7 @@ func (w *worker) recordMessage(ctx context.Context, j *job) error {
 	if j.Skill != "" {
 		text = strings.TrimSpace("/" + j.Skill + " " + j.Text)
 	}
-	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Message: &session.Message{Role: session.RoleUser, Text: text}})
+	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Message: &session.Message{Role: llm.User, Text: text}})
 }
 
 // principal returns the user of an input with the current permissions of the user

@@ -67,7 +67,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer rt.Close()
-	fmt.Print(rt.CatalogText(loadout.TextOptions{}))
+	fmt.Print(rt.CatalogText(0))
 	// Output:
 	// greet: 2 files, code is pending
 	// code of skill "greet" is not reviewed yet

@@ -14,11 +14,11 @@ import (
 
 func TestMeterCounts(t *testing.T) {
 	answer := func(model string, calls ...llm.Call) *session.Event {
-		return &session.Event{Message: &session.Message{Role: session.RoleAssistant, Model: model, Usage: &llm.Usage{Input: 5, Output: 4, CacheRead: 3, CacheWrite: 2}, Calls: calls}}
+		return &session.Event{Message: &session.Message{Role: llm.Assistant, Model: model, Usage: &llm.Usage{Input: 5, Output: 4, CacheRead: 3, CacheWrite: 2}, Calls: calls}}
 	}
 	m := usage.NewMeter("", "", "", "own", nil)
 	got := m.Count([]*session.Event{
-		{Message: &session.Message{Role: session.RoleUser}},
+		{Message: &session.Message{Role: llm.User}},
 		answer("other", llm.Call{ID: "1", Name: "search"}, llm.Call{ID: "2", Name: toolname.LoadSkill}, llm.Call{ID: "3", Name: "search"}, llm.Call{ID: "4", Name: toolname.UnloadSkill}),
 		{Result: &session.CallResult{Call: "1"}},
 		{Result: &session.CallResult{Call: "2"}},
@@ -47,7 +47,7 @@ func TestMeterCounts(t *testing.T) {
 // Results refer to calls of an answer that was stored before.
 func TestMeterRemembersCalls(t *testing.T) {
 	m := usage.NewMeter("", "", "", "own", nil)
-	m.Apply([]*session.Event{{Message: &session.Message{Role: session.RoleAssistant, Calls: []llm.Call{{ID: "1", Name: toolname.LoadSkill}, {ID: "2", Name: "search"}}}}})
+	m.Apply([]*session.Event{{Message: &session.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "1", Name: toolname.LoadSkill}, {ID: "2", Name: "search"}}}}})
 	got := m.Count([]*session.Event{{Result: &session.CallResult{Call: "1"}}, {Result: &session.CallResult{Call: "2"}}})
 	if len(got) != 1 || got[0].Calls != 1 {
 		t.Errorf("got %+v", got)

@@ -47,7 +47,7 @@ func (m *Meter) Count(events []*session.Event) []store.MeterEntry {
 	calls := m.calls
 	for _, e := range events {
 		switch own := m.template.Model; {
-		case e.Message != nil && e.Message.Role == session.RoleUser:
+		case e.Message != nil && e.Message.Role == llm.User:
 			at(own, e).Turns++
 		case e.Message != nil:
 			calls = toolNames(e.Message.Calls)
@@ -88,7 +88,7 @@ func (m *Meter) Apply(events []*session.Event) {
 		return
 	}
 	for _, e := range events {
-		if e.Message != nil && e.Message.Role == session.RoleAssistant {
+		if e.Message != nil && e.Message.Role == llm.Assistant {
 			m.calls = toolNames(e.Message.Calls)
 		}
 	}

@@ -20,7 +20,7 @@ func TestMeterCountsAnswersWithoutUsage(t *testing.T) {
 		"tokens": {&llm.Usage{Input: 3, Output: 2}, store.MeterEntry{Model: "m", Input: 3, Output: 2}},
 	} {
 		m := usage.NewMeter("", "", "", "m", nil)
-		got := m.Count([]*session.Event{{Message: &session.Message{Role: session.RoleAssistant, Model: "m", Usage: c.usage}}})
+		got := m.Count([]*session.Event{{Message: &session.Message{Role: llm.Assistant, Model: "m", Usage: c.usage}}})
 		if len(got) != 1 || got[0] != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}

@@ -92,7 +92,7 @@ func (u *SkillCounter) Apply(events []*session.Event) {
 	}
 	for _, e := range events {
 		u.state.Apply(*e)
-		if e.Message != nil && e.Message.Role == session.RoleAssistant {
+		if e.Message != nil && e.Message.Role == llm.Assistant {
 			u.setCalls(e.Message.Calls)
 		}
 	}

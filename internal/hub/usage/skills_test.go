@@ -22,7 +22,7 @@ func TestSkillCounter(t *testing.T) {
 		return &session.Event{Seq: int64(n), Time: at(n), Result: &session.CallResult{Call: call, Error: failed}}
 	}
 	answer := func(n int, calls ...llm.Call) *session.Event {
-		return &session.Event{Seq: int64(n), Time: at(n), Message: &session.Message{Role: session.RoleAssistant, Calls: calls}}
+		return &session.Event{Seq: int64(n), Time: at(n), Message: &session.Message{Role: llm.Assistant, Calls: calls}}
 	}
 	id := func(s session.ID) string { return "id-" + s.Name }
 	u := usage.NewSkillCounter("u1", id, session.State{}, nil)
@@ -47,7 +47,7 @@ func TestSkillCounter(t *testing.T) {
 		t.Errorf("calls:\n%s", diff)
 	}
 	// Only the calls of the last message have results to come, and what the user says ends none.
-	u.Apply([]*session.Event{{Seq: 14, Message: &session.Message{Role: session.RoleUser, Text: "and?"}}})
+	u.Apply([]*session.Event{{Seq: 14, Message: &session.Message{Role: llm.User, Text: "and?"}}})
 	if got := u.Count(results[:1]); len(got) != 1 {
 		t.Errorf("after a message of the user: %+v", got)
 	}
