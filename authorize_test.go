@@ -40,7 +40,7 @@ func TestApprovalAppliesToDigestOnly(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		steps  []func(*shop)
-		code   policy.Code // "" if it runs
+		code   string // "" if it runs
 		reason string
 	}{
 		{"nothing approved", nil, decision.NotApproved, "skill report may not run scripts: not approved"},

@@ -164,7 +164,7 @@ func (s *shop) says(t testing.TB, run loadout.Run) string {
 }
 
 // refused checks that a run was refused, and the reason.
-func refused(t testing.TB, res *loadout.RunResult, err error, code policy.Code, reason, next string) {
+func refused(t testing.TB, res *loadout.RunResult, err error, code string, reason, next string) {
 	t.Helper()
 	no, ok := errors.AsType[*loadout.RefusedError](err)
 	if !ok || res != nil {

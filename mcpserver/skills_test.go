@@ -337,10 +337,10 @@ func TestUnservableSkillsAreReported(t *testing.T) {
 	w := newWorld(t, setup{tree: tree})
 	c := w.connect(t, way{"stdio", legacy}, nil)
 	reasons := map[string]string{}
-	for _, u := range w.server.NotServed() {
-		reasons[u.Name] = u.Reason
-		if !strings.HasPrefix(u.Path, w.dir) {
-			t.Errorf("%s is at %s", u.Name, u.Path)
+	for e, reason := range w.server.NotServed() {
+		reasons[e.Name] = reason
+		if !strings.HasPrefix(e.Path, w.dir) {
+			t.Errorf("%s is at %s", e.Name, e.Path)
 		}
 	}
 	want := map[string]string{

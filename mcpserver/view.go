@@ -14,7 +14,6 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/clientprofile"
 	"github.com/loadout-dev/loadout/internal/skillname"
-	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -40,16 +39,13 @@ type view struct {
 	uris      map[string]string         // skill key → root URI
 	byPath    map[string]*catalog.Entry // skill-path → skill
 	inside    map[string]bool           // all parent directories of skill-paths
-	unserved  []NotServed
+	unserved  []notServed
 }
 
-// NotServed is a skill that the Skills extension (SEP-2640) cannot serve,
-// because it does not conform to the Agent Skills format. It remains available
-// through the tools.
-type NotServed struct {
-	Name   string `json:"name"`
-	Path   string `json:"path"`   // the [catalog.Entry] Path of the skill
-	Reason string `json:"reason"` // why it cannot be served, and what to change
+// notServed is a skill that the Skills extension cannot serve.
+type notServed struct {
+	entry  *catalog.Entry
+	reason string // what to change
 }
 
 // served yields the served skills in order of precedence.
@@ -82,7 +78,7 @@ func (v *view) index() {
 	}
 	for e := range snap.All() {
 		if why := unportable(e); why != "" {
-			v.unserved = append(v.unserved, NotServed{untrusted.New(e.Name).ForTerminal(), untrusted.New(e.Path).ForTerminal(), why})
+			v.unserved = append(v.unserved, notServed{e, why})
 			continue
 		}
 		v.entries = append(v.entries, e)
@@ -262,14 +258,21 @@ func unescapePath(p string) (string, bool) {
 	return strings.Join(parts, "/"), true
 }
 
-// NotServed returns the skills in the current catalog that the Skills extension
-// cannot serve, with the reasons. It returns none if [Options.ToolsOnly] is set.
-// The caller must not modify the result.
-func (s *Server) NotServed() []NotServed {
-	if s.opts.ToolsOnly {
-		return nil
+// NotServed yields the skills in the current catalog that the Skills extension
+// (SEP-2640) cannot serve, because they do not conform to the Agent Skills format.
+// The second value says why, and what to change. These skills remain available
+// through the tools. NotServed yields none if [Options.ToolsOnly] is set.
+func (s *Server) NotServed() iter.Seq2[*catalog.Entry, string] {
+	return func(yield func(*catalog.Entry, string) bool) {
+		if s.opts.ToolsOnly {
+			return
+		}
+		v := s.view()
+		v.indexOnce.Do(v.index)
+		for _, n := range v.unserved {
+			if !yield(n.entry, n.reason) {
+				return
+			}
+		}
 	}
-	v := s.view()
-	v.indexOnce.Do(v.index)
-	return v.unserved
 }

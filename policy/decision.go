@@ -7,28 +7,26 @@ const (
 	Deny  = "deny"
 )
 
-// Code is the machine-readable reason for a decision, such as "granted",
-// "not-approved", "changed" (since it was approved), "expired", "rule",
-// "declined" or "unknown-tool". Codes are never renamed, and more are added.
-type Code string
-
 // Codes of [Rules.Decide].
 const (
-	byRule         Code = "rule"
-	readOnly       Code = "read-only"
-	ownServer      Code = "own-server"
-	unknownSafety  Code = "unknown-safety"
-	aboveThreshold Code = "level"
-	markedToAsk    Code = "marked"
-	mayModify      Code = "may-change"
-	invalidRules   Code = "unreadable-rules" // the rules have problems
+	byRule         = "rule"
+	readOnly       = "read-only"
+	ownServer      = "own-server"
+	unknownSafety  = "unknown-safety"
+	aboveThreshold = "level"
+	markedToAsk    = "marked"
+	mayModify      = "may-change"
+	invalidRules   = "unreadable-rules" // the rules have problems
 )
 
 // Decision is the decision whether a skill's code may run or a tool may be
 // called. Only the effect [Allow] permits it, so the zero value does not.
 type Decision struct {
 	Effect string // Allow, Ask or Deny
-	Code   Code   // machine-readable reason
+	// Code is the machine-readable reason, such as "granted", "not-approved",
+	// "changed" (since it was approved), "expired", "rule", "declined" or
+	// "unknown-tool". Codes are never renamed, and more are added.
+	Code   string
 	Reason string // for users
 	Hint   string // what the user can do about it; may be empty
 	Rule   string // text of the rule that matched the call, if any

@@ -369,7 +369,7 @@ func (r Rules) Decide(c ToolCall) Decision {
 		threshold = High
 	}
 	name := printable.Text(c.Permission(), 200)
-	ask := func(code Code, format string, args ...any) Decision {
+	ask := func(code, format string, args ...any) Decision {
 		return Decision{Effect: Ask, Code: code, Reason: fmt.Sprintf(format, args...), Hint: hintFor(&c)}
 	}
 	switch {

@@ -232,7 +232,7 @@ func TestL10DefaultsAndThreshold(t *testing.T) {
 		call      policy.ToolCall
 		threshold policy.Level
 		want      string
-		code      policy.Code
+		code      string
 	}{
 		{"a tool that may change something asks", policy.ToolCall{Safety: policy.Medium}, 0, "ask", "may-change"},
 		{"even a safe one", policy.ToolCall{Safety: policy.Safe}, 0, "ask", "may-change"},

@@ -38,57 +38,40 @@ type Capability struct {
 	ReadOnly bool `json:"-"`
 }
 
-// Inventory lists all skills and tools available to an agent. Its JSON form is
-// stable. Empty lists are [], not null.
-type Inventory struct {
-	Skills []string `json:"available_skills"`    // names, in the order of the hints
-	Tools  []string `json:"available_mcp_tools"` // names to call the tools by
-	// Hints describes the skills and tools to a planner. Policy decides again
-	// when a plan is executed.
-	Hints struct {
-		Capabilities []Capability `json:"capabilities"`
-	} `json:"planning_hints"`
-	// Problems explains what is missing, such as the tools of servers that
-	// were never connected.
-	Problems []string `json:"problems"`
-}
-
-// Capabilities lists the skills and tools for a planner, and whether they need
-// approval for the principal, session and rules of c. It lists only tools that
-// are known without connecting. It omits tools that the rules deny and skills
-// that only users may load. It returns an error only if ctx is done. c must not
-// be nil.
-func (s *Set) Capabilities(ctx context.Context, c *Call) (*Inventory, error) {
-	out := &Inventory{Skills: []string{}, Tools: []string{}, Problems: []string{}}
-	out.Hints.Capabilities = []Capability{}
+// Capabilities lists the skills and then the tools for a planner, and whether
+// they need approval for the principal, session and rules of c. Policy decides
+// again when a plan is executed. Capabilities lists only tools that are known
+// without connecting. It omits tools that the rules deny and skills that only
+// users may load. problems explains what is missing, such as the tools of servers
+// that were never connected. Capabilities returns an error only if ctx is done.
+// c must not be nil.
+func (s *Set) Capabilities(ctx context.Context, c *Call) (all []Capability, problems []string, err error) {
 	for _, e := range s.rt.Catalog().Snapshot().ForModel() {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, nil, context.Cause(ctx)
 		}
 		k, err := s.skillCapability(ctx, e)
 		if err != nil {
-			out.Problems = append(out.Problems, err.Error())
+			problems = append(problems, err.Error())
 			continue
 		}
-		out.Skills = append(out.Skills, e.Name)
-		out.Hints.Capabilities = append(out.Hints.Capabilities, *k)
+		all = append(all, *k)
 	}
 	s.OpenPermittedServers(ctx)
 	for _, sv := range s.allServers() {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, nil, context.Cause(ctx)
 		}
 		if p := s.unlistedProblem(sv); p != "" {
-			out.Problems = append(out.Problems, p)
+			problems = append(problems, p)
 		}
-		all := s.knownTools(sv)
-		s.ResolveApprovals(ctx, all, c)
-		for _, t := range all {
-			out.Tools = append(out.Tools, t.Name)
-			out.Hints.Capabilities = append(out.Hints.Capabilities, s.toolCapability(&t))
+		known := s.knownTools(sv)
+		s.ResolveApprovals(ctx, known, c)
+		for _, t := range known {
+			all = append(all, s.toolCapability(&t))
 		}
 	}
-	return out, nil
+	return all, problems, nil
 }
 
 // unlistedProblem returns why a server's tools are missing, or "" if they are

@@ -20,19 +20,28 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
+// inventory holds the names of capabilities, in order, and the problems.
+type inventory struct{ Skills, Tools, Problems []string }
+
 // hints returns the planning hints by ID.
-func hints(t *testing.T, w *world, c *tools.Call) (*tools.Inventory, map[string]tools.Capability) {
+func hints(t *testing.T, w *world, c *tools.Call) (inventory, map[string]tools.Capability) {
 	t.Helper()
-	p, err := w.Capabilities(t.Context(), c)
+	hints, problems, err := w.Capabilities(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]tools.Capability{}
-	for _, k := range p.Hints.Capabilities {
+	p := inventory{Problems: problems}
+	for _, k := range hints {
 		all[k.ID] = k
+		if k.Kind == "skill" {
+			p.Skills = append(p.Skills, k.Name)
+		} else {
+			p.Tools = append(p.Tools, k.Name)
+		}
 	}
-	if len(all) != len(p.Hints.Capabilities) || len(all) != len(p.Skills)+len(p.Tools) {
-		t.Errorf("%d capabilities of %v and %v", len(p.Hints.Capabilities), p.Skills, p.Tools)
+	if len(all) != len(hints) {
+		t.Errorf("%d capabilities of %v and %v", len(hints), p.Skills, p.Tools)
 	}
 	return p, all
 }
@@ -172,11 +181,11 @@ func ExampleSet_Capabilities() {
 	defer set.Close()
 	set.Connect(ctx, "")
 
-	p, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
+	all, _, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, c := range p.Hints.Capabilities {
+	for _, c := range all {
 		fmt.Println(c.ID, c.SafetyLevel, c.RequiresApproval)
 	}
 	// Output:

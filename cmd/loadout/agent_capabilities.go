@@ -57,22 +57,22 @@ func (a *app) listCapabilities(ctx context.Context, o *capabilitiesFlags) error 
 			done()
 		}
 		done := a.ShowProgress("reading skills")
-		p, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
+		all, problems, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
 		done()
 		if err != nil {
 			return err
 		}
 		for _, s := range set.Servers() {
 			if text := wrong[s.Name]; text != "" && s.Listing != nil && s.Problem == "" {
-				p.Problems = append(p.Problems, text) // the others report their own problem
+				problems = append(problems, text) // the others report their own problem
 			}
 			unknown = unknown || s.Listing == nil && s.State == upstream.Init
 		}
 		if a.JSON {
-			a.addLatencyHints(p)
-			return a.PrintJSON(p)
+			a.addLatencyHints(all)
+			return a.PrintJSON(newCapabilitiesOutput(all, problems))
 		}
-		a.printCapabilities(p)
+		a.printCapabilities(all, problems)
 		if unknown && !o.connect {
 			given := ""
 			for _, f := range o.files {
@@ -84,8 +84,32 @@ func (a *app) listCapabilities(ctx context.Context, o *capabilitiesFlags) error 
 	})
 }
 
+// capabilitiesOutput is the output of loadout capabilities --json. Its form is
+// stable. Empty lists are [], not null.
+type capabilitiesOutput struct {
+	Skills []string `json:"available_skills"`    // names, in the order of the hints
+	Tools  []string `json:"available_mcp_tools"` // names to call the tools by
+	Hints  struct {
+		Capabilities []tools.Capability `json:"capabilities"`
+	} `json:"planning_hints"`
+	Problems []string `json:"problems"`
+}
+
+func newCapabilitiesOutput(all []tools.Capability, problems []string) *capabilitiesOutput {
+	out := &capabilitiesOutput{Skills: []string{}, Tools: []string{}, Problems: append([]string{}, problems...)}
+	out.Hints.Capabilities = append([]tools.Capability{}, all...)
+	for _, c := range all {
+		if c.Kind == "skill" {
+			out.Skills = append(out.Skills, c.Name)
+		} else {
+			out.Tools = append(out.Tools, c.Name)
+		}
+	}
+	return out
+}
+
 // addLatencyHints adds the median duration of recorded calls to each tool.
-func (a *app) addLatencyHints(p *tools.Inventory) {
+func (a *app) addLatencyHints(all []tools.Capability) {
 	file := a.UsageFile()
 	if file == "" {
 		return
@@ -94,19 +118,19 @@ func (a *app) addLatencyHints(p *tools.Inventory) {
 	if err != nil {
 		return // hints are optional
 	}
-	for i, c := range p.Hints.Capabilities {
+	for i, c := range all {
 		if t, ok := report.Tool(c.Name); ok && c.Kind == "mcp" && t.P50 > 0 {
-			p.Hints.Capabilities[i].LatencyHint = fmt.Sprintf("median %.1f ms over %s", t.P50, console.Pluralize(t.Calls, "call"))
+			all[i].LatencyHint = fmt.Sprintf("median %.1f ms over %s", t.P50, console.Pluralize(t.Calls, "call"))
 		}
 	}
 }
 
-func (a *app) printCapabilities(p *tools.Inventory) {
-	if len(p.Hints.Capabilities) == 0 {
+func (a *app) printCapabilities(all []tools.Capability, problems []string) {
+	if len(all) == 0 {
 		fmt.Fprintln(a.Stdout, "No skills or tools found. To find out why: loadout doctor")
 	} else {
 		rows := [][]string{{"ID", "SAFETY", "APPROVAL", "DESCRIPTION"}}
-		for _, c := range p.Hints.Capabilities {
+		for _, c := range all {
 			asks := "no"
 			if c.RequiresApproval {
 				asks = "yes"
@@ -115,7 +139,7 @@ func (a *app) printCapabilities(p *tools.Inventory) {
 		}
 		a.PrintTable("", rows)
 	}
-	for _, text := range p.Problems {
+	for _, text := range problems {
 		a.Note("%s", text)
 	}
 }

@@ -367,7 +367,11 @@ func (a *app) formatSummary(rt *loadout.Runtime, s *mcpserver.Server) string {
 	if n := len(snap.Problems()); n > 0 {
 		fmt.Fprintf(&b, "\n%s about skills: loadout doctor%s", console.Pluralize(n, "finding"), a.SkillFlags())
 	}
-	if n := len(s.NotServed()); n > 0 {
+	n := 0
+	for range s.NotServed() {
+		n++
+	}
+	if n > 0 {
 		fmt.Fprintf(&b, "\n%s available through tools only, not as MCP skill resources; for the reasons: loadout doctor%s",
 			map[bool]string{true: "1 skill is", false: console.Pluralize(n, "skill") + " are"}[n == 1], a.SkillFlags())
 	}

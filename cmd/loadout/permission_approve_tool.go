@@ -104,12 +104,12 @@ func (a *app) grantTool(ctx context.Context, set *setup.Toolset, t *tools.Capabi
 // findTool returns the tools that a name may mean. It accepts the names that
 // rules, capabilities and clients use.
 func findTool(ctx context.Context, set *setup.Toolset, name string) ([]tools.Capability, error) {
-	all, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
+	all, _, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
 	if err != nil {
 		return nil, err
 	}
 	found, best := []tools.Capability(nil), len(spellings)
-	for _, c := range all.Hints.Capabilities {
+	for _, c := range all {
 		if c.Kind != "mcp" {
 			continue
 		}

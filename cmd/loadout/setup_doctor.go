@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/skillfile"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -23,20 +24,20 @@ import (
 )
 
 type doctorOutput struct {
-	Version   setup.Version         `json:"version"`
-	Config    []string              `json:"config"`
-	Ignored   []config.Note         `json:"ignored"`
-	Managed   bool                  `json:"managed"`
-	Disabled  bool                  `json:"disabled"`
-	Sources   []doctor.Source       `json:"sources"`
-	Skills    int                   `json:"skills"`
-	Problems  []catalog.Problem     `json:"problems"`
-	Shadowed  []catalog.Shadow      `json:"shadowed"`
-	NotServed []mcpserver.NotServed `json:"unserved"`
-	Sandbox   doctor.Sandbox        `json:"sandbox"`
-	Servers   doctor.Servers        `json:"servers"`
-	Profiles  doctorProfiles        `json:"profiles"`
-	Secrets   doctor.Secrets        `json:"secrets"`
+	Version   setup.Version     `json:"version"`
+	Config    []string          `json:"config"`
+	Ignored   []config.Note     `json:"ignored"`
+	Managed   bool              `json:"managed"`
+	Disabled  bool              `json:"disabled"`
+	Sources   []doctor.Source   `json:"sources"`
+	Skills    int               `json:"skills"`
+	Problems  []catalog.Problem `json:"problems"`
+	Shadowed  []catalog.Shadow  `json:"shadowed"`
+	NotServed []notServed       `json:"unserved"`
+	Sandbox   doctor.Sandbox    `json:"sandbox"`
+	Servers   doctor.Servers    `json:"servers"`
+	Profiles  doctorProfiles    `json:"profiles"`
+	Secrets   doctor.Secrets    `json:"secrets"`
 	// Installed lists the directories with skills installed by loadout add.
 	Installed []doctorInstalled `json:"installed"`
 }
@@ -84,6 +85,13 @@ does not load.`,
 	}
 }
 
+// notServed is a skill that is not available as MCP skill resources.
+type notServed struct {
+	Name   string `json:"name"`
+	Path   string `json:"path"`
+	Reason string `json:"reason"` // why it is not available, and what to change
+}
+
 // inspectSkills describes the configuration and the skills.
 func (a *app) inspectSkills(ctx context.Context, rt *loadout.Runtime, c *config.Config) doctorOutput {
 	snap := rt.Catalog().Snapshot()
@@ -92,13 +100,14 @@ func (a *app) inspectSkills(ctx context.Context, rt *loadout.Runtime, c *config.
 		Problems: append([]catalog.Problem{}, snap.Problems()...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)}
 	s := mcpserver.New(rt, nil)
 	defer s.Close()
-	out.NotServed = append([]mcpserver.NotServed{}, s.NotServed()...)
+	out.NotServed = []notServed{}
 	var known []string
-	for _, u := range out.NotServed {
-		known = append(known, u.Path)
+	for e, reason := range s.NotServed() {
+		known = append(known, e.Path)
+		out.NotServed = append(out.NotServed, notServed{Name: untrusted.New(e.Name).ForTerminal(), Path: untrusted.New(e.Path).ForTerminal(), Reason: reason})
 	}
 	for _, o := range doctor.OversizedSkills(ctx, rt.Catalog(), known) {
-		out.NotServed = append(out.NotServed, mcpserver.NotServed{Name: o.Name, Path: o.Path,
+		out.NotServed = append(out.NotServed, notServed{Name: o.Name, Path: o.Path,
 			Reason: fmt.Sprintf("%d files with %s; MCP clients need not accept more than %d files and 16 MiB", o.Files, console.FormatSize(o.Bytes), skillfile.PortableFiles)})
 	}
 	return out

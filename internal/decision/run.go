@@ -42,10 +42,10 @@ type RunRequest struct {
 // Codes of decisions on runs, in addition to those of package policy. The first
 // two allow the run.
 const (
-	bundled   policy.Code = "bundled"
-	byUser    policy.Code = "typed" // allows only this run, without a stored grant
-	disabled  policy.Code = "disabled"
-	malformed policy.Code = "malformed" // invalid principal, digest or request
+	bundled   = "bundled"
+	byUser    = "typed" // allows only this run, without a stored grant
+	disabled  = "disabled"
+	malformed = "malformed" // invalid principal, digest or request
 )
 
 // Run is the decision on a [RunRequest]. Its effect is never [policy.Ask]. If
@@ -137,11 +137,11 @@ func (q *RunRequest) explainMissing(ctx context.Context, s policy.Store) Run {
 	return d
 }
 
-func (q *RunRequest) allow(code policy.Code, reason string, effective policy.Permissions) Run {
+func (q *RunRequest) allow(code, reason string, effective policy.Permissions) Run {
 	return Run{Decision: policy.Decision{Effect: policy.Allow, Code: code, Reason: reason}, Effective: effective}
 }
 
-func (q *RunRequest) deny(code policy.Code, reason, hint string) Run {
+func (q *RunRequest) deny(code, reason, hint string) Run {
 	return Run{Decision: policy.Decision{Effect: policy.Deny, Code: code, Reason: reason, Hint: hint}, Denied: missing(policy.Permissions{}, q.Requested)}
 }
 

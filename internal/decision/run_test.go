@@ -34,7 +34,7 @@ func TestForRun(t *testing.T) {
 		grants []policy.Grant
 		change func(*decision.RunRequest)
 		allow  bool
-		code   policy.Code
+		code   string
 		reason string // in it
 		next   string
 	}{

@@ -3,6 +3,7 @@ package mcpapi
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
@@ -10,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// planningJSON describes capabilities for a planner. It has the form of
-// [tools.Inventory].
+// planningJSON describes capabilities for a planner. The command loadout
+// capabilities prints the same form.
 type planningJSON struct {
 	Skills   []string  `json:"available_skills" nullable:"false" doc:"Names, sorted"`
 	Tools    []string  `json:"available_mcp_tools" nullable:"false" doc:"Names for calls"`
@@ -82,12 +83,17 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 		set.OpenPermittedServers(ctx)
 		set.Connect(ctx, "") // failures are reported as problems
 	}
-	plan, err := set.Capabilities(ctx, &tools.Call{Principal: userPrincipal(p.User)})
+	all, problems, err := set.Capabilities(ctx, &tools.Call{Principal: userPrincipal(p.User)})
 	if err != nil {
 		return nil, err
 	}
-	out := planningJSON{Skills: plan.Skills, Tools: plan.Tools, Hints: hintsJSON{[]capabilityJSON{}}, Problems: append(plan.Problems, e.setup.Problems...)}
-	for _, c := range plan.Hints.Capabilities {
+	out := planningJSON{Skills: []string{}, Tools: []string{}, Hints: hintsJSON{[]capabilityJSON{}}, Problems: slices.Concat([]string{}, problems, e.setup.Problems)}
+	for _, c := range all {
+		if c.Kind == "skill" {
+			out.Skills = append(out.Skills, c.Name)
+		} else {
+			out.Tools = append(out.Tools, c.Name)
+		}
 		out.Hints.Capabilities = append(out.Hints.Capabilities, newCapabilityJSON(c))
 	}
 	return api.BodyOf(out, nil)
