@@ -44,7 +44,7 @@ func TestSkillToolsNameApprovedTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := tools.ForRuntime(rt, &tools.Options{PoolOptions: &tools.PoolOptions{Dialer: &tools.Dialer{Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}})
+	set := tools.ForRuntime(rt, &tools.Options{PrivateNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Tools: set.ForSession()})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
@@ -76,9 +77,9 @@ func newLibrary(t *testing.T, log session.Log, store approval.Store, grants poli
 		t.Fatal(err)
 	}
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
-		"memory": tools.MemoryTransport(map[string]*mcp.Server{"shelf": l.shelf.server()}),
+		"memory": upstream.MemoryTransport(map[string]*mcp.Server{"shelf": l.shelf.server()}),
 	}}})
-	set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Grants: grants, Own: []*upstream.Config{{Name: "shelf", Type: "memory", URLs: []string{"shelf"}, Safety: "HIGH"}, {Name: "broken", Type: "memory", URLs: []string{"none"}}}})
+	set := tools.ForRuntime(rt, toolset.With(&tools.Options{Grants: grants, Own: []*upstream.Config{{Name: "shelf", Type: "memory", URLs: []string{"shelf"}, Safety: "HIGH"}, {Name: "broken", Type: "memory", URLs: []string{"none"}}}}, toolset.Options{Pool: pool}))
 	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, ID: "s"})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -204,7 +205,7 @@ func TestReadToolSeesChangeOnConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Own: []*upstream.Config{{Name: "flips", Type: upstream.Stdio, Command: "flips"}}})
+		set := tools.ForRuntime(rt, toolset.With(&tools.Options{Own: []*upstream.Config{{Name: "flips", Type: upstream.Stdio, Command: "flips"}}}, toolset.Options{Pool: pool}))
 		defer func() {
 			if err := errors.Join(set.Close(), pool.Close(), rt.Close()); err != nil {
 				t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -209,7 +210,7 @@ func TestGrownListOnlyGrows(t *testing.T) {
 			go upstreamServer(c.Name).Run(context.Background(), there) // ends with its client
 			return here, nil
 		}}}})
-	set := tools.ForRuntime(w.rt, &tools.Options{Pool: pool})
+	set := tools.ForRuntime(w.rt, toolset.With(&tools.Options{}, toolset.Options{Pool: pool}))
 	grown := &world{dir: w.dir, rt: w.rt, server: mcpserver.New(w.rt, &mcpserver.Options{Grow: true, Tools: set})}
 	t.Cleanup(func() {
 		if err := errors.Join(grown.server.Close(), set.Close(), pool.Close()); err != nil {

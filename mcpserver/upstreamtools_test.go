@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/tokencount"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
@@ -52,8 +53,8 @@ func newTools(t testing.TB, rt *loadout.Runtime, s *setup) *tools.Set {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Own: own, Shared: s.shared, Rules: rules, Grants: s.grants, Audit: s.audit,
-		SkillServers: tools.SkillServers{HowToApprove: func(*loadout.RefusedError) string { return "press the button" }}})
+	set := tools.ForRuntime(rt, toolset.With(&tools.Options{Own: own, Shared: s.shared, Rules: rules, Grants: s.grants, Audit: s.audit,
+		SkillServers: tools.SkillServers{HowToApprove: func(*loadout.RefusedError) string { return "press the button" }}}, toolset.Options{Pool: pool}))
 	t.Cleanup(func() {
 		if err := errors.Join(set.Close(), pool.Close()); err != nil {
 			t.Error(err)

@@ -73,8 +73,11 @@ func (s *Set) findProvider(ctx context.Context, e *catalog.Entry, l *borrowedToo
 			return true
 		}
 	}
-	l.config = s.opts.Providers[l.provider]
-	return l.config != nil
+	if s.opts.Providers[l.provider] == nil {
+		return false
+	}
+	l.config = &upstream.Config{Name: l.provider, Type: upstream.Provider, URLs: []string{l.provider}}
+	return true
 }
 
 // toolNames returns the names of the borrowed tools, without duplicates.
@@ -119,24 +122,4 @@ func (sv *server) callMeta(tool string, meta mcp.Meta) mcp.Meta {
 		out[SettingsKey] = settings
 	}
 	return out
-}
-
-// MemoryTransport returns a function that connects to servers in this program.
-// Make it an element of Dialer.Transports. The keys of servers are the URLs in
-// the servers' configurations; the function returns an error for any other URL.
-// It is safe for concurrent use if servers is not modified. When the client
-// closes a connection, the server side is closed too; the servers themselves
-// need not be closed.
-func MemoryTransport(servers map[string]*mcp.Server) func(c *upstream.Config, url string) (mcp.Transport, error) {
-	return func(_ *upstream.Config, url string) (mcp.Transport, error) {
-		s := servers[url]
-		if s == nil {
-			return nil, fmt.Errorf("no in-process server %q", url)
-		}
-		here, there := mcp.NewInMemoryTransports()
-		if _, err := s.Connect(context.Background(), there, nil); err != nil {
-			return nil, fmt.Errorf("in-process server %q: %w", url, err)
-		}
-		return here, nil
-	}
 }

@@ -110,8 +110,8 @@ func TestEmbedderProvider(t *testing.T) {
 	w := newWorld(t, texts{"report": skillText("report", "config: {theme: dark}\ntools: [{name: bar, provider: charts, config: {width: 3}}, {name: round, provider: charts}, {name: erase, provider: charts}]")}, "",
 		func(o *tools.TestOptions, w *world) {
 			o.AcquirePermission = nil
-			o.Providers = map[string]*upstream.Config{"charts": {Type: "memory", URLs: []string{"charts"}}}
-			w.dialer.Transports["memory"] = tools.MemoryTransport(map[string]*mcp.Server{"charts": charts})
+			o.Providers = map[string]*mcp.Server{"charts": charts}
+			w.dialer.Transports[upstream.Provider] = upstream.MemoryTransport(o.Providers)
 		})
 	b := w.bring(t, "report")
 	if got := namesOf(b.Tools); !slices.Equal(got, []string{"report_charts__bar", "report_charts__erase"}) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -172,12 +171,8 @@ func ExampleSet_Capabilities() {
 		log.Fatal(err)
 	}
 	defer rt.Close()
-	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
-		"memory": tools.MemoryTransport(map[string]*mcp.Server{"mail": mail}),
-	}}})
-	defer pool.Close()
 	rules, _ := policy.ParseRules([]string{"ask mcp.mail.send"})
-	set := tools.ForRuntime(rt, &tools.Options{Pool: pool, Rules: rules, Own: []*upstream.Config{{Name: "mail", Type: "memory", URLs: []string{"mail"}}}})
+	set := tools.ForRuntime(rt, &tools.Options{Rules: rules, InProcess: map[string]*mcp.Server{"mail": mail}})
 	defer set.Close()
 	set.Connect(ctx, "")
 

@@ -37,9 +37,7 @@ func ExampleForRuntime() {
 		log.Fatal(err)
 	}
 	defer rt.Close()
-	set := tools.ForRuntime(rt, &tools.Options{
-		PoolOptions: &tools.PoolOptions{Dialer: &tools.Dialer{Private: thisMachine}}, // skills may connect to it
-	})
+	set := tools.ForRuntime(rt, &tools.Options{PrivateNetworks: thisMachine}) // skills may connect to it
 	defer set.Close()
 	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.ForSession()})
 	if err != nil {

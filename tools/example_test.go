@@ -38,12 +38,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer rt.Close()
-	set := tools.ForRuntime(rt, &tools.Options{
-		PoolOptions: &tools.PoolOptions{Dialer: &tools.Dialer{Transports: map[string]func(*tools.ServerConfig, string) (mcp.Transport, error){
-			"memory": tools.MemoryTransport(map[string]*mcp.Server{"charts": charts}),
-		}}},
-		Providers: map[string]*tools.ServerConfig{"charts": {Type: "memory", URLs: []string{"charts"}}},
-	})
+	set := tools.ForRuntime(rt, &tools.Options{Providers: map[string]*mcp.Server{"charts": charts}})
 	defer set.Close()
 
 	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.ForSession()})

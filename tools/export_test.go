@@ -33,6 +33,7 @@ type Permission struct {
 // AcquirePermission, no skill has permission.
 type TestOptions struct {
 	Options
+	Pool              *upstream.Pool
 	Skills            *loadout.Runtime
 	AcquirePermission func(ctx context.Context, e *catalog.Entry) (*Permission, error)
 	IsPermitted       func(ctx context.Context, e *catalog.Entry) bool
@@ -59,5 +60,6 @@ func New(o *TestOptions) *Set {
 			return nil, nil, errors.New("providers are disabled")
 		}
 	}
+	o.further.Pool = o.Pool
 	return newSet(o.Skills, &o.Options, access, &runtimeServers{rt: o.Skills}, nil)
 }

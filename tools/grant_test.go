@@ -106,7 +106,7 @@ func TestL13ChangedDefinitionNeedsApproval(t *testing.T) {
 			return &mcp.CallToolResult{}, nil, nil
 		})
 		pool := upstream.NewPool(&upstream.PoolOptions{Cache: cache, Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
-			"memory": tools.MemoryTransport(map[string]*mcp.Server{"c": s})}}})
+			"memory": upstream.MemoryTransport(map[string]*mcp.Server{"c": s})}}})
 		w := newWorld(t, nil, "", func(o *tools.TestOptions, _ *world) {
 			o.Pool, o.Grants = pool, store
 			o.Own = []*upstream.Config{{Name: "c", Type: "memory", URLs: []string{"c"}, RequireApproval: true}}

@@ -5,14 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/internal/requestedserver"
+	"github.com/loadout-dev/loadout/internal/spawn"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -31,7 +37,7 @@ type SkillServers struct {
 	// given digest. If it is nil, skills receive the User of
 	// [Options.Variables] and the secrets included in their approval. If it
 	// returns an error, the skill's servers are not started.
-	Values func(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error)
+	Values func(ctx context.Context, e *catalog.Entry, d policy.Digest) (Variables, error)
 	// HowToApprove returns how the user can approve the skill whose refusal err
 	// reports, as the end of a sentence that starts with "the user can". If
 	// HowToApprove is nil or returns "", only the reason is reported.
@@ -39,10 +45,6 @@ type SkillServers struct {
 	// Disabled is the reason why skill and project commands are not started.
 	// "" allows them.
 	Disabled string
-	// OtherService describes the command of a server that belongs neither to
-	// the user nor to a skill, with its [execution.ServiceRequest.Project]. If it is
-	// nil, such commands are refused.
-	OtherService func(ctx context.Context, c *upstream.Config) (*execution.ServiceRequest, error)
 }
 
 // ForRuntime returns a set for the skills of a runtime. Their servers and
@@ -52,38 +54,89 @@ type SkillServers struct {
 //
 // ForRuntime does not wait for servers. In the background, it connects preloaded
 // skills and servers that are configured to connect at the start.
-//
-// Without [Options.Pool], the set creates its own pool. A pool that several
-// sets share must start commands with [Set.Start].
 func ForRuntime(rt *loadout.Runtime, o *Options) *Set {
 	opts := Options{}
 	if o != nil {
 		opts = *o
 	}
-	r := &runtimeServers{rt: rt, SkillServers: opts.SkillServers, user: opts.Variables.User}
+	r := &runtimeServers{rt: rt, SkillServers: opts.SkillServers, otherService: opts.further.OtherService, user: opts.Variables.User}
 	access := skillAccess{r.acquirePermission, r.isPermitted, r.provide}
-	if opts.Pool == nil {
-		p := PoolOptions{}
-		if opts.PoolOptions != nil {
-			p = *opts.PoolOptions
-		}
-		if p.Dialer == nil {
-			p.Dialer = &Dialer{}
-		}
-		p.Dialer = p.Dialer.WithSpawn(r.spawner(p.Dialer.Spawn))
-		opts.Pool = upstream.NewPool(&p)
-		return newSet(rt, &opts, access, r, opts.Pool)
+	opts.Own = opts.withInProcess()
+	if opts.further.Pool != nil {
+		return newSet(rt, &opts, access, r, nil)
 	}
-	return newSet(rt, &opts, access, r, nil)
+	pool := upstream.NewPool(opts.poolOptions(r))
+	opts.further.Pool = pool
+	return newSet(rt, &opts, access, r, pool)
 }
 
-// Start starts the command of a server that does not belong to the user. The
-// dialer of a shared pool calls it. The command runs in the runtime's sandbox.
-// ctx applies only to the start; the caller must close the process. Besides the
-// errors of [loadout.Runtime.Serve], Start returns an error if [SkillServers]
-// does not allow the command.
-func (s *Set) Start(ctx context.Context, c *ServerConfig) (Process, error) {
+func init() {
+	toolset.SetOptions = func(o any, further toolset.Options) { o.(*Options).further = further }
+	// Types that embed a *Set have these methods too.
+	toolset.Pool = func(s toolset.Set) *upstream.Pool { return s.(interface{ sharedPool() *upstream.Pool }).sharedPool() }
+	toolset.Start = func(ctx context.Context, s toolset.Set, c *upstream.Config) (upstream.Process, error) {
+		return s.(interface {
+			startCommand(context.Context, *upstream.Config) (upstream.Process, error)
+		}).startCommand(ctx, c)
+	}
+}
+
+// sharedPool returns the pool that holds the set's connections.
+func (s *Set) sharedPool() *upstream.Pool { return s.opts.further.Pool }
+
+// startCommand starts the command of a server that does not belong to the user.
+func (s *Set) startCommand(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 	return s.starter.start(ctx, c)
+}
+
+// withInProcess returns Own with the servers of InProcess, sorted by name.
+func (o *Options) withInProcess() []*upstream.Config {
+	own := slices.Clone(o.Own)
+	for _, name := range slices.Sorted(maps.Keys(o.InProcess)) {
+		c := upstream.Config{Name: name}
+		i := slices.IndexFunc(own, func(c *upstream.Config) bool { return c.Name == name })
+		if i >= 0 {
+			c = *own[i]
+		}
+		c.Type, c.URLs = upstream.InProcess, []string{name}
+		if i >= 0 {
+			own[i] = &c
+		} else {
+			own = append(own, &c)
+		}
+	}
+	return own
+}
+
+// poolOptions returns the options of the set's own pool, which starts the
+// commands of skills with r.
+func (o *Options) poolOptions(r *runtimeServers) *upstream.PoolOptions {
+	p := o.further.PoolOptions
+	d := p.Dialer
+	if d == nil {
+		d = &upstream.Dialer{Logger: o.Logger}
+	}
+	start := d.Spawn
+	if start == nil && o.StartCommands {
+		start = spawn.New(nil).Start
+	}
+	d = d.WithSpawn(r.spawner(start))
+	d.Private = slices.Concat(d.Private, o.PrivateNetworks)
+	if o.OAuth != nil {
+		d.OAuth = o.OAuth
+	}
+	d.Transports = maps.Clone(d.Transports)
+	if d.Transports == nil {
+		d.Transports = map[string]func(*upstream.Config, string) (mcp.Transport, error){}
+	}
+	if len(o.InProcess) > 0 {
+		d.Transports[upstream.InProcess] = upstream.MemoryTransport(o.InProcess)
+	}
+	if len(o.Providers) > 0 {
+		d.Transports[upstream.Provider] = upstream.MemoryTransport(o.Providers)
+	}
+	p.Dialer = d
+	return &p
 }
 
 // ReadServers reads a skill's MCP servers with the same parser that is used to
@@ -116,9 +169,10 @@ func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedServi
 // runtimeServers starts the servers and providers of a runtime's skills.
 type runtimeServers struct {
 	SkillServers
-	rt    *loadout.Runtime
-	user  func(name string) (string, bool)
-	files sync.Map // provider files, by variant
+	otherService func(ctx context.Context, c *upstream.Config) (*execution.ServiceRequest, error) // see [toolset.Options]
+	rt           *loadout.Runtime
+	user         func(name string) (string, bool)
+	files        sync.Map // provider files, by variant
 }
 
 // acquirePermission acquires a lease for a skill's servers and provider.
@@ -178,7 +232,7 @@ func (r *runtimeServers) provide(_ context.Context, _ *catalog.Entry, s *skill.S
 
 // spawner returns a spawner that starts the user's commands with hostSpawner
 // and all other commands in the sandbox.
-func (r *runtimeServers) spawner(hostSpawner Spawner) Spawner {
+func (r *runtimeServers) spawner(hostSpawner upstream.Spawner) upstream.Spawner {
 	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		switch {
 		case c.Owner != "":
@@ -205,10 +259,10 @@ func (r *runtimeServers) start(ctx context.Context, c *upstream.Config) (upstrea
 func (r *runtimeServers) service(ctx context.Context, c *upstream.Config) (*execution.ServiceRequest, error) {
 	key, digest, ok := c.Owner.Skill()
 	switch {
-	case !ok && r.OtherService == nil:
+	case !ok && r.otherService == nil:
 		return nil, &upstream.NotAllowedError{Reason: "command was not reviewed"}
 	case !ok:
-		return r.OtherService(ctx, c)
+		return r.otherService(ctx, c)
 	}
 	s := &execution.ServiceRequest{Skill: key, Digest: policy.Digest(digest), Caller: execution.Caller{Session: r.Session}, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
 	for _, v := range c.SecretValues() { // redacted from the output of the server

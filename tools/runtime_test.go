@@ -51,8 +51,8 @@ func TestForRuntimeNeedsApproval(t *testing.T) {
 	}
 	t.Cleanup(func() { rt.Close() })
 	set := tools.ForRuntime(rt, &tools.Options{
-		PoolOptions:  &tools.PoolOptions{Dialer: &tools.Dialer{Private: thisMachine}},
-		SkillServers: tools.SkillServers{HowToApprove: func(*loadout.RefusedError) string { return "press the button" }},
+		PrivateNetworks: thisMachine,
+		SkillServers:    tools.SkillServers{HowToApprove: func(*loadout.RefusedError) string { return "press the button" }},
 	})
 	t.Cleanup(func() { set.Close() })
 	call := &tools.Call{Name: "tides_water__high", Arguments: json.RawMessage(`{}`)}
@@ -82,24 +82,21 @@ func TestForRuntimeNeedsApproval(t *testing.T) {
 	}
 }
 
-// Commands of the user's servers start only with a spawner.
-func TestOwnCommandsNeedASpawner(t *testing.T) {
+// Commands of the user's servers start only if that is enabled.
+func TestOwnCommandsAreDisabledByDefault(t *testing.T) {
 	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rt.Close() })
 	for _, tt := range []struct {
-		spawn tools.Spawner
+		start bool
 		want  string
 	}{
-		{nil, "stdio servers are disabled"},
-		{tools.NewSpawner(), "no-such-program"},
+		{false, "stdio servers are disabled"},
+		{true, "no-such-program"},
 	} {
-		set := tools.ForRuntime(rt, &tools.Options{
-			PoolOptions: &tools.PoolOptions{Dialer: &tools.Dialer{Spawn: tt.spawn}},
-			Own:         []*tools.ServerConfig{{Name: "own", Command: "no-such-program"}},
-		})
+		set := tools.ForRuntime(rt, &tools.Options{StartCommands: tt.start, Own: []*tools.ServerConfig{{Name: "own", Command: "no-such-program"}}})
 		if got := set.Connect(t.Context(), "own")["own"]; !strings.Contains(got, tt.want) {
 			t.Errorf("%q, want %q", got, tt.want)
 		}

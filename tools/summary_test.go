@@ -8,14 +8,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 )
 
 // Topics are words that a reader sees, without digests.
 func TestTopicsAreCleaned(t *testing.T) {
-	s := &Set{opts: Options{Pool: upstream.NewPool(nil), DefaultSafety: policy.Medium}}
-	defer s.opts.Pool.Close()
+	s := &Set{opts: Options{further: toolset.Options{Pool: upstream.NewPool(nil)}, DefaultSafety: policy.Medium}}
+	defer s.opts.further.Pool.Close()
 	s.rules.Store(&policy.Rules{})
 	sv := s.openServer("box", "", &upstream.Config{Name: "box", Type: upstream.Stdio, Command: "box"}, upstream.Variables{})
 	defer sv.release()

@@ -14,16 +14,19 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
@@ -62,42 +65,42 @@ type skillAccess struct {
 // Options configures a [Set]. The zero value has only the servers of skills.
 // [ForRuntime] copies it. Its functions must be safe for concurrent use.
 type Options struct {
-	// Pool holds the connections. Closing the set releases its servers, but
-	// does not close the pool. If Pool is nil, the set creates and closes one.
-	Pool *upstream.Pool
-	// PoolOptions configures the pool that [ForRuntime] creates if Pool is
-	// nil. The Spawn function of its dialer starts the commands of Own; see
-	// [NewSpawner].
-	PoolOptions *PoolOptions
-	// SkillServers configures skill servers and providers.
-	SkillServers SkillServers
 	// Own are the user's servers. Profile are the servers of the active
 	// profile; they take precedence over Own.
-	Own, Profile []*upstream.Config
+	Own, Profile []*ServerConfig
+	// InProcess are further servers of the user, in this program, by name. To
+	// configure one, for example its Safety, add a configuration with that name
+	// and without a command and URLs to Own.
+	InProcess map[string]*mcp.Server
+	// StartCommands allows the set to start the commands of Own. They run as
+	// host processes without a sandbox, with a minimal environment: PATH, HOME
+	// and similar variables, and those configured for the server. Without it, such
+	// servers are not connected.
+	StartCommands bool
+	// PrivateNetworks are the non-public address ranges that servers of skills
+	// may connect to. Those of Own may connect to any address.
+	PrivateNetworks []netip.Prefix
+	// OAuth returns the handler for a response with status 401 from the server
+	// at url. It is called once per connection. If OAuth or the handler is nil,
+	// such a response is an error.
+	OAuth func(c *ServerConfig, url string) auth.OAuthHandler
+	// SkillServers configures skill servers and providers.
+	SkillServers SkillServers
 	// Variables are the values for the variables in Own and Profile.
-	Variables upstream.Variables
+	Variables Variables
 	// VariablesFor, if set, replaces Variables for each server of Own and
 	// Profile, so that values can be granted per server. [ForRuntime]
 	// calls it.
-	VariablesFor func(c *upstream.Config) upstream.Variables
-	// Identity identifies the owner of connections to servers that have an
-	// owner. Sets of the same pool share connections with the same identity.
-	// All sets share connections to servers without an owner; but see
-	// Personal.
-	Identity string
-	// Personal reports whether connections to a server without an owner belong
-	// to Identity too, for example because the user signed in to it. Nil means
-	// false. [ForRuntime] calls it.
-	Personal func(c *upstream.Config) bool
+	VariablesFor func(c *ServerConfig) Variables
 	// Shared reports whether someone other than the user wrote a server's
 	// configuration, for example for a group. Lists for models mark such servers.
 	// Nil means false.
-	Shared func(c *upstream.Config) bool
+	Shared func(c *ServerConfig) bool
 	// Providers are servers of the embedding program, by the provider name
 	// that skills use. A skill can use only the tools that it declares and
 	// needs no approval for them. Because the skill chooses their
 	// configuration, calls that may modify something need approval.
-	Providers map[string]*upstream.Config
+	Providers map[string]*mcp.Server
 	// Rules decide on calls until [Set.SetRules] replaces them. For the zero
 	// value, see [policy.Rules].
 	Rules policy.Rules
@@ -120,6 +123,8 @@ type Options struct {
 	// is nil, changes are not detected.
 	Pins   DefinitionStore
 	Logger *slog.Logger // nil discards messages
+
+	further toolset.Options
 }
 
 // Set is a set of tools from several servers. It is safe for concurrent use.
@@ -220,10 +225,6 @@ func (o *Options) variables(c *upstream.Config) upstream.Variables {
 	}
 }
 
-// Pool returns the pool that holds the set's connections. If it is not
-// [Options.Pool], closing the set closes it.
-func (s *Set) Pool() *Pool { return s.opts.Pool }
-
 // SetRules replaces the rules. Later decisions use r; calls that were allowed
 // before continue.
 func (s *Set) SetRules(r policy.Rules) { s.rules.Store(&r) }
@@ -234,18 +235,17 @@ func (s *Set) openServer(name, skill string, c *upstream.Config, v upstream.Vari
 	sv := &server{name: name, skill: skill, config: c}
 	resolved, unset := c.Resolve(v) // different values use different connections
 	identity := ""
-	if c.Owner != "" || s.opts.Personal != nil && s.opts.Personal(c) {
-		identity = s.opts.Identity
+	if c.Owner != "" || s.opts.further.Personal != nil && s.opts.further.Personal(c) {
+		identity = s.opts.further.Identity
 	}
 	if sv.full, sv.unset = resolved, unset; len(unset) == 0 {
-		sv.Server = s.opts.Pool.Server(resolved, identity)
+		sv.Server = s.opts.further.Pool.Server(resolved, identity)
 	}
 	return sv
 }
 
 // Close releases the set's connections and waits for its background work to
-// finish. It closes the pool unless that is [Options.Pool]. It may be called
-// more than once. Afterwards, the set has no servers.
+// finish. It may be called more than once. Afterwards, the set has no servers.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	brought, own := s.groups, s.own

@@ -81,7 +81,7 @@ func newWorld(t *testing.T, skills texts, servers string, change func(*tools.Tes
 	w.dialer = &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){upstream.Stdio: w.dial, upstream.HTTP: w.dial}}
 	w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer})
 	t.Cleanup(func() { w.pool.Close() })
-	o := &tools.TestOptions{Skills: rt, AcquirePermission: w.permit, IsPermitted: func(context.Context, *catalog.Entry) bool { return true }, Options: tools.Options{Pool: w.pool, Own: own, Audit: func(_ context.Context, r policy.Record) error {
+	o := &tools.TestOptions{Skills: rt, AcquirePermission: w.permit, IsPermitted: func(context.Context, *catalog.Entry) bool { return true }, Pool: w.pool, Options: tools.Options{Own: own, Audit: func(_ context.Context, r policy.Record) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.records = append(w.records, r)

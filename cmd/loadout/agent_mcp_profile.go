@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/mcpproxy"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
@@ -139,7 +140,7 @@ func (a *app) newDirectServer(c *config.Config, s *mcpserver.Server, set *setup.
 			continue
 		}
 		taken[sv.Name] = true
-		up := mcpproxy.Upstream{Name: sv.Name, Opener: mcpproxy.NewDialOpener(set.Pool(), c), Allow: func(t *mcp.Tool) bool {
+		up := mcpproxy.Upstream{Name: sv.Name, Opener: mcpproxy.NewDialOpener(toolset.Pool(set), c), Allow: func(t *mcp.Tool) bool {
 			return c.Allows(t) && set.Usable(context.Background(), sv.Name, t)
 		}}
 		if prefix == "server" {

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
@@ -45,7 +46,7 @@ func (a *app) publishState(set *setup.Toolset, callers []int) *statePublisher {
 	// Publish takes a snapshot immediately, so p.name must be set before.
 	p.name = clientname.New(func() { p.to.Update() })
 	p.to = serverstate.Publish(dir, serverstate.Options{Callers: callers, Logger: a.Logger(), Snapshot: p.currentState})
-	set.Pool().Subscribe(p.changed)
+	toolset.Pool(set).Subscribe(p.changed)
 	return p
 }
 
@@ -60,7 +61,7 @@ func (p *statePublisher) add(profile string, set *setup.Toolset) {
 	p.mu.Lock()
 	p.sets = append(p.sets, publishedSet{profile, set})
 	p.mu.Unlock()
-	set.Pool().Subscribe(p.changed)
+	toolset.Pool(set).Subscribe(p.changed)
 	p.to.Update()
 }
 

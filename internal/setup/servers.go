@@ -19,6 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/spawn"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/internal/workspace"
@@ -84,13 +85,14 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 		if slices.ContainsFunc(own, func(server *upstream.Config) bool { return server.Name == BuiltinName }) {
 			s.Note("MCP server %s ignored: the name is reserved for the working folder of a chat; rename the server", BuiltinName)
 		}
-		own = append([]*upstream.Config{{Name: BuiltinName, Type: memory, URLs: []string{BuiltinName}, Dir: o.Folder, Safety: policy.High.String()}}, own...)
+		own = append([]*upstream.Config{{Name: BuiltinName, Dir: o.Folder, Safety: policy.High.String()}}, own...)
 	}
 	t := &Toolset{rules: o.Rules}
 	private, _ := address.ParsePrefixes(c.Sandbox.Private) // scriptOptions reports invalid ones
-	dialer := &upstream.Dialer{OAuth: s.NewOAuthHandler(given), Spawn: s.spawnInServerDir(tools.NewSpawner()), Logger: s.Logger(), Private: private, Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: ReadVersion().Version}}
+	dialer := &upstream.Dialer{OAuth: s.NewOAuthHandler(given), Spawn: s.spawnInServerDir(spawn.New(nil).Start), Logger: s.Logger(), Private: private, Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: ReadVersion().Version}}
+	var builtin map[string]*mcp.Server
 	if o.Builtin != nil {
-		dialer.Transports = map[string]func(*upstream.Config, string) (mcp.Transport, error){memory: tools.MemoryTransport(map[string]*mcp.Server{BuiltinName: o.Builtin})}
+		builtin = map[string]*mcp.Server{BuiltinName: o.Builtin}
 	}
 	variables := s.ServerVariables(c)
 	var pins tools.DefinitionStore
@@ -101,27 +103,26 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 			grants = currentGrants{s}
 		}
 	}
-	t.Set = tools.ForRuntime(rt, &tools.Options{
-		PoolOptions: &tools.PoolOptions{Dialer: dialer, Cache: s.newToolCache(), IdleTimeout: time.Duration(c.Servers.Idle) * time.Second, Logger: s.Logger()},
-		Own:         own, Profile: theirs, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
+	t.Set = tools.ForRuntime(rt, toolset.With(&tools.Options{
+		Own: own, Profile: theirs, InProcess: builtin, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
 		Deadline: cmp.Or(o.Deadline, configured), Logger: s.Logger(),
 		SkillServers: tools.SkillServers{
-			Session: o.Session, UserName: policy.LocalUser().ID, Disabled: c.CommandsDisabledBy(), OtherService: project.Service,
+			Session: o.Session, UserName: policy.LocalUser().ID, Disabled: c.CommandsDisabledBy(),
 			HowToApprove: func(e *loadout.RefusedError) string { return s.HowToApprove(e) },
 		},
 		Grants:    grants,
 		Audit:     s.AuditLog(),
 		OnCallEnd: s.recordToolUse(c, o.usageInterface()),
-	})
+	}, toolset.Options{
+		PoolOptions:  upstream.PoolOptions{Dialer: dialer, Cache: s.newToolCache(), IdleTimeout: time.Duration(c.Servers.Idle) * time.Second, Logger: s.Logger()},
+		OtherService: project.Service,
+	}))
 	return t, findings, nil
 }
 
 // BuiltinName is the name of the built-in server, which provides the tools of
 // the working directory.
 const BuiltinName = workspace.Name
-
-// memory is the in-memory transport of the built-in server.
-const memory = "memory"
 
 // serverFiles returns the files and directories that configure the user's MCP
 // servers.

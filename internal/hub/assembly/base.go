@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
@@ -230,17 +231,19 @@ func (b *base) newTools() *tools.Set {
 		b.servers[s.Name] = s
 		configs = append(configs, s.Config)
 	}
-	return tools.ForRuntime(b.rt, &tools.Options{
-		Pool: k.pool, Profile: configs, Identity: b.key, Rules: b.plan.rules,
-		Personal: func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
+	return tools.ForRuntime(b.rt, toolset.With(&tools.Options{
+		Profile: configs, Rules: b.plan.rules,
 		Shared: func(c *upstream.Config) bool {
 			return b.servers[c.Name].In != store.UserNamespace(string(b.principal.User))
 		},
 		Variables:    upstream.Variables{HowToSet: agents.HowToSet},
 		VariablesFor: func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
-		SkillServers: b.skillServers(), Providers: k.providers(), Pins: definitions{b},
+		SkillServers: b.skillServers(), Providers: k.o.Providers, Pins: definitions{b},
 		Grants: NewGrantStore(k.o.DB, b.policyPrincipal), Audit: k.auditor().Append, Logger: k.o.Logger,
-	})
+	}, toolset.Options{
+		Pool: k.pool, Identity: b.key, OtherService: b.documentService,
+		Personal: func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
+	}))
 }
 
 // newScripts returns the options for running skill scripts.

@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/outputlink"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/policy"
@@ -38,16 +39,16 @@ func (t *conversation) folderTools(ctx context.Context, root *os.Root, run runFu
 	rt := t.setup.Runtime
 	server := workspace.New(root, &workspace.Options{Own: true, Run: run, ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) }})
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{
-		Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.MemoryTransport(map[string]*mcp.Server{workspace.Name: server})},
+		Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){upstream.Provider: upstream.MemoryTransport(map[string]*mcp.Server{workspace.Name: server})},
 	}})
 	rules, problems := policy.ParseRules(folderRules)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("parse rules for working directory: %s", problems[0])
 	}
-	set := tools.ForRuntime(rt, &tools.Options{
-		Pool: pool, Rules: t.setup.base.plan.rules.Append(rules), Grants: NewGrantStore(t.assembler.o.DB, t.setup.Principal), Audit: t.assembler.auditor().Append, Logger: t.assembler.o.Logger,
-		Own: []*upstream.Config{{Name: workspace.Name, Type: builtin, URLs: []string{workspace.Name}, Safety: policy.High.String()}},
-	})
+	set := tools.ForRuntime(rt, toolset.With(&tools.Options{
+		Rules: t.setup.base.plan.rules.Append(rules), Grants: NewGrantStore(t.assembler.o.DB, t.setup.Principal), Audit: t.assembler.auditor().Append, Logger: t.assembler.o.Logger,
+		Own: []*upstream.Config{{Name: workspace.Name, Type: upstream.Provider, URLs: []string{workspace.Name}, Safety: policy.High.String()}},
+	}, toolset.Options{Pool: pool}))
 	if err := t.onClose(func() error { return errors.Join(set.Close(), pool.Close()) }); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -24,23 +25,10 @@ func (k *Assembler) newPool() *upstream.Pool {
 		Dialer: &upstream.Dialer{
 			Spawn: k.spawn, OAuth: k.oauthHandler, Private: k.o.PrivateNetworks, Logger: k.o.Logger,
 			Client:     mcp.Implementation{Name: "loadout", Title: "Loadout", Version: k.o.Version},
-			Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.MemoryTransport(k.o.Providers)},
+			Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){upstream.Provider: upstream.MemoryTransport(k.o.Providers)},
 		},
 		IdleTimeout: serverIdle, MaxConns: maxConnections, Logger: k.o.Logger,
 	})
-}
-
-// builtin is the transport type of servers that run inside this program.
-const builtin = "builtin"
-
-// providers returns the configurations of the built-in servers, by the names that
-// skills use for them.
-func (k *Assembler) providers() map[string]*upstream.Config {
-	out := map[string]*upstream.Config{}
-	for name := range k.o.Providers {
-		out[name] = &upstream.Config{Name: name, Type: builtin, URLs: []string{name}}
-	}
-	return out
 }
 
 // spawn starts a server's command. A command from a skill or document runs in the
@@ -65,7 +53,7 @@ func (k *Assembler) spawn(ctx context.Context, c *upstream.Config) (upstream.Pro
 	if err != nil {
 		return nil, &upstream.NotAllowedError{Reason: err.Error()}
 	}
-	started, err := b.set.Start(withService(ctx), c)
+	started, err := toolset.Start(withService(ctx), b.set, c)
 	if err != nil {
 		leave()
 		return nil, err
@@ -87,7 +75,7 @@ func (s *service) Close() error {
 
 // skillServers returns the options for servers defined by skills and documents.
 func (b *base) skillServers() tools.SkillServers {
-	return tools.SkillServers{UserName: b.principal.Name, Values: b.skillValues, OtherService: b.documentService}
+	return tools.SkillServers{UserName: b.principal.Name, Values: b.skillValues}
 }
 
 // documentService describes how to run the command of a server that a document
