@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // prober answers questions about the permissions of a command.
@@ -158,7 +158,7 @@ func TestServeProjectEndsWithTrust(t *testing.T) {
 			p.withdrawn.Store(true)
 			next(served)
 			<-served.Done()
-			if err := served.Err(); !errors.Is(err, sandbox.ErrDisabled) || !errors.Is(err, errWithdrawn) {
+			if err := served.Err(); !errors.Is(err, execute.ErrDisabled) || !errors.Is(err, errWithdrawn) {
 				t.Errorf("it ended with %v", err)
 			}
 		})

@@ -371,7 +371,7 @@ func TestNetworkAndSecretsNeedThreeConsents(t *testing.T) {
 	all := policy.Bounds{Network: []string{"*"}, Secrets: []string{"*"}}
 	value := func(_ context.Context, name string) (string, error) { return "value of " + name, nil }
 	type got struct {
-		mode    sandbox.NetworkMode
+		host    bool
 		allow   string
 		secrets string
 		inject  string
@@ -384,16 +384,16 @@ func TestNetworkAndSecretsNeedThreeConsents(t *testing.T) {
 		want   got
 		notes  string // some of them
 	}{
-		{"all of it", all, func(g *policy.Grant) {}, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
+		{"all of it", all, func(g *policy.Grant) {}, loadout.Run{}, got{false, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
 		{"no bounds: nothing", policy.Bounds{}, func(g *policy.Grant) {}, loadout.Run{}, got{}, ""},
-		{"granted is less", all, func(g *policy.Grant) { g.Permissions.Network, g.Permissions.Secrets = []string{"a.example:80"}, nil }, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example:80", "", ""}, "not granted: secret KEY"},
-		{"granted is more", all, func(g *policy.Grant) { g.Permissions.Network = append(g.Permissions.Network, "evil.example") }, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
+		{"granted is less", all, func(g *policy.Grant) { g.Permissions.Network, g.Permissions.Secrets = []string{"a.example:80"}, nil }, loadout.Run{}, got{false, "a.example:80", "", ""}, "not granted: secret KEY"},
+		{"granted is more", all, func(g *policy.Grant) { g.Permissions.Network = append(g.Permissions.Network, "evil.example") }, loadout.Run{}, got{false, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
 		{"granted without them", all, func(g *policy.Grant) { g.Permissions = policy.Permissions{Run: true} }, loadout.Run{}, got{}, "not granted: network a.example"},
-		{"what is to be added is not handed over instead", all, func(g *policy.Grant) { g.Permissions.Network = []string{"a.example"} }, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example", "KEY", ""}, "secret TOKEN is not added"},
-		{"typed: as asked", all, nil, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
-		{"typed with the machine's network", all, nil, loadout.Run{HostNetwork: true}, got{sandbox.HostNetwork, "", "KEY", ""}, "full access to this machine's network"},
-		{"an agent cannot ask for that", all, func(g *policy.Grant) {}, loadout.Run{HostNetwork: true}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
-		{"granted the machine's network", all, func(g *policy.Grant) { g.Permissions.HostNetwork = true }, loadout.Run{}, got{sandbox.HostNetwork, "", "KEY", ""}, "full access to this machine's network"},
+		{"what is to be added is not handed over instead", all, func(g *policy.Grant) { g.Permissions.Network = []string{"a.example"} }, loadout.Run{}, got{false, "a.example", "KEY", ""}, "secret TOKEN is not added"},
+		{"typed: as asked", all, nil, loadout.Run{}, got{false, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
+		{"typed with the machine's network", all, nil, loadout.Run{HostNetwork: true}, got{true, "", "KEY", ""}, "full access to this machine's network"},
+		{"an agent cannot ask for that", all, func(g *policy.Grant) {}, loadout.Run{HostNetwork: true}, got{false, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
+		{"granted the machine's network", all, func(g *policy.Grant) { g.Permissions.HostNetwork = true }, loadout.Run{}, got{true, "", "KEY", ""}, "full access to this machine's network"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &spy{tier: sandbox.Isolated}
@@ -409,7 +409,7 @@ func TestNetworkAndSecretsNeedThreeConsents(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := b.spec.Network
-			now := got{mode: n.Mode, allow: strings.Join(n.Allow, " ")}
+			now := got{host: n.Host, allow: strings.Join(n.Allow, " ")}
 			for _, sec := range b.spec.Secrets {
 				now.secrets = strings.TrimSpace(now.secrets + " " + sec.Name)
 				if sec.Reveal() != "value of "+sec.Name {

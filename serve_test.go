@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/internal/testprogram"
 	"github.com/loadout-dev/loadout/policy"
@@ -219,10 +220,10 @@ func TestServedServicesEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-served.Done()
-		if err := served.Err(); !errors.Is(err, sandbox.ErrDisabled) {
+		if err := served.Err(); !errors.Is(err, execute.ErrDisabled) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := r.ReadByte(); !errors.Is(err, sandbox.ErrDisabled) {
+		if _, err := r.ReadByte(); !errors.Is(err, execute.ErrDisabled) {
 			t.Errorf("read: %v", err)
 		}
 		served.Close()

@@ -5,10 +5,6 @@ import (
 	"fmt"
 )
 
-// ErrDisabled is the reason why a service or a lease ended if its permission
-// was revoked. A command that is killed for this reason exits with [Disabled].
-var ErrDisabled = errors.New("permission to run was revoked")
-
 // ErrEnded indicates that a sandbox ended before an operation finished. Methods
 // of [Sandbox] may wrap it.
 var ErrEnded = errors.New("sandbox has ended")

@@ -77,23 +77,16 @@ type Cmd struct {
 	Timeout time.Duration
 }
 
-// NetworkMode selects the network access of a sandbox.
-type NetworkMode string
-
-// Network modes.
-const (
-	NoNetwork    NetworkMode = ""      // not even loopback
-	ProxyNetwork NetworkMode = "proxy" // allowed hosts only, through an HTTP proxy
-	HostNetwork  NetworkMode = "host"  // unrestricted access to the host's network
-)
-
 // Network configures the network access of a sandbox. The zero value permits
-// none. All fields but Mode apply only to [ProxyNetwork].
+// none, not even to loopback addresses inside the sandbox. The fields below Allow
+// apply only if it is set.
 type Network struct {
-	Mode NetworkMode
-	// Allow lists the allowed hosts: host, host:port, *.domain, *.domain:port,
-	// * for all public hosts, and *:port. Without a port, ports 80 and 443 are
-	// allowed. A host may be an IP address, IPv6 in brackets.
+	// Host permits unrestricted access to the host's network. It excludes Allow.
+	Host bool
+	// Allow lists the hosts that code can reach through an HTTP proxy: host,
+	// host:port, *.domain, *.domain:port, * for all public hosts, and *:port.
+	// Without a port, ports 80 and 443 are allowed. A host may be an IP address,
+	// IPv6 in brackets.
 	Allow []string
 	// Private are the non-public address ranges that the operator allows. Hosts
 	// in them must be in Allow, too.

@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/lease"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -190,7 +191,7 @@ var errUnavailable = errors.New("skill or a dependency is no longer available")
 // is revoked, or when the skill is disabled or removed from the catalog.
 func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authorization) error {
 	held, cancel := context.WithCancelCause(ctx)
-	revoke := func(cause error) { cancel(fmt.Errorf("%w: %w", sandbox.ErrDisabled, cause)) }
+	revoke := func(cause error) { cancel(fmt.Errorf("%w: %w", execute.ErrDisabled, cause)) }
 	unsubscribe := a.catalog.Subscribe(func(_, now *catalog.Snapshot) {
 		if s.isUnavailable(now) {
 			revoke(errUnavailable)

@@ -25,6 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/heldchange"
 	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
@@ -169,7 +170,7 @@ func (r *Runner) run(ctx context.Context, req *Request) (*Result, error) {
 	if res != nil {
 		r.recordEnd(a.ctx, req.Caller, res)
 	}
-	if cause := context.Cause(a.ctx); err != nil && res == nil && errors.Is(cause, sandbox.ErrDisabled) { // before the start
+	if cause := context.Cause(a.ctx); err != nil && res == nil && errors.Is(cause, execute.ErrDisabled) { // before the start
 		return nil, a.revokedError(a.ctx, cause)
 	}
 	return res, err

@@ -91,7 +91,7 @@ func (r *Runner) CanAcquireLease(ctx context.Context, ref string, c Caller) bool
 
 // Check returns an error if the skill was removed or changed, or if the grant
 // is no longer valid. Call it before each use of a server. It records nothing.
-// The error matches [sandbox.ErrDisabled] if the lease was revoked, and
+// The error matches [execute.ErrDisabled] if the lease was revoked, and
 // [context.Canceled] if it was released.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.ctx.Err() != nil {

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // Project is a directory with a configuration that defines commands. Only the
@@ -84,7 +84,7 @@ func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*
 	a.check = func() error {
 		err := t.p.Check(held)
 		if err != nil && held.Err() == nil {
-			cancel(fmt.Errorf("%w: %w", sandbox.ErrDisabled, err))
+			cancel(fmt.Errorf("%w: %w", execute.ErrDisabled, err))
 		}
 		return err
 	}

@@ -78,7 +78,7 @@ func (s *Service) watch(ctx context.Context, release func()) {
 		reason := string(s.exit.Reason)
 		if s.err == nil {
 			reason = "closed"
-		} else if errors.Is(s.err, sandbox.ErrDisabled) {
+		} else if errors.Is(s.err, execute.ErrDisabled) {
 			reason = string(sandbox.Disabled)
 		}
 		s.recordEnd(reason)
@@ -93,7 +93,7 @@ func (s *Service) watch(ctx context.Context, release func()) {
 
 // endReason returns why the service exited, or nil if it was closed.
 func (s *Service) endReason() error {
-	if cause := context.Cause(s.ctx); errors.Is(cause, sandbox.ErrDisabled) {
+	if cause := context.Cause(s.ctx); errors.Is(cause, execute.ErrDisabled) {
 		return fmt.Errorf("service killed: %w", cause)
 	}
 	select {
@@ -113,11 +113,11 @@ func (s *Service) endReason() error {
 
 // Read reads from the service's standard output. At the end, it returns
 // [io.EOF]. If the permission was revoked, the error matches
-// [sandbox.ErrDisabled].
+// [execute.ErrDisabled].
 func (s *Service) Read(b []byte) (int, error) {
 	n, err := s.stdout.Read(b)
 	if err != nil {
-		if cause := context.Cause(s.ctx); errors.Is(cause, sandbox.ErrDisabled) {
+		if cause := context.Cause(s.ctx); errors.Is(cause, execute.ErrDisabled) {
 			err = cause
 		}
 	}
@@ -160,7 +160,7 @@ func (s *Service) Close() error {
 // the workspace unless the permission was revoked, and removes the sandbox.
 func (s *Service) closeBox() error {
 	s.boxOnce.Do(func() {
-		if !errors.Is(context.Cause(s.ctx), sandbox.ErrDisabled) {
+		if !errors.Is(context.Cause(s.ctx), execute.ErrDisabled) {
 			s.boxErr = s.applyChanges()
 		}
 		s.boxErr = errors.Join(s.boxErr, s.box.Close())
@@ -192,7 +192,7 @@ func (s *Service) Stderr() string {
 func (s *Service) Done() <-chan struct{} { return s.ended }
 
 // Err returns why the service exited. If the permission was revoked, the error
-// matches [sandbox.ErrDisabled]. Err returns nil while the service runs, and
+// matches [execute.ErrDisabled]. Err returns nil while the service runs, and
 // after Close.
 func (s *Service) Err() error {
 	select {

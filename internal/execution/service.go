@@ -136,7 +136,7 @@ func (r *Runner) serve(ctx context.Context, req *ServiceRequest) (*Service, erro
 	served, err := r.start(t, a, c, req)
 	if err != nil {
 		defer a.release()
-		if cause := context.Cause(a.ctx); errors.Is(cause, sandbox.ErrDisabled) {
+		if cause := context.Cause(a.ctx); errors.Is(cause, execute.ErrDisabled) {
 			return nil, a.revokedError(ctx, cause)
 		}
 		return nil, err

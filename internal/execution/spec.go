@@ -136,12 +136,12 @@ func (b *specBuilder) configureNetwork(ctx context.Context, s *sandbox.Spec, tie
 	b.addSecrets(s, secrets)
 	switch {
 	case tier == sandbox.Limited: // this tier cannot restrict network access
-		s.Network.Mode = sandbox.HostNetwork
+		s.Network.Host = true
 	case b.auth.hostNetwork:
-		s.Network.Mode = sandbox.HostNetwork
+		s.Network.Host = true
 		b.addNote("had full access to this machine's network")
 	case len(b.auth.bounds.Network) > 0:
-		s.Network.Mode, s.Network.Allow = sandbox.ProxyNetwork, b.auth.bounds.Network
+		s.Network.Allow = b.auth.bounds.Network
 		s.Network.Private, s.Network.Log = b.opts.PrivateNetworks, b.opts.Logger
 	}
 	return nil

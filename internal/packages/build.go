@@ -54,7 +54,7 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 	seen := newWatch(b.log)
 	spec := &sandbox.Spec{
 		Trees: []sandbox.Tree{tree}, Mounts: r.mounts, Limits: b.limits.Sandbox,
-		Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Allow: slices.Concat(r.from.allow, b.opts.Hosts), Private: b.opts.Private, Log: slog.New(seen)},
+		Network: sandbox.Network{Allow: slices.Concat(r.from.allow, b.opts.Hosts), Private: b.opts.Private, Log: slog.New(seen)},
 	}
 	s, err := b.opts.Backend.Start(ctx, spec)
 	if err != nil {

@@ -50,7 +50,7 @@ const (
 
 // Options configures a [Builder].
 type Options struct {
-	// Backend runs the installers and must support [sandbox.ProxyNetwork]. If
+	// Backend runs the installers and must support [sandbox.Network.Allow]. If
 	// it is nil, nothing can be installed.
 	Backend sandbox.Backend
 	// Dir is the absolute path of the cache. It is created if necessary.

@@ -37,7 +37,7 @@ const firstFile = stage.ControlFD + 1
 func arguments(p *program, s *stage.Setup, spec *sandbox.Spec, exe string) (args []string, texts []string) {
 	add := func(words ...string) { args = append(args, words...) }
 	add("--unshare-user", "--unshare-all")
-	if spec.Network.Mode == sandbox.HostNetwork {
+	if spec.Network.Host {
 		add("--share-net")
 	}
 	if p.atLeast(0, 8) {

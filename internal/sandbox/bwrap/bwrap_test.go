@@ -189,7 +189,7 @@ func TestArguments(t *testing.T) {
 	if args, _ = arguments(&program{"bwrap", 0, 7}, &setup, spec, "/stage"); slices.Contains(args, "--disable-userns") {
 		t.Error("0.7 does not know --disable-userns")
 	}
-	spec.Network.Mode = sandbox.HostNetwork
+	spec.Network.Host = true
 	if args, _ = arguments(&program{"bwrap", 0, 8}, &setup, spec, "/stage"); !slices.Contains(args, "--share-net") {
 		t.Error("the host's network is missing")
 	}
@@ -199,7 +199,7 @@ func TestProxy(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "from outside") }))
 	defer server.Close()
 	host, port, _ := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
-	spec := &sandbox.Spec{Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Allow: []string{host + ":" + port}, Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
+	spec := &sandbox.Spec{Network: sandbox.Network{Allow: []string{host + ":" + port}, Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
 	const get = `import urllib.request,os
 os.environ.pop("no_proxy",None);os.environ.pop("NO_PROXY",None)
 print(urllib.request.urlopen("%s").read().decode())`

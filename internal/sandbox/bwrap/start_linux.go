@@ -70,7 +70,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		Restrictions: stage.Restrictions{
 			Rlimits: launcher.Rlimits(limits, true), Seccomp: true, Landlock: landlockRules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
 			Inodes: int64(limits.Inodes), Counted: []string{mountpoint.Work, mountpoint.Tmp, "/dev/shm"}, // bubblewrap limits only sizes
-			Socket: launcher.SocketSize(), NetShared: spec.Network.Mode == sandbox.HostNetwork, GrowingTCP: true,
+			Socket: launcher.SocketSize(), NetShared: spec.Network.Host, GrowingTCP: true,
 			Work: mountpoint.Work, Skip: "in", Threads: launcher.IdleThreads,
 		},
 		Serve: func(l net.Listener) { proxy.Serve(l) },
@@ -322,10 +322,10 @@ func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) ma
 	} else {
 		e["memory"] = "" // code can map /dev/zero
 	}
-	switch spec.Network.Mode {
-	case sandbox.ProxyNetwork:
+	switch {
+	case len(spec.Network.Allow) > 0:
 		e["network"] = "network namespace, allowlist proxy"
-	case sandbox.HostNetwork:
+	case spec.Network.Host:
 		e["network"], e["memory"] = "", "" // connections can have large buffers
 	}
 	launcher.AddEnforced(e, g)

@@ -44,7 +44,7 @@ func (b *Backend) createArguments(e *engine, name string, spec *sandbox.Spec, bi
 		return name + "=" + strconv.FormatInt(n, 10) + ":" + strconv.FormatInt(n, 10)
 	}
 	network := "none"
-	if spec.Network.Mode == sandbox.HostNetwork {
+	if spec.Network.Host {
 		network = "host"
 	}
 	args := []string{

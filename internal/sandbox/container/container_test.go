@@ -151,7 +151,7 @@ func TestCreation(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	b, _ := backend(t)
-	_, err := b.Start(t.Context(), &sandbox.Spec{Network: sandbox.Network{Mode: sandbox.ProxyNetwork}})
+	_, err := b.Start(t.Context(), &sandbox.Spec{Network: sandbox.Network{Allow: []string{"example.com"}}})
 	if e, ok := errors.AsType[*sandbox.UnsupportedError](err); !ok || e.Fix == "" {
 		t.Errorf("network by proxy: %v", err)
 	}

@@ -181,9 +181,9 @@ func (b *Backend) faults(f *facts, spec *sandbox.Spec) []string {
 	if have, told := f.status["NoNewPrivs"]; have != "1" && (told || !virtual) {
 		out = append(out, "setuid programs can gain privileges")
 	}
-	if have := f.networkAccess(); spec.Network.Mode != sandbox.HostNetwork && have != "" {
+	if have := f.networkAccess(); !spec.Network.Host && have != "" {
 		out = append(out, "network access: "+have)
-	} else if spec.Network.Mode != sandbox.HostNetwork && !f.net {
+	} else if !spec.Network.Host && !f.net {
 		out = append(out, "the network cannot be inspected")
 	}
 	if started := startTime(f.host); started != "" && started == startTime(readOwnStat()) {
@@ -240,7 +240,7 @@ func (b *Backend) enforcedLayers(e *engine, f *facts, spec *sandbox.Spec) map[st
 	return map[string]string{
 		"filesystem":        seen(strings.HasPrefix(f.mounts["/"][1], ",ro,"), e.kind+": read-only root"),
 		"processes_visible": "process namespace", "syscalls": syscalls, "privileges": "no capabilities, no new privileges",
-		"network": seen(spec.Network.Mode != sandbox.HostNetwork, "network namespace"), "kill": e.kind,
+		"network": seen(!spec.Network.Host, "network namespace"), "kill": e.kind,
 		"memory":     seen(f.minLimit("memory.max", "memory.limit_in_bytes") <= float64(memoryLimit(l)), "control group"),
 		"processes":  seen(f.minLimit("pids.max") <= float64(l.Processes+idleProcesses), "control group"),
 		"cores":      seen(f.minLimit("cpu.max", "cpu.cfs_quota_us") <= l.Cores*1.01, "control group"),

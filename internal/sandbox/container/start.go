@@ -23,7 +23,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err := prepare.Check(spec); err != nil {
 		return nil, err
 	}
-	if spec.Network.Mode == sandbox.ProxyNetwork {
+	if len(spec.Network.Allow) > 0 {
 		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: "a network with a host allowlist", Fix: "use native or bwrap"}
 	}
 	e, err := b.findEngine(ctx)

@@ -61,13 +61,18 @@ type Options struct {
 	Collect func(sandbox.File, io.Reader) (bool, error)
 }
 
+// ErrDisabled is the cause of a context, and the reason why a service or a lease
+// ended, if the permission was revoked. A command that is killed for this reason
+// exits with [sandbox.Disabled].
+var ErrDisabled = errors.New("permission to run was revoked")
+
 // Run starts a sandbox, runs a command in it until it exits, collects its files
 // and closes the sandbox. opts may be nil. A command that fails, is killed or
 // cannot be started is not an error. Errors come from starting the sandbox, see
 // [sandbox.Backend.Start], or collecting the files.
 //
 // If ctx is done, Run kills the command and returns the cause and a partial or
-// nil result. If the cause matches [sandbox.ErrDisabled], a running command's result
+// nil result. If the cause matches [ErrDisabled], a running command's result
 // has the reason [sandbox.Disabled], and the cause is not returned.
 func Run(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd, opts *Options) (*Result, error) {
 	s, err := b.Start(ctx, spec)
@@ -178,7 +183,7 @@ func (r *killable) killReason() sandbox.Reason {
 
 func cancelReason(ctx context.Context) sandbox.Reason {
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, sandbox.ErrDisabled):
+	case errors.Is(cause, ErrDisabled):
 		return sandbox.Disabled
 	case errors.Is(cause, context.DeadlineExceeded):
 		return sandbox.Timeout

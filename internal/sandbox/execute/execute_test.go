@@ -167,7 +167,7 @@ func TestEndedContextIsAnErrorWithOutput(t *testing.T) {
 func TestRevocationIsAReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Second, func() { cancel(fmt.Errorf("%w: revoked", sandbox.ErrDisabled)) })
+		time.AfterFunc(time.Second, func() { cancel(fmt.Errorf("%w: revoked", execute.ErrDisabled)) })
 		res, err := execute.RunIn(ctx, &scripted{hang: true}, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"x"}}, nil)
 		if err != nil || res.Reason != sandbox.Disabled || !res.Killed {
 			t.Errorf("%+v %v", res, err)

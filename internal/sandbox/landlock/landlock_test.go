@@ -168,10 +168,10 @@ func TestDiskLimit(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	b := backend(t)
-	for _, mode := range []sandbox.NetworkMode{sandbox.ProxyNetwork, sandbox.HostNetwork} {
-		_, err := b.Start(t.Context(), &sandbox.Spec{Network: sandbox.Network{Mode: mode}})
+	for _, n := range []sandbox.Network{{Allow: []string{"example.com"}}, {Host: true}} {
+		_, err := b.Start(t.Context(), &sandbox.Spec{Network: n})
 		if e, ok := errors.AsType[*sandbox.UnsupportedError](err); !ok || e.Fix == "" {
-			t.Errorf("network %s: %v", mode, err)
+			t.Errorf("network %+v: %v", n, err)
 		}
 	}
 	_, err := b.Start(t.Context(), &sandbox.Spec{Mounts: []sandbox.Mount{{Host: "/usr/lib", Path: "/opt/lib"}}})

@@ -24,8 +24,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if err := prepare.Check(spec); err != nil {
 		return nil, err
 	}
-	if spec.Network.Mode != sandbox.NoNetwork {
-		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: fmt.Sprintf("a network (%s): rules by port allow any host", spec.Network.Mode), Fix: "use native, bwrap or container"}
+	if spec.Network.Host || len(spec.Network.Allow) > 0 {
+		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: "a network: rules by port allow any host", Fix: "use native, bwrap or container"}
 	}
 	if abi := stage.LandlockABI(); abi < layout.LandlockMinABI {
 		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: fmt.Sprintf("Landlock ABI %d, which restricts signals and abstract sockets; the kernel has %d", layout.LandlockMinABI, abi),

@@ -35,7 +35,7 @@ var devices = []string{"null", "zero", "full", "random", "urandom"}
 
 // View returns the file system view of a sandbox, without its read-only trees.
 func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
-	s := stage.Setup{Root: true, Proc: true, Hostname: "loadout", Loopback: spec.Network.Mode != sandbox.HostNetwork}
+	s := stage.Setup{Root: true, Proc: true, Hostname: "loadout", Loopback: !spec.Network.Host}
 	addSystem(&s)
 	s.Tmpfs = []stage.Tmpfs{
 		{Path: "/dev", Size: 64 << 10, Mode: 0o755},
@@ -65,7 +65,7 @@ func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
 			s.Files = append(s.Files, stage.Text{Path: mountpoint.Secrets + "/" + sec.Name, Data: sec.Reveal(), Mode: 0o400})
 		}
 	}
-	if spec.Network.Mode == sandbox.HostNetwork {
+	if spec.Network.Host {
 		for _, name := range []string{"resolv.conf", "hosts", "nsswitch.conf"} {
 			s.Binds = append(s.Binds, hostFile("/etc/"+name)...)
 		}

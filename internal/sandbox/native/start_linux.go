@@ -58,7 +58,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		Restrictions: stage.Restrictions{
 			ReadOnly: layout.ReadOnly(&setup), Rlimits: launcher.Rlimits(limits, true), Caps: true, Seccomp: true,
 			Landlock: layout.Rules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
-			Socket: launcher.SocketSize(), NetShared: spec.Network.Mode == sandbox.HostNetwork,
+			Socket: launcher.SocketSize(), NetShared: spec.Network.Host,
 			Work: mountpoint.Work, Skip: "in", Threads: launcher.IdleThreads,
 		},
 		Serve: func(l net.Listener) { proxy.Serve(l) },
@@ -122,7 +122,7 @@ func (b *Backend) command(spec *sandbox.Spec) *exec.Cmd {
 		uid, gid = b.opts.UID, b.opts.UID
 	}
 	flags := uintptr(syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP)
-	if spec.Network.Mode != sandbox.HostNetwork {
+	if !spec.Network.Host {
 		flags |= syscall.CLONE_NEWNET
 	}
 	return &exec.Cmd{
@@ -152,10 +152,10 @@ func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) ma
 		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "sized tmpfs", "inodes": "sized tmpfs", "wall": "timer",
 		"network": "network namespace",
 	}
-	switch spec.Network.Mode {
-	case sandbox.ProxyNetwork:
+	switch {
+	case len(spec.Network.Allow) > 0:
 		e["network"] = "network namespace, allowlist proxy"
-	case sandbox.HostNetwork:
+	case spec.Network.Host:
 		e["network"], e["memory"] = "", "" // connections can have large buffers
 	}
 	launcher.AddEnforced(e, g)

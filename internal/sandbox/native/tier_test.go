@@ -15,13 +15,13 @@ import (
 func TestUnlimitedMemoryLowersTier(t *testing.T) {
 	backend(t)
 	b := native.New(&native.Options{Stage: stagePath, NoGroups: true})
-	for mode, want := range map[sandbox.NetworkMode]sandbox.Tier{sandbox.NoNetwork: sandbox.Isolated, sandbox.HostNetwork: sandbox.Confined} {
-		res, err := execute.Run(t.Context(), b, &sandbox.Spec{Network: sandbox.Network{Mode: mode}}, &sandbox.Cmd{Args: []string{"true"}}, nil)
+	for host, want := range map[bool]sandbox.Tier{false: sandbox.Isolated, true: sandbox.Confined} {
+		res, err := execute.Run(t.Context(), b, &sandbox.Spec{Network: sandbox.Network{Host: host}}, &sandbox.Cmd{Args: []string{"true"}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if limited := res.Enforced["memory"] != ""; res.Tier != want || limited != (want == sandbox.Isolated) {
-			t.Errorf("network %q: tier %v, memory limited %v, want tier %v", mode, res.Tier, limited, want)
+			t.Errorf("host network %v: tier %v, memory limited %v, want tier %v", host, res.Tier, limited, want)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type Proxy struct {
 // New returns the proxy that a spec requests, or nil if it requests none.
 func New(spec *sandbox.Spec) (*Proxy, error) {
 	n := &spec.Network
-	if n.Mode != sandbox.ProxyNetwork {
+	if len(n.Allow) == 0 {
 		return nil, nil
 	}
 	opts := proxy.Options{Allow: n.Allow, Private: n.Private}

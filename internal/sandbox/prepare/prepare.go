@@ -57,7 +57,7 @@ func setDefault[T comparable](v *T, d T) {
 }
 
 // Check returns an error that lists all faults in the spec. Faults are invalid
-// paths and names, an unknown network mode, and files that are out of order or
+// paths and names, contradictory network access, and files that are out of order or
 // lack a required hash. It reads no files. Backends call it first.
 func Check(s *sandbox.Spec) error {
 	var faults []string
@@ -105,10 +105,8 @@ func Check(s *sandbox.Spec) error {
 			bad("invalid secret name %q", sec.Name)
 		}
 	}
-	switch s.Network.Mode {
-	case sandbox.NoNetwork, sandbox.ProxyNetwork, sandbox.HostNetwork:
-	default:
-		bad("unknown network mode %q", s.Network.Mode)
+	if s.Network.Host && len(s.Network.Allow) > 0 {
+		bad("network: both the host's network and allowed hosts (%d)", len(s.Network.Allow))
 	}
 	if len(faults) > 0 {
 		return fmt.Errorf("sandbox: %s", strings.Join(faults, "; "))

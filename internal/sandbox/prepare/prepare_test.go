@@ -23,14 +23,14 @@ func TestSpecReportsAllFaultsAtOnce(t *testing.T) {
 		Mounts:  []sandbox.Mount{{Host: "/x", Path: "/"}, {Path: "/a"}, {Host: "/x", Path: "rel"}},
 		Env:     map[string]string{"A=B": "x", "N": "a\x00b"},
 		Secrets: []sandbox.Secret{sandbox.NewSecret("../x", "v")},
-		Network: sandbox.Network{Mode: "some"},
+		Network: sandbox.Network{Host: true, Allow: []string{"example.com"}},
 	}
 	err := prepare.Check(s)
 	if err == nil {
 		t.Fatal("nothing is wrong")
 	}
 	for _, want := range []string{`"/etc"`, `"/needs/a/b"`, `"/skill/../x"`, `invalid path "../x"`, "b has no SHA-256", "a is out of order", "x has a negative size",
-		"two trees for /work/in", `at "/"`, `mount of "" at "/a"`, `at "rel"`, `"A=B"`, `"N"`, `invalid secret name "../x"`, `"some"`} {
+		"two trees for /work/in", `at "/"`, `mount of "" at "/a"`, `at "rel"`, `"A=B"`, `"N"`, `invalid secret name "../x"`, "both the host's network and allowed hosts"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}

@@ -23,7 +23,7 @@ type host struct{ *Backend }
 
 func (h host) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	s := *spec
-	s.Network = sandbox.Network{Mode: sandbox.HostNetwork}
+	s.Network = sandbox.Network{Host: true}
 	return h.Backend.Start(ctx, &s)
 }
 

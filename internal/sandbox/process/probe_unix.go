@@ -16,7 +16,7 @@ import (
 func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	mine := New(&b.opts)
 	mine.opts.Allow = func(string) bool { return true } // only the probe's command runs in it
-	spec := &sandbox.Spec{Digest: "probe", Network: sandbox.Network{Mode: sandbox.HostNetwork}}
+	spec := &sandbox.Spec{Digest: "probe", Network: sandbox.Network{Host: true}}
 	res, err := execute.Run(ctx, mine, spec, &sandbox.Cmd{Args: []string{"true"}}, nil)
 	if err != nil {
 		return nil, err

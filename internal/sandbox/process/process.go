@@ -78,12 +78,12 @@ func (b *Backend) check(spec *sandbox.Spec) error {
 	if spec.Digest == "" || b.opts.Allow == nil || !b.opts.Allow(spec.Digest) {
 		return &NotAllowedError{spec.Digest}
 	}
-	if spec.Network.Mode != sandbox.HostNetwork {
+	if !spec.Network.Host {
 		what := "a disabled network: code uses the host's network"
-		if spec.Network.Mode == sandbox.ProxyNetwork {
+		if len(spec.Network.Allow) > 0 {
 			what = "a network with a host allowlist: code uses the host's network"
 		}
-		return &sandbox.UnsupportedError{Backend: b.Name(), What: what, Fix: "allow the network mode host, or use a backend that isolates"}
+		return &sandbox.UnsupportedError{Backend: b.Name(), What: what, Fix: "allow the whole network of the host, or use a backend that isolates"}
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func only(allowed string) func(string) bool { return func(d string) bool { retur
 
 func TestRunNeedsPermission(t *testing.T) {
 	spec := func(digest string) *sandbox.Spec {
-		return &sandbox.Spec{Digest: digest, Network: sandbox.Network{Mode: sandbox.HostNetwork}}
+		return &sandbox.Spec{Digest: digest, Network: sandbox.Network{Host: true}}
 	}
 	for name, c := range map[string]struct {
 		opts *Options
@@ -34,10 +34,10 @@ func TestRunNeedsPermission(t *testing.T) {
 
 func TestOnlyHostNetworkIsSupported(t *testing.T) {
 	b := New(&Options{Allow: only(digest)})
-	for _, mode := range []sandbox.NetworkMode{sandbox.NoNetwork, sandbox.ProxyNetwork} {
-		_, err := b.Start(context.Background(), &sandbox.Spec{Digest: digest, Network: sandbox.Network{Mode: mode}})
+	for _, n := range []sandbox.Network{{}, {Allow: []string{"example.com"}}} {
+		_, err := b.Start(context.Background(), &sandbox.Spec{Digest: digest, Network: n})
 		if e, ok := errors.AsType[*sandbox.UnsupportedError](err); !ok || e.Fix == "" {
-			t.Errorf("network %q: %v", mode, err)
+			t.Errorf("network %+v: %v", n, err)
 		}
 	}
 }

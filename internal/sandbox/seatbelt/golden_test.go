@@ -74,10 +74,10 @@ func TestResolveSymlinks(t *testing.T) {
 
 // What is not enforced is not claimed.
 func TestEnforcedLayers(t *testing.T) {
-	for mode, want := range map[sandbox.NetworkMode]string{sandbox.NoNetwork: "Seatbelt", sandbox.ProxyNetwork: "Seatbelt, allowlist proxy", sandbox.HostNetwork: ""} {
-		e := enforcedLayers(&sandbox.Spec{Network: sandbox.Network{Mode: mode}})
+	for want, n := range map[string]sandbox.Network{"Seatbelt": {}, "Seatbelt, allowlist proxy": {Allow: []string{"example.com"}}, "": {Host: true}} {
+		e := enforcedLayers(&sandbox.Spec{Network: n})
 		if e["network"] != want || e["memory"] != "" || e["filesystem"] != "Seatbelt" {
-			t.Errorf("mode %v: %v", mode, e)
+			t.Errorf("network %+v: %v", n, e)
 		}
 	}
 }

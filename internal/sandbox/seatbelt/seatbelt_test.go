@@ -147,7 +147,7 @@ func TestRun(t *testing.T) {
 	spec := &sandbox.Spec{
 		Trees: []sandbox.Tree{{Path: mountpoint.Skill, FS: fstest.MapFS{"SKILL.md": {Data: []byte("hello"), Mode: fs.FileMode(0o644)}},
 			Files: []sandbox.File{{Path: "SKILL.md", Size: 5, SHA256: hex.EncodeToString(sum[:])}}}},
-		Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Allow: []string{"example.com"}},
+		Network: sandbox.Network{Allow: []string{"example.com"}},
 	}
 	collected := map[string]string{}
 	res, err := execute.Run(t.Context(), b, spec, &sandbox.Cmd{Args: []string{"sh", "-c", "cat /skill/SKILL.md $1; echo $https_proxy; mkfifo pipe; ln -s /etc/passwd link; echo x > out/x", "sh", "/skill/SKILL.md"}},
@@ -199,7 +199,7 @@ func TestTimeoutKillsProcessGroup(t *testing.T) {
 }
 
 func TestOpenProxyGetsNoSecrets(t *testing.T) {
-	_, err := New(nil).start(&sandbox.Spec{Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Inject: []sandbox.Injection{{Host: "example.com", Header: "Authorization", Secret: sandbox.NewSecret("KEY", "v")}}}}, "/x")
+	_, err := New(nil).start(&sandbox.Spec{Network: sandbox.Network{Allow: []string{"example.com"}, Inject: []sandbox.Injection{{Host: "example.com", Header: "Authorization", Secret: sandbox.NewSecret("KEY", "v")}}}}, "/x")
 	if _, ok := errors.AsType[*sandbox.UnsupportedError](err); !ok {
 		t.Errorf("%v", err)
 	}

@@ -22,7 +22,7 @@ func (b *Backend) start(spec *sandbox.Spec, exe string) (sandbox.Sandbox, error)
 	if err := prepare.Check(spec); err != nil {
 		return nil, err
 	}
-	if len(spec.Network.Inject) > 0 && spec.Network.Mode == sandbox.ProxyNetwork {
+	if len(spec.Network.Inject) > 0 && len(spec.Network.Allow) > 0 {
 		// The proxy would listen on the host's loopback interface, where other
 		// programs could use it.
 		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: "secrets that the proxy adds to requests", Fix: "use a container, or native on Linux"}
@@ -31,7 +31,7 @@ func (b *Backend) start(spec *sandbox.Spec, exe string) (sandbox.Sandbox, error)
 	if err != nil {
 		return nil, err
 	}
-	a := access{read: b.opts.Read, host: spec.Network.Mode == sandbox.HostNetwork}
+	a := access{read: b.opts.Read, host: spec.Network.Host}
 	if proxy != nil {
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
@@ -96,10 +96,10 @@ func enforcedLayers(spec *sandbox.Spec) map[string]string {
 		"memory": "", "processes": "", "cpu": "", "cores": "", "file_size": "", "open_files": "",
 		"disk": "watch every 2 to 50 ms, not of what is removed but open", "inodes": "watch every 2 to 50 ms", "wall": "timer",
 	}
-	switch spec.Network.Mode {
-	case sandbox.ProxyNetwork:
+	switch {
+	case len(spec.Network.Allow) > 0:
 		e["network"] = "Seatbelt, allowlist proxy"
-	case sandbox.HostNetwork:
+	case spec.Network.Host:
 		e["network"] = ""
 	}
 	return e
