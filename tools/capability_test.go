@@ -123,18 +123,6 @@ func TestL13PlanningAgreesWithTheCall(t *testing.T) {
 	}
 }
 
-func TestPlanningForm(t *testing.T) {
-	w := newWorld(t, nil, "", nil)
-	p, _ := hints(t, w, &tools.Call{})
-	b, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `{"available_skills":[],"available_mcp_tools":[],"planning_hints":{"capabilities":[]},"problems":[]}`; string(b) != want {
-		t.Errorf("%s\nwant %s", b, want)
-	}
-}
-
 // A skill's files are looked at, so that its scripts count.
 func TestSkillsWithScriptsCanRun(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "")}, "", func(o *tools.TestOptions, _ *world) { o.IsPermitted = nil })
